@@ -120,7 +120,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -140,7 +140,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -160,7 +160,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -180,7 +180,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -200,7 +200,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -220,7 +220,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -240,7 +240,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -264,7 +264,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -314,7 +314,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kernel_dispatch_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
         /// Kernel id of the thread.
         pub thread_id: rocprofiler_thread_id_t,
@@ -336,7 +336,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_memory_copy_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
         /// Kernel id of the thread.
         pub thread_id: rocprofiler_thread_id_t,
@@ -366,7 +366,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_memory_allocation_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Kernel id of the thread.
         pub thread_id: rocprofiler_thread_id_t,
@@ -392,7 +392,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_scratch_memory_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// The agent.
         pub agent_id: rocprofiler_agent_id_t,
@@ -420,7 +420,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_runtime_initialization_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Kernel id of the thread.
         pub thread_id: rocprofiler_thread_id_t,

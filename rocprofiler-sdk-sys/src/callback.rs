@@ -45,7 +45,7 @@ c_struct! {
         pub context_id: rocprofiler_context_id_t,
         /// Kernel id of the thread.
         pub thread_id: rocprofiler_thread_id_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Kind of the record.
         pub kind: rocprofiler_callback_tracing_kind_t,

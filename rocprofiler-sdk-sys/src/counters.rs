@@ -182,7 +182,7 @@ c_struct! {
     struct rocprofiler_dispatch_counting_service_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -200,7 +200,7 @@ c_struct! {
         pub size: u64,
         /// Counter records that follow.
         pub num_records: u64,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,

@@ -152,7 +152,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_tracing_operation_t,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,

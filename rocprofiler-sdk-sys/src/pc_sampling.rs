@@ -317,7 +317,7 @@ c_struct! {
         pub timestamp: u64,
         /// The dispatch.
         pub dispatch_id: u64,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
         /// Position of the workgroup in the grid.
         pub workgroup_id: rocprofiler_dim3_t,
@@ -353,7 +353,7 @@ c_struct! {
         pub timestamp: u64,
         /// The dispatch.
         pub dispatch_id: u64,
-        /// Ties the record to the API call behind it.
+        /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
         /// State of the issue logic.
         pub snapshot: rocprofiler_pc_sampling_snapshot_v0_t,

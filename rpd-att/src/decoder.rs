@@ -78,7 +78,7 @@ pub enum Token {
     Rdna {
         /// Type of the token.
         kind: RdnaKind,
-        /// Its bits; for NEW_PC of GFX12 those behind the first eight.
+        /// Its bits; for NEW_PC of GFX12 those after the first eight.
         word: u64,
     },
 }

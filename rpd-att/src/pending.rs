@@ -163,7 +163,7 @@ impl Pending {
         self.state = state;
     }
 
-    /// Ends the last state at `time`: what the timeline has behind it is cut off.
+    /// Ends the last state at `time`: what the timeline has after it is cut off.
     pub(crate) fn close(&mut self, time: i64) {
         self.enter(State::Empty, time);
         let mut excess = self.since - time;

@@ -230,7 +230,7 @@ pub struct Occupancy {
     pub me: u8,
     /// Pipe that dispatched it.
     pub pipe: u8,
-    /// Whether the fields behind it are valid.
+    /// Whether the fields after it are valid.
     pub extended: bool,
     /// Workgroup number in hardware.
     pub workgroup: u8,

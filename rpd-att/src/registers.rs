@@ -280,7 +280,7 @@ impl Registers {
         if self.clock_due > 0 {
             return None;
         }
-        // The low and high half of a first reading, and the low half of a second one behind it.
+        // The low and high half of a first reading, and the low half of a second one after it.
         let [low, high, now] = self.clock;
         let before = if self.clock_words == 3 {
             self.clock_high = u64::from(high);

@@ -125,7 +125,7 @@ impl Operands {
         }
     }
 
-    /// Whether it computes a register: instructions behind it may wait for that.
+    /// Whether it computes a register: instructions after it may wait for that.
     pub(crate) fn computes(&self) -> Option<Unit> {
         match self.category? {
             Category::Valu | Category::Matrix => Some(Unit::Vector),
@@ -139,7 +139,7 @@ impl Operands {
         written.is_some_and(|written| self.read.iter().any(|read| read.overlaps(&written)))
     }
 
-    /// Whether an instruction behind it may wait for `cycles` until its result can be read.
+    /// Whether an instruction after it may wait for `cycles` until its result can be read.
     fn delays(&self, cycles: u32) -> bool {
         cycles <= MAX_COMPUTING || self.category == Some(Category::Matrix)
     }

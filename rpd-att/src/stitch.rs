@@ -14,7 +14,7 @@ use crate::record::{Category, Instruction, Pc};
 
 /// Lines that did not match, one after the other, after which a wave is given up until its next known address.
 const MAX_FAILED: u32 = 1000;
-/// Instructions that have to match behind a place where matching is tried again.
+/// Instructions that have to match after a place where matching is tried again.
 const CONFIRM: usize = 4;
 /// Instructions that are searched for such a place.
 const SEARCH: usize = 256;
@@ -171,7 +171,7 @@ impl<'a> Stitcher<'a> {
         }
     }
 
-    /// The first line at or behind `pc` that writes a token.
+    /// The first line at or after `pc` that writes a token.
     fn next_line(&mut self, mut pc: Pc) -> Option<(Pc, Line)> {
         for _ in 0..MAX_FAILED {
             let line = self.lines.at(pc)?;

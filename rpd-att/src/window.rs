@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 16;
-/// Zeros behind the last byte, so that a token's word can be read anywhere.
+/// Zeros after the last byte, so that a token's word can be read anywhere.
 const PAD: usize = 16;
 
 /// Bytes of a stream, from where the decoder is.
@@ -74,7 +74,7 @@ impl<R: Read> Window<R> {
         self.end - self.start
     }
 
-    /// The eight bytes `at` bytes from here, zeros behind the end. `at` is at most `available()`.
+    /// The eight bytes `at` bytes from here, zeros after the end. `at` is at most `available()`.
     #[inline]
     pub(crate) fn word(&self, at: usize) -> u64 {
         let from = self.start + at;

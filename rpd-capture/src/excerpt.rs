@@ -1,6 +1,6 @@
 //! Excerpts: captures of some calls of another one, with the state of memory before them.
 //!
-//! Calls keep their numbers. What the first call finds in memory, and what memory holds behind the last one, are items of
+//! Calls keep their numbers. What the first call finds in memory, and what memory holds after the last one, are items of
 //! these calls; a replay finds them when an excerpt is made.
 
 use std::collections::{BTreeSet, HashSet};
@@ -102,7 +102,7 @@ impl ExcerptWriter {
     }
 
     /// Adds the content of memory at an address of the capture: `purpose` is one of [`data_use`], and says whether it is that
-    /// before the first call or behind the last. `read` yields its parts.
+    /// before the first call or after the last. `read` yields its parts.
     ///
     /// # Errors
     /// The errors of `read`, and when the data cannot be stored.

@@ -68,7 +68,7 @@ impl<'a> Merge<'a> {
         Some((source.tid, bytes))
     }
 
-    /// To be called behind the last record.
+    /// To be called after the last record.
     pub(crate) fn end(self) -> Ending {
         let mut dropped = 0;
         let mut notes = Vec::new();

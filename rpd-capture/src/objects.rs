@@ -19,7 +19,7 @@ impl Intervals {
         self.live.remove(&base).map(|(_, number)| number)
     }
 
-    /// The memory that an address lies in, and how far behind its start. The address right behind some memory belongs to
+    /// The memory that an address lies in, and how far after its start. The address right after some memory belongs to
     /// that memory where no other begins there.
     pub(crate) fn find(&self, address: u64) -> Option<(i64, u64)> {
         let (&base, &(size, number)) = self.live.range(..=address).next_back()?;

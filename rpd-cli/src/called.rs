@@ -51,7 +51,7 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// `name` is the program's own name, possibly with a path, `words` are those behind it. `--compat` wins over the name.
+    /// `name` is the program's own name, possibly with a path, `words` are those after it. `--compat` wins over the name.
     pub(crate) fn by(name: Option<&OsStr>, words: &[OsString]) -> Called {
         let file = name.and_then(|name| Path::new(name).file_name());
         let program = PROGRAMS

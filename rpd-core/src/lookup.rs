@@ -23,7 +23,7 @@ impl<const N: usize> Lookup<N> {
         self.rows.append(storage, row)
     }
 
-    /// Makes the rows readable. To be called behind the last [`Lookup::push`].
+    /// Makes the rows readable. To be called after the last [`Lookup::push`].
     ///
     /// # Errors
     /// When the file cannot be written or mapped.

@@ -175,7 +175,7 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
     Ok(layouts)
 }
 
-/// First byte behind the last of `arguments`.
+/// First byte after the last of `arguments`.
 fn end(arguments: &[Argument]) -> u32 {
     arguments.last().map_or(0, |last| last.offset + last.size)
 }

@@ -60,7 +60,7 @@ pub enum Role {
     MemsetNode,
     /// `hipPitchedPtr` by value.
     Pitched,
-    /// An array of graph nodes that the call writes; the argument behind it counts them.
+    /// An array of graph nodes that the call writes; the argument after it counts them.
     NodesOut,
     /// The number of elements of the array before, in and out.
     Count,

@@ -34,7 +34,7 @@ pub enum StatisticsUse {
 pub struct FormatEntry {
     /// A note for help texts; may be empty.
     pub note: &'static str,
-    /// The name behind the prefix of the one file that it makes, or that the others belong to; `None` for a format with a
+    /// The name after the prefix of the one file that it makes, or that the others belong to; `None` for a format with a
     /// file per domain or table.
     pub file: Option<&'static str>,
     /// Whether it shows arguments of calls, so that they are recorded.

@@ -130,7 +130,7 @@ struct UnitRanges<'data> {
 struct UnitLines {
     files: Vec<Rc<str>>,
     rows: Vec<Row>,
-    /// Functions, and those that were inlined; a callee comes behind its caller.
+    /// Functions, and those that were inlined; a callee comes after its caller.
     scopes: Vec<Scope>,
 }
 

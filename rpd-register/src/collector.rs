@@ -97,7 +97,7 @@ pub(crate) fn opened() -> Option<&'static Collector> {
 }
 
 impl Collector {
-    /// The definition of a name in it, or in the C library behind it; null when there is none.
+    /// The definition of a name in it, or in the C library after it; null when there is none.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         symbol(self.handle, name)
     }

@@ -81,7 +81,7 @@ const STRING_TABLE: i64 = 5;
 unsafe fn needs_sdk(section: *const Entry, base: u64) -> bool {
     let entries = |wanted: i64| {
         (0..)
-            // SAFETY: the section ends with an entry that says so, and nothing behind that one is read.
+            // SAFETY: the section ends with an entry that says so, and nothing after that one is read.
             .map(move |index| unsafe { *section.add(index) })
             .take_while(|entry| entry.tag != END)
             .filter(move |entry| entry.tag == wanted)

@@ -1,7 +1,7 @@
 //! The HIP runtime, loaded from a library.
 //!
 //! Calls are made by name with words: every argument of the functions that are called this way is an integer or a pointer,
-//! so that each takes one word, and functions ignore words behind their own.
+//! so that each takes one word, and functions ignore words after their own.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};

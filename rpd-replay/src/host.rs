@@ -62,7 +62,7 @@ impl HostMemory {
     }
 }
 
-/// Bytes from the first to behind the last that data lie in.
+/// Bytes from the first to after the last that data lie in.
 pub(crate) fn span(data: &DataHeader) -> u64 {
     if data.width == 0 || data.rows == 0 {
         return data.size;

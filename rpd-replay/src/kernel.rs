@@ -124,7 +124,7 @@ impl Player {
             )));
         }
         choice.seq = Some(*seq);
-        // Nothing behind it matters, unless the user requests more.
+        // Nothing after it matters, unless the user requests more.
         if self.options.until.is_none() {
             self.last = *seq;
         }

@@ -69,7 +69,7 @@ pub struct Report {
     pub translated: (u64, u64),
     /// Notes for the user.
     pub notes: Vec<String>,
-    /// Nanoseconds from the first to behind the last call.
+    /// Nanoseconds from the first to after the last call.
     pub duration: u64,
     /// Times of the runs of one launch.
     pub kernel: Option<KernelRuns>,

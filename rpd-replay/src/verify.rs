@@ -225,7 +225,7 @@ mod tests {
     fn what_is_no_number_is_never_close() {
         let found = difference(&bytes(&[1.0]), &bytes(&[f32::NAN]), (1e9, 1e9));
         assert!(!found.close);
-        // Bytes behind the last whole element have to be equal.
+        // Bytes after the last whole element have to be equal.
         let found = difference(&[0, 0, 0, 0, 1], &[0, 0, 0, 0, 2], (1e9, 1e9));
         assert!(!found.close);
         assert_eq!(found.first, (4, 0));

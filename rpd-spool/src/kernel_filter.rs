@@ -183,7 +183,7 @@ mod pattern {
             Ok(())
         }
 
-        /// Parses an escape, behind its backslash.
+        /// Parses an escape, after its backslash.
         fn escape(&mut self, in_class: bool) -> Result<(), PatternError> {
             let start = self.at - 1;
             let Some(escaped) = self.next() else {

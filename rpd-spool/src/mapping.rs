@@ -227,7 +227,7 @@ impl Mapping {
     }
 
     fn map(fd: libc::c_int, size: libc::off_t, len: usize, ahead: bool) -> io::Result<Mapping> {
-        // Without blocks behind it a store to the mapping could raise SIGBUS on a full disk.
+        // Without blocks after it a store to the mapping could raise SIGBUS on a full disk.
         // SAFETY: the descriptor is open.
         let status = unsafe { libc::posix_fallocate(fd, 0, size) };
         if status != 0 {

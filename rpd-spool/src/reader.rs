@@ -100,7 +100,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The fixed part as `T` (a struct of [`super::format`]) and the tail behind it, padding included. `None` when the
+    /// The fixed part as `T` (a struct of [`super::format`]) and the tail after it, padding included. `None` when the
     /// record is too short to be one.
     pub fn parse<T: FromBytes + KnownLayout + Immutable>(&self) -> Option<(T, &'a [u8])> {
         T::read_from_prefix(self.bytes).ok()
@@ -310,7 +310,7 @@ pub fn processes(run: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, _, path)| path).collect())
 }
 
-/// Opens a segment: the file behind its head, the head, and the file's size. `None`: it was never begun (a process
+/// Opens a segment: the file after its head, the head, and the file's size. `None`: it was never begun (a process
 /// killed while it made the file leaves that).
 fn open_segment(path: &Path) -> Result<Option<(File, SegmentHeader, u64)>, DamageKind> {
     let (mut file, metadata) =

@@ -338,7 +338,7 @@ impl StreamWriter {
         let Some(current) = &self.current else {
             return 0;
         };
-        // SAFETY: `used + len` does not exceed the mapping, which was checked or is what `grow` did; the bytes behind
+        // SAFETY: `used + len` does not exceed the mapping, which was checked or is what `grow` did; the bytes after
         // `used` belong to no other reference, and are zero because the file is new.
         let (address, bytes) = unsafe {
             let address = current.base().as_ptr().add(self.used);

@@ -23,7 +23,7 @@ pub fn each_rpd_call(
             bytes: call.bytes,
         };
         // The first frame is the call. RPD writes the function into its text in such a way that digits of the address may
-        // stand behind the parentheses.
+        // stand after the parentheses.
         let below_call = call.frames.split_first().map(|(_, frames)| frames);
         let frames: Option<Vec<Frame>> =
             below_call.map(|frames| frames.iter().map(|text| frame(text)).collect());

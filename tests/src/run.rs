@@ -166,7 +166,7 @@ impl Rpd {
         }
     }
 
-    /// Adds options behind those that are there.
+    /// Adds options after those that are there.
     #[must_use]
     pub fn option<A: AsRef<OsStr>>(mut self, options: impl IntoIterator<Item = A>) -> Self {
         self.command.args(options);

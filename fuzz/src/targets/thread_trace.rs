@@ -1,4 +1,4 @@
-//! Any bytes behind the header of any generation can be decoded as a thread trace: it ends, and what it reports makes sense.
+//! Any bytes after the header of any generation can be decoded as a thread trace: it ends, and what it reports makes sense.
 //!
 //! The first byte of the input chooses the generation; the code has a loop, a branch and a call.
 

@@ -91,7 +91,7 @@ struct Decoder<'a> {
     samples: [[Sampled; 4]; 16],
 }
 
-/// Decodes the stream behind its header.
+/// Decodes the stream after its header.
 pub(crate) fn decode<R: Read>(
     window: &mut Window<R>,
     header: &Header,
@@ -469,7 +469,7 @@ fn engine(me: u8) -> u8 {
     (me + 1) & 1
 }
 
-/// The value of the next TIMESTAMP behind the first `from` bytes, unless another reset is before it.
+/// The value of the next TIMESTAMP after the first `from` bytes, unless another reset is before it.
 fn next_timestamp<R: Read>(window: &mut Window<R>, from: usize) -> Option<u64> {
     let mut at = from;
     while at < LOOK_AHEAD {

@@ -166,7 +166,7 @@ pub(crate) fn delta(word: u64) -> i64 {
 }
 
 impl Gfx9Token {
-    /// Reads the token that begins with `word`; bits behind it do not matter.
+    /// Reads the token that begins with `word`; bits after it do not matter.
     #[inline(always)]
     pub fn parse(word: u64) -> Self {
         let field = |low, count| bits(word, low, count);

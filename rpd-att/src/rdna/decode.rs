@@ -230,7 +230,7 @@ impl Decoder<'_> {
             RdnaKind::Immediate => self.each(field(8, 16), |wave| wave.immediate(time)),
             RdnaKind::WaveReady => self.each(field(8, 16), |wave| wave.ready(time)),
             RdnaKind::NewPc => {
-                // The word of GFX12 begins behind the first eight bits.
+                // The word of GFX12 begins after the first eight bits.
                 let (slot, address) = if twelve {
                     (field(3, 5), field(8, 55))
                 } else {

@@ -162,7 +162,7 @@ fn table(generation: Generation) -> Table {
 pub(crate) struct RdnaToken {
     /// Type.
     pub(crate) kind: RdnaKind,
-    /// The token's first 64 bits; for NEW_PC of GFX12 the 64 bits behind the first eight.
+    /// The token's first 64 bits; for NEW_PC of GFX12 the 64 bits after the first eight.
     pub(crate) word: u64,
     /// Cycles.
     pub(crate) time: i64,

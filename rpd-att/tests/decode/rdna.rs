@@ -136,7 +136,7 @@ fn case_28_random_sequences_come_back() {
             };
             for (got, expected) in got.iter().zip(&expected) {
                 assert_eq!((got.0, got.1, got.2), (expected.0, expected.1, expected.2));
-                // Bits behind a token are the next one's.
+                // Bits after a token are the next one's.
                 let bits = length(got.2);
                 if bits > 0 {
                     let mask = if bits == 64 { !0 } else { (1 << bits) - 1 };
@@ -321,7 +321,7 @@ fn what_stalls_is_the_time_since_the_wave_was_ready() {
             (Category::Message, 41, 9, 0),
         ]
     );
-    // Ready in the cycle of an instruction: the token behind it comes first.
+    // Ready in the cycle of an instruction: the token after it comes first.
     let mut stream = with_code(3);
     stream
         .wave_start(3, 1, 0, 2)

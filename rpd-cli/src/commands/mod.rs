@@ -57,7 +57,7 @@ fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
     }
 }
 
-/// Options that take several words would take inputs that follow too. Each word behind one of `flags` that `is_value`
+/// Options that take several words would take inputs that follow too. Each word after one of `flags` that `is_value`
 /// knows gets the flag of its own.
 fn spread(
     arguments: &[OsString],
@@ -319,7 +319,7 @@ fn inherited(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// A file of a directory: `name` with `ending` behind it.
+/// A file of a directory: `name` with `ending` after it.
 fn with_ending(directory: &Path, name: &OsStr, ending: &str) -> PathBuf {
     let mut file = name.to_owned();
     file.push(ending);

@@ -9,7 +9,7 @@ use crate::options::plan::Stem;
 
 const MARK: &str = "pmc:";
 
-/// Reads the jobs. Other lines, and text behind `#`, are ignored.
+/// Reads the jobs. Other lines, and text after `#`, are ignored.
 pub(super) fn jobs(source: &str, file: &Arc<str>) -> Input {
     let mut input = Input {
         jobs: Vec::new(),

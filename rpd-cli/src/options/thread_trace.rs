@@ -178,7 +178,7 @@ fn without(given: &OptionValues) -> Result<Resolved, Failure> {
     })
 }
 
-/// A number in decimal, or in hexadecimal behind `0x`.
+/// A number in decimal, or in hexadecimal after `0x`.
 fn parse(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

@@ -55,7 +55,7 @@ fn resolved(path: &Path) -> Option<PathBuf> {
         existing = existing.parent()?;
     }
     let rest = path.strip_prefix(existing).ok()?;
-    // Components behind a directory that does not exist yet can only lead downwards.
+    // Components after a directory that does not exist yet can only lead downwards.
     let down = rest
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

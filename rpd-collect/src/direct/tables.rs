@@ -105,7 +105,7 @@ pub(super) fn configure(process: &Process, names: &Catalogue) {
     markers::configure(options, names);
 }
 
-/// The sub-tables of an HSA table, by kind: their places in it, behind its version of two words.
+/// The sub-tables of an HSA table, by kind: their places in it, after its version of two words.
 const HSA: [(&str, usize); 4] = [
     ("HSA_CORE_API", 2),
     ("HSA_AMD_EXT_API", 3),

@@ -205,7 +205,7 @@ fn enter_raw(call: &Call, record: &Record, layout: &Layout) -> OpenRecord {
     if delivered < 8 + size {
         return call.begin(0, 0, |_| {});
     }
-    // SAFETY: the payload has `size` bytes of arguments behind its size field, which are those of the call that begins.
+    // SAFETY: the payload has `size` bytes of arguments after its size field, which are those of the call that begins.
     unsafe {
         let bytes = std::slice::from_raw_parts(payload.add(8), size);
         arguments::begin(call, layout, bytes)

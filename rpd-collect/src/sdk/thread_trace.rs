@@ -347,7 +347,7 @@ impl Traced {
 
 /// Which kernels a trace of consecutive kernels still waits for.
 struct Window {
-    /// Kernels that are traced behind a selected one.
+    /// Kernels that are traced after a selected one.
     length: u64,
     /// Kernels that have yet to run; 0: nothing is traced.
     left: AtomicU64,

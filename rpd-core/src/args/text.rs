@@ -8,7 +8,7 @@ use crate::spool::format::api_flag;
 use crate::spool::reader::ByteStrings;
 
 impl ArgLayout {
-    /// Writes the arguments whose bytes (and copied texts behind them) are in `raw`. `emit` gets position, argument
+    /// Writes the arguments whose bytes (and copied texts after them) are in `raw`. `emit` gets position, argument
     /// and value; `value` is only valid during that call. What `raw` is too short for is left out.
     pub fn for_each(&self, raw: &[u8], mut emit: impl FnMut(usize, &Argument, &str)) {
         let (fixed, tail) = raw

@@ -27,7 +27,7 @@ pub trait Columns {
     /// columns are in memory then.
     fn reorder(&mut self, order: &[u32]);
 
-    /// Writes the rows in memory to files, behind those that are there. Until [`Columns::seal`] only rows that have come
+    /// Writes the rows in memory to files, after those that are there. Until [`Columns::seal`] only rows that have come
     /// since can be read.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ pub struct StackModule {
     pub base: u64,
     /// First mapped address.
     pub start: u64,
-    /// Address behind the last.
+    /// Address after the last.
     pub end: u64,
     /// Time at which it was first seen on a stack.
     pub seen_from: Nanoseconds,

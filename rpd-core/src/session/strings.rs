@@ -208,7 +208,7 @@ impl Strings {
     }
 }
 
-/// The texts of a session, if there is one, which keep their ids, and further ones behind them.
+/// The texts of a session, if there is one, which keep their ids, and further ones after them.
 #[derive(Debug, Default)]
 pub struct ExtendedStrings<'a> {
     strings: Option<&'a Strings>,

@@ -23,7 +23,7 @@ const NO_COLUMN: [&str; 8] = [
     "runtime_visibility",
 ];
 
-/// The numeric columns behind the first three.
+/// The numeric columns after the first three.
 fn numbers() -> impl Iterator<Item = &'static Property<Agent>> {
     let properties = Agent::PROPERTIES.iter();
     properties.filter(|property| !NO_COLUMN.contains(&property.name))

@@ -7,7 +7,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row that begins with `prefix`: nothing, or fields with the comma behind them.
+    /// A row that begins with `prefix`: nothing, or fields with the comma after them.
     #[inline]
     pub(crate) fn new(buffer: &'a mut Vec<u8>, prefix: &[u8]) -> Row<'a> {
         buffer.extend_from_slice(prefix);

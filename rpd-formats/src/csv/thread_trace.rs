@@ -15,7 +15,7 @@ pub struct TracedLine<'a> {
     pub code_object: u64,
     /// Address in the code object's file.
     pub address: u64,
-    /// The instruction; the label's name behind `; `.
+    /// The instruction; the label's name after `; `.
     pub instruction: &'a str,
     /// Number of executions by waves.
     pub hits: u64,

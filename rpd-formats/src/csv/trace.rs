@@ -62,13 +62,13 @@ pub(super) fn write_rows(
 /// Texts in quotes that are kept for further use.
 const KEPT_TEXTS: usize = 1 << 16;
 
-/// Texts in quotes: the first of the session are made once, those behind them whenever they are needed.
+/// Texts in quotes: the first of the session are made once, those after them whenever they are needed.
 struct Quoted<'a> {
     session: &'a Session,
     safe: bool,
     /// By id, those that were needed so far.
     texts: Vec<Option<Box<[u8]>>>,
-    /// A text whose id is behind those of `texts`.
+    /// A text whose id is after those of `texts`.
     other: Vec<u8>,
 }
 

@@ -50,7 +50,7 @@ impl<'a> Trace<'a> {
         let is_own = |(_, found): &(usize, &rpd_core::session::traces::TraceSummary)| {
             (found.agent, found.trace) == (agent, number)
         };
-        // The streams of a trace are behind one another.
+        // The streams of a trace are one after the other.
         let mut own = traces.summaries.iter().enumerate().filter(is_own);
         let first = own.next()?.0 as u32;
         let streams = first..first + 1 + own.count() as u32;

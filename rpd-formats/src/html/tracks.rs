@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(bins.busy[..5], [10, 10, 10, 10, 0]);
         let names: Vec<u32> = bins.top[..4].iter().map(|(name, _)| *name).collect();
         assert_eq!(names, [1, 1, 3, 3]);
-        // To the very end, and nothing behind it.
+        // To the very end, and nothing after it.
         bins.add(1000 + BINS as u64 * 10 - 1, 1000 + BINS as u64 * 10, 1);
         assert_eq!(bins.busy[BINS - 1], 1);
     }

@@ -21,7 +21,7 @@ use crate::{Output, WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
 use tracks::{Description, Location, Slice};
 
-/// Suffix of the anchor file, behind the prefix.
+/// Suffix of the anchor file, after the prefix.
 pub(crate) const FILE: &str = "results.otf2";
 
 /// Group 0 is the process; those of agents follow in the order of agents.

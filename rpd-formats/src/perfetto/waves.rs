@@ -38,7 +38,7 @@ pub struct WaveSpan<'a> {
     pub name: &'a str,
     /// First cycle.
     pub begin: u64,
-    /// The cycle behind the last.
+    /// The cycle after the last.
     pub end: u64,
 }
 

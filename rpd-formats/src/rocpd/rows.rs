@@ -404,7 +404,7 @@ pub(super) fn in_order_of_ids(
             table.release();
         }
         match i64::try_from(id) {
-            // Half of the range is left for those behind.
+            // Half of the range is left for those after it.
             Ok(key) if key > last && key < i64::MAX / 2 => {
                 insert(index as usize, event.cast_signed(), key)?;
                 last = key;

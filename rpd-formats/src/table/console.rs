@@ -14,7 +14,7 @@ use crate::csv::scientific;
 /// Letters of a text up to which the others of its column are aligned with it.
 const WIDEST: usize = 4_096;
 
-/// Digits behind the point of floating-point numbers.
+/// Digits after the point of floating-point numbers.
 const DIGITS: usize = 6;
 
 /// Bytes of rows that are kept in memory.

@@ -62,7 +62,7 @@ fn print(anchor: &Path, arguments: &[&str]) -> String {
     String::from_utf8(stdout).expect("text")
 }
 
-/// `(text before, text in quotes, text behind)` of the first quoted text that a reference follows.
+/// `(text before, text in quotes, text after)` of the first quoted text that a reference follows.
 fn name(line: &str) -> (&str, &str) {
     let begin = line.find("Name: \"").expect("a name") + 7;
     let end = line.find("\" <").expect("a reference");

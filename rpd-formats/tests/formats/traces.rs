@@ -207,7 +207,7 @@ fn a_database_has_what_was_found_in_traces() {
     }
 }
 
-/// What a reader does on the page of a trace, put behind its own script: points, zooms, moves, and reads the tables.
+/// What a reader does on the page of a trace, put after its own script: points, zooms, moves, and reads the tables.
 const READER: &str = r##"<script>
 const seen = [];
 const section = document.querySelector("#traces section"), canvas = section.querySelector("canvas");

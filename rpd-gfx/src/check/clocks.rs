@@ -128,7 +128,7 @@ impl Clocks {
             || coherent && saw(&clock.pending)
     }
 
-    /// The wave goes on behind all earlier atomics on the address.
+    /// The wave goes on after all earlier atomics on the address.
     pub(super) fn acquire(&mut self, wave: u32, address: u64) {
         let Some(published) = self.addresses.get(&address) else {
             return;
@@ -143,7 +143,7 @@ impl Clocks {
         }
     }
 
-    /// Later atomics on the address go on behind what the wave has done.
+    /// Later atomics on the address go on after what the wave has done.
     pub(super) fn release(&mut self, wave: u32, address: u64) {
         let clock = &self.waves[wave as usize];
         let entry = self.addresses.entry(address).or_default();
@@ -158,7 +158,7 @@ impl Clocks {
         publish(wave, clock.now, clock.performed());
     }
 
-    /// The wave goes on behind a moment of another one, and what that has seen.
+    /// The wave goes on after a moment of another one, and what that has seen.
     pub(super) fn follow(&mut self, wave: u32, before: Stamp) {
         let other = &self.waves[before.wave as usize];
         let (seen, same) = (other.seen.clone(), other.group);

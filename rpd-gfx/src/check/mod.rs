@@ -3,7 +3,7 @@
 //!
 //! A [`Checker`] watches one dispatch. Two accesses of different waves race if they touch the same bytes, at least one writes, they are not both
 //! atomic, and nothing orders them: a barrier of their workgroup or of the grid, or atomics. An atomic on an address and a later one there order what
-//! the first wave had performed (`s_waitcnt` behind its accesses, which is what a release is in the code) before what the second does
+//! the first wave had performed (`s_waitcnt` after its accesses, which is what a release is in the code) before what the second does
 //! once it has invalidated its first-level cache (an acquire), or past that cache. Within a workgroup they need neither. Loads that
 //! bypass the first-level cache count as atomic, since spinning on a flag is written with them. The lanes of a wave execute in
 //! step and do not race with each other.
@@ -42,7 +42,7 @@ pub enum FindingKind {
     UninitialisedRead,
     /// A read of LDS that no wave of the workgroup has written.
     UninitialisedLds,
-    /// An access behind the LDS of the workgroup.
+    /// An access after the LDS of the workgroup.
     LdsOutOfBounds,
     /// An access outside of all allocations.
     OutOfBounds,
@@ -296,7 +296,7 @@ impl<'h> Checker<'h> {
                     ..finding(FindingKind::GlobalRace, lane)
                 };
                 if atomic && !writes {
-                    // A flag that was stored plainly: its reader goes on behind the store.
+                    // A flag that was stored plainly: its reader goes on after the store.
                     self.clocks.follow(id, before.access.stamp);
                 } else if before.atomic && !before.writes && self.looks.len() < MOST_LOOKS {
                     let reader = (address, before.access.stamp.wave);
@@ -381,7 +381,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// A wave waits for those of other workgroups, or goes on behind them.
+    /// A wave waits for those of other workgroups, or goes on after them.
     fn grid_barrier(&mut self, id: u32, arrives: bool) {
         /// Stands for all barriers of the grid among the addresses of atomics, where no atomic is.
         const ADDRESS: u64 = u64::MAX;

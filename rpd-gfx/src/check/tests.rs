@@ -189,7 +189,7 @@ fn barriers_of_workgroups_do_not_order_others() {
     assert_eq!(run.kinds(), [FindingKind::GlobalRace]);
 }
 
-/// A wave stores and counts, one of another workgroup counts and loads, with these instructions before and behind.
+/// A wave stores and counts, one of another workgroup counts and loads, with these instructions before and after.
 fn passed_on(release: &[Kind], acquire: &[Kind]) -> Vec<FindingKind> {
     let memory = written();
     let mut run = Run::new(&memory);
@@ -214,7 +214,7 @@ fn atomics_order_with_release_and_acquire() {
     ] {
         assert_eq!(passed_on(release, acquire), [FindingKind::GlobalRace]);
     }
-    // What the first workgroup does behind its atomic is not ordered.
+    // What the first workgroup does after its atomic is not ordered.
     let memory = written();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, ATOMIC, 0x10100);

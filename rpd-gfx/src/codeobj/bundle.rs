@@ -146,7 +146,7 @@ pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error>
     let mut present = Vec::new();
     let mut first = true;
     loop {
-        // Bundles are padded to their alignment when the linker puts them behind each other.
+        // Bundles are padded to their alignment when the linker puts them one after the other.
         if !first {
             let skip = rest.iter().position(|&b| b != 0).unwrap_or(rest.len());
             rest = &rest[skip..];
@@ -340,7 +340,7 @@ impl Compressed {
     }
 }
 
-/// The bundle behind the wrapper given to `__hipRegisterFatBinary`, with its extent worked out.
+/// The bundle of the wrapper given to `__hipRegisterFatBinary`, with its extent worked out.
 ///
 /// # Safety
 /// `wrapper` points to a fat binary wrapper whose bundle stays in place for `'static`, as a loaded

@@ -112,7 +112,7 @@ pub(super) fn extent(header: &[u8]) -> Result<usize, Error> {
     .map(|(a, b)| a.max(b))
     .filter(|end| *end <= 1 << 40)
     .ok_or_else(|| Error::malformed("ELF header", "table offsets overflow"))?;
-    // lld writes the section headers last, so that nothing lies behind them.
+    // lld writes the section headers last, so that nothing lies after them.
     Ok(end as usize)
 }
 

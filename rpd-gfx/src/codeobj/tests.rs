@@ -57,7 +57,7 @@ fn bundles_plain_and_compressed() {
             "{error}"
         );
 
-        // A second bundle behind the first is found too.
+        // A second bundle after the first is found too.
         let mut two = bundle.to_vec();
         two.resize(two.len().next_multiple_of(4096), 0);
         two.extend_from_slice(PLAIN);

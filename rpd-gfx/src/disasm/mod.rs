@@ -196,7 +196,7 @@ struct Printer {
     processor: &'static Processor,
     generation: Generation,
     row: &'static Row,
-    /// The instruction and what follows, 0 behind the end of the code.
+    /// The instruction and what follows, 0 after the end of the code.
     words: [u32; 4],
     /// Dwords of the instruction; a literal that is found adds one.
     length: u32,
@@ -238,7 +238,7 @@ impl Printer {
         self.out.push_str(text);
     }
 
-    /// Appends an operand: a blank behind the name, a comma behind other operands.
+    /// Appends an operand: a blank after the name, a comma after other operands.
     fn operand(&mut self, text: &str) {
         let separator = if self.out.contains(' ') { ", " } else { " " };
         self.push(separator);

@@ -159,7 +159,7 @@ impl Printer {
         scalar_register(self.generation, code, width)
     }
 
-    /// The source with a code of nine bits; the literal of the instruction stands behind it.
+    /// The source with a code of nine bits; the literal of the instruction stands after it.
     pub(super) fn source(&mut self, code: u32, operand: &Operand) -> Option<Source> {
         let (text, constant) = match code {
             256.. if operand.kind == Type::Accumulation => {
@@ -183,7 +183,7 @@ impl Printer {
         Some(Source { text, constant })
     }
 
-    /// The literal behind the instruction.
+    /// The literal after the instruction.
     pub(super) fn literal(&mut self, kind: Type) -> String {
         let at = self.row.dwords();
         self.length = at + 1;

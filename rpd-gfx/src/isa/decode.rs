@@ -5,7 +5,7 @@ use super::{
     InstructionSet, ds, flat, gfx942, mimg, mubuf, smem, sop, typed_buffer, vop, vop3, vop3p,
 };
 
-/// Decodes the instruction that starts with `words[0]`; the following words are 0 behind the end of the code.
+/// Decodes the instruction that starts with `words[0]`; the following words are 0 after the end of the code.
 pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
     if set == InstructionSet::Gfx942 {
         return gfx942::decode_instruction(words);

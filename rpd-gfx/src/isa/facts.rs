@@ -55,7 +55,7 @@ pub struct Facts {
 }
 
 impl Program {
-    /// The instruction at an offset from the first of the program; `None` behind its end.
+    /// The instruction at an offset from the first of the program; `None` after its end.
     pub fn facts(&self, offset: u64) -> Option<Facts> {
         let index = (offset >> 2) as usize;
         let page = self.page(index / PAGE)?;

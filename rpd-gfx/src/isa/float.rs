@@ -291,7 +291,7 @@ pub(super) fn cube(x: f32, y: f32, z: f32) -> (f32, f32, f32, f32) {
     }
 }
 
-/// Bits of 2/pi behind the binary point, as many as the device has; a segment that begins in the last 64 of them is 0.
+/// Bits of 2/pi after the binary point, as many as the device has; a segment that begins in the last 64 of them is 0.
 const TWO_OVER_PI: [u32; 37] = [
     0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
     0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,

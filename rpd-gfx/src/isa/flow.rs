@@ -4,7 +4,7 @@ use super::Fault;
 use super::exec::{Exec, State};
 use super::inst::{Handler, Inst};
 
-/// Jumps to the address of the instruction behind, plus the offset.
+/// Jumps to the address of the instruction after, plus the offset.
 #[inline(always)]
 pub(super) fn branch(x: &mut Exec<'_>, i: &Inst) {
     x.w.pc = x.w.pc.wrapping_add_signed(i.offset() * 4);

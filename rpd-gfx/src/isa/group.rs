@@ -281,7 +281,7 @@ fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
         };
         *executed += done;
         if x.w.state == State::Barrier {
-            // The program counter is behind it.
+            // The program counter is after it.
             let offset = x.w.pc.wrapping_sub(4).wrapping_sub(x.d.program.base());
             let exec = x.exec();
             if let Some(trace) = &mut x.trace {

@@ -72,7 +72,7 @@ use std::time::Duration;
 pub struct Extent {
     /// Address of the first byte.
     pub start: u64,
-    /// Address behind the last byte.
+    /// Address after the last byte.
     pub end: u64,
     /// Whether stores are allowed.
     pub writable: bool,

@@ -52,7 +52,7 @@ impl Program {
         self.start
     }
 
-    /// The instructions at dwords `page * PAGE..`, or `None` behind the end.
+    /// The instructions at dwords `page * PAGE..`, or `None` after the end.
     pub(super) fn page(&self, page: usize) -> Option<&[Inst]> {
         let slot = self.pages.get(page)?;
         Some(slot.get_or_init(|| {

@@ -36,7 +36,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         Format::Sopk => {
             i.literal = i32::from(w as u16 as i16) as u32;
             if opcode == 0x14 {
-                // s_setreg_imm32_b32: the register in the immediate, the value behind.
+                // s_setreg_imm32_b32: the register in the immediate, the value after.
                 i.src[0] = 255;
                 i.sdst = w as u16;
                 literal = true;

@@ -129,7 +129,7 @@ impl<'d> Trace<'d> {
         self.scalar.clear();
     }
 
-    /// Reports the end of an instruction, behind which the wave goes on at `next`.
+    /// Reports the end of an instruction, after which the wave goes on at `next`.
     pub(super) fn end(&mut self, kind: Kind, length: u64, next: u64) {
         self.probe.executed(&Step {
             group: self.group,

@@ -228,7 +228,7 @@ pub(super) fn to_lds<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
     matches!(opcode, 0x10..=0x14 | 0x26..=0x2a).then_some((Class::VmemRead, load))
 }
 
-/// Loads to LDS, a dword for each lane behind the address in M0.
+/// Loads to LDS, a dword for each lane after the address in M0.
 fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
     let (bytes, signed) = match i.opcode {
         0x10 | 0x26 => (1, false),

@@ -18,7 +18,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     };
     let mut i = Inst::new(run, Format::Mtbuf, class, opcode, 2);
     set_operands(&mut i, words);
-    // Data format and number format lie behind the offset.
+    // Data format and number format lie after the offset.
     i.literal |= (w >> 19 & 0x7f) << FORMAT;
     i
 }

@@ -9,7 +9,7 @@ use crate::isa::{Facts, Kind, Program, Registers};
 
 /// Quads from the issue of vector arithmetic until an instruction that needs the result can be issued.
 const ARITHMETIC: u64 = 2;
-/// Quads until the instructions behind a taken branch are there.
+/// Quads until the instructions after a taken branch are there.
 const BRANCH: u64 = 4;
 /// Quads from the start of a wave to its first instruction.
 const START: u64 = 4;

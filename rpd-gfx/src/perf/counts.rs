@@ -43,7 +43,7 @@ impl Counts {
         Some(value as f64)
     }
 
-    /// The event's level, summed over all cycles of the dispatch: what `SQ_ACCUM_PREV_HIRES` reads behind it.
+    /// The event's level, summed over all cycles of the dispatch: what `SQ_ACCUM_PREV_HIRES` reads after it.
     /// `SQ_ACCUM_PREV` looks every fourth cycle and reads a quarter. `None` exactly where [`super::accumulates`] is
     /// false.
     pub fn accumulated(

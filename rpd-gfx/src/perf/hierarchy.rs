@@ -27,7 +27,7 @@ pub(super) enum Served {
 }
 
 impl Served {
-    /// Cycles that the way behind the first cache took.
+    /// Cycles that the way after the first cache took.
     pub(super) fn latency(self, cycles: &Cycles) -> u64 {
         match self {
             Self::First => 0,

@@ -74,7 +74,7 @@ pub fn determined(device: &Device, block: &str, event: u32) -> bool {
 }
 
 /// Whether the simulator determines the accumulated level of an event: the sum of the level over all cycles,
-/// which is what the event selected behind it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads. The level itself is
+/// which is what the event selected after it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads. The level itself is
 /// not determined: between dispatches nothing is in flight.
 pub fn accumulates(device: &Device, block: &str, event: u32) -> bool {
     let event = Numbering::of(device).event(block, event);

@@ -21,7 +21,7 @@ impl Token {
     }
 }
 
-/// Reads tokens behind the header, as section 6 of the format's description has them.
+/// Reads tokens after the header, as section 6 of the format's description has them.
 fn read(bytes: &[u8]) -> Vec<Token> {
     const LENGTHS: [usize; 16] = [2, 8, 8, 4, 2, 6, 2, 2, 2, 2, 2, 8, 6, 4, 8, 6];
     let (mut at, mut time, mut tokens) = (8, 0, Vec::new());

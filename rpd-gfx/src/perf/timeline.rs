@@ -1,7 +1,7 @@
 //! Timelines of compute units: when the instructions of their waves were issued, and why not earlier.
 //!
 //! The unit of time is the quad-cycle: four cycles, in which a SIMD issues one instruction of each pipe, of different waves. A
-//! wave's instruction is at its *head* from the quad behind the issue of the one before, *ready* when nothing of its own holds
+//! wave's instruction is at its *head* from the quad after the issue of the one before, *ready* when nothing of its own holds
 //! it back, and *issued* when the pipe took it. The figures are in `docs/simulator.md`.
 
 use super::compute_unit::{FactsCache, Machine};

@@ -13,7 +13,7 @@ use super::exec::Kernel;
 use super::machine::machine;
 use rpd_gfx::check::{Finding, FindingKind, Heap, Place};
 
-/// Bytes without memory before and behind each allocation; accesses that far away are attributed to it.
+/// Bytes without memory before and after each allocation; accesses that far away are attributed to it.
 pub(crate) const GUARD: usize = 1 << 20;
 /// Findings of a process; later ones are counted only.
 const MOST: usize = 1000;

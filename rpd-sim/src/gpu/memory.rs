@@ -15,7 +15,7 @@ pub(crate) const GRANULE: usize = 4096;
 
 /// The largest allocation of device memory that the real runtime takes from a block that it shares with others.
 const MOST_SHARED: usize = 2 << 20;
-/// Bytes behind such an allocation that kernels can access: there are others on the real device, and programs that read a
+/// Bytes after such an allocation that kernels can access: there are others on the real device, and programs that read a
 /// little too far run there.
 const BEHIND: usize = 64 << 10;
 
@@ -48,7 +48,7 @@ pub(crate) struct Allocation {
     pub(crate) size: usize,
     /// Bytes mapped and accounted for.
     pub(crate) mapped: usize,
-    /// Bytes mapped behind them, which kernels can access and which are part of no allocation.
+    /// Bytes mapped after them, which kernels can access and which are part of no allocation.
     behind: usize,
     /// Purpose of the memory.
     pub(crate) purpose: Use,
@@ -60,17 +60,17 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// First byte behind it.
+    /// First byte after it.
     pub(crate) fn end(&self) -> usize {
         self.base + self.size
     }
 
-    /// The address behind the last page: a device sees whole pages.
+    /// The address after the last page: a device sees whole pages.
     fn mapped_end(&self) -> usize {
         self.end().max(self.base + self.mapped)
     }
 
-    /// The address behind the last byte that kernels can access.
+    /// The address after the last byte that kernels can access.
     fn accessible_end(&self) -> usize {
         self.mapped_end() + self.behind
     }
@@ -127,7 +127,7 @@ pub(crate) enum AllocError {
 pub(crate) struct Range {
     /// First byte.
     pub(crate) base: usize,
-    /// First byte behind.
+    /// First byte after.
     pub(crate) end: usize,
 }
 
@@ -372,7 +372,7 @@ impl Memory {
         if let Some(block) = self.find(address) {
             return Place::Inside {
                 base: block.base as u64,
-                // Reads of the pad behind the last byte are found by the size.
+                // Reads of the pad after the last byte are found by the size.
                 size: block.size as u64,
                 tracked: block.purpose == Use::Program && block.pool.kind == PoolKind::DeviceCoarse,
             };

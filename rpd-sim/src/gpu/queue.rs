@@ -69,7 +69,7 @@ pub(crate) struct Queue {
     stopping: AtomicBool,
     /// Set while the processor works on a packet of this queue.
     pub(crate) busy: AtomicBool,
-    /// Completions handed to the signal handler and not yet released; later ones must queue up behind.
+    /// Completions handed to the signal handler and not yet released; later ones must queue up after.
     pub(crate) deferred: AtomicU64,
     /// Scratch bytes a lane the queue has memory for.
     pub(crate) scratch_per_lane: AtomicU32,

@@ -74,7 +74,7 @@ impl CopyOp {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
-    /// Bytes from the first to behind the last of one side.
+    /// Bytes from the first to after the last of one side.
     fn span(&self, side: &CopyBox) -> usize {
         side.slice * (self.depth - 1) + side.pitch * (self.height - 1) + self.width
     }

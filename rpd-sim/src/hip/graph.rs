@@ -190,14 +190,14 @@ impl Graph {
         Arc::as_ptr(self).cast_mut().cast()
     }
 
-    /// Adds an operation behind others.
+    /// Adds an operation after others.
     pub(crate) fn add(&self, op: Op, after: Vec<Arc<Node>>) -> Arc<Node> {
         let node = Node::new(op, after);
         lock(&self.nodes).push(Arc::clone(&node));
         node
     }
 
-    /// The nodes, each behind those it depends on; fails when they form a circle.
+    /// The nodes, each after those it depends on; fails when they form a circle.
     pub(crate) fn order(&self) -> HipResult<Vec<Arc<Node>>> {
         let mut left: Vec<Arc<Node>> = lock(&self.nodes).clone();
         let mut order: Vec<Arc<Node>> = Vec::with_capacity(left.len());

@@ -174,7 +174,7 @@ unsafe fn add(
     unsafe { put(out, node.handle()) }
 }
 
-/// Functions that add a node: behind the nodes of a list, with an operation made of the remaining arguments.
+/// Functions that add a node: after the nodes of a list, with an operation made of the remaining arguments.
 macro_rules! adders {
     ($($name:ident ($($argument:ident: $type:ty),*) = $op:expr;)*) => {$(
         #[allow(clippy::too_many_arguments)]

@@ -22,7 +22,7 @@ impl KernargRing {
         Ok(Self { base, used: 0 })
     }
 
-    /// Room for `size` bytes, or `None` when everything behind must finish first.
+    /// Room for `size` bytes, or `None` when everything after must finish first.
     pub(crate) fn take(&mut self, size: usize) -> Option<usize> {
         let end = self.used.checked_add(size.next_multiple_of(ALIGN))?;
         if end > RING_BYTES {

@@ -11,7 +11,7 @@ use super::hsa;
 use super::printf::print_buffered;
 use rpd_gfx::codeobj::ArgKind;
 
-/// Bytes of the buffer's head: two dwords, the offset behind the last message and the bytes that there are for messages.
+/// Bytes of the buffer's head: two dwords, the offset after the last message and the bytes that there are for messages.
 const HEAD: usize = 8;
 
 /// The buffer of a launch.

@@ -115,7 +115,7 @@ impl Figures {
         (self.bdf >> 3 & 0x1f) as i32
     }
 
-    /// The 16 bytes programs get: the digits behind `GPU-`.
+    /// The 16 bytes programs get: the digits after `GPU-`.
     pub(crate) fn uuid_bytes(&self) -> [c_char; 16] {
         let digits = self.uuid.strip_prefix("GPU-").unwrap_or(&self.uuid);
         let mut bytes = [0; 16];

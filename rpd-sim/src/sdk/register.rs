@@ -102,7 +102,7 @@ pub(crate) fn library(library: Library) {
 struct Slots(&'static [Slot]);
 
 impl Slots {
-    /// Slots behind a `uint64_t size`, at most as many as are known.
+    /// Slots after a `uint64_t size`, at most as many as are known.
     ///
     /// # Safety
     /// `table` is a table of that shape that lives as long as the process.
@@ -118,7 +118,7 @@ impl Slots {
         }
     }
 
-    /// Slots behind an HSA version block.
+    /// Slots after an HSA version block.
     ///
     /// # Safety
     /// As for [`Slots::flat`].

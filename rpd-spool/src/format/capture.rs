@@ -422,7 +422,7 @@ pub struct StageControl {
     pub ended: AtomicU32,
     /// Zero.
     pub unused: AtomicU32,
-    /// Functions of the runtime's table behind those that are known here.
+    /// Functions of the runtime's table after those that are known here.
     pub unknown_functions: AtomicU64,
 }
 
@@ -466,7 +466,7 @@ pub fn push_item(into: &mut Vec<u8>, kind: u16, argument: u16, payload: &[u8]) {
     into.resize(into.len().next_multiple_of(8), 0);
 }
 
-/// The items in the tail of a record, behind the argument struct.
+/// The items in the tail of a record, after the argument struct.
 #[derive(Debug, Clone, Copy)]
 pub struct Items<'a>(
     /// The remaining bytes.

@@ -76,7 +76,7 @@ pub struct StackModule {
     pub base: u64,
     /// First mapped address.
     pub start: u64,
-    /// Address behind the last.
+    /// Address after the last.
     pub end: u64,
     /// Time at which it was first seen, `CLOCK_BOOTTIME` ns.
     pub time: u64,

@@ -114,7 +114,7 @@ impl Object {
         }
     }
 
-    /// The program headers: of the program from the kernel, of all others behind the ELF header at the start.
+    /// The program headers: of the program from the kernel, of all others after the ELF header at the start.
     fn find_headers(&mut self) {
         // SAFETY: reads the auxiliary vector.
         let (headers, count) = unsafe {

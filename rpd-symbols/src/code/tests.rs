@@ -183,7 +183,7 @@ fn the_functions_that_samples_are_in_are_disassembled_whole() {
 
 #[test]
 fn samples_without_bytes_or_outside_functions_are_kept() {
-    // In the gap behind a function, and far behind the code.
+    // In the gap after a function, and far after the code.
     let mut session = sampled(inside(), &[0x2f00 + 348, 0x90_0000]);
     look_up_code(&mut session, false);
     assert_eq!(session.code.instructions.len(), 2);

@@ -426,7 +426,7 @@ fn an_exported_file_has_the_rows_of_the_view() {
 }
 
 /// `rpd stacks` and `rpd flame` on files of RPD. Case 12: in stacks of ten frames and more RPD puts the last digits of the
-/// call's address behind its name.
+/// call's address after its name.
 #[test]
 fn files_of_rpd_have_the_answers_of_their_database() {
     if lacks("c++") || lacks("python3") {

@@ -469,7 +469,7 @@ fn counters_are_in_the_trace() {
     );
 }
 
-/// Case 58: with one kernel after the other, a trace ends this many kernels behind the selected one.
+/// Case 58: with one kernel after the other, a trace ends this many kernels after the selected one.
 #[test]
 fn a_trace_of_consecutive_kernels() {
     let outcome = traced(

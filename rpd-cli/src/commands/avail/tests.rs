@@ -13,7 +13,7 @@ fn parsed(words: &[&str]) -> Result<Arguments, u8> {
     }
 }
 
-/// Cases 286, 289 and D16: options stand before or behind the command.
+/// Cases 286, 289 and D16: options stand before or after the command.
 #[test]
 fn words() {
     assert_eq!(parsed(&["bogus"]).err(), Some(2));

@@ -1,7 +1,7 @@
 //! Asynchronous copies from pinned memory to the device: the host may change that memory after the call and before the copy
 //! is made.
 //!
-//! With `--pinned exact` what the copy wrote is read back behind it, in its stream, into pinned memory of ours. Otherwise the
+//! With `--pinned exact` what the copy wrote is read back after it, in its stream, into pinned memory of ours. Otherwise the
 //! memory is looked at again when the program has waited for the copy, and a change is noted.
 
 use std::ffi::c_void;

@@ -17,7 +17,7 @@ pub(super) const fn key(event: i64) -> u64 {
 pub(super) struct ByEvent<const N: usize>(Lookup<N>);
 
 impl<const N: usize> ByEvent<N> {
-    /// Adds a row behind the others.
+    /// Adds a row after the others.
     pub(super) fn push(&mut self, storage: &Storage, row: [u64; N]) -> io::Result<()> {
         self.0.push(Some(storage), row)
     }

@@ -33,7 +33,7 @@ const COMPONENT: &str = "rocm";
 /// An instance that follows the one before.
 const NEXT: u32 = u32::MAX;
 
-/// Instances behind it are those of a damaged database.
+/// Instances after it are those of a damaged database.
 const LAST_INSTANCE: u32 = 1 << 20;
 
 type Place = [Option<i64>; PLACES.len()];

@@ -108,7 +108,7 @@ impl Events {
         Ok(())
     }
 
-    /// Stores the ids of events behind those in `correlation`, unless all of them count up.
+    /// Stores the ids of events after those in `correlation`, unless all of them count up.
     fn append_ids(&mut self, ids: &[i64], storage: &Storage) -> io::Result<()> {
         let before = self.correlation.total();
         if before == 0

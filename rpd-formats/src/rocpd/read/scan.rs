@@ -16,7 +16,7 @@ use super::super::sql::literal;
 const ROWS_PER_THREAD: i64 = 100_000;
 /// More threads than this wait for the disk.
 const MAX_THREADS: usize = 8;
-/// Ids that a thread reads before it goes on behind the other threads.
+/// Ids that a thread reads before it goes on after the other threads.
 const STRETCH: i128 = 1 << 16;
 /// Ids are divided into at most this many stretches.
 const MAX_STRETCHES: i128 = 1 << 12;

@@ -116,7 +116,7 @@ impl Printer {
         Some(())
     }
 
-    /// Whether a source with this code comes from other lanes, as the dword behind the instruction says; `None` if the
+    /// Whether a source with this code comes from other lanes, as the dword after the instruction says; `None` if the
     /// instruction takes no such source.
     pub(in crate::disasm) fn is_from_other_lanes(&self, code: u32) -> Option<bool> {
         let modifier = match code {

@@ -66,7 +66,7 @@ fn other_seeds_show_other_outcomes_of_a_race() {
     );
     let orders: BTreeSet<Vec<u32>> = (0..20).map(order).collect();
     assert_eq!(orders.len(), 20);
-    // The waves of a workgroup do not arrive one behind the other, and workgroups not in the order of their numbers.
+    // The waves of a workgroup do not arrive one after the other, and workgroups not in the order of their numbers.
     let mixed = orders
         .iter()
         .filter(|order| !order.is_sorted_by_key(|wave| wave / 3));

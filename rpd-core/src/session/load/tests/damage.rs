@@ -53,7 +53,7 @@ fn every_kind_of_record_goes_where_the_table_says() {
         let run = tempfile::tempdir().expect("a directory");
         let (directory, _meta) = spool(run.path());
         let mut one = thread(&directory, 1);
-        // Zeros behind the fixed part are empty texts: as many as a counter has in front of its dimensions.
+        // Zeros after the fixed part are empty texts: as many as a counter has in front of its dimensions.
         let mut record = blank(*kind, kind.fixed_len() + 16);
         if *kind == RecordKind::Call {
             let end = std::mem::offset_of!(format::ApiCall, end);
