@@ -140,30 +140,50 @@ struct Lock {
 struct Maps {
     allocations: BTreeMap<usize, Arc<Allocation>>,
     locks: BTreeMap<usize, Vec<Lock>>,
-    /// Sizes of freed allocations of the program whose addresses have not been used again, by address.
-    freed: BTreeMap<usize, usize>,
+    /// Parts of freed allocations of the program whose addresses have not been used again, by first address.
+    freed: BTreeMap<usize, Freed>,
 }
 
-/// Freed allocations that are remembered.
+/// Part of a freed allocation.
+#[derive(Clone, Copy)]
+struct Freed {
+    /// Address after the part.
+    end: usize,
+    /// Address of the allocation.
+    base: usize,
+    /// Bytes of the allocation.
+    size: usize,
+}
+
+/// Parts of freed allocations that are kept.
 const MOST_FREED: usize = 1 << 16;
 /// An address this far from an allocation is attributed to it.
 const NEAR: usize = check::GUARD;
 
 impl Maps {
-    /// Remembers an allocation that has been freed.
+    /// Records a freed allocation.
     fn note_freed(&mut self, allocation: &Allocation) {
-        if self.freed.len() == MOST_FREED {
+        if self.freed.len() >= MOST_FREED {
             self.freed.pop_first();
         }
-        self.freed.insert(allocation.base, allocation.size);
+        let (base, size) = (allocation.base, allocation.size);
+        let end = base + size;
+        self.freed.insert(base, Freed { end, base, size });
     }
 
-    /// Forgets what was freed where an allocation is now.
+    /// Removes the addresses of a new allocation from the parts of freed ones.
     fn reuse(&mut self, base: usize, size: usize) {
-        while let Some((&known, &bytes)) = self.freed.range(..base + size).next_back()
-            && known + bytes > base
+        let end = base + size;
+        while let Some((&start, &part)) = self.freed.range(..end).next_back()
+            && part.end > base
         {
-            self.freed.remove(&known);
+            self.freed.remove(&start);
+            if start < base {
+                self.freed.insert(start, Freed { end: base, ..part });
+            }
+            if part.end > end {
+                self.freed.insert(end, part);
+            }
         }
     }
 }
@@ -378,12 +398,12 @@ impl Memory {
             };
         }
         let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some((&base, &size)) = maps.freed.range(..=address).next_back()
-            && address < base + size
+        if let Some((_, part)) = maps.freed.range(..=address).next_back()
+            && address < part.end
         {
             return Place::Freed {
-                base: base as u64,
-                size: size as u64,
+                base: part.base as u64,
+                size: part.size as u64,
             };
         }
         // The runtime's own memory says nothing to the program's author.
@@ -580,6 +600,32 @@ mod tests {
         assert_eq!(bytes(MOST_SHARED + 1, Use::Program), MOST_SHARED + GRANULE);
         assert_eq!(bytes(2560, Use::Internal), 4096);
         assert_eq!(memory.used(1), 0);
+    }
+
+    #[test]
+    fn the_rest_of_a_freed_allocation_is_known_when_a_part_is_used_again() {
+        let mut maps = Maps::default();
+        let freed = Freed {
+            end: 100,
+            base: 0,
+            size: 100,
+        };
+        maps.freed.insert(0, freed);
+        maps.reuse(40, 10);
+        maps.reuse(90, 20);
+        let parts: Vec<_> = maps
+            .freed
+            .iter()
+            .map(|(&at, part)| (at, part.end))
+            .collect();
+        assert_eq!(parts, [(0, 40), (50, 90)]);
+        assert!(
+            maps.freed
+                .values()
+                .all(|part| (part.base, part.size) == (0, 100))
+        );
+        maps.reuse(0, 100);
+        assert!(maps.freed.is_empty());
     }
 
     #[test]
