@@ -32,7 +32,7 @@ c_enum! {
 }
 
 impl rocprofiler_thread_trace_parameter_type_t {
-    /// From SDK 1.1 on, where 7 is no end marker: compute units whose counters are left out, one bit each.
+    /// From SDK 1.1 on, where 7 is not an end marker: compute units whose counters are left out, one bit each.
     pub const LATER_PERFCOUNTER_EXCLUDE_MASK: Self = Self(7);
     /// From SDK 1.1 on: waves without their instructions.
     pub const LATER_NO_DETAIL: Self = Self(8);

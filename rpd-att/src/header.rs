@@ -69,7 +69,7 @@ impl fmt::Display for HeaderError {
             }
             HeaderError::Unknown(bytes) => write!(
                 f,
-                "the first 8 bytes, {}, are no header of a GFX9 to GFX12 thread trace",
+                "the first 8 bytes, {}, are not the header of a GFX9 to GFX12 thread trace",
                 Hex(bytes)
             ),
             HeaderError::Unsupported(bytes) => write!(
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(parse(random), Err(HeaderError::Unknown(random)));
         assert_eq!(
             parse(random).expect_err("no header").to_string(),
-            "the first 8 bytes, 00 00 ab 17 99 04 05 06, are no header of a GFX9 to GFX12 thread trace"
+            "the first 8 bytes, 00 00 ab 17 99 04 05 06, are not the header of a GFX9 to GFX12 thread trace"
         );
         assert_eq!(Header::parse(&[1, 2]), Err(HeaderError::Short(2)));
     }

@@ -43,7 +43,7 @@ pub enum PluginError {
         reason: String,
     },
     /// It lacks a function.
-    #[error("{path} is no trace decoder that can be used here: it lacks {symbol}")]
+    #[error("{path} is not a trace decoder that can be used here: it lacks {symbol}")]
     IncompatibleAbi {
         /// Path of the library.
         path: String,

@@ -116,7 +116,7 @@ fn behind(pc: Pc, line: &Line) -> Pc {
 /// Address of the next instruction after a line that matched a token of this category.
 fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
     match line.flow {
-        // A call is no branch to the trace, which says where it goes.
+        // A call is not a branch to the trace, which says where it goes.
         Flow::Branch(target) | Flow::Conditional(target)
             if category == Category::Jump || line.class != Class::Branch =>
         {

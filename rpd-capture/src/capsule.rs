@@ -96,7 +96,7 @@ pub fn pack_capsule(capture: &Path, out: &mut dyn Write) -> Result<(), CaptureEr
 /// Unpacks a capsule into the directory `into`, which exists and is empty.
 ///
 /// # Errors
-/// When the file is no capsule, is cut or damaged, or the directory cannot be written.
+/// When the file is not a capsule, is cut or damaged, or the directory cannot be written.
 pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
     let mut file = File::open(capsule).map_err(CaptureError::io(capsule))?;
     let total = file.metadata().map_err(CaptureError::io(capsule))?.len();
@@ -134,7 +134,7 @@ pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
             .unwrap_or(100);
         let name = std::str::from_utf8(&head[..end]).unwrap_or_default();
         if !is_part(name) || !matches!(head[156], b'0' | 0) {
-            return Err(damaged("it has a file that is no part of a capture", at));
+            return Err(damaged("it has a file that is not part of a capture", at));
         }
         at += BLOCK as u64;
         let size = number(&head[124..136]).filter(|size| *size <= total.saturating_sub(at));
@@ -242,11 +242,11 @@ mod tests {
         let refusal = |bytes: &[u8]| unpacked(bytes).expect_err("refused");
         assert_eq!(
             refusal(b""),
-            "FILE is no capture: neither a directory nor a capsule"
+            "FILE is not a capture: neither a directory nor a capsule"
         );
         assert_eq!(
             refusal(&good[1..]),
-            "FILE is no capture: neither a directory nor a capsule"
+            "FILE is not a capture: neither a directory nor a capsule"
         );
         assert_eq!(
             refusal(&good[..good.len() - 1024]),
@@ -266,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(
                 with(1024, name, 512),
-                "FILE is damaged: it has a file that is no part of a capture, at byte 1024"
+                "FILE is damaged: it has a file that is not part of a capture, at byte 1024"
             );
         }
         assert_eq!(

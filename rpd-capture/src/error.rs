@@ -23,8 +23,8 @@ pub enum CaptureError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The directory is no capture.
-    #[error("{path} is no capture: {reason}")]
+    /// The directory is not a capture.
+    #[error("{path} is not a capture: {reason}")]
     NoCapture {
         /// Path of the directory.
         path: PathBuf,

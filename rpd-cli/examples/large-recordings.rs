@@ -79,10 +79,10 @@ const PEAK: &str = "peak memory in KiB: ";
 /// Runs a command in a process of its own. Returns its peak memory in KiB.
 fn run_command(words: &[&str], database: &Path, outputs: &Path) -> Outcome<u64> {
     let place = |text: &str| -> Outcome<String> {
-        let outputs = outputs.to_str().ok_or("the path of outputs is no text")?;
+        let outputs = outputs.to_str().ok_or("the path of outputs is not text")?;
         let database = database
             .to_str()
-            .ok_or("the path of the database is no text")?;
+            .ok_or("the path of the database is not text")?;
         Ok(match text {
             "DB" => database.to_owned(),
             other => other.replacen("OUT", outputs, usize::from(other.starts_with("OUT"))),

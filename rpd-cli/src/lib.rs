@@ -121,7 +121,7 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
     }
 }
 
-/// Prints to standard output; a closed pipe is no error. A terminal gets nothing that moves its cursor.
+/// Prints to standard output; a closed pipe is not an error. A terminal gets nothing that moves its cursor.
 pub(crate) fn print(text: &str) -> Result<u8> {
     use std::io::IsTerminal as _;
     let text = match std::io::stdout().is_terminal() {
@@ -170,7 +170,7 @@ fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
         None => format!("; a program to run stands after `--`: rpd [options] -- {name}"),
     };
     Err(Failure::usage(format!(
-        "unrecognized arguments: {name} is no sub-command (known: {}){hint}",
+        "unrecognized arguments: {name} is not a sub-command (known: {}){hint}",
         known.join(", ")
     ))
     .into())

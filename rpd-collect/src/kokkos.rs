@@ -204,7 +204,7 @@ pub(crate) extern "C" fn kokkosp_profile_event(name: *const c_char) {
     mark(name);
 }
 
-/// A fence begins. Its range may end on another thread, so it is no pushed one.
+/// A fence begins. Its range may end on another thread, so it is not a pushed one.
 ///
 /// # Safety
 ///

@@ -53,7 +53,7 @@ pub enum Difference {
     RocpdTables,
     /// Means and deviations in domain summaries.
     DomainSummary,
-    /// A value that is no number in tables for people.
+    /// A value that is not a number in tables for people.
     NoNumber,
     /// Variables that request call stacks.
     StackVariables,

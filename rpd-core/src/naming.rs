@@ -60,7 +60,7 @@ const SIZE_VARIABLES: [&str; 8] = [
 #[non_exhaustive]
 pub enum NamingError {
     /// A closed placeholder whose word means nothing.
-    #[error("`{text}` is no placeholder{}", match .near { Some(near) => format!("; did you mean `%{near}%`?"), None => String::new() })]
+    #[error("`{text}` is not a placeholder{}", match .near { Some(near) => format!("; did you mean `%{near}%`?"), None => String::new() })]
     Unknown {
         /// The argument as it was written.
         text: String,
@@ -87,7 +87,7 @@ pub fn is_naming_variable(name: &str) -> bool {
 /// Checks a pattern before anything starts.
 ///
 /// # Errors
-/// When it holds a closed `%word%` or `{word}` that is no placeholder.
+/// When it holds a closed `%word%` or `{word}` that is not a placeholder.
 pub fn check(pattern: &str) -> Result<(), NamingError> {
     for piece in pieces(pattern) {
         if let Piece::Unknown(text) = piece {

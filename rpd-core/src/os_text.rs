@@ -1,7 +1,7 @@
 //! Arguments, paths and values of variables as text, without loss.
 //!
 //! On Linux these are bytes, nearly always UTF-8 but not necessarily. rpd keeps them as escaped text: the text itself,
-//! where a byte that is no part of valid UTF-8 is written `\xNN` (two lower-case hexadecimal digits), and a backslash that
+//! where a byte that is not part of valid UTF-8 is written `\xNN` (two lower-case hexadecimal digits), and a backslash that
 //! the reader would take for the start of such an escape is written `\x5c`. Other backslashes stay as they are, so that
 //! nearly every text is its own escaped form. Escaped text is what JSON files and databases hold; [`unescape`] gives the
 //! bytes back, which is what programs are started with and files are named by.

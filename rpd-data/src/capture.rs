@@ -102,7 +102,7 @@ pub fn capture_calls() -> Result<Vec<CaptureCall>, Box<dyn Error>> {
         let layout = layouts
             .iter()
             .find(|layout| layout.kind == "HIP_RUNTIME_API" && layout.operation == operation)
-            .ok_or_else(|| row.malformed("is no operation of HIP_RUNTIME_API"))?;
+            .ok_or_else(|| row.malformed("is not an operation of HIP_RUNTIME_API"))?;
         let mut arguments: Vec<(Argument, Role)> = layout
             .arguments
             .iter()
@@ -114,7 +114,7 @@ pub fn capture_calls() -> Result<Vec<CaptureCall>, Box<dyn Error>> {
                 Some((position, role(text, &layout.arguments)?))
             });
             let (position, role) = found
-                .ok_or_else(|| row.malformed(format!("`{pair}` is no argument with a role")))?;
+                .ok_or_else(|| row.malformed(format!("`{pair}` is not an argument with a role")))?;
             arguments[position].1 = role;
         }
         calls.push(CaptureCall {

@@ -106,7 +106,7 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
         });
     }
     match rets.keys().next() {
-        Some(name) => Err(format!("api-returns.csv: `{name}` is no operation").into()),
+        Some(name) => Err(format!("api-returns.csv: `{name}` is not an operation").into()),
         None => Ok(domains),
     }
 }

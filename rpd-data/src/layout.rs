@@ -113,7 +113,7 @@ fn types() -> Result<HashMap<&'static str, Type>, Malformed> {
             let row = row?;
             let [name, size, align, form, resolved] = row.fields;
             let form = Form::from_name(form)
-                .ok_or_else(|| row.malformed(format!("`{form}` is no form")))?;
+                .ok_or_else(|| row.malformed(format!("`{form}` is not a form")))?;
             let ty = Type {
                 size: row.number(size)?,
                 align: row.number(align)?,
@@ -147,7 +147,7 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
         let (kind, operation) = (parameter.kind, parameter.operation);
         let layout = layouts
             .binary_search_by_key(&(kind, operation), |layout| (layout.kind, layout.operation))
-            .map_err(|_| format!("api-args: `{operation}` is no operation of {kind}"))?;
+            .map_err(|_| format!("api-args: `{operation}` is not an operation of {kind}"))?;
         let layout = &mut layouts[layout];
         let declared = parameter.declared;
         let ty = types

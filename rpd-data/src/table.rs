@@ -54,7 +54,7 @@ impl<const N: usize> Row<'_, N> {
     pub fn number<T: FromStr>(&self, field: &str) -> Result<T, Malformed> {
         field
             .parse()
-            .map_err(|_| self.malformed(format!("`{field}` is no number here")))
+            .map_err(|_| self.malformed(format!("`{field}` is not a number here")))
     }
 }
 
@@ -133,6 +133,6 @@ mod tests {
             .expect("a row")
             .expect("one field");
         let error = row.number::<u32>("x").expect_err("no number");
-        assert_eq!(error.to_string(), "t.csv:2: `x`: `x` is no number here");
+        assert_eq!(error.to_string(), "t.csv:2: `x`: `x` is not a number here");
     }
 }

@@ -24,7 +24,7 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
 
 /// The demangled C++ type of `mangled` (as `typeid().name()` returns it), or `mangled` itself.
 pub fn demangle_type(mangled: &str) -> Cow<'_, str> {
-    // A bare type is no symbol; its type information is.
+    // A bare type is not a symbol; its type information is.
     try_demangle(&format!("_ZTI{mangled}"))
         .and_then(|text| text.strip_prefix("typeinfo for ").map(str::to_owned))
         .map_or(Cow::Borrowed(mangled), Cow::Owned)

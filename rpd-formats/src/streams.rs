@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 4;
 
 /// The streams of one address, one after the other.
 #[derive(Default)]
-struct Life {
+struct AddressStreams {
     /// First use and number.
     streams: Vec<(Nanoseconds, StreamId)>,
     current: usize,
@@ -25,7 +25,7 @@ struct Life {
 
 /// The source of an operation's stream.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct StreamArgument {
     works: bool,
     offset: Option<u32>,
     destroys: bool,
@@ -34,8 +34,8 @@ struct Place {
 /// Finds the stream of each call of a session. Calls must be passed in their order.
 pub(crate) struct CallStreams<'a> {
     session: &'a Session,
-    places: Vec<Place>,
-    lives: HashMap<u64, Life>,
+    places: Vec<StreamArgument>,
+    lives: HashMap<u64, AddressStreams>,
 }
 
 impl<'a> CallStreams<'a> {
@@ -47,7 +47,7 @@ impl<'a> CallStreams<'a> {
                 .into_iter()
                 .flatten()
                 .find(|argument| argument.declared == "hipStream_t");
-            Place {
+            StreamArgument {
                 // The runtime says on which stream it works; what the compiler makes of `<<<>>>` only announces it.
                 works: operation.kind == Kind::HipRuntime,
                 offset: stream.map(|argument| argument.offset),
@@ -113,7 +113,7 @@ impl<'a> CallStreams<'a> {
         }
     }
 
-    fn address(&self, index: usize, place: Place) -> Option<u64> {
+    fn address(&self, index: usize, place: StreamArgument) -> Option<u64> {
         let api = &self.session.api;
         let args = api.args[index];
         let from = usize::try_from(args.offset).ok()?;

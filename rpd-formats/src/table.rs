@@ -213,7 +213,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
-/// A number in its shortest form; nothing for what is no number.
+/// A number in its shortest form; nothing for what is not a number.
 fn plain(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),

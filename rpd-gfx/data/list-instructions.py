@@ -232,7 +232,7 @@ FIELDS = {
     "VOPDX": {4: "vdst", 2: "src0", 6: "vsrc1"},
     "VOPDY": {4: "vdst", 2: "src0", 6: "vsrc1"},
 }
-# Operands that are no registers, as they appear in the samples, and their fields.
+# Operands that are not registers, as they appear in the samples, and their fields.
 IMMEDIATES = {
     ("SOPK", "0x1"): "imm16", ("SOPK", "1"): "label", ("SOPK", "hwreg()"): "hwreg",
     ("SOPC", "gpr_idx()"): "gpr_idx", ("SOPP", "gpr_idx()"): "gpr_idx",

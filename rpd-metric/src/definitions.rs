@@ -438,7 +438,7 @@ fn check_name<E: serde::de::Error>(name: &str) -> Result<(), E> {
     let first = name.chars().next();
     if first.is_none_or(|c| c.is_ascii_digit()) || !name.chars().all(word) {
         return Err(E::custom(format!(
-            "`{name}` is no name: letters, digits and underscores make one"
+            "`{name}` is not a name: letters, digits and underscores make one"
         )));
     }
     if ["reduce", "select", "accumulate"].contains(&name) {
@@ -555,7 +555,7 @@ impl<'de> Deserialize<'de> for Place {
 struct Event(u64);
 
 from_text!(Event, "an event number", |text| {
-    let wrong = |_| E::custom(format!("`{text}` is no event number"));
+    let wrong = |_| E::custom(format!("`{text}` is not an event number"));
     text.parse().map(Event).map_err(wrong)
 });
 

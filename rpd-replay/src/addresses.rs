@@ -310,7 +310,7 @@ impl Translation {
         let (words, _) = bytes.as_chunks_mut::<8>();
         for word in words {
             let value = u64::from_le_bytes(*word);
-            // One past the end is no evidence in data.
+            // One past the end is not evidence in data.
             if let Some((base, _, now)) = self.memory(value)
                 && value != 0
             {

@@ -121,7 +121,7 @@ pub(crate) struct Launchable {
 /// Plays the capture in `path`. `step` is asked before each call.
 ///
 /// # Errors
-/// What ends the replay before the capture does. Results that differ are no error: see [`Report::mismatches`].
+/// What ends the replay before the capture does. Results that differ are not errors: see [`Report::mismatches`].
 pub fn replay(
     path: &Path,
     options: Options,

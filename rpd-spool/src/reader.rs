@@ -216,7 +216,7 @@ impl ProcessSpool {
     /// Lists the streams in `directory` (`proc-<pid>-<ns>`).
     ///
     /// # Errors
-    /// When the directory cannot be listed. Unreadable segments are no error here; [`Records`] describes them.
+    /// When the directory cannot be listed. Unreadable segments are not errors here; [`Records`] describes them.
     pub fn open(directory: &Path) -> io::Result<ProcessSpool> {
         Self::list(directory, directory, None)
     }

@@ -115,7 +115,7 @@ pub enum Links {
 /// Opens a regular file for reading, without blocking on a pipe. `/dev/null` is read as an empty file.
 ///
 /// # Errors
-/// When it cannot be opened or is no regular file.
+/// When it cannot be opened or is not a regular file.
 pub fn open(path: &Path, links: Links) -> Result<(File, Metadata), FileError> {
     let mut flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
     if links == Links::Refuse {
@@ -145,7 +145,7 @@ pub fn open(path: &Path, links: Links) -> Result<(File, Metadata), FileError> {
 /// The content of a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// When it cannot be read, is no regular file or is longer.
+/// When it cannot be read, is not a regular file or is longer.
 pub fn read(path: &Path, links: Links, limit: u64) -> Result<Vec<u8>, FileError> {
     let (file, metadata) = open(path, links)?;
     if metadata.len() > limit {

@@ -107,7 +107,7 @@ impl SpoolDirectory {
 
 /// A full segment with records that are still open.
 #[derive(Debug)]
-struct Full {
+struct FullSegment {
     mapping: Mapping,
     open: u32,
 }
@@ -128,7 +128,7 @@ pub struct StreamWriter {
     /// Open records in the current segment.
     open: u32,
     kind: u16,
-    full: Vec<Full>,
+    full: Vec<FullSegment>,
     directory: Arc<SpoolDirectory>,
     name: String,
     tid: u32,
@@ -384,7 +384,7 @@ impl StreamWriter {
         if let Some(mapping) = old
             && self.open > 0
         {
-            self.full.push(Full {
+            self.full.push(FullSegment {
                 mapping,
                 open: self.open,
             });

@@ -150,7 +150,7 @@ const VIEWS: [View; 11] = [
 /// Calls of interfaces that have no table of their own: those in files of RPD.
 const OTHER_CALLS: &str = "other_calls";
 
-/// The first word of the categories in a view; `None` for views that are no calls.
+/// The first word of the categories in a view; `None` for views that are not calls.
 fn category(view: &str) -> Option<String> {
     match view {
         "kernels" | "memory_copies" | "memory_allocations" | "scratch_memory" => None,

@@ -272,7 +272,7 @@ fn memory(
     order.sort_by_key(|&index| time(index));
     let mut live: HashMap<u64, Live> = HashMap::new();
     for index in order {
-        // Reserved addresses are no memory.
+        // Reserved addresses are not memory.
         if !is_free(index) && !does(index, MemoryAction::Allocate) {
             continue;
         }

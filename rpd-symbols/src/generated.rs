@@ -60,7 +60,7 @@ fn is_generated(path: &Path, cache_dir: Option<&Path>) -> bool {
 /// A regular file, not through a symbolic link.
 pub(crate) fn open_regular(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
-    // Of what is no file, opening alone may wait.
+    // Of what is not a file, opening alone may wait.
     let file = options
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)

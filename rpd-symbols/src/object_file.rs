@@ -38,7 +38,7 @@ impl ObjectFile {
     /// Reads what is needed of a file.
     ///
     /// # Errors
-    /// When it cannot be opened, is no regular file, or is no ELF file.
+    /// When it cannot be opened, is not a regular file, or not an ELF file.
     pub(crate) fn read(path: &Path) -> io::Result<ObjectFile> {
         let file = open(path)?;
         let cache = ReadCache::new(file);

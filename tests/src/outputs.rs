@@ -58,7 +58,7 @@ impl Table {
         let parse = |value: &str| {
             value
                 .parse()
-                .unwrap_or_else(|_| panic!("`{value}` in column {name} is no number"))
+                .unwrap_or_else(|_| panic!("`{value}` in column {name} is not a number"))
         };
         self.column(name).into_iter().map(parse).collect()
     }

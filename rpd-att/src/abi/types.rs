@@ -14,7 +14,7 @@ pub const ERROR: Status = 1;
 pub const OUT_OF_RESOURCES: Status = 2;
 /// An argument is not usable.
 pub const INVALID_ARGUMENT: Status = 3;
-/// The data is no thread trace.
+/// The data is not a thread trace.
 pub const INVALID_SHADER_DATA: Status = 4;
 /// Not in this library.
 pub const NOT_IMPLEMENTED: Status = 5;

@@ -239,7 +239,7 @@ fn case_32_lost_packets_are_told_once() {
     let offset = stream.bytes.len() as u64;
     let (first, time) = got.diagnosis.first_lost.expect("one");
     assert!(first < offset && time == 12, "{first} {time}");
-    // What ends without having begun is no surprise then.
+    // What ends without having begun is not a surprise then.
     assert!(got.occupancy.is_empty());
 }
 

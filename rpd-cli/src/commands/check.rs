@@ -45,7 +45,7 @@ struct Arguments {
 
 /// A place in code.
 #[derive(Debug, Clone, Serialize)]
-struct Place {
+struct CodePlace {
     /// Address in the code object.
     address: u64,
     /// Source lines, the innermost of an inline chain first.
@@ -54,8 +54,8 @@ struct Place {
 
 /// The other instruction of a race.
 #[derive(Debug, Clone, Serialize)]
-struct Other {
-    place: Place,
+struct OtherAccess {
+    place: CodePlace,
     workgroup: u64,
     wave: u32,
     writes: bool,
@@ -68,7 +68,7 @@ struct Finding {
     kind: String,
     /// Name of the kernel, demangled.
     kernel: String,
-    place: Place,
+    place: CodePlace,
     workgroup: u64,
     wave: u32,
     /// Numbers of the lanes, ranges with a dash; empty for a scalar load.
@@ -82,7 +82,7 @@ struct Finding {
     times: u64,
     /// Description of the address.
     memory: Option<String>,
-    other: Option<Other>,
+    other: Option<OtherAccess>,
 }
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
@@ -185,7 +185,7 @@ struct Objects<'a> {
 }
 
 impl Objects<'_> {
-    fn place(&mut self, object: &str, address: u64) -> Place {
+    fn place(&mut self, object: &str, address: u64) -> CodePlace {
         let key = (object.to_owned(), address);
         let lines = match self.known.get(&key) {
             Some(lines) => lines.clone(),
@@ -195,7 +195,7 @@ impl Objects<'_> {
                 lines
             }
         };
-        Place { address, lines }
+        CodePlace { address, lines }
     }
 
     fn lines(&self, object: &str, address: u64) -> Vec<String> {
@@ -232,7 +232,7 @@ fn finding(line: &str, objects: &mut Objects<'_>) -> Option<Finding> {
         .map(str::to_owned);
     let other = match next()? {
         "" => None,
-        other => Some(Other {
+        other => Some(OtherAccess {
             place: objects.place(object, hex(other)?),
             workgroup: next()?.parse().ok()?,
             wave: next()?.parse().ok()?,
@@ -263,7 +263,7 @@ fn json(findings: &[Finding]) -> Result<String> {
 fn report(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
-        let place = |place: &Place| {
+        let place = |place: &CodePlace| {
             source::chain(&place.lines).unwrap_or_else(|| {
                 format!("{:#x} (compile with -g for source lines)", place.address)
             })

@@ -271,7 +271,7 @@ fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> 
 }
 
 /// Writes a result to a file, which is then named on standard error, or without one to standard output, where a closed
-/// pipe is no error.
+/// pipe is not an error.
 fn write_output(
     path: Option<&Path>,
     compat: Compat,

@@ -143,7 +143,7 @@ pub(crate) fn explain_refusal(
                         near => format!(" (did you mean {}?)", near.join(", ")),
                     };
                     return Ok(Some(format!(
-                        "--extra-counters: {}: {name} is no counter of {}{near}",
+                        "--extra-counters: {}: {name} is not a counter of {}{near}",
                         counter.name,
                         gpu.agent.label()
                     )));

@@ -308,11 +308,11 @@ fn refusals_say_what_to_do() {
     for (passes, expected) in [
         (
             &["SQ_WAVE SQ_WAVES"][..],
-            "SQ_WAVE is no counter of GPU 0 (gfx90a) (did you mean SQ_WAVES?); rpd avail lists all",
+            "SQ_WAVE is not a counter of GPU 0 (gfx90a) (did you mean SQ_WAVES?); rpd avail lists all",
         ),
         (
             &["SQ_WAVES", "ZZZ_TOP tcc_hit"],
-            "pass 2: ZZZ_TOP is no counter of GPU 0 (gfx90a); tcc_hit is no counter of GPU 0 (gfx90a) (did you mean \
+            "pass 2: ZZZ_TOP is not a counter of GPU 0 (gfx90a); tcc_hit is not a counter of GPU 0 (gfx90a) (did you mean \
              TCC_HIT?); rpd avail lists all",
         ),
         (
@@ -344,7 +344,7 @@ fn a_name_must_exist_on_one_of_the_selected_gpus() {
     packed(two_gpus, &["GL2C_HIT:1"]).expect("it is there");
     let message = packed(two_gpus, &["GL2C_HIT:0"]).expect_err("not there");
     assert!(
-        message.starts_with("GL2C_HIT is no counter of GPU 0 (gfx90a)"),
+        message.starts_with("GL2C_HIT is not a counter of GPU 0 (gfx90a)"),
         "{message}"
     );
     let (groups, notes) = packed(two_gpus, &["SQ_WAVES SQ_CYCLES:7"]).expect("a warning");
@@ -455,7 +455,7 @@ fn definitions_that_no_provider_takes_are_explained() {
     );
     assert_eq!(
         define(&[("A", "2"), ("B", "A*SQ_WAVE")]),
-        "--extra-counters: B: SQ_WAVE is no counter of GPU 0 (gfx90a) (did you mean SQ_WAVES?)"
+        "--extra-counters: B: SQ_WAVE is not a counter of GPU 0 (gfx90a) (did you mean SQ_WAVES?)"
     );
     assert_eq!(define(&[("A", "SQ_WAVES+TCC_HIT")]), "the provider's words");
 }

@@ -151,7 +151,7 @@ fn check_names(
             near => format!(" (did you mean {}?)", near.join(", ")),
         };
         problems.push(format!(
-            "{} is no counter of {}{near}",
+            "{} is not a counter of {}{near}",
             request.name,
             provider.labels(&selected)
         ));

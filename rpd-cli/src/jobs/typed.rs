@@ -61,11 +61,11 @@ pub(super) struct Remarks {
 struct Remark {
     key: Key,
     times: usize,
-    what: What,
+    what: RemarkKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum RemarkKind {
     /// The key is unknown; the known name with a similar spelling.
     Unknown(Option<String>),
     /// The key is repeated in its mapping.
@@ -76,16 +76,16 @@ impl Remarks {
     /// Notes an unknown key.
     pub(super) fn unknown<'a>(&mut self, key: &Key, candidates: impl Iterator<Item = &'a str>) {
         self.add(true, key, || {
-            What::Unknown(rpd_core::near::nearest(&key.text, candidates).map(str::to_owned))
+            RemarkKind::Unknown(rpd_core::near::nearest(&key.text, candidates).map(str::to_owned))
         });
     }
 
     /// Notes a repeated key.
     pub(super) fn again(&mut self, key: &Key) {
-        self.add(false, key, || What::Again);
+        self.add(false, key, || RemarkKind::Again);
     }
 
-    fn add(&mut self, unknown: bool, key: &Key, what: impl FnOnce() -> What) {
+    fn add(&mut self, unknown: bool, key: &Key, what: impl FnOnce() -> RemarkKind) {
         match self.known.entry((unknown, key.text.clone())) {
             Entry::Occupied(at) => self.remarks[*at.get()].times += 1,
             Entry::Vacant(_) if self.remarks.len() == MOST_REMARKS => self.more += 1,
@@ -109,14 +109,14 @@ impl Remarks {
                 times => format!(" ({times} times)"),
             };
             let said = match &remark.what {
-                What::Unknown(Some(near)) => {
+                RemarkKind::Unknown(Some(near)) => {
                     format!(
                         "unknown key '{}' is ignored{more}; did you mean {near}?",
                         key.text
                     )
                 }
-                What::Unknown(None) => format!("unknown key '{}' is ignored{more}", key.text),
-                What::Again => {
+                RemarkKind::Unknown(None) => format!("unknown key '{}' is ignored{more}", key.text),
+                RemarkKind::Again => {
                     format!(
                         "'{}' is repeated{more}; its earlier value is ignored",
                         key.text

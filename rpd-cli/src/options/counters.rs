@@ -63,7 +63,7 @@ fn request(token: &str) -> Result<CounterRequest, String> {
     }
     let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     if name.is_empty() || !name.chars().all(letters) {
-        return Err(format!("'{token}' is no name of a counter"));
+        return Err(format!("'{token}' is not the name of a counter"));
     }
     let device = match qualifier {
         None => None,
@@ -131,9 +131,9 @@ mod tests {
             ("A:device=", ":device=N"),
             ("A:instance=3", ":device=N"),
             ("TCC_HIT[3]", "json has the values of all"),
-            ("A=B", "'A=B' is no name"),
-            ("'A'", "is no name"),
-            (":device=3", "is no name"),
+            ("A=B", "'A=B' is not a name"),
+            ("'A'", "is not a name"),
+            (":device=3", "is not a name"),
             ("auto:,", "auto: names no counter"),
         ] {
             let message = shown(&[word]).expect_err(word);

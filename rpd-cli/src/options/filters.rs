@@ -40,7 +40,7 @@ pub(crate) fn period(word: &str, unit: &str) -> Result<CollectionPeriod, String>
         return Err(format!("'{word}' is not DELAY:DURATION:REPEAT"));
     };
     let time = |text: &str, what: &str| {
-        nanoseconds(text, unit).ok_or_else(|| format!("'{word}': {what} '{text}' is no time"))
+        nanoseconds(text, unit).ok_or_else(|| format!("'{word}': {what} '{text}' is not a time"))
     };
     let period = CollectionPeriod {
         delay: time(delay, "delay")?,

@@ -93,7 +93,7 @@ impl Inherited<'_> {
             Form::Text => Value::Text(text.to_owned()),
             Form::Path => Value::Text(os_text::escape_str(text).into_owned()),
             Form::Choices(_) | Form::List(_) => Value::List(vec![text.to_owned()]),
-            // One line a group: `pmc: NAME NAME`. What has no mark is no group.
+            // One line a group: `pmc: NAME NAME`. What has no mark is not a group.
             Form::Groups => Value::Groups(
                 text.lines()
                     .filter_map(|line| Some(vec![line.split_once("pmc:")?.1.to_owned()]))

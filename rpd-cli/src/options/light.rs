@@ -40,7 +40,7 @@ const REFUSED: [&str; 22] = [
     "extra-counters",
 ];
 
-/// Bytes that a light recording keeps for each process; `None` when the recording is no light one.
+/// Bytes that a light recording keeps for each process; `None` when the recording is not a light one.
 ///
 /// # Errors
 /// Another option requests what a light recording does not have.

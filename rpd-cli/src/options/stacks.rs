@@ -136,7 +136,9 @@ fn apis(given: &OptionValues) -> Result<Option<Vec<String>>, Failure> {
     if let Some(bad) = globs.iter().find(|glob| !is_glob(glob)) {
         return Err(given.misused(
             APIS,
-            format_args!("'{bad}' is no name of a function with * and ? in it, nor one behind a !"),
+            format_args!(
+                "'{bad}' is not the name of a function with * and ? in it, nor one after a !"
+            ),
         ));
     }
     match globs.is_empty() {
@@ -173,7 +175,7 @@ fn duration(text: &str) -> Result<u64, String> {
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
-        return Err(format!("'{text}' is no time such as 50us"));
+        return Err(format!("'{text}' is not a time such as 50us"));
     }
     let factor: u32 = match unit.trim() {
         "ns" => 1,
@@ -186,7 +188,7 @@ fn duration(text: &str) -> Result<u64, String> {
     };
     let value: f64 = number
         .parse()
-        .map_err(|_| format!("'{text}' is no time such as 50us"))?;
+        .map_err(|_| format!("'{text}' is not a time such as 50us"))?;
     let nanoseconds = value * f64::from(factor);
     // No clock reaches 2^63 ns.
     match (0.0..9.2e18).contains(&nanoseconds) {

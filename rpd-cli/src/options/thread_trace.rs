@@ -218,7 +218,10 @@ fn gpus(given: &OptionValues) -> Result<Vec<u32>, Failure> {
             continue;
         }
         let Ok(gpu) = word.parse() else {
-            return Err(given.refused(GPUS, format!("'{word}' is no number of a GPU, such as 0")));
+            return Err(given.refused(
+                GPUS,
+                format!("'{word}' is not the number of a GPU, such as 0"),
+            ));
         };
         if !gpus.contains(&gpu) {
             gpus.push(gpu);
@@ -305,7 +308,7 @@ fn counters(given: &OptionValues, counts: bool) -> Result<(Vec<TracedCounter>, u
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !is_name {
-            return Err(given.refused(COUNTERS, format!("'{name}' is no name of a counter")));
+            return Err(given.refused(COUNTERS, format!("'{name}' is not the name of a counter")));
         }
         let counter = TracedCounter {
             name: name.to_ascii_uppercase(),

@@ -227,7 +227,7 @@ fn check_tool(tool: &OsStr, path: &[PathBuf]) -> Result<(), Failure> {
          remove it from the list",
         file.display(),
         if found.is_some() {
-            "is no shared library that can be read"
+            "is not a shared library that can be read"
         } else {
             "does not exist"
         }

@@ -48,7 +48,7 @@ impl Names {
 
 /// A counted dispatch, identified by kernel, GPU and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct At {
+struct DispatchKey {
     kernel: u32,
     /// Number of the GPU.
     gpu: u32,
@@ -62,7 +62,7 @@ type Numbers = HashMap<(u32, u32), u64>;
 /// One value of a counter, with its dispatch and pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
-    at: At,
+    at: DispatchKey,
     /// Index into the list of texts for that column.
     pass: u32,
     counter: u32,
@@ -89,7 +89,7 @@ pub(crate) struct Comparison<'a> {
     current: Option<(u32, Numbers)>,
     /// The largest number of dispatches in any pass.
     most: BTreeMap<(u32, u32), u64>,
-    parts: HashMap<At, Dispatch>,
+    parts: HashMap<DispatchKey, Dispatch>,
     agents: HashMap<u32, Agent>,
     path: Option<PathBuf>,
     csv_safe: bool,
@@ -145,7 +145,7 @@ impl<'a> Comparison<'a> {
             *nth += 1;
             let most = self.most.entry((kernel, gpu)).or_insert(0);
             *most = (*most).max(*nth);
-            let at = At {
+            let at = DispatchKey {
                 kernel,
                 gpu,
                 nth: *nth,
@@ -169,7 +169,7 @@ impl<'a> Comparison<'a> {
         self.current = Some((number, seen));
     }
 
-    fn keep_parts(&mut self, session: &Session, index: usize, at: At, pass: u32) {
+    fn keep_parts(&mut self, session: &Session, index: usize, at: DispatchKey, pass: u32) {
         let computed = self.computed;
         for values in session
             .counted

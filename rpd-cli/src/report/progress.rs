@@ -61,9 +61,9 @@ fn words(label: &str, position: u64, total: u64, records: u64, elapsed: Duration
 }
 
 /// The progress line. It is never drawn when standard error is not a terminal.
-pub(super) struct Progress(Option<Shown>);
+pub(super) struct Progress(Option<ProgressLine>);
 
-struct Shown {
+struct ProgressLine {
     state: Arc<Mutex<State>>,
     bar: ProgressBar,
     /// Dropped to end the thread that draws.
@@ -113,7 +113,7 @@ impl Progress {
         };
         // If the thread cannot be started, only the line is missing.
         let drawer = std::thread::Builder::new().spawn(draw).ok();
-        Progress(Some(Shown {
+        Progress(Some(ProgressLine {
             state,
             bar,
             stop: Some(stop),

@@ -50,13 +50,13 @@ pub(super) fn file(options: &Options, target: &Target) -> Option<PathBuf> {
 pub(super) struct Tables<'a> {
     /// For statistics files and documents; set with `--stats` or a table option.
     pub(super) stats: Option<SessionStats<'a>>,
-    shown: Shown,
+    shown: ShownTables,
     /// Reasons why tables are missing.
     pub(super) errors: Vec<anyhow::Error>,
 }
 
 /// The summary tables that are shown.
-enum Shown {
+enum ShownTables {
     Nothing,
     /// The tables of [`SessionStats::domains`].
     Domains,
@@ -69,7 +69,7 @@ impl<'a> Tables<'a> {
     pub(super) fn of(session: &'a Session, options: &Options) -> Tables<'a> {
         let mut tables = Tables {
             stats: None,
-            shown: Shown::Nothing,
+            shown: ShownTables::Nothing,
             errors: Vec::new(),
         };
         if options.stats || options.summary.any() {
@@ -87,18 +87,20 @@ impl<'a> Tables<'a> {
             return Ok(());
         }
         if summary.any() {
-            self.shown = Shown::Selected(statistics.summaries(summary)?);
+            self.shown = ShownTables::Selected(statistics.summaries(summary)?);
         } else if !options.compat.has(Difference::StatsTables) {
-            self.shown = Shown::Domains;
+            self.shown = ShownTables::Domains;
         }
         Ok(())
     }
 
     fn shown(&self) -> Vec<&StatTable> {
         match (&self.shown, &self.stats) {
-            (Shown::Selected(tables), Some(_)) => tables.iter().collect(),
-            (Shown::Domains, Some(stats)) => stats.domains.iter().map(|(_, table)| table).collect(),
-            (Shown::Nothing, _) | (_, None) => Vec::new(),
+            (ShownTables::Selected(tables), Some(_)) => tables.iter().collect(),
+            (ShownTables::Domains, Some(stats)) => {
+                stats.domains.iter().map(|(_, table)| table).collect()
+            }
+            (ShownTables::Nothing, _) | (_, None) => Vec::new(),
         }
     }
 

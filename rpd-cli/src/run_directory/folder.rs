@@ -126,7 +126,7 @@ impl Folder {
                     "{path} is a symbolic link; rpd uses only a directory here: remove the link"
                 ),
                 Some(libc::ENOTDIR) => {
-                    format!("{path} is no directory; rpd needs a directory here: remove it")
+                    format!("{path} is not a directory; rpd needs a directory here: remove it")
                 }
                 // The error's kind shows callers that another rpd may have removed the directory.
                 Some(libc::ENOENT) => {
@@ -279,7 +279,7 @@ mod tests {
         for (name, part) in [
             ("link", "is a symbolic link"),
             ("dangling", "is a symbolic link"),
-            ("file", "is no directory"),
+            ("file", "is not a directory"),
         ] {
             assert!(message(outer.make_or_open(name)).contains(part), "{name}");
             assert!(message(outer.folder(name)).contains(part), "{name}");

@@ -109,7 +109,7 @@ impl Traces {
         Ok(())
     }
 
-    /// Takes a file; false when its name is no trace's and no code object's.
+    /// Takes a file; false when its name is neither a trace's nor a code object's.
     fn take(&mut self, path: &Path) -> bool {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return false;

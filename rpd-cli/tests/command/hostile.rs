@@ -223,7 +223,7 @@ fn pipes_and_devices_are_refused() {
     assert!(made.success());
     for command in commands() {
         let output = rpd(folder.path(), &command);
-        refused(&command, &output, "is no regular file");
+        refused(&command, &output, "is not a regular file");
     }
     let output = rpd(folder.path(), &["summary", "/dev/zero"]);
     assert_eq!(output.status.code(), Some(1));
@@ -239,7 +239,7 @@ fn pipes_and_devices_are_refused() {
     }
 }
 
-/// Nothing appears beside it, so a directory that cannot be written is no obstacle.
+/// Nothing appears beside it, so a directory that cannot be written is not an obstacle.
 #[test]
 fn a_database_in_wal_mode_is_read_as_it_lies() {
     let folder = changed("PRAGMA journal_mode = WAL");

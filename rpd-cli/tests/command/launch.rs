@@ -254,7 +254,7 @@ fn signals_are_passed_on() {
     assert!(!setup.work().join("out/.rpd").exists());
 }
 
-/// Files that are no files, or far too large, and words that are far too long, get an answer at once.
+/// Files that are not files, or far too large, and words that are far too long, get an answer at once.
 #[test]
 fn hostile_files_and_words_are_answered_at_once() {
     let setup = Setup::new();

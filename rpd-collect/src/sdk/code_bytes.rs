@@ -32,7 +32,7 @@ pub(super) unsafe fn with_bytes<T>(
         let bytes = unsafe { std::slice::from_raw_parts(start, size as usize) };
         return Ok(take(bytes));
     }
-    let place = Place::of(uri).ok_or("its URI names no file")?;
+    let place = FilePart::of(uri).ok_or("its URI names no file")?;
     let file = File::open(&place.path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len();
     let size = match place.size {
@@ -56,23 +56,23 @@ pub(super) unsafe fn with_bytes<T>(
 
 /// A part of a file.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct FilePart {
     path: PathBuf,
     offset: u64,
     /// To the end of the file if `None`.
     size: Option<u64>,
 }
 
-impl Place {
+impl FilePart {
     /// `file://PATH#offset=N&size=N`, with escapes such as `%20` in the path.
-    fn of(uri: &[u8]) -> Option<Place> {
+    fn of(uri: &[u8]) -> Option<FilePart> {
         let rest = uri.strip_prefix(b"file://")?;
         let split = rest.iter().rposition(|&byte| byte == b'#' || byte == b'?');
         let (path, range) = match split {
             Some(at) => (&rest[..at], &rest[at + 1..]),
             None => (rest, &b""[..]),
         };
-        let mut place = Place {
+        let mut place = FilePart {
             path: PathBuf::from(OsString::from_vec(unescaped(path))),
             offset: 0,
             size: None,
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn uris_of_files_are_understood() {
         let place = |path: &str, offset, size| {
-            Some(Place {
+            Some(FilePart {
                 path: path.into(),
                 offset,
                 size,
@@ -143,7 +143,7 @@ mod tests {
             ("file:///a#offset=x", None),
             ("memory://7#offset=1&size=2", None),
         ] {
-            assert_eq!(Place::of(uri.as_bytes()), expected, "{uri}");
+            assert_eq!(FilePart::of(uri.as_bytes()), expected, "{uri}");
         }
     }
 

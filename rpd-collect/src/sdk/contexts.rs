@@ -20,7 +20,7 @@ struct Contexts {
 impl Contexts {
     fn switch(&self, context: Option<rocprofiler_context_id_t>, on: bool) {
         let Some(context) = context else { return };
-        // SAFETY: a context of this provider. Starting it twice has no effect, and that it is stopped already is no error
+        // SAFETY: a context of this provider. Starting it twice has no effect, and that it is stopped already is not an error
         // here: pauses may be doubled.
         unsafe {
             match on {

@@ -274,9 +274,9 @@ unsafe extern "C" fn on_samples(
                 };
                 // SAFETY: as above.
                 match unsafe { take(header) } {
-                    Taken::Recorded => {}
-                    Taken::Invalid => invalid += 1,
-                    Taken::Unknown => unknown += 1,
+                    RecordResult::Recorded => {}
+                    RecordResult::Invalid => invalid += 1,
+                    RecordResult::Unknown => unknown += 1,
                 }
             }
         }
@@ -315,7 +315,7 @@ macro_rules! sample_of {
 }
 
 /// Result of taking a record.
-enum Taken {
+enum RecordResult {
     Recorded,
     /// The provider calls the sample unusable.
     Invalid,
@@ -326,17 +326,17 @@ enum Taken {
 /// # Safety
 ///
 /// The payload is one of the provider's, of the kind that the header says.
-unsafe fn take(header: &rocprofiler_record_header_t) -> Taken {
+unsafe fn take(header: &rocprofiler_record_header_t) -> RecordResult {
     type Kind = rocprofiler_pc_sampling_record_kind_t;
     type HostTrap = rocprofiler_pc_sampling_record_host_trap_v0_t;
     type Stochastic = rocprofiler_pc_sampling_record_stochastic_v0_t;
     if header.category != rocprofiler_buffer_category_t::PC_SAMPLING.0 || header.payload.is_null() {
-        return Taken::Unknown;
+        return RecordResult::Unknown;
     }
     // SAFETY: every sampling record begins with its size.
     let size = unsafe { header.payload.cast::<u64>().read_unaligned() } as usize;
     let sample = match rocprofiler_pc_sampling_record_kind_t(header.kind) {
-        Kind::INVALID_SAMPLE => return Taken::Invalid,
+        Kind::INVALID_SAMPLE => return RecordResult::Invalid,
         Kind::HOST_TRAP_V0_SAMPLE if size >= size_of::<HostTrap>() => {
             // SAFETY: kind and size say so.
             sample_of!(unsafe { header.payload.cast::<HostTrap>().read_unaligned() })
@@ -345,10 +345,10 @@ unsafe fn take(header: &rocprofiler_record_header_t) -> Taken {
             // SAFETY: kind and size say so.
             of_stochastic(&unsafe { header.payload.cast::<Stochastic>().read_unaligned() })
         }
-        _ => return Taken::Unknown,
+        _ => return RecordResult::Unknown,
     };
     samples::sample(sample);
-    Taken::Recorded
+    RecordResult::Recorded
 }
 
 fn of_stochastic(from: &rocprofiler_pc_sampling_record_stochastic_v0_t) -> PcSample {

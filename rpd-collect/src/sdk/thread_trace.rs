@@ -52,7 +52,7 @@ const STRUCT_VERSION: u32 = 10_300;
 const LATER_SETTINGS_VERSION: u32 = 10_100;
 
 /// Points in time at which traces are made.
-enum When {
+enum TraceTrigger {
     /// One of each selected dispatch.
     Dispatches,
     /// One while recording is on.
@@ -66,7 +66,7 @@ struct Traced {
     functions: &'static Functions,
     context: rocprofiler_context_id_t,
     selection: Selection,
-    when: When,
+    when: TraceTrigger,
 }
 
 static TRACED: OnceLock<Traced> = OnceLock::new();
@@ -85,13 +85,13 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let of_dispatches = functions.rocprofiler_configure_dispatch_thread_trace_service;
     let of_devices = functions.rocprofiler_configure_device_thread_trace_service;
     let when = if options.consecutive > 0 {
-        When::Consecutive(Window::new(options.consecutive))
+        TraceTrigger::Consecutive(Window::new(options.consecutive))
     } else if options.no_intercept || switch::by_regions(setup.options) {
-        When::Recording
+        TraceTrigger::Recording
     } else {
-        When::Dispatches
+        TraceTrigger::Dispatches
     };
-    let whole_agent = !matches!(when, When::Dispatches);
+    let whole_agent = !matches!(when, TraceTrigger::Dispatches);
     let has_service = if whole_agent {
         of_devices.is_some()
     } else {
@@ -263,7 +263,7 @@ fn shader_callback(version: u32) -> rocprofiler_thread_trace_shader_data_callbac
 /// Starts tracing, unless [`hsa_initialised`] will be called. Everything is configured by now.
 pub(super) fn begin(setup: &Setup<'_>, announces_hsa: bool) {
     let Some(traced) = TRACED.get() else { return };
-    if let When::Consecutive(_) = traced.when {
+    if let TraceTrigger::Consecutive(_) = traced.when {
         watch_kernels(setup);
     }
     if !announces_hsa {
@@ -275,23 +275,23 @@ pub(super) fn begin(setup: &Setup<'_>, announces_hsa: bool) {
 pub(super) fn hsa_initialised() {
     let Some(traced) = TRACED.get() else { return };
     match traced.when {
-        When::Dispatches => {
+        TraceTrigger::Dispatches => {
             if traced.start() {
                 // The provider has a thread that a forked child lacks.
                 forked_end::prepare();
             }
         }
-        When::Recording if switch::is_on() => {
+        TraceTrigger::Recording if switch::is_on() => {
             traced.start();
         }
-        When::Recording | When::Consecutive(_) => {}
+        TraceTrigger::Recording | TraceTrigger::Consecutive(_) => {}
     }
 }
 
 /// Recording goes on or off.
 pub(super) fn switched(on: bool) {
     if let Some(traced) = TRACED.get()
-        && let When::Recording = traced.when
+        && let TraceTrigger::Recording = traced.when
     {
         if on {
             traced.start();
@@ -304,7 +304,7 @@ pub(super) fn switched(on: bool) {
 /// Recording is about to end: traces that go on are ended, and their streams delivered.
 pub(super) fn end() {
     if let Some(traced) = TRACED.get()
-        && !matches!(traced.when, When::Dispatches)
+        && !matches!(traced.when, TraceTrigger::Dispatches)
         && !forked_end::applies()
     {
         traced.stop();
@@ -403,7 +403,7 @@ impl Tracer for Kernels {
 
     fn take(&self, record: &Record, _slot: &mut u64) {
         let Some(traced) = TRACED.get() else { return };
-        let When::Consecutive(window) = &traced.when else {
+        let TraceTrigger::Consecutive(window) = &traced.when else {
             return;
         };
         type Payload = rocprofiler_callback_tracing_kernel_dispatch_data_t;

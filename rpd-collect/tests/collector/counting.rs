@@ -310,7 +310,7 @@ fn pause_and_resume_are_obeyed_without_markers() {
     );
     assert_eq!(numbers(&session), [1, 3]);
     assert_eq!(session.dispatches.len(), 2);
-    // Only the calls of the program: pause and resume are no records without markers.
+    // Only the calls of the program: pause and resume are not records without markers.
     assert_eq!(session.api.len(), 2);
 }
 

@@ -231,7 +231,7 @@ fn closed_words_that_mean_nothing_are_refused() {
     let error = check("out/%hostnam%").expect_err("not a key");
     assert_eq!(
         error.to_string(),
-        "`%hostnam%` is no placeholder; did you mean `%hostname%`?"
+        "`%hostnam%` is not a placeholder; did you mean `%hostname%`?"
     );
 }
 

@@ -328,8 +328,8 @@ pub fn listings(
     let labels = KernelLabels::new(session, names);
     let code = &session.code;
     /// Tallies by index of the instruction, by kernel, code object and function.
-    type Found = BTreeMap<(String, CodeObjectId, StringId), HashMap<usize, Tally>>;
-    let mut found = Found::new();
+    type TalliesByFunction = BTreeMap<(String, CodeObjectId, StringId), HashMap<usize, Tally>>;
+    let mut found = TalliesByFunction::new();
     for (place, sums) in &totals.places {
         let Some(index) = code.find(place.object, place.offset) else {
             continue;

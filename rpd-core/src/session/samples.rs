@@ -120,7 +120,7 @@ pub fn reason(number: u8) -> &'static str {
 pub struct Issue(pub u8);
 
 impl Issue {
-    /// Not known: the sample is no stochastic one.
+    /// Not known: the sample is not a stochastic one.
     pub const HOST_TRAP: Issue = Issue(254);
     /// It issued an instruction.
     pub const ISSUED: Issue = Issue(255);

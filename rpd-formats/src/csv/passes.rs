@@ -32,7 +32,7 @@ columns!(PassRow<'_>, |row, pass, shape|
 );
 
 /// Writes `path` with a row for each of `rows`, in their order, and returns its name; `None`, and no file, when there
-/// is no row. `safe` is [`rpd_core::options::Options::csv_safe`].
+/// is not a row. `safe` is [`rpd_core::options::Options::csv_safe`].
 ///
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.

@@ -296,7 +296,7 @@ fn counters<'a>(
 
 /// Copies of one direction between two agents.
 #[derive(Default)]
-struct Way {
+struct CopyRoute {
     from: String,
     to: String,
     operation: String,
@@ -306,18 +306,20 @@ struct Way {
     longest: u64,
 }
 
-fn ways(session: &Session, options: &Options) -> Vec<Way> {
+fn ways(session: &Session, options: &Options) -> Vec<CopyRoute> {
     let table = &session.copies;
-    let mut ways: BTreeMap<_, Way> = BTreeMap::new();
+    let mut ways: BTreeMap<_, CopyRoute> = BTreeMap::new();
     for index in table.indices() {
         let (from, to) = (table.src_agent[index], table.dst_agent[index]);
         let operation = session.operations[table.operation[index]].name;
-        let way = ways.entry((from, to, operation)).or_insert_with(|| Way {
-            from: agent_name(session, from, options),
-            to: agent_name(session, to, options),
-            operation: session.strings.get(operation).to_owned(),
-            ..Way::default()
-        });
+        let way = ways
+            .entry((from, to, operation))
+            .or_insert_with(|| CopyRoute {
+                from: agent_name(session, from, options),
+                to: agent_name(session, to, options),
+                operation: session.strings.get(operation).to_owned(),
+                ..CopyRoute::default()
+            });
         let time = table.end[index].0.saturating_sub(table.start[index].0);
         way.count += 1;
         way.bytes += table.bytes[index];
@@ -327,7 +329,7 @@ fn ways(session: &Session, options: &Options) -> Vec<Way> {
     ways.into_values().collect()
 }
 
-fn copies(ways: &[Way]) -> Table<'_> {
+fn copies(ways: &[CopyRoute]) -> Table<'_> {
     Table {
         id: "copies",
         title: "Copies",

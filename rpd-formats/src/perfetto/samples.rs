@@ -20,7 +20,7 @@ const SHORTEST: u64 = 1000;
 
 /// Sums of a stretch.
 #[derive(Default, Clone, Copy)]
-struct Stretch {
+struct IntervalSums {
     samples: u64,
     stochastic: u64,
     issued: u64,
@@ -32,7 +32,7 @@ struct Curves {
     tracks: [u64; 3],
     /// Number of the open stretch.
     number: u64,
-    open: Stretch,
+    open: IntervalSums,
 }
 
 impl Curves {
@@ -78,7 +78,7 @@ pub(super) fn write(
                         track("PC samples active waves"),
                     ],
                     number,
-                    open: Stretch::default(),
+                    open: IntervalSums::default(),
                 }
             });
         if curve.number != number {
@@ -93,7 +93,7 @@ pub(super) fn write(
                 );
             }
             curve.number = number;
-            curve.open = Stretch::default();
+            curve.open = IntervalSums::default();
         }
         let flags = table.flags[index];
         curve.open.samples += 1;

@@ -38,7 +38,7 @@ pub(super) fn write(
 }
 
 /// Times and track of a slice.
-struct Place {
+struct SliceTimes {
     start: u64,
     end: u64,
     track: u64,
@@ -47,7 +47,7 @@ struct Place {
 
 /// Writes a slice; `fill` adds category, name and annotations.
 #[inline]
-fn slice(trace: &mut Trace, place: &Place, fill: impl FnOnce(&mut Vec<u8>)) {
+fn slice(trace: &mut Trace, place: &SliceTimes, fill: impl FnOnce(&mut Vec<u8>)) {
     // Correlation ids are those of one process.
     let flow_id = trace.process ^ place.correlation;
     trace.packet(place.start, |out| {
@@ -129,7 +129,7 @@ fn calls(
         trace.event_name(event_name(label), session.strings.get(label));
         let start = api.start[index].0;
         let end = api.end[index].0.max(start);
-        let place = Place {
+        let place = SliceTimes {
             start,
             end,
             track: tracks.thread(trace, api.thread[index], start, end),
@@ -318,10 +318,10 @@ impl DeviceWriter<'_> {
         if self.hides_streams { 0 } else { stream.0 }
     }
 
-    fn place(&mut self, device: Device, start: u64, end: u64, correlation: u64) -> Place {
+    fn place(&mut self, device: Device, start: u64, end: u64, correlation: u64) -> SliceTimes {
         let end = end.max(start);
         let track = self.tracks.device(self.trace, device, start, end);
-        Place {
+        SliceTimes {
             start,
             end,
             track,

@@ -195,7 +195,7 @@ impl Tracks {
                 open: Vec::new(),
             });
             if number == 0 {
-                // Siblings are no threads, whose name would be shown.
+                // Siblings are not threads, whose name would be shown.
                 program.clone_into(&mut lanes.name);
             }
             self.threads.insert(thread, (number, lanes));

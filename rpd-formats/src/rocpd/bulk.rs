@@ -62,7 +62,7 @@ impl<'c> Bulk<'c> {
         self.integer(value.cast_signed())
     }
 
-    /// SQLite stores what is no number as NULL.
+    /// SQLite stores what is not a number as NULL.
     #[inline]
     pub(super) fn real(&mut self, value: f64) -> &mut Self {
         self.cells.push(Cell::Real(value));

@@ -350,7 +350,7 @@ impl From<rusqlite::Error> for SchemaProblem {
     }
 }
 
-/// Refuses schemas that no recording has: virtual tables, which run other code, and names that are no text.
+/// Refuses schemas that no recording has: virtual tables, which run other code, and names that are not text.
 fn check_schema(connection: &Connection, database: &str) -> Result<(), SchemaProblem> {
     let sql = format!(
         "SELECT name, tbl_name, sql, rootpage, type FROM {}.sqlite_master",
@@ -363,7 +363,7 @@ fn check_schema(connection: &Connection, database: &str) -> Result<(), SchemaPro
         for (column, text) in texts.iter_mut().enumerate() {
             *text = match row.get_ref(column)? {
                 ValueRef::Text(bytes) => std::str::from_utf8(bytes).map_err(|_| {
-                    let words = "its schema holds bytes that are no text".to_owned();
+                    let words = "its schema holds bytes that are not text".to_owned();
                     SchemaProblem::Problem(Problem::Damaged(words))
                 })?,
                 _ => "",

@@ -28,11 +28,11 @@ pub enum Problem {
     Directory,
     /// A pipe, a device or a socket.
     #[error(
-        "is no regular file (a pipe, a device or a socket); name a database, which ends in _results.db"
+        "is not a regular file (a pipe, a device or a socket); name a database, which ends in _results.db"
     )]
     NotRegular,
-    /// A file that belongs to the database is no regular one.
-    #[error("cannot be read: {} belongs to it and is no regular file; remove that", .0.display())]
+    /// A file that belongs to the database is not a regular one.
+    #[error("cannot be read: {} belongs to it and is not a regular file; remove that", .0.display())]
     Companion(PathBuf),
     /// A program that wrote into it was stopped and left a journal.
     #[error(
@@ -70,11 +70,11 @@ pub enum Problem {
     #[error("holds a value of more than {0} MiB, which no recording has; record again")]
     TooBig(i32),
     /// Another kind of file.
-    #[error("is no rocpd database: it is not an SQLite file; name one that ends in _results.db")]
+    #[error("is not a rocpd database: it is not an SQLite file; name one that ends in _results.db")]
     NotSqlite,
     /// Another kind of database.
     #[error(
-        "is no rocpd database: it is an SQLite file without rocpd tables; name one that ends in _results.db"
+        "is not a rocpd database: it is an SQLite file without rocpd tables; name one that ends in _results.db"
     )]
     NotRocpd,
     /// The end of the file is missing.

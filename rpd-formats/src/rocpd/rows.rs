@@ -70,7 +70,7 @@ pub(super) fn write(
             Table::Copies => writer.copies()?,
             // With scratch, which goes into the same table of the database.
             Table::Allocations => writer.allocations()?,
-            // Samples are no events: `samples` writes them.
+            // Samples are not events: `samples` writes them.
             Table::Counted | Table::Scratch | Table::Samples => {}
         }
     }
@@ -430,7 +430,7 @@ pub(crate) fn unstored(error: std::io::Error) -> rusqlite::Error {
 /// Rows of arguments. What is the same in every call of a function is stored once.
 struct Arguments<'c> {
     bulk: Bulk<'c>,
-    layouts: HashMap<OperationId, Known>,
+    layouts: HashMap<OperationId, KnownFunction>,
     /// Position, type and name.
     parameters: Vec<(usize, String, String)>,
     /// Numbers of parameters that no layout describes.
@@ -439,7 +439,7 @@ struct Arguments<'c> {
 
 /// A function, and the number before that of its first parameter.
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownFunction {
     layout: Option<&'static ArgLayout>,
     before: i64,
 }
@@ -458,7 +458,7 @@ impl<'c> Arguments<'c> {
         })
     }
 
-    fn known(&mut self, session: &Session, index: usize) -> Known {
+    fn known(&mut self, session: &Session, index: usize) -> KnownFunction {
         let operation = session.api.operation[index];
         let parameters = &mut self.parameters;
         *self.layouts.entry(operation).or_insert_with(|| {
@@ -472,7 +472,7 @@ impl<'c> Arguments<'c> {
                     argument.name.to_owned(),
                 ));
             }
-            Known { layout, before }
+            KnownFunction { layout, before }
         })
     }
 

@@ -43,7 +43,7 @@ impl<'c> Records<'c> {
         Ok(Records(Some(bulk)))
     }
 
-    /// The stack of the record with this event; `None` and an empty one are no row.
+    /// The stack of the record with this event; `None` and an empty one have no row.
     #[inline]
     pub(super) fn add(&mut self, event: i64, own: Option<&StackRef>) -> Result<()> {
         if let Some(bulk) = &mut self.0

@@ -28,7 +28,7 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// Each process has its own range of ids, as in files that RPD appends to.
 const SESSION: i64 = 1 << 32;
-/// Ids from here on are for calls whose correlation ids are no fit keys.
+/// Ids from here on are for calls whose correlation ids are not fit keys.
 const UNFIT: i64 = 1 << 31;
 /// The empty text in both tables of texts.
 const EMPTY: i64 = 1;
@@ -39,7 +39,7 @@ pub struct RpdFile {
     file: PendingFile,
     connection: Connection,
     sessions: i64,
-    texts: Known,
+    texts: KnownTexts,
     next_frame: i64,
     next_op: i64,
 }
@@ -78,7 +78,7 @@ impl RpdFile {
             file,
             connection,
             sessions: 0,
-            texts: Known {
+            texts: KnownTexts {
                 ids: HashMap::new(),
                 bytes: 0,
                 next: EMPTY + 1,
@@ -343,19 +343,19 @@ impl CallIds {
 struct Texts<'c, 'k> {
     string: Statement<'c>,
     unique: Statement<'c>,
-    known: &'k mut Known,
+    known: &'k mut KnownTexts,
 }
 
 /// Texts that are in the file.
 #[derive(Debug)]
-struct Known {
+struct KnownTexts {
     ids: HashMap<String, i64>,
     /// Bytes that arguments take in `ids`.
     bytes: usize,
     next: i64,
 }
 
-impl Known {
+impl KnownTexts {
     fn new_id(&mut self) -> i64 {
         let id = self.next;
         self.next += 1;
@@ -370,7 +370,10 @@ const REMEMBERED: usize = 48 << 20;
 const TEXT_OVERHEAD: usize = 64;
 
 impl<'c, 'k> Texts<'c, 'k> {
-    fn new(connection: &'c Connection, known: &'k mut Known) -> rusqlite::Result<Texts<'c, 'k>> {
+    fn new(
+        connection: &'c Connection,
+        known: &'k mut KnownTexts,
+    ) -> rusqlite::Result<Texts<'c, 'k>> {
         Ok(Texts {
             string: connection.prepare("INSERT INTO rocpd_string (id, string) VALUES (?1, ?2)")?,
             unique: connection

@@ -131,7 +131,7 @@ impl Measured {
     }
 }
 
-/// The number in a cell; none for what is no number.
+/// The number in a cell; none for what is not a number.
 fn number(cell: &Cell) -> Option<f64> {
     match cell {
         Cell::Float(value) if !value.is_nan() => Some(*value),

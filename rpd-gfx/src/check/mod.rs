@@ -234,8 +234,8 @@ impl<'h> Checker<'h> {
     }
 
     fn global_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
-        let seen = Seen::of(transfer.operation, step.kind);
-        let Seen {
+        let seen = AccessKind::of(transfer.operation, step.kind);
+        let AccessKind {
             reads,
             writes,
             atomic,
@@ -322,11 +322,11 @@ impl<'h> Checker<'h> {
     fn lds_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
         /// The clocks of atomics keep addresses of LDS apart from others by the workgroup's number above these bits.
         const GROUP_SHIFT: u32 = 20;
-        let Seen {
+        let AccessKind {
             reads,
             writes,
             atomic,
-        } = Seen::of(transfer.operation, step.kind);
+        } = AccessKind::of(transfer.operation, step.kind);
         let finding = |kind, lane: usize| finding(kind, step, transfer, lane, writes);
         let places = if atomic {
             distinct(transfer)
@@ -407,14 +407,14 @@ fn distinct(transfer: &Transfer) -> Vec<u64> {
 }
 
 /// Access of an instruction to memory.
-struct Seen {
+struct AccessKind {
     reads: bool,
     writes: bool,
     /// Whether it orders accesses.
     atomic: bool,
 }
 
-impl Seen {
+impl AccessKind {
     fn of(operation: Operation, kind: Kind) -> Self {
         let coherent = matches!(kind, Kind::Vmem(vmem) if vmem.coherent);
         match operation {

@@ -275,7 +275,7 @@ impl CodeObject {
             .find(|k| k.name == name || k.symbol == name)
     }
 
-    /// Variables (`__device__`, `__constant__`): object symbols that are no kernel descriptors.
+    /// Variables (`__device__`, `__constant__`): object symbols that are not kernel descriptors.
     pub fn variables(&self) -> impl Iterator<Item = &Symbol> {
         self.symbols
             .iter()

@@ -50,7 +50,7 @@ impl Instruction {
         }
     }
 
-    /// The dwords at `code`, which are no instruction.
+    /// The dwords at `code`, which are not an instruction.
     fn unknown(code: &[u8]) -> Self {
         let (text, bytes) = match code.first_chunk() {
             Some(dword) => (format!(".long {:#010x}", u32::from_le_bytes(*dword)), 4),

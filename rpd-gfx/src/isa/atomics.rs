@@ -9,7 +9,7 @@ use super::transfer::watch;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Declares the operations on integers of one width: the new value by the low bits of the opcode (0x40 for buffer and flat),
-/// `None` for what is no integer operation.
+/// `None` for what is not an integer operation.
 macro_rules! integers {
     ($name:ident, $unsigned:ty, $signed:ty) => {
         fn $name(

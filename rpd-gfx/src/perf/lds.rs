@@ -19,7 +19,7 @@ pub(crate) struct Cost {
 }
 
 /// The cost of an access: as many lanes at a time as 32 dwords suffice for, each such group as many cycles as
-/// the busiest bank needs. Reading or writing the same dword is no conflict, changing it is.
+/// the busiest bank needs. Reading or writing the same dword is not a conflict, changing it is.
 pub(crate) fn cost(transfer: &Transfer) -> Cost {
     let dwords = (transfer.bytes.div_ceil(4) as usize).max(1);
     let at_once = (BANKS / dwords.next_power_of_two()).max(1);

@@ -168,7 +168,7 @@ fn metrics_of_metrics_end_somewhere() {
     assert_eq!(value("A", &t), Err(EvaluateError::Cycle("A".into())));
     assert_eq!(shape("B", &t), Err(EvaluateError::Cycle("B".into())));
     assert_eq!(leaves("S", &t), Err(EvaluateError::Cycle("S".into())));
-    // Using a metric twice is no cycle.
+    // Using a metric twice is not a cycle.
     let mut t = table();
     t.derive("D", "E*E+E").derive("E", "reduce(G,sum)");
     assert_eq!(value("D", &t).expect("a value")[0].value, 21. * 21. + 21.);

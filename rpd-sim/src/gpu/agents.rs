@@ -264,15 +264,15 @@ pub(crate) fn device() -> &'static Device {
     })
 }
 
-struct Machinery {
+struct Hardware {
     agents: Vec<Agent>,
     pools: Vec<Pool>,
 }
 
-static MACHINERY: OnceLock<Machinery> = OnceLock::new();
+static HARDWARE: OnceLock<Hardware> = OnceLock::new();
 
-fn machinery() -> &'static Machinery {
-    MACHINERY.get_or_init(|| {
+fn hardware() -> &'static Hardware {
+    HARDWARE.get_or_init(|| {
         let gpus = gpu_count();
         let mut agents = vec![cpu()];
         agents.extend((0..gpus).map(|ordinal| gpu(ordinal, device())));
@@ -289,18 +289,18 @@ fn machinery() -> &'static Machinery {
             pools.push(pool(i, PoolKind::DeviceFine, agent.memory_bytes));
             pools.push(pool(i, PoolKind::Group, u64::from(agent.lds_kib) * 1024));
         }
-        Machinery { agents, pools }
+        Hardware { agents, pools }
     })
 }
 
 /// All agents, the CPU first.
 pub(crate) fn agents() -> &'static [Agent] {
-    &machinery().agents
+    &hardware().agents
 }
 
 /// All GPUs, in order.
 pub(crate) fn gpus() -> &'static [Agent] {
-    &machinery().agents[1..]
+    &hardware().agents[1..]
 }
 
 /// The agents that the runtimes show to the program: the CPU, and the GPUs in the order of `ROCR_VISIBLE_DEVICES`.
@@ -318,12 +318,12 @@ pub(crate) fn visible() -> &'static [&'static Agent] {
 
 /// The CPU agent.
 pub(crate) fn cpu_agent() -> &'static Agent {
-    &machinery().agents[0]
+    &hardware().agents[0]
 }
 
 /// All pools, the CPU's first.
 pub(crate) fn pools() -> &'static [Pool] {
-    &machinery().pools
+    &hardware().pools
 }
 
 /// The agent of an HSA handle.

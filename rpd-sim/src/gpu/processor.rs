@@ -163,7 +163,7 @@ impl Processor {
                 match outcome {
                     Ok(exec::Outcome::Done { results, time }) => {
                         let signal = packet.completion_signal;
-                        // The device has no other load: what the host runs meanwhile is no part of the kernel's time.
+                        // The device has no other load: what the host runs meanwhile is not part of the kernel's time.
                         let end = end.min(start + clock::duration_to_ticks(time));
                         retire(queue, index, signal, token, results, (start, end))
                     }

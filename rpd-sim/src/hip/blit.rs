@@ -109,7 +109,7 @@ impl Blit {
                 .u32(op.word(op.dst));
             return launch(step, &self.fill, groups(items, 1, 1)?, args);
         }
-        // With a pitch that is no multiple of four each row has the pattern turned differently, which
+        // With a pitch that is not a multiple of four each row has the pattern turned differently, which
         // matters only for elements of more than a byte: those go row by row.
         if !op.pitch.is_multiple_of(4) && op.element != 1 {
             return (0..op.rows).try_for_each(|row| {

@@ -59,7 +59,7 @@ impl PrintfBuffer {
         let left = print_buffered(messages, self.function.module_formats());
         if left != 0 {
             eprintln!(
-                "rpd-sim: kernel {} left {left} bytes in its printf buffer that are no message",
+                "rpd-sim: kernel {} left {left} bytes in its printf buffer that are not a message",
                 self.function.name.to_string_lossy()
             );
         }

@@ -191,7 +191,7 @@ fn run(folder: &Folder, options: &[CString], result: &str, more: &[&str]) -> io:
             .arg("-o")
             .arg(folder.0.join(result))
             .arg(folder.0.join("program.hip"))
-            // The compiler is no part of what is profiled.
+            // The compiler is not part of what is profiled.
             .env_remove("LD_PRELOAD")
             .env_remove("LD_LIBRARY_PATH")
             .env_remove("ROCP_TOOL_LIBRARIES");

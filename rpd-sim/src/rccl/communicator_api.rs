@@ -149,7 +149,7 @@ pub(crate) unsafe extern "C" fn ncclCommSplit(
             let parent = communicator::find(comm)?;
             let place = check_place(newcomm)?;
             if color < NO_COLOR {
-                return Err(Failure::argument(format!("{color} is no color")));
+                return Err(Failure::argument(format!("{color} is not a color")));
             }
             // SAFETY: the caller's configuration.
             unsafe { check_config(config)? };

@@ -77,7 +77,7 @@ impl DataType {
         match number {
             0..=11 => Ok(Self(number as u8)),
             _ => Err(Failure::argument(format!(
-                "{number} is no type of elements"
+                "{number} is not a type of elements"
             ))),
         }
     }
@@ -168,8 +168,8 @@ impl Work {
             _ => {
                 let factor = (number as usize).checked_sub(REDUCTIONS as usize);
                 let factor = factor.and_then(|n| factors.get(n).copied().flatten());
-                let factor =
-                    factor.ok_or_else(|| Failure::argument(format!("{number} is no reduction")))?;
+                let factor = factor
+                    .ok_or_else(|| Failure::argument(format!("{number} is not a reduction")))?;
                 if factor.kind != kind {
                     let text = format!("reduction {number} was made for another type of elements");
                     return Err(Failure::argument(text));

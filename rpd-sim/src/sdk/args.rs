@@ -51,7 +51,7 @@ fn address(value: usize) -> String {
     }
 }
 
-/// The text of a value that is no pointer.
+/// The text of a value that is not a pointer.
 ///
 /// # Safety
 /// `at` holds a value of that kind.

@@ -5,10 +5,10 @@ use std::sync::{Mutex, Once};
 use super::{buffer, counting, device, state, worker};
 
 /// Locks held over a fork.
-static HELD: Mutex<Option<Held>> = Mutex::new(None);
-struct Held(#[allow(dead_code)] Box<dyn core::any::Any>);
+static HELD: Mutex<Option<HeldLocks>> = Mutex::new(None);
+struct HeldLocks(#[allow(dead_code)] Box<dyn core::any::Any>);
 // SAFETY: made and dropped on the forking thread only.
-unsafe impl Send for Held {}
+unsafe impl Send for HeldLocks {}
 
 /// Installs the handlers, once per process.
 pub(super) fn install() {
@@ -20,7 +20,7 @@ pub(super) fn install() {
 }
 
 extern "C" fn before_fork() {
-    let held = Held(Box::new(buffer::lock_all()));
+    let held = HeldLocks(Box::new(buffer::lock_all()));
     *HELD.lock().unwrap_or_else(|e| e.into_inner()) = Some(held);
 }
 

@@ -28,7 +28,7 @@ pub enum Role {
     Fact,
     /// A statement about how complete the recording is.
     Completeness,
-    /// Part of a capture, which is no session.
+    /// Part of a capture, which is not a session.
     Capture,
 }
 

@@ -312,7 +312,7 @@ fn captures_of_newer_versions_and_other_files_are_refused() {
     std::fs::write(&manifest, "{").expect("written");
     let _ = replayed(&capture, &[]).expect_code(2);
     let none = replayed(Path::new("/nonexistent"), &[]).expect_code(1);
-    assert!(none.stderr.contains("is no capture"), "{}", none.stderr);
+    assert!(none.stderr.contains("is not a capture"), "{}", none.stderr);
 }
 
 /// Cases 51 and 52.

@@ -86,12 +86,12 @@ fn errors_name_what_is_wrong() {
         (
             "no such type",
             argument,
-            "ncclAllReduce: 12 is no type of elements",
+            "ncclAllReduce: 12 is not a type of elements",
         ),
         (
             "no such reduction",
             argument,
-            "ncclAllReduce: 7 is no reduction",
+            "ncclAllReduce: 7 is not a reduction",
         ),
         (
             "sum of 8-bit floats",

@@ -49,12 +49,16 @@ fn wrong_words() {
 fn wrong_values_of_stack_options() {
     for (option, value, words) in [
         ("--stacks", "on", "'on'"),
-        ("--stacks-apis", "hip+", "'hip+' is no name of a function"),
+        (
+            "--stacks-apis",
+            "hip+",
+            "'hip+' is not the name of a function",
+        ),
         ("--stacks-depth", "-1", "--stacks-depth"),
         ("--stacks-every", "0", "--stacks-every"),
         ("--stacks-min-duration", "50", "'50' has no unit"),
         ("--stacks-symbolize", "later", "'later'"),
-        ("--stacks-symbolize-limit", "soon", "'soon' is no time"),
+        ("--stacks-symbolize-limit", "soon", "'soon' is not a time"),
     ] {
         let value = format!("{option}={value}");
         let outcome = refused(&["--hip-trace", &value], 2);

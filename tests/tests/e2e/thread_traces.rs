@@ -91,7 +91,7 @@ fn what_is_wrong_with_trace_files() {
     let error = text(&done.stderr);
     assert_eq!(done.status.code(), Some(1));
     assert!(
-        error.contains("rpd: cannot decode ./8118_shader_engine_0_1.att: the first 8 bytes, 00 00 00 00 00 00 00 00, are no header of a GFX9 to GFX12 thread trace"),
+        error.contains("rpd: cannot decode ./8118_shader_engine_0_1.att: the first 8 bytes, 00 00 00 00 00 00 00 00, are not the header of a GFX9 to GFX12 thread trace"),
         "{error}"
     );
     assert!(

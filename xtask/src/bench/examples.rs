@@ -69,7 +69,7 @@ pub(super) fn symbols(settings: &Settings) -> Result<Vec<Row>> {
     let library = install::target_dir()
         .join(if settings.release { "release" } else { "debug" })
         .join("librpd_collect.so");
-    let library = library.to_str().context("a path that is no text")?;
+    let library = library.to_str().context("a path that is not text")?;
     let text = example(
         settings,
         "rpd-symbols",
@@ -225,7 +225,7 @@ pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
         for texts in [&[][..], &["--texts"]] {
             let records = (millions * 1_000_000).to_string();
             let folder = install::target_dir();
-            let folder = folder.to_str().context("the path of target/ is no text")?;
+            let folder = folder.to_str().context("the path of target/ is not text")?;
             let arguments = [texts, &[&records, folder]].concat();
             let text = example(settings, "rpd-cli", "large-recordings", &arguments)?;
             let recorded = match texts.is_empty() {

@@ -40,12 +40,12 @@ struct Wave {
 
 /// Results of one decoder.
 #[derive(Debug, Default)]
-struct Found {
+struct DecodedTrace {
     waves: Vec<Wave>,
     occupancy: Vec<(i64, u8, u8, u8, bool, Pc)>,
 }
 
-impl Found {
+impl DecodedTrace {
     fn take(&mut self, record: Record<'_>) {
         match record {
             Record::Wave(wave) => {
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         for file in files {
             let mut stream = std::fs::read(&file.path)
                 .with_context(|| format!("cannot read {}", file.path.display()))?;
-            let (mut ours, mut theirs) = (Found::default(), Found::default());
+            let (mut ours, mut theirs) = (DecodedTrace::default(), DecodedTrace::default());
             let mut sink = |record: Record<'_>| ours.take(record);
             rpd_att::decode(&stream[..], &mut &code, &mut sink)
                 .with_context(|| format!("cannot decode {}", file.path.display()))?;
@@ -146,7 +146,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 /// One line for each thing that differs, with the first place where it does.
-fn compare(ours: &Found, theirs: &Found) -> Vec<String> {
+fn compare(ours: &DecodedTrace, theirs: &DecodedTrace) -> Vec<String> {
     let mut lines = Vec::new();
     if ours.waves.len() != theirs.waves.len() {
         lines.push(format!(
@@ -198,7 +198,7 @@ fn compare(ours: &Found, theirs: &Found) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn found(duration: i32, end: i64) -> Found {
+    fn found(duration: i32, end: i64) -> DecodedTrace {
         let pc = Pc {
             address: 0x1000,
             code_object: 3,
@@ -210,7 +210,7 @@ mod tests {
             end: 208,
             instructions: vec![(1, 64, 4, 0, pc), (6, 172, duration, 8, pc)],
         };
-        Found {
+        DecodedTrace {
             waves: vec![wave(0, 12), wave(1, duration)],
             occupancy: vec![(44, 1, 0, 0, true, pc), (end, 1, 0, 0, false, pc)],
         }

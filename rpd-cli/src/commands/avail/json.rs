@@ -3,13 +3,13 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::{Listed, Wanted};
+use super::{Listed, ListingContent};
 use crate::counters::ProviderCounters;
 use crate::counters::protocol::{Agent, Sampling};
 
 pub(super) fn text(
     provider: &ProviderCounters,
-    wanted: &Wanted,
+    wanted: &ListingContent,
     listed: &[Listed],
     sampling: &[(usize, Vec<Sampling>)],
 ) -> Result<String> {

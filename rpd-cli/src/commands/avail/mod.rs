@@ -113,7 +113,7 @@ fn truth(word: &str) -> Result<bool, String> {
 
 /// The content of the listing.
 #[derive(Debug, Default)]
-struct Wanted {
+struct ListingContent {
     agents: bool,
     /// Names in columns, or descriptions.
     names: bool,
@@ -131,8 +131,8 @@ enum Detail {
     Configurations,
 }
 
-impl Wanted {
-    fn of(action: &Action) -> Wanted {
+impl ListingContent {
+    fn of(action: &Action) -> ListingContent {
         match action {
             Action::List {
                 pmc,
@@ -143,12 +143,12 @@ impl Wanted {
                 let plain = [pmc, agent, pc_sampling, spm]
                     .iter()
                     .all(|one| one.is_none());
-                Wanted {
+                ListingContent {
                     agents: *agent == Some(true),
                     names: plain || *pmc == Some(true),
                     spm: *spm == Some(true),
                     sampling: (*pc_sampling == Some(true)).then_some(Detail::Gpus),
-                    ..Wanted::default()
+                    ..ListingContent::default()
                 }
             }
             Action::Info {
@@ -161,7 +161,7 @@ impl Wanted {
                 let plain = !described && pc_sampling.is_none() && spm.is_none();
                 let mut only = names.clone();
                 only.extend(pmc.iter().flatten().cloned());
-                Wanted {
+                ListingContent {
                     agents: plain,
                     names: plain,
                     described,
@@ -170,7 +170,7 @@ impl Wanted {
                     sampling: pc_sampling.is_some().then_some(Detail::Configurations),
                 }
             }
-            Action::PmcCheck { .. } => Wanted::default(),
+            Action::PmcCheck { .. } => ListingContent::default(),
         }
     }
 }
@@ -206,7 +206,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         let mut provider = open_provider(common)?;
         return check::run(&mut provider, &requests, common);
     }
-    let wanted = Wanted::of(&action);
+    let wanted = ListingContent::of(&action);
     let mut provider = open_provider(common)?;
     crate::print(&text(&mut provider, &wanted, common)?)
 }
@@ -222,13 +222,13 @@ pub(crate) fn list_avail(plan: &Plan) -> Result<()> {
         compat: pass.options.compat,
         ..Common::default()
     };
-    let sampling = Wanted {
+    let sampling = ListingContent {
         sampling: Some(Detail::Configurations),
-        ..Wanted::default()
+        ..ListingContent::default()
     };
-    let described = Wanted {
+    let described = ListingContent {
         described: true,
-        ..Wanted::default()
+        ..ListingContent::default()
     };
     let mut parts = [sampling, described];
     if common.compat.has(Difference::ListOrder) && !pass.options.command.is_empty() {
@@ -284,7 +284,11 @@ fn open_provider(common: &Common) -> Result<ProviderCounters> {
 }
 
 /// The whole listing, as text or as JSON.
-fn text(provider: &mut ProviderCounters, wanted: &Wanted, common: &Common) -> Result<String> {
+fn text(
+    provider: &mut ProviderCounters,
+    wanted: &ListingContent,
+    common: &Common,
+) -> Result<String> {
     let listed = listed(provider, wanted, common)?;
     let mut sampling: Vec<(usize, Vec<Sampling>)> = Vec::new();
     let mut refused = String::new();
@@ -330,7 +334,7 @@ fn text(provider: &mut ProviderCounters, wanted: &Wanted, common: &Common) -> Re
 /// The selected GPUs with their selected counters, each checked.
 fn listed(
     provider: &mut ProviderCounters,
-    wanted: &Wanted,
+    wanted: &ListingContent,
     common: &Common,
 ) -> Result<Vec<Listed>> {
     let mut all = Vec::new();
@@ -412,7 +416,7 @@ fn invalid_name(provider: &ProviderCounters, gpus: &[usize], name: &str) -> Fail
         near => format!(" (did you mean {}?)", near.join(", ")),
     };
     Failure::failed(format!(
-        "{NAME}: Invalid counter name: {name} is no counter of {}{near}",
+        "{NAME}: Invalid counter name: {name} is not a counter of {}{near}",
         provider.labels(gpus)
     ))
 }

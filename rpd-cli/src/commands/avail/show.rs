@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 
 use rpd_core::compat::Difference;
 
-use super::{Common, Detail, Listed, Wanted};
+use super::{Common, Detail, Listed, ListingContent};
 use crate::counters::protocol::{Agent, Counter, Extent, Sampling};
 use crate::counters::{Gpu, ProviderCounters};
 
@@ -20,7 +20,7 @@ fn line(text: &mut String, width: usize, label: &str, value: impl std::fmt::Disp
 /// Appends the listing of one GPU.
 pub(super) fn gpu(
     provider: &ProviderCounters,
-    wanted: &Wanted,
+    wanted: &ListingContent,
     of: &Listed,
     common: &Common,
     text: &mut String,

@@ -29,10 +29,11 @@ fn words() {
     }
     for flag in ["--spm", "--spm-config"] {
         let given = parsed(&["info", flag]).expect("understood");
-        assert!(Wanted::of(&given.command.expect("info")).spm);
+        assert!(ListingContent::of(&given.command.expect("info")).spm);
     }
-    let wanted =
-        |words: &[&str]| Wanted::of(&parsed(words).expect("understood").command.expect("one"));
+    let wanted = |words: &[&str]| {
+        ListingContent::of(&parsed(words).expect("understood").command.expect("one"))
+    };
     assert!(wanted(&["list"]).names);
     let nothing = wanted(&["list", "--pmc=no"]);
     assert!(!nothing.names && !nothing.agents && nothing.sampling.is_none());
@@ -93,7 +94,7 @@ fn provider() -> ProviderCounters {
 
 fn shown(words: &[&str]) -> String {
     let given = parsed(words).expect("understood");
-    let wanted = Wanted::of(&given.command.expect("a command"));
+    let wanted = ListingContent::of(&given.command.expect("a command"));
     text(&mut provider(), &wanted, &given.common).unwrap_or_else(|error| format!("{error:#}"))
 }
 
@@ -111,7 +112,7 @@ fn listings() {
 fn what_is_not_there_is_named() {
     assert_eq!(
         shown(&["info", "SQ_WAVE"]),
-        "avail: Invalid counter name: SQ_WAVE is no counter of GPU 0 (gfx90a), GPU 1 (gfx1100) (did you mean SQ_WAVES?)"
+        "avail: Invalid counter name: SQ_WAVE is not a counter of GPU 0 (gfx90a), GPU 1 (gfx1100) (did you mean SQ_WAVES?)"
     );
     assert_eq!(
         shown(&["list", "-d", "7"]),

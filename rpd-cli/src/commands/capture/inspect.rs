@@ -31,7 +31,7 @@ pub(super) fn action(name: &str) -> Option<Action> {
 
 /// A capture to work on.
 #[derive(Debug, Parser)]
-struct One {
+struct CaptureArgument {
     /// The capture: a directory, or a capsule
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
@@ -41,14 +41,14 @@ struct One {
 #[derive(Debug, Parser)]
 struct InfoArguments {
     #[command(flatten)]
-    one: One,
+    argument: CaptureArgument,
 }
 
 fn info(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<InfoArguments>("capture info", arguments)? else {
         return Ok(SUCCESS);
     };
-    let path = &given.one.capture;
+    let path = &given.argument.capture;
     if let Some(foreign) = rpd_capture::foreign(path).map_err(failure)? {
         let mut text = format!(
             "{}: a database of HIPTracer, not a capture; rpd replay cannot play it\n",
@@ -171,7 +171,7 @@ fn excerpt_of(excerpt: &ExcerptOf) -> String {
 #[derive(Debug, Parser)]
 struct ListArguments {
     #[command(flatten)]
-    one: One,
+    argument: CaptureArgument,
     /// First call
     #[arg(long, value_name = "N", default_value_t = 1)]
     from: u64,
@@ -184,7 +184,7 @@ fn list(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<ListArguments>("capture ls", arguments)? else {
         return Ok(SUCCESS);
     };
-    let opened = Opened::new(&given.one.capture)?;
+    let opened = Opened::new(&given.argument.capture)?;
     let capture = opened.capture()?;
     let mut text = String::new();
     let last = given.until.unwrap_or(u64::MAX);
@@ -206,7 +206,7 @@ fn list(arguments: &[OsString]) -> Result<u8> {
 #[derive(Debug, Parser)]
 struct ShowArguments {
     #[command(flatten)]
-    one: One,
+    argument: CaptureArgument,
     /// Number of the call; without it recorded memory accesses (rpd capture --trace) are summed up by line of source code
     #[arg(value_name = "N")]
     call: Option<u64>,
@@ -218,7 +218,7 @@ fn show(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<ShowArguments>("capture show", arguments)? else {
         return Ok(SUCCESS);
     };
-    let opened = Opened::new(&given.one.capture)?;
+    let opened = Opened::new(&given.argument.capture)?;
     let capture = opened.capture()?;
     let Some(call) = given.call else {
         return super::accesses::show(capture.path(), &given.table);
@@ -231,14 +231,14 @@ fn show(arguments: &[OsString]) -> Result<u8> {
 #[derive(Debug, Parser)]
 struct CheckArguments {
     #[command(flatten)]
-    one: One,
+    argument: CaptureArgument,
 }
 
 fn check(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<CheckArguments>("capture check", arguments)? else {
         return Ok(SUCCESS);
     };
-    let opened = Opened::new(&given.one.capture)?;
+    let opened = Opened::new(&given.argument.capture)?;
     let capture = opened.capture()?;
     let problems = rpd_capture::check(&capture).map_err(failure)?;
     for problem in &problems {
@@ -247,7 +247,7 @@ fn check(arguments: &[OsString]) -> Result<u8> {
     if problems.is_empty() {
         eprintln!(
             "rpd: {}: all data are as they were stored",
-            given.one.capture.display()
+            given.argument.capture.display()
         );
         return Ok(SUCCESS);
     }
@@ -286,7 +286,7 @@ fn diff(arguments: &[OsString]) -> Result<u8> {
 #[derive(Debug, Parser)]
 struct ExportArguments {
     #[command(flatten)]
-    one: One,
+    argument: CaptureArgument,
     /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -297,7 +297,7 @@ fn export(arguments: &[OsString]) -> Result<u8> {
     else {
         return Ok(SUCCESS);
     };
-    let opened = Opened::new(&given.one.capture)?;
+    let opened = Opened::new(&given.argument.capture)?;
     let capture = opened.capture()?;
     let written = write_output(given.output.as_deref(), Compat::None, |out| {
         Ok(rpd_capture::export(&capture, out)?)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Shortest time between two updates on a terminal.
 const TICK: Duration = Duration::from_millis(100);
-/// Time between two lines where standard error is no terminal.
+/// Time between two lines where standard error is not a terminal.
 const PLAIN_TICK: Duration = Duration::from_secs(10);
 
 /// The progress line on standard error.

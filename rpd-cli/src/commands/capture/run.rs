@@ -269,7 +269,7 @@ fn make(output: &Path, overwrite: bool) -> Result<(), Failure> {
         // Only what is a capture is removed.
         if !output.join(rpd_capture::MANIFEST).is_file() {
             return Err(Failure::failed(format!(
-                "{shown} exists and is no capture; -o names another directory"
+                "{shown} exists and is not a capture; -o names another directory"
             )));
         }
         std::fs::remove_dir_all(output)
@@ -314,13 +314,13 @@ struct Captures {
     children: bool,
     quiet: bool,
     /// By name of the directory, which begins with the process id.
-    found: BTreeMap<String, Found>,
+    found: BTreeMap<String, RecordedProcess>,
     /// The process whose capture is the one that was requested: the first that makes calls.
     first: Option<String>,
     choices: BTreeMap<String, String>,
 }
 
-struct Found {
+struct RecordedProcess {
     pid: u32,
     recorder: Recorder,
     folder: PathBuf,
@@ -375,7 +375,7 @@ impl Captures {
             if let Ok(recorder) =
                 Recorder::new(&entry.path(), &folder, self.level, self.keep_outputs)
             {
-                let found = Found {
+                let found = RecordedProcess {
                     pid,
                     recorder,
                     folder,

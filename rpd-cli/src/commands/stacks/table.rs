@@ -76,7 +76,7 @@ type Key = (String, String);
 
 /// Totals over all recordings, by texts, because ids differ between recordings.
 #[derive(Default)]
-struct Found {
+struct StackTotals {
     uses: HashMap<Key, Cost>,
     kernels: HashMap<(String, Key), Launches>,
     held: HashMap<(String, Key), Held>,
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     let paths = given.inputs.paths(NAME)?;
     let sources = Sources::open(NAME, paths, Some(&given.window))?;
-    let mut found = Found::default();
+    let mut found = StackTotals::default();
     for file in &sources.rpd_files {
         given.add_rpd_file(file, &mut found)?;
     }
@@ -180,7 +180,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 
 impl Arguments {
     /// Adds the calls of a file of RPD.
-    fn add_rpd_file(&self, file: &RpdStacks, found: &mut Found) -> Result<()> {
+    fn add_rpd_file(&self, file: &RpdStacks, found: &mut StackTotals) -> Result<()> {
         if self.kernels || self.leaks || self.memory {
             return Err(Failure::usage(format!(
                 "stacks: --kernels, --leaks and --memory need databases of rpd, and {} is a file of RPD",
@@ -207,7 +207,7 @@ impl Arguments {
         Ok(())
     }
 
-    fn table(&self, found: &mut Found) -> Table {
+    fn table(&self, found: &mut StackTotals) -> Table {
         match (self.kernels, self.leaks, self.memory) {
             (true, ..) => self.kernels(found),
             (_, true, _) => self.leaks(found),
@@ -223,7 +223,7 @@ impl Arguments {
         }
     }
 
-    fn calls(&self, found: &Found) -> Table {
+    fn calls(&self, found: &StackTotals) -> Table {
         let has_gpu = found.uses.values().any(|cost| cost.gpu > 0);
         let weight = match (self.sort, has_gpu) {
             (Some(sort), _) => sort.into(),
@@ -255,7 +255,7 @@ impl Arguments {
         }
     }
 
-    fn kernels(&self, found: &Found) -> Table {
+    fn kernels(&self, found: &StackTotals) -> Table {
         let mut totals: HashMap<&str, u64> = HashMap::new();
         for ((kernel, _), launches) in &found.kernels {
             *totals.entry(kernel).or_default() += launches.time;
@@ -293,7 +293,7 @@ impl Arguments {
         }
     }
 
-    fn leaks(&self, found: &Found) -> Table {
+    fn leaks(&self, found: &StackTotals) -> Table {
         let mut rows: Vec<_> = found.held.iter().collect();
         let by_count = self.sort == Some(WeightName::Calls);
         let size = |held: &Held| if by_count { held.count } else { held.bytes };
@@ -314,7 +314,7 @@ impl Arguments {
     }
 
     /// At each moment what is in use, and how much that was at most since the moment before.
-    fn memory(&self, found: &mut Found) -> Table {
+    fn memory(&self, found: &mut StackTotals) -> Table {
         found.changes.sort_by_key(|(time, ..)| *time);
         let mut rows = Vec::new();
         let (Some(first), Some(last)) = (found.changes.first(), found.changes.last()) else {

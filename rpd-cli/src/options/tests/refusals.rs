@@ -143,13 +143,13 @@ fn mistakes_have_their_status_and_say_what_is_wrong() {
             "placeholder",
             "-d out/%nonsense% -s -- true",
             2,
-            "`%nonsense%` is no placeholder",
+            "`%nonsense%` is not a placeholder",
         ),
         (
             "placeholder",
             "-o {word} -s -- true",
             2,
-            "`{word}` is no placeholder",
+            "`{word}` is not a placeholder",
         ),
     ] {
         match run_with(line, &[]) {

@@ -136,7 +136,7 @@ fn mistakes_are_named() {
         (
             "--stacks native --stacks-apis hip+",
             None,
-            "--stacks-apis: 'hip+' is no name of a function with * and ? in it, nor one behind a !",
+            "--stacks-apis: 'hip+' is not the name of a function with * and ? in it, nor one after a !",
         ),
         (
             "--stacks native --stacks-apis ,",
@@ -154,7 +154,7 @@ fn mistakes_are_named() {
         (
             "--stacks native --stacks-symbolize-limit soon",
             None,
-            "--stacks-symbolize-limit: 'soon' is no time such as 50us",
+            "--stacks-symbolize-limit: 'soon' is not a time such as 50us",
         ),
         (
             "",

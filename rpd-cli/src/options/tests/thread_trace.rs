@@ -72,7 +72,11 @@ fn what_cannot_be_traced_is_refused() {
             "33 is not in 0 to 32",
         ),
         (0, "--att --att-activity 17", "17 is not in 1 to 16"),
-        (0, "--att --att-gpu-index 0,x", "'x' is no number of a GPU"),
+        (
+            0,
+            "--att --att-gpu-index 0,x",
+            "'x' is not the number of a GPU",
+        ),
         (
             121,
             "--att --att-activity 8 --att-perfcounter-ctrl 8",

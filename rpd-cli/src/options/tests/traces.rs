@@ -132,7 +132,7 @@ fn nothing_enabled() {
         Got::Failure(failure) => assert!(failure.message.contains("ROCPROFILER_CI=1"), "case 64"),
         _ => panic!("case 64"),
     }
-    // Cases 61 and 66: the queue switch is no tracing (a defect of the original), and statistics need some.
+    // Cases 61 and 66: the queue switch traces nothing (a defect of the original), and statistics need some.
     let plan = plan_with("--group-by-queue --echo -- true", &[]);
     assert_eq!(plan.warnings.len(), 1, "case 66");
     assert!(

@@ -39,7 +39,7 @@ pub struct LoadOptions {
     pub rows: Option<usize>,
 }
 
-/// Why a spool could not be read at all. Damage to single segments is no error: see [`super::Ledger::damage`].
+/// Why a spool could not be read at all. Damage to single segments is not an error: see [`super::Ledger::damage`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -138,7 +138,7 @@ impl Session {
         let mut contents = samples::Contents::default();
         let mut streams = traces::Streams::default();
         let mut totals = totals::Totals::default();
-        let mut strange = Strange::default();
+        let mut strange = UnreadableRecords::default();
         let mut session = Session::default();
         session.strings.spill_to(&storage);
         session.strings.intern("");
@@ -263,7 +263,7 @@ impl Session {
 
 /// Counts of records that cannot be read.
 #[derive(Debug, Default)]
-struct Strange {
+struct UnreadableRecords {
     /// Records shorter than the fixed part of their kind, by kind.
     short: BTreeMap<RecordKind, u64>,
     /// Records with tags that no kind has.
@@ -272,7 +272,7 @@ struct Strange {
     tag: u16,
 }
 
-impl Strange {
+impl UnreadableRecords {
     #[cold]
     fn short(&mut self, kind: RecordKind) {
         *self.short.entry(kind).or_default() += 1;
@@ -294,7 +294,7 @@ impl Strange {
             );
         }
         if self.unknown > 0 {
-            let Strange { unknown, tag, .. } = self;
+            let UnreadableRecords { unknown, tag, .. } = self;
             note_damage(
                 damage,
                 format!(

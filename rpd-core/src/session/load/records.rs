@@ -127,7 +127,7 @@ impl Rows {
         }))
     }
 
-    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are no rows. Returns the
+    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are not rows. Returns the
     /// counters, which are finished when all rows can be read.
     pub(super) fn finish(
         self,

@@ -36,7 +36,7 @@ const NEXT: u32 = u32::MAX;
 /// Instances after it are those of a damaged database.
 const LAST_INSTANCE: u32 = 1 << 20;
 
-type Place = [Option<i64>; PLACES.len()];
+type InstancePlace = [Option<i64>; PLACES.len()];
 
 #[derive(Deserialize)]
 struct Extdata {
@@ -185,7 +185,7 @@ impl Values<'_> {
         let values = self.values::<N>()?;
         let mut wanted = self.dispatch_events()?.peekable();
         let counters = &mut info.session.counters;
-        let mut found = Found::default();
+        let mut found = InstanceFinder::default();
         let mut kept: Column<ValueRow<N>> = Column::new();
         let keep = || -> io::Result<()> {
             for mut row in values {
@@ -247,7 +247,7 @@ impl Values<'_> {
     /// Puts values into the session, in the order of counters and instances for each event.
     fn write<const N: usize>(
         &self,
-        found: &Found,
+        found: &InstanceFinder,
         kept: &Column<ValueRow<N>>,
         info: &mut Info,
         ranges: &mut ByEvent<3>,
@@ -323,8 +323,8 @@ const fn instance_of(row: &[u64]) -> u32 {
 }
 
 /// Hardware instance of the value; `None` when the database does not give it.
-fn place_of(row: &[u64]) -> Option<Place> {
-    let mut place = Place::default();
+fn place_of(row: &[u64]) -> Option<InstancePlace> {
+    let mut place = InstancePlace::default();
     for (position, stored) in place.iter_mut().zip(&row[WITHOUT_PLACES..]) {
         *position = Some(stored.cast_signed()).filter(|position| *position != NOWHERE);
     }
@@ -342,7 +342,7 @@ fn real(row: &Row<'_>, column: usize) -> f64 {
 
 /// The instances that values are of. Values come in the order of events.
 #[derive(Default)]
-struct Found {
+struct InstanceFinder {
     /// Event of the last value.
     event: u64,
     /// Counter and instance of the last value of this event.
@@ -350,16 +350,22 @@ struct Found {
     /// The instance that comes next for a counter of this event.
     next: HashMap<u32, u32>,
     /// Counters and places of this event.
-    seen: HashSet<(u32, Place)>,
+    seen: HashSet<(u32, InstancePlace)>,
     /// By counter: its places, each with the number of the instance there.
-    places: BTreeMap<u32, BTreeMap<Place, u32>>,
+    places: BTreeMap<u32, BTreeMap<InstancePlace, u32>>,
     /// Counters of which two values of an event have the same place.
     ambiguous: HashSet<u32>,
 }
 
-impl Found {
+impl InstanceFinder {
     /// The instance of a value.
-    fn add(&mut self, event: u64, counter: u32, instance: u32, place: Option<Place>) -> u32 {
+    fn add(
+        &mut self,
+        event: u64,
+        counter: u32,
+        instance: u32,
+        place: Option<InstancePlace>,
+    ) -> u32 {
         if event != self.event {
             self.event = event;
             self.last = None;
@@ -404,7 +410,7 @@ impl Found {
 }
 
 /// Gives a counter one instance for each position, in their order.
-fn name_places(counter: &mut Counter, places: &mut BTreeMap<Place, u32>) {
+fn name_places(counter: &mut Counter, places: &mut BTreeMap<InstancePlace, u32>) {
     for (index, (_, dimension, name)) in PLACES.into_iter().enumerate() {
         let last = places.keys().filter_map(|place| place[index]).max();
         if let Some(last) = last {

@@ -129,7 +129,7 @@ struct Calls<'a> {
     events: &'a Events,
     stack_of: &'a StackOf,
     arguments: &'a Arguments,
-    /// By the id of the category; `None` for those that are no kind of calls.
+    /// By the id of the category; `None` for those that are not a kind of calls.
     kinds: HashMap<u32, Option<Kind>>,
     /// Records of other categories, which are left out.
     unknown: BTreeMap<u32, u64>,

@@ -49,7 +49,7 @@ pub(super) fn has_tables(connection: &Guarded, names: &[&str]) -> Result<bool, P
 }
 
 impl RpdStacks {
-    /// Opens a file; `None` when it is no file of RPD with a table of frames.
+    /// Opens a file; `None` when it is not a file of RPD with a table of frames.
     ///
     /// # Errors
     /// When it cannot be read, with what is wrong and what to do.

@@ -69,7 +69,7 @@ pub struct RpdSums {
 }
 
 impl RpdFile {
-    /// Opens a file; `None` when it is no file of RPD.
+    /// Opens a file; `None` when it is not a file of RPD.
     ///
     /// # Errors
     /// When it cannot be read, with what is wrong and what to do.

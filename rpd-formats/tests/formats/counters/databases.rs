@@ -80,7 +80,7 @@ fn rows_and_views_are_those_of_the_original() {
 }
 
 /// A dispatch of which some instances are missing, one that has no value at all, a counter of an agent that no one
-/// described, and values that are no numbers.
+/// described, and values that are not numbers.
 fn odd() -> Session {
     let mut session = counted();
     let waves = 2;

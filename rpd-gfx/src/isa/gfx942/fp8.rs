@@ -9,7 +9,7 @@ pub(in crate::isa) enum F8 {
     Bf8,
 }
 
-/// The code of what is no number.
+/// The code of what is not a number.
 pub(super) const NAN: u8 = 0x80;
 
 impl F8 {

@@ -20,7 +20,7 @@ pub enum Unsupported {
         /// The field of the number format.
         number: u32,
     },
-    /// A resource type that is no image of one to three dimensions or array of them.
+    /// A resource type that is not an image of one to three dimensions or array of them.
     #[error("resource type {0}")]
     Type(u32),
     /// Texels in tiles.

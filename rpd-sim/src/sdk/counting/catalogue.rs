@@ -260,7 +260,7 @@ impl<'a> Sketch<'a> {
         });
         if let Some(leaf) = wrong {
             return Err(format!(
-                "{name}: {} is no counter of the block SQ, so it cannot be accumulated",
+                "{name}: {} is not a counter of the block SQ, so it cannot be accumulated",
                 leaf.name
             ));
         }

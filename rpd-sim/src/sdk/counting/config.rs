@@ -69,12 +69,12 @@ impl EventValues for Counts {
 }
 
 /// The values of hardware events for an expression.
-struct Seen<'a, C> {
+struct EventCounts<'a, C> {
     config: &'a Config,
     counted: &'a C,
 }
 
-impl<C> Metrics for Seen<'_, C> {
+impl<C> Metrics for EventCounts<'_, C> {
     fn expression(&self, name: &str) -> Option<&Expression> {
         self.config.names.expression(name)
     }
@@ -84,7 +84,7 @@ impl<C> Metrics for Seen<'_, C> {
     }
 }
 
-impl<C: EventValues> Values for Seen<'_, C> {
+impl<C: EventValues> Values for EventCounts<'_, C> {
     fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>> {
         let counter = self.config.names.get(leaf.name)?;
         match &counter.source {
@@ -111,7 +111,7 @@ impl<C: EventValues> Values for Seen<'_, C> {
 impl Config {
     /// All values, in the order of the counters and of their instances.
     pub(super) fn records(&self, counted: &impl EventValues, template: Record) -> Vec<Record> {
-        let seen = Seen {
+        let seen = EventCounts {
             config: self,
             counted,
         };

@@ -9,7 +9,7 @@ use rpd_tests::run::Outcome;
 use super::{anonymous, json_of, layout, with_input};
 
 /// Files and rows that the original wrote: `file NAME` opens a file, `columns` gives a table's first line, and every
-/// line after that the columns of a row whose values are no matter of time or address.
+/// line after that the columns of a row whose values are not matter of time or address.
 const TXT: &str = include_str!("../../../golden/counters-input-txt.txt");
 const YAML: &str = include_str!("../../../golden/counters-input-yaml.txt");
 const MULTIPLEX: &str = include_str!("../../../golden/counters-multiplex.txt");
