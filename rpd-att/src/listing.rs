@@ -137,7 +137,7 @@ impl Listing {
             return *index;
         }
         let index = self.lines.len() as u32;
-        // A label has a number of its own, the first one 0.
+        // A label has its own number, the first one 0.
         let labels = self.labels.len().max(1) as u32;
         self.operands.push(operands);
         self.lines.push(CodeLine {

@@ -102,7 +102,7 @@ fn search(path: &Path, depth: usize) -> Option<PathBuf> {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(path)
         .ok()?
         .flatten()
-        // A link to a directory above would be followed for ever.
+        // A link to a directory above would be followed forever.
         .filter(|entry| {
             entry
                 .file_type()

@@ -1,5 +1,5 @@
 //! Measures opening and writing of large recordings: `large-recordings [--texts] [RECORDS [DIRECTORY [STEP...]]]` makes a
-//! recording in a temporary folder of the directory and carries out every step (or those named) in a process of its own, from
+//! recording in a temporary folder of the directory and carries out every step (or those named) in its own process, from
 //! the recording and from the database that is made of it; commands from the database only. One line per step: records per
 //! second and peak memory. With `--texts` each marker has a message of its own, of 1 KiB.
 
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 /// What stands before the peak memory of a command, in KiB.
 const PEAK: &str = "peak memory in KiB: ";
 
-/// Runs a command in a process of its own. Returns its peak memory in KiB.
+/// Runs a command in its own process. Returns its peak memory in KiB.
 fn run_command(words: &[&str], database: &Path, outputs: &Path) -> Outcome<u64> {
     let place = |text: &str| -> Outcome<String> {
         let outputs = outputs.to_str().ok_or("the path of outputs is not text")?;

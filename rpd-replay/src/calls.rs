@@ -86,7 +86,7 @@ impl Player {
         operation: &'static Operation,
     ) -> Result<(), ReplayError> {
         let name = operation.name();
-        // The per-thread default stream is a stream of its own here.
+        // The per-thread default stream is a separate stream here.
         let name = name.strip_suffix("_spt").unwrap_or(name);
         self.with_name(call, operation, name)
     }

@@ -1,4 +1,4 @@
-//! Looking addresses up within a limited time, on a thread of its own.
+//! Looking addresses up within a limited time, on its own thread.
 
 use std::collections::HashMap;
 use std::panic::resume_unwind;

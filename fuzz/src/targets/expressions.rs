@@ -72,7 +72,7 @@ fn run(data: &[u8]) {
     if let Err(error) = evaluate(&expression, &table) {
         assert_one_line(&error.to_string());
     }
-    // Under a name of its own, and under one that it uses: a circle.
+    // Under its own name, and under one that it uses: a circle.
     let circle = names.first().map(|name| (*name).to_owned());
     for name in ["itself".to_owned()].into_iter().chain(circle) {
         let mut table = Table::new();

@@ -294,7 +294,7 @@ struct State {
     data_user: usize,
 }
 
-/// Decoders by their handles. Each has a lock of its own, so that callbacks may use other handles.
+/// Decoders by their handles. Each has its own lock, so that callbacks may use other handles.
 #[derive(Default)]
 struct Handles {
     last: u64,

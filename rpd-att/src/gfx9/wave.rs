@@ -115,7 +115,7 @@ impl Running {
             }
             2 => {
                 self.wave.enter(State::Exec, time);
-                // A wave whose completions were lost is not remembered for ever.
+                // A wave whose completions were lost is not remembered forever.
                 if self.issued.len() >= KEEP {
                     self.issued.pop_front();
                 }

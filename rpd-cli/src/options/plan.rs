@@ -29,7 +29,7 @@ pub(crate) struct Pass {
     /// [`Plan::spread`].
     pub(crate) auto: bool,
     /// Counters were requested by `pmc`, not as groups that take turns, nor by an inherited variable: with an
-    /// input file such a pass has a directory of its own even when it is the only one.
+    /// input file such a pass has its own directory even when it is the only one.
     pub(crate) counted: bool,
     /// Why the target runs without the collector: its MPI rank is not profiled. `None` profiles it.
     pub(crate) unprofiled: Option<String>,

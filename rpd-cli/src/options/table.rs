@@ -71,7 +71,7 @@ pub(crate) enum Form {
     Choices(&'static [&'static str]),
     /// Texts: at least this many, up to the next token that starts with a dash.
     List(usize),
-    /// As [`Form::List`], each occurrence a group of its own.
+    /// As [`Form::List`], each occurrence its own group.
     Groups,
     /// `--ompt-trace`: a truth word or categories.
     Categories(&'static [&'static str]),

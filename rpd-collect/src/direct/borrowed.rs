@@ -21,7 +21,7 @@ const SHARDS: usize = 64;
 /// Counters by which a signal is known not to be borrowed.
 const FILTERS: usize = 1024;
 
-/// In a cache line of its own: threads that submit do not meet there.
+/// In its own cache line: threads that submit do not meet there.
 #[repr(align(64))]
 struct Shard {
     lock: ForkLock,

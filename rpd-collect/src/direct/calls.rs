@@ -195,7 +195,7 @@ impl ApiSlot {
         ApiSlot(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Sets what to do, for ever.
+    /// Sets what to do, forever.
     pub(super) fn set(&self, api: Api) {
         self.0.store(Box::leak(Box::new(api)), Ordering::Release);
     }

@@ -240,7 +240,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
     poller::start();
 }
 
-/// A queue that was destroyed long enough ago, with no work left: a program that makes and destroys queues for ever needs no
+/// A queue that was destroyed long enough ago, with no work left: a program that makes and destroys queues forever needs no
 /// more memory for them.
 fn claim_destroyed() -> Option<&'static Queue> {
     queues().find(|queue| {

@@ -101,7 +101,7 @@ pub(super) fn wake() {
 #[cold]
 fn wake_up() {
     if ASLEEP.swap(0, Ordering::Relaxed) != 0 {
-        // SAFETY: the word lives for ever.
+        // SAFETY: the word lives forever.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,

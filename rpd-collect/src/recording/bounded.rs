@@ -16,7 +16,7 @@ use super::fork::ForkHook;
 use super::header;
 use super::process;
 
-/// Sums of a process. Work of further kernels is added up together, so that a program that compiles kernels for ever needs no
+/// Sums of a process. Work of further kernels is added up together, so that a program that compiles kernels forever needs no
 /// more than 10 MiB for them.
 const MAX_TOTALS: usize = 4096;
 

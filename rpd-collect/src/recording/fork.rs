@@ -53,7 +53,7 @@ impl ForkHook {
         }
     }
 
-    /// Called in a forked child when it has made a directory of its own, that is at its first record.
+    /// Called in a forked child when it has made its own directory, that is at its first record.
     pub(crate) const fn when_child_records(self, act: fn()) -> ForkHook {
         ForkHook {
             when_child_records: Some(act),

@@ -1,6 +1,6 @@
 //! The contexts that are started and stopped while the target runs.
 //!
-//! Traces are on the client context. A context that counts stays on, because SDK 1.0 loses kernels for ever when such a
+//! Traces are on the client context. A context that counts stays on, because SDK 1.0 loses kernels forever when such a
 //! one is stopped while they are queued.
 
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};

@@ -1,7 +1,7 @@
 //! The end of a child that was forked by a process that counts.
 //!
 //! SDK 1.0 has a thread that delivers counters, and its exit handler waits for that thread to stop. A forked child does not
-//! have the thread, so a child that calls `exit` would wait for ever. A thread of ours ends such a child, with the status
+//! have the thread, so a child that calls `exit` would wait forever. A thread of ours ends such a child, with the status
 //! that it exits with. Nothing is lost: what was counted is in the spool already.
 
 use std::ffi::{c_int, c_void};

@@ -1,7 +1,7 @@
 //! PC sampling: program counters of waves, taken periodically.
 //!
 //! All GPUs that have the configuration are sampled on the client context, so that pauses, regions and periods stop it, into
-//! one buffer with a thread of its own. The buffer's callback writes the samples into the spool at once. A thread of the
+//! one buffer with its own thread. The buffer's callback writes the samples into the spool at once. A thread of the
 //! collector flushes the buffer periodically: the provider keeps what it has taken until there are many, and a target that is
 //! killed loses what was not delivered.
 
@@ -158,7 +158,7 @@ fn has(offered: &rocprofiler_pc_sampling_configuration_t, wanted: &SamplingOptio
         && (offered.min_interval as u64..=offered.max_interval as u64).contains(&wanted.interval)
 }
 
-/// A buffer on the client context, with a thread of its own where the provider has them.
+/// A buffer on the client context, with its own thread where the provider has them.
 fn make_buffer(setup: &Setup<'_>) -> Option<rocprofiler_buffer_id_t> {
     let functions = setup.functions;
     let mut buffer = rocprofiler_buffer_id_t::default();
@@ -182,7 +182,7 @@ fn make_buffer(setup: &Setup<'_>) -> Option<rocprofiler_buffer_id_t> {
         functions.rocprofiler_assign_callback_thread,
     ) {
         let mut thread = rocprofiler_callback_thread_t::default();
-        // SAFETY: a place for the result, then two things of this provider. Without a thread of its own the buffer shares
+        // SAFETY: a place for the result, then two things of this provider. Without its own thread the buffer shares
         // the provider's.
         unsafe {
             if create(&mut thread) == rocprofiler_status_t::SUCCESS {

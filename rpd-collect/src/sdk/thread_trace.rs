@@ -1,6 +1,6 @@
 //! Thread traces: every instruction of some waves, as the streams that shader engines write.
 //!
-//! On a context of its own. Traces of single dispatches come from the dispatch service, whose callback decides for each
+//! On its own context. Traces of single dispatches come from the dispatch service, whose callback decides for each
 //! dispatch on the submitting thread; its context starts with the HSA runtime and stays on, and pauses take effect in the callback. Traces
 //! of regions and of consecutive kernels come from the device service: the trace lasts as long as the context is started.
 //!
@@ -384,7 +384,7 @@ impl Window {
     }
 }
 
-/// Has the start and the end of every kernel reported, on a context of its own.
+/// Has the start and the end of every kernel reported, on its own context.
 fn watch_kernels(setup: &Setup<'_>) {
     let Some(kind) = setup.callback_kind(dispatch::KIND) else {
         return;

@@ -71,7 +71,7 @@ impl Setup<'_> {
             some => (some.as_ptr(), some.len()),
         };
         let tracer = std::ptr::from_mut(Box::leak(Box::new(tracer)));
-        // SAFETY: the context is the provider's, the array lives through the call, and the tracer for ever.
+        // SAFETY: the context is the provider's, the array lives through the call, and the tracer forever.
         let status = unsafe {
             (self
                 .functions
@@ -87,7 +87,7 @@ impl Setup<'_> {
         self.succeeded(status, &kind.name)
     }
 
-    /// As [`Setup::trace`] for all operations, on a context of its own that is started at once and never stopped.
+    /// As [`Setup::trace`] for all operations, on its own context that is started at once and never stopped.
     pub(super) fn trace_always<T: Tracer>(
         &self,
         purpose: &str,

@@ -194,7 +194,7 @@ impl Trace {
     }
 
     /// The number of an annotation for the argument `name`. An argument with the name of one of our annotations
-    /// gets a number of its own.
+    /// gets its own number.
     pub(super) fn argument_name(&mut self, name: &str) -> u64 {
         let told_apart;
         let name = if ANNOTATIONS.contains(&name) {

@@ -3,7 +3,7 @@
 /// Kind of an instruction, by the unit that executes it.
 ///
 /// In the tokens of thread traces, [`Category::Message`], [`Category::Barrier`], [`Category::Wait`],
-/// [`Category::Internal`] and [`Category::End`] are *immediate* instructions; [`Category::Branch`] is a token of its own,
+/// [`Category::Internal`] and [`Category::End`] are *immediate* instructions; [`Category::Branch`] has its own token,
 /// and a [`Category::Jump`] is counted as scalar arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {

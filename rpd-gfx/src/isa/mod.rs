@@ -3,7 +3,7 @@
 //! A [`Program`] holds the decoded instructions of one loaded code object. [`run_dispatch`] executes a
 //! [`Dispatch`] on it and says what it did ([`Stats`]) or what stopped it ([`Fault`]).
 //!
-//! Every instruction format has a file of its own with its decoder and its table of operations; an
+//! Every instruction format has its own file with its decoder and its table of operations; an
 //! operation is a function on the wave (`exec::Exec`) and the decoded instruction (`inst::Inst`).
 //! Operands are fetched and results written in `operand` alone; `lanewise` has the loops over lanes. Tables of operations
 //! are compiled for several sets of vector instructions of the host (`host`).

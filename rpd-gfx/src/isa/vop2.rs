@@ -99,7 +99,7 @@ for_each_level! {
     }
 }
 
-/// Whether an opcode has a literal of its own after it (`v_madmk`, `v_madak`).
+/// Whether an opcode has its own literal after it (`v_madmk`, `v_madak`).
 pub(super) fn takes_literal(opcode: u32) -> bool {
     matches!(opcode, 0x17 | 0x18 | 0x24 | 0x25)
 }

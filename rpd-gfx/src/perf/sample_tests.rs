@@ -168,7 +168,7 @@ fn matrix_instructions_wait_for_their_unit() {
 #[test]
 fn a_pointer_chase_waits_at_one_instruction() {
     let mut out = Numbers::new(64);
-    // Every pointer lies in a cache line of its own, and all together in more than the caches have.
+    // Every pointer lies in its own cache line, and all together in more than the caches have.
     let mut list = vec![0u64; 1 << 22];
     let base = list.as_mut_ptr() as u64;
     for n in 0..1 << 18 {

@@ -95,7 +95,7 @@ impl Session {
     /// writes.
     pub(crate) fn report(&self, kernel: &Kernel, list: &[Finding]) {
         let mut findings = lock(&self.findings);
-        // A forked child has a file of its own.
+        // A forked child has its own file.
         let process = std::process::id();
         if findings.process != process {
             *findings = Findings {

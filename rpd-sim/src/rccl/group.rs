@@ -56,7 +56,7 @@ pub(super) fn end() -> Outcome {
     Ok(())
 }
 
-/// Executes the operation of a call: in the current group, or in a group of its own.
+/// Executes the operation of a call: in the current group, or in its own group.
 fn within(body: impl FnOnce(&mut Group) -> Outcome) -> Outcome {
     start();
     let asked = GROUP.with_borrow_mut(|group| {

@@ -81,7 +81,7 @@ struct Hosts {
     members: [Member; MAX_RANKS],
 }
 
-/// A counter on a cache line of its own.
+/// A counter on its own cache line.
 #[repr(C, align(64))]
 struct Counter(AtomicU64);
 

@@ -70,7 +70,7 @@ pub(crate) fn install() {
     }
 }
 
-/// Waits for what is under way, but not for ever: a kernel that never ends must not keep a process.
+/// Waits for what is under way, but not forever: a kernel that never ends must not keep a process.
 pub(crate) fn drain() {
     let limit = Instant::now() + Duration::from_secs(5);
     while OUTSTANDING.load(Ordering::Acquire) != 0 && Instant::now() < limit {

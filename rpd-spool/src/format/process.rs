@@ -20,7 +20,7 @@ pub struct Process {
     pub pgid: u32,
     /// Session.
     pub sid: u32,
-    /// Field 22 of `/proc/self/stat`: with `pid` it names a process for ever.
+    /// Field 22 of `/proc/self/stat`: with `pid` it names a process forever.
     pub start_ticks: u64,
     /// Time at which the collector was loaded, or of the fork that made the process, `CLOCK_BOOTTIME` ns.
     pub init_time: u64,

@@ -274,7 +274,7 @@ const OWNED_BY_GENERATOR: u8 = 1;
 const OWNED_BY_EVALUATOR: u8 = 3;
 const OWNED_BY_THREAD_STATE: u8 = 4;
 
-/// Free-threaded 3.14: each thread runs a copy of its own, an array's entry.
+/// Free-threaded 3.14: each thread runs its own copy, an array's entry.
 fn instructions_of_copy<M: Memory>(
     memory: &M,
     layout: &Layout,

@@ -131,7 +131,7 @@ fn n27_registered_unwind_information_is_used() {
     entries.extend([0; 4]);
     let entries = entries.leak();
     let process = Process::new(512);
-    // SAFETY: the entries are well-formed, live for ever, and are withdrawn before the code goes.
+    // SAFETY: the entries are well-formed, live forever, and are withdrawn before the code goes.
     unsafe { __register_frame(entries.as_ptr().cast()) };
     let taken = process.run(|probe| repeat(3, || code.function()(probe)));
     // SAFETY: registered above.

@@ -367,7 +367,7 @@ impl Captures {
             if !captured || self.found.contains_key(&name) {
                 continue;
             }
-            // Until it is known which process is the first that makes calls, each has a folder of its own.
+            // Until it is known which process is the first that makes calls, each has its own folder.
             let folder = self.output.join(format!(".{name}"));
             if std::fs::create_dir_all(&folder).is_err() {
                 continue;

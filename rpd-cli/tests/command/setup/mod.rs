@@ -1,4 +1,4 @@
-//! rpd in a folder of its own. The libraries beside it are stand-ins that do nothing, so that only the front end is
+//! rpd in its own folder. The libraries beside it are stand-ins that do nothing, so that only the front end is
 //! tested.
 
 use std::path::{Path, PathBuf};

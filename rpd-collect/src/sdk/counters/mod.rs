@@ -2,7 +2,7 @@
 //!
 //! On a context of their own, which stays on as long as the target runs (see [`super::contexts`]).
 //!
-//! The provider asks about each dispatch on the thread that submits it, and delivers the values on a thread of its own when
+//! The provider asks about each dispatch on the thread that submits it, and delivers the values on its own thread when
 //! the kernel is complete. They are written at once, as dispatches are: a target that ends suddenly loses only what its
 //! runtime has not delivered.
 
@@ -125,7 +125,7 @@ pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
 /// Starts counting, unless [`hsa_initialised`] will be called. Everything is configured by now.
 ///
 /// SDK 1.0 starts the thread that delivers values with the context. A forked child does not have the thread: its values
-/// would never come, and its exit would wait for the thread for ever. So counting must not have started in a process
+/// would never come, and its exit would wait for the thread forever. So counting must not have started in a process
 /// that forks before it uses a GPU.
 pub(super) fn begin(setup: &Setup<'_>, announces_hsa: bool) {
     if let Some(context) = setup.counting

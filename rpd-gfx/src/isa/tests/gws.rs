@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
 
-/// A device of its own.
+/// A separate device.
 struct Own(WaveSync);
 
 impl Memory for Own {

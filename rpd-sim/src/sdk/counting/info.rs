@@ -43,7 +43,7 @@ unsafe impl Sync for Info {}
 // SAFETY: as above.
 unsafe impl Send for Info {}
 
-/// Pointers to each element of what is kept for ever.
+/// Pointers to each element of what is kept forever.
 fn pointers<T: 'static>(list: Vec<T>) -> *mut *const T {
     let list: &'static [T] = list.leak();
     let pointers: Vec<*const T> = list.iter().map(ptr::from_ref).collect();
