@@ -18,6 +18,7 @@ pub mod options;
 pub mod reader;
 pub mod regular_file;
 pub mod sampling;
+mod spares;
 pub mod stacks;
 pub mod thread_trace;
 pub mod writer;

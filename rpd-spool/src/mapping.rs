@@ -163,12 +163,28 @@ fn write_zeros(fd: libc::c_int, len: usize) {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut done = 0;
     while done < len {
-        let part = ZEROS.len().min(len - done);
-        // SAFETY: the buffer has `part` bytes.
-        let written = unsafe { libc::pwrite(fd, ZEROS.as_ptr().cast(), part, done as libc::off_t) };
+        let mut left = len - done;
+        // One call writes all of a segment of the usual size.
+        let parts = [(); 16].map(|()| {
+            let part = ZEROS.len().min(left);
+            left -= part;
+            libc::iovec {
+                iov_base: ZEROS.as_ptr().cast_mut().cast(),
+                iov_len: part,
+            }
+        });
+        // SAFETY: each part is of the buffer, which is only read.
+        let written = unsafe {
+            libc::pwritev(
+                fd,
+                parts.as_ptr(),
+                parts.len() as libc::c_int,
+                done as libc::off_t,
+            )
+        };
         match usize::try_from(written) {
             Ok(written) if written > 0 => done += written,
-            // It was a favour to ourselves only.
+            // The pages are then made by the first store to each.
             _ => return,
         }
     }

@@ -1,7 +1,7 @@
 //! Writes segments from inside the target.
 //!
 //! A [`StreamWriter`] belongs to one thread (or to a lock). Appending takes no lock and allocates nothing; only when a
-//! segment is full does it make system calls. A full disk never disturbs the target: records are dropped and counted.
+//! segment is full does it make system calls, few where the next one has been made ahead. A full disk never disturbs the target: records are dropped and counted.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -21,6 +21,7 @@ pub use super::mapping::{
     ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork,
 };
 use super::reader::MAX_RECORD;
+use super::spares::Spares;
 
 const SEGMENT_HEADER: usize = size_of::<SegmentHeader>();
 
@@ -65,6 +66,7 @@ pub struct SpoolDirectory {
     streams: AtomicU32,
     /// Records of streams that never got a segment; the owner of the meta stream moves the number there.
     unstored: AtomicU64,
+    spares: Spares,
 }
 
 impl SpoolDirectory {
@@ -81,7 +83,34 @@ impl SpoolDirectory {
             pid,
             streams: AtomicU32::new(0),
             unstored: AtomicU64::new(0),
+            spares: Spares::new(),
         }))
+    }
+
+    /// Has `request` called when segments are to be made ahead: it has another thread call [`SpoolDirectory::make_spares`]. It is
+    /// called while a record is written.
+    pub fn on_request_for_spares(&self, request: fn()) {
+        self.spares.on_request(request);
+    }
+
+    /// Makes segments that streams will need. For one thread at a time.
+    pub fn make_spares(&self) {
+        self.spares.make(LARGEST_SEGMENT, |number| {
+            self.file(&format!("spare-{number}")).ok()
+        });
+    }
+
+    /// Removes the segments that were made ahead and that no stream has. From now on no more are made.
+    pub fn remove_spares(&self) {
+        self.spares.close();
+    }
+
+    /// Path of a file in it.
+    fn file(&self, name: &str) -> io::Result<CString> {
+        let mut path = self.path.as_os_str().as_bytes().to_vec();
+        path.push(b'/');
+        path.extend_from_slice(name.as_bytes());
+        CString::new(path).map_err(|_| io::ErrorKind::InvalidInput.into())
     }
 
     /// Path of the spool's directory.
@@ -379,6 +408,9 @@ impl StreamWriter {
             Some(bound) => bound.segment(),
             None => (self.next_size * GROWTH).clamp(FIRST_SEGMENT, LARGEST_SEGMENT),
         };
+        if self.next_size == LARGEST_SEGMENT && self.bound.is_none() {
+            self.directory.spares.request();
+        }
         self.capacity = mapping.len();
         let old = self.current.replace(mapping);
         if let Some(mapping) = old
@@ -414,15 +446,18 @@ impl StreamWriter {
     }
 
     fn make_segment(&mut self, len: usize) -> io::Result<Mapping> {
-        let path = |name: &str, number: u32| {
-            let mut path = self.directory.path.as_os_str().as_bytes().to_vec();
-            path.extend_from_slice(format!("/{name}-{number}.seg").as_bytes());
-            CString::new(path).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
-        };
+        let path = |name: &str, number: u32| self.directory.file(&format!("{name}-{number}.seg"));
         // Most threads of most programs never fill a segment; one that did will fill the next as well.
         let ahead = self.next_segment > 0;
         let mut file = path(&self.name, self.next_segment)?;
-        let mut made = Mapping::create(&file, len, ahead);
+        let spare = match ahead && len == LARGEST_SEGMENT && self.bound.is_none() {
+            true => self.directory.spares.take(&file),
+            false => None,
+        };
+        let mut made = match spare {
+            Some(mapping) => Ok(mapping),
+            None => Mapping::create(&file, len, ahead),
+        };
         if self.next_segment == 0
             && matches!(&made, Err(error) if error.kind() == io::ErrorKind::AlreadyExists)
         {

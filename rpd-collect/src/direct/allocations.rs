@@ -11,7 +11,7 @@ use super::hsa::SUCCESS;
 use super::{agents, calls};
 use crate::recording::guard::Service;
 use crate::recording::stacks::Selection;
-use crate::recording::{device_work, header, thread};
+use crate::recording::{device_work, frames, header, thread};
 
 static SERVICE: Service = Service::new("memory allocations");
 /// Operations whose stacks are recorded.
@@ -36,7 +36,7 @@ fn observe(
     address: impl Fn() -> u64,
 ) -> u32 {
     let ids = SERVICE
-        .on_event(|| calls::are_on().then(calls::of_work))
+        .on_event(|| calls::are_on().then(frames::of_work))
         .flatten();
     let Some((correlation, ancestor)) = ids else {
         return call();

@@ -187,8 +187,6 @@ macro_rules! changes {
 }
 
 changes! {
-    STORE1 hsa_signal_store_relaxed(value: i64) -> ();
-    STORE2 hsa_signal_store_screlease(value: i64) -> ();
     STORE3 hsa_signal_silent_store_relaxed(value: i64) -> ();
     STORE4 hsa_signal_silent_store_screlease(value: i64) -> ();
     EXCHANGE1 hsa_signal_exchange_relaxed(value: i64) -> i64;

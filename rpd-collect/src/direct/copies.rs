@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpd_spool::format::Copy;
+use rpd_spool::writer::now;
 
 use super::calls;
 use super::hooks::{Hook, hook};
@@ -15,7 +16,7 @@ use super::hsa::{self, MISSING, SUCCESS, runtime};
 use super::pending::{Node, Pending, Signals, Work};
 use super::{agents, poller};
 use crate::recording::guard::Service;
-use crate::recording::{device_work, header, thread};
+use crate::recording::{device_work, frames, header, thread};
 
 static SERVICE: Service = Service::new("memory copies");
 
@@ -67,7 +68,10 @@ fn submit(signal: u64, work: Work, tid: u32) -> Option<Signals> {
     {
         std::thread::yield_now();
     }
-    let signals = lane.pending.get_or_init(Pending::new).submit(signal, work);
+    let signals = lane
+        .pending
+        .get_or_init(Pending::new)
+        .submit(signal, work, now());
     lane.taken.store(false, Ordering::Release);
     signals
 }
@@ -107,7 +111,7 @@ fn copied(place: Place, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
             (true, false) => 3,
             (true, true) => 4,
         };
-        let (correlation, _) = calls::of_work();
+        let (correlation, _) = frames::of_work();
         let (tid, region, stream) = thread::with(|thread| {
             let (region, stream) = thread.region_and_stream();
             (thread.tid(), region, stream)

@@ -5,6 +5,7 @@
 //! keeps it ([`super::borrowed`]), or, where that cannot be, is followed by a barrier packet that completes the program's.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::Dispatch;
@@ -14,9 +15,9 @@ use super::calls;
 use super::hooks::{Hook, hook};
 use super::hsa::{MISSING, SUCCESS, runtime};
 use super::pending::{Pending, Work};
-use super::{agents, borrowed, code_objects, poller};
+use super::{agents, borrowed, code_objects, poller, submissions};
 use crate::recording::guard::{self, Service};
-use crate::recording::{device_work, header, meta, thread};
+use crate::recording::{device_work, frames, header, meta, thread};
 
 static SERVICE: Service = Service::new("kernel dispatches");
 
@@ -364,17 +365,19 @@ unsafe extern "C" fn on_packets(
             &*queue.cast::<Queue>(),
         )
     };
+    let submitted = submissions::time();
     for batch in packets.chunks(BATCH) {
-        let mut out = [[0; 8]; 2 * BATCH];
+        // Not filled with zeros: the runtimes pass one packet at a time.
+        let mut out = [const { MaybeUninit::uninit() }; 2 * BATCH];
         let mut used = 0;
         let followed = SERVICE.on_event(|| {
             for packet in batch {
-                used += rewrite(queue, packet, &mut out[used..]);
+                used += rewrite(queue, packet, submitted, &mut out[used..]);
             }
         });
         match followed {
-            // SAFETY: as many packets are there.
-            Some(()) => unsafe { write(out.as_ptr(), used as u64) },
+            // SAFETY: as many packets were written there.
+            Some(()) => unsafe { write(out.as_ptr().cast(), used as u64) },
             // SAFETY: what the runtime passed.
             None => unsafe { write(batch.as_ptr(), batch.len() as u64) },
         }
@@ -396,33 +399,39 @@ fn before_submission(packet: &Packet) {
 
 /// Puts the packet, and what else is submitted with it, into `out`; how many packets that is.
 #[inline]
-fn rewrite(queue: &Queue, packet: &Packet, out: &mut [Packet]) -> usize {
-    out[0] = *packet;
+fn rewrite(
+    queue: &Queue,
+    packet: &Packet,
+    submitted: u64,
+    out: &mut [MaybeUninit<Packet>],
+) -> usize {
+    let first = out[0].write(*packet);
     if packet[0] & 0xff != KERNEL_DISPATCH {
         before_submission(packet);
         return 1;
     }
     device_work::dispatch_submitted();
     let work = Work::Dispatch(queue.agent.load(Ordering::Relaxed), describe(queue, packet));
-    let Some(signals) = queue.pending.submit(packet[SIGNAL], work) else {
+    let Some(signals) = queue.pending.submit(packet[SIGNAL], work, submitted) else {
         before_submission(packet);
         return 1;
     };
-    out[0][SIGNAL] = signals.work;
+    first[SIGNAL] = signals.work;
     if signals.program == 0 {
         return 1;
     }
     borrowed::before_change(signals.program);
-    out[1] = [0; 8];
-    out[1][0] = BARRIER_AND | BARRIER_BIT | RELEASE_SYSTEM;
-    out[1][SIGNAL] = signals.program;
+    let mut barrier = [0; 8];
+    barrier[0] = BARRIER_AND | BARRIER_BIT | RELEASE_SYSTEM;
+    barrier[SIGNAL] = signals.program;
+    out[1].write(barrier);
     2
 }
 
 /// The record of a dispatch, without times.
 #[inline]
 fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
-    let (correlation, _) = calls::of_work();
+    let (correlation, _) = frames::of_work();
     let (tid, region, stream) = thread::with(|thread| {
         let (region, stream) = thread.region_and_stream();
         (thread.tid(), region, stream)

@@ -9,10 +9,11 @@ use std::sync::OnceLock;
 use rpd_spool::options::CollectorOptions;
 use rpd_spool::writer::{ForkLock, OpenRecord, now};
 
-use super::calls::{self, Frame};
+use super::calls;
 use super::hooks::{Hook, hook};
 use super::names::Catalogue;
 use crate::recording::fork::ForkHook;
+use crate::recording::frames::Frame;
 use crate::recording::guard::Service;
 use crate::recording::kinds::KindNames;
 use crate::recording::markers::{self, Message, Resource};
@@ -112,14 +113,14 @@ fn open(config: &Config, operation: usize, message: *const c_char) -> Option<Ope
         return None;
     }
     let mut frame = Box::new(Frame::unused());
-    frame.enter();
+    let entered = frame.enter();
     let mut record = OpenRecord::default();
     // SAFETY: the program's own text.
     let text = || unsafe { Message::read(message) };
     if recorded {
         let stacks = config.range_stacks.as_ref();
         let has_stack = stacks.is_some_and(|stacks| stacks.takes(operation as i32));
-        let call = frame.call(config.ranges, operation, has_stack);
+        let call = entered.call(config.ranges, operation, has_stack);
         match operation {
             MARK => markers::mark(&call, text()),
             THREAD_RANGE => record = markers::begin_thread_range(&call, text()),
@@ -272,10 +273,10 @@ fn control(operation: usize, call: impl FnOnce() -> i32, before: bool, act: fn()
             let config = CONFIG.get()?;
             let mut record = OpenRecord::default();
             if config.recorded {
-                frame.enter();
+                let entered = frame.enter();
                 let stacks = config.control_stacks.as_ref();
                 let has_stack = stacks.is_some_and(|stacks| stacks.takes(operation as i32));
-                let call = frame.call(config.control, operation, has_stack);
+                let call = entered.call(config.control, operation, has_stack);
                 record = call.begin(0, 0, |_| {});
             }
             if config.obeyed && before {

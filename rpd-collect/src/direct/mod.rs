@@ -13,6 +13,7 @@
 //! | `markers` | ROCTx |
 //! | `streams` | HIP streams |
 //! | `dispatch`, `copies`, `allocations` | device work, at the HSA calls that make it |
+//! | `submissions` | when packets are submitted |
 //! | `code_objects`, `agents` | facts that records refer to |
 //! | `pending`, `borrowed`, `poller` | device work that is under way, and how its times are read |
 //! | `hsa`, `clock` | the HSA runtime below all hooks; its clock |
@@ -35,5 +36,6 @@ mod pending;
 mod poller;
 mod shutdown;
 mod streams;
+mod submissions;
 mod tables;
 mod wrappers;

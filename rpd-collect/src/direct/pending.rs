@@ -46,7 +46,7 @@ pub(super) struct Node {
     state: AtomicU8,
     /// The program's signal is changed by a callback that has not run yet; 0 otherwise.
     awaited: AtomicU8,
-    /// Time of submission, by our clock.
+    /// A time not later than its submission, by our clock.
     submitted: Cell<u64>,
     work: UnsafeCell<Work>,
 }
@@ -202,10 +202,12 @@ impl Pending {
         }
     }
 
-    /// Work is about to be submitted that has the program's `signal`, if that is not 0. `None` when it cannot be followed.
+    /// Work is about to be submitted that has the program's `signal`, if that is not 0. `None` when it cannot be followed. `time`
+    /// is not later than its submission, by our clock.
     ///
     /// Only for the thread that submits.
-    pub(super) fn submit(&self, signal: u64, work: Work) -> Option<Signals> {
+    #[inline]
+    pub(super) fn submit(&self, signal: u64, work: Work, time: u64) -> Option<Signals> {
         let Submitter {
             last,
             free,
@@ -229,7 +231,7 @@ impl Pending {
         fields.next.store(ptr::null_mut(), Ordering::Relaxed);
         fields.state.store(RUNNING, Ordering::Relaxed);
         fields.awaited.store(0, Ordering::Relaxed);
-        fields.submitted.set(now());
+        fields.submitted.set(time);
         // SAFETY: as above.
         unsafe { fields.work.get().write(work) };
         fields.watched.set(fields.own);

@@ -11,6 +11,7 @@ use super::dispatch::Queue;
 use super::{copies, dispatch};
 use crate::recording::background::spawn;
 use crate::recording::fork::ForkHook;
+use crate::recording::futex;
 use crate::recording::guard::{self, Service};
 use crate::recording::meta;
 
@@ -72,20 +73,7 @@ fn is_idle() -> bool {
 fn sleep() {
     ASLEEP.store(1, Ordering::SeqCst);
     if is_idle() {
-        let time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: LONGEST_SLEEP.as_nanos() as libc::c_long,
-        };
-        // SAFETY: the word and the time live through the call.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                ASLEEP.as_ptr(),
-                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-                1,
-                &raw const time,
-            )
-        };
+        futex::wait(&ASLEEP, 1, Some(LONGEST_SLEEP));
     }
     ASLEEP.store(0, Ordering::Relaxed);
 }
@@ -101,15 +89,7 @@ pub(super) fn wake() {
 #[cold]
 fn wake_up() {
     if ASLEEP.swap(0, Ordering::Relaxed) != 0 {
-        // SAFETY: the word lives forever.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                ASLEEP.as_ptr(),
-                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                1,
-            )
-        };
+        futex::wake(&ASLEEP);
     }
 }
 

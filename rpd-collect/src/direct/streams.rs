@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rpd_spool::writer::ForkLock;
+use zerocopy::FromZeros;
 
 use crate::recording::fork::ForkHook;
+use crate::recording::thread_local::zeroed_thread_local;
 
 /// Effect of a call on its HIP stream, with the offset in the argument struct of the handle, or of
 /// the pointer to it.
@@ -45,9 +47,17 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Changes when a stream is destroyed, whose handle may then be that of another.
 static AGE: AtomicU64 = AtomicU64::new(1);
 
-thread_local! {
-    /// Handle and number of the stream that this thread used last, and the age at which that was true.
-    static LAST: Cell<(u64, u32, u64)> = const { Cell::new((0, 0, 0)) };
+/// A stream, its number, and the age at which it had that.
+#[derive(Clone, Copy, FromZeros)]
+struct Known {
+    handle: u64,
+    id: u32,
+    age: u64,
+}
+
+zeroed_thread_local! {
+    /// The stream that this thread used last.
+    fn last() -> &Cell<Known>, "rpd_collect_last_stream"
 }
 
 /// The number of a stream; one that has none gets the next.
@@ -57,12 +67,16 @@ pub(super) fn id(stream: u64) -> u32 {
         return 0;
     }
     let age = AGE.load(Ordering::Acquire);
-    let last = LAST.get();
-    if (last.0, last.2) == (stream, age) {
-        return last.1;
+    let known = last().get();
+    if (known.handle, known.age) == (stream, age) {
+        return known.id;
     }
     let id = look_up(stream);
-    LAST.set((stream, id, age));
+    last().set(Known {
+        handle: stream,
+        id,
+        age,
+    });
     id
 }
 

@@ -11,7 +11,7 @@ use super::names::Catalogue;
 use super::wrappers::functions::Below;
 use super::{
     agents, allocations, borrowed, clock, code_objects, copies, dispatch, markers, shutdown,
-    streams, wrappers,
+    streams, submissions, wrappers,
 };
 use crate::recording::arguments;
 use crate::recording::stacks::Selection;
@@ -264,6 +264,7 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
         }
         if traces.kernel || traces.memory_copy {
             hooks.extend(borrowed::HOOKS);
+            hooks.extend(submissions::HOOKS);
             hooks.extend(shutdown::HOOKS);
         }
         if traces.memory_allocation {

@@ -8,7 +8,8 @@
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use super::calls::{self, Frame, Unwinding};
+use super::calls::{self, Unwinding};
+use crate::recording::frames::Frame;
 use crate::tables::Code;
 use crate::tables::types::{
     ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, Result as _,

@@ -19,6 +19,7 @@ use rpd_spool::writer::{ForkLock, now};
 
 use crate::recording::background::spawn;
 use crate::recording::fork::ForkHook;
+use crate::recording::futex;
 use crate::recording::guard::Service;
 use crate::recording::process;
 
@@ -193,19 +194,12 @@ fn forget_parent() {
 
 /// Sleeps until `word` is no longer 0, someone wakes it, or the time is over. Interruptions wake it, too.
 fn sleep(word: &AtomicU32, most: Option<Duration>) {
-    let time = most.map(|most| libc::timespec {
-        tv_sec: most.as_secs() as libc::time_t,
-        tv_nsec: most.subsec_nanos().into(),
-    });
-    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the word is static and the time outlives the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, 0, time) };
+    futex::wait(word, 0, most);
 }
 
 fn set(word: &AtomicU32) {
     word.store(1, Ordering::Release);
-    // SAFETY: the word is static.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    futex::wake(word);
 }
 
 /// The thread that waits for work when a signal has come.

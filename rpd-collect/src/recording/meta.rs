@@ -53,5 +53,6 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn end(process: &Process) {
     if process.end() {
         write_to(process, tag::END, 0, &moment(0, b""), b"");
+        process.directory.remove_spares();
     }
 }

@@ -6,6 +6,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `call` | start and end of a recorded call |
+//! | `frames` | the calls that a thread is in, and ids for them |
 //! | `markers` | ROCTx marks, ranges and names of resources |
 //! | `device_work` | dispatches, copies, allocations, scratch memory |
 //! | `bounded` | sums of dispatches and copies, and the latest of them, for recordings with a bound |
@@ -13,6 +14,7 @@
 //! | `samples`, `thread_traces`, `code` | PC samples; streams of shader engines; the bytes of code objects |
 //! | `meta` | records of the meta stream; notes for the user |
 //! | `thread` | the stream of a thread, and the HIP streams and regions that it is in |
+//! | `thread_local` | variables of the calling thread, for what each call needs |
 //! | `regions` | numbers of the messages that rename kernels |
 //! | `switch` | when recording is on: pause and resume, selected regions, collection periods |
 //! | `kernel_selection` | which dispatches are counted |
@@ -21,7 +23,8 @@
 //! | `arguments` | the arguments of a call |
 //! | `process`, `process_record`, `totals` | the process: directory, meta stream, first record, sums |
 //! | `fork` | what modules do around a fork |
-//! | `background` | threads of the collector |
+//! | `background`, `futex` | threads of the collector; what they sleep on |
+//! | `spares` | the thread that makes segments before streams need them |
 //! | `guard` | panics do not unwind into foreign code |
 //! | `text` | texts of the target |
 
@@ -33,6 +36,8 @@ pub(crate) mod capture;
 pub(crate) mod code;
 pub(crate) mod device_work;
 pub(crate) mod fork;
+pub(crate) mod frames;
+pub(crate) mod futex;
 pub(crate) mod guard;
 pub(crate) mod kernel_selection;
 pub(crate) mod kinds;
@@ -43,10 +48,12 @@ mod process_record;
 pub(crate) mod python_files;
 pub(crate) mod regions;
 pub(crate) mod samples;
+mod spares;
 pub(crate) mod stacks;
 pub(crate) mod switch;
 pub(crate) mod text;
 pub(crate) mod thread;
+pub(crate) mod thread_local;
 pub(crate) mod thread_traces;
 mod totals;
 

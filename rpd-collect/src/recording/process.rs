@@ -12,7 +12,7 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
 use super::guard::Service;
 use super::totals::Totals;
-use super::{fork, process_record};
+use super::{fork, process_record, spares};
 
 /// Bytes of the first meta segment: most processes never use the GPU and need no more.
 const META_SEGMENT: usize = 4096;
@@ -187,6 +187,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         }
     };
     let directory = SpoolDirectory::create(&run).ok()?;
+    directory.on_request_for_spares(spares::request);
     let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0)
         .first_segment(META_SEGMENT);
     let init_time = match fork_time() {

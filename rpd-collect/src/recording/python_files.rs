@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rpd_spool::format::{StackSource, tag};
 
-use super::{header, meta};
+use super::{futex, header, meta};
 
 /// Words of the log; names of some thousand files.
 const WORDS: usize = 1 << 16;
@@ -72,7 +72,7 @@ impl Log {
         self.words[at].store(name.len() as u64 + 1, Ordering::Release);
         self.signal.fetch_add(1, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            wake(&self.signal);
+            futex::wake(&self.signal);
         }
     }
 
@@ -108,7 +108,7 @@ impl Log {
         while !self.has_next() {
             self.waiting.fetch_add(1, Ordering::SeqCst);
             let before = self.signal.load(Ordering::SeqCst);
-            let in_time = self.has_next() || wait(&self.signal, before, time);
+            let in_time = self.has_next() || futex::wait(&self.signal, before, time);
             self.waiting.fetch_sub(1, Ordering::SeqCst);
             if !in_time {
                 return self.has_next();
@@ -136,26 +136,6 @@ impl Log {
 fn hash(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix) | 1 << 63
-}
-
-/// Waits while `word` is `value`; `false` when the time is up.
-fn wait(word: &AtomicU32, value: u32, time: Option<Duration>) -> bool {
-    let time = time.map(|time| libc::timespec {
-        tv_sec: time.as_secs() as libc::time_t,
-        tv_nsec: time.subsec_nanos().into(),
-    });
-    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word and the time live throughout the call.
-    let waited = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, value, time) };
-    // SAFETY: errno of this thread.
-    waited == 0 || unsafe { *libc::__errno_location() } != libc::ETIMEDOUT
-}
-
-fn wake(word: &AtomicU32) {
-    let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word lives throughout the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wake, i32::MAX) };
 }
 
 /// A stack has code of this file.

@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 use rpd_spool::format::stream;
 use rpd_spool::writer::StreamWriter;
 use rpd_stacks::ThreadStacks;
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 use super::fork::ForkHook;
+use super::frames::Frames;
 use super::guard::Service;
 use super::process;
+use super::thread_local::zeroed_thread_local;
 
 /// Depth to which HIP calls with a stream nest at most; one or two in practice.
 const NESTED_STREAMS: usize = 32;
@@ -42,8 +44,22 @@ pub(crate) struct Thread {
     pub(super) stacks: Option<Box<ThreadStacks>>,
 }
 
-thread_local! {
-    static THREAD: Cell<*mut Thread> = const { Cell::new(std::ptr::null_mut()) };
+/// What there is of a thread at any time of its life.
+#[derive(FromZeros)]
+struct Local {
+    /// The state of this thread; null before its first record.
+    state: Cell<*mut Thread>,
+    frames: Frames,
+}
+
+zeroed_thread_local! {
+    fn local() -> &Local, "rpd_collect_thread"
+}
+
+/// The calls that this thread is in.
+#[inline(always)]
+pub(super) fn frames() -> &'static Frames {
+    &local().frames
 }
 
 /// The pthread key plus 1; 0 while there is none.
@@ -61,11 +77,11 @@ pub(crate) fn id() -> u32 {
 /// writer of this thread; the record is then counted as dropped.
 #[inline]
 pub(crate) fn with<T>(act: impl FnOnce(&mut Thread) -> T) -> Option<T> {
-    let mut pointer = THREAD.get();
+    let mut pointer = local().state.get();
     if pointer.is_null() {
         pointer = begin()?;
     }
-    // SAFETY: the pointer is a leaked box that only this thread uses, and that `release` takes out of THREAD before
+    // SAFETY: the pointer is a leaked box that only this thread uses, and that `release` takes away from the thread before
     // it frees it. Only the atomic flag is touched until it is known that no other reference exists.
     let busy = unsafe { &(*pointer).busy };
     if busy.load(Ordering::Relaxed) {
@@ -141,7 +157,7 @@ fn begin() -> Option<*mut Thread> {
         stacks: None,
     });
     let pointer = Box::into_raw(thread);
-    THREAD.set(pointer);
+    local().state.set(pointer);
     if let Some(key) = key() {
         // SAFETY: the key was made by `key`.
         unsafe { libc::pthread_setspecific(key, pointer.cast()) };
@@ -172,17 +188,17 @@ fn key() -> Option<libc::pthread_key_t> {
 /// Ends the state of a thread that ends.
 unsafe extern "C" fn release(pointer: *mut c_void) {
     let pointer = pointer.cast::<Thread>();
-    if THREAD.get() == pointer {
-        THREAD.set(std::ptr::null_mut());
+    if local().state.get() == pointer {
+        local().state.set(std::ptr::null_mut());
         static SERVICE: Service = Service::new("thread");
-        // SAFETY: `begin` made the box, and with the pointer gone from THREAD no one else reaches it.
+        // SAFETY: `begin` made the box, and with the thread's pointer gone no one else reaches it.
         SERVICE.run(|| drop(unsafe { Box::from_raw(pointer) }));
     }
 }
 
 fn forget_parent() {
     // The box is leaked on purpose: the fork may have happened in a signal handler that interrupted a writer.
-    THREAD.set(std::ptr::null_mut());
+    local().state.set(std::ptr::null_mut());
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists.
         unsafe { libc::pthread_setspecific(key, std::ptr::null()) };

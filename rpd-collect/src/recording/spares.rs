@@ -1,0 +1,40 @@
+//! The thread that makes segments before streams need them ([`rpd_spool::writer::SpoolDirectory::make_spares`]).
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use super::background::spawn;
+use super::fork::ForkHook;
+use super::guard::Service;
+use super::{futex, process};
+
+static SERVICE: Service = Service::new("segments made ahead");
+static RUNNING: AtomicBool = AtomicBool::new(false);
+/// Counts requests.
+static REQUESTS: AtomicU32 = AtomicU32::new(0);
+/// A forked child does not have the thread.
+static FORK: ForkHook = ForkHook::new().in_child(|| RUNNING.store(false, Ordering::Relaxed));
+
+/// Has the thread make segments. It is started at the first request, and again in a forked child.
+pub(super) fn request() {
+    REQUESTS.fetch_add(1, Ordering::Release);
+    if RUNNING.load(Ordering::Relaxed) {
+        futex::wake(&REQUESTS);
+    } else if !RUNNING.swap(true, Ordering::Relaxed) {
+        FORK.register();
+        // Where the target cannot have another thread, each makes its own segments.
+        spawn("rpd-segments", || {
+            SERVICE.run(run);
+        });
+    }
+}
+
+fn run() {
+    let Some(process) = process::existing() else {
+        return;
+    };
+    loop {
+        let seen = REQUESTS.load(Ordering::Acquire);
+        process.directory.make_spares();
+        futex::wait(&REQUESTS, seen, None);
+    }
+}
