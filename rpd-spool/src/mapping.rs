@@ -65,10 +65,11 @@ impl ForkLock {
     /// Takes the lock if no one holds it; never waits.
     #[inline]
     pub fn try_lock(&self) -> Option<ForkGuard<'_>> {
-        self.owner
-            .compare_exchange(0, this_thread(), Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-            .then_some(ForkGuard(self))
+        let taken =
+            self.owner
+                .compare_exchange(0, this_thread(), Ordering::Acquire, Ordering::Relaxed);
+        // Not made where the lock was not taken: a guard that is dropped opens the lock.
+        taken.is_ok().then(|| ForkGuard(self))
     }
 
     /// Releases the lock, whichever thread holds it. Only for the single thread of a forked child.
@@ -331,5 +332,26 @@ impl Drop for Mapping {
                 unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_another_thread_holds_stays_held() {
+        static LOCK: ForkLock = ForkLock::new();
+        let guard = LOCK.lock();
+        assert!(guard.is_some());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let taken = scope.spawn(|| LOCK.try_lock().is_some()).join();
+                assert!(!taken.expect("it returns"));
+            }
+        });
+        assert!(LOCK.lock().is_none(), "this thread still holds it");
+        drop(guard);
+        assert!(LOCK.try_lock().is_some());
     }
 }

@@ -16,6 +16,9 @@ use rpd_spool::writer::ForkLock;
 use super::hooks::{Hook, hook};
 use super::hsa;
 use super::pending::Node;
+use crate::recording::guard::Service;
+
+static SERVICE: Service = Service::new("completion signals of the program");
 
 const SHARDS: usize = 64;
 /// Counters by which a signal is known not to be borrowed.
@@ -147,14 +150,18 @@ pub(super) fn before_destroy(signal: u64) {
 
 #[cold]
 fn read_times(signal: u64, last_chance: bool) {
-    with(signal, |entries| {
-        if let Some(index) = entries.iter().position(|entry| entry.0 == signal) {
+    let read = |entries: &mut Vec<_>| {
+        if let Some(index) = entries
+            .iter()
+            .position(|entry: &(u64, _)| entry.0 == signal)
+        {
             let outcome = outcome(entries[index]);
             if outcome.is_some() || last_chance {
                 remove(entries, index, outcome == Some(true));
             }
         }
-    });
+    };
+    SERVICE.run(|| with(signal, read));
 }
 
 /// In a forked child, which has none of its parent's work.
