@@ -61,7 +61,7 @@ impl Spares {
     /// A spare segment, whose file is then called `file`.
     pub(super) fn take(&self, file: &CStr) -> Option<Mapping> {
         self.request.get()?;
-        let found = self.slots.iter().find_map(|slot| take(slot));
+        let found = self.slots.iter().find_map(take);
         let Some(spare) = found else {
             // More streams than before grow at the same time.
             let more = |wanted| (wanted < MOST).then_some(wanted + 1);

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rpd_spool::format::{ApiCall, RecordHeader, SegmentHeader, TimedText, stream, tag};
 use rpd_spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
@@ -72,6 +73,75 @@ fn records_come_back_in_order_across_segments() {
     assert_eq!((stream.kind, stream.tid), (stream::THREAD, 1));
     let (found, damage) = correlations(&stream);
     assert!(found.iter().copied().eq(0..20_000));
+    assert!(damage.is_empty(), "{damage:?}");
+}
+
+/// Files in a directory whose names begin so.
+fn files_named(directory: &Path, prefix: &str) -> usize {
+    let entries = std::fs::read_dir(directory).expect("listed");
+    entries
+        .filter(|entry| {
+            let name = entry.as_ref().expect("an entry").file_name();
+            name.to_string_lossy().starts_with(prefix)
+        })
+        .count()
+}
+
+#[test]
+fn segments_made_ahead_are_used_in_order_and_removed_at_the_end() {
+    static REQUESTS: AtomicU32 = AtomicU32::new(0);
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    directory.on_request_for_spares(|| {
+        REQUESTS.fetch_add(1, Ordering::Relaxed);
+    });
+    directory.make_spares();
+    assert_eq!(files_named(directory.path(), "spare-"), 0, "none is wanted");
+    let mut writers: Vec<StreamWriter> = (1..=2)
+        .map(|tid| StreamWriter::new(&directory, format!("t{tid}"), stream::THREAD, tid))
+        .collect();
+    // Segments of 64 KiB, 256 KiB and then 1 MiB.
+    let mut made = 0;
+    for correlation in 0..100_000 {
+        for writer in &mut writers {
+            assert!(put(writer, correlation));
+        }
+        let requests = REQUESTS.load(Ordering::Relaxed);
+        // Every second request is too late: the stream makes its segment itself.
+        if requests > made && requests % 2 == 0 {
+            directory.make_spares();
+            assert!((1..=2).contains(&files_named(directory.path(), "spare-")));
+        }
+        made = requests;
+    }
+    assert!(made > 8, "{made} requests");
+    directory.remove_spares();
+    directory.make_spares();
+    assert_eq!(files_named(directory.path(), "spare-"), 0);
+    let path = directory.path().to_owned();
+    drop((writers, directory));
+    let process = ProcessSpool::open(&path).expect("it opens");
+    assert_eq!(process.streams.len(), 2);
+    for stream in &process.streams {
+        let (found, damage) = correlations(stream);
+        assert!(found.iter().copied().eq(0..100_000));
+        assert!(damage.is_empty(), "{damage:?}");
+    }
+}
+
+#[test]
+fn a_spare_segment_that_a_kill_leaves_is_no_obstacle() {
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    directory.on_request_for_spares(|| {});
+    let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
+    for correlation in 0..10_000 {
+        assert!(put(&mut writer, correlation));
+    }
+    directory.make_spares();
+    assert_eq!(files_named(directory.path(), "spare-"), 1);
+    let (found, damage) = correlations(&one_stream(directory.path()));
+    assert!(found.iter().copied().eq(0..10_000));
     assert!(damage.is_empty(), "{damage:?}");
 }
 

@@ -150,13 +150,7 @@ pub(super) unsafe fn exit(
 ///
 /// As for [`enter`], of the same call.
 #[inline(never)]
-unsafe fn exit_stream(
-    frame: &Frame,
-    api: &ApiSlot,
-    slot: usize,
-    arguments: *const u8,
-    word: u64,
-) {
+unsafe fn exit_stream(frame: &Frame, api: &ApiSlot, slot: usize, arguments: *const u8, word: u64) {
     if frame.stream == AtEnd::Pop {
         SERVICE.run(|| thread::with(Thread::pop_stream));
         return;

@@ -10,6 +10,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use rpd_tests::{install, workloads};
 use tempfile::TempDir;
 
+/// Runs of a program, of which the best counts, unless a row says otherwise.
+pub(super) const RUNS: u32 = 3;
+
 /// Way of running a workload.
 #[derive(Clone, Copy)]
 pub(super) enum Mode<'a> {
@@ -172,8 +175,19 @@ impl Bench {
         program: &str,
         arguments: &[&str],
     ) -> Result<f64> {
+        self.best_of(RUNS, mode, program, arguments)
+    }
+
+    /// As [`Bench::per_call_of`], the best of so many runs.
+    pub(super) fn best_of(
+        &self,
+        runs: u32,
+        mode: Mode<'_>,
+        program: &str,
+        arguments: &[&str],
+    ) -> Result<f64> {
         let mut best = f64::INFINITY;
-        for _ in 0..3 {
+        for _ in 0..runs {
             let measured = self.run(mode, program, arguments)?;
             best = best.min(number_before(&measured.stdout, " ns per call")?);
         }
