@@ -350,6 +350,8 @@ unsafe extern "C" fn on_packets(
                     before_submission(packet);
                     if packet[0] & 0xff == KERNEL_DISPATCH {
                         device_work::dispatch_paused();
+                        // The SDK numbers them as well.
+                        NEXT_DISPATCH.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             });

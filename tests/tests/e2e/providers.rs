@@ -103,6 +103,10 @@ fn contents(path: &Path, hsa: Hsa) -> BTreeMap<&'static str, Vec<String>> {
             )),
         ),
         (
+            "numbers of dispatches",
+            sorted("SELECT dispatch_id FROM kernels"),
+        ),
+        (
             "copies",
             sorted(&format!(
                 "SELECT name, size, {call}, dst_agent_abs_index, src_agent_abs_index FROM memory_copies r"
