@@ -135,13 +135,13 @@ fn a_spare_segment_that_a_kill_leaves_is_no_obstacle() {
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     directory.on_request_for_spares(|| {});
     let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
-    for correlation in 0..10_000 {
+    for correlation in 0..3_000 {
         assert!(put(&mut writer, correlation));
     }
     directory.make_spares();
     assert_eq!(files_named(directory.path(), "spare-"), 1);
     let (found, damage) = correlations(&one_stream(directory.path()));
-    assert!(found.iter().copied().eq(0..10_000));
+    assert!(found.iter().copied().eq(0..3_000));
     assert!(damage.is_empty(), "{damage:?}");
 }
 
