@@ -108,7 +108,7 @@ fn segments_made_ahead_are_used_in_order_and_removed_at_the_end() {
         }
         let requests = REQUESTS.load(Ordering::Relaxed);
         // Every second request is too late: the stream makes its segment itself.
-        if requests > made && requests % 2 == 0 {
+        if requests > made && requests.is_multiple_of(2) {
             directory.make_spares();
             assert!((1..=2).contains(&files_named(directory.path(), "spare-")));
         }
