@@ -1,7 +1,7 @@
 //! Segments that are made before a stream needs them.
 //!
-//! Most of what a record costs a thread in system calls is the segment that it goes into: the kernel finds memory for the file
-//! and clears it. Streams that have come to segments of the largest size tell the owner of the process's directory, one of whose
+//! The system calls of a thread that records are nearly all for new segments: the kernel finds memory for the file and clears
+//! it. Streams that have come to segments of the largest size tell the owner of the process's directory, one of whose
 //! threads makes segments ahead ([`super::writer::SpoolDirectory::make_spares`]). A stream that finds none makes one itself.
 
 use std::ffi::{CStr, CString};
@@ -24,7 +24,7 @@ struct Spare {
 #[derive(Debug)]
 pub(super) struct Spares {
     slots: [AtomicPtr<Spare>; MOST],
-    /// How many there are to be.
+    /// Number of segments to keep ready.
     wanted: AtomicUsize,
     /// Number of the next file.
     next: AtomicU32,
@@ -112,7 +112,7 @@ impl Spares {
     }
 }
 
-/// What is in the slot, which is empty then.
+/// Takes the segment out of a slot.
 fn take(slot: &AtomicPtr<Spare>) -> Option<Spare> {
     if slot.load(Ordering::Relaxed).is_null() {
         return None;

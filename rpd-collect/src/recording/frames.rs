@@ -27,11 +27,11 @@ pub(crate) struct Frame {
     outer: *const Frame,
     /// Its record, if that was stored.
     pub(crate) record: OpenRecord,
-    /// What is to be done about a HIP stream when it is left.
+    /// Action on a HIP stream when it is left.
     pub(crate) stream: AtEnd,
 }
 
-/// What is to be done about a HIP stream at the end of a call.
+/// Action on a HIP stream at the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AtEnd {
     /// Nothing.
@@ -42,7 +42,7 @@ pub(crate) enum AtEnd {
     Look,
 }
 
-/// What a thread knows of the calls that it is in.
+/// Calls that a thread is in.
 #[derive(FromZeros)]
 pub(super) struct Frames {
     innermost: Cell<*const Frame>,
@@ -95,8 +95,8 @@ impl Frame {
         }
     }
 
-    /// The calling thread enters it, with a new id. What a record of it says: not read from the frame, which was stored to a
-    /// moment ago.
+    /// The calling thread enters it, with a new id. The ids are returned as values, so that they need not be read back from the
+    /// frame, which waits for its stores.
     #[inline]
     pub(crate) fn enter(&mut self) -> Entered {
         let frames = thread::frames();

@@ -44,10 +44,10 @@ pub(crate) struct Thread {
     pub(super) stacks: Option<Box<ThreadStacks>>,
 }
 
-/// What there is of a thread at any time of its life.
+/// State of a thread that can be used at any time of its life.
 #[derive(FromZeros)]
 struct Local {
-    /// The state of this thread; null before its first record.
+    /// State for recording; null before the first record.
     state: Cell<*mut Thread>,
     frames: Frames,
 }
