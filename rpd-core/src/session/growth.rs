@@ -19,6 +19,8 @@ pub struct Growth {
     storage: Storage,
     /// By number of the table: first rows of its parts in files.
     parts: [Vec<usize>; Table::ALL.len()],
+    /// By number of the table: whether all its rows are there and in order.
+    is_complete: [bool; Table::ALL.len()],
     until_check: usize,
 }
 
@@ -28,6 +30,7 @@ impl Growth {
         Growth {
             storage,
             parts: Default::default(),
+            is_complete: Default::default(),
             until_check: 0,
         }
     }
@@ -53,7 +56,7 @@ impl Growth {
     #[cold]
     fn check(&mut self, session: &mut Session) -> io::Result<()> {
         self.until_check = CHECK_INTERVAL.min(self.storage.rows()) - 1;
-        for table in Table::ALL {
+        for table in self.incomplete() {
             let rows = session.columns(*table).starts().len();
             let is_long = rows >= self.storage.rows()
                 || *table == Table::Calls && session.api.arena.len() >= ARENA;
@@ -62,6 +65,12 @@ impl Growth {
             }
         }
         Ok(())
+    }
+
+    fn incomplete(&self) -> impl Iterator<Item = &'static Table> + use<> {
+        let is_complete = self.is_complete;
+        let tables = Table::ALL.iter();
+        tables.filter(move |table| !is_complete[**table as usize])
     }
 
     fn spill(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
@@ -76,7 +85,7 @@ impl Growth {
     /// # Errors
     /// When a file cannot be written or mapped.
     pub fn finish(&mut self, session: &mut Session) -> io::Result<()> {
-        for table in Table::ALL {
+        for table in self.incomplete() {
             self.finish_table(session, *table)?;
         }
         Ok(())
@@ -95,7 +104,7 @@ impl Growth {
     /// # Errors
     /// When a file cannot be made, written or mapped.
     pub fn put_in_order(self, session: &mut Session) -> io::Result<()> {
-        for table in Table::ALL {
+        for table in self.incomplete() {
             self.merge_table(session, *table)?;
         }
         session.storage = Some(self.storage);
@@ -113,7 +122,7 @@ impl Growth {
         Ok(())
     }
 
-    /// Does for one table, which is complete, what [`Growth::finish`] and [`Growth::put_in_order`] do for all.
+    /// Does for one table what [`Growth::finish`] and [`Growth::put_in_order`] do for all. It gets no further rows.
     ///
     /// # Errors
     /// When a file cannot be made, written or mapped.
@@ -121,6 +130,44 @@ impl Growth {
         self.finish_table(session, table)?;
         self.merge_table(session, table)?;
         self.parts[table as usize].clear();
+        self.is_complete[table as usize] = true;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Nanoseconds;
+
+    /// Tables that are complete were sorted again after every thousand records of other tables.
+    #[test]
+    fn complete_tables_are_left_alone() -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let mut growth = Growth::new(Storage::new(directory.path()).with_rows(4));
+        let mut session = Session::default();
+        let push = |growth: &mut Growth, session: &mut Session, table: Table| {
+            for time in (1..=12).map(Nanoseconds) {
+                let (starts, ends) = match table {
+                    Table::Copies => (&mut session.copies.start, &mut session.copies.end),
+                    _ => (&mut session.scratch.start, &mut session.scratch.end),
+                };
+                starts.push(time);
+                ends.push(time);
+                growth.taken(session)?;
+            }
+            io::Result::Ok(())
+        };
+        push(&mut growth, &mut session, Table::Copies)?;
+        growth.complete(&mut session, Table::Copies)?;
+        push(&mut growth, &mut session, Table::Scratch)?;
+        assert!(growth.parts[Table::Copies as usize].is_empty());
+        assert!(!growth.parts[Table::Scratch as usize].is_empty());
+        growth.finish(&mut session)?;
+        growth.put_in_order(&mut session)?;
+        for starts in [&session.copies.start, &session.scratch.start] {
+            assert_eq!(*starts, Vec::from_iter((1..=12).map(Nanoseconds)));
+        }
         Ok(())
     }
 }
