@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use rpd_core::memory;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, KernelNames, Options};
 use rpd_core::session::shown::expand;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         eprintln!("{PEAK}{}", peak_memory());
         return status;
     }
+    memory::return_large_buffers();
     match measure() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -39,6 +39,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use rpd_core::compat::Compat;
+use rpd_core::memory;
 
 use crate::called::{Called, Program};
 use crate::failure::Failure;
@@ -48,6 +49,7 @@ use crate::options::resolve::{Environment, resolve};
 /// Runs rpd with the words and the environment of this process; its exit status.
 pub fn main() -> ExitCode {
     isolation::install();
+    memory::return_large_buffers();
     let mut words = std::env::args_os();
     let name = words.next();
     let arguments: Vec<OsString> = words.collect();

@@ -10,6 +10,7 @@ pub mod growing;
 pub mod ids;
 pub mod kernel_name;
 pub mod lookup;
+pub mod memory;
 pub mod naming;
 pub mod near;
 pub mod options;
