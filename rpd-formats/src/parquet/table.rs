@@ -11,8 +11,9 @@ use rpd_core::session::ExtendedStrings;
 use crate::file::PendingFile;
 use crate::{WriteError, progress};
 
-/// Rows of a group: enough for encodings to pay, few enough for columns to be small.
-const GROUP: usize = 1 << 18;
+/// Rows of a group: enough for encodings to pay, few enough for columns to be small. polars holds the columns of a group
+/// several times, with all their texts.
+const GROUP: usize = 1 << 16;
 
 /// The place of texts that a column does not have.
 const NOWHERE: IdxSize = IdxSize::MAX;
