@@ -38,14 +38,20 @@ impl<const N: usize> Lookup<N> {
 
     /// The first row with this key.
     pub fn find(&self, key: u64) -> Option<[u64; N]> {
+        self.find_all(key).next()
+    }
+
+    /// The rows with this key.
+    pub fn find_all(&self, key: u64) -> impl Iterator<Item = [u64; N]> + '_ {
         if self.place.is_due() {
             self.rows.release();
         }
         let rows: &[[u64; N]] = &self.rows;
-        let index = self
+        let first = self
             .place
-            .find(rows.len(), |index| rows[index][0].cmp(&key))?;
-        Some(rows[index])
+            .find(rows.len(), |index| rows[index][0].cmp(&key));
+        let rows = first.map_or(&rows[..0], |first| &rows[first..]);
+        rows.iter().copied().take_while(move |row| row[0] == key)
     }
 }
 
@@ -119,6 +125,11 @@ mod tests {
                 assert_eq!(found(8), None);
                 assert_eq!(found(0), None);
                 assert_eq!(found(7), Some(3));
+                assert_eq!(
+                    rows.find_all(3).map(|row| row[1]).collect::<Vec<_>>(),
+                    [1, 2]
+                );
+                assert_eq!(rows.find_all(4).count(), 0);
             }
         }
         assert_eq!(Lookup::<1>::default().find(0), None);

@@ -7,6 +7,7 @@ pub mod code;
 mod columns;
 mod device_totals;
 mod dispatch_kernels;
+mod dispatch_places;
 mod growth;
 pub mod hot;
 mod load;
@@ -24,6 +25,7 @@ mod window;
 pub use columns::{Batches, Columns, Indices};
 pub use device_totals::{DeviceTotal, OTHER_KERNELS, TotalOf};
 pub use dispatch_kernels::DispatchKernels;
+pub use dispatch_places::DispatchPlaces;
 pub use growth::Growth;
 pub use load::{LoadError, LoadOptions};
 pub use operations::{

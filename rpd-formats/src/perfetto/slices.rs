@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{BATCH, Column};
 use rpd_core::domain::Domain;
-use rpd_core::ids::{DispatchId, KernelId, StreamId, ThreadId};
+use rpd_core::ids::{KernelId, StreamId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{Columns as _, Session};
+use rpd_core::session::{Columns as _, DispatchPlaces, Session};
 
 use super::callstacks::Callstacks;
 use super::proto::{
@@ -238,14 +238,6 @@ fn kernel(name: u64, [vgpr, accum, sgpr]: [u32; 3]) -> Kernel {
     Kernel { name, registers }
 }
 
-/// Counter values of each dispatch, by its number in that table.
-fn counted(session: &Session) -> HashMap<(DispatchId, KernelId), u32> {
-    let table = &session.counted.dispatches;
-    let dispatches = table.dispatch.iter().zip(&table.kernel);
-    let dispatches = dispatches.map(|(&dispatch, &kernel)| (dispatch, kernel));
-    dispatches.zip(0..).collect()
-}
-
 /// Dispatches and copies, merged by time: they share tracks.
 fn devices(
     trace: &mut Trace,
@@ -264,7 +256,8 @@ fn devices(
         renames: options.kernel_names.rename,
         labels: KernelLabels::new(session, options.kernel_names),
         kernels: kernels(session),
-        counted: counted(session),
+        counted: DispatchPlaces::new(&session.counted.dispatches, session.storage.as_ref())
+            .map_err(|error| trace.file.failed(error))?,
         counter_names: session
             .counters
             .iter()
@@ -278,6 +271,7 @@ fn devices(
         if (dispatch + copy).is_multiple_of(BATCH) {
             dispatches.release();
             copies.release();
+            session.counted.release();
         }
         let dispatch_next = match (dispatches.start.get(dispatch), copies.start.get(copy)) {
             (Some(one), Some(other)) => {
@@ -308,7 +302,7 @@ struct DeviceWriter<'a> {
     renames: bool,
     labels: KernelLabels<'a>,
     kernels: HashMap<KernelId, Kernel>,
-    counted: HashMap<(DispatchId, KernelId), u32>,
+    counted: DispatchPlaces,
     /// Numbers of annotations, by counter.
     counter_names: Vec<u64>,
 }
@@ -382,8 +376,8 @@ impl DeviceWriter<'_> {
             annotation(out, trace::WORKGROUP_SIZE, product(table.workgroup[index]));
             annotation(out, trace::GRID_SIZE, product(table.grid[index]));
             annotation(out, trace::STREAM_ID, stream.into());
-            if let Some(&counted) = self.counted.get(&(table.dispatch[index], kernel)) {
-                for (counter, value) in self.session.counted.sums(counted as usize) {
+            if let Some(counted) = self.counted.find(table.dispatch[index], kernel) {
+                for (counter, value) in self.session.counted.sums(counted) {
                     if let Some(&name) = self.counter_names.get(counter as usize) {
                         double_annotation(out, name, value);
                     }

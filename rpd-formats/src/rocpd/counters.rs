@@ -41,25 +41,30 @@ pub(super) fn write(
     for (index, counter) in (0..).zip(counters) {
         by_id.push([counter.id.0, index, 0]).map_err(unstored)?;
     }
-    in_order_of_ids(None, &session.counted, by_id, |index, _, id| {
-        let counter = &counters[index];
-        let (kind, agent) = described.get(&counter.agent).unwrap_or(&nobody);
-        ids[index] = id;
-        insert.execute(params![
-            id,
-            agents.get(&counter.agent),
-            kind,
-            counter.name,
-            counter.name,
-            counter.description,
-            counter.block,
-            counter.expression,
-            counter.is_constant,
-            counter.is_derived,
-            with_counter(agent, &describe::counter(counter)),
-        ])?;
-        Ok(())
-    })?;
+    in_order_of_ids(
+        None,
+        || (),
+        by_id,
+        |index, _, id| {
+            let counter = &counters[index];
+            let (kind, agent) = described.get(&counter.agent).unwrap_or(&nobody);
+            ids[index] = id;
+            insert.execute(params![
+                id,
+                agents.get(&counter.agent),
+                kind,
+                counter.name,
+                counter.name,
+                counter.description,
+                counter.block,
+                counter.expression,
+                counter.is_constant,
+                counter.is_derived,
+                with_counter(agent, &describe::counter(counter)),
+            ])?;
+            Ok(())
+        },
+    )?;
     Ok(ids)
 }
 

@@ -1,11 +1,10 @@
 //! Rows of kernel dispatches, and of what was counted in them.
 
-use std::collections::HashMap;
+use std::io;
 
-use rpd_core::column;
+use rpd_core::column::{self, Column};
 use rpd_core::domain::Kind;
-use rpd_core::ids::{DispatchId, KernelId};
-use rpd_core::session::{Columns as _, DispatchTable, Session};
+use rpd_core::session::{Columns as _, DispatchPlaces, DispatchTable, Session};
 use rusqlite::Result;
 
 use super::rows::{BATCH, ById, Writer, in_order_of_ids, unstored};
@@ -15,45 +14,51 @@ use crate::progress;
 struct Rows<'a> {
     session: &'a Session,
     /// Numbers in the table of what was counted.
-    only_counted: Vec<u32>,
+    only_counted: Column<u32>,
 }
 
 impl<'a> Rows<'a> {
     /// Also the row of each counted dispatch.
-    fn new(session: &'a Session) -> (Rows<'a>, Vec<u32>) {
+    fn new(session: &'a Session) -> io::Result<(Rows<'a>, Column<u32>)> {
+        let storage = session.storage.as_ref();
         let traced = &session.dispatches;
         let counted = &session.counted.dispatches;
         let mut rows = Rows {
             session,
-            only_counted: Vec::new(),
+            only_counted: Column::new(),
         };
-        let mut row_of = Vec::with_capacity(counted.len());
+        let mut row_of = Column::new();
         // Those that were traced, too: their rows.
-        let keys = counted.dispatch.iter().zip(&counted.kernel);
-        let mut known: HashMap<(DispatchId, KernelId), Option<u32>> = keys
-            .map(|(&dispatch, &kernel)| ((dispatch, kernel), None))
-            .collect();
-        if !known.is_empty() {
-            for index in traced.indices() {
-                let key = (traced.dispatch[index], traced.kernel[index]);
-                if let Some(row) = known.get_mut(&key) {
-                    *row = Some(index as u32);
+        let places = match counted.is_empty() {
+            true => DispatchPlaces::default(),
+            false => DispatchPlaces::new(traced, storage)?,
+        };
+        for index in counted.indices() {
+            let row = match places.find(counted.dispatch[index], counted.kernel[index]) {
+                Some(row) => row,
+                None => {
+                    rows.only_counted.append(storage, index as u32)?;
+                    traced.len() + rows.only_counted.total() - 1
                 }
-            }
+            };
+            row_of.append(storage, row as u32)?;
         }
-        for (index, &dispatch) in (0u32..).zip(&counted.dispatch) {
-            let kernel = counted.kernel[index as usize];
-            let row = known.get(&(dispatch, kernel)).copied().flatten();
-            row_of.push(row.unwrap_or_else(|| {
-                rows.only_counted.push(index);
-                (rows.len() - 1) as u32
-            }));
+        if let Some(storage) = storage {
+            rows.only_counted.seal(storage)?;
+            row_of.seal(storage)?;
         }
-        (rows, row_of)
+        Ok((rows, row_of))
     }
 
     fn len(&self) -> usize {
         self.session.dispatches.len() + self.only_counted.len()
+    }
+
+    /// Releases the memory of rows in files.
+    fn release(&self) {
+        self.session.dispatches.release();
+        self.session.counted.dispatches.release();
+        self.only_counted.release();
     }
 
     /// The table that holds a row, and where.
@@ -73,7 +78,7 @@ impl<'a> Rows<'a> {
 /// Writes dispatches, then the values counted in them.
 pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
     let session = writer.session;
-    let (rows, row_of) = Rows::new(session);
+    let (rows, row_of) = Rows::new(session).map_err(unstored)?;
     let category = writer.ids.kind(Kind::KernelDispatch);
     let storage = session.storage.as_ref();
     let mut by_id = ById::new(storage);
@@ -81,7 +86,7 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
     let mut first_event = None;
     for row in 0..rows.len() {
         if row.is_multiple_of(column::BATCH) {
-            session.dispatches.release();
+            rows.release();
         }
         let (table, index) = rows.place(row);
         let correlation = table.correlation[index];
@@ -116,30 +121,40 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
             "event_id",
         ],
     )?;
-    in_order_of_ids(storage, &session.dispatches, by_id, |row, event, id| {
-        let (table, index) = rows.place(row);
-        let (region, _) = writer.region(table.region[index]);
-        bulk.integer(id)
-            .integer(table.thread[index].0.into())
-            .optional(writer.ids.agent(table.agent[index]))
-            .bits(table.kernel[index].0)
-            .bits(table.dispatch[index].0)
-            .bits(table.queue[index].0)
-            .integer(writer.stream(table.stream[index]))
-            .bits(table.start[index].0)
-            .bits(table.end[index].0)
-            .integer(table.private_size[index].into())
-            .integer(table.group_size[index].into());
-        for size in table.workgroup[index].into_iter().chain(table.grid[index]) {
-            bulk.integer(size.into());
-        }
-        bulk.integer(region.unwrap_or(writer.ids.empty))
-            .integer(event)
-            .end_row()
-    })?;
+    in_order_of_ids(
+        storage,
+        || rows.release(),
+        by_id,
+        |row, event, id| {
+            let (table, index) = rows.place(row);
+            let (region, _) = writer.region(table.region[index]);
+            bulk.integer(id)
+                .integer(table.thread[index].0.into())
+                .optional(writer.ids.agent(table.agent[index]))
+                .bits(table.kernel[index].0)
+                .bits(table.dispatch[index].0)
+                .bits(table.queue[index].0)
+                .integer(writer.stream(table.stream[index]))
+                .bits(table.start[index].0)
+                .bits(table.end[index].0)
+                .integer(table.private_size[index].into())
+                .integer(table.group_size[index].into());
+            for size in table.workgroup[index].into_iter().chain(table.grid[index]) {
+                bulk.integer(size.into());
+            }
+            bulk.integer(region.unwrap_or(writer.ids.empty))
+                .integer(event)
+                .end_row()
+        },
+    )?;
     bulk.finish()?;
     let first_event = first_event.unwrap_or_default();
-    write_values(writer, |counted| first_event + i64::from(row_of[counted]))
+    write_values(writer, |counted| {
+        if counted.is_multiple_of(column::BATCH) {
+            row_of.release();
+        }
+        first_event + i64::from(row_of[counted])
+    })
 }
 
 /// Writes one row per value. `event_of` has the event of each counted dispatch.

@@ -9,7 +9,7 @@ use rpd_core::column::{self, Storage};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, OperationId, StreamId};
 use rpd_core::options::Options;
-use rpd_core::session::{Columns, MemoryAction, Operation, Session, Table};
+use rpd_core::session::{Columns as _, MemoryAction, Operation, Session, Table};
 use rpd_core::sorted::Sorter;
 use rusqlite::{Connection, Result};
 
@@ -195,7 +195,7 @@ impl Writer<'_> {
         )?;
         in_order_of_ids(
             self.session.storage.as_ref(),
-            api,
+            || api.release(),
             regions,
             |index, event, id| {
                 bulk.integer(id)
@@ -214,7 +214,7 @@ impl Writer<'_> {
         let mut bulk = self.bulk("rocpd_sample", &["id", "track_id", "timestamp", "event_id"])?;
         in_order_of_ids(
             self.session.storage.as_ref(),
-            api,
+            || api.release(),
             samples,
             |index, event, id| {
                 let next = tracks.len() as i64 + 1;
@@ -390,10 +390,10 @@ fn memory_labels(operation: &Operation) -> (Option<&'static str>, &'static str) 
 pub(super) type ById = Sorter<3, 1>;
 
 /// Calls `insert` with the index, the event and the id of each row, ids ascending. Rows keep their own id where it can be a key;
-/// the others (id 0, or an id in use) get free ids after these.
+/// the others (id 0, or an id in use) get free ids after these. `release` gives back the memory of rows.
 pub(super) fn in_order_of_ids(
     storage: Option<&Storage>,
-    table: &dyn Columns,
+    release: impl Fn(),
     rows: ById,
     mut insert: impl FnMut(usize, i64, i64) -> Result<()>,
 ) -> Result<()> {
@@ -401,7 +401,7 @@ pub(super) fn in_order_of_ids(
     let mut unfit = Sorter::<2, 0>::new(storage);
     for (number, [id, index, event]) in rows.finish().map_err(unstored)?.enumerate() {
         if number.is_multiple_of(column::BATCH) {
-            table.release();
+            release();
         }
         match i64::try_from(id) {
             // Half of the range is left for those after it.
@@ -414,7 +414,7 @@ pub(super) fn in_order_of_ids(
     }
     for (number, [index, event]) in unfit.finish().map_err(unstored)?.enumerate() {
         if number.is_multiple_of(column::BATCH) {
-            table.release();
+            release();
         }
         last = last.saturating_add(1);
         insert(index as usize, event.cast_signed(), last)?;
@@ -576,11 +576,15 @@ mod tests {
                 .map_err(unstored)?;
         }
         let mut found = Vec::new();
-        let table = rpd_core::session::ApiTable::default();
-        in_order_of_ids(None, &table, rows, |index, event, id| {
-            found.push((index, event, id));
-            Ok(())
-        })?;
+        in_order_of_ids(
+            None,
+            || (),
+            rows,
+            |index, event, id| {
+                found.push((index, event, id));
+                Ok(())
+            },
+        )?;
         assert_eq!(
             found,
             [
