@@ -17,7 +17,7 @@ enum Cell {
 }
 
 /// Inserts rows into one table, many with each statement.
-pub(super) struct Bulk<'c> {
+pub(crate) struct Bulk<'c> {
     connection: &'c Connection,
     /// `INSERT INTO ... VALUES `, for the rest.
     head: String,
@@ -30,7 +30,7 @@ pub(super) struct Bulk<'c> {
 
 impl<'c> Bulk<'c> {
     /// Inserts into `table`, an identifier in quotes.
-    pub(super) fn new(
+    pub(crate) fn new(
         connection: &'c Connection,
         table: &str,
         columns: &[&str],
@@ -51,32 +51,32 @@ impl<'c> Bulk<'c> {
     }
 
     #[inline]
-    pub(super) fn integer(&mut self, value: i64) -> &mut Self {
+    pub(crate) fn integer(&mut self, value: i64) -> &mut Self {
         self.cells.push(Cell::Integer(value));
         self
     }
 
     /// A number as its bits: addresses and handles may use all 64.
     #[inline]
-    pub(super) fn bits(&mut self, value: u64) -> &mut Self {
+    pub(crate) fn bits(&mut self, value: u64) -> &mut Self {
         self.integer(value.cast_signed())
     }
 
     /// SQLite stores what is not a number as NULL.
     #[inline]
-    pub(super) fn real(&mut self, value: f64) -> &mut Self {
+    pub(crate) fn real(&mut self, value: f64) -> &mut Self {
         self.cells.push(Cell::Real(value));
         self
     }
 
     #[inline]
-    pub(super) fn null(&mut self) -> &mut Self {
+    pub(crate) fn null(&mut self) -> &mut Self {
         self.cells.push(Cell::Null);
         self
     }
 
     #[inline]
-    pub(super) fn optional(&mut self, value: Option<i64>) -> &mut Self {
+    pub(crate) fn optional(&mut self, value: Option<i64>) -> &mut Self {
         match value {
             Some(value) => self.integer(value),
             None => self.null(),
@@ -84,7 +84,7 @@ impl<'c> Bulk<'c> {
     }
 
     #[inline]
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         let from = self.texts.len();
         self.texts.push_str(text);
         self.cells.push(Cell::Text(from, self.texts.len()));
@@ -92,7 +92,7 @@ impl<'c> Bulk<'c> {
     }
 
     #[inline]
-    pub(super) fn optional_text(&mut self, text: Option<&str>) -> &mut Self {
+    pub(crate) fn optional_text(&mut self, text: Option<&str>) -> &mut Self {
         match text {
             Some(text) => self.text(text),
             None => self.null(),
@@ -101,7 +101,7 @@ impl<'c> Bulk<'c> {
 
     /// Ends a row of as many values as there are columns.
     #[inline]
-    pub(super) fn end_row(&mut self) -> rusqlite::Result<()> {
+    pub(crate) fn end_row(&mut self) -> rusqlite::Result<()> {
         debug_assert_eq!(self.cells.len() % self.columns, 0);
         if self.cells.len() >= self.rows * self.columns {
             bind(&mut self.statement, &self.cells, &self.texts)?;
@@ -113,7 +113,7 @@ impl<'c> Bulk<'c> {
     }
 
     /// Inserts what is left over.
-    pub(super) fn finish(self) -> rusqlite::Result<()> {
+    pub(crate) fn finish(self) -> rusqlite::Result<()> {
         let rows = self.cells.len() / self.columns;
         if rows > 0 {
             let text = statement_text(&self.head, self.columns, rows);

@@ -29,6 +29,7 @@ use std::path::PathBuf;
 
 use crate::file::PendingFile;
 use crate::{Output, WriteError};
+pub(crate) use bulk::Bulk;
 use identity::Node;
 pub use merge::{MergeError, merge};
 use names::Names;

@@ -15,11 +15,11 @@ use rpd_core::options::KernelNames;
 use rpd_core::session::Session;
 use rpd_core::session::shown::Expanded;
 use rpd_core::sorted::Sorter;
-use rusqlite::{Connection, Statement, params};
+use rusqlite::{Connection, params};
 
 use crate::WriteError;
 use crate::file::PendingFile;
-use crate::rocpd::unstored;
+use crate::rocpd::{Bulk, unstored};
 
 pub use frames::frame_lines;
 
@@ -79,7 +79,7 @@ impl RpdFile {
             connection,
             sessions: 0,
             texts: KnownTexts {
-                ids: HashMap::new(),
+                texts: HashMap::new(),
                 bytes: 0,
                 next: EMPTY + 1,
             },
@@ -149,12 +149,25 @@ impl RpdFile {
         let mut texts = Texts::new(&self.connection, &mut self.texts)?;
         let pid = session.process.pid.0;
 
-        let mut call = self.connection.prepare(
-            "INSERT INTO rocpd_api (id, pid, tid, start, \"end\", apiName_id, category_id, domain_id, args_id)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        let mut calls = Bulk::new(
+            &self.connection,
+            "rocpd_api",
+            &[
+                "id",
+                "pid",
+                "tid",
+                "start",
+                "end",
+                "apiName_id",
+                "category_id",
+                "domain_id",
+                "args_id",
+            ],
         )?;
-        let mut frame = self.connection.prepare(
-            "INSERT INTO rocpd_stackframe (id, api_ptr_id, depth, name_id) VALUES (?1, ?2, ?3, ?4)",
+        let mut frames = Bulk::new(
+            &self.connection,
+            "rocpd_stackframe",
+            &["id", "api_ptr_id", "depth", "name_id"],
         )?;
         let api = &session.api;
         let ids = CallIds::new(session).map_err(unstored)?;
@@ -171,17 +184,17 @@ impl RpdFile {
                 _ => (operation, arguments(session, index)),
             };
             let name_id = texts.id(name)?;
-            call.execute(params![
-                id,
-                pid,
-                api.thread[index].0,
-                api.start[index].0.cast_signed(),
-                api.end[index].0.cast_signed(),
-                name_id,
-                EMPTY,
-                texts.id(domain_name(domain))?,
-                texts.unique(&arguments)?,
-            ])?;
+            calls
+                .integer(id)
+                .integer(pid.into())
+                .integer(api.thread[index].0.into())
+                .bits(api.start[index].0)
+                .bits(api.end[index].0)
+                .integer(name_id)
+                .integer(EMPTY)
+                .integer(texts.id(domain_name(domain))?)
+                .integer(texts.unique(&arguments)?)
+                .end_row()?;
             counts.calls += 1;
             let stack = api.stack.get(index).map_or(0, |found| found.stack);
             if stack == 0 {
@@ -197,20 +210,35 @@ impl RpdFile {
                     new.insert(ids)
                 }
             };
-            for (depth, name) in known.iter().enumerate() {
-                frame.execute(params![self.next_frame, id, depth as i64, name])?;
+            for (depth, &name) in (0..).zip(known.iter()) {
+                frames
+                    .integer(self.next_frame)
+                    .integer(id)
+                    .integer(depth)
+                    .integer(name)
+                    .end_row()?;
                 self.next_frame += 1;
                 counts.frames += 1;
             }
         }
+        calls.finish()?;
+        frames.finish()?;
 
-        let mut op = self.connection.prepare(
-            "INSERT INTO rocpd_op (id, gpuId, queueId, sequenceId, start, \"end\", description_id, opType_id)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        let mut ops = Bulk::new(
+            &self.connection,
+            "rocpd_op",
+            &[
+                "id",
+                "gpuId",
+                "queueId",
+                "sequenceId",
+                "start",
+                "end",
+                "description_id",
+                "opType_id",
+            ],
         )?;
-        let mut link = self
-            .connection
-            .prepare("INSERT INTO rocpd_api_ops (api_id, op_id) VALUES (?1, ?2)")?;
+        let mut links = Bulk::new(&self.connection, "rocpd_api_ops", &["api_id", "op_id"])?;
         // A graph launch has one row for all its kernels.
         let mut launch = self.connection.prepare(
             "INSERT OR IGNORE INTO rocpd_kernelapi VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
@@ -225,20 +253,19 @@ impl RpdFile {
             let id = self.next_op;
             self.next_op += 1;
             let name = texts.id(labels.dispatch(index))?;
-            op.execute(params![
-                id,
-                gpu(dispatches.agent[index]),
-                dispatches.queue[index].0.cast_signed(),
-                dispatches.stream[index].0,
-                dispatches.start[index].0.cast_signed(),
-                dispatches.end[index].0.cast_signed(),
-                name,
-                texts.id("KernelExecution")?,
-            ])?;
+            ops.integer(id)
+                .integer(gpu(dispatches.agent[index]))
+                .bits(dispatches.queue[index].0)
+                .integer(dispatches.stream[index].0.into())
+                .bits(dispatches.start[index].0)
+                .bits(dispatches.end[index].0)
+                .integer(name)
+                .integer(texts.id("KernelExecution")?)
+                .end_row()?;
             counts.operations += 1;
             if let Some(api) = ids.first(dispatches.correlation[index].0) {
                 let api = offset + api;
-                link.execute([api, id])?;
+                links.integer(api).integer(id).end_row()?;
                 let (grid, group) = (dispatches.grid[index], dispatches.workgroup[index]);
                 launch.execute(params![
                     api,
@@ -264,21 +291,20 @@ impl RpdFile {
             self.next_op += 1;
             let (name, kind) = copy_kind(session.operation_name(copies.operation[index]));
             let (dst, src) = (gpu(copies.dst_agent[index]), gpu(copies.src_agent[index]));
-            op.execute(params![
-                id,
+            ops.integer(id)
                 // A copy to the host is done by the GPU that it comes from.
-                if kind == 2 { src } else { dst },
-                0,
-                copies.stream[index].0,
-                copies.start[index].0.cast_signed(),
-                copies.end[index].0.cast_signed(),
-                EMPTY,
-                texts.id(name)?,
-            ])?;
+                .integer(if kind == 2 { src } else { dst })
+                .integer(0)
+                .integer(copies.stream[index].0.into())
+                .bits(copies.start[index].0)
+                .bits(copies.end[index].0)
+                .integer(EMPTY)
+                .integer(texts.id(name)?)
+                .end_row()?;
             counts.operations += 1;
             if let Some(api) = ids.first(copies.correlation[index].0) {
                 let api = offset + api;
-                link.execute([api, id])?;
+                links.integer(api).integer(id).end_row()?;
                 copy.execute(params![
                     api,
                     stream(copies.stream[index]),
@@ -293,6 +319,9 @@ impl RpdFile {
                 ])?;
             }
         }
+        ops.finish()?;
+        links.finish()?;
+        texts.finish()?;
         Ok(counts)
     }
 }
@@ -341,18 +370,25 @@ impl CallIds {
 /// Texts of both tables. They share their ids, and all of them are in `rocpd_string`: the SQL of RPD's guide to stack
 /// frames looks for arguments there.
 struct Texts<'c, 'k> {
-    string: Statement<'c>,
-    unique: Statement<'c>,
+    strings: Bulk<'c>,
+    arguments: Bulk<'c>,
     known: &'k mut KnownTexts,
 }
 
 /// Texts that are in the file.
 #[derive(Debug)]
 struct KnownTexts {
-    ids: HashMap<String, i64>,
-    /// Bytes that arguments take in `ids`.
+    texts: HashMap<String, KnownText>,
+    /// Bytes that arguments take in `texts`.
     bytes: usize,
     next: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KnownText {
+    id: i64,
+    /// Whether it is in the table of arguments as well.
+    is_argument: bool,
 }
 
 impl KnownTexts {
@@ -375,9 +411,8 @@ impl<'c, 'k> Texts<'c, 'k> {
         known: &'k mut KnownTexts,
     ) -> rusqlite::Result<Texts<'c, 'k>> {
         Ok(Texts {
-            string: connection.prepare("INSERT INTO rocpd_string (id, string) VALUES (?1, ?2)")?,
-            unique: connection
-                .prepare("INSERT OR IGNORE INTO rocpd_ustring (id, string) VALUES (?1, ?2)")?,
+            strings: Bulk::new(connection, "rocpd_string", &["id", "string"])?,
+            arguments: Bulk::new(connection, "rocpd_ustring", &["id", "string"])?,
             known,
         })
     }
@@ -387,33 +422,50 @@ impl<'c, 'k> Texts<'c, 'k> {
         if text.is_empty() {
             return Ok(EMPTY);
         }
-        if let Some(&known) = self.known.ids.get(text) {
-            return Ok(known);
+        if let Some(known) = self.known.texts.get(text) {
+            return Ok(known.id);
         }
         let id = self.known.new_id();
-        self.string.execute(params![id, text])?;
-        self.known.ids.insert(text.to_owned(), id);
+        add(&mut self.strings, id, text)?;
+        let is_argument = false;
+        let known = KnownText { id, is_argument };
+        self.known.texts.insert(text.to_owned(), known);
         Ok(id)
     }
 
     /// The id of the arguments of a call, of which there may be as many as calls.
     fn unique(&mut self, text: &str) -> rusqlite::Result<i64> {
-        let id = match self.known.ids.get(text) {
-            Some(&known) => known,
-            None if text.is_empty() => EMPTY,
-            None => {
-                let id = self.known.new_id();
-                self.string.execute(params![id, text])?;
-                if self.known.bytes < REMEMBERED {
-                    self.known.bytes += text.len() + TEXT_OVERHEAD;
-                    self.known.ids.insert(text.to_owned(), id);
-                }
-                id
+        if text.is_empty() {
+            return Ok(EMPTY);
+        }
+        if let Some(known) = self.known.texts.get_mut(text) {
+            if !known.is_argument {
+                known.is_argument = true;
+                add(&mut self.arguments, known.id, text)?;
             }
-        };
-        self.unique.execute(params![id, text])?;
+            return Ok(known.id);
+        }
+        let id = self.known.new_id();
+        add(&mut self.strings, id, text)?;
+        add(&mut self.arguments, id, text)?;
+        if self.known.bytes < REMEMBERED {
+            self.known.bytes += text.len() + TEXT_OVERHEAD;
+            let is_argument = true;
+            let known = KnownText { id, is_argument };
+            self.known.texts.insert(text.to_owned(), known);
+        }
         Ok(id)
     }
+
+    fn finish(self) -> rusqlite::Result<()> {
+        self.strings.finish()?;
+        self.arguments.finish()
+    }
+}
+
+/// Adds a text to one of the tables.
+fn add(table: &mut Bulk<'_>, id: i64, text: &str) -> rusqlite::Result<()> {
+    table.integer(id).text(text).end_row()
 }
 
 /// Arguments as RPD writes them; none of copies and launches, which have tables of their own.
