@@ -74,6 +74,26 @@ pub struct StatRow {
     pub std_dev: f64,
 }
 
+/// The sum over records of one process, of which the records themselves may not be known. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedSum {
+    /// Name of its table in summaries without `_summary`: `kernels`, `memory_copies`, `hip` and so on. One that no table has
+    /// stands for `other_calls`.
+    pub table: String,
+    /// Kernel, function, message or operation.
+    pub name: String,
+    /// Number of records.
+    pub calls: u64,
+    /// Sum of durations.
+    pub total: u64,
+    /// Shortest duration.
+    pub min: u64,
+    /// Longest duration.
+    pub max: u64,
+    /// Sum of squared distances from the mean.
+    pub spread: f64,
+}
+
 /// The rows of one table, ordered by total duration descending, then name.
 #[derive(Debug, PartialEq)]
 pub struct StatTable {

@@ -11,6 +11,7 @@ use rpd_core::ids::StringId;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{ExtendedStrings, Operation, Session};
 use rpd_core::sorted::Sorter;
+use rpd_core::stats::NamedSum;
 
 use crate::frames::{domain_of, name_of};
 use crate::groups::{GroupRow, GroupTable, MergedGroups, frame_of, integers, merged_figures};
@@ -108,25 +109,6 @@ fn percentage(part: u64, sum: Option<u64>) -> f64 {
     }
 }
 
-/// The sum over some records. Times in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KnownSum {
-    /// Name of its table without `_summary`. One that no table has stands for `other_calls`.
-    pub table: String,
-    /// Kernel, function, message or operation.
-    pub name: String,
-    /// Number of records.
-    pub calls: u64,
-    /// Sum of durations.
-    pub total: u64,
-    /// Shortest duration.
-    pub min: u64,
-    /// Longest duration.
-    pub max: u64,
-    /// Sum of squared distances from the mean.
-    pub spread: f64,
-}
-
 /// A table's name and the domains in it.
 type View = (&'static str, &'static [Domain]);
 
@@ -220,7 +202,7 @@ impl DatabaseSums {
     pub fn add_sums(
         &mut self,
         pid: u64,
-        sums: impl IntoIterator<Item = KnownSum>,
+        sums: impl IntoIterator<Item = NamedSum>,
     ) -> Result<(), SummaryError> {
         let rank = self.pids.len() as u64;
         let view = |wanted: &str| (0_u64..).zip(VIEWS).find(|(_, (name, _))| *name == wanted);

@@ -242,18 +242,32 @@ fn each_recording(
 ) -> Result<()> {
     for path in paths {
         let database = Database::open(path)?;
-        for (index, recording) in database.recordings().iter().enumerate() {
-            let (mut session, settings) = database.session(recording, load)?;
-            if let Some(window) = window {
-                session
-                    .retain(window)
-                    .with_context(|| format!("{}: cannot store records", path.display()))?;
-            }
-            for note in &session.ledger.notes {
-                eprintln!("rpd: {}: {note}", path.display());
-            }
-            take(path, index, session, settings)?;
+        each_recording_of(&database, load, window, |index, session, settings| {
+            take(path, index, session, settings)
+        })?;
+    }
+    Ok(())
+}
+
+/// Calls `take` with each recording of a database, one at a time.
+fn each_recording_of(
+    database: &Database,
+    load: LoadOptions,
+    window: Option<&Window>,
+    mut take: impl FnMut(usize, Session, Settings) -> Result<()>,
+) -> Result<()> {
+    let path = database.path().display();
+    for (index, recording) in database.recordings().iter().enumerate() {
+        let (mut session, settings) = database.session(recording, load)?;
+        if let Some(window) = window {
+            session
+                .retain(window)
+                .with_context(|| format!("{path}: cannot store records"))?;
         }
+        for note in &session.ledger.notes {
+            eprintln!("rpd: {path}: {note}");
+        }
+        take(index, session, settings)?;
     }
     Ok(())
 }

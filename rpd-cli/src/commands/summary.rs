@@ -7,14 +7,14 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::session::LoadOptions;
-use rpd_formats::rocpd::read::{RpdFile, RpdSums};
+use rpd_formats::rocpd::read::InputFile;
 use rpd_formats::table::{Cell, Printer, TableFormat};
-use rpd_summary::database::{DatabaseSums, KnownSum, SummaryTable};
+use rpd_summary::database::{DatabaseSums, SummaryTable};
 
 use super::window::WindowOptions;
 use super::{
-    Form, Inputs, Naming, each_recording, file_of_rpd_is_whole, inherited, output_directory, parse,
-    spread, tell_written, with_ending, write_file, write_output,
+    Form, Inputs, Naming, each_recording_of, inherited, output_directory, parse, spread,
+    tell_written, with_ending, write_file, write_output,
 };
 
 const NAME: &str = "summary";
@@ -68,17 +68,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let output_file =
         output_file.or_else(|| inherited("ROCPD_OUTPUT_NAME").filter(|_| has_defaults));
     let directory = output_directory(given.output_path.as_deref(), compat);
-    let (mut rpd_files, mut paths) = (Vec::new(), Vec::new());
-    for path in given.inputs.paths(NAME)? {
-        match RpdFile::open(&path) {
-            Ok(Some(file)) => rpd_files.push(file),
-            // Problems are reported when it is read as a database.
-            Ok(None) | Err(_) => paths.push(path),
-        }
-    }
-    if let (true, Some(file)) = (given.window.is_given(), rpd_files.first()) {
-        return Err(file_of_rpd_is_whole(NAME, file.path()));
-    }
+    let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
     let mut sums = DatabaseSums::default();
     let mut ranks = Vec::new();
@@ -86,23 +76,29 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         args: false,
         ..LoadOptions::default()
     };
-    each_recording(&paths, load, window.as_ref(), |_, _, session, settings| {
-        sums.add(&session, given.naming.over(&settings))?;
-        ranks.push(Rank {
-            pid: session.process.pid.0.into(),
-            hostname: session
-                .origin
-                .map_or_else(String::new, |origin| origin.hostname),
-        });
-        Ok(())
-    })?;
-    for file in &rpd_files {
-        for of_process in file.sums()?.chunk_by(|a, b| a.pid == b.pid) {
-            sums.add_sums(of_process[0].pid, of_process.iter().cloned().map(known))?;
-            ranks.push(Rank {
-                pid: of_process[0].pid,
-                hostname: String::new(),
-            });
+    for path in &paths {
+        match InputFile::open(path)? {
+            InputFile::Database(database) => {
+                each_recording_of(&database, load, window.as_ref(), |_, session, settings| {
+                    sums.add(&session, given.naming.over(&settings))?;
+                    ranks.push(Rank {
+                        pid: session.process.pid.0.into(),
+                        hostname: session
+                            .origin
+                            .map_or_else(String::new, |origin| origin.hostname),
+                    });
+                    Ok(())
+                })?;
+            }
+            InputFile::Rpd(file) => {
+                for (pid, of_process) in file.sums()? {
+                    sums.add_sums(pid, of_process)?;
+                    ranks.push(Rank {
+                        pid,
+                        hostname: String::new(),
+                    });
+                }
+            }
         }
     }
     let summary = sums.finish()?;
@@ -150,19 +146,6 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-/// Converts sums of a file of RPD.
-fn known(sums: RpdSums) -> KnownSum {
-    KnownSum {
-        table: sums.kind,
-        name: sums.name,
-        calls: sums.calls,
-        total: sums.total,
-        min: sums.min,
-        max: sums.max,
-        spread: sums.spread,
-    }
 }
 
 fn print(

@@ -8,6 +8,7 @@ use rpd_core::ids::Nanoseconds;
 use rpd_core::session::Window;
 use rpd_formats::rocpd::query::Combined;
 
+use super::file_of_rpd_is_whole;
 use crate::failure::Failure;
 
 /// Options that set the window.
@@ -47,7 +48,7 @@ impl WindowOptions {
             .any(|side| side.is_some())
     }
 
-    /// The window over all databases together; `None` when no option sets one.
+    /// The window over all databases together; `None` when no option sets one. Files of RPD are refused.
     pub(super) fn resolve(&self, name: &str, paths: &[PathBuf]) -> Result<Option<Window>> {
         if !self.is_given() {
             return Ok(None);
@@ -56,6 +57,9 @@ impl WindowOptions {
         let (mut begins, mut ends) = (Vec::new(), Vec::new());
         for path in paths {
             let database = Combined::open(std::slice::from_ref(path))?;
+            if database.rpd_file().is_some() {
+                return Err(file_of_rpd_is_whole(name, path));
+            }
             if let Some((first, last)) = database.span()? {
                 let (a, b) = span.unwrap_or((first, last));
                 span = Some((a.min(first), b.max(last)));

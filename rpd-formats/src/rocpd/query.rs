@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use super::connection::Guarded;
 use super::error::{Problem, ReadError};
 use super::guard::Trust;
-use super::read::{Database, RpdFile};
+use super::read::InputFile;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
@@ -88,10 +88,8 @@ impl Combined {
         }
         let mut rpd_file = None;
         for path in paths {
-            if RpdFile::open(path)?.is_some() {
+            if let InputFile::Rpd(_) = InputFile::open(path)? {
                 rpd_file = Some(path.clone());
-            } else {
-                Database::open(path)?;
             }
         }
         let connection = Guarded::memory().map_err(|error| failed(&error, ""))?;
@@ -117,6 +115,11 @@ impl Combined {
         }
         combined.make_views(None)?;
         Ok(combined)
+    }
+
+    /// The file of RPD that is asked, if it is one and no database.
+    pub fn rpd_file(&self) -> Option<&Path> {
+        self.rpd_file.as_deref()
     }
 
     /// Sets the processor time that [`Combined::query`] and [`Combined::run`] may take, each.

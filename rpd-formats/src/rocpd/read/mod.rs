@@ -31,7 +31,7 @@ use rpd_core::session::{LoadOptions, Session};
 
 pub use super::error::{Problem, ReadError};
 pub use rpd::{RpdCall, RpdStacks};
-pub use rpd_sums::{RpdFile, RpdSums};
+pub use rpd_sums::RpdFile;
 
 /// Rows of a table that are kept in memory. Fewer than from a spool, because SQLite and the columns of events take memory at
 /// the same time.
@@ -87,14 +87,43 @@ pub struct Settings {
     pub shown_frames: ShownFrames,
 }
 
+/// A file that commands sum up and query.
+#[derive(Debug)]
+pub enum InputFile {
+    /// A database, ours or one of the original tools.
+    Database(Database),
+    /// A file of RPD.
+    Rpd(RpdFile),
+}
+
+impl InputFile {
+    /// Opens a file for reading and checks that it can be read. What is no file of RPD has to be a database.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open(path: &Path) -> Result<InputFile, ReadError> {
+        let fail = |problem| ReadError::new(path, problem);
+        let connection = Guarded::read(path).map_err(fail)?;
+        match RpdFile::is_on(&connection).map_err(fail)? {
+            true => Ok(InputFile::Rpd(RpdFile::new(path, connection))),
+            false => Database::on(path, connection).map(InputFile::Database),
+        }
+    }
+}
+
 impl Database {
     /// Opens a database for reading and checks that it can be read.
     ///
     /// # Errors
     /// When it cannot, with what is wrong and what to do.
     pub fn open(path: &Path) -> Result<Database, ReadError> {
+        let connection = Guarded::read(path).map_err(|problem| ReadError::new(path, problem))?;
+        Database::on(path, connection)
+    }
+
+    /// The database that was opened on a connection.
+    fn on(path: &Path, connection: Guarded) -> Result<Database, ReadError> {
         let fail = |problem| ReadError::new(path, problem);
-        let connection = Guarded::read(path).map_err(fail)?;
         let database = Database {
             path: path.to_owned(),
             connection,

@@ -1,10 +1,13 @@
 //! Sums of durations in files of RPD (ROCm/rocmProfileData), whoever wrote them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use rpd_core::stats::NamedSum;
 
 use super::rpd::has_tables;
 use super::scan::{integer, text};
-use super::{Guarded, ReadError};
+use super::{Guarded, Problem, ReadError};
 
 /// Tables that every file of RPD has.
 const TABLES: [&str; 4] = ["rocpd_api", "rocpd_op", "rocpd_api_ops", "rocpd_string"];
@@ -47,54 +50,27 @@ pub struct RpdFile {
     connection: Guarded,
 }
 
-/// Durations of all records of a process that share a kind and a name, in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RpdSums {
-    /// Process; 0 for work that no call is known of.
-    pub pid: u64,
-    /// `kernels`, `memory_copies`, `markers`, `hip`, `hsa`, `rccl` or `other_calls`.
-    pub kind: String,
-    /// Kernel, operation, function or message.
-    pub name: String,
-    /// Number of records.
-    pub calls: u64,
-    /// Sum of durations.
-    pub total: u64,
-    /// Shortest duration.
-    pub min: u64,
-    /// Longest duration.
-    pub max: u64,
-    /// Sum of squared distances from the mean.
-    pub spread: f64,
-}
-
 impl RpdFile {
-    /// Opens a file; `None` when it is not a file of RPD.
-    ///
-    /// # Errors
-    /// When it cannot be read, with what is wrong and what to do.
-    pub fn open(path: &Path) -> Result<Option<RpdFile>, ReadError> {
-        let fail = |problem| ReadError::new(path, problem);
-        let connection = Guarded::read(path).map_err(fail)?;
-        let is_rpd = has_tables(&connection, &TABLES).map_err(fail)?;
-        Ok(is_rpd.then(|| RpdFile {
+    /// Whether a file that was opened is one.
+    pub(super) fn is_on(connection: &Guarded) -> Result<bool, Problem> {
+        has_tables(connection, &TABLES)
+    }
+
+    pub(super) fn new(path: &Path, connection: Guarded) -> RpdFile {
+        RpdFile {
             path: path.to_owned(),
             connection,
-        }))
+        }
     }
 
-    /// Its file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Sums of all durations, by process.
+    /// Sums of all durations by process, 0 for work that no call is known of. Their tables are `kernels`, `memory_copies`,
+    /// `markers`, `hip`, `hsa`, `rccl` and `other_calls`.
     ///
     /// # Errors
     /// When SQLite finds the file damaged, locked or incomplete.
-    pub fn sums(&self) -> Result<Vec<RpdSums>, ReadError> {
+    pub fn sums(&self) -> Result<BTreeMap<u64, Vec<NamedSum>>, ReadError> {
         self.connection.begin();
-        let mut sums = Vec::new();
+        let mut sums = BTreeMap::new();
         let read = has_tables(&self.connection, &["rocpd_ustring"]).and_then(|has_own_texts| {
             // Before schema 3 all texts are in one table.
             let texts = match has_own_texts {
@@ -109,19 +85,17 @@ impl RpdFile {
             Ok(())
         });
         read.map_err(|problem| ReadError::new(&self.path, problem))?;
-        sums.sort_by_key(|sums| sums.pid);
         Ok(sums)
     }
 
-    fn read(&self, sql: &str, sums: &mut Vec<RpdSums>) -> rusqlite::Result<()> {
+    fn read(&self, sql: &str, sums: &mut BTreeMap<u64, Vec<NamedSum>>) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             // A damaged file may have what ends before it begins.
             let number = |column| u64::try_from(integer(row, column)).unwrap_or(0);
-            sums.push(RpdSums {
-                pid: number(0),
-                kind: text(row, 1),
+            sums.entry(number(0)).or_default().push(NamedSum {
+                table: text(row, 1),
                 name: text(row, 2),
                 calls: number(3),
                 total: number(4),
