@@ -1,10 +1,7 @@
 //! The agents as the SDK describes them.
 
-use core::{
-    ffi::{CStr, c_void},
-    ptr,
-};
-use std::{ffi::CString, sync::OnceLock};
+use core::{ffi::c_void, ptr};
+use std::sync::OnceLock;
 
 use rocprofiler_sdk_sys::{
     HSA_CAPABILITY, HSA_ENGINE_ID, HSA_ENGINE_VERSION, HSA_HEAPTYPE, HSA_IOLINKTYPE, HsaCacheType,
@@ -17,6 +14,7 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::context::random_offset;
+use super::kept::keep;
 use crate::gpu::agents::{self as device, AgentKind};
 
 fn offset() -> u64 {
@@ -53,9 +51,7 @@ pub(crate) fn of_pool(handle: u64) -> AgentId {
 
 /// Text that lives as long as the process.
 fn text(s: &str) -> *const core::ffi::c_char {
-    let owned = CString::new(s).unwrap_or_default();
-    let kept: &'static CStr = Box::leak(owned.into_boxed_c_str());
-    kept.as_ptr()
+    keep(s).as_ptr()
 }
 
 /// `GPU-` and hexadecimal digits as the 16 bytes the driver has.

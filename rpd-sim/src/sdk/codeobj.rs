@@ -22,6 +22,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t as UserData,
 };
 
+use super::kept::{keep, keep_c};
 use super::{agents, context, register, state, thread, thread_trace};
 use crate::api::table::Slot;
 use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
@@ -29,8 +30,6 @@ use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
 /// A kernel that was reported.
 struct Symbol {
     payload: SymbolPayload,
-    /// Storage of the payload's name.
-    _name: CString,
     /// The host stub it is launched by, if the program registered one.
     host: Option<HostPayload>,
     user: HashMap<usize, UserData>,
@@ -40,15 +39,13 @@ struct Symbol {
 struct Object {
     handle: u64,
     payload: LoadPayload,
-    /// Storage of the payload's URI.
-    _uri: CString,
     symbols: Vec<Symbol>,
     /// Contexts that the load was reported to; the unload is reported to the same.
     reported: u64,
     user: HashMap<usize, UserData>,
 }
 
-// SAFETY: pointers in payloads lead to strings that are kept beside them and never changed.
+// SAFETY: pointers in payloads lead to texts that are never freed or changed.
 unsafe impl Send for Object {}
 
 #[derive(Default)]
@@ -147,15 +144,14 @@ unsafe extern "C" fn register_function(
     if !device_function.is_null() {
         // SAFETY: compilers pass text, and null or a readable value behind each of the other pointers.
         let (name, [thread, block, block_size, grid_size], workgroup_size) = unsafe {
-            let name = CStr::from_ptr(device_function).to_owned();
+            let name = keep_c(CStr::from_ptr(device_function));
             let dimensions = [thread, block, block_size, grid_size];
             let dimensions = dimensions.map(|at| at.as_ref().copied().unwrap_or_default());
             (name, dimensions, warp.as_ref().copied().unwrap_or(0))
         };
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
         let stubs = &mut state.get_or_insert_default().stubs;
-        if !stubs.contains_key(name.as_c_str()) {
-            let name: &'static CStr = Box::leak(name.into_boxed_c_str());
+        if !stubs.contains_key(name) {
             let payload = HostPayload {
                 size: size_of::<HostPayload>() as u64,
                 host_function: Address::from(stub as u64),
@@ -254,7 +250,6 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
         let state = state.get_or_insert_default();
         state.last_object += 1;
         let object_id = state.last_object;
-        let uri = CString::new(info.uri.as_str()).unwrap_or_default();
         let (storage_type, storage) = match info.storage {
             CodeObjectStorage::File => (
                 StorageType::FILE,
@@ -283,13 +278,12 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
                     .kernels
                     .insert(kernel.kernel_object, state.last_kernel);
                 let host = state.host(&kernel.name, state.last_kernel, object_id);
-                let name = CString::new(kernel.name.as_str()).unwrap_or_default();
                 Symbol {
                     payload: SymbolPayload {
                         size: size_of::<SymbolPayload>() as u64,
                         kernel_id: state.last_kernel,
                         code_object_id: object_id,
-                        kernel_name: name.as_ptr(),
+                        kernel_name: keep(&kernel.name).as_ptr(),
                         kernel_object: kernel.kernel_object,
                         kernarg_segment_size: kernel.kernarg_size,
                         kernarg_segment_alignment: kernel.kernarg_align,
@@ -305,7 +299,6 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
                                 .wrapping_add_signed(kernel.entry_offset),
                         ),
                     },
-                    _name: name,
                     host,
                     user: HashMap::new(),
                 }
@@ -318,14 +311,13 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
                 code_object_id: object_id,
                 agent_id: agents::of_handle(info.agent),
                 hsa_agent: hsa_agent_t { handle: info.agent },
-                uri: uri.as_ptr(),
+                uri: keep(&info.uri).as_ptr(),
                 load_base: info.load_base,
                 load_size: info.load_size,
                 load_delta: info.load_delta,
                 storage_type,
                 storage,
             },
-            _uri: uri,
             symbols,
             reported: 0,
             user: HashMap::new(),

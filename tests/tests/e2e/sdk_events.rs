@@ -142,3 +142,32 @@ fn vector_ops_as_the_real_sdk_tells_it() {
         "finalised last"
     );
 }
+
+/// Tools keep the pointers to names and read them when they finalise, after the code objects have gone.
+#[test]
+fn names_outlive_their_code_objects() {
+    let tool = workloads::path("event-log.so");
+    let variables = [
+        ("ROCP_TOOL_LIBRARIES", tool.as_os_str()),
+        ("RPD_EVENT_LOG", "events".as_ref()),
+        ("RPD_EVENT_KINDS", "CODE_OBJECT".as_ref()),
+        ("RPD_EVENT_NAMES", "1".as_ref()),
+    ];
+    let outcome = simulated_with(variables, "module-load", [] as [&str; 0]).success();
+    let events = fs::read(outcome.folder.path().join("events")).expect("the tool's transcript");
+    let events = String::from_utf8(events).expect("names are text");
+    let registered: Vec<&str> = events
+        .lines()
+        .filter_map(|line| line.split_once(" name ")?.1.split_once(" kernarg "))
+        .map(|(name, _)| name)
+        .collect();
+    let read_again: Vec<&str> = events
+        .lines()
+        .filter(|line| !line.contains(" cb "))
+        .filter_map(|line| line.split_once(" name "))
+        .map(|(_, name)| name)
+        .filter(|name| !name.contains("://"))
+        .collect();
+    assert!(registered.len() > 4, "{events}");
+    assert_eq!(read_again, registered);
+}

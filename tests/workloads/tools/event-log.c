@@ -1,8 +1,9 @@
 /* event-log.so: an SDK tool that writes down every callback it gets, one line each, into the file
  * that RPD_EVENT_LOG names: running number, phase, kind, operation, thread (T0 is the first seen),
  * correlation id, ancestor, and what the payload says; pointers are masked. RPD_EVENT_KINDS, a
- * comma-separated list, replaces the kinds it subscribes to. Its ABI is declared by hand, from the
- * SDK's 1.0 layout; the SDK's functions are looked up in the process. */
+ * comma-separated list, replaces the kinds it subscribes to. With RPD_EVENT_NAMES set it reads the names of
+ * kernels and the URIs of code objects once more when it finalises, as tools do that keep the pointers. Its ABI
+ * is declared by hand, from the SDK's 1.0 layout; the SDK's functions are looked up in the process. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -80,6 +81,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *out;
 static unsigned number;
 static uint64_t threads[256];
+static const char *names[4096];
+static unsigned name_count;
 
 static int thread_number(uint64_t thread) {
     int i = 0;
@@ -110,6 +113,11 @@ static int argument(uint32_t kind, int32_t operation, uint32_t index, const void
     return 0;
 }
 
+static void keep(const char *name) {
+    if (name_count < sizeof names / sizeof *names)
+        names[name_count++] = name;
+}
+
 static void payload(const char *kind, const char *operation, record r) {
     if (!strncmp(kind, "HIP_", 4) && strstr(kind, "_API")) {
         iterate_arguments(r, argument, 1, NULL);
@@ -134,12 +142,14 @@ static void payload(const char *kind, const char *operation, record r) {
                 (unsigned long long)c->size, (unsigned long long)c->id, c->storage, (unsigned long long)c->load_size,
                 c->load_delta == (int64_t)c->load_base, 7, /* as long as "file://" and "memory:" */
                 c->uri ? c->uri : "-");
+        keep(c->uri);
     } else if (!strcmp(operation, "CODE_OBJECT_DEVICE_KERNEL_SYMBOL_REGISTER")) {
         const struct kernel_symbol *k = r.payload;
         fprintf(out,
                 " size %llu kernel %llu co %llu name %s kernarg %u align %u group %u private %u sgpr %u vgpr %u accum %u",
                 (unsigned long long)k->size, (unsigned long long)k->kernel, (unsigned long long)k->code_object, k->name,
                 k->kernarg, k->align, k->group, k->private, k->sgpr, k->vgpr, k->accum);
+        keep(k->name);
     }
 }
 
@@ -220,6 +230,8 @@ static void finalize(void *data) {
     (void)data;
     pthread_mutex_lock(&lock);
     if (out) {
+        for (unsigned i = 0; getenv("RPD_EVENT_NAMES") && i < name_count; ++i)
+            fprintf(out, "%u name %s\n", number++, names[i]);
         fprintf(out, "%u tool finalize\n", number++);
         fflush(out);
     }
