@@ -93,7 +93,15 @@ struct State {
     last_kernel: u64,
     last_stub: u64,
     /// Host functions by name of the kernel, as registered.
-    stubs: HashMap<Box<[u8]>, u64>,
+    stubs: HashMap<Box<[u8]>, Stub>,
+}
+
+/// A host function as the program registered it.
+#[derive(Debug, Clone, Copy)]
+struct Stub {
+    address: u64,
+    modules: u64,
+    thread_limit: u32,
 }
 
 struct Shared(UnsafeCell<Option<State>>);
@@ -302,9 +310,9 @@ fn kernel_symbol(
         let id = state.last_kernel;
         state.insert(kernel_object, id);
         let function = name.strip_suffix(b".kd").unwrap_or(&name);
-        let stub = state.stubs.get(function).copied().map(|address| {
+        let stub = state.stubs.get(function).copied().map(|stub| {
             state.last_stub += 1;
-            (state.last_stub, address)
+            (state.last_stub, stub)
         });
         (id, stub)
     })?;
@@ -326,16 +334,17 @@ fn kernel_symbol(
         size: SYMBOL_SIZE,
     };
     meta::write(tag::KERNEL_SYMBOL, 0, &record, &name);
-    if let Some((stub, address)) = stub {
+    if let Some((stub_id, stub)) = stub {
         let function = name.strip_suffix(b".kd").unwrap_or(&name);
         let record = HostFunction {
             header: header(0, 0),
-            id: stub,
+            id: stub_id,
             kernel: id,
             code_object,
-            address,
+            address: stub.address,
+            modules: stub.modules,
             name_len: function.len() as u32,
-            reserved: 0,
+            thread_limit: stub.thread_limit,
         };
         meta::write(tag::HOST_FUNCTION, 0, &record, function);
     }
@@ -465,6 +474,11 @@ hook! {
             if !device_function.is_null() {
                 // SAFETY: compilers pass text.
                 let name = unsafe { CStr::from_ptr(device_function) }.to_bytes();
+                let stub = Stub {
+                    address: stub,
+                    modules: modules as u64,
+                    thread_limit: limit,
+                };
                 with(|state| {
                     state.stubs.entry(name.into()).or_insert(stub);
                 });

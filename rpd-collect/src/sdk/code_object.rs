@@ -151,8 +151,9 @@ fn host_function(payload: *const c_void) {
         kernel: payload.kernel_id,
         code_object: payload.code_object_id,
         address: payload.host_function.as_u64(),
+        modules: payload.modules.as_u64(),
         name_len: name.len() as u32,
-        reserved: 0,
+        thread_limit: payload.thread_limit,
     };
     meta::write(tag::HOST_FUNCTION, 0, &function, name);
 }

@@ -184,6 +184,10 @@ pub struct HostFunction {
     pub code_object: CodeObjectId,
     /// Address of the stub.
     pub address: u64,
+    /// Address of the module table that the program registered the stub with.
+    pub modules: u64,
+    /// Limit of threads that the program registered; `u32::MAX` for none.
+    pub thread_limit: u32,
     /// Name of the stub.
     pub name: String,
 }

@@ -77,10 +77,8 @@ pub(super) fn write(
         file,
         ",\"host_functions\":",
         functions.map(|function| {
-            (
-                function.id,
-                host_function(function, names.get(&function.kernel)),
-            )
+            let names = spellings(&function.name, options.kernel_names);
+            (function.id, host_function(function, &names))
         }),
         blank_host_function,
     )?;
@@ -310,23 +308,26 @@ fn blank_host_function(id: u64) -> String {
         kernel: KernelId(0),
         code_object: CodeObjectId(0),
         address: 0,
+        modules: 0,
+        thread_limit: 0,
         name: String::new(),
     };
-    host_function(&function, None)
+    let names = KernelSpellings {
+        formatted: String::new(),
+        demangled: String::new(),
+        truncated: String::new(),
+    };
+    host_function(&function, &names)
 }
 
-/// Launch bounds are what the compiler registers when the program states none.
-fn host_function(function: &HostFunction, names: Option<&KernelSpellings>) -> String {
+/// Compilers register no indices and dimensions.
+fn host_function(function: &HostFunction, names: &KernelSpellings) -> String {
     let handle = |value: u64| Object::new().number("handle", value).end();
     let zeros = Object::new()
         .number("x", 0)
         .number("y", 0)
         .number("z", 0)
         .end();
-    let [formatted, demangled, truncated] = match names {
-        Some(names) => [&*names.formatted, &*names.demangled, &*names.truncated],
-        None => [&*function.name; 3],
-    };
     // `HostFunction` is all of the 120 bytes that is kept.
     let size = if function.id == 0 { 0 } else { 120 };
     Object::new()
@@ -335,16 +336,16 @@ fn host_function(function: &HostFunction, names: Option<&KernelSpellings>) -> St
         .number("kernel_id", function.kernel)
         .number("code_object_id", function.code_object)
         .json("host_function", &handle(function.address))
-        .json("modules", &handle(0))
+        .json("modules", &handle(function.modules))
         .text("device_function", &function.name)
-        .number("thread_limit", 0)
+        .number("thread_limit", function.thread_limit)
         .json("thread_ids", &zeros)
         .json("block_ids", &zeros)
         .json("block_dims", &zeros)
         .json("grid_dims", &zeros)
         .number("workgroup_size", 0)
-        .text("formatted_host_function_name", formatted)
-        .text("demangled_host_function_name", demangled)
-        .text("truncated_host_function_name", truncated)
+        .text("formatted_host_function_name", &names.formatted)
+        .text("demangled_host_function_name", &names.demangled)
+        .text("truncated_host_function_name", &names.truncated)
         .end()
 }

@@ -120,10 +120,12 @@ pub struct HostFunction {
     pub code_object: u64,
     /// Address of the stub.
     pub address: u64,
+    /// Address of the module table that the program registered the stub with.
+    pub modules: u64,
     /// Bytes of name in the tail.
     pub name_len: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Limit of threads that the program registered; `u32::MAX` for none.
+    pub thread_limit: u32,
 }
 
 /// A name given through ROCTx. Tail: name.

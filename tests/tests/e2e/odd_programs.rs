@@ -1,5 +1,6 @@
 //! Programs with habits that a profiler has to live with (`workloads/odd.c`), and large numbers.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -103,6 +104,14 @@ fn host_functions_belong_to_their_kernels() {
             };
             assert_eq!(symbol.as_str(), Some(&*expected));
             assert_eq!(kernel != 0, function["host_function"]["handle"] != 0);
+            assert_eq!(kernel != 0, function["modules"]["handle"] != 0);
+            let no_limit = if kernel == 0 { 0 } else { u32::MAX };
+            assert_eq!(function["thread_limit"], no_limit);
+            // The function's own name, which has no suffix.
+            let demangled = function["demangled_host_function_name"].as_str();
+            let demangled = demangled.expect("a text");
+            assert_eq!(demangled.contains('('), kernel != 0, "{demangled}");
+            assert!(!demangled.contains(".kd"), "{demangled}");
             (
                 function["host_function_id"].as_u64().expect("a number"),
                 name.to_owned(),
@@ -118,6 +127,11 @@ fn host_functions_belong_to_their_kernels() {
             .iter()
             .any(|(_, name)| name == "_Z13divide_kernelPfPKfS1_ii")
     );
+    let names = |functions: Vec<(u64, String)>| -> BTreeSet<String> {
+        functions.into_iter().map(|(_, name)| name).collect()
+    };
+    let direct = functions(&["--kernel-trace", "--provider", "direct"]);
+    assert_eq!(names(direct), names(found));
     // Where the registration itself is traced, SDK 1.0 does not learn of them.
     assert_eq!(functions(&["--sys-trace"]).len(), 1);
 }

@@ -307,6 +307,8 @@ pub(super) fn take_host_function(record: &Record<'_>, session: &mut Session) -> 
         kernel: KernelId(fixed.kernel),
         code_object: CodeObjectId(fixed.code_object),
         address: fixed.address,
+        modules: fixed.modules,
+        thread_limit: fixed.thread_limit,
         name: name.into_owned(),
     });
     Some(())
