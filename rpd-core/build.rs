@@ -27,10 +27,11 @@ fn layouts() -> Result<String, Box<dyn Error>> {
             for argument in &layout.arguments {
                 writeln!(
                     source,
-                    "Argument {{ name: {:?}, declared: {:?}, resolved: {:?}, offset: {}, size: {}, form: Form::{:?} }},",
+                    "Argument {{ name: {:?}, declared: {:?}, resolved: {:?}, mangled: {:?}, offset: {}, size: {}, form: Form::{:?} }},",
                     argument.name,
                     argument.declared,
                     argument.resolved,
+                    argument.mangled,
                     argument.offset,
                     argument.size,
                     argument.form,

@@ -19,6 +19,7 @@ macro_rules! eprintln {
 mod called;
 mod commands;
 mod counters;
+mod echo;
 mod exit_status;
 mod failure;
 mod isolation;
@@ -111,12 +112,8 @@ fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
                 for warning in &plan.warnings {
                     eprintln!("{}", called.compat.warning(warning));
                 }
-                let mut text = String::new();
-                for pass in &plan.passes {
-                    text += &serde_json::to_string(&pass.options)?;
-                    text.push('\n');
-                }
-                return print(&text);
+                let passes = plan.passes.iter().map(|pass| &pass.options);
+                return print(&echo::lines(passes)?);
             }
             launch::run(&plan, &computed, &environment)
         }

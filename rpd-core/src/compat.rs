@@ -35,6 +35,8 @@ pub enum Difference {
     QueueIsTrace,
     /// Words of errors and warnings.
     Diagnostics,
+    /// What `--echo` prints.
+    Echo,
     /// A line for each result file.
     ResultFiles,
     /// Order of the parts of `--list-avail` with a program.
@@ -53,6 +55,8 @@ pub enum Difference {
     RocpdTables,
     /// Means and deviations in domain summaries.
     DomainSummary,
+    /// Spelling of the types of arguments in JSON.
+    ArgumentTypes,
     /// A value that is not a number in tables for people.
     NoNumber,
     /// Variables that request call stacks.
@@ -101,6 +105,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::EndlessPeriod, "Repeat 0 in `--collection-period`", "repeats the period endlessly", "runs the period once"),
     row(Difference::QueueIsTrace, "`--group-by-queue` with a summary option and no trace", "is refused: nothing is traced", "is accepted: the option counts as a trace"),
     row(Difference::Diagnostics, "Errors and warnings before the run", "`rpd: MESSAGE`", "`Fatal error: MESSAGE`, `Warning: MESSAGE`; mistakes in options as a usage line and `rocprofv3: error: MESSAGE`"),
+    row(Difference::Echo, "`--echo`", "prints the resolved options of each run as JSON", "prints the program and its arguments: `command: ['./app', '-n', '1']`"),
     row(Difference::ResultFiles, "Files that were written", "the line of each process names them", "further lines, `Opened result file: PATH`, on standard error"),
     row(Difference::ListOrder, "`--list-avail` with a program", "lists PC sampling, then counters; then the program runs", "lists counters, then PC sampling; then the program runs"),
     row(Difference::AvailDefault, "`rocprofv3-avail` without a command", "`rpd avail` lists the counters", "prints nothing"),
@@ -110,6 +115,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::RocpdWords, "Words of database commands", "on standard error, `rpd: wrote PATH`", "on standard output: `Converting database(s) to csv format:`, `Exported to: PATH`, `Done. Exiting...`"),
     row(Difference::RocpdTables, "Tables of `rocpd query` and `rocpd summary`", "`-o` sends a table to a file in the current directory", "tables in the console format go to standard output whatever `-o` says; the others to `rocpd-output-data`"),
     row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
+    row(Difference::ArgumentTypes, "Types of arguments in JSON", "as C++ spells them: `ihipStream_t*`", "as compilers encode them: `P12ihipStream_t`"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),

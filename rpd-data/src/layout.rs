@@ -69,6 +69,8 @@ pub struct Argument {
     pub declared: &'static str,
     /// Type with typedefs resolved, as a C++ demangler spells it.
     pub resolved: &'static str,
+    /// That type as C++ compilers encode it in names.
+    pub mangled: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
     /// Bytes.
@@ -105,13 +107,14 @@ struct Type {
     align: u32,
     form: Form,
     resolved: &'static str,
+    mangled: &'static str,
 }
 
 fn types() -> Result<HashMap<&'static str, Type>, Malformed> {
     rows("arg-types.csv", TYPES)
         .map(|row| {
             let row = row?;
-            let [name, size, align, form, resolved] = row.fields;
+            let [name, size, align, form, resolved, mangled] = row.fields;
             let form = Form::from_name(form)
                 .ok_or_else(|| row.malformed(format!("`{form}` is not a form")))?;
             let ty = Type {
@@ -119,6 +122,7 @@ fn types() -> Result<HashMap<&'static str, Type>, Malformed> {
                 align: row.number(align)?,
                 form,
                 resolved,
+                mangled,
             };
             Ok((name, ty))
         })
@@ -160,6 +164,7 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
             name: parameter.name,
             declared,
             resolved: ty.resolved,
+            mangled: ty.mangled,
             offset: end(&layout.arguments).next_multiple_of(ty.align),
             size: ty.size,
             form: match ty.form {

@@ -42,6 +42,7 @@ fn document(session: &Session, options: &Options, target: &Target) -> Settings {
         .with_object("config", settings::of_run(session, options, target))
         .with("command", process.command.clone())
         .with_object("build_spec", build())
+        .with_object("profile", profile())
         .with("environment", environment)
         // In addition, every resolved option under rpd's own name.
         .with("rpd_options", json!(shown));
@@ -49,6 +50,11 @@ fn document(session: &Session, options: &Options, target: &Target) -> Settings {
         "rocprofiler-sdk-tool",
         vec![Settings::default().with_object("metadata", metadata)],
     )
+}
+
+/// What the original counts with `--benchmark-mode execution-profile`, which rpd refuses.
+fn profile() -> Settings {
+    Settings::default().with("threads", 0).with("contexts", 0)
 }
 
 fn build() -> Settings {

@@ -356,7 +356,11 @@ pub(crate) fn decode_dispatch(
             key.dispatch
         ));
     }
-    let demangled = |name: &str| demangle(name).into_owned();
+    // The label has the name already; the original leaves the place empty where that is all there is.
+    let demangled = |name: &str| match demangle(name) {
+        text if text == name => String::new(),
+        text => text.into_owned(),
+    };
     let mut written = Vec::new();
     if let (Some(folder), Some(pending)) = (outputs.folder, pending) {
         folder

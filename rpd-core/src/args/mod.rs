@@ -55,6 +55,8 @@ pub struct Argument {
     pub declared: &'static str,
     /// Type with typedefs resolved, as a C++ demangler spells it.
     pub resolved: &'static str,
+    /// That type as C++ compilers encode it in names.
+    pub mangled: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
     /// Size of the value in bytes.

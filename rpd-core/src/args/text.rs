@@ -248,6 +248,14 @@ mod tests {
     }
 
     #[test]
+    fn encoded_types_are_the_resolved_ones() {
+        let layouts = super::super::LAYOUTS.iter().flat_map(|(_, all)| *all);
+        for argument in layouts.flat_map(|(_, layout)| layout.arguments) {
+            assert_eq!(demangle_type(argument.mangled), argument.resolved);
+        }
+    }
+
+    #[test]
     fn short_and_lying_tails_yield_the_readable_part() {
         assert!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[]).is_empty());
         assert_eq!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[1; 20]).len(), 2);

@@ -1,6 +1,7 @@
 //! `buffer_records`: one element per record.
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
+use rpd_core::compat::Difference;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
 use rpd_core::options::Options;
@@ -217,6 +218,7 @@ struct Calls<'a> {
 
 impl<'a> Calls<'a> {
     fn new(session: &'a Session, options: &Options, numbers: &OperationNumbers) -> Calls<'a> {
+        let encoded = options.compat.has(Difference::ArgumentTypes);
         let operations = session.operations.iter().zip(numbers.iter());
         let common = operations.map(|(operation, numbers)| {
             let bytes = match has_returns(operation.kind.domain()) {
@@ -236,7 +238,11 @@ impl<'a> Calls<'a> {
                     .iter()
                     .map(|argument| {
                         let mut text = Vec::new();
-                        argument_start(&mut text, argument.resolved, argument.name);
+                        let declared = match encoded {
+                            true => argument.mangled,
+                            false => argument.resolved,
+                        };
+                        argument_start(&mut text, declared, argument.name);
                         text
                     })
                     .collect(),

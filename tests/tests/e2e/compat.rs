@@ -90,6 +90,8 @@ fn the_configuration_has_every_key_of_the_original() {
         .workload("vector-ops", ["1", "2"])
         .success();
     let file = document(&outcome, "_config.json");
+    let profile = serde_json::json!({"threads": 0, "contexts": 0});
+    assert_eq!(file["metadata"]["profile"], profile);
     let file = &file["metadata"]["config"];
     for (key, value) in [
         ("mpi_rank", Value::from(2)),
@@ -109,6 +111,45 @@ fn the_configuration_has_every_key_of_the_original() {
     for (key, value) in head {
         assert_eq!(&file[key], value, "{key}");
     }
+}
+
+#[test]
+fn arguments_have_the_types_of_the_original_in_its_mode() {
+    let types_of = |name: &str| -> Vec<String> {
+        let outcome = Rpd::called(name, ["--hip-runtime-trace", "-f", "json"])
+            .workload("vector-ops", ["1", "1"])
+            .success();
+        let document = document(&outcome, "_results.json");
+        let calls = document["buffer_records"]["hip_api"]
+            .as_array()
+            .expect("a list");
+        let copy = calls
+            .iter()
+            .map(|call| call["args"].as_array().expect("a list"))
+            .find(|arguments| {
+                arguments
+                    .iter()
+                    .any(|argument| argument["name"] == "sizeBytes")
+            })
+            .expect("a copy");
+        copy.iter()
+            .map(|argument| argument["type"].as_str().expect("a text").to_owned())
+            .collect()
+    };
+    assert_eq!(
+        types_of("rocprofv3"),
+        ["Pv", "PKv", "m", "13hipMemcpyKind", "P12ihipStream_t"]
+    );
+    assert_eq!(
+        types_of("rpd"),
+        [
+            "void*",
+            "void const*",
+            "unsigned long",
+            "hipMemcpyKind",
+            "ihipStream_t*"
+        ]
+    );
 }
 
 #[test]
