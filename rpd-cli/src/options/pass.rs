@@ -104,6 +104,9 @@ impl Resolver<'_> {
             self.warn(warning);
         }
         let formats = outputs::formats(given, self.environment)?;
+        for warning in outputs::unused_libraries(given, &formats) {
+            self.warn(warning);
+        }
         let (output_directory, output_file) = outputs::names(given, self.environment)?;
         let periods = self.periods(given)?;
         let (kernel_include, kernel_exclude) = self.kernels(given)?;

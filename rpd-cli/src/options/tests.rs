@@ -350,6 +350,23 @@ fn simple_options() {
 }
 
 #[test]
+fn libraries_that_nothing_looks_for_are_accepted_with_a_word() {
+    let warned = |line: &str| plan_with(line, &[]).warnings;
+    assert_eq!(
+        warned("-s -f csv --otf2-library x.so -- a"),
+        ["--otf2-library: no effect without -f otf2"]
+    );
+    assert!(warned("-s -f otf2 --otf2-library x.so -- a").is_empty());
+    assert_eq!(
+        warned("-s --backend sim --rocm-root /r --sdk-version 1.2.3 -- a"),
+        ["--rocm-root", "--sdk-version"].map(|name| format!(
+            "{name}: no effect, since the simulated GPU needs no installation"
+        ))
+    );
+    assert!(warned("-s --rocm-root /r --sdk-version 1.2.3 -- a").is_empty());
+}
+
+#[test]
 fn settings_of_a_tracing_service_are_accepted_with_a_word() {
     assert!(options("-s -f json pftrace -- a").collector.hip_args);
     let plan = plan_with(
