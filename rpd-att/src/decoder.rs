@@ -102,12 +102,19 @@ pub fn tokens<R: Read>(
         return Ok(header);
     }
     let mut tokens = rdna::Tokens::new(&mut window, header.generation);
-    while let Some(token) = tokens.next_token() {
-        let rdna = Token::Rdna {
-            kind: token.kind,
-            word: token.word,
-        };
-        visit(token.time, token.offset, rdna);
+    let mut batch = rdna::Batch::default();
+    loop {
+        let more = tokens.fill(&mut batch);
+        for token in batch.tokens() {
+            let rdna = Token::Rdna {
+                kind: token.kind,
+                word: token.word,
+            };
+            visit(token.time, token.offset, rdna);
+        }
+        batch.remove(batch.tokens().len());
+        if !more {
+            return Ok(header);
+        }
     }
-    Ok(header)
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 /// Zeros after the last byte, so that a token's word can be read anywhere.
-const PAD: usize = 16;
+const PAD: usize = 24;
 
 /// Bytes of a stream, from where the decoder is.
 pub(crate) struct Window<R> {
@@ -72,6 +72,12 @@ impl<R: Read> Window<R> {
     #[inline]
     pub(crate) fn available(&self) -> usize {
         self.end - self.start
+    }
+
+    /// All bytes that are there without reading more, zeros after them.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..]
     }
 
     /// The eight bytes `at` bytes from here, zeros after the end. `at` is at most `available()`.

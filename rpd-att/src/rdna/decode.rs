@@ -1,10 +1,11 @@
 //! Decodes a stream of GFX10, GFX11 or GFX12.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::Read;
 
+use super::batch::Batch;
 use super::ops::{Op, Ops, ops};
-use super::token::{RdnaKind, RdnaToken, Tokens, bits};
+use super::token::{RdnaKind, RdnaToken, Stamp, Tokens, bits};
 use super::wave::Running;
 use crate::header::{Generation, Header};
 use crate::output::Output;
@@ -31,27 +32,12 @@ struct Decoder<'a> {
     ops: Box<Ops>,
     registers: Registers,
     output: Output<'a>,
+    /// Waves that run, and those that ended and may still get an address: one for each slot.
     waves: [Option<Box<Running>>; SLOTS],
-    /// Waves that ended and may still get an address: one for each slot.
-    pending: usize,
     spare: SpareLists,
     running: HashMap<u32, Pc>,
     saved: HashMap<u32, Pc>,
     last_clock: Option<Realtime>,
-}
-
-/// Tokens that wait for those of the same cycle, in the order of their times.
-#[derive(Debug, Default)]
-struct Held {
-    first: Option<RdnaToken>,
-    /// Tokens after the first.
-    more: VecDeque<RdnaToken>,
-}
-
-impl Held {
-    fn last(&self) -> Option<&RdnaToken> {
-        self.more.back().or(self.first.as_ref())
-    }
 }
 
 /// Location of a starting wave, and the kind of its start.
@@ -90,32 +76,27 @@ pub(crate) fn decode<R: Read>(
         registers: Registers::default(),
         output,
         waves: [const { None }; SLOTS],
-        pending: 0,
         spare: SpareLists::default(),
         running: HashMap::new(),
         saved: HashMap::new(),
         last_clock: None,
     };
     let mut tokens = Tokens::new(window, header.generation);
-    let mut held = Held::default();
-    while let Some(token) = tokens.next_token() {
-        if std::mem::take(&mut tokens.lost) {
-            decoder.release(&mut held);
-            decoder.output.lost(token.time, token.offset);
+    let mut batch = Batch::default();
+    loop {
+        let more = tokens.fill(&mut batch);
+        let count = match header.generation {
+            Generation::Gfx12 => batch.tokens().len(),
+            _ => batch.put_ready_first(more),
+        };
+        for token in &batch.tokens()[..count] {
+            decoder.handle(token);
         }
-        if let Some(clock) = tokens.realtime.take() {
-            decoder.clock(token.time, clock);
-            continue;
+        batch.remove(count);
+        decoder.limit_pending();
+        if !more {
+            break;
         }
-        if header.generation == Generation::Gfx12 {
-            decoder.token(token);
-        } else {
-            decoder.in_order(token, &mut held);
-        }
-    }
-    decoder.release(&mut held);
-    if std::mem::take(&mut tokens.lost) {
-        decoder.output.lost(tokens.time(), 0);
     }
     let diagnosis = &mut decoder.output.diagnosis;
     diagnosis.tokens = tokens.count;
@@ -129,79 +110,24 @@ pub(crate) fn decode<R: Read>(
 }
 
 impl Decoder<'_> {
-    /// Handles tokens so that a WAVE_READY, which tells of the cycle before it, is before others of its own cycle.
-    #[inline]
-    fn in_order(&mut self, mut token: RdnaToken, held: &mut Held) {
-        if token.kind == RdnaKind::WaveReady {
-            token.time -= 1;
-            if held.last().is_some_and(|last| token.time < last.time) {
-                self.token(token);
-                return;
-            }
-        } else if !matches!(
-            token.kind,
-            RdnaKind::Inst | RdnaKind::ValuInst | RdnaKind::ImmOne | RdnaKind::Immediate
-        ) {
-            // Only instructions are affected by the order.
-            self.release(held);
-            self.token(token);
-            return;
-        }
-        match held.first {
-            // Mostly there is one, of an earlier cycle.
-            Some(first) if first.time < token.time && held.more.is_empty() => {
-                held.first = Some(token);
-                self.token(first);
-            }
-            Some(_) => self.hold(token, held),
-            None => held.first = Some(token),
-        }
-    }
-
-    /// Handles what is held of earlier cycles, and holds a token of a later one or of the same.
-    #[cold]
-    fn hold(&mut self, token: RdnaToken, held: &mut Held) {
-        while let Some(first) = held.first.filter(|first| first.time < token.time) {
-            held.first = held.more.pop_front();
-            self.token(first);
-        }
-        match held.first {
-            Some(_) => held.more.push_back(token),
-            None => held.first = Some(token),
-        }
-    }
-
-    fn release(&mut self, held: &mut Held) {
-        while let Some(token) = held.first {
-            held.first = held.more.pop_front();
-            self.token(token);
-        }
-    }
-
-    /// Adds the instructions that `act` adds to a wave to those that are pending.
+    /// Applies `act` to the wave in a slot, if one runs there.
     #[inline(always)]
     fn wave(&mut self, slot: u64, act: impl FnOnce(&mut Running)) {
-        if let Some(wave) = &mut self.waves[slot as usize % SLOTS] {
-            if wave.wave.complete {
-                return;
-            }
-            let before = wave.wave.instructions.len();
+        if let Some(wave) = &mut self.waves[slot as usize % SLOTS]
+            && !wave.wave.complete
+        {
             act(wave);
-            self.pending += wave.wave.instructions.len() - before;
-            if self.pending > MAX_PENDING {
-                self.report_part();
-            }
         }
     }
 
     #[inline(always)]
-    fn token(&mut self, token: RdnaToken) {
-        self.handle(token.kind, token.word, token.time, token.offset);
-    }
-
-    /// Handles a token. Its fields are passed in registers: a token that was just written to memory field by field is slow to
-    /// copy as a whole.
-    fn handle(&mut self, kind: RdnaKind, word: u64, time: i64, offset: u64) {
+    fn handle(&mut self, token: &RdnaToken) {
+        let RdnaToken {
+            kind,
+            word,
+            time,
+            offset,
+        } = *token;
         let field = |low, count| bits(word, low, count);
         let twelve = self.generation == Generation::Gfx12;
         match kind {
@@ -218,6 +144,10 @@ impl Decoder<'_> {
                         wgp: self.target,
                         category,
                     }),
+                    // Nearly all.
+                    Op::Is(category, cycles) => {
+                        self.wave(slot, |wave| wave.execute(category, cycles, time));
+                    }
                     op => self.wave(slot, |wave| wave.op(op, time, !twelve)),
                 }
             }
@@ -258,12 +188,16 @@ impl Decoder<'_> {
             }
             RdnaKind::ShaderData => self.shader_data(word, time, false),
             RdnaKind::ShaderDataShort => self.shader_data(word, time, true),
+            RdnaKind::Timestamp => match Stamp::parse(self.generation, word) {
+                Stamp::Lost(_) => self.output.lost(time, offset),
+                Stamp::Realtime(clock) => self.clock(time, clock),
+                Stamp::Delta(_) | Stamp::Other => {}
+            },
             RdnaKind::WaveAlloc
             | RdnaKind::UtilCounter
             | RdnaKind::Time
             | RdnaKind::Nop
             | RdnaKind::EventSync
-            | RdnaKind::Timestamp
             | RdnaKind::Header
             | RdnaKind::ExecPopcount1
             | RdnaKind::ExecPopcount3
@@ -364,7 +298,6 @@ impl Decoder<'_> {
     fn retire(&mut self, at: usize) {
         if let Some(mut wave) = self.waves[at].take() {
             let count = wave.wave.instructions.len();
-            self.pending -= count.min(self.pending);
             self.output
                 .wave(&mut wave.wave, count, true, &mut self.registers);
             self.spare.keep(wave.wave);
@@ -534,10 +467,15 @@ impl Decoder<'_> {
         }
     }
 
-    fn report_part(&mut self) {
-        let longest =
-            (self.waves.iter_mut().flatten()).max_by_key(|wave| wave.wave.instructions.len());
-        let Some(wave) = longest else {
+    /// Reports the longest wave, or a part of it, when there are too many instructions in memory.
+    fn limit_pending(&mut self) {
+        let pending = |wave: &Running| wave.wave.instructions.len();
+        let waves = self.waves.iter_mut().flatten();
+        if waves.map(|wave| pending(wave)).sum::<usize>() <= MAX_PENDING {
+            return;
+        }
+        let waves = self.waves.iter_mut().flatten();
+        let Some(wave) = waves.max_by_key(|wave| pending(wave)) else {
             return;
         };
         if wave.wave.complete {
@@ -553,7 +491,6 @@ impl Decoder<'_> {
             .output
             .wave(&mut wave.wave, settled, false, &mut self.registers);
         wave.wave.drop_front(count);
-        self.pending -= count;
     }
 
     fn finish(mut self) -> crate::Diagnosis {

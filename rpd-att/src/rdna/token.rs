@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use super::batch::Batch;
 use crate::header::Generation;
 use crate::window::Window;
 
@@ -139,11 +140,82 @@ pub(crate) fn forms(generation: Generation) -> Vec<TokenForm> {
     forms
 }
 
-/// Forms by the lowest eight bits.
-type Table = [Option<TokenForm>; 256];
+/// Kind of work that cutting off a token takes. Those up to [`Role::Padding`] need nothing besides their entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    /// It is delivered, as most are.
+    Plain,
+    /// Time passes, no more.
+    Time,
+    /// Four bits without meaning.
+    Padding,
+    /// A time stamp.
+    Stamp,
+    /// More than 64 bits.
+    Wide,
+    /// Words of eight bits can follow.
+    Extended,
+    /// Not a token.
+    Unknown,
+}
+
+/// Properties of a token that its lowest eight bits determine: all that cutting it off takes.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    kind: RdnaKind,
+    role: Role,
+    /// Units of four bits.
+    nibbles: u8,
+    /// First bit of the time that passes before the token.
+    time_from: u8,
+    /// Bits of that time, moved to the lowest.
+    time_mask: u16,
+    /// Cycles that pass in addition.
+    implied: u8,
+}
+
+impl Entry {
+    const UNKNOWN: Self = Self {
+        kind: RdnaKind::Nop,
+        role: Role::Unknown,
+        nibbles: 1,
+        time_from: 0,
+        time_mask: 0,
+        implied: 0,
+    };
+
+    fn of(form: &TokenForm, generation: Generation) -> Self {
+        let role = match form.kind {
+            RdnaKind::Time => Role::Time,
+            RdnaKind::Nop => Role::Padding,
+            RdnaKind::Timestamp => Role::Stamp,
+            RdnaKind::WaveStartExt if generation == Generation::Gfx12 => Role::Extended,
+            _ if form.bits > 64 => Role::Wide,
+            _ => Role::Plain,
+        };
+        Self {
+            kind: form.kind,
+            role,
+            nibbles: form.bits / 4,
+            time_from: form.time_from,
+            // A stamp's time has more bits and its own meaning.
+            time_mask: match role {
+                Role::Stamp | Role::Padding => 0,
+                _ => (1 << form.time_bits) - 1,
+            },
+            implied: match role {
+                Role::Time => 4,
+                _ => 0,
+            },
+        }
+    }
+}
+
+/// Entries by the lowest eight bits.
+type Table = [Entry; 256];
 
 fn table(generation: Generation) -> Table {
-    let mut table = [None; 256];
+    let mut table = [Entry::UNKNOWN; 256];
     for form in forms(generation) {
         let step = 1usize << form.pattern_bits;
         for entry in table
@@ -151,7 +223,7 @@ fn table(generation: Generation) -> Table {
             .skip(usize::from(form.pattern))
             .step_by(step)
         {
-            *entry = Some(form);
+            *entry = Entry::of(&form, generation);
         }
     }
     table
@@ -176,13 +248,95 @@ pub(super) fn bits(word: u64, low: u32, count: u32) -> u64 {
     (word >> low) & ((1 << count) - 1)
 }
 
-/// Role of a time stamp.
+/// Content of a time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stamp {
+    /// So many cycles pass.
     Delta(u64),
+    /// The real-time clock has this value.
     Realtime(u64),
-    Lost(Option<u64>),
+    /// Tokens were dropped while so many cycles passed.
+    Lost(u64),
+    /// Anything else.
     Other,
+}
+
+impl Stamp {
+    /// Reads the token TIMESTAMP of a generation.
+    pub(super) fn parse(generation: Generation, word: u64) -> Self {
+        match generation {
+            Generation::Gfx12 => match (bits(word, 7, 1), bits(word, 8, 1)) {
+                (0, 0) => Stamp::Delta(word >> 12),
+                (0, _) => Stamp::Lost(word >> 12),
+                (_, 0) => Stamp::Realtime(word >> 12),
+                _ => Stamp::Other,
+            },
+            Generation::Gfx11 => {
+                let value = bits(word, 12, 36);
+                match (bits(word, 9, 1), bits(word, 8, 1)) {
+                    (0, 0) => Stamp::Delta(value),
+                    (1, 0) => Stamp::Realtime(value),
+                    _ => Stamp::Lost(value),
+                }
+            }
+            _ => match bits(word, 14, 2) {
+                1 => Stamp::Delta(word >> 16),
+                2 => Stamp::Realtime(word >> 16),
+                _ => Stamp::Other,
+            },
+        }
+    }
+}
+
+/// Largest number of bytes that cutting off a token reads from its begin on, rounded up.
+const REACH: usize = 32;
+
+/// The 64 bits from so many units of four bits on.
+#[inline(always)]
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    let from = at / 2;
+    let Some(found) = bytes.get(from..from + 16) else {
+        return 0;
+    };
+    let both = u128::from_le_bytes(found.try_into().unwrap_or_default());
+    (both >> (4 * (at % 2))) as u64
+}
+
+/// Position in a stream, with the bits there.
+struct Cursor<'b> {
+    bytes: &'b [u8],
+    /// Units of four bits from the first byte.
+    at: usize,
+    /// The next 64 bits.
+    word: u64,
+    /// The lowest eight of them.
+    low: u8,
+}
+
+impl<'b> Cursor<'b> {
+    fn new(bytes: &'b [u8], at: usize) -> Self {
+        let word = word_at(bytes, at);
+        Self {
+            bytes,
+            at,
+            word,
+            low: word as u8,
+        }
+    }
+
+    /// Moves on by so many units of four bits.
+    #[inline(always)]
+    fn advance(&mut self, nibbles: usize) {
+        self.at += nibbles;
+        let next = word_at(self.bytes, self.at);
+        // The length of a token follows from its lowest bits, and where the next one begins from that: they are taken from the word
+        // that is there already, which is sooner than memory answers.
+        self.low = match nibbles {
+            0..=14 => (self.word >> (4 * nibbles)) as u8,
+            _ => next as u8,
+        };
+        self.word = next;
+    }
 }
 
 /// Cuts a stream into tokens.
@@ -193,10 +347,8 @@ pub(crate) struct Tokens<'w, R> {
     time: i64,
     /// Whether the next token begins in the upper half of a byte.
     odd: bool,
-    /// Behind WAVE_START_EXT of GFX12.
+    /// After WAVE_START_EXT of GFX12.
     extended: bool,
-    pub(super) lost: bool,
-    pub(super) realtime: Option<u64>,
     pub(super) truncated: Option<u64>,
     pub(super) unknown: u64,
     pub(super) first_unknown: Option<u64>,
@@ -212,8 +364,6 @@ impl<'w, R: Read> Tokens<'w, R> {
             time: 0,
             odd: false,
             extended: false,
-            lost: false,
-            realtime: None,
             truncated: None,
             unknown: 0,
             first_unknown: None,
@@ -221,143 +371,98 @@ impl<'w, R: Read> Tokens<'w, R> {
         }
     }
 
-    pub(super) fn time(&self) -> i64 {
-        self.time
-    }
-
-    /// The 64 bits at the cursor, `bytes` further on.
-    #[inline]
-    fn peek(&self, bytes: usize) -> u64 {
-        let word = self.window.word(bytes);
-        if self.odd {
-            word >> 4 | self.window.word(bytes + 8) << 60
-        } else {
-            word
-        }
-    }
-
-    /// Bits that are left.
-    #[inline]
-    fn left(&self) -> usize {
-        self.window.available() * 8 - if self.odd { 4 } else { 0 }
-    }
-
-    #[inline]
-    fn skip(&mut self, bits: usize) {
-        let from = if self.odd { 4 } else { 0 } + bits;
-        self.window.advance(from / 8);
-        self.odd = !from.is_multiple_of(8);
-    }
-
-    fn stamp(&self, word: u64) -> Stamp {
-        match self.generation {
-            Generation::Gfx12 => match (bits(word, 7, 1), bits(word, 8, 1)) {
-                (0, 0) => Stamp::Delta(word >> 12),
-                (0, _) => Stamp::Lost(Some(word >> 12)),
-                (_, 0) => Stamp::Realtime(word >> 12),
-                _ => Stamp::Other,
-            },
-            Generation::Gfx11 => {
-                let value = bits(word, 12, 36);
-                match (bits(word, 9, 1), bits(word, 8, 1)) {
-                    (0, 0) => Stamp::Delta(value),
-                    (1, 0) => Stamp::Realtime(value),
-                    _ => Stamp::Lost(Some(value)),
-                }
-            }
-            _ => match bits(word, 14, 2) {
-                1 => Stamp::Delta(word >> 16),
-                2 => Stamp::Realtime(word >> 16),
-                _ => Stamp::Other,
-            },
-        }
-    }
-
-    /// The next token that is not about time alone.
-    #[inline]
-    pub(crate) fn next_token(&mut self) -> Option<RdnaToken> {
+    /// Cuts off tokens until there is no room for more in the batch, or none is left: then it returns false. Those that tell of time
+    /// alone are left out.
+    pub(crate) fn fill(&mut self, batch: &mut Batch) -> bool {
         loop {
-            // A token of 72 bits from the middle of a byte on.
-            self.window.has(32);
-            let left = self.left();
-            if left < 4 {
-                return None;
+            let more = self.window.has(REACH);
+            let end = 2 * self.window.available();
+            // The next token begins before `stop`, so each turn gets on.
+            let stop = if more { end - 2 * REACH + 2 } else { end };
+            let at = self.cut(batch, stop, end);
+            self.window.advance(at / 2);
+            self.odd = at % 2 == 1;
+            if batch.is_full() {
+                return true;
             }
-            let word = self.peek(0);
+            if !more {
+                return false;
+            }
+        }
+    }
+
+    /// Cuts off the tokens that begin before `stop` while there is room in the batch; the stream is known up to `end`. Both, and the
+    /// result, which is where the next token begins, count units of four bits.
+    fn cut(&mut self, batch: &mut Batch, stop: usize, end: usize) -> usize {
+        let bytes = self.window.bytes();
+        let start = self.window.offset();
+        let mut cursor = Cursor::new(bytes, usize::from(self.odd));
+        let (mut time, mut count) = (self.time, self.count);
+        while cursor.at < stop && !batch.is_full() {
+            let (at, word) = (cursor.at, cursor.word);
             if self.extended {
-                if word & 1 == 1 && left >= 8 {
-                    self.skip(8);
+                if word & 1 == 1 && end - at >= 2 {
+                    cursor.advance(2);
                     continue;
                 }
                 self.extended = false;
             }
             if word == 0 {
-                self.skip(left.min(64));
+                cursor.advance(16.min(end - at));
                 continue;
             }
-            let Some(form) = self.table[(word & 0xFF) as usize] else {
-                self.unknown += 1;
-                self.first_unknown.get_or_insert(self.window.offset());
-                self.skip(4);
-                continue;
-            };
-            if form.kind == RdnaKind::Nop {
-                self.skip(4);
-                continue;
-            }
-            let offset = self.window.offset();
-            if usize::from(form.bits) > left {
+            let entry = self.table[usize::from(cursor.low)];
+            let offset = start + at as u64 / 2;
+            if usize::from(entry.nibbles) > end - at {
                 self.truncated = Some(offset);
-                self.skip(left);
-                return None;
+                cursor.at = end;
+                break;
             }
-            let kind = form.kind;
-            let content = if form.bits == 72 { self.peek(1) } else { word };
-            self.skip(usize::from(form.bits));
-            self.count += 1;
-            if kind == RdnaKind::Timestamp {
-                match self.stamp(word) {
-                    Stamp::Delta(cycles) => self.pass(cycles),
-                    Stamp::Lost(cycles) => {
-                        self.pass(cycles.unwrap_or(0));
-                        self.lost = true;
+            cursor.advance(usize::from(entry.nibbles));
+            let mut content = word;
+            // Without a branch for those that are not delivered: where they are cannot be foreseen.
+            let mut delivered = entry.role == Role::Plain;
+            if entry.role > Role::Padding {
+                match entry.role {
+                    Role::Stamp => {
+                        let stamp = Stamp::parse(self.generation, word);
+                        if let Stamp::Delta(cycles) | Stamp::Lost(cycles) = stamp {
+                            // A trace of centuries is not one.
+                            time = time.saturating_add(cycles as i64).min(1 << 60);
+                        }
+                        delivered = matches!(stamp, Stamp::Realtime(_) | Stamp::Lost(_));
                     }
-                    Stamp::Realtime(clock) => {
-                        self.realtime = Some(clock);
-                        // Delivered, so that the pair of clocks is.
-                        return Some(RdnaToken {
-                            kind,
-                            word,
-                            time: self.time,
-                            offset,
-                        });
+                    Role::Unknown => {
+                        self.unknown += 1;
+                        self.first_unknown.get_or_insert(offset);
+                        continue;
                     }
-                    Stamp::Other => {}
+                    Role::Wide => {
+                        content = word_at(bytes, at + 2);
+                        delivered = true;
+                    }
+                    Role::Extended => {
+                        self.extended = true;
+                        delivered = true;
+                    }
+                    Role::Plain | Role::Time | Role::Padding => {}
                 }
-                continue;
             }
-            let delta = bits(word, form.time_from.into(), form.time_bits.into());
-            if kind == RdnaKind::Time {
-                self.time += delta as i64 + 4;
-                continue;
-            }
-            self.time += delta as i64;
-            if self.generation == Generation::Gfx12 && kind == RdnaKind::WaveStartExt {
-                self.extended = true;
-            }
-            return Some(RdnaToken {
-                kind,
-                word: content,
-                time: self.time,
-                offset,
-            });
+            let cycles = (word >> entry.time_from) as u16 & entry.time_mask;
+            time += i64::from(cycles) + i64::from(entry.implied);
+            count += u64::from(entry.role != Role::Padding);
+            batch.push(
+                RdnaToken {
+                    kind: entry.kind,
+                    word: content,
+                    time,
+                    offset,
+                },
+                delivered,
+            );
         }
-    }
-
-    /// Moves the clock on by as much as a time stamp says.
-    fn pass(&mut self, cycles: u64) {
-        // A trace of centuries is not one.
-        self.time = self.time.saturating_add(cycles as i64).min(1 << 60);
+        (self.time, self.count) = (time, count);
+        cursor.at
     }
 }
 
@@ -386,9 +491,9 @@ mod tests {
 
     #[test]
     fn gfx11_leaves_50_entries_without_the_exec_tokens() {
-        let exec = |form: &TokenForm| matches!(form.kind, RdnaKind::VmemExec | RdnaKind::AluExec);
+        let is_exec = |entry: &Entry| matches!(entry.kind, RdnaKind::VmemExec | RdnaKind::AluExec);
         let table = table(Generation::Gfx11);
-        let assigned = table.iter().flatten().filter(|form| !exec(form)).count();
-        assert_eq!(256 - assigned, 50);
+        let unassigned = |entry: &&Entry| entry.role == Role::Unknown || is_exec(entry);
+        assert_eq!(table.iter().filter(unassigned).count(), 50);
     }
 }

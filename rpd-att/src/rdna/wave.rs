@@ -59,7 +59,7 @@ impl Running {
     }
 
     /// An instruction of `duration` cycles.
-    #[inline]
+    #[inline(always)]
     pub(super) fn execute(&mut self, category: Category, duration: u32, time: i64) {
         self.extend_barrier(time);
         if self.away {
@@ -87,7 +87,6 @@ impl Running {
     }
 
     /// A token INST.
-    #[inline]
     pub(super) fn op(&mut self, op: Op, time: i64, barriers_extend: bool) {
         match op {
             Op::Is(category, duration) => self.execute(category, duration, time),

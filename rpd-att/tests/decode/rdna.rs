@@ -371,3 +371,68 @@ fn entries_are_found_and_waves_of_other_simds_have_occupancy_only() {
         assert_eq!(got.occupancy.len(), 3);
     }
 }
+
+/// Hands over a few bytes at a time.
+struct Pieces<'a> {
+    left: &'a [u8],
+    most: usize,
+}
+
+impl std::io::Read for Pieces<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.most.min(self.left.len()).min(into.len());
+        let (piece, left) = self.left.split_at(count);
+        into[..count].copy_from_slice(piece);
+        self.left = left;
+        Ok(count)
+    }
+}
+
+#[test]
+fn pieces_of_any_size_have_the_same_tokens() {
+    for version in 2..=4 {
+        let mut stream = with_code(version);
+        stream.wave_start(3, 1, 0, 2);
+        for time in 0..2000 {
+            stream.valu(5 + 2 * time, 2);
+            // The units of four bits are not those of the pieces.
+            if time % 7 == 0 {
+                stream.raw(0, 4);
+            }
+            if time % 100 == 0 {
+                stream.new_pc(6 + 2 * time, 2, BASE + 0x2000);
+            }
+        }
+        let bytes = stream.bytes();
+        let list = |most| {
+            let mut list = Vec::new();
+            let pieces = Pieces { left: &bytes, most };
+            let mut visit = |time, offset, token| list.push((time, offset, token));
+            tokens(pieces, &mut visit).expect("a header");
+            list
+        };
+        let whole = list(usize::MAX);
+        assert!(whole.len() > 2000, "{}", whole.len());
+        for most in 1..=40 {
+            assert_eq!(list(most), whole, "version {version}, {most} bytes");
+        }
+    }
+}
+
+/// Wherever tokens are put together to be handled, WAVE_READY is handled before the instructions of its cycle.
+#[test]
+fn waves_are_ready_before_the_instruction_after_any_number_of_tokens() {
+    for before in 480..540 {
+        let mut stream = with_code(3);
+        stream.wave_start(3, 1, 0, 2);
+        for time in 0..before {
+            stream.valu(5 + time, 2);
+        }
+        stream.valu(2000, 2).ready(2000, 1 << 2).valu(2000, 3);
+        stream.wave_end(3000, 1, 0, 2);
+        let got = all(&stream.bytes());
+        let list = &got.waves[0].instructions;
+        let last = list[before as usize];
+        assert_eq!((last.time, last.stall), (1999, 1), "{before}");
+    }
+}

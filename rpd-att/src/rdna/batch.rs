@@ -1,0 +1,94 @@
+//! Tokens that are cut off together, and put in order before they are handled.
+
+use super::token::{RdnaKind, RdnaToken};
+
+/// Tokens of a batch.
+const ROOM: usize = 512;
+
+/// Tokens in the order of their times.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    tokens: Box<[RdnaToken; ROOM]>,
+    count: usize,
+}
+
+/// Content of unused places.
+const NOTHING: RdnaToken = RdnaToken {
+    kind: RdnaKind::Nop,
+    word: 0,
+    time: 0,
+    offset: 0,
+};
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            tokens: Box::new([NOTHING; ROOM]),
+            count: 0,
+        }
+    }
+}
+
+impl Batch {
+    /// Whether there is no room for another token.
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.count >= ROOM
+    }
+
+    /// Adds a token, if it is to be delivered and there is room.
+    #[inline(always)]
+    pub(super) fn push(&mut self, token: RdnaToken, delivered: bool) {
+        if let Some(place) = self.tokens.get_mut(self.count) {
+            *place = token;
+            self.count += usize::from(delivered);
+        }
+    }
+
+    /// The tokens.
+    pub(crate) fn tokens(&self) -> &[RdnaToken] {
+        &self.tokens[..self.count]
+    }
+
+    /// Removes the first `count` tokens.
+    pub(crate) fn remove(&mut self, count: usize) {
+        self.tokens.copy_within(count..self.count, 0);
+        self.count -= count;
+    }
+
+    /// Puts every WAVE_READY, which tells of the cycle before it, before the instructions of its own cycle.
+    ///
+    /// Returns how many tokens can be handled: with `more` to come, not the instructions of the last cycle, unless there are no others.
+    pub(super) fn put_ready_first(&mut self, more: bool) -> usize {
+        for at in 0..self.count {
+            if self.tokens[at].kind == RdnaKind::WaveReady {
+                let same = self.same_cycle(at, self.tokens[at].time);
+                self.tokens[at].time -= 1;
+                self.tokens[at - same..=at].rotate_right(1);
+            }
+        }
+        let Some(last) = self.tokens().last().filter(|_| more) else {
+            return self.count;
+        };
+        match self.count - self.same_cycle(self.count, last.time) {
+            0 => self.count,
+            count => count,
+        }
+    }
+
+    /// How many of the tokens before `at` are instructions of this cycle, without a gap.
+    fn same_cycle(&self, at: usize, time: i64) -> usize {
+        let before = self.tokens[..at].iter().rev();
+        before
+            .take_while(|token| token.time == time && is_instruction(token.kind))
+            .count()
+    }
+}
+
+/// Whether the order of such a token and WAVE_READY matters.
+fn is_instruction(kind: RdnaKind) -> bool {
+    matches!(
+        kind,
+        RdnaKind::Inst | RdnaKind::ValuInst | RdnaKind::ImmOne | RdnaKind::Immediate
+    )
+}
