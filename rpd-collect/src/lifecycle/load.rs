@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rpd_spool::SPOOL_VARIABLE;
-
 use super::signals;
 use crate::recording::guard::{self, Service};
 use crate::recording::{meta, process, switch, thread};
@@ -12,7 +10,7 @@ static EXIT: Service = Service::new("process");
 
 /// Runs when the library is loaded, before the target's `main`.
 extern "C" fn on_load() {
-    if std::env::var_os(SPOOL_VARIABLE).is_none() {
+    if process::wanted_directory().is_none() {
         process::switch_off();
         return;
     }

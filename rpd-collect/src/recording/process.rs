@@ -171,6 +171,16 @@ pub(crate) fn lost_record() {
     }
 }
 
+/// The run's directory that the front end named; `None` if there is none. A program that runs with more rights than its user
+/// does not write where the user's environment says.
+pub(crate) fn wanted_directory() -> Option<PathBuf> {
+    // SAFETY: the entry may be asked for at any time.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    std::env::var_os(SPOOL_VARIABLE).map(PathBuf::from)
+}
+
 fn create(parent: Option<&Process>) -> Option<Process> {
     let (run, options) = match parent {
         Some(parent) => (
@@ -178,7 +188,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
             parent.options.clone(),
         ),
         None => {
-            let run = PathBuf::from(std::env::var_os(SPOOL_VARIABLE)?);
+            let run = wanted_directory()?;
             if !run.is_absolute() {
                 return None;
             }
