@@ -155,6 +155,9 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             write!(out, "kind {aux} {:?}", parse!(format::StackLocation).0)?;
         }
         RecordKind::StackNode => write!(out, "{:?}", parse!(format::StackNode).0)?,
+        RecordKind::StackObject => {
+            write!(out, "type {aux} {:?}", parse!(format::StackObject).0)?;
+        }
         RecordKind::StackSource => {
             let (fixed, file) = parse!(format::StackSource, file_len);
             write!(out, "{fixed:?} {file}")?;

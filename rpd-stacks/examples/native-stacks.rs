@@ -10,7 +10,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use oracle::Oracle;
-use rpd_stacks::{Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks};
+use rpd_stacks::{
+    JitObject, Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks,
+};
 
 struct Discard;
 
@@ -20,6 +22,10 @@ impl Sink for Discard {
     }
 
     fn code(&mut self, _: &PythonCode<'_>) -> bool {
+        true
+    }
+
+    fn object(&mut self, _: &JitObject) -> bool {
         true
     }
 

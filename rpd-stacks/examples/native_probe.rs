@@ -7,7 +7,9 @@ use std::ffi::c_int;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock};
 
-use rpd_stacks::{Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks};
+use rpd_stacks::{
+    JitObject, Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks,
+};
 
 #[derive(Default)]
 struct Facts {
@@ -31,6 +33,10 @@ impl Sink for Facts {
 
     fn code(&mut self, _: &PythonCode<'_>) -> bool {
         false
+    }
+
+    fn object(&mut self, _: &JitObject) -> bool {
+        true
     }
 
     fn location(&mut self, location: &Location) -> bool {

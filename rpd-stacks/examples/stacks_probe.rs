@@ -14,7 +14,8 @@ use std::time::Instant;
 
 use rpd_stacks::python::line_table;
 use rpd_stacks::{
-    Location, LocationKind, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks,
+    JitObject, Location, LocationKind, Mode, Module, Node, Options, PythonCode, Sink, Stacks,
+    ThreadStacks,
 };
 
 /// What the stacks of the process refer to.
@@ -88,6 +89,10 @@ impl Sink for Store {
             line_table: code.line_table.to_vec(),
         };
         self.with(|facts| drop(facts.codes.insert(code.id, owned)))
+    }
+
+    fn object(&mut self, _: &JitObject) -> bool {
+        true
     }
 
     fn location(&mut self, location: &Location) -> bool {

@@ -244,6 +244,7 @@ impl Stacks {
         self.tree.clear();
         self.python.clear();
         self.native.rules.clear_locations();
+        self.native.registry.clear();
         self.session.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Ids are numbers from 1 upwards, per kind and per process; 0 stands for "none". In the child of a fork they start again.
 
+use crate::copy;
+
 /// A loaded object: the program, a shared library, the vDSO.
 #[derive(Clone, Copy, Debug)]
 pub struct Module<'a> {
@@ -36,6 +38,39 @@ pub struct PythonCode<'a> {
     pub version: u32,
     /// Bytes of the line table (`co_lnotab` before 3.10, `co_linetable` from then on).
     pub line_table: &'a [u8],
+}
+
+/// An ELF object in memory that the program registered with debuggers, as the description of code that is in no file.
+#[derive(Clone, Copy, Debug)]
+pub struct JitObject {
+    /// Its id. What is registered in the place of another gets another one.
+    pub id: u32,
+    /// `e_type` of its header.
+    pub kind: u16,
+    /// Address and length of its section headers, of its symbols and of their names.
+    pub(crate) parts: [(u64, u64); 3],
+}
+
+impl JitObject {
+    /// Bytes of its section headers, of its symbols and of their names.
+    pub fn lens(&self) -> [u32; 3] {
+        self.parts.map(|(_, len)| len as u32)
+    }
+
+    /// Copies these parts, one behind the other. What is not there any more reads as zeros.
+    ///
+    /// # Panics
+    ///
+    /// If there is less room than [`JitObject::lens`] tell.
+    pub fn copy_to(&self, mut bytes: &mut [u8]) {
+        for (address, len) in self.parts {
+            let (part, rest) = bytes.split_at_mut(len as usize);
+            if !copy::checked(address, part) {
+                part.fill(0);
+            }
+            bytes = rest;
+        }
+    }
 }
 
 /// Kind of a node of the call tree.
@@ -73,6 +108,8 @@ pub struct Location {
     pub module: u32,
     /// The [`PythonCode`] of a Python location, else 0.
     pub code: u32,
+    /// The [`JitObject`] that describes the code of a JIT location; 0 for others, and where none is registered.
+    pub object: u32,
     /// Native: the address as in the file (run-time address minus [`Module::bias`]). JIT: the run-time address. In both
     /// it is a byte of the instruction that was being executed: the return address minus one, or the interrupted
     /// instruction below a signal frame. Python: `lasti` in bytes. Markers: 0.
@@ -105,7 +142,9 @@ pub trait Sink {
     fn module(&mut self, module: &Module<'_>) -> bool;
     /// A Python code object that is on a stack.
     fn code(&mut self, code: &PythonCode<'_>) -> bool;
-    /// A location; its module or code has been reported.
+    /// An object that describes code on a stack.
+    fn object(&mut self, object: &JitObject) -> bool;
+    /// A location; its module, code or object has been reported.
     fn location(&mut self, location: &Location) -> bool;
     /// A node; its parent and location have been reported.
     fn node(&mut self, node: &Node) -> bool;

@@ -42,15 +42,19 @@ enum Probe {
 }
 
 impl Interner {
-    /// Reserves room for `capacity` keys.
+    /// Reserves room for `capacity` keys, and has memory for the first ones at once.
     pub(crate) fn reserve(capacity: usize) -> Interner {
-        let levels = LEVELS.map(|bits| Region::reserve(1 << bits));
-        let entries = Region::reserve(capacity + 1);
-        levels[0].populate(0..1 << LEVELS[0]);
-        entries.populate(0..1 << LEVELS[0]);
+        let interner = Interner::sparse(capacity);
+        interner.levels[0].populate(0..1 << LEVELS[0]);
+        interner.entries.populate(0..1 << LEVELS[0]);
+        interner
+    }
+
+    /// Reserves room for `capacity` keys, of which there may be none.
+    pub(crate) fn sparse(capacity: usize) -> Interner {
         Interner {
-            levels,
-            entries,
+            levels: LEVELS.map(|bits| Region::reserve(1 << bits)),
+            entries: Region::reserve(capacity + 1),
             used: AtomicU32::new(0),
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! Layers, each uses only those above it:
 //!
+//! - `copy`: copies of memory that may go away;
 //! - [`facts`]: what is reported to the sink;
 //! - [`options`]: what is captured;
 //! - [`flags`]: what a capture was like;
@@ -20,6 +21,7 @@
 //! x86-64 Linux only.
 
 mod capture;
+mod copy;
 pub mod facts;
 pub mod flags;
 mod interner;
@@ -32,7 +34,7 @@ mod region;
 mod tree;
 
 pub use capture::{Captured, Stacks, ThreadStacks};
-pub use facts::{Location, LocationKind, Module, Node, PythonCode, Sink};
+pub use facts::{JitObject, Location, LocationKind, Module, Node, PythonCode, Sink};
 pub use native::counts::Counts;
 pub use options::{Mode, Options};
 pub use python::Interpreter;

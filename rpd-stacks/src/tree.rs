@@ -33,7 +33,8 @@ impl Tree {
         self.locations.usable() && self.nodes.usable()
     }
 
-    /// The id of a location. `owner` is the module of a native location and the code object of a Python location.
+    /// The id of a location. `owner` is the module of a native location, the code object of a Python location and the
+    /// registered object of a JIT location.
     #[inline]
     pub(crate) fn location(
         &self,
@@ -44,13 +45,13 @@ impl Tree {
     ) -> Result<u32, NoNumber> {
         self.locations
             .number([(kind as u64) << 32 | u64::from(owner), offset], |id| {
-                let python = kind == LocationKind::Python;
-                let (module, code) = if python { (0, owner) } else { (owner, 0) };
+                let owner_of = |owning| if kind == owning { owner } else { 0 };
                 sink.location(&Location {
                     id,
                     kind,
-                    module,
-                    code,
+                    module: owner_of(LocationKind::Native),
+                    code: owner_of(LocationKind::Python),
+                    object: owner_of(LocationKind::Jit),
                     offset,
                 })
             })

@@ -4,7 +4,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rpd_stacks::{Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks};
+use rpd_stacks::{
+    JitObject, Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks,
+};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -38,6 +40,10 @@ impl Sink for Count {
     }
 
     fn code(&mut self, _: &PythonCode<'_>) -> bool {
+        true
+    }
+
+    fn object(&mut self, _: &JitObject) -> bool {
         true
     }
 

@@ -7,8 +7,8 @@ use rpd_core::session::Session;
 use rpd_core::session::stacks::{LocationKind, StackFrame, StackLocation};
 use rpd_stacks::python::line_table;
 
+use crate::jit;
 use crate::native::shorten;
-use crate::perf_map;
 use crate::{Frame, Module, NoFile};
 
 /// Lookup of addresses of native code.
@@ -83,12 +83,9 @@ pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
         }
     }
     session.stacks.locations = locations;
-    // The map was that of the run.
+    // What names code that was made at run time is gone with the run.
     let known = std::mem::take(&mut session.stacks.frames);
-    let of_map = known
-        .into_iter()
-        .filter(|frame| frame.evidence == perf_map::EVIDENCE);
-    for own in of_map {
+    for own in known.into_iter().filter(jit::is_named) {
         frames.retain(|frame: &StackFrame| frame.location != own.location);
         frames.push(own);
     }

@@ -246,7 +246,7 @@ fn frame(
 }
 
 /// A name as people write it: C++ and Rust.
-fn readable(name: &str) -> String {
+pub(crate) fn readable(name: &str) -> String {
     if name.starts_with("_R") || name.starts_with("_ZN") {
         // Legacy names of Rust look like those of C++, with a hash at the end.
         if let Ok(rust) = rustc_demangle::try_demangle(name) {

@@ -5,10 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use rpd_core::session::Session;
-use rpd_core::session::stacks::{LocationKind, StackFrame};
-
-use crate::native::shorten;
+use rpd_core::session::Process;
 
 /// Bytes of a map that are read.
 const LONGEST: u64 = 256 << 20;
@@ -16,48 +13,25 @@ const LONGEST: u64 = 256 << 20;
 /// Evidence of such a frame.
 pub(crate) const EVIDENCE: &str = "perf map";
 
-/// Names the frames of the session that are in no file, from the map of its process in `folder`. To be called where and when
-/// the process ran: later, another may have its number. Returns how many frames have a name.
-pub fn name_jit(session: &mut Session, folder: &Path) -> usize {
-    let places: Vec<(u32, u64)> = session
-        .stacks
-        .locations
-        .iter()
-        .filter(|location| location.kind == LocationKind::Jit)
-        .map(|location| (location.id, location.offset))
-        .collect();
-    if places.is_empty() {
-        return 0;
+/// The map of a process.
+pub(crate) struct PerfMap {
+    text: String,
+}
+
+impl PerfMap {
+    /// The map in `folder`; `None` if the process wrote none.
+    pub(crate) fn of(process: &Process, folder: &Path) -> Option<PerfMap> {
+        let path = folder.join(format!("perf-{}.map", process.pid.0));
+        let text = read(&path, process.real_time)?;
+        Some(PerfMap { text })
     }
-    let process = &session.process;
-    let path = folder.join(format!("perf-{}.map", process.pid.0));
-    let Some(text) = read(&path, process.real_time) else {
-        return 0;
-    };
-    let symbols = parse(&text);
-    let mut named = 0;
-    for (location, address) in places {
-        if let Some(name) = name_at(&symbols, address) {
-            let function = session.strings.intern(&shorten(name));
-            let frame = StackFrame {
-                location,
-                inline_depth: 0,
-                function,
-                file: rpd_core::ids::StringId(0),
-                line: 0,
-                column: 0,
-                evidence: EVIDENCE.to_owned(),
-            };
-            let frames = &mut session.stacks.frames;
-            let at = frames.partition_point(|frame| frame.location < location);
-            match frames.get_mut(at) {
-                Some(own) if own.location == location => *own = frame,
-                _ => frames.insert(at, frame),
-            }
-            named += 1;
-        }
+
+    /// The names at addresses.
+    pub(crate) fn names(&self, addresses: &[u64]) -> Vec<Option<&str>> {
+        let symbols = parse(&self.text);
+        let name = |address: &u64| name_at(&symbols, *address);
+        addresses.iter().map(name).collect()
     }
-    named
 }
 
 /// The map, if it is a regular file of this user that was written after `began` (nanoseconds of Unix time).

@@ -48,6 +48,7 @@ program call-cost call-cost -lhip
 program allocations allocations -rdynamic -lhip -lroctx
 program capture capture -lhip
 program capture-limits capture-limits -lhip
+program jit jit -rdynamic -lhip
 program spin spin -lhip
 program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip

@@ -202,17 +202,20 @@ impl Report<'_> {
             let inductors = std::env::var_os("TORCHINDUCTOR_CACHE_DIR").map(PathBuf::from);
             rpd_symbols::keep_files(session, inductors.as_deref());
         }
-        if self.options.stacks.symbolize != Symbolize::Stop {
+        let symbolize = self.options.stacks.symbolize;
+        if symbolize != Symbolize::Off {
+            let maps = self.confined.is_none().then_some(Path::new(PERF_MAPS));
+            isolated("names of code that was made at run time", || {
+                Ok(rpd_symbols::name_jit(session, maps))
+            })?;
+        }
+        if symbolize != Symbolize::Stop {
             return Ok(0);
         }
         self.progress.step("looking up symbols", 0, 0);
         isolated("symbols of call stacks", || {
             let mut symbols = self.symbols.borrow_mut();
-            let left_out = rpd_symbols::look_up(session, &mut *symbols).left_out;
-            if self.confined.is_none() {
-                rpd_symbols::name_jit(session, Path::new(PERF_MAPS));
-            }
-            Ok(left_out)
+            Ok(rpd_symbols::look_up(session, &mut *symbols).left_out)
         })
     }
 

@@ -5,13 +5,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::{
-    self, ApiCall, RecordHeader, StackCode, StackLocation, StackModule, StackNode, StackRef,
-    api_flag, stack_flag, tag,
+    self, ApiCall, RecordHeader, StackCode, StackLocation, StackModule, StackNode, StackObject,
+    StackRef, api_flag, stack_flag, tag,
 };
 use rpd_spool::options::CollectorOptions;
 use rpd_spool::stacks::{self, StackMode, StackOptions};
 use rpd_spool::writer::{OpenRecord, StreamWriter, now, record_len};
-use rpd_stacks::{Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks};
+use rpd_stacks::{
+    JitObject, Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks,
+};
 use zerocopy::{Immutable, IntoBytes};
 
 use super::fork::ForkHook;
@@ -44,11 +46,6 @@ pub(crate) fn prepare(options: &CollectorOptions) {
         StackMode::Python => Mode::Python,
         StackMode::Merged => Mode::Merged,
     };
-    // SAFETY: `getauxval` may be called at any time.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-        meta::note("no call stacks are taken: the program runs with more rights than its user");
-        return;
-    }
     SERVICE.run(|| {
         RECORDER.get_or_init(|| Recorder {
             stacks: Stacks::new(Options {
@@ -315,6 +312,24 @@ impl Sink for SpoolSink<'_> {
         is_stored
     }
 
+    fn object(&mut self, object: &JitObject) -> bool {
+        let [sections_len, symbols_len, names_len] = object.lens();
+        let tail = (sections_len + symbols_len + names_len) as usize;
+        let len = record_len(size_of::<StackObject>(), tail);
+        let record = StackObject {
+            header: head(tag::STACK_OBJECT, object.kind, len),
+            id: object.id,
+            sections_len,
+            symbols_len,
+            names_len,
+        };
+        self.0.append(len, |bytes| {
+            let (fixed, rest) = bytes.split_at_mut(size_of::<StackObject>());
+            fixed.copy_from_slice(record.as_bytes());
+            object.copy_to(&mut rest[..tail]);
+        })
+    }
+
     fn location(&mut self, location: &Location) -> bool {
         self.write(&StackLocation {
             header: head(
@@ -323,7 +338,7 @@ impl Sink for SpoolSink<'_> {
                 size_of::<StackLocation>(),
             ),
             id: location.id,
-            owner: location.module | location.code,
+            owner: location.module | location.code | location.object,
             offset: location.offset,
         })
     }

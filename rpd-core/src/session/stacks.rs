@@ -49,6 +49,21 @@ pub struct PythonCode {
     pub lines: Vec<u8>,
 }
 
+/// An ELF object by which the program described code that it made at run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JitObject {
+    /// Id, from 1. What was registered in its place later has another.
+    pub id: u32,
+    /// `e_type` of its header.
+    pub kind: u16,
+    /// Its section headers.
+    pub sections: Vec<u8>,
+    /// Its symbols.
+    pub symbols: Vec<u8>,
+    /// Their names.
+    pub names: Vec<u8>,
+}
+
 macro_rules! location_kinds {
     ($($(#[$doc:meta])* $kind:ident = $constant:ident $word:literal,)*) => {
         /// The kinds of locations.
@@ -135,7 +150,7 @@ pub struct StackLocation {
     pub id: u32,
     /// Kind of code at the location.
     pub kind: LocationKind,
-    /// Id of the module or the code object; 0 when there is none.
+    /// Id of the module, the code object or the object that describes JIT code; 0 when there is none.
     pub owner: u32,
     /// Native: address in the file, or in memory when there is no module. Python: offset of the instruction in bytes.
     pub offset: u64,
@@ -226,6 +241,8 @@ pub struct Stacks {
     pub modules: Vec<StackModule>,
     /// Python code objects, ordered by id.
     pub code: Vec<PythonCode>,
+    /// Objects that describe code that was made at run time, ordered by id. Databases do not have them, only the names.
+    pub objects: Vec<JitObject>,
     /// Places in code, ordered by id.
     pub locations: Vec<StackLocation>,
     /// Nodes of the call tree, ordered by id.
@@ -287,6 +304,14 @@ impl Stacks {
         }
     }
 
+    /// The object that describes the code of a location.
+    pub fn object_of(&self, location: &StackLocation) -> Option<&JitObject> {
+        match location.kind {
+            LocationKind::Jit => find(&self.objects, location.owner, |object| object.id),
+            _ => None,
+        }
+    }
+
     /// Symbolized frames of a location, innermost first.
     pub fn frames_at(&self, location: u32) -> &[StackFrame] {
         let first = self
@@ -324,6 +349,8 @@ impl Stacks {
         self.modules.dedup_by_key(|module| module.id);
         self.code.sort_by_key(|code| code.id);
         self.code.dedup_by_key(|code| code.id);
+        self.objects.sort_by_key(|object| object.id);
+        self.objects.dedup_by_key(|object| object.id);
         self.locations.sort_by_key(|location| location.id);
         self.locations.dedup_by_key(|location| location.id);
         self.frames
@@ -418,9 +445,11 @@ impl super::Session {
             }
         }
         let (mut modules, mut code) = (BTreeSet::new(), BTreeSet::new());
+        let mut objects = BTreeSet::new();
         for location in locations.iter().filter_map(|id| stacks.location(*id)) {
             modules.extend(stacks.module_of(location).map(|module| module.id));
             code.extend(stacks.code_of(location).map(|code| code.id));
+            objects.extend(stacks.object_of(location).map(|object| object.id));
         }
         let stacks = &mut self.stacks;
         stacks.nodes.retain(|node| nodes.contains(&node.id));
@@ -432,6 +461,7 @@ impl super::Session {
             .retain(|frame| locations.contains(&frame.location));
         stacks.modules.retain(|module| modules.contains(&module.id));
         stacks.code.retain(|found| code.contains(&found.id));
+        stacks.objects.retain(|object| objects.contains(&object.id));
         let files: BTreeSet<StringId> = stacks.code.iter().map(|code| code.file).collect();
         stacks.generated.retain(|range| files.contains(&range.file));
         stacks

@@ -28,8 +28,8 @@ pub use process::{PROVIDER_DIRECT, Process, RuntimeInit, TimedText, Totals};
 pub use record::tag;
 pub use sampling::{CodeBytes, CodeContent, PcSample, PcSampling, sample_flag};
 pub use stacks::{
-    StackCode, StackLocation, StackModule, StackNode, StackRef, StackSource, location_kind,
-    stack_flag,
+    StackCode, StackLocation, StackModule, StackNode, StackObject, StackRef, StackSource,
+    location_kind, stack_flag,
 };
 pub use thread_trace::{ThreadTracing, TracePart, TracedDispatch, trace_flag};
 

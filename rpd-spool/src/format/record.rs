@@ -133,6 +133,8 @@ record_kinds! {
     StackNode = STACK_NODE 21, StackNode, Left, Role::Fact;
     /// Sources of lines of a generated Python file. Tail: see [`format::StackSource`].
     StackSource = STACK_SOURCE 26, StackSource, Left, Role::Fact;
+    /// An ELF object that describes code that was made at run time. Tail: see [`format::StackObject`].
+    StackObject = STACK_OBJECT 27, StackObject, Left, Role::Fact;
     /// A call or marker. Tail: arguments or message. aux: the provider's callback kind.
     Call = API 32, ApiCall, Left, Role::Row(Table::Calls);
     /// A process range was started. Tail: message, counted. aux: the provider's callback kind.

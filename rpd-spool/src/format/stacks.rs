@@ -106,6 +106,23 @@ pub struct StackCode {
     pub reserved: u32,
 }
 
+/// An ELF object that the program registered with debuggers (GDB's interface for code that is made at run time). Tail: its
+/// section headers, its symbols and their names, as they are in the object.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct StackObject {
+    /// Record head. aux: `e_type` of the object.
+    pub header: RecordHeader,
+    /// Number in its process, from 1. What is registered in its place later gets another.
+    pub id: u32,
+    /// Bytes of section headers in the tail.
+    pub sections_len: u32,
+    /// Bytes of symbols in the tail.
+    pub symbols_len: u32,
+    /// Bytes of names in the tail.
+    pub names_len: u32,
+}
+
 /// A place in code.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -114,7 +131,7 @@ pub struct StackLocation {
     pub header: RecordHeader,
     /// Number in its process, from 1.
     pub id: u32,
-    /// [`StackModule::id`] or [`StackCode::id`]; 0 when there is none.
+    /// [`StackModule::id`], [`StackCode::id`] or, of JIT code, [`StackObject::id`]; 0 when there is none.
     pub owner: u32,
     /// Native: address in the file, or in memory when there is no module. Python: offset of the instruction, as the
     /// interpreter keeps it.

@@ -98,6 +98,21 @@ impl Changes {
         self.seen_loads.store(now.loads, Ordering::Release);
     }
 
+    /// A number that changes when objects are loaded or unloaded, as of the last `poll`.
+    pub(crate) fn state(&self) -> u64 {
+        let unloads = self.seen_unloads.load(Ordering::Relaxed);
+        self.loads() << 32 | unloads & 0xffff_ffff
+    }
+
+    /// Address of the loader's description of the program, with which its list of objects begins; 0 if it is not known.
+    pub(crate) fn first_object(&self) -> u64 {
+        if self.objects.is_null() {
+            return 0;
+        }
+        // SAFETY: the number of objects follows the pointer to the first, inside `_rtld_global`.
+        unsafe { (*self.objects.cast::<AtomicU64>().sub(1)).load(Ordering::Relaxed) }
+    }
+
     /// The count of loads as of the last `poll`.
     #[inline(always)]
     pub(crate) fn loads(&self) -> u64 {

@@ -13,6 +13,8 @@ const FURTHER_PART: usize = 1024;
 pub(super) const IRREGULAR: i32 = 1;
 /// The frame was reached by following the frame pointer through code without unwind information.
 pub(super) const GUESSED: i32 = 2;
+/// The frame is of code in no module.
+pub(super) const JIT: i32 = 4;
 
 /// A native frame.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +28,8 @@ pub(crate) struct Frame {
     pub(crate) bp: u64,
     /// The location of `pc`, 0 if it could not be stored.
     pub(crate) location: u32,
-    /// Offset from `sp` at which `bp` was read, in bytes, 0 if it was not; the low bits are [`IRREGULAR`] and [`GUESSED`].
+    /// Offset from `sp` at which `bp` was read, in bytes, 0 if it was not; the low bits are [`IRREGULAR`], [`GUESSED`] and
+    /// [`JIT`].
     pub(super) origin: i32,
 }
 

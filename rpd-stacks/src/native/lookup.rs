@@ -5,6 +5,7 @@ use crate::interner::NoNumber;
 use crate::native::cfi::{self, Context, Memory};
 use crate::native::counts::Counts;
 use crate::native::objects::Object;
+use crate::native::registered::RegisteredCode;
 use crate::native::rules::{Kind, NO_MODULE, Place, Rule};
 use crate::native::{PAGE, Shared, maps};
 use crate::region::Region;
@@ -16,6 +17,7 @@ const NOT_CODE_FOR: u64 = 256;
 pub(super) struct Lookup {
     pub(super) context: Box<Context>,
     buffer: Region<u8>,
+    pub(super) registered: RegisteredCode,
     /// Executable mappings outside all modules.
     code: [(u64, u64); 8],
     next_code: usize,
@@ -29,6 +31,7 @@ impl Lookup {
         Lookup {
             context: Box::new(Context::new_in()),
             buffer: Region::reserve(1 << 16),
+            registered: RegisteredCode::reserve(),
             code: [(0, 0); 8],
             next_code: 0,
             not_code: [(0, 0); 4],
@@ -37,7 +40,7 @@ impl Lookup {
 
     /// Whether its memory could be reserved.
     pub(super) fn usable(&self) -> bool {
-        !self.buffer.is_empty()
+        !self.buffer.is_empty() && self.registered.usable()
     }
 
     /// The rule of a program counter; `None` if there is no code.
@@ -151,18 +154,21 @@ impl Lookup {
         sink: &mut dyn Sink,
     ) -> Result<u32, NoNumber> {
         let (native, tree) = (shared.native, shared.tree);
-        let location = if module == NO_MODULE {
-            tree.location(LocationKind::Jit, 0, pc, sink)?
-        } else {
-            if !native
-                .modules
-                .tell(module, pc, shared.session, &mut self.buffer, sink)
-            {
-                return Err(NoNumber::Refused);
-            }
-            let offset = pc.wrapping_sub(native.modules.bias(module));
-            tree.location(LocationKind::Native, module + 1, offset, sink)?
-        };
+        if module == NO_MODULE {
+            let (registry, changes) = (&native.registry, &native.changes);
+            let (buffer, registered) = (&mut self.buffer, &mut self.registered);
+            let object = registered.object_at(registry, changes, pc, buffer, sink)?;
+            // Other code may be made at this address: the location is found anew in every walk.
+            return tree.location(LocationKind::Jit, object, pc, sink);
+        }
+        if !native
+            .modules
+            .tell(module, pc, shared.session, &mut self.buffer, sink)
+        {
+            return Err(NoNumber::Refused);
+        }
+        let offset = pc.wrapping_sub(native.modules.bias(module));
+        let location = tree.location(LocationKind::Native, module + 1, offset, sink)?;
         if let Some(place) = place {
             native.rules.set_location(place, module, location);
         }

@@ -3,10 +3,11 @@
 //! Layers, each uses only those above it:
 //!
 //! - `registers`, `memory`: where a walk starts and what it may read;
-//! - `objects`, `maps`: what the loader and the kernel say about an address;
+//! - `objects`, `exports`, `maps`: what the loader, an object and the kernel say;
 //! - `changes`: whether that may have changed;
 //! - `rules`, `cfi`: how to get from a frame to its caller;
 //! - `modules`: which module a rule is of, and whether it still is;
+//! - `registered`: objects that describe code in no module;
 //! - `counts`, `lookup`: rules and locations of a thread's walk, and how they are found the first time;
 //! - `frames`, `step`: the frames of a walk, and the way from one to its caller;
 //! - `walk`: a thread's walk and what it keeps of the last one.
@@ -14,12 +15,14 @@
 pub(crate) mod cfi;
 pub(crate) mod changes;
 pub(crate) mod counts;
+pub(crate) mod exports;
 pub(crate) mod frames;
 mod lookup;
 pub(crate) mod maps;
 pub(crate) mod memory;
 pub(crate) mod modules;
 pub(crate) mod objects;
+mod registered;
 pub(crate) mod registers;
 pub(crate) mod rules;
 mod step;
@@ -31,6 +34,7 @@ use crate::tree::Tree;
 use changes::Changes;
 use modules::Modules;
 use objects::Object;
+use registered::Registry;
 use rules::Rules;
 
 /// Size of a page.
@@ -64,6 +68,7 @@ pub(crate) struct Native {
     pub(crate) rules: Rules,
     pub(crate) modules: Modules,
     pub(crate) changes: Changes,
+    pub(crate) registry: Registry,
     find_entry: Option<FindEntry>,
 }
 
@@ -81,13 +86,14 @@ impl Native {
             rules: Rules::reserve(),
             modules: Modules::reserve(),
             changes: Changes::watch(),
+            registry: Registry::reserve(),
             find_entry,
         }
     }
 
     /// Whether the tables could be reserved.
     pub(crate) fn usable(&self) -> bool {
-        self.rules.usable() && self.modules.usable()
+        self.rules.usable() && self.modules.usable() && self.registry.usable()
     }
 
     /// Address of the unwind information that was registered at run time for code at `pc`.

@@ -273,10 +273,14 @@ fn fingerprint_of(object: &Object, build_id: &[u8]) -> u64 {
         object.header_bytes(),
         table,
     ] {
-        for &byte in part {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        hash = (hash ^ part.len() as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        hash = mixed(hash, part);
     }
     hash
+}
+
+/// A hash (FNV-1a) with bytes and their number mixed in.
+pub(super) fn mixed(hash: u64, bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
+    (bytes.iter().fold(hash, mix) ^ bytes.len() as u64).wrapping_mul(PRIME)
 }

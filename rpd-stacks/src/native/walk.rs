@@ -8,7 +8,7 @@ use crate::facts::Sink;
 use crate::flags;
 use crate::interner::NoNumber;
 use crate::native::counts::Counts;
-use crate::native::frames::{Frame, Frames, GUESSED, IRREGULAR};
+use crate::native::frames::{Frame, Frames, GUESSED, IRREGULAR, JIT};
 use crate::native::lookup::Lookup;
 use crate::native::memory::{OwnStack, Readable};
 use crate::native::registers::Registers;
@@ -37,6 +37,8 @@ pub(crate) struct Walker {
     comparable: bool,
     /// Index of the outermost guessed frame.
     guess: usize,
+    /// Whether the last walk has frames of code in no module.
+    has_jit: bool,
     generation: u32,
     own: OwnStack,
     lookup: Lookup,
@@ -55,6 +57,8 @@ struct Progress {
     guess: usize,
     switches: u32,
     comparable: bool,
+    /// Whether a frame of code in no module was met.
+    met_jit: bool,
     walked: Walked,
 }
 
@@ -65,6 +69,7 @@ impl Walker {
             frames: Frames::reserve(),
             comparable: false,
             guess: usize::MAX,
+            has_jit: false,
             generation: 0,
             own: OwnStack::default(),
             lookup: Lookup::reserve(),
@@ -88,6 +93,8 @@ impl Walker {
         self.frames.clear();
         self.comparable = false;
         self.guess = usize::MAX;
+        self.has_jit = false;
+        self.lookup.registered.clear();
     }
 
     /// Walks from a frame outwards.
@@ -102,6 +109,10 @@ impl Walker {
         let generation = native.changes.poll(|| native.modules.suspect_all());
         if generation != self.generation {
             self.generation = generation;
+            self.comparable = false;
+        }
+        self.lookup.registered.begin();
+        if self.has_jit && !self.lookup.registered.holds(&native.changes) {
             self.comparable = false;
         }
         if self.own == OwnStack::default() {
@@ -119,6 +130,7 @@ impl Walker {
             guess: usize::MAX,
             switches: 0,
             comparable: !foreign,
+            met_jit: false,
             walked: Walked {
                 unchanged: 0,
                 flags: if foreign { flags::FOREIGN_STACK } else { 0 },
@@ -264,12 +276,17 @@ impl Walker {
                     at.walked.lost = Some(reason);
                     0
                 });
+            let mut origin = at.origin;
+            if rule.kind() == Kind::Jit {
+                origin |= JIT;
+                at.met_jit = true;
+            }
             let frame = Frame {
                 pc,
                 sp,
                 bp,
                 location,
-                origin: at.origin,
+                origin,
             };
             if at.origin & GUESSED != 0 {
                 at.guess = self.frames.fresh_len();
@@ -340,6 +357,10 @@ impl Walker {
                 true => (unchanged + fresh - 1 - at.guess).min(len),
                 false => usize::MAX,
             };
+        }
+        if at.met_jit || self.has_jit {
+            let last = self.frames.last();
+            self.has_jit = last.iter().any(|frame| frame.origin & JIT != 0);
         }
         if self.guess < len {
             flags |= flags::FRAME_POINTERS;

@@ -6,7 +6,7 @@
 //!
 //! Layers, each uses only those above it:
 //!
-//! - `memory`, `exports`: loads and symbol look-ups;
+//! - `memory`: loads;
 //! - [`line_table`]: instructions to lines, after the run;
 //! - `layout`: where the fields are, by version;
 //! - `runtime`: the interpreter that was found;
@@ -16,7 +16,6 @@
 
 mod chain;
 mod code;
-mod exports;
 mod layout;
 pub mod line_table;
 mod memory;

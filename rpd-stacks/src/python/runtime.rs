@@ -3,9 +3,9 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::exports::Exports;
 use super::layout::{self, Layout};
 use super::memory::{Direct, Memory, plausible};
+use crate::native::exports::Exports;
 
 /// A CPython runtime in a loaded object.
 pub(crate) struct Runtime {
@@ -76,7 +76,7 @@ impl Runtime {
     /// As for [`Exports::of`]. The object must stay loaded while functions of the result are called.
     pub(super) unsafe fn find(module: u32, bias: usize, dynamic: usize) -> Option<Runtime> {
         // SAFETY: passed on to our caller.
-        let exports = unsafe { Exports::of(bias, dynamic)? };
+        let exports = unsafe { Exports::of(bias as u64, dynamic as u64)? };
         let address = |name| exports.find(name).map(|export| export.address);
         let function = |name| address(name).filter(|&address| address != 0);
         let runtime = address("_PyRuntime")?;

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use rpd_stacks::{LocationKind, flags};
 
-use crate::support::{Probe, Process, Taken, repeat};
+use crate::support::{Library, Probe, Process, Taken, repeat};
 
 /// A page of code.
 struct Code(*mut u8);
@@ -150,4 +150,89 @@ fn n27_registered_unwind_information_is_used() {
     // Without it the stack ends there.
     let taken = process.run_with(false, |probe| repeat(2, || code.function()(probe)));
     assert_eq!(taken[1].captured.flags, flags::TRUNCATED);
+}
+
+/// A library with the list of registered objects, of which it has two.
+const REGISTERS: &str = r#"#include "jit.h"
+static struct jit_object objects[2];
+static struct jit_code_entry entries[2] = {
+    {.object = (const char *)&objects[0], .size = sizeof objects[0]},
+    {.object = (const char *)&objects[1], .size = sizeof objects[1]},
+};
+void add(int index, const char *name, const void *code, size_t size) {
+    describe(&objects[index], name, code, size);
+    register_entry(&entries[index]);
+}
+void withdraw(int index) { unregister_entry(&entries[index]); }
+void spoil(int index) { entries[index].object = (const char *)8; }
+"#;
+
+/// The location of the JIT frame of a stack, and the parts of the object that is registered for it.
+fn registered(process: &Process, taken: &Taken) -> (u32, Vec<u8>) {
+    let facts = process.facts.lock().unwrap();
+    let frames = facts.frames(taken.captured.stack);
+    let frame = frames.iter().find(|frame| frame.kind == LocationKind::Jit);
+    let frame = frame.expect("a JIT frame");
+    let parts = facts.objects.get(&frame.object).cloned();
+    (frame.id, parts.unwrap_or_default())
+}
+
+#[test]
+fn n27_code_is_told_apart_by_what_is_registered_for_it() {
+    let include = rpd_tests::install::source_root().join("tests/workloads/include");
+    let flags = ["-I", include.to_str().unwrap(), "-Wno-unused-function"];
+    let library = Library::of("registers", &flags, REGISTERS);
+    // SAFETY: the library defines these functions.
+    let (add, withdraw, spoil) = unsafe {
+        (
+            std::mem::transmute::<*mut c_void, extern "C" fn(i32, *const i8, *const c_void, usize)>(
+                library.symbol("add"),
+            ),
+            std::mem::transmute::<*mut c_void, extern "C" fn(i32)>(library.symbol("withdraw")),
+            std::mem::transmute::<*mut c_void, extern "C" fn(i32)>(library.symbol("spoil")),
+        )
+    };
+    let code = Code::new(WITH_FRAME_POINTER);
+    let other = Code::new(WITH_FRAME_POINTER);
+    let add = |index, name: &std::ffi::CStr, code: &Code| {
+        add(
+            index,
+            name.as_ptr(),
+            code.0.cast(),
+            WITH_FRAME_POINTER.len(),
+        );
+    };
+    let process = Process::new(512);
+    let taken = process.run_with(false, |probe| {
+        let call = || repeat(2, || code.function()(probe));
+        call();
+        for name in [c"made_a", c"made_b", c"made_a"] {
+            add(0, name, &code);
+            call();
+            withdraw(0);
+        }
+        call();
+        add(0, c"made_c", &code);
+        add(1, c"made_d", &other);
+        call();
+        withdraw(1);
+        call();
+        spoil(0);
+        call();
+    });
+    let expected = ["", "made_a", "made_b", "made_a", "", "made_c", "made_c", ""];
+    let mut locations = Vec::new();
+    for (index, pair) in taken.chunks(2).enumerate() {
+        assert_eq!(pair[0].captured, pair[1].captured, "{index}");
+        let (location, parts) = registered(&process, &pair[0]);
+        let name = expected[index].as_bytes();
+        assert_eq!(parts.is_empty(), name.is_empty(), "{index}: {parts:x?}");
+        let has_name = |parts: &[u8]| parts.windows(name.len()).any(|part| part == name);
+        assert!(parts.is_empty() || has_name(&parts), "{index}: {parts:x?}");
+        locations.push(location);
+    }
+    // What is registered again as it was is the same.
+    let first = |index: usize| locations.iter().position(|own| *own == locations[index]);
+    let firsts: Vec<usize> = (0..locations.len()).filter_map(first).collect();
+    assert_eq!(firsts, [0, 1, 2, 1, 0, 5, 5, 0]);
 }

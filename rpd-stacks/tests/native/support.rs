@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::oracle::Oracle;
 use rpd_stacks::{
-    Captured, Location, LocationKind, Mode, Module, Node, Options, PythonCode, Sink, Stacks,
-    ThreadStacks,
+    Captured, JitObject, Location, LocationKind, Mode, Module, Node, Options, PythonCode, Sink,
+    Stacks, ThreadStacks,
 };
 
 /// A folder for what a test builds.
@@ -128,6 +128,8 @@ pub(crate) struct ModuleFact {
 #[derive(Default)]
 pub(crate) struct Facts {
     pub(crate) modules: HashMap<u32, ModuleFact>,
+    /// The parts of objects that describe code in no module.
+    pub(crate) objects: HashMap<u32, Vec<u8>>,
     pub(crate) locations: HashMap<u32, Location>,
     pub(crate) nodes: HashMap<u32, Node>,
     /// Refuse everything.
@@ -230,6 +232,20 @@ impl Sink for Checked<'_> {
         unreachable!("native captures have no code {}", code.id)
     }
 
+    fn object(&mut self, object: &JitObject) -> bool {
+        let mut facts = self.0.lock().unwrap();
+        if facts.refuse {
+            return false;
+        }
+        let mut parts = vec![0; object.lens().iter().sum::<u32>() as usize];
+        object.copy_to(&mut parts);
+        assert!(
+            facts.objects.insert(object.id, parts).is_none(),
+            "told twice: {object:?}"
+        );
+        true
+    }
+
     fn location(&mut self, location: &Location) -> bool {
         let mut facts = self.0.lock().unwrap();
         if facts.refuse {
@@ -241,6 +257,7 @@ impl Sink for Checked<'_> {
             "{location:?}"
         );
         assert_eq!(location.code, 0);
+        assert!(location.object == 0 || facts.objects.contains_key(&location.object));
         assert!(
             facts.locations.insert(location.id, *location).is_none(),
             "told twice: {location:?}"
@@ -284,6 +301,10 @@ impl Sink for Recorder {
 
     fn code(&mut self, _: &PythonCode<'_>) -> bool {
         false
+    }
+
+    fn object(&mut self, _: &JitObject) -> bool {
+        true
     }
 
     fn location(&mut self, _: &Location) -> bool {

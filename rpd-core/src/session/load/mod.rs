@@ -191,6 +191,7 @@ impl Session {
                     RecordKind::StackCode => stacks::take_code(&record, &mut session),
                     RecordKind::StackLocation => stacks::take_location(&record, &mut session),
                     RecordKind::StackNode => stacks::take_node(&record, &mut session),
+                    RecordKind::StackObject => stacks::take_object(&record, &mut session),
                     RecordKind::StackSource => stacks::take_source(&record, &mut session),
                     RecordKind::Region => meta.take_region(&record, &mut session),
                     RecordKind::RuntimeInit => meta::take_runtime(&record, &mut session),

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::super::stacks::{
-    GeneratedLines, LocationKind, PythonCode, StackLocation, StackModule, StackNode,
+    GeneratedLines, JitObject, LocationKind, PythonCode, StackLocation, StackModule, StackNode,
 };
 use super::super::{Session, StackRef};
 use super::note_damage;
@@ -65,6 +65,19 @@ pub(super) fn take_code(record: &Record<'_>, session: &mut Session) -> Option<()
         first_line: fixed.first_line,
         version: fixed.version,
         lines: lines.to_vec(),
+    });
+    Some(())
+}
+
+pub(super) fn take_object(record: &Record<'_>, session: &mut Session) -> Option<()> {
+    let (fixed, mut tail) = record.parse::<format::StackObject>()?;
+    let mut bytes = |len| Some(part(&mut tail, len)?.to_vec());
+    session.stacks.objects.push(JitObject {
+        id: fixed.id,
+        kind: record.header.aux,
+        sections: bytes(fixed.sections_len)?,
+        symbols: bytes(fixed.symbols_len)?,
+        names: bytes(fixed.names_len)?,
     });
     Some(())
 }
