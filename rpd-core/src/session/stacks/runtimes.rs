@@ -28,9 +28,16 @@ pub fn is_runtime(path: &str) -> bool {
     RUNTIMES.iter().any(|runtime| name.starts_with(runtime))
 }
 
-/// Whether a file is a Python interpreter: `python3.11`, `libpython3.11.so.1.0`.
+/// Beginnings of the file names of libraries by which Python programs call C functions.
+const CALLERS_OF_C: [&str; 3] = ["_ctypes.", "_cffi_backend.", "libffi.so"];
+
+/// Whether a file is a Python interpreter (`python3.11`, `libpython3.11.so.1.0`) or one of the libraries by which it calls C
+/// functions for programs.
 pub fn is_interpreter(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
+    if CALLERS_OF_C.iter().any(|caller| name.starts_with(caller)) {
+        return true;
+    }
     let name = name.strip_prefix("lib").unwrap_or(name);
     name.strip_prefix("python").is_some_and(|rest| {
         let version = rest.split(".so").next().unwrap_or_default();
@@ -61,6 +68,8 @@ mod tests {
             "/usr/bin/python3",
             "libpython3.13t.so.1.0",
             "libpython3.8d.so",
+            "/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so",
+            "/usr/lib/x86_64-linux-gnu/libffi.so.8",
         ] {
             assert!(is_interpreter(path), "{path}");
         }
@@ -68,6 +77,7 @@ mod tests {
             "/usr/bin/python-config",
             "libpythonic.so",
             "libtorch_python.so",
+            "_ctypes_test.cpython-311-x86_64-linux-gnu.so",
         ] {
             assert!(!is_interpreter(path), "{path}");
         }
