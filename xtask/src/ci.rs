@@ -87,6 +87,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             ];
             test::run(&words.map(str::to_owned))
         })?;
+        step("cost of merged stacks", || {
+            let words = ["--test", "e2e", "frames_cost", "--", "--ignored"];
+            test::run(&words.map(str::to_owned))
+        })?;
         step("Python stacks under stress", || {
             shell::run(shell::cargo().args([
                 "test",

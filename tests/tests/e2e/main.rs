@@ -28,6 +28,7 @@ mod refusals;
 mod sdk_events;
 mod stack_answers;
 mod stack_cases;
+mod stack_programs;
 mod stack_symbols;
 mod stacks;
 mod stochastic_samples;
