@@ -51,6 +51,12 @@ pub fn name_jit(session: &mut Session, maps: Option<&Path>) -> usize {
     named.len()
 }
 
+/// Whether the symbols of a session were looked up: it has frames that [`name_jit`] did not make.
+pub fn is_looked_up(session: &Session) -> bool {
+    let frames = &session.stacks.frames;
+    frames.iter().any(|frame| !is_named(frame))
+}
+
 /// Whether a frame has its name from [`name_jit`].
 pub(crate) fn is_named(frame: &StackFrame) -> bool {
     [jit_object::EVIDENCE, perf_map::EVIDENCE].contains(&&*frame.evidence)

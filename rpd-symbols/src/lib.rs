@@ -29,7 +29,7 @@ mod search;
 pub use code::look_up_code;
 pub use database::symbolize;
 pub use generated::keep_files;
-pub use jit::name_jit;
+pub use jit::{is_looked_up, name_jit};
 pub use limited::Limited;
 pub use look_up::{Report, Symbols, look_up};
 pub use native::{LONGEST_FUNCTION, Symbolizer};

@@ -8,7 +8,7 @@ use clap::Parser;
 use rpd_core::session::LoadOptions;
 use rpd_core::session::shown::expand;
 use rpd_formats::rpd_file::RpdFile;
-use rpd_symbols::look_up;
+use rpd_symbols::{is_looked_up, look_up};
 
 use super::super::window::WindowOptions;
 use super::super::{Inputs, Naming, each_recording, parse};
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         load,
         window.as_ref(),
         |_, _, mut session, settings| {
-            if !session.stacks.is_empty() && session.stacks.frames.is_empty() {
+            if !session.stacks.is_empty() && !is_looked_up(&session) {
                 look_up(&mut session, &mut symbolizer);
             }
             let expanded = expand(&session, given.frames.shown(settings.shown_frames));

@@ -16,7 +16,7 @@ use rpd_core::session::{LoadOptions, Session};
 use rpd_formats::rocpd::read::Settings;
 use rpd_spool::stacks::{is_glob, picks};
 use rpd_symbols::analysis::Weight;
-use rpd_symbols::{Search, Symbolizer, look_up};
+use rpd_symbols::{Search, Symbolizer, is_looked_up, look_up};
 
 pub(crate) use table::run;
 
@@ -102,17 +102,18 @@ fn wants(globs: &[String], name: &str) -> bool {
     globs.is_empty() || picks(globs, name)
 }
 
-/// Calls `take` with each recording of the databases that has call stacks.
+/// Calls `take` with each recording of the databases that has call stacks. With `sites` the innermost frames count: frames of
+/// the GPU runtime are shown if the user asks for them, not because the database shows them.
 fn each_stacked(
     name: &str,
     sources: &Sources,
     frames: &FrameOptions,
-    args: bool,
+    sites: bool,
     mut take: impl FnMut(&Path, &Session, &Settings, &Expanded) -> Result<()>,
 ) -> Result<()> {
     let mut symbolizer = frames.symbolizer()?;
     let load = LoadOptions {
-        args,
+        args: false,
         ..LoadOptions::default()
     };
     let mut count = 0;
@@ -122,14 +123,18 @@ fn each_stacked(
             return Ok(());
         }
         count += 1;
-        if session.stacks.frames.is_empty() {
+        if !is_looked_up(&session) {
             look_up(&mut session, &mut symbolizer);
             eprintln!(
                 "rpd: {}: has no symbols yet: they are looked up for this answer; rpd symbolize keeps them",
                 path.display()
             );
         }
-        let expanded = expand(&session, frames.shown(settings.shown_frames));
+        let stored = ShownFrames {
+            runtime: settings.shown_frames.runtime && !sites,
+            ..settings.shown_frames
+        };
+        let expanded = expand(&session, frames.shown(stored));
         take(path, &session, &settings, &expanded)
     })?;
     for note in symbolizer.notes() {

@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         NAME,
         &sources,
         &given.frames,
-        false,
+        !given.whole,
         |_, session, settings, expanded| {
             let names = given.naming.over(settings);
             let costs = costs(session, names, |name| wants(&given.api, name));
