@@ -111,11 +111,7 @@ fn capture_wrappers() -> Result<String, Box<dyn Error>> {
     let layouts = rpd_data::layouts()?;
     let calls = rpd_data::capture_calls()?;
     let (mut source, mut table) = (String::new(), String::new());
-    let mut attributes = 0;
     for (number, (function, call)) in functions.iter().zip(&calls).enumerate() {
-        if function.name == "hipFuncGetAttributes" {
-            attributes = number;
-        }
         // Queries, and functions that return something other than a status.
         if call.group == "query" || function.ret != Some(rpd_data::abi::Abi::U32) {
             writeln!(table, "None,")?;
@@ -139,7 +135,6 @@ fn capture_wrappers() -> Result<String, Box<dyn Error>> {
     writeln!(
         source,
         "pub(super) const COUNT: usize = {};\n\
-         pub(super) const ATTRIBUTES: usize = {attributes};\n\
          pub(super) struct Code(pub(super) [Option<*const ()>; COUNT]);\n\
          pub(super) static WRAPPERS: Code = Code([\n{table}]);",
         functions.len(),

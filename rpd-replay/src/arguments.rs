@@ -116,12 +116,12 @@ impl Player {
     }
 
     /// Address in the replay of an address of the capture: memory of the runtime, or a buffer for host memory.
-    pub(crate) fn address(&mut self, call: &Call, address: u64) -> u64 {
+    pub(crate) fn address(&mut self, call: &Call, address: u64) -> Result<u64, ReplayError> {
         if address == 0 {
-            return 0;
+            return Ok(0);
         }
         if let Some(now) = self.translation.find(address) {
-            return now;
+            return Ok(now);
         }
         let known = call
             .data()
@@ -179,7 +179,7 @@ impl Player {
                 behind.texts.push(text);
                 address
             }
-            Role::Address => self.address(call, value),
+            Role::Address => self.address(call, value)?,
             Role::Struct(_) => match value {
                 0 => 0,
                 _ => behind.copy(&read.ok_or_else(missing)?),
@@ -208,7 +208,7 @@ impl Player {
                     // Pitch times rows, with those before the rectangle.
                     let (pitch, before) = (word(&bytes, kind + 4), word(&bytes, kind - 1));
                     let size = pitch * (before + word(&bytes, 15)) + word(&bytes, 14);
-                    let now = self.base_of(word(&bytes, at), size);
+                    let now = self.base_of(word(&bytes, at), size)?;
                     set_word(&mut bytes, at, now);
                 }
                 behind.copy(&bytes)
@@ -221,7 +221,7 @@ impl Player {
                     let slices = word(&bytes, at - 1) + word(&bytes, 18);
                     let rows = rows.max(word(&bytes, at - 2) + word(&bytes, 17));
                     let size = pitch * rows * slices + word(&bytes, 16);
-                    let now = self.base_of(word(&bytes, at), size);
+                    let now = self.base_of(word(&bytes, at), size)?;
                     set_word(&mut bytes, at, now);
                 }
                 behind.copy(&bytes)
@@ -244,7 +244,7 @@ impl Player {
             }
             Role::MemsetNode => {
                 let mut bytes = read.ok_or_else(missing)?;
-                let now = self.address(call, word(&bytes, 0));
+                let now = self.address(call, word(&bytes, 0))?;
                 set_word(&mut bytes, 0, now);
                 behind.copy(&bytes)
             }
@@ -271,12 +271,12 @@ impl Player {
     }
 
     /// Address in the replay of a rectangle's base, which has at most `size` bytes from there.
-    pub(crate) fn base_of(&mut self, base: u64, size: u64) -> u64 {
+    pub(crate) fn base_of(&mut self, base: u64, size: u64) -> Result<u64, ReplayError> {
         if base == 0 {
-            return 0;
+            return Ok(0);
         }
         match self.translation.find(base) {
-            Some(now) => now,
+            Some(now) => Ok(now),
             None => self.host.buffer(base, size),
         }
     }

@@ -5,7 +5,7 @@ use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, nu
 
 use crate::arguments::{Behind, out_word, word};
 use crate::error::{ReplayError, Status};
-use crate::hip::{Extent, PitchedPtr, SUCCESS};
+use crate::hip::{Extent, PitchedPtr, SUCCESS, word_of};
 use crate::player::Player;
 
 impl Player {
@@ -70,7 +70,27 @@ impl Player {
                 // Memory stays where it is; what the program had is not used any more.
                 self.wait_for_all()
             }
-            n::hipFuncSetAttribute | n::hipFuncSetCacheConfig | n::hipFuncSetSharedMemConfig => {
+            // What the host did in their functions is in the data of later calls as well. Memory of a graph is there from its node to
+            // the end of the replay, which is longer than it has to be.
+            n::hipGraphAddHostNode | n::hipGraphAddMemFreeNode => {
+                self.with_name(call, operation, "hipGraphAddEmptyNode")
+            }
+            n::hipGraphAddMemAllocNode => {
+                self.graph_memory(call, operation)?;
+                self.with_name(call, operation, "hipGraphAddEmptyNode")
+            }
+            n::hipGraphInstantiateWithParams => self.instantiate(call),
+            // Every call says on which device it was made.
+            n::hipCtxCreate
+            | n::hipCtxDestroy
+            | n::hipCtxPopCurrent
+            | n::hipCtxPushCurrent
+            | n::hipCtxSetCurrent
+            | n::hipGraphHostNodeSetParams
+            | n::hipGraphExecHostNodeSetParams
+            | n::hipFuncSetAttribute
+            | n::hipFuncSetCacheConfig
+            | n::hipFuncSetSharedMemConfig => {
                 self.report.skipped += 1;
                 Ok(())
             }
@@ -163,6 +183,22 @@ impl Player {
         }
     }
 
+    /// Makes an executable graph; its parameters are flags, a stream for an upload, and results.
+    fn instantiate(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let graph = self.handle(HandleKind::Graph, call.argument("graph"))?;
+        let parameters = call.items().find(|item| item.kind == item::IN);
+        let flags = parameters.map_or(0, |item| word(item.payload, 0));
+        let mut made = 0u64;
+        self.hip.check(
+            "hipGraphInstantiateWithFlags",
+            &[word_of(&mut made), graph, flags],
+        )?;
+        if let Some(old) = out_word(call, 0) {
+            self.handles.insert((HandleKind::GraphExec, old), made);
+        }
+        Ok(())
+    }
+
     fn fill_3d(&mut self, call: &Call, operation: &'static Operation) -> Result<(), ReplayError> {
         let field = |name: &str, index: usize| {
             let at = operation
@@ -170,7 +206,7 @@ impl Player {
                 .map_or(0, |argument| usize::from(argument.offset));
             word(call.arguments.get(at..).unwrap_or_default(), index)
         };
-        let base = self.address(call, field("pitchedDevPtr", 0));
+        let base = self.address(call, field("pitchedDevPtr", 0))?;
         let at = PitchedPtr([
             base,
             field("pitchedDevPtr", 1),

@@ -17,6 +17,15 @@ pub(crate) struct Variable {
     pub(crate) place: (u64, u64),
 }
 
+/// A device variable that two builds of a code object have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Twin {
+    /// Its address in the build that was captured, and in the one that replaces it.
+    pub(crate) captured: u64,
+    pub(crate) replacing: u64,
+    pub(crate) size: u64,
+}
+
 impl Player {
     /// Loads a module of the program: its code object for the current device.
     pub(crate) fn load(&mut self, call: &Call) -> Result<(), ReplayError> {
@@ -113,6 +122,69 @@ impl Player {
         Ok(found)
     }
 
+    /// The variables of a code object that another build of it in `module` has as well.
+    pub(crate) fn twins(&mut self, code: i64, module: u64) -> Result<Vec<Twin>, ReplayError> {
+        let device = self.device;
+        let captured = self.variables(code, device)?;
+        let mut found = Vec::new();
+        for Variable { name, place } in captured {
+            if let Ok((replacing, size)) = self.variable(module, &name)
+                && size == place.1
+            {
+                found.push(Twin {
+                    captured: place.0,
+                    replacing,
+                    size,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Copies variables from one build to the other, in a stream.
+    pub(crate) fn copy_twins(
+        &mut self,
+        twins: &[Twin],
+        to_replacing: bool,
+        stream: u64,
+    ) -> Result<(), ReplayError> {
+        for twin in twins {
+            let (to, from) = match to_replacing {
+                true => (twin.replacing, twin.captured),
+                false => (twin.captured, twin.replacing),
+            };
+            self.hip
+                .check("hipMemcpyDtoDAsync", &[to, from, twin.size, stream])?;
+        }
+        Ok(())
+    }
+
+    /// Sets the device variable of a managed variable, if the code object has one of this name, to the memory that the capture has
+    /// at `base`.
+    pub(crate) fn set_managed(
+        &mut self,
+        code: i64,
+        device: i32,
+        name: &CString,
+        base: u64,
+    ) -> Result<(), ReplayError> {
+        let row = self.codes.iter().find(|row| row.id == code);
+        let (Some(blob), Some(now)) = (row.map(|row| row.blob), self.translation.find(base)) else {
+            return Ok(());
+        };
+        let names = rpd_capture::variables(&mut self.capture, blob)?;
+        if !names
+            .iter()
+            .any(|known| known.as_bytes() == name.as_bytes())
+        {
+            return Ok(());
+        }
+        self.set_device(device)?;
+        let module = self.module(code)?;
+        let (place, _) = self.variable(module, name)?;
+        self.copy(place, now.to_le_bytes().as_ptr() as u64, 8)
+    }
+
     /// Sets the device variables that an excerpt begins with.
     pub(crate) fn set_variables(&mut self, call: &Call) -> Result<(), ReplayError> {
         for item in call.items().filter(|item| item.kind == item::VARIABLE) {
@@ -122,6 +194,10 @@ impl Player {
             let Some((head, name)) = parsed else {
                 return Err(ReplayError::damaged("the content of a variable is cut"));
             };
+            // Those of managed variables are addresses, which are set where their memory is made.
+            if self.managed.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
             let bytes = self.capture.bytes(head.data)?;
             let device = i32::try_from(head.device).unwrap_or(-1);
             self.set_device(device)?;
@@ -151,18 +227,25 @@ impl Player {
                 "the name of the variable is not in the capture",
             ));
         };
-        // The code object that has it, the first first: those of the program are loaded before modules.
-        let codes: Vec<i64> = self.codes.iter().map(|row| row.id).collect();
-        for code in codes {
-            let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
-                continue;
-            };
-            let bytes = self.capture.bytes(row.blob)?;
-            let has_it = rpd_gfx::codeobj::CodeObject::parse(&bytes).is_ok_and(|object| {
-                let mut variables = object.variables();
-                variables.any(|variable| variable.name.as_bytes() == name.as_bytes())
-            });
-            if has_it {
+        if let Some((_, base)) = self.managed.iter().find(|(known, _)| *known == name)
+            && let Some((_, size, now)) = self.translation.memory(*base)
+        {
+            return Ok((now, size));
+        }
+        let provider = call.items().find(|item| item.kind == item::SYMBOL_CODE);
+        let provider = provider.and_then(|item| item.word());
+        if let Some(code) = provider.and_then(|provider| self.code_at(provider, call.seq)) {
+            let module = self.module(code)?;
+            return self.variable(module, &name);
+        }
+        // The first code object that has it: those of the program are loaded before modules.
+        let codes: Vec<(i64, i64)> = self.codes.iter().map(|row| (row.id, row.blob)).collect();
+        for (code, blob) in codes {
+            let names = rpd_capture::variables(&mut self.capture, blob)?;
+            if names
+                .iter()
+                .any(|known| known.as_bytes() == name.as_bytes())
+            {
                 let module = self.module(code)?;
                 return self.variable(module, &name);
             }
@@ -182,7 +265,7 @@ impl Player {
         let variable = variable + call.argument("offset");
         let to = operation.name().contains("ToSymbol");
         let other = call.argument(if to { "src" } else { "dst" });
-        let other = self.address(call, other);
+        let other = self.address(call, other)?;
         let (size, kind) = (call.argument("sizeBytes"), call.argument("kind"));
         let (destination, source) = if to {
             (variable, other)

@@ -1,64 +1,98 @@
 //! Host memory of the program: pinned and managed memory where the replay has it, and buffers for the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use rpd_spool::capture::DataHeader;
 
 use crate::addresses::Translation;
+use crate::error::ReplayError;
 
-/// Buffers that stand for host memory that the program did not get from the runtime.
+/// Bytes of the address space that a window stands for. What a program has of it lies in few of them.
+const WINDOW: u64 = 1 << 42;
+
+/// Bytes of a window that are made accessible at once.
+const UNIT: u64 = 1 << 20;
+
+/// Memory that stands for host memory that the program did not get from the runtime. What stands for an address never moves: work
+/// under way and graphs refer to it. It is kept until the process ends, for the same reason.
 #[derive(Debug, Default)]
 pub(crate) struct HostMemory {
-    buffers: BTreeMap<u64, Box<[u64]>>,
-    /// Buffers that larger ones have replaced; work under way may still use them.
-    replaced: Vec<Box<[u64]>>,
-}
-
-fn bytes_of(buffer: &[u64]) -> u64 {
-    buffer.len() as u64 * 8
+    /// Where the windows are, by the number of the window.
+    windows: HashMap<u64, u64>,
+    /// Numbers of the units that can be accessed.
+    ready: HashSet<u64>,
 }
 
 impl HostMemory {
-    /// Address in the replay of `len` bytes at a captured host address.
-    pub(crate) fn locate(&mut self, translation: &Translation, address: u64, len: u64) -> u64 {
+    /// Where `len` bytes at a captured host address are now.
+    pub(crate) fn locate(
+        &mut self,
+        translation: &Translation,
+        address: u64,
+        len: u64,
+    ) -> Result<u64, ReplayError> {
         if let Some((base, _, now)) = translation.memory(address) {
-            return now + (address - base);
+            return Ok(now + (address - base));
         }
         self.buffer(address, len)
     }
 
-    /// The buffer for `len` bytes at a captured host address.
-    pub(crate) fn buffer(&mut self, address: u64, len: u64) -> u64 {
-        let len = len.max(1);
-        if let Some((&base, buffer)) = self.buffers.range(..=address).next_back()
-            && address + len <= base + bytes_of(buffer)
-        {
-            return buffer.as_ptr() as u64 + (address - base);
-        }
-        let start = address / 4096 * 4096;
-        let end = (address + len).next_multiple_of(4096);
-        let overlapping: Vec<u64> = self
-            .buffers
-            .iter()
-            .filter(|(base, buffer)| **base < end && **base + bytes_of(buffer) > start)
-            .map(|(base, _)| *base)
-            .collect();
-        let (mut low, mut high) = (start, end);
-        for base in &overlapping {
-            low = low.min(*base);
-            high = high.max(base + bytes_of(&self.buffers[base]));
-        }
-        let mut fresh = vec![0u64; ((high - low) / 8) as usize].into_boxed_slice();
-        for base in overlapping {
-            if let Some(old) = self.buffers.remove(&base) {
-                let at = ((base - low) / 8) as usize;
-                fresh[at..at + old.len()].copy_from_slice(&old);
-                self.replaced.push(old);
+    /// What stands for `len` bytes at a captured host address.
+    pub(crate) fn buffer(&mut self, address: u64, len: u64) -> Result<u64, ReplayError> {
+        let failed = |why: &str| {
+            ReplayError::failed(format!(
+                "no memory for {len} bytes of the program at {address:#x}: {why}"
+            ))
+        };
+        let number = address / WINDOW;
+        let last = address.checked_add(len.max(1) - 1);
+        let Some(last) = last.filter(|last| last / WINDOW == number) else {
+            return Err(failed("they are not in one part of its address space"));
+        };
+        let window = match self.windows.get(&number) {
+            Some(window) => *window,
+            None => {
+                let window = reserve(WINDOW).map_err(|error| failed(&error.to_string()))?;
+                self.windows.insert(number, window);
+                window
+            }
+        };
+        let at = |address: u64| window + address % WINDOW;
+        for unit in address / UNIT..=last / UNIT {
+            if self.ready.insert(unit) {
+                make_accessible(at(unit * UNIT), UNIT)
+                    .map_err(|error| failed(&error.to_string()))?;
             }
         }
-        let now = fresh.as_ptr() as u64 + (address - low);
-        self.buffers.insert(low, fresh);
-        now
+        Ok(at(address))
+    }
+}
+
+/// Addresses without memory.
+fn reserve(size: u64) -> std::io::Result<u64> {
+    // SAFETY: a new mapping.
+    let made = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size as usize,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    match made {
+        libc::MAP_FAILED => Err(std::io::Error::last_os_error()),
+        made => Ok(made as u64),
+    }
+}
+
+fn make_accessible(base: u64, size: u64) -> std::io::Result<()> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: part of a mapping of this module.
+    match unsafe { libc::mprotect(base as *mut libc::c_void, size as usize, access) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
     }
 }
 
@@ -120,15 +154,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_grow_and_keep_their_content() {
+    fn what_stands_for_an_address_does_not_move() {
         let mut host = HostMemory::default();
-        let first = host.buffer(0x1_0010, 16);
-        // SAFETY: the buffer has that many bytes.
+        let first = host.buffer(0x7f00_0001_0010, 16).expect("memory");
+        // SAFETY: there are that many bytes.
         unsafe { (first as *mut u64).write(77) };
-        let wide = host.buffer(0x1_0000, 0x3000);
-        assert_ne!(first, wide);
+        let wide = host.buffer(0x7f00_0001_0000, 3 << 20).expect("memory");
+        assert_eq!(wide + 0x10, first);
         // SAFETY: as above.
-        assert_eq!(unsafe { ((wide + 0x10) as *const u64).read() }, 77);
-        assert_eq!(host.buffer(0x1_0010, 16), wide + 0x10);
+        unsafe { ((wide + (3 << 20) - 8) as *mut u64).write(1) };
+        // Another window.
+        assert_ne!(host.buffer(0x5500_0001_0010, 16).expect("memory"), first);
+        let error = host.buffer(0x7fff_ffff_ffff, 2).expect_err("two windows");
+        assert!(
+            error.message.contains("0x7fffffffffff"),
+            "{}",
+            error.message
+        );
     }
 }

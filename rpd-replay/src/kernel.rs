@@ -6,7 +6,7 @@ use rpd_capture::Call;
 use rpd_spool::capture::call_flag;
 use serde::Serialize;
 
-use crate::error::ReplayError;
+use crate::error::{ReplayError, Status};
 use crate::hip::word_of;
 use crate::player::Player;
 
@@ -86,6 +86,11 @@ pub(crate) struct Saved {
     pub(crate) written: Vec<(u64, u64)>,
 }
 
+/// Whether a kernel is one that the user has named: by its name, or by a part of the name that people read.
+fn is_called(name: &str, wanted: &str) -> bool {
+    name == wanted || rpd_spool::demangle::demangle(name).contains(wanted)
+}
+
 impl Player {
     /// Finds the launch that was chosen.
     pub(crate) fn prepare_kernel(&mut self) -> Result<(), ReplayError> {
@@ -93,9 +98,7 @@ impl Player {
             return Ok(());
         };
         let launches = self.capture.launches()?;
-        let matches = |name: &str| {
-            name == choice.name || rpd_spool::demangle::demangle(name).contains(&choice.name)
-        };
+        let matches = |name: &str| is_called(name, &choice.name);
         let found: Vec<&(u64, String, u64)> = launches
             .iter()
             .filter(|(seq, name, _)| *seq <= self.last && matches(name))
@@ -144,13 +147,30 @@ impl Player {
             .options
             .replace
             .iter()
-            .find(|(wanted, _)| {
-                wanted == name || rpd_spool::demangle::demangle(name).contains(wanted)
-            })
+            .find(|(wanted, _)| is_called(name, wanted))
             .map(|(_, file)| file.clone());
         let Some(file) = found else { return Ok(None) };
         let bytes = self.replacement(&file, name, code)?;
         Ok(Some(self.load_module(&bytes, &file.display().to_string())?))
+    }
+
+    /// Refuses replacements of kernels that the capture does not have.
+    pub(crate) fn check_replacements(&self) -> Result<(), ReplayError> {
+        let names: Vec<String> = self
+            .capture
+            .kernels()?
+            .into_iter()
+            .map(|kernel| kernel.name)
+            .collect();
+        for (wanted, file) in &self.options.replace {
+            if !names.iter().any(|name| is_called(name, wanted)) {
+                return Err(ReplayError::failed(format!(
+                    "--replace {wanted}={}: the capture has no such kernel",
+                    file.display()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The code object in `file`, whose kernel must take the arguments of the captured one.
@@ -171,7 +191,13 @@ impl Player {
         let original = self.capture.bytes(row.blob)?;
         let original = CodeObject::parse(&original).map_err(|error| failed(error.to_string()))?;
         let bytes = rpd_gfx::codeobj::bundle::pick(&bytes, original.target())
-            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| ReplayError {
+                status: match error {
+                    rpd_gfx::codeobj::Error::NoMatch { .. } => Status::Incompatible,
+                    _ => Status::Failed,
+                },
+                ..failed(error.to_string())
+            })?
             .into_owned();
         let fresh = CodeObject::parse(&bytes).map_err(|error| failed(error.to_string()))?;
         let Some(new) = fresh.kernel(name) else {

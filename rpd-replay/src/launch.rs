@@ -32,14 +32,19 @@ impl Player {
         let code = self.code_at(provider, call.seq).ok_or_else(|| {
             ReplayError::damaged(format!("the capture lacks code object {provider}"))
         })?;
+        self.launchable(code, name)
+    }
+
+    /// A kernel of a code object, on the current device.
+    pub(crate) fn launchable(&mut self, code: i64, name: &[u8]) -> Result<Launchable, ReplayError> {
         let key = (code, self.device, name.to_vec());
         if let Some(known) = self.functions.get(&key) {
             return Ok(known.clone());
         }
         let shown = String::from_utf8_lossy(name).into_owned();
-        let module = match self.replaced(&shown, code)? {
-            Some(module) => module,
-            None => self.module(code)?,
+        let (module, twins) = match self.replaced(&shown, code)? {
+            Some(module) => (module, self.twins(code, module)?),
+            None => (self.module(code)?, Vec::new()),
         };
         let text =
             CString::new(name).map_err(|_| ReplayError::damaged("a kernel's name has a NUL"))?;
@@ -60,6 +65,9 @@ impl Player {
             arguments: Arc::new(explicit(&arguments)),
         };
         self.functions.insert(key, found.clone());
+        if !twins.is_empty() {
+            self.twins.insert(function, twins);
+        }
         Ok(found)
     }
 
@@ -124,8 +132,24 @@ impl Player {
         )
     }
 
-    /// Launches a kernel.
+    /// Launches a kernel. Another build of it finds the variables as they are, and leaves them to the build that was captured.
     pub(crate) fn launch_kernel(
+        &mut self,
+        call: &Call,
+        operation: &Operation,
+        kernel: &Launchable,
+        packed: &[u8],
+        geometry: ([u32; 3], [u32; 3], u64),
+        stream: u64,
+    ) -> Result<(), ReplayError> {
+        let twins = self.twins.get(&kernel.function).cloned();
+        let twins = twins.unwrap_or_default();
+        self.copy_twins(&twins, true, stream)?;
+        self.add_launch(call, operation, kernel, packed, geometry, stream)?;
+        self.copy_twins(&twins, false, stream)
+    }
+
+    fn add_launch(
         &mut self,
         call: &Call,
         operation: &Operation,

@@ -1,7 +1,9 @@
 //! Allocations and frees.
 
+use std::ffi::CString;
+
 use rpd_capture::Call;
-use rpd_spool::capture::{Operation, Role, memory_kind, number as n};
+use rpd_spool::capture::{Operation, Role, call_flag, item, memory_kind, number as n};
 
 use crate::arguments::{out_word, word};
 use crate::error::{ReplayError, Status};
@@ -23,10 +25,10 @@ impl Player {
             if self.same {
                 self.reuse(call, operation, made.base, made.size)?;
                 self.translation.insert(made.base, made.size, made.base);
-                return Ok(());
+                return self.note_managed(call, made.base);
             }
             if call.api == n::hipHostRegister {
-                let now = self.host.buffer(made.base, made.size);
+                let now = self.host.buffer(made.base, made.size)?;
                 self.hip
                     .check("hipHostRegister", &[now, made.size, u64::from(made.flags)])?;
                 self.translation.insert(made.base, made.size, now);
@@ -57,7 +59,8 @@ impl Player {
                 self.translation.insert(made.base, made.size, now);
                 return Ok(());
             }
-            return self.generic(call, operation);
+            self.generic(call, operation)?;
+            return self.note_managed(call, made.base);
         }
         if frees {
             let base = operation
@@ -69,6 +72,9 @@ impl Player {
             if self.same {
                 let size = self.translation.remove(base).map_or(0, |(size, _)| size);
                 if call.api == n::hipFreeAsync {
+                    if call.flags & call_flag::IN_STREAM_CAPTURE != 0 {
+                        return Ok(());
+                    }
                     let stream = self.stream(call, operation);
                     let mut event = 0u64;
                     self.hip
@@ -110,6 +116,41 @@ impl Player {
         self.generic(call, operation)
     }
 
+    /// Memory of a graph.
+    pub(crate) fn graph_memory(
+        &mut self,
+        call: &Call,
+        operation: &Operation,
+    ) -> Result<(), ReplayError> {
+        let Some(made) = call.allocation() else {
+            return Err(ReplayError::damaged("its memory is not in the capture"));
+        };
+        let mut now = made.base;
+        match self.same {
+            true => self.reuse(call, operation, made.base, made.size)?,
+            false => self
+                .hip
+                .check("hipMalloc", &[word_of(&mut now), made.size])?,
+        }
+        self.translation.insert(made.base, made.size, now);
+        Ok(())
+    }
+
+    /// Where an allocation is the memory of a managed variable, the variables of code objects are set to it.
+    fn note_managed(&mut self, call: &Call, base: u64) -> Result<(), ReplayError> {
+        let name = call.items().find(|item| item.kind == item::SYMBOL);
+        let Some(name) = name.and_then(|item| CString::new(item.payload).ok()) else {
+            return Ok(());
+        };
+        let loaded: Vec<(i64, i32)> = self.modules.keys().copied().collect();
+        let device = self.device;
+        for (code, on) in loaded {
+            self.set_managed(code, on, &name, base)?;
+        }
+        self.managed.push((name, base));
+        self.set_device(device)
+    }
+
     /// Memory at these addresses is used again: work that was to be complete before it was freed comes first.
     pub(crate) fn reuse(
         &mut self,
@@ -118,6 +159,9 @@ impl Player {
         base: u64,
         size: u64,
     ) -> Result<(), ReplayError> {
+        if call.flags & call_flag::IN_STREAM_CAPTURE != 0 {
+            return Ok(());
+        }
         let end = base + size;
         let mut events = Vec::new();
         self.freed.retain(|(start, stop, stream, event)| {

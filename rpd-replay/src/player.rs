@@ -1,6 +1,7 @@
 //! Plays the calls of a capture, one after the other.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 use crate::Placement;
 use crate::addresses::{self, Held, Translation};
+use crate::code::Twin;
 use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
@@ -98,6 +100,10 @@ pub struct Player {
     pub(crate) codes: Vec<CodeRow>,
     /// Modules of code objects, by number and device.
     pub(crate) modules: HashMap<(i64, i32), u64>,
+    /// Of kernels that another build replaces, by function: the variables that both builds have.
+    pub(crate) twins: HashMap<u64, Vec<Twin>>,
+    /// Managed variables: name and captured address of the memory.
+    pub(crate) managed: Vec<(CString, u64)>,
     /// Kernels by code object, device and name.
     pub(crate) functions: HashMap<(i64, i32, Vec<u8>), Launchable>,
     /// Addresses that are the capture's.
@@ -245,6 +251,8 @@ impl Player {
             thread_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),
+            twins: HashMap::new(),
+            managed: Vec::new(),
             functions: HashMap::new(),
             same,
             device: 0,
@@ -253,33 +261,58 @@ impl Player {
             scratch: vec![0; 1 << 13],
             results,
         };
+        player.check_devices(count)?;
+        player.check_replacements()?;
         player.load_code()?;
         player.prepare_kernel()?;
         Ok(player)
     }
 
-    /// Loads the code of all launches, so that a GPU that does not run it is known before anything is launched.
+    /// Loads the code of all launches, so that a GPU that does not run it, and code that cannot replace a kernel, are known before
+    /// anything is launched.
     fn load_code(&mut self) -> Result<(), ReplayError> {
-        let needed: Vec<(i64, i32)> = {
+        let needed: Vec<(i64, i32, String)> = {
             let database = self.capture.database();
             let mut statement = database
                 .prepare(
-                    "SELECT DISTINCT k.code, c.dev FROM launch l JOIN kernel k ON k.id = l.kernel
+                    "SELECT DISTINCT k.code, c.dev, k.name FROM launch l JOIN kernel k ON k.id = l.kernel
                      JOIN call c ON c.seq = l.seq WHERE l.seq <= ?",
                 )
                 .map_err(broken)?;
             let rows = statement
                 .query_map([i64::try_from(self.last).unwrap_or(i64::MAX)], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
                 })
                 .map_err(broken)?;
             rows.collect::<Result<_, _>>().map_err(broken)?
         };
-        for (code, device) in needed {
+        for (code, device, name) in needed {
             self.set_device(device)?;
-            self.module(code)?;
+            self.launchable(code, name.as_bytes())?;
         }
         self.set_device(0)
+    }
+
+    /// Refuses devices that are not here; `count` are.
+    fn check_devices(&self, count: i32) -> Result<(), ReplayError> {
+        let used: Vec<i32> = {
+            let database = self.capture.database();
+            let mut statement = database
+                .prepare("SELECT DISTINCT dev FROM call ORDER BY dev")
+                .map_err(broken)?;
+            let rows = statement.query_map([], |row| row.get(0)).map_err(broken)?;
+            rows.collect::<Result<_, _>>().map_err(broken)?
+        };
+        let missing = used
+            .into_iter()
+            .find(|device| !(0..count).contains(&self.place(*device)));
+        match missing {
+            None => Ok(()),
+            Some(device) => Err(ReplayError::failed(format!(
+                "GPU {device} of the capture is GPU {} of the replay, and there are {count} here: --device {device}=NUMBER chooses another",
+                self.place(device)
+            ))),
+        }
     }
 
     /// The number of a device in the replay.
@@ -310,6 +343,9 @@ impl Player {
         let bytes = self.code_bytes(&row)?;
         let module = self.load_module(&bytes, &row.triple)?;
         self.modules.insert(key, module);
+        for (name, base) in self.managed.clone() {
+            self.set_managed(code, key.1, &name, base)?;
+        }
         Ok(module)
     }
 
@@ -439,7 +475,7 @@ impl Player {
             }
             let start = self
                 .host
-                .locate(&self.translation, data.address, host::span(&data));
+                .locate(&self.translation, data.address, host::span(&data))?;
             // SAFETY: the place has room for the span of the data.
             unsafe { host::scatter(&data, start, &bytes) };
         }
@@ -470,7 +506,7 @@ impl Player {
             if !compared || call.seq < from || self.options.verify == Verify::Off {
                 continue;
             }
-            let bytes = if is_result {
+            let mut bytes = if is_result {
                 let now = self.live(&data)?;
                 self.wait_for_all()?;
                 let mut bytes = vec![0; data.size as usize];
@@ -479,10 +515,13 @@ impl Player {
             } else {
                 let start = self
                     .host
-                    .locate(&self.translation, data.address, host::span(&data));
+                    .locate(&self.translation, data.address, host::span(&data))?;
                 // SAFETY: the place has the span of the data, and the work that writes it is complete.
                 unsafe { host::gather(&data, start) }
             };
+            if self.options.deep && !self.same {
+                self.translation.restore_words(&mut bytes);
+            }
             let other = match &mut self.results {
                 Some(results) => results.exchange(call.seq, &data, &bytes)?,
                 None => None,

@@ -7,7 +7,6 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_code_object_load_data_t as LoadPayload,
     rocprofiler_code_object_storage_type_t as StorageType, rocprofiler_intercept_table_t as Table,
 };
-use rpd_spool::capture::number;
 
 use super::setup::Setup;
 use crate::recording::capture::{self, CodeObjectLoad};
@@ -115,7 +114,7 @@ unsafe extern "C" fn register_function(
 ) {
     SERVICE.on_event(|| {
         // SAFETY: compilers pass text.
-        capture::register_function(host as u64, unsafe { text::text(device) });
+        capture::register_function(modules as u64, host as u64, unsafe { text::text(device) });
     });
     let next = NEXT_REGISTER_FUNCTION.load(Ordering::Relaxed);
     // SAFETY: the slot of this function held it; the arguments are the caller's.
@@ -150,7 +149,9 @@ unsafe extern "C" fn register_var(
 ) {
     SERVICE.on_event(|| {
         // SAFETY: compilers pass text.
-        capture::register_variable(variable as u64, unsafe { text::text(device) });
+        capture::register_variable(modules as u64, variable as u64, unsafe {
+            text::text(device)
+        });
     });
     let next = NEXT_REGISTER_VAR.load(Ordering::Relaxed);
     // SAFETY: as above.
@@ -172,17 +173,27 @@ unsafe extern "C" fn register_managed_var(
     size: usize,
     align: u32,
 ) {
-    SERVICE.on_event(|| {
-        // SAFETY: compilers pass text.
-        capture::register_variable(pointer as u64, unsafe { text::text(name) });
-    });
     let next = NEXT_REGISTER_MANAGED_VAR.load(Ordering::Relaxed);
-    // SAFETY: as above.
+    // SAFETY: the slot of this function held it; the arguments are the caller's.
     unsafe {
         std::mem::transmute::<*mut c_void, RegisterManagedVar>(next)(
             module, pointer, initial, name, size, align,
         );
     }
+    SERVICE.on_event(|| {
+        if pointer.is_null() {
+            return;
+        }
+        // SAFETY: the program's pointer variable, which the runtime has set; compilers pass text.
+        let (base, name) = unsafe { (pointer.read_unaligned(), text::text(name)) };
+        capture::register_managed(
+            module as u64,
+            pointer as u64,
+            base as u64,
+            name,
+            size as u64,
+        );
+    });
 }
 
 /// Asks the provider for the runtimes' tables.
@@ -262,17 +273,10 @@ fn wrap_runtime(slots: &[Slot]) {
     if DONE.swap(true, Ordering::AcqRel) {
         return;
     }
-    if let Some(slot) = slots.get(wrappers::ATTRIBUTES) {
-        capture::set_attributes_function(slot.load(Ordering::Acquire));
-    }
-    let runtime = |number: u32| {
+    capture::set_functions(|number| {
         let slot = slots.get(number as usize);
         slot.map_or(std::ptr::null_mut(), |slot| slot.load(Ordering::Acquire))
-    };
-    capture::set_copy_functions(
-        runtime(number::hipHostMalloc),
-        runtime(number::hipMemcpyAsync),
-    );
+    });
     for ((slot, wrapper), next) in slots.iter().zip(&WRAPPERS.0).zip(&NEXT) {
         if let Some(wrapper) = wrapper {
             replace(slot, *wrapper as *mut c_void, next);
@@ -340,4 +344,48 @@ fn of_file(uri: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(size).ok()?];
     file.read_exact_at(&mut bytes, offset).ok()?;
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use rpd_spool::capture::number;
+
+    use super::*;
+
+    extern "C" fn original() -> u32 {
+        0
+    }
+
+    /// A runtime that is newer than the tables here.
+    #[test]
+    fn functions_that_are_not_known_stay_as_they_are() {
+        const MORE: usize = 3;
+        let function = original as *mut c_void;
+        let mut table = vec![function; 1 + COUNT + MORE];
+        table[0] = (size_of::<*mut c_void>() * table.len()) as *mut c_void;
+        // Tables live as long as the process.
+        let table = Box::leak(table.into_boxed_slice());
+        let mut first = table.as_mut_ptr().cast::<c_void>();
+        // SAFETY: one table, which begins with its size in bytes.
+        unsafe {
+            on_table(
+                Table::HIP_RUNTIME_TABLE,
+                0,
+                0,
+                &mut first,
+                1,
+                std::ptr::null_mut(),
+            );
+        }
+        let slots = &table[1..];
+        for (number, wrapper) in WRAPPERS.0.iter().enumerate() {
+            let expected = wrapper.map_or(function, |wrapper| wrapper as *mut c_void);
+            assert_eq!(slots[number], expected, "{number}");
+        }
+        assert!(slots[COUNT..].iter().all(|slot| *slot == function));
+        assert_eq!(
+            NEXT[number::hipMalloc as usize].load(Ordering::Relaxed),
+            function
+        );
+    }
 }

@@ -130,6 +130,15 @@ impl Argument {
         }
         u64::from_le_bytes(bytes)
     }
+
+    /// Puts its value, as far as it has bytes, into an argument struct; nothing where the struct is too short.
+    pub fn put(&self, arguments: &mut [u8], value: u64) {
+        let start = usize::from(self.offset);
+        let len = usize::from(self.size).min(8);
+        if let Some(place) = arguments.get_mut(start..start + len) {
+            place.copy_from_slice(&value.to_le_bytes()[..len]);
+        }
+    }
 }
 
 /// A call of the HIP runtime.
@@ -280,7 +289,7 @@ pub mod item {
     pub const CODE: u16 = 6;
     /// Memory that the call allocated: [`super::AllocationItem`].
     pub const ALLOCATION: u16 = 7;
-    /// The name of the device variable.
+    /// The name of the device variable; of an allocation, that of the managed variable whose memory it is.
     pub const SYMBOL: u16 = 8;
     /// Description of data that could not be captured.
     pub const MISSING: u16 = 9;
@@ -289,6 +298,8 @@ pub mod item {
     /// The host changed the memory that an asynchronous copy reads after its call and before it had waited for the copy:
     /// eight bytes, [`CaptureCall::entry`](super::CaptureCall) of the copy.
     pub const CHANGED: u16 = 11;
+    /// The number of the code object that has the device variable: eight bytes.
+    pub const SYMBOL_CODE: u16 = 12;
 }
 
 /// Uses of host memory by a call.

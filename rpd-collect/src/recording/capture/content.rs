@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use twox_hash::XxHash3_128;
 
+use super::ranges::Range;
+
 /// Data that are remembered; beyond that all are forgotten, and staged again when they come back.
 const MOST: usize = 1 << 16;
 
@@ -27,10 +29,18 @@ impl Content {
         Content(XxHash3_128::oneshot(bytes))
     }
 
-    /// As [`Content::of`], for an address that may be wrong; `None` when the bytes cannot be read, or the kernel cannot tell.
-    pub(super) fn of_checked(address: u64, size: u64) -> Option<Content> {
-        // SAFETY: all pages can be read.
-        can_be_read(address, size).then(|| unsafe { Content::of(address, size) })
+    /// The content of the pieces of a range whose address may be wrong; `None` when the bytes cannot be read, or the kernel cannot
+    /// tell.
+    pub(super) fn of_range(range: &Range) -> Option<Content> {
+        if !can_be_read(range.address, range.span()) {
+            return None;
+        }
+        let mut hasher = Hasher::new();
+        for (address, size) in range.pieces() {
+            // SAFETY: all pages can be read.
+            unsafe { hasher.add(address, size) };
+        }
+        Some(hasher.finish())
     }
 
     /// The content of some pieces of a range, which differs where the range's does, but not the other way round. Short ranges are
@@ -148,7 +158,10 @@ mod tests {
         let address = bytes.as_ptr() as u64;
         // SAFETY: an array.
         let content = unsafe { Content::of(address, 5000) };
-        assert_eq!(Content::of_checked(address, 5000), Some(content));
+        assert_eq!(
+            Content::of_range(&Range::flat(address, 5000)),
+            Some(content)
+        );
         // SAFETY: a new mapping, of which the second page is removed; both are used by this test alone.
         let start = unsafe {
             let start = libc::mmap(
@@ -163,9 +176,9 @@ mod tests {
             assert_eq!(libc::mprotect(start.add(4096), 4096, libc::PROT_NONE), 0);
             start as u64
         };
-        assert!(Content::of_checked(start, 4096).is_some());
-        assert!(Content::of_checked(start, 4097).is_none());
-        assert!(Content::of_checked(start + 4000, 200).is_none());
+        assert!(Content::of_range(&Range::flat(start, 4096)).is_some());
+        assert!(Content::of_range(&Range::flat(start, 4097)).is_none());
+        assert!(Content::of_range(&Range::flat(start + 4000, 200)).is_none());
     }
 
     #[test]

@@ -1,46 +1,32 @@
 //! Launches: the kernel, its explicit argument bytes, and the host-visible memory that it may read.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
-
 use rpd_spool::capture::{NO_ARGUMENT, Role, call_flag, data_use, item, number};
 
+use super::graphs::HostUse;
 use super::metadata::Kernel;
 use super::state::{Launchable, STATE};
-use super::{Begun, LOADED, options};
-
-/// `hipFuncGetAttributes` of the runtime, which loads the code of a kernel; null while that is not known.
-static ATTRIBUTES: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(std::ptr::null_mut());
-
-/// Bytes of `hipFuncAttributes`, and more.
-const ATTRIBUTE_WORDS: usize = 32;
-
-/// Sets the runtime's `hipFuncGetAttributes`.
-pub(crate) fn set_attributes_function(function: *mut std::ffi::c_void) {
-    ATTRIBUTES.store(function, Ordering::Release);
-}
+use super::{Begun, LOADED, options, pinned, runtime};
 
 /// Kernel that the function launches. The code of a host function is loaded first: runtimes do that at the first launch, and the
-/// layout of the arguments is needed before.
-fn launchable(function: u64) -> Option<Launchable> {
+/// layout of the arguments is needed before. `is_handle`: it is a handle that the runtime has given out.
+fn launchable(function: u64, is_handle: bool) -> Option<Launchable> {
     let known = STATE.with(|state| {
-        let loaded = state.launch(function, &[]);
-        loaded.ok_or_else(|| state.is_registered(function))
+        let known = state.known_launch(function);
+        known.ok_or_else(|| state.is_registered(function))
     })?;
     match known {
         Ok(found) => return Some(found),
+        // A function without a wrapper has made the handle, such as one of the library interface.
+        Err(false) if is_handle && function != 0 => {
+            let name = runtime::kernel_name(function)?;
+            return STATE
+                .with(|state| state.function_named(function, &name))
+                .flatten();
+        }
         Err(false) => return None,
         Err(true) => {}
     }
-    type GetAttributes = unsafe extern "C" fn(*mut u64, *const std::ffi::c_void) -> u32;
-    let get = ATTRIBUTES.load(Ordering::Acquire);
-    if !get.is_null() {
-        let mut attributes = [0u64; ATTRIBUTE_WORDS];
-        // SAFETY: `set_attributes_function` was given a function of this type; the struct is shorter than the array.
-        unsafe {
-            let get = std::mem::transmute::<*mut std::ffi::c_void, GetAttributes>(get);
-            get(attributes.as_mut_ptr(), function as *const std::ffi::c_void);
-        }
-    }
+    runtime::load_code(function);
     let loaded = LOADED.get();
     STATE
         .with(|state| state.launch(function, loaded.ids()))
@@ -101,31 +87,26 @@ unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
     Some(packed)
 }
 
-/// Adds kernel and arguments; the words of the arguments.
+/// Adds kernel and arguments.
 ///
 /// # Safety
 /// As for [`pack`].
-unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) -> Vec<u64> {
-    let Some(found) = launchable(function) else {
+unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) {
+    // Host functions go by another role.
+    let is_handle = begun.operation.name().contains("ModuleLaunch");
+    let Some(found) = launchable(function, is_handle) else {
         begun.missing("the kernel is in no code object that was captured");
-        return Vec::new();
+        return;
     };
     begun.items.add_kernel(found.code, &found.kernel.name);
     // The code may have been loaded since the call began, by this or by another thread.
     begun.entry = super::next();
     // SAFETY: by the contract of this function.
     match unsafe { pack(&found.kernel, pointers, extra) } {
-        Some(packed) => {
-            begun
-                .items
-                .add(item::KERNEL_ARGUMENTS, NO_ARGUMENT, &packed);
-            let (words, _) = packed.as_chunks::<8>();
-            words.iter().map(|word| u64::from_le_bytes(*word)).collect()
-        }
-        None => {
-            begun.missing("the arguments of the kernel are not understood");
-            Vec::new()
-        }
+        Some(packed) => begun
+            .items
+            .add(item::KERNEL_ARGUMENTS, NO_ARGUMENT, &packed),
+        None => begun.missing("the arguments of the kernel are not understood"),
     }
 }
 
@@ -151,7 +132,7 @@ unsafe fn stream(begun: &Begun, arguments: &[u8]) -> u64 {
 pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     // SAFETY: by the contract of this function.
     let stream = unsafe { stream(begun, arguments) };
-    let capture = STATE.with(|state| state.capturing(stream)).flatten();
+    let capture = STATE.with(|state| state.graphs.capturing(stream)).flatten();
     if capture.is_some() {
         begun.flags |= call_flag::IN_STREAM_CAPTURE;
     }
@@ -160,11 +141,15 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         number::hipGraphLaunch | number::hipGraphLaunch_spt
     ) {
         let graph = begun.argument(arguments, "graphExec");
-        let sources = STATE.with(|state| state.graph(graph).0).unwrap_or_default();
-        for source in sources {
+        let uses = STATE.with(|state| state.graphs.uses(graph).to_vec());
+        let uses = uses.unwrap_or_default();
+        for source in uses.iter().filter_map(|one| one.source) {
             update(begun, &source);
         }
-        visible(begun, std::iter::empty(), stream);
+        let written = uses.iter().filter_map(|one| one.destination).collect();
+        pinned::device_writes(begun, |_| written);
+        let words: Vec<u64> = uses.into_iter().flat_map(|one| one.words).collect();
+        visible(begun, &words, stream);
         return;
     }
     let with = |role| {
@@ -179,21 +164,38 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     };
     let (pointers, extra) = (with(Role::Arguments), with(Role::Extra));
     // SAFETY: by the contract of this function.
-    let words = unsafe { add(begun, function, pointers, extra) };
-    if capture.is_none() {
-        visible(begun, words.into_iter(), stream);
+    unsafe { add(begun, function, pointers, extra) };
+    let words = argument_words(begun);
+    match capture {
+        None => visible(begun, &words, stream),
+        Some(capture) => {
+            STATE.with(|state| {
+                let words = state.host_words(words);
+                if !words.is_empty() {
+                    let uses = HostUse {
+                        words,
+                        ..HostUse::default()
+                    };
+                    state.graphs.captured(capture, uses);
+                }
+            });
+        }
     }
 }
 
 /// Takes the host-visible memory that a launch may read.
-fn visible(begun: &mut Begun, words: impl Iterator<Item = u64>, stream: u64) {
+fn visible(begun: &mut Begun, words: &[u64], stream: u64) {
+    pinned::device_writes(begun, |state| {
+        let found = words.iter().filter_map(|word| state.pointed_to(*word));
+        found.collect()
+    });
     let (launch, all) = (
         begun.entry,
         options().is_some_and(|options| options.snapshot),
     );
     let changed = STATE.with(|state| match all {
         true => state.all_visible(launch, stream),
-        false => state.visible(words, launch, stream),
+        false => state.visible(words.iter().copied(), launch, stream),
     });
     for range in changed.unwrap_or_default() {
         update(begun, &range);
@@ -204,6 +206,15 @@ fn update(begun: &mut Begun, range: &super::ranges::Range) {
     if !begun.items.add_data(range, data_use::UPDATE, 0, false) {
         begun.missing("host memory that the launch may read could not be taken");
     }
+}
+
+/// The words of the kernel arguments that were taken of a call.
+pub(super) fn argument_words(begun: &Begun) -> Vec<u64> {
+    let packed = rpd_spool::capture::Items(begun.items.bytes())
+        .find(|item| item.kind == item::KERNEL_ARGUMENTS)
+        .map_or(&[][..], |item| item.payload);
+    let (words, _) = packed.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
 }
 
 /// Takes the kernel of a graph node.
@@ -251,7 +262,8 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8], failed: bool) {
     STATE.with(|state| {
         state.launched(entry, stream, failed);
         if writes_host {
-            for range in state.graph(graph).1 {
+            let uses = state.graphs.uses(graph).to_vec();
+            for range in uses.into_iter().filter_map(|one| one.destination) {
                 state.order.pend(stream, entry, range);
             }
         }

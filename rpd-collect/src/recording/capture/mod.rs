@@ -9,6 +9,10 @@
 //! | `state` | what is known of the program: memory, streams, events, graphs, kernels |
 //! | `order` | which work a synchronisation has waited for |
 //! | `ranges` | the host memory that a copy reads or writes |
+//! | `allocations` | allocations and frees |
+//! | `managed` | managed variables, which the runtime allocates itself |
+//! | `graphs` | the host memory that graphs read and write |
+//! | `runtime` | functions of the runtime that a capture calls itself |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
 //! | `content` | hashes by which data that were staged before are found again |
 //! | `pinned` | copies from pinned memory, which the host may change before they are made |
@@ -16,13 +20,17 @@
 //! | `items` | the items of a record |
 //! | `stage` | host data on the way to the front end |
 
+mod allocations;
 mod content;
+mod graphs;
 mod items;
 mod launch;
+mod managed;
 mod metadata;
 mod order;
 mod pinned;
 mod ranges;
+mod runtime;
 mod stage;
 mod state;
 
@@ -30,8 +38,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rpd_spool::capture::{
-    AllocationItem, CaptureCall, CaptureCode, Group, Operation, Role, call_flag, data_use, ended,
-    item, memory_kind, number, operation,
+    CaptureCall, CaptureCode, Group, Operation, Role, call_flag, data_use, ended, item, number,
+    operation,
 };
 use rpd_spool::format::tag;
 use rpd_spool::options::CaptureOptions;
@@ -42,8 +50,8 @@ use self::items::Items;
 use self::state::{STATE, State};
 use super::{header, process, thread};
 
-pub(crate) use self::launch::set_attributes_function;
-pub(crate) use self::pinned::set_copy_functions;
+pub(crate) use self::managed::register_managed;
+pub(crate) use self::runtime::set_functions;
 pub(crate) use self::state::{register_function, register_variable};
 
 /// Calls are captured.
@@ -196,6 +204,13 @@ unsafe fn inputs(begun: &mut Begun, arguments: &[u8]) {
                     Some(name) => begun.items.add(item::SYMBOL, position, &name),
                     None => begun.missing("the name of the device variable is not known"),
                 }
+                if let Some(code) = code_of_variable(value) {
+                    begun
+                        .items
+                        .add(item::SYMBOL_CODE, position, code.as_bytes());
+                    // The code may have been loaded since the call began.
+                    begun.entry = next();
+                }
             }
             role => {
                 if let Some(bytes) = role.struct_bytes() {
@@ -216,9 +231,47 @@ unsafe fn inputs(begun: &mut Begun, arguments: &[u8]) {
         Group::Memory => {
             let base = begun.address(arguments);
             begun.frees = STATE.with(|state| state.allocation(base)).unwrap_or(0);
+            note_stream_capture(begun, arguments);
+        }
+        Group::Order
+            if matches!(
+                begun.number,
+                number::hipLaunchHostFunc
+                    | number::hipLaunchHostFunc_spt
+                    | number::hipStreamAddCallback
+                    | number::hipStreamAddCallback_spt
+            ) =>
+        {
+            note_stream_capture(begun, arguments);
         }
         _ => {}
     }
+}
+
+/// Marks a call whose stream is being captured into a graph.
+fn note_stream_capture(begun: &mut Begun, arguments: &[u8]) {
+    let handle = Role::Handle(rpd_spool::capture::HandleKind::Stream);
+    if begun.operation.with_role(handle).is_none() {
+        return;
+    }
+    let stream = begun.stream(arguments);
+    let capture = STATE.with(|state| state.graphs.capturing(stream));
+    if capture.flatten().is_some() {
+        begun.flags |= call_flag::IN_STREAM_CAPTURE;
+    }
+}
+
+/// The code object that has a device variable on the current device: several may have variables of this name.
+fn code_of_variable(host: u64) -> Option<u64> {
+    let device = DEVICE.get();
+    let known = STATE.with(|state| state.code_of_variable(host, device));
+    if let Some(code) = known.flatten() {
+        return Some(code);
+    }
+    let address = runtime::symbol_address(host)?;
+    STATE
+        .with(|state| state.variable_found(host, device, address))
+        .flatten()
 }
 
 impl Begun {
@@ -300,6 +353,17 @@ pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
     if begun.number == number::hipSetDevice && result == 0 {
         DEVICE.set(begun.argument(arguments, "deviceId") as i32);
     }
+    let changes_context = matches!(
+        begun.number,
+        number::hipCtxCreate
+            | number::hipCtxDestroy
+            | number::hipCtxPopCurrent
+            | number::hipCtxPushCurrent
+            | number::hipCtxSetCurrent
+    );
+    if changes_context && let Some(device) = runtime::current_device() {
+        DEVICE.set(device);
+    }
     append(call.as_bytes(), arguments, room, begun.items.bytes(), len);
 }
 
@@ -349,7 +413,7 @@ unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
     }
     match operation.group {
         // SAFETY: by the contract of the caller.
-        Group::Memory => unsafe { memory(begun, arguments) },
+        Group::Memory => unsafe { allocations::end(begun, arguments) },
         Group::Transfer => ranges::end(begun, arguments),
         // SAFETY: as above.
         Group::Launch => unsafe { launch::end(begun, arguments, false) },
@@ -388,103 +452,6 @@ unsafe fn stored(begun: &Begun, arguments: &[u8], role: Role) -> u64 {
     }
     // SAFETY: by the contract of this function.
     unsafe { pointer.read_unaligned() }
-}
-
-/// Allocations and frees.
-///
-/// # Safety
-/// The call succeeded.
-unsafe fn memory(begun: &mut Begun, arguments: &[u8]) {
-    use number as n;
-    let named = |name: &str| begun.argument(arguments, name);
-    let flags = named("flags") as u32;
-    let (kind, size) = match begun.number {
-        n::hipMalloc => (memory_kind::DEVICE, named("size")),
-        n::hipExtMallocWithFlags => (memory_kind::DEVICE, named("sizeBytes")),
-        n::hipMallocAsync | n::hipMallocFromPoolAsync => (memory_kind::POOLED, named("size")),
-        n::hipMallocManaged => (memory_kind::MANAGED, named("size")),
-        n::hipHostMalloc
-        | n::hipHostAlloc
-        | n::hipMallocHost
-        | n::hipMemAllocHost
-        | n::hipExtHostAlloc => (memory_kind::HOST, named("size")),
-        n::hipMallocPitch | n::hipMemAllocPitch => {
-            let pitch = named("pitch") as *const u64;
-            let pitch = if pitch.is_null() {
-                0
-            } else {
-                // SAFETY: the call has stored the pitch there.
-                unsafe { pitch.read_unaligned() }
-            };
-            (memory_kind::DEVICE, pitch * named("height"))
-        }
-        n::hipMalloc3D => {
-            let made = named("pitchedDevPtr") as *const [u64; 4];
-            if made.is_null() {
-                return;
-            }
-            // SAFETY: the call has stored a `hipPitchedPtr` there.
-            let [base, pitch, ..] = unsafe { made.read_unaligned() };
-            let extent = begun.operation.argument("extent");
-            let at = extent.map_or(0, |extent| usize::from(extent.offset));
-            let word = |index: usize| {
-                let bytes = arguments.get(at + 8 * index..at + 8 * index + 8);
-                bytes.map_or(0, |bytes| {
-                    u64::from_le_bytes(bytes.try_into().unwrap_or_default())
-                })
-            };
-            allocated(
-                begun,
-                base,
-                pitch * word(1) * word(2),
-                memory_kind::DEVICE,
-                0,
-            );
-            return;
-        }
-        n::hipHostRegister => {
-            let (base, size) = (named("hostPtr"), named("sizeBytes"));
-            allocated(begun, base, size, memory_kind::REGISTERED, flags);
-            return;
-        }
-        n::hipHostGetDevicePointer => {
-            // SAFETY: as for this function.
-            let device = unsafe { stored(begun, arguments, Role::AddressOut) };
-            let host = named("hstPtr");
-            STATE.with(|state| state.alias(device, host));
-            return;
-        }
-        n::hipFree | n::hipFreeAsync | n::hipHostFree | n::hipFreeHost | n::hipHostUnregister => {
-            if begun.number == n::hipFree {
-                order::settle(begun);
-            }
-            let (base, frees) = (begun.address(arguments), begun.frees);
-            STATE.with(|state| state.freed(base, frees));
-            return;
-        }
-        _ => return,
-    };
-    // SAFETY: as for this function.
-    let base = unsafe { stored(begun, arguments, Role::AddressOut) };
-    allocated(begun, base, size, kind, flags);
-}
-
-fn allocated(begun: &mut Begun, base: u64, size: u64, kind: u32, flags: u32) {
-    if base == 0 || size == 0 {
-        return;
-    }
-    let made = AllocationItem {
-        base,
-        size,
-        kind,
-        flags,
-    };
-    STATE.with(|state| state.allocated(made));
-    begun.items.add(
-        item::ALLOCATION,
-        rpd_spool::capture::NO_ARGUMENT,
-        made.as_bytes(),
-    );
 }
 
 /// Functions of modules.
@@ -569,7 +536,7 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
     // Last: a launch from this code object, on any thread, then comes after its record, which is kept even when the
     // program is killed.
     let kernels = metadata::kernels(load.bytes);
-    STATE.with(|state| state.code_loaded(load.id, load.agent, kernels));
+    STATE.with(|state| state.code_loaded(load.id, load.load, kernels));
 }
 
 /// A code object was unloaded.

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 
-use rpd_spool::capture::{Group, HandleKind, Role, data_use, number};
+use rpd_spool::capture::{Group, HandleKind, Role, data_use, memory_kind, number};
 use rpd_spool::writer::ForkLock;
 
-use super::ranges::Range;
-use super::state::STATE;
-use super::{Begun, pinned, stored};
+use super::graphs::HostUse;
+use super::ranges::{self, Range};
+use super::state::{STATE, State};
+use super::{Begun, allocations, launch, pinned, stored};
 use crate::recording::fork::ForkHook;
 use crate::recording::thread;
 
@@ -253,68 +254,119 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             let covered = std::mem::take(&mut begun.waits_for);
             STATE.with(|state| {
                 state.order.record(event, covered);
-                state.event_recorded(event, stream);
+                state.graphs.event_recorded(event, stream);
             });
         }
         n::hipStreamWaitEvent | n::hipStreamWaitEvent_spt => {
             let event = named("event");
             STATE.with(|state| {
                 state.order.wait(stream, event);
-                state.stream_waits(stream, event);
+                state.graphs.stream_waits(stream, event);
             });
         }
         n::hipStreamBeginCapture | n::hipStreamBeginCapture_spt => {
-            STATE.with(|state| state.capture_begins(stream));
+            STATE.with(|state| state.graphs.capture_begins(stream));
         }
         n::hipStreamEndCapture | n::hipStreamEndCapture_spt => {
             // SAFETY: as above.
             let graph = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
-            STATE.with(|state| state.capture_ends(stream, graph));
+            STATE.with(|state| state.graphs.capture_ends(stream, graph));
         }
         n::hipGraphCreate => {
             // SAFETY: as above.
             let graph = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
-            STATE.with(|state| state.new_graph(graph));
+            STATE.with(|state| state.graphs.new_graph(graph));
         }
-        n::hipGraphInstantiate | n::hipGraphInstantiateWithFlags => {
+        n::hipGraphInstantiate
+        | n::hipGraphInstantiateWithFlags
+        | n::hipGraphInstantiateWithParams => {
             // SAFETY: as above.
             let exec = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::GraphExec)) };
             let graph = named("graph");
-            STATE.with(|state| state.copy_graph(graph, exec));
+            STATE.with(|state| state.graphs.copy_graph(graph, exec));
         }
         n::hipGraphClone => {
             // SAFETY: as above.
             let clone = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
             let graph = named("originalGraph");
-            STATE.with(|state| state.copy_graph(graph, clone));
+            STATE.with(|state| state.graphs.copy_graph(graph, clone));
         }
         n::hipGraphAddChildGraphNode => {
             let (child, graph) = (named("childGraph"), named("graph"));
-            STATE.with(|state| state.add_graph(child, graph));
+            STATE.with(|state| state.graphs.add_graph(child, graph));
+        }
+        n::hipGraphExecChildGraphNodeSetParams => {
+            let (child, exec) = (named("childGraph"), named("hGraphExec"));
+            STATE.with(|state| state.graphs.add_graph(child, exec));
         }
         n::hipGraphExecUpdate => {
             let (graph, exec) = (named("hGraph"), named("hGraphExec"));
-            STATE.with(|state| state.copy_graph(graph, exec));
+            STATE.with(|state| state.graphs.copy_graph(graph, exec));
+        }
+        n::hipGraphAddMemAllocNode => {
+            let parameters = named("pNodeParams") as *const [u64; NODE_WORDS];
+            if !parameters.is_null() {
+                // SAFETY: the call has stored the address in its `hipMemAllocNodeParams`.
+                let parameters = unsafe { parameters.read_unaligned() };
+                let (size, base) = (parameters[NODE_WORDS - 2], parameters[NODE_WORDS - 1]);
+                allocations::allocated(begun, base, size, memory_kind::DEVICE, 0);
+            }
+        }
+        n::hipGraphAddKernelNode
+        | n::hipGraphKernelNodeSetParams
+        | n::hipGraphExecKernelNodeSetParams => {
+            let words = launch::argument_words(begun);
+            node(begun, arguments, |state, node| HostUse {
+                node,
+                words: state.host_words(words),
+                ..HostUse::default()
+            });
         }
         n::hipGraphAddMemcpyNode1D
         | n::hipGraphMemcpyNodeSetParams1D
-        | n::hipGraphExecMemcpyNodeSetParams1D => {
-            let graph = match begun.number {
-                n::hipGraphAddMemcpyNode1D => named("graph"),
-                n::hipGraphExecMemcpyNodeSetParams1D => named("hGraphExec"),
-                _ => 0,
-            };
-            let count = named("count");
-            let (source, destination) = (named("src"), named("dst"));
-            STATE.with(|state| {
+        | n::hipGraphExecMemcpyNodeSetParams1D
+        | n::hipGraphAddMemcpyNode
+        | n::hipGraphMemcpyNodeSetParams
+        | n::hipGraphExecMemcpyNodeSetParams => {
+            // SAFETY: by the contract of this function.
+            let (source, destination) = unsafe { ranges::of_node(begun, arguments) };
+            node(begun, arguments, |state, node| {
                 let mut host =
-                    |address: u64| state.is_host(address).then(|| Range::flat(address, count));
-                let (source, destination) = (host(source), host(destination));
-                state.graph_ranges(graph, source, destination);
+                    |range: Option<Range>| range.filter(|range| state.is_host(range.address));
+                HostUse {
+                    node,
+                    source: host(source),
+                    destination: host(destination),
+                    words: Vec::new(),
+                }
             });
         }
         _ => {}
     }
+}
+
+/// Words of `hipMemAllocNodeParams`, of which the last are the size and the address of the memory.
+const NODE_WORDS: usize = 15;
+
+/// A node of a graph was added or changed; what it uses of the host's memory.
+pub(super) fn node(begun: &Begun, arguments: &[u8], uses: impl FnOnce(&mut State, u64) -> HostUse) {
+    let made = begun
+        .operation
+        .with_role(Role::HandleOut(HandleKind::Node))
+        .map_or(0, |argument| argument.value(arguments)) as *const u64;
+    let named = |name: &str| begun.argument(arguments, name);
+    let (node, exec) = match made.is_null() {
+        // SAFETY: the call succeeded and has stored the node there.
+        false => (unsafe { made.read_unaligned() }, 0),
+        true => (named("node") | named("hNode"), named("hGraphExec")),
+    };
+    STATE.with(|state| {
+        let uses = uses(state, node);
+        match made.is_null() {
+            false => state.graphs.new_node(named("graph"), uses),
+            true => state.graphs.set_node(exec, uses),
+        }
+    });
 }
 
 #[cfg(test)]

@@ -4,32 +4,17 @@
 //! With `--pinned exact` what the copy wrote is read back after it, in its stream, into pinned memory of ours. Otherwise the
 //! memory is looked at again when the program has waited for the copy, and a change is noted.
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, Ordering};
-
 use rpd_spool::capture::{NO_ARGUMENT, data_use, item};
 use zerocopy::IntoBytes as _;
 
 use super::content::Content;
 use super::order::covers;
 use super::ranges::Range;
-use super::state::STATE;
-use super::{Begun, options};
+use super::state::{STATE, State};
+use super::{Begun, options, runtime};
 
-/// `hipHostMalloc` and `hipMemcpyAsync` of the runtime; null while they are not known.
-static ALLOCATE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-static COPY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-
-/// `hipMemcpyDeviceToHost`.
-const DEVICE_TO_HOST: u32 = 2;
 /// The default stream of each thread, as a handle.
 const PER_THREAD: u64 = 2;
-
-/// Sets the runtime's `hipHostMalloc` and `hipMemcpyAsync`.
-pub(crate) fn set_copy_functions(allocate: *mut c_void, copy: *mut c_void) {
-    ALLOCATE.store(allocate, Ordering::Release);
-    COPY.store(copy, Ordering::Release);
-}
 
 /// A copy that the program has not waited for.
 struct Upload {
@@ -76,23 +61,27 @@ impl Uploads {
     }
 }
 
-/// An asynchronous copy from `source` was added to `stream`.
-pub(super) fn begin(begun: &Begun, arguments: &[u8], stream: u64, source: &Range) {
-    if !options().is_some_and(|options| options.data) || source.pieces().count() != 1 {
+/// An asynchronous copy from `source` was added to `stream`, which writes `written` on the device.
+pub(super) fn begin(
+    begun: &Begun,
+    arguments: &[u8],
+    stream: u64,
+    source: &Range,
+    written: Option<Range>,
+) {
+    let Some(options) = options().filter(|options| options.data) else {
         return;
-    }
-    let size = source.bytes();
-    let pinned = STATE.with(|state| state.is_pinned(source.address, size));
-    if pinned != Some(true) {
-        return;
-    }
-    let read_back = match options() {
-        Some(options) if options.pinned_exact => read_back(begun, arguments, size, options.staging),
-        _ => None,
     };
+    let is_pinned = STATE.with(|state| state.is_pinned(source.address, source.span()));
+    if source.bytes() == 0 || is_pinned != Some(true) {
+        return;
+    }
+    let read_back = written
+        .filter(|_| options.pinned_exact)
+        .and_then(|written| read_back(begun, arguments, &written, options.staging));
     let check = match read_back {
         Some(buffer) => Check::ReadBack(buffer),
-        None => match Content::of_checked(source.address, size) {
+        None => match Content::of_range(source) {
             Some(content) => Check::Content(content),
             None => return,
         },
@@ -112,19 +101,10 @@ pub(super) fn begin(begun: &Begun, arguments: &[u8], stream: u64, source: &Range
     });
 }
 
-/// Adds a copy of what the call wrote, to memory of ours. `None` when that is not possible, or more than `most` bytes would be
-/// needed.
-fn read_back(begun: &Begun, arguments: &[u8], size: u64, most: u64) -> Option<Buffer> {
-    type Allocate = unsafe extern "C" fn(*mut u64, usize, u32) -> u32;
-    type Copy = unsafe extern "C" fn(u64, u64, usize, u32, u64) -> u32;
-    let (allocate, copy) = (
-        ALLOCATE.load(Ordering::Acquire),
-        COPY.load(Ordering::Acquire),
-    );
-    let from = begun.argument(arguments, "dst");
-    if allocate.is_null() || copy.is_null() || from == 0 {
-        return None;
-    }
+/// Adds a copy of what the call wrote, to memory of ours, where its rows follow one another. `None` when that is not possible, or
+/// more than `most` bytes would be needed.
+fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Option<Buffer> {
+    let size = written.bytes();
     let known = STATE.with(|state| {
         let found = state.uploads.reuse(size);
         let room = found.is_some() || state.uploads.allocated + size <= most;
@@ -137,34 +117,70 @@ fn read_back(begun: &Begun, arguments: &[u8], size: u64, most: u64) -> Option<Bu
     });
     let buffer = match known.flatten()? {
         Some(buffer) => buffer,
-        None => {
-            let mut address = 0;
-            // SAFETY: `set_copy_functions` was given functions of these types; the runtime stores an address.
-            let result = unsafe {
-                let allocate = std::mem::transmute::<*mut c_void, Allocate>(allocate);
-                allocate(&mut address, size as usize, 0)
-            };
-            if result != 0 || address == 0 {
+        None => match runtime::host_allocate(size) {
+            Some(address) => Buffer { address, size },
+            None => {
                 STATE.with(|state| state.uploads.allocated -= size);
                 return None;
             }
-            Buffer { address, size }
-        }
+        },
     };
     let stream = match begun.raw_stream(arguments) {
         0 if begun.operation.name().ends_with("_spt") => PER_THREAD,
         stream => stream,
     };
-    // SAFETY: as above; the buffer has room, and is in no other use until the copy is complete.
-    let result = unsafe {
-        let copy = std::mem::transmute::<*mut c_void, Copy>(copy);
-        copy(buffer.address, from, size as usize, DEVICE_TO_HOST, stream)
+    let is_flat = written.pieces().count() == 1;
+    // SAFETY: the buffer has room, and is in no other use until the copy is complete.
+    let is_added = unsafe {
+        match is_flat {
+            true => runtime::copy_to_host(buffer.address, written.address, size, stream),
+            false => runtime::copy_box_to_host(dense_copy(written, buffer.address), stream),
+        }
     };
-    if result != 0 {
+    if !is_added {
         STATE.with(|state| state.uploads.free.push(buffer));
         return None;
     }
     Some(buffer)
+}
+
+/// `hipMemcpy3DParms` of a copy of `from` to `to` without gaps between rows.
+fn dense_copy(from: &Range, to: u64) -> [u64; runtime::COPY_3D_WORDS] {
+    let mut words = [0; runtime::COPY_3D_WORDS];
+    words[4..8].copy_from_slice(&[from.address, from.pitch, from.width, from.slice_rows]);
+    words[12..16].copy_from_slice(&[to, from.width, from.width, from.rows]);
+    words[16..19].copy_from_slice(&[from.width, from.rows, from.slices]);
+    words
+}
+
+/// Work of the device that may write memory of the host is about to be added: `ranges` tells which. Changes that the host has made
+/// to the sources of pending copies there are noted now, because later they cannot be told from those of the device.
+pub(super) fn device_writes(begun: &mut Begun, ranges: impl FnOnce(&mut State) -> Vec<Range>) {
+    let overlapping = STATE.with(|state| {
+        if state.uploads.pending.is_empty() {
+            return Vec::new();
+        }
+        let ranges = ranges(state);
+        let written = |upload: &mut Upload| {
+            matches!(upload.check, Check::Content(_))
+                && ranges.iter().any(|range| range.overlaps(&upload.source))
+        };
+        state.uploads.pending.extract_if(.., written).collect()
+    });
+    for upload in overlapping.unwrap_or_default() {
+        note_change(begun, &upload);
+    }
+}
+
+/// Notes that the host has changed what the copy reads, where it has.
+fn note_change(begun: &mut Begun, upload: &Upload) {
+    if let Check::Content(before) = upload.check
+        && Content::of_range(&upload.source).is_some_and(|now| now != before)
+    {
+        begun
+            .items
+            .add(item::CHANGED, NO_ARGUMENT, upload.copy.as_bytes());
+    }
 }
 
 /// The program has waited for what `covered` says: takes what the device read, or notes what the host has changed.
@@ -184,15 +200,7 @@ pub(super) fn settle(begun: &mut Begun, covered: &[(u64, u64)]) {
                     .add_data(&read, data_use::DEVICE_READ, upload.copy, false);
                 STATE.with(|state| state.uploads.free.push(buffer));
             }
-            Check::Content(before) => {
-                let (address, size) = (upload.source.address, upload.source.bytes());
-                let now = Content::of_checked(address, size);
-                if now.is_some_and(|now| now != before) {
-                    begun
-                        .items
-                        .add(item::CHANGED, NO_ARGUMENT, upload.copy.as_bytes());
-                }
-            }
+            Check::Content(_) => note_change(begun, &upload),
         }
     }
 }

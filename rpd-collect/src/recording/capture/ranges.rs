@@ -3,8 +3,9 @@
 use rpd_spool::capture::{Role, call_flag, data_use, number};
 
 use super::Begun;
+use super::graphs::HostUse;
 use super::state::STATE;
-use super::{order, pinned};
+use super::{order, pinned, runtime};
 
 /// Host memory: rows of `width` bytes, `pitch` bytes apart, in slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,17 @@ impl Range {
         self.width * self.rows * self.slices
     }
 
+    /// Bytes from the first to behind the last.
+    pub(super) fn span(&self) -> u64 {
+        let rows = self.slices.saturating_sub(1) * self.slice_rows + self.rows.saturating_sub(1);
+        rows * self.pitch + self.width
+    }
+
+    /// Whether some bytes from the first to the last are those of the other as well.
+    pub(super) fn overlaps(&self, other: &Range) -> bool {
+        self.address < other.address + other.span() && other.address < self.address + self.span()
+    }
+
     /// Address and length of the pieces, in order; rows without gaps are one piece.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (u64, u64)> {
         let range = *self;
@@ -61,6 +73,8 @@ impl Range {
 struct Copy {
     source: Option<Range>,
     destination: Option<Range>,
+    /// Memory of the device that it writes.
+    written: Option<Range>,
     /// The call returns when the copy is done.
     blocks: bool,
 }
@@ -97,7 +111,7 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
     let (source, destination, kind) = match begun.number {
         n::hipMemcpyHtoD | n::hipMemcpyHtoDAsync => (
             one(named("src"), named("sizeBytes")),
-            None,
+            one(named("dst"), named("sizeBytes")),
             kind::HOST_TO_DEVICE,
         ),
         n::hipMemcpyDtoH | n::hipMemcpyDtoHAsync => (
@@ -124,7 +138,17 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
         | n::hipMemcpyToSymbol_spt
         | n::hipMemcpyToSymbolAsync
         | n::hipMemcpyToSymbolAsync_spt => {
-            (one(named("src"), named("sizeBytes")), None, named("kind"))
+            let symbol = begun
+                .operation
+                .with_role(Role::Symbol)
+                .map_or(0, |argument| argument.value(arguments));
+            // Only what is copied while the program goes on is read back.
+            let variable = match blocks {
+                true => 0,
+                false => runtime::symbol_address(symbol).map_or(0, |at| at + named("offset")),
+            };
+            let size = named("sizeBytes");
+            (one(named("src"), size), one(variable, size), named("kind"))
         }
         n::hipMemcpyFromSymbol
         | n::hipMemcpyFromSymbol_spt
@@ -155,12 +179,11 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             // SAFETY: the call reads the struct.
             let p = unsafe { &*pointer };
             // srcXInBytes srcY srcMemoryType srcHost srcDevice srcArray srcPitch; the same of the destination; width, height.
-            let side = |first: usize| {
-                let is_host = word(p, first + 2) as u32 == 0;
-                let address =
-                    word(p, first + 3) + word(p, first) + word(p, first + 1) * word(p, first + 6);
-                is_host.then_some(Range {
-                    address,
+            let side = |first: usize, kind: u64| {
+                let base = word(p, first + 3 + kind as usize);
+                let before = word(p, first) + word(p, first + 1) * word(p, first + 6);
+                (word(p, first + 2) & 0xffff_ffff == kind).then_some(Range {
+                    address: base + before,
                     pitch: word(p, first + 6),
                     width: word(p, 14),
                     rows: word(p, 15),
@@ -168,35 +191,19 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
                     slices: 1,
                 })
             };
-            let (source, destination) = (side(0), side(7));
+            const HOST: u64 = 0;
+            const DEVICE: u64 = 1;
             return Some(Copy {
-                source,
-                destination,
+                source: side(0, HOST),
+                destination: side(7, HOST),
+                written: side(7, DEVICE),
                 blocks,
             });
         }
         n::hipMemcpy3D | n::hipMemcpy3D_spt | n::hipMemcpy3DAsync | n::hipMemcpy3DAsync_spt => {
-            let pointer =
-                begun.operation.with_role(Role::Copy3d)?.value(arguments) as *const [u8; 160];
-            if pointer.is_null() {
-                return None;
-            }
-            // SAFETY: as above.
-            let p = unsafe { &*pointer };
-            // srcArray, srcPos (3), srcPtr (address, pitch, xsize, ysize); the same of the destination; extent (3), kind.
-            let side = |first: usize| {
-                let (pitch, height) = (word(p, first + 5), word(p, first + 7));
-                let rows_before = word(p, first + 3) * height + word(p, first + 2);
-                Some(Range {
-                    address: word(p, first + 4) + word(p, first + 1) + rows_before * pitch,
-                    pitch,
-                    width: word(p, 16),
-                    rows: word(p, 17),
-                    slice_rows: height,
-                    slices: word(p, 18),
-                })
-            };
-            (side(0), side(8), word(p, 19) & 0xffff_ffff)
+            // SAFETY: by the contract of this function.
+            let (source, destination, kind) = unsafe { box_of(begun, arguments)? };
+            (source, destination, kind)
         }
         _ => return None,
     };
@@ -208,10 +215,11 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
         // The addresses decide.
         _ => {
             let source = source.and_then(|range| host(range.address, range));
-            let destination = destination.and_then(|range| host(range.address, range));
+            let to_host = destination.and_then(|range| host(range.address, range));
             return Some(Copy {
                 source,
-                destination,
+                destination: to_host,
+                written: destination.filter(|_| to_host.is_none()),
                 blocks,
             });
         }
@@ -219,8 +227,53 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
     Some(Copy {
         source: source.filter(|_| from_host),
         destination: destination.filter(|_| to_host),
+        written: destination.filter(|range| !to_host && range.address != 0),
         blocks,
     })
+}
+
+/// Source, destination and kind of a copy that `hipMemcpy3DParms` describes; a side that is an array is none.
+///
+/// # Safety
+/// As for [`super::begin`].
+unsafe fn box_of(begun: &Begun, arguments: &[u8]) -> Option<(Option<Range>, Option<Range>, u64)> {
+    let pointer = begun.operation.with_role(Role::Copy3d)?.value(arguments) as *const [u8; 160];
+    if pointer.is_null() {
+        return None;
+    }
+    // SAFETY: the call reads the struct.
+    let p = unsafe { &*pointer };
+    // srcArray, srcPos (3), srcPtr (address, pitch, xsize, ysize); the same of the destination; extent (3), kind.
+    let side = |first: usize| {
+        let (pitch, height) = (word(p, first + 5), word(p, first + 7));
+        let rows_before = word(p, first + 3) * height + word(p, first + 2);
+        (word(p, first + 4) != 0).then(|| Range {
+            address: word(p, first + 4) + word(p, first + 1) + rows_before * pitch,
+            pitch,
+            width: word(p, 16),
+            rows: word(p, 17),
+            slice_rows: height,
+            slices: word(p, 18),
+        })
+    };
+    Some((side(0), side(8), word(p, 19) & 0xffff_ffff))
+}
+
+/// Source and destination of the copy of a graph node.
+///
+/// # Safety
+/// As for [`super::begin`].
+pub(super) unsafe fn of_node(begun: &Begun, arguments: &[u8]) -> (Option<Range>, Option<Range>) {
+    if begun.operation.with_role(Role::Copy3d).is_some() {
+        // SAFETY: by the contract of this function.
+        let found = unsafe { box_of(begun, arguments) };
+        return found.map_or((None, None), |(source, destination, _)| {
+            (source, destination)
+        });
+    }
+    let named = |name: &str| begun.argument(arguments, name);
+    let flat = |address: u64| Some(Range::flat(address, named("count")));
+    (flat(named("src")), flat(named("dst")))
 }
 
 /// Takes the host data that the copy reads.
@@ -239,10 +292,17 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         begun.items.add_data(&range, data_use::UPDATE, 0, false);
     }
     let stream = begun.stream(arguments);
-    let graph = STATE.with(|state| state.capturing(stream)).flatten();
+    let graph = STATE.with(|state| state.graphs.capturing(stream)).flatten();
     if let Some(graph) = graph {
         begun.flags |= call_flag::IN_STREAM_CAPTURE;
-        STATE.with(|state| state.capture_ranges(graph, copy.source, copy.destination));
+        let uses = HostUse {
+            source: copy.source,
+            destination: copy.destination,
+            ..HostUse::default()
+        };
+        STATE.with(|state| state.graphs.captured(graph, uses));
+    } else if let Some(destination) = copy.destination {
+        pinned::device_writes(begun, |_| vec![destination]);
     }
     if let Some(source) = copy.source
         && source.bytes() > 0
@@ -267,7 +327,7 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
         order::settle(begun);
     }
     if let Some(source) = copy.source.filter(|_| !copy.blocks) {
-        pinned::begin(begun, arguments, stream, &source);
+        pinned::begin(begun, arguments, stream, &source, copy.written);
     }
     let Some(destination) = copy.destination.filter(|range| range.bytes() > 0) else {
         return;
@@ -306,5 +366,8 @@ mod tests {
         );
         assert!(Range::flat(5, 7).pieces().eq([(5, 7)]));
         assert_eq!(Range::flat(5, 0).pieces().count(), 0);
+        // Two slices of four rows, of which two are part of it.
+        assert_eq!(range.span(), 5 * 16 + 8);
+        assert!(range.overlaps(&Range::flat(1087, 1)) && !range.overlaps(&Range::flat(1088, 9)));
     }
 }

@@ -8,6 +8,7 @@ use rpd_spool::capture::{AllocationItem, memory_kind};
 use rpd_spool::writer::ForkLock;
 
 use super::content::{Content, Staged};
+use super::graphs::Graphs;
 use super::metadata::Kernel;
 use super::order::{Order, covers};
 use super::pinned::Uploads;
@@ -52,6 +53,8 @@ struct Memory {
     kind: u32,
     /// Its content when it was taken last.
     taken: Option<Content>,
+    /// Bases of other such memory that it points to.
+    leads_to: Vec<u64>,
     /// The last launch that may use it now.
     used_by: Option<Use>,
 }
@@ -76,28 +79,9 @@ pub(super) struct Launchable {
 
 struct Code {
     id: u64,
+    /// Where it is loaded, and how many bytes.
+    load: (u64, u64),
     kernels: HashMap<Vec<u8>, Arc<Kernel>>,
-}
-
-#[derive(Debug, Default, Clone)]
-struct HostRanges {
-    sources: Vec<Range>,
-    destinations: Vec<Range>,
-}
-
-impl HostRanges {
-    fn add(&mut self, source: Option<Range>, destination: Option<Range>) {
-        for (list, range) in [
-            (&mut self.sources, source),
-            (&mut self.destinations, destination),
-        ] {
-            if let Some(range) = range
-                && !list.contains(&range)
-            {
-                list.push(range);
-            }
-        }
-    }
 }
 
 /// State of the program, as its calls have left it.
@@ -108,34 +92,45 @@ pub(super) struct State {
     pub(super) uploads: Uploads,
     memory: BTreeMap<u64, Memory>,
     last_memory: u64,
+    /// The lowest and the highest address that host-visible memory ever had.
+    visible: Option<(u64, u64)>,
+    /// Bases of the memory of managed variables.
+    managed: Vec<u64>,
     /// Bases of the memory that launches may use.
     in_use: Vec<u64>,
     /// Device addresses of host memory, where they differ.
     aliases: BTreeMap<u64, u64>,
     codes: Vec<Code>,
-    /// Names of kernels by host function.
-    hosts: HashMap<u64, Arc<[u8]>>,
-    variables: HashMap<u64, Arc<[u8]>>,
+    /// Kernels by host function, and device variables by host address.
+    hosts: HashMap<u64, Registered>,
+    variables: HashMap<u64, Registered>,
+    /// Numbers of the code objects that are known to come from a fat binary.
+    binaries: HashMap<u64, Vec<u64>>,
+    /// Numbers of the code objects that have variables, by host address and device.
+    variable_codes: HashMap<(u64, i32), u64>,
     /// Kernels by host function or function handle.
     launchable: HashMap<u64, Launchable>,
     modules: HashMap<u64, Vec<u64>>,
-    /// Numbers of stream captures by stream and by event.
-    capturing: HashMap<u64, u64>,
-    capturing_events: HashMap<u64, u64>,
-    captures: HashMap<u64, HostRanges>,
-    last_capture: u64,
-    /// Host memory that graphs and executable graphs copy from and to.
-    graphs: HashMap<u64, HostRanges>,
+    pub(super) graphs: Graphs,
 }
 
-/// A host function that launches a kernel was registered. Done also before anything is captured.
-pub(crate) fn register_function(host: u64, name: &[u8]) {
-    STATE.with(|state| state.hosts.insert(host, name.into()));
+/// What a program has registered: the handle of its fat binary, and its name in the code objects.
+#[derive(Debug, Clone)]
+struct Registered {
+    binary: u64,
+    name: Arc<[u8]>,
 }
 
-/// The host address of a device variable was registered.
-pub(crate) fn register_variable(host: u64, name: &[u8]) {
-    STATE.with(|state| state.variables.insert(host, name.into()));
+/// A host function that launches a kernel of a fat binary was registered. Done also before anything is captured.
+pub(crate) fn register_function(binary: u64, host: u64, name: &[u8]) {
+    let name = name.into();
+    STATE.with(|state| state.hosts.insert(host, Registered { binary, name }));
+}
+
+/// The host address of a device variable of a fat binary was registered.
+pub(crate) fn register_variable(binary: u64, host: u64, name: &[u8]) {
+    let name = name.into();
+    STATE.with(|state| state.variables.insert(host, Registered { binary, name }));
 }
 
 impl State {
@@ -146,9 +141,21 @@ impl State {
             size: made.size,
             kind: made.kind,
             taken: None,
+            leads_to: Vec::new(),
             used_by: None,
         };
         self.memory.insert(made.base, memory);
+        if memory_kind::is_host_visible(made.kind) {
+            let (start, end) = (made.base, made.base + made.size);
+            let (low, high) = self.visible.unwrap_or((start, end));
+            self.visible = Some((low.min(start), high.max(end)));
+        }
+    }
+
+    /// The runtime has allocated the memory of a managed variable, which every launch may use.
+    pub(super) fn managed_variable(&mut self, made: AllocationItem) {
+        self.allocated(made);
+        self.managed.push(made.base);
     }
 
     /// The number of the allocation at `base`, for [`State::freed`]; 0 when there is none.
@@ -197,20 +204,42 @@ impl State {
     }
 
     pub(super) fn variable(&self, host: u64) -> Option<Arc<[u8]>> {
-        self.variables.get(&host).cloned()
+        let found = self.variables.get(&host)?;
+        Some(Arc::clone(&found.name))
     }
 
-    pub(super) fn code_loaded(&mut self, id: u64, _agent: u64, kernels: Vec<Kernel>) {
+    /// The code object that has a device variable on a device, as far as that is known.
+    pub(super) fn code_of_variable(&self, host: u64, device: i32) -> Option<u64> {
+        self.variable_codes.get(&(host, device)).copied()
+    }
+
+    /// A device variable lies at `address`; the code object that is loaded there.
+    pub(super) fn variable_found(&mut self, host: u64, device: i32, address: u64) -> Option<u64> {
+        let mut codes = self.codes.iter().rev();
+        let found = codes.find(|code| address.wrapping_sub(code.load.0) < code.load.1)?;
+        let code = found.id;
+        self.variable_codes.insert((host, device), code);
+        if let Some(variable) = self.variables.get(&host) {
+            self.binaries.entry(variable.binary).or_default().push(code);
+        }
+        Some(code)
+    }
+
+    pub(super) fn code_loaded(&mut self, id: u64, load: (u64, u64), kernels: Vec<Kernel>) {
         let kernels = kernels
             .into_iter()
             .map(|kernel| (kernel.name.clone(), Arc::new(kernel)))
             .collect();
-        self.codes.push(Code { id, kernels });
+        self.codes.push(Code { id, load, kernels });
     }
 
     pub(super) fn code_unloaded(&mut self, id: u64) {
         self.codes.retain(|code| code.id != id);
         self.launchable.retain(|_, found| found.code != id);
+        self.variable_codes.retain(|_, found| *found != id);
+        for codes in self.binaries.values_mut() {
+            codes.retain(|code| *code != id);
+        }
     }
 
     pub(super) fn module_loaded(&mut self, module: u64, codes: &[u64]) {
@@ -241,22 +270,46 @@ impl State {
         };
     }
 
+    /// The kernel called `name`, which the program launches by a handle.
+    pub(super) fn function_named(&mut self, function: u64, name: &[u8]) -> Option<Launchable> {
+        let found = self.kernel(&[], name)?;
+        self.launchable.insert(function, found.clone());
+        Some(found)
+    }
+
     pub(super) fn function_of_host(&mut self, function: u64, host: u64) -> Option<Launchable> {
         let found = self.launch(host, &[])?;
         self.launchable.insert(function, found.clone());
         Some(found)
     }
 
-    /// Kernel of a host function or function handle. `loaded`: code objects that were just loaded for it.
-    pub(super) fn launch(&mut self, function: u64, loaded: &[u64]) -> Option<Launchable> {
+    /// Kernel of a host function or function handle, if it is known which code object has it.
+    pub(super) fn known_launch(&mut self, function: u64) -> Option<Launchable> {
         if let Some(found) = self.launchable.get(&function) {
             return Some(found.clone());
         }
-        let name = Arc::clone(self.hosts.get(&function)?);
-        let found = Some(loaded)
-            .filter(|loaded| !loaded.is_empty())
-            .and_then(|loaded| self.kernel(loaded, &name))
-            .or_else(|| self.kernel(&[], &name))?;
+        let Registered { binary, name } = self.hosts.get(&function)?.clone();
+        // Kernels of several fat binaries may have one name.
+        let codes = self.binaries.get(&binary)?;
+        if codes.is_empty() {
+            return None;
+        }
+        let found = self.kernel(codes, &name)?;
+        self.launchable.insert(function, found.clone());
+        Some(found)
+    }
+
+    /// Kernel of a host function, once its code is loaded; `loaded`: code objects that were just loaded for it.
+    pub(super) fn launch(&mut self, function: u64, loaded: &[u64]) -> Option<Launchable> {
+        let Registered { binary, name } = self.hosts.get(&function)?.clone();
+        if !loaded.is_empty() {
+            let codes = self.binaries.entry(binary).or_default();
+            codes.extend_from_slice(loaded);
+        }
+        if let Some(found) = self.known_launch(function) {
+            return Some(found);
+        }
+        let found = self.kernel(&[], &name)?;
         self.launchable.insert(function, found.clone());
         Some(found)
     }
@@ -266,8 +319,9 @@ impl State {
         self.hosts.contains_key(&function)
     }
 
-    /// The host-visible memory that a launch may read, because `words` point into it, and that has changed since it was
-    /// taken. What a launch uses already is left alone: the host does not write it then.
+    /// The host-visible memory that a launch may read, because it is of managed variables, because `words` point into it, or because
+    /// such memory points to it, and that has changed since it was taken. What a launch uses already is left alone: the host does
+    /// not write it then.
     pub(super) fn visible(
         &mut self,
         words: impl Iterator<Item = u64>,
@@ -275,11 +329,27 @@ impl State {
         stream: u64,
     ) -> Vec<Range> {
         let mut changed = Vec::new();
+        for index in 0..self.managed.len() {
+            self.use_memory(self.managed[index], launch, stream, &mut changed);
+        }
         for word in words {
             let alias = self.aliases.get(&word).copied().unwrap_or(word);
             self.use_memory(alias, launch, stream, &mut changed);
         }
         changed
+    }
+
+    /// The words that point into host-visible memory.
+    pub(super) fn host_words(&mut self, mut words: Vec<u64>) -> Vec<u64> {
+        words.retain(|word| self.pointed_to(*word).is_some());
+        words
+    }
+
+    /// The host-visible memory that a word points into.
+    pub(super) fn pointed_to(&mut self, word: u64) -> Option<Range> {
+        let address = self.aliases.get(&word).copied().unwrap_or(word);
+        let (base, memory) = self.memory_at(address)?;
+        memory_kind::is_host_visible(memory.kind).then(|| Range::flat(base, memory.size))
     }
 
     /// As [`State::visible`], for all host-visible memory.
@@ -311,30 +381,70 @@ impl State {
     }
 
     fn use_memory(&mut self, address: u64, launch: u64, stream: u64, changed: &mut Vec<Range>) {
-        let Some((base, memory)) = self.memory_at(address) else {
-            return;
-        };
-        let mut begins = false;
-        if !memory_kind::is_host_visible(memory.kind) {
-            return;
+        let mut waiting = Vec::new();
+        let mut next = Some(address);
+        while let Some(address) = next {
+            if let Some((base, memory)) = self.memory_at(address)
+                && memory_kind::is_host_visible(memory.kind)
+                && memory.used_by.is_none_or(|used| used.launch != launch)
+            {
+                let begins = memory.used_by.is_none();
+                memory.used_by = Some(Use {
+                    launch,
+                    stream,
+                    work: None,
+                });
+                if begins {
+                    self.in_use.push(base);
+                    changed.extend(self.take(base));
+                }
+                if let Some(memory) = self.memory.get(&base) {
+                    waiting.extend_from_slice(&memory.leads_to);
+                }
+            }
+            next = waiting.pop();
         }
-        if memory.used_by.is_none() {
-            begins = true;
-            // SAFETY: live memory of the host that nothing else uses now.
-            let content = Some(unsafe { Content::of(base, memory.size) });
-            if content != memory.taken {
-                memory.taken = content;
-                changed.push(Range::flat(base, memory.size));
+    }
+
+    /// Looks at memory that no launch uses; all of it, if it has changed since it was taken.
+    fn take(&mut self, base: u64) -> Option<Range> {
+        let memory = self.memory.get(&base)?;
+        let size = memory.size;
+        // SAFETY: live memory of the host that nothing else uses now.
+        let content = Some(unsafe { Content::of(base, size) });
+        if memory.taken == content {
+            return None;
+        }
+        let leads_to = self.pointers_in(base, size);
+        let memory = self.memory.get_mut(&base)?;
+        memory.taken = content;
+        memory.leads_to = leads_to;
+        Some(Range::flat(base, size))
+    }
+
+    /// Bases of the other host-visible memory that words of this memory point to.
+    fn pointers_in(&self, base: u64, size: u64) -> Vec<u64> {
+        let Some((low, high)) = self.visible else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        // Memory of the runtime begins at multiples of much more, registered memory need not.
+        for at in (base.next_multiple_of(8)..(base + size) / 8 * 8).step_by(8) {
+            // SAFETY: live memory of the host.
+            let word = unsafe { (at as *const u64).read_volatile() };
+            if word.wrapping_sub(low) < high - low
+                && let Some((&other, memory)) = self.memory.range(..=word).next_back()
+                && word - other < memory.size
+                && other != base
+                && memory_kind::is_host_visible(memory.kind)
+                && found.last() != Some(&other)
+            {
+                found.push(other);
             }
         }
-        memory.used_by = Some(Use {
-            launch,
-            stream,
-            work: None,
-        });
-        if begins {
-            self.in_use.push(base);
-        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// The managed memory at an address, if the host has changed it since it was taken and no launch uses it.
@@ -343,18 +453,15 @@ impl State {
         if memory.kind != memory_kind::MANAGED || memory.used_by.is_some() {
             return None;
         }
-        // SAFETY: live memory of the host that nothing else uses now.
-        let content = Some(unsafe { Content::of(base, memory.size) });
-        let is_new = content != memory.taken;
-        memory.taken = content;
-        is_new.then(|| Range::flat(base, memory.size))
+        self.take(base)
     }
 
     /// The memory whose use is complete, with the launches that used it.
     pub(super) fn settle(&mut self, covered: &[(u64, u64)]) -> Vec<(u64, Range)> {
-        let mut changed = Vec::new();
+        let mut done = Vec::new();
+        let memory = &mut self.memory;
         self.in_use.retain(|base| {
-            let Some(memory) = self.memory.get_mut(base) else {
+            let Some(memory) = memory.get_mut(base) else {
                 return false;
             };
             let Some(used) = memory.used_by else {
@@ -363,100 +470,17 @@ impl State {
             let is_done = used
                 .work
                 .is_some_and(|work| covers(covered, used.stream, work));
-            if !is_done {
-                return true;
+            if is_done {
+                memory.used_by = None;
+                done.push((used.launch, *base, memory.size));
             }
-            memory.used_by = None;
-            // SAFETY: live memory of the host.
-            memory.taken = Some(unsafe { Content::of(*base, memory.size) });
-            changed.push((used.launch, Range::flat(*base, memory.size)));
-            false
+            !is_done
         });
-        changed
-    }
-
-    pub(super) fn capture_begins(&mut self, stream: u64) {
-        self.last_capture += 1;
-        self.capturing.insert(stream, self.last_capture);
-    }
-
-    pub(super) fn capturing(&self, stream: u64) -> Option<u64> {
-        self.capturing.get(&stream).copied()
-    }
-
-    pub(super) fn event_recorded(&mut self, event: u64, stream: u64) {
-        match self.capturing(stream) {
-            Some(capture) => self.capturing_events.insert(event, capture),
-            None => self.capturing_events.remove(&event),
-        };
-    }
-
-    pub(super) fn stream_waits(&mut self, stream: u64, event: u64) {
-        if let Some(capture) = self.capturing_events.get(&event) {
-            self.capturing.insert(stream, *capture);
-        }
-    }
-
-    pub(super) fn capture_ranges(
-        &mut self,
-        capture: u64,
-        source: Option<Range>,
-        destination: Option<Range>,
-    ) {
-        self.captures
-            .entry(capture)
-            .or_default()
-            .add(source, destination);
-    }
-
-    pub(super) fn capture_ends(&mut self, stream: u64, graph: u64) {
-        let Some(capture) = self.capturing(stream) else {
-            return;
-        };
-        self.capturing.retain(|_, known| *known != capture);
-        self.capturing_events.retain(|_, known| *known != capture);
-        let ranges = self.captures.remove(&capture).unwrap_or_default();
-        self.graphs.insert(graph, ranges);
-    }
-
-    pub(super) fn graph_ranges(
-        &mut self,
-        graph: u64,
-        source: Option<Range>,
-        destination: Option<Range>,
-    ) {
-        self.graphs
-            .entry(graph)
-            .or_default()
-            .add(source, destination);
-    }
-
-    /// The graph was made; its handle may be that of an older one.
-    pub(super) fn new_graph(&mut self, graph: u64) {
-        self.graphs.remove(&graph);
-    }
-
-    /// Adds the copies of graph `from` to graph `to`.
-    pub(super) fn add_graph(&mut self, from: u64, to: u64) {
-        let ranges = self.graphs.get(&from).cloned().unwrap_or_default();
-        let into = self.graphs.entry(to).or_default();
-        for range in ranges.sources {
-            into.add(Some(range), None);
-        }
-        for range in ranges.destinations {
-            into.add(None, Some(range));
-        }
-    }
-
-    /// `to` copies what `from` does, and nothing else.
-    pub(super) fn copy_graph(&mut self, from: u64, to: u64) {
-        let ranges = self.graphs.get(&from).cloned().unwrap_or_default();
-        self.graphs.insert(to, ranges);
-    }
-
-    /// The host memory that a graph reads and writes.
-    pub(super) fn graph(&self, graph: u64) -> (Vec<Range>, Vec<Range>) {
-        let found = self.graphs.get(&graph).cloned().unwrap_or_default();
-        (found.sources, found.destinations)
+        done.into_iter()
+            .map(|(launch, base, size)| {
+                self.take(base);
+                (launch, Range::flat(base, size))
+            })
+            .collect()
     }
 }

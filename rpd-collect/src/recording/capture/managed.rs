@@ -1,0 +1,69 @@
+//! Managed variables of the program: the runtime allocates their memory when they are registered, without a call of its own.
+
+use rpd_spool::capture::{
+    AllocationItem, CaptureCall, NO_ARGUMENT, item, memory_kind, number, operation,
+};
+use rpd_spool::format::tag;
+use rpd_spool::writer::{now, record_len};
+use zerocopy::IntoBytes as _;
+
+use super::items::Items;
+use super::state::{STATE, register_variable};
+use super::{ACTIVE, Ordering, append, next};
+use crate::recording::header;
+
+/// `hipMemAttachGlobal`.
+const ATTACH_GLOBAL: u32 = 1;
+
+/// A managed variable of `size` bytes was registered: the pointer variable of the program at `pointer` leads to its memory at
+/// `base`. It is captured as a call of `hipMallocManaged` that names the variable.
+pub(crate) fn register_managed(binary: u64, pointer: u64, base: u64, name: &[u8], size: u64) {
+    // Programs name the variable by its pointer or by what it points to.
+    register_variable(binary, pointer, name);
+    if base == 0 || size == 0 {
+        return;
+    }
+    register_variable(binary, base, name);
+    let made = AllocationItem {
+        base,
+        size,
+        kind: memory_kind::MANAGED,
+        flags: ATTACH_GLOBAL,
+    };
+    STATE.with(|state| state.managed_variable(made));
+    let Some(operation) = operation(number::hipMallocManaged) else {
+        return;
+    };
+    if !ACTIVE.load(Ordering::Acquire) {
+        return;
+    }
+    let mut arguments = vec![0; usize::from(operation.size).next_multiple_of(8)];
+    for (name, value) in [
+        ("dev_ptr", pointer),
+        ("size", size),
+        ("flags", u64::from(ATTACH_GLOBAL)),
+    ] {
+        if let Some(argument) = operation.argument(name) {
+            argument.put(&mut arguments, value);
+        }
+    }
+    let mut items = Items::new();
+    items.add(item::OUT, 0, base.as_bytes());
+    items.add(item::ALLOCATION, NO_ARGUMENT, made.as_bytes());
+    items.add(item::SYMBOL, NO_ARGUMENT, name);
+    let room = arguments.len();
+    let len = record_len(size_of::<CaptureCall>(), room + items.bytes().len());
+    let (entry, start) = (next(), now());
+    let call = CaptureCall {
+        header: header(tag::CAPTURE_CALL, len),
+        operation: number::hipMallocManaged,
+        flags: 0,
+        entry,
+        exit: next(),
+        start,
+        end: start,
+        result: 0,
+        device: 0,
+    };
+    append(call.as_bytes(), &arguments, room, items.bytes(), len);
+}
