@@ -1,9 +1,9 @@
-//! Checks a capture: every chunk against its hash, and that all data are there.
+//! Checks a capture: every chunk and code object against its hash, and that all data are there.
 
 use std::path::PathBuf;
 
 use crate::pack::PackReader;
-use crate::{BLOBS, Capture, CaptureError};
+use crate::{BLOBS, CODE, Capture, CaptureError};
 
 /// Something that is wrong with a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,17 @@ pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
                 text: error.to_string(),
             });
         }
+    }
+    for hash in capture.code_hashes()? {
+        let name = crate::pack::hex(&hash);
+        let path = capture.path().join(CODE).join(format!("{name}.co"));
+        let shown = path.display();
+        let text = match std::fs::read(&path) {
+            Ok(bytes) if crate::pack::hash_bytes(&bytes)[..] == hash[..] => continue,
+            Ok(_) => format!("{shown} is damaged: it does not have the content that was stored"),
+            Err(error) => format!("{shown}: {error}"),
+        };
+        problems.push(Problem { path, text });
     }
     for (blob, size, parts, sum) in capture.blob_sums()? {
         if sum != size {

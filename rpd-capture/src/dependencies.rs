@@ -147,9 +147,14 @@ impl Needs<'_> {
         match operation.group {
             Group::Context => true,
             // Calls that change a needed graph.
-            Group::Graph => used(call, operation).iter().any(|&(kind, raw)| {
-                matches!(kind, HandleKind::Graph | HandleKind::GraphExec) && needed(kind, raw)
-            }),
+            Group::Graph => {
+                let mut used = used(call, operation).into_iter();
+                used.any(|(kind, raw)| {
+                    matches!(kind, HandleKind::Graph | HandleKind::GraphExec) && needed(kind, raw)
+                }) || call
+                    .allocation()
+                    .is_some_and(|made| (self.has_memory)(made.base))
+            }
             Group::Memory => match (call.allocation(), stored) {
                 (Some(made), _) => (self.has_memory)(made.base),
                 (None, Some(stored)) => (self.has_memory)(stored) || (self.has_memory)(address),

@@ -330,6 +330,13 @@ impl Capture {
         )
     }
 
+    /// The hashes of all code objects.
+    pub(crate) fn code_hashes(&self) -> Result<Vec<Vec<u8>>, CaptureError> {
+        self.all("SELECT DISTINCT hash FROM code ORDER BY id", |row| {
+            row.get(0)
+        })
+    }
+
     /// All kernels.
     ///
     /// # Errors
