@@ -49,6 +49,8 @@ program allocations allocations -rdynamic -lhip -lroctx
 program capture capture -lhip
 program capture-limits capture-limits -lhip
 program jit jit -rdynamic -lhip
+program capture-graphs capture-graphs -lhip
+program capture-variables capture-variables -lhip
 program spin spin -lhip
 program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip

@@ -2,6 +2,8 @@
  *
  * file       pinned memory into which the kernel of the operating system reads a file, and which a kernel of the GPU reads
  * late       pinned memory that the host changes after the call of an asynchronous copy and before the copy
+ * boxes      as late, with copies of rectangles and boxes
+ * back       pinned memory that is copied to the device and back
  * large      5 GiB of memory, and a copy of 3 GiB that a graph has and that is never made
  * peer       copies between two GPUs
  * varying    a kernel whose results differ a little from run to run
@@ -94,6 +96,69 @@ static void run_late(void) {
     HIP(hipStreamDestroy(stream));
 }
 
+static void run_boxes(void) {
+    enum { WIDTH = 40, ROWS = 12, SLICES = 4, PITCH = 64, SLICE_ROWS = 16 };
+    static uint32_t out[SLICES][SLICE_ROWS][PITCH];
+    const size_t row = PITCH * sizeof(uint32_t), bytes = sizeof out;
+    uint32_t *pinned, *device;
+    hipStream_t stream;
+    HIP(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+    HIP(hipHostMalloc((void **)&pinned, bytes, hipHostMallocDefault));
+    HIP(hipMalloc((void **)&device, bytes));
+    for (int is_box = 0; is_box < 2; ++is_box) {
+        HIP(hipMemset(device, 0, bytes));
+        for (size_t i = 0; i < bytes / sizeof *pinned; ++i)
+            pinned[i] = 1;
+        atomic_store(&changed, 0);
+        HIP(hipLaunchHostFunc(stream, wait_for_change, NULL));
+        if (is_box) {
+            const hipMemcpy3DParms box = {.srcPos = {4, 1, 0},
+                                          .srcPtr = {pinned, row, row, SLICE_ROWS},
+                                          .dstPos = {8, 2, 0},
+                                          .dstPtr = {device, row, row, SLICE_ROWS},
+                                          .extent = {WIDTH * sizeof(uint32_t), ROWS, SLICES},
+                                          .kind = hipMemcpyHostToDevice};
+            HIP(hipMemcpy3DAsync(&box, stream));
+        } else {
+            HIP(hipMemcpy2DAsync(device, row, pinned, row, WIDTH * sizeof(uint32_t), ROWS, hipMemcpyHostToDevice, stream));
+        }
+        for (size_t i = 0; i < bytes / sizeof *pinned; ++i)
+            pinned[i] = (uint32_t)i;
+        atomic_store(&changed, 1);
+        HIP(hipStreamSynchronize(stream));
+        HIP(hipMemcpy(out, device, bytes, hipMemcpyDeviceToHost));
+        check(is_box ? out[3][2][2] == (3 * SLICE_ROWS + 1) * PITCH + 1 : out[0][11][39] == 11 * PITCH + 39, "boxes", is_box);
+        check(out[0][0][WIDTH] == 0 && out[SLICES - 1][SLICE_ROWS - 1][0] == 0, "boxes", is_box);
+    }
+    HIP(hipHostFree(pinned));
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+}
+
+static void run_back(void) {
+    uint32_t *pinned, *device;
+    hipStream_t stream;
+    HIP(hipStreamCreate(&stream));
+    HIP(hipHostMalloc((void **)&pinned, COUNT * sizeof *pinned, hipHostMallocDefault));
+    HIP(hipMalloc((void **)&device, COUNT * sizeof *pinned));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        pinned[i] = i;
+    for (uint32_t round = 0; round < 3; ++round) {
+        HIP(hipMemcpyAsync(device, pinned, COUNT * sizeof *pinned, hipMemcpyHostToDevice, stream));
+        LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, stream, device, device, COUNT);
+        if (round == 1)
+            LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, stream, pinned, device, COUNT);
+        else
+            HIP(hipMemcpyAsync(pinned, device, COUNT * sizeof *pinned, hipMemcpyDeviceToHost, stream));
+        HIP(hipStreamSynchronize(stream));
+    }
+    for (uint32_t i = 0; i < COUNT; ++i)
+        check(pinned[i] == i + 4, "back", i);
+    HIP(hipHostFree(pinned));
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+}
+
 static void run_large(void) {
     const size_t gibibyte = (size_t)1 << 30;
     void *device, *host = mmap(NULL, 3 * gibibyte, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -178,8 +243,9 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } modes[] = {
-        {"file", run_file},       {"late", run_late},     {"large", run_large},       {"peer", run_peer},
-        {"varying", run_varying}, {"moving", run_moving}, {"counting", run_counting},
+        {"file", run_file},       {"late", run_late},     {"boxes", run_boxes},       {"back", run_back},
+        {"large", run_large},     {"peer", run_peer},     {"varying", run_varying},   {"moving", run_moving},
+        {"counting", run_counting},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)
         if (!strcmp(mode, modes[i].name)) {

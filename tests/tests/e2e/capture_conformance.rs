@@ -5,18 +5,18 @@
 //! | 1, 2, 3, 4, 5, 8, 12, 14 to 17, 20, 21, 25 to 27, 32, 35, 36, 39 to 41, 43, 44, 51, 52, 57, 59 to 63, 68 | `captures` |
 //! | 49, 50, 56 | `capture_excerpts` |
 //! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
+//! | 42, and others again | `capture_programs` |
 //! | 6, 11, 29, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
 //! | 19, 22 | units of `rpd-gfx`: metadata whose segment is too small, bundles with several targets |
 //! | 28, 30, 31 | units of `rpd-replay`: addresses after memory, addresses that are taken, memory that shares a page |
+//! | 47 | a unit of `rpd-collect`: a table of the runtime with more functions (`intercept`) |
 //! | 33 | `captures`, in the shallow replay of pointers: data are changed only with `--deep` |
 //!
 //! What has no test:
 //!
 //! | case | reason |
 //! |---|---|
-//! | 24 | the simulated GPUs have no xnack |
-//! | 42 | the library interface is not replayed; its calls are counted as unsupported (case 46) |
-//! | 47 | no runtime here has more functions than the tables |
+//! | 24 | no simulated GPU has page faults that are retried (units of `rpd-gfx`: on which targets code runs; case 23: what a replay answers) |
 //! | 67 | it needs a GPU |
 
 use rpd_tests::outputs::Database;
@@ -257,5 +257,50 @@ fn full_disks_end_the_capture() {
             let database = Database::open(&database);
             assert_eq!(database.rows("PRAGMA integrity_check"), [["ok"]]);
         }
+    }
+}
+
+/// Code objects lie beside the packs, for people and their tools.
+#[test]
+fn missing_and_changed_code_objects_are_named() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let code = std::fs::read_dir(capture.join("code")).expect("a folder");
+    let path = code.flatten().next().expect("a code object").path();
+    let mut bytes = std::fs::read(&path).expect("a code object");
+    bytes[100] ^= 1;
+    std::fs::write(&path, &bytes).expect("written");
+    let told = format!(
+        "{} is damaged: it does not have the content that was stored",
+        path.display()
+    );
+    let refused = replayed(&capture, &[]).expect_code(2);
+    assert!(refused.stderr.contains(&told), "{}", refused.stderr);
+    std::fs::remove_file(&path).expect("removed");
+    let refused = replayed(&capture, &[]).expect_code(2);
+    let told = format!("{}: No such file", path.display());
+    assert!(refused.stderr.contains(&told), "{}", refused.stderr);
+}
+
+/// What an option names is looked for before anything is played.
+#[test]
+fn devices_and_replacements_that_are_not_there_are_named() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    for (options, told) in [
+        (
+            ["--device", "0=7"],
+            "rpd: GPU 0 of the capture is GPU 7 of the replay, and there are 1 here: --device 0=NUMBER chooses another\n",
+        ),
+        (
+            ["--replace", "other=/dev/null"],
+            "rpd: --replace other=/dev/null: the capture has no such kernel\n",
+        ),
+        (
+            ["--replace", "add_kernel=/missing"],
+            "rpd: --replace add_kernel=/missing: No such file or directory (os error 2)\n",
+        ),
+    ] {
+        assert_eq!(replayed(&capture, &options).expect_code(1).stderr, told);
     }
 }

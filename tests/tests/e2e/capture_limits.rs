@@ -69,6 +69,37 @@ fn pinned_memory_that_changes_before_the_copy_is_told_or_read_back() {
     let _ = replayed(&capture_of(&run), &[]).success();
 }
 
+/// Case 11, for rectangles and boxes.
+#[test]
+fn boxes_of_pinned_memory_are_read_back() {
+    let run = limits("boxes");
+    assert!(
+        run.stderr
+            .contains("2 copies from pinned memory: the host changed"),
+        "{}",
+        run.stderr
+    );
+    let _ = replayed(&capture_of(&run), &[]).expect_code(4);
+    let run = captured(&["--pinned", "exact"], "capture-limits", &["boxes"]).success();
+    assert!(!run.stderr.contains("pinned memory"), "{}", run.stderr);
+    for addresses in ["same", "remap"] {
+        let exact = replayed(&capture_of(&run), &["--va", addresses]).success();
+        assert!(
+            exact.stderr.contains("2 of 2 results are equal"),
+            "{}",
+            exact.stderr
+        );
+    }
+}
+
+/// What the device writes to pinned memory is no change by the host.
+#[test]
+fn copies_back_to_pinned_memory_are_no_change_by_the_host() {
+    let run = limits("back");
+    assert!(!run.stderr.contains("pinned memory"), "{}", run.stderr);
+    round_trip("capture-limits", &["back"], false);
+}
+
 /// Parts of captures are the same when they are taken while memory has other addresses.
 #[test]
 fn parts_are_taken_at_other_addresses() {

@@ -6,6 +6,7 @@ mod binding;
 mod capture_conformance;
 mod capture_excerpts;
 mod capture_limits;
+mod capture_programs;
 mod captures;
 mod checks;
 mod collectives;

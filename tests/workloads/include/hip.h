@@ -114,12 +114,71 @@ typedef struct hipGraphNode *hipGraphNode_t;
 typedef enum { hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal, hipStreamCaptureModeRelaxed } hipStreamCaptureMode;
 hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned int flags);
 hipError_t hipMemcpyToSymbol(const void *symbol, const void *src, size_t size, size_t offset, int kind);
+hipError_t hipMemcpyFromSymbol(void *dst, const void *symbol, size_t size, size_t offset, int kind);
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph);
 hipError_t hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph, hipGraphNode_t *error_node, char *log, size_t size);
 hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream);
 hipError_t hipGraphExecDestroy(hipGraphExec_t exec);
 hipError_t hipGraphDestroy(hipGraph_t graph);
+
+/* Graphs of nodes, and copies of boxes */
+typedef struct {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+} hipPitchedPtr;
+typedef struct {
+    size_t width, height, depth;
+} hipExtent;
+typedef struct {
+    void *srcArray;
+    size_t srcPos[3];
+    hipPitchedPtr srcPtr;
+    void *dstArray;
+    size_t dstPos[3];
+    hipPitchedPtr dstPtr;
+    hipExtent extent;
+    int kind;
+} hipMemcpy3DParms;
+typedef struct {
+    dim3 blockDim;
+    void **extra;
+    void *func;
+    dim3 gridDim;
+    void **kernelParams;
+    unsigned sharedMemBytes;
+} hipKernelNodeParams;
+typedef struct {
+    hipHostFn_t fn;
+    void *userData;
+} hipHostNodeParams;
+typedef struct {
+    int allocType, handleTypes;
+    int locationType, locationId;
+    void *securityAttributes;
+    size_t maxSize;
+    unsigned char reserved[56];
+    const void *accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    void *dptr;
+} hipMemAllocNodeParams;
+hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters, hipStream_t stream);
+hipError_t hipGraphCreate(hipGraph_t *graph, unsigned flags);
+hipError_t hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                               const hipHostNodeParams *parameters);
+hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                 const hipMemcpy3DParms *parameters);
+hipError_t hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *parameters);
+hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                   void *dst, const void *src, size_t size, int kind);
+hipError_t hipGraphAddKernelNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                 const hipKernelNodeParams *parameters);
+hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                   hipMemAllocNodeParams *parameters);
+hipError_t hipGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                  void *memory);
+void __hipRegisterManagedVar(void **modules, void **pointer, void *initial, const char *name, size_t size, unsigned align);
 void __hipRegisterVar(void **modules, void *variable, char *host, char *device, int external, size_t size, int constant,
                       int global);
 

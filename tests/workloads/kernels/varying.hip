@@ -30,3 +30,27 @@ EXPORTED void increment_kernel(unsigned *out, const unsigned *in, unsigned count
     if (i < count)
         out[i] = in[i] + 1;
 }
+
+/* What a compiler makes of `__managed__ unsigned managed_values[]`: a pointer, which the runtime sets. */
+__device__ unsigned *managed_values;
+
+EXPORTED void managed_kernel(unsigned *out, unsigned count) {
+    unsigned i = block_x() * 64 + thread_x();
+    if (i < count)
+        out[i] = managed_values[i]++;
+}
+
+struct link {
+    struct link *next;
+    unsigned value;
+};
+
+/* Adds up a list in memory that the host writes. */
+EXPORTED void list_kernel(unsigned *out, const struct link *first) {
+    unsigned sum = 0;
+    if (thread_x() == 0) {
+        for (; first; first = first->next)
+            sum = sum * 3 + first->value;
+        out[0] = sum;
+    }
+}

@@ -1,0 +1,168 @@
+/* capture-graphs MODE: graphs that are made of nodes. Each checks its results.
+ *
+ * nodes      a host function, copies of boxes, kernels and another source for a copy between launches
+ * memory     memory that the graph allocates and frees
+ * pinned     a kernel that reads pinned memory itself, which the host changes between launches */
+#include "fatbin.h"
+#include "workload.h"
+
+#include <string.h>
+
+enum { COUNT = 4096, BLOCK = 64, BLOCKS = COUNT / BLOCK, ROWS = 16 };
+
+static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
+
+EMBED_KERNELS("varying.hipfb") { register_kernel((const void *)increment, "increment_kernel"); }
+
+static void check(int ok, const char *what, long index) {
+    if (!ok)
+        FAIL("%s: element %ld is wrong", what, index);
+}
+
+static hipMemcpy3DParms box(void *to, void *from, int kind) {
+    const size_t row = COUNT / ROWS * sizeof(uint32_t);
+    return (hipMemcpy3DParms){.srcPtr = {from, row, row, ROWS},
+                              .dstPtr = {to, row, row, ROWS},
+                              .extent = {row, ROWS, 1},
+                              .kind = kind};
+}
+
+static hipKernelNodeParams node_of(void **arguments) {
+    return (hipKernelNodeParams){.blockDim = linear(BLOCK),
+                                 .func = (void *)increment,
+                                 .gridDim = linear(BLOCKS),
+                                 .kernelParams = arguments};
+}
+
+static void double_all(void *data) {
+    uint32_t *values = data;
+    for (int i = 0; i < COUNT; ++i)
+        values[i] *= 2;
+}
+
+static void run_nodes(void) {
+    /* Pageable, on the stack and off it. */
+    static uint32_t in[COUNT], other[COUNT];
+    uint32_t out[COUNT], *device, count = COUNT;
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    hipGraphNode_t nodes[4];
+    HIP(hipStreamCreate(&stream));
+    HIP(hipMalloc((void **)&device, sizeof in));
+    HIP(hipGraphCreate(&graph, 0));
+    const hipHostNodeParams host = {double_all, in};
+    HIP(hipGraphAddHostNode(&nodes[0], graph, NULL, 0, &host));
+    const hipMemcpy3DParms up = box(device, in, hipMemcpyHostToDevice), down = box(out, device, hipMemcpyDeviceToHost);
+    HIP(hipGraphAddMemcpyNode(&nodes[1], graph, NULL, 0, &up));
+    void *arguments[] = {&device, &device, &count};
+    const hipKernelNodeParams kernel = node_of(arguments);
+    HIP(hipGraphAddKernelNode(&nodes[2], graph, &nodes[1], 1, &kernel));
+    HIP(hipGraphAddMemcpyNode(&nodes[3], graph, &nodes[2], 1, &down));
+    HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    for (int round = 0; round < 3; ++round) {
+        if (round == 2) {
+            hipMemcpy3DParms changed = box(device, other, hipMemcpyHostToDevice);
+            HIP(hipGraphExecMemcpyNodeSetParams(exec, nodes[1], &changed));
+        }
+        for (int i = 0; i < COUNT; ++i) {
+            in[i] = 0;
+            other[i] = (uint32_t)(i * 3 + round);
+        }
+        HIP(hipGraphLaunch(exec, stream));
+        HIP(hipStreamSynchronize(stream));
+        for (int i = 0; i < COUNT; ++i)
+            check(out[i] == (round == 2 ? other[i] : 0) + 1, "nodes", i);
+    }
+    HIP(hipGraphExecDestroy(exec));
+    HIP(hipGraphDestroy(graph));
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+}
+
+static void run_memory(void) {
+    static uint32_t in[COUNT], out[COUNT];
+    uint32_t count = COUNT;
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    hipGraphNode_t nodes[5];
+    hipMemAllocNodeParams memory = {.allocType = 1, .locationType = 1, .bytesize = sizeof in};
+    HIP(hipStreamCreate(&stream));
+    HIP(hipGraphCreate(&graph, 0));
+    HIP(hipGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &memory));
+    HIP(hipGraphAddMemcpyNode1D(&nodes[1], graph, &nodes[0], 1, memory.dptr, in, sizeof in, hipMemcpyHostToDevice));
+    void *arguments[] = {&memory.dptr, &memory.dptr, &count};
+    const hipKernelNodeParams kernel = node_of(arguments);
+    HIP(hipGraphAddKernelNode(&nodes[2], graph, &nodes[1], 1, &kernel));
+    HIP(hipGraphAddMemcpyNode1D(&nodes[3], graph, &nodes[2], 1, out, memory.dptr, sizeof in, hipMemcpyDeviceToHost));
+    HIP(hipGraphAddMemFreeNode(&nodes[4], graph, &nodes[3], 1, memory.dptr));
+    HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    for (uint32_t round = 0; round < 3; ++round) {
+        for (uint32_t i = 0; i < COUNT; ++i)
+            in[i] = i * round;
+        HIP(hipGraphLaunch(exec, stream));
+        HIP(hipStreamSynchronize(stream));
+        for (uint32_t i = 0; i < COUNT; ++i)
+            check(out[i] == in[i] + 1, "memory", i);
+    }
+    HIP(hipGraphExecDestroy(exec));
+    HIP(hipGraphDestroy(graph));
+    HIP(hipStreamDestroy(stream));
+}
+
+static void nothing(void *unused) { (void)unused; }
+
+static void run_pinned(void) {
+    static uint32_t out[COUNT];
+    uint32_t *pinned, *device, count = COUNT;
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    HIP(hipStreamCreate(&stream));
+    HIP(hipHostMalloc((void **)&pinned, sizeof out, hipHostMallocDefault));
+    HIP(hipMalloc((void **)&device, sizeof out));
+    for (int captured = 0; captured < 2; ++captured) {
+        if (captured) {
+            HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+            LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, stream, device, pinned, COUNT);
+            HIP(hipLaunchHostFunc(stream, nothing, NULL));
+            HIP(hipStreamEndCapture(stream, &graph));
+        } else {
+            hipGraphNode_t node;
+            void *arguments[] = {&device, &pinned, &count};
+            const hipKernelNodeParams kernel = node_of(arguments);
+            HIP(hipGraphCreate(&graph, 0));
+            HIP(hipGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
+        }
+        HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+        for (uint32_t round = 0; round < 3; ++round) {
+            for (uint32_t i = 0; i < COUNT; ++i)
+                pinned[i] = i + round * 5 + (uint32_t)captured;
+            HIP(hipGraphLaunch(exec, stream));
+            HIP(hipStreamSynchronize(stream));
+            HIP(hipMemcpy(out, device, sizeof out, hipMemcpyDeviceToHost));
+            for (uint32_t i = 0; i < COUNT; ++i)
+                check(out[i] == pinned[i] + 1, "pinned", i);
+        }
+        HIP(hipGraphExecDestroy(exec));
+        HIP(hipGraphDestroy(graph));
+    }
+    HIP(hipHostFree(pinned));
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (!strcmp(mode, "nodes"))
+        run_nodes();
+    else if (!strcmp(mode, "memory"))
+        run_memory();
+    else if (!strcmp(mode, "pinned"))
+        run_pinned();
+    else
+        FAIL("no mode %s", mode);
+    puts("ok");
+    return 0;
+}
