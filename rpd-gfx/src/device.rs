@@ -54,6 +54,9 @@ pub struct Code {
     pub architected_scratch: bool,
     /// Whether there are instructions for images, and so textures and surfaces.
     pub images: bool,
+    /// Whether atomic operations on floating-point numbers work in fine-grained memory; where not, they leave the memory as
+    /// it is and return 0.
+    pub fine_grained_float_atomics: bool,
     /// Lanes of a wave.
     pub wave_size: u32,
     /// Work-items that a workgroup can have.

@@ -149,6 +149,7 @@ fn run(data: &[u8]) {
         start,
         end: start + 8 * memory.len() as u64,
         writable: true,
+        fine_grained: false,
     });
     // Pointers among the arguments, so that loads and stores find memory.
     for (number, word) in memory[..64].iter_mut().enumerate() {

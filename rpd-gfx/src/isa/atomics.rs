@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// `None` for what is not an integer operation.
 macro_rules! integers {
     ($name:ident, $unsigned:ty, $signed:ty) => {
+        #[inline(always)]
         fn $name(
             op: u16,
             old: $unsigned,
@@ -46,6 +47,7 @@ integers!(integer32, u32, i32);
 integers!(integer64, u64, i64);
 
 /// The new value of a 32-bit atomic operation, by the low bits of the opcode (0x40 for buffer and flat).
+#[inline(always)]
 pub(super) fn atomic32(op: u16, old: u32, data: u32, compare: u32) -> u32 {
     integer32(op, old, data, compare).unwrap_or_else(|| match op {
         0xd => (f32::from_bits(old) + f32::from_bits(data)).to_bits(),
@@ -90,6 +92,7 @@ fn brain(value: f64) -> u32 {
 }
 
 /// The new value of a 64-bit atomic operation, by the low bits of the opcode; floats at 0x10.
+#[inline(always)]
 pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
     let float = |f: fn(f64, f64) -> f64| f(f64::from_bits(old), f64::from_bits(data)).to_bits();
     integer64(op, old, data, compare).unwrap_or_else(|| match op {
@@ -107,6 +110,26 @@ pub(super) fn atomic<const WIDE: bool>(
     mask: u64,
     op: u16,
 ) {
+    // The loop over lanes is compiled for each operation: one that chose among all would compute sums of floats for
+    // integers as well, which as floats are mostly denormals, and those take a hundred cycles.
+    macro_rules! loops {
+        ($($code:literal)*) => {
+            match op {
+                $($code => each::<WIDE, $code>(x, i, addresses, mask),)*
+                _ => each::<WIDE, 0x12>(x, i, addresses, mask),
+            }
+        };
+    }
+    loops!(0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 0x8 0x9 0xa 0xb 0xc 0xd 0xe 0x10 0x11);
+}
+
+/// The operation OP by each lane.
+fn each<const WIDE: bool, const OP: u16>(
+    x: &mut Exec<'_>,
+    i: &Inst,
+    addresses: &Lanes64,
+    mask: u64,
+) {
     let bytes = if WIDE { 8 } else { 4 };
     watch(
         x,
@@ -115,6 +138,8 @@ pub(super) fn atomic<const WIDE: bool>(
         addresses,
         mask,
     );
+    let returns = i.has(GLC);
+    let dropped_when_fine = OP >= 0xd && !x.d.device.code.fine_grained_float_atomics;
     for l in 0..64 {
         if mask >> l & 1 == 0 {
             continue;
@@ -123,37 +148,39 @@ pub(super) fn atomic<const WIDE: bool>(
         if !x.mem.allows(address, bytes, true) || !address.is_multiple_of(bytes) {
             return x.memory_fault(i, addresses, mask, bytes as u32, Access::Atomic);
         }
+        let dropped = dropped_when_fine && x.mem.last_was_fine_grained();
         let dword = |n: u16| x.vgpr(i.src[1] + n)[l];
-        if WIDE {
+        let old = if dropped {
+            0
+        } else if WIDE {
             let data = u64::from(dword(0)) | u64::from(dword(1)) << 32;
-            let compare = if op == 1 {
+            let compare = if OP == 1 {
                 u64::from(dword(2)) | u64::from(dword(3)) << 32
             } else {
                 0
             };
             // SAFETY: allowed and aligned.
             let cell = unsafe { AtomicU64::from_ptr(address as *mut u64) };
-            let old = cell
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
-                    Some(atomic64(op, old, data, compare))
-                })
-                .unwrap_or_else(|old| old);
-            if i.has(GLC) {
-                x.vgpr_mut(i.dst)[l] = old as u32;
-                x.vgpr_mut(i.dst + 1)[l] = (old >> 32) as u32;
-            }
+            cell.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
+                Some(atomic64(OP, old, data, compare))
+            })
+            .unwrap_or_else(|old| old)
         } else {
             let data = dword(0);
-            let compare = if op == 1 { dword(1) } else { 0 };
+            let compare = if OP == 1 { dword(1) } else { 0 };
             // SAFETY: allowed and aligned.
             let cell = unsafe { AtomicU32::from_ptr(address as *mut u32) };
             let old = cell
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
-                    Some(atomic32(op, old, data, compare))
+                    Some(atomic32(OP, old, data, compare))
                 })
                 .unwrap_or_else(|old| old);
-            if i.has(GLC) {
-                x.vgpr_mut(i.dst)[l] = old;
+            u64::from(old)
+        };
+        if returns {
+            x.vgpr_mut(i.dst)[l] = old as u32;
+            if WIDE {
+                x.vgpr_mut(i.dst + 1)[l] = (old >> 32) as u32;
             }
         }
     }

@@ -168,6 +168,7 @@ impl Group {
                 start: range.start as u64,
                 end: range.end as u64,
                 writable: true,
+                fine_grained: false,
             }
         });
         x.mem.reset(&own, self.fresh);

@@ -29,6 +29,7 @@ const NOWHERE: Extent = Extent {
     start: 1,
     end: 0,
     writable: false,
+    fine_grained: false,
 };
 
 impl<'d> Cache<'d> {
@@ -131,6 +132,11 @@ impl<'d> Cache<'d> {
     /// The workgroup's scratch and LDS.
     pub(super) fn own(&self) -> &[Extent] {
         &self.extents[..OWN]
+    }
+
+    /// Whether the last allowed access was to fine-grained memory.
+    pub(super) fn last_was_fine_grained(&self) -> bool {
+        self.extents[self.recent & 7].fine_grained
     }
 
     /// Whether the last allowed access was to the workgroup's own memory, which the counters leave out.

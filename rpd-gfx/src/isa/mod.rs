@@ -76,6 +76,8 @@ pub struct Extent {
     pub end: u64,
     /// Whether stores are allowed.
     pub writable: bool,
+    /// Whether host and device see each other's accesses while a kernel runs.
+    pub fine_grained: bool,
 }
 
 /// The device's functions that the interpreter calls.

@@ -70,6 +70,11 @@ impl Pool {
         )
     }
 
+    /// Whether its memory is coherent while kernels run.
+    pub(crate) fn is_fine_grained(&self) -> bool {
+        self.global_flags() & 2 != 0
+    }
+
     /// `HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_*`; zero for LDS.
     pub(crate) fn global_flags(&self) -> u32 {
         match self.kind {

@@ -86,6 +86,7 @@ impl isa::Memory for View {
             start: range.base as u64,
             end: range.end as u64,
             writable: true,
+            fine_grained: range.fine_grained,
         })
     }
 

@@ -129,6 +129,8 @@ pub(crate) struct Range {
     pub(crate) base: usize,
     /// First byte after.
     pub(crate) end: usize,
+    /// Whether its memory is coherent while kernels run.
+    pub(crate) fine_grained: bool,
 }
 
 struct Lock {
@@ -462,6 +464,7 @@ impl Memory {
         (allocation.access() & mask == mask).then(|| Range {
             base: allocation.base,
             end: allocation.accessible_end(),
+            fine_grained: allocation.pool.is_fine_grained(),
         })
     }
 
@@ -484,6 +487,7 @@ impl Memory {
         Ok(Range {
             base: allocation.base,
             end,
+            fine_grained: allocation.pool.is_fine_grained(),
         })
     }
 
@@ -590,6 +594,7 @@ mod tests {
         let bytes = |size: usize, purpose: Use| {
             let block = memory.allocate(pool, size, purpose, 0).expect("fits");
             let range = memory.accessible(block.base, 2).expect("is accessible");
+            assert!(!range.fine_grained);
             assert_eq!(memory.accessible(range.end, 2), None);
             assert_eq!(memory.accessible(range.end - 1, 2), Some(range));
             assert!(memory.free(block.base, purpose));
@@ -641,7 +646,11 @@ mod tests {
             .expect("fits");
         assert_eq!(memory.check(block.base, 8, 2), Err(AccessError::NotAllowed));
         memory.set_access(&block, 2);
-        assert!(memory.check(block.base + 4088, 8, 2).is_ok());
+        assert!(
+            memory
+                .check(block.base + 4088, 8, 2)
+                .is_ok_and(|range| range.fine_grained)
+        );
         assert_eq!(
             memory.check(block.base + 4089, 8, 2),
             Err(AccessError::NotPresent)

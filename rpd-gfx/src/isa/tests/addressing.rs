@@ -24,6 +24,7 @@ fn extent<T>(slice: &[T]) -> Extent {
         start: range.start as u64,
         end: range.end as u64,
         writable: true,
+        fine_grained: false,
     }
 }
 
@@ -36,6 +37,7 @@ fn run(name: &str, out: &mut [u32], second: u32, third: u32) -> Result<(), Fault
             start: dispatch.kernarg,
             end: dispatch.kernarg + 16,
             writable: false,
+            fine_grained: false,
         };
         let stop = AtomicBool::new(false);
         let control = Control {

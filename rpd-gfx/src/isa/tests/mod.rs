@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod addressing;
+mod atomics;
 mod corpus;
 mod decode;
 mod dispatch;
@@ -42,6 +43,7 @@ impl Memory for Everything {
             start: 0x1000,
             end: 1 << 47,
             writable: true,
+            fine_grained: false,
         };
         (all.start..all.end).contains(&address).then_some(all)
     }
