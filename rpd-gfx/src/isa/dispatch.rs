@@ -2,6 +2,7 @@
 
 use super::exec::Exec;
 use super::group::{Group, Layout};
+use super::helpers;
 use super::memory::Cache;
 use super::schedule::{Random, Schedule};
 use super::trace::Trace;
@@ -27,30 +28,14 @@ pub fn run_dispatch(
     let schedule = control.schedule(dispatch, Schedule::Turns);
     if control.seed.is_some() {
         shared.work(dispatch, memory, control.stop, schedule, None);
-        return shared.result();
+        return shared.result(1);
     }
     let threads = (control.threads.max(1) as u64)
         .min(shared.layout.groups)
         .max(1);
-    if threads == 1 {
-        shared.work(dispatch, memory, control.stop, schedule.clone(), None);
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                // Without another thread this one does all of the work.
-                let spawned = std::thread::Builder::new()
-                    .name("rpd-sim-cu".into())
-                    .spawn_scoped(scope, || {
-                        shared.work(dispatch, memory, control.stop, schedule.clone(), None);
-                    });
-                if spawned.is_err() {
-                    break;
-                }
-            }
-            shared.work(dispatch, memory, control.stop, schedule.clone(), None);
-        });
-    }
-    shared.result()
+    let work = || shared.work(dispatch, memory, control.stop, schedule.clone(), None);
+    helpers::with(threads as usize - 1, &work, work);
+    shared.result(threads)
 }
 
 /// Executes a dispatch to its end on this thread, while `probe` watches.
@@ -66,7 +51,7 @@ pub fn watch_dispatch(
     let schedule = control.schedule(dispatch, Schedule::Whole);
     let trace = Some(Trace::new(probe));
     shared.work(dispatch, memory, control.stop, schedule, trace);
-    shared.result()
+    shared.result(1)
 }
 
 /// Executes a dispatch to its end like [`run_dispatch`], with a probe for each thread; with a seed, on one.
@@ -85,26 +70,21 @@ pub fn follow_dispatch<P: Probe + Send>(
     };
     let Some((own, others)) = probes.split_first_mut() else {
         shared.work(dispatch, memory, control.stop, schedule, None);
-        return shared.result();
+        return shared.result(1);
     };
-    std::thread::scope(|scope| {
-        let (shared, schedule) = (&shared, &schedule);
-        for probe in others.iter_mut().take(threads as usize - 1) {
-            // Without another thread this one does all of the work.
-            let spawned = std::thread::Builder::new()
-                .name("rpd-sim-cu".into())
-                .spawn_scoped(scope, move || {
-                    let trace = Some(Trace::new(probe));
-                    shared.work(dispatch, memory, control.stop, schedule.clone(), trace);
-                });
-            if spawned.is_err() {
-                break;
-            }
-        }
-        let trace = Some(Trace::new(own));
+    let work = |probe| {
+        let trace = Some(Trace::new(probe));
         shared.work(dispatch, memory, control.stop, schedule.clone(), trace);
-    });
-    shared.result()
+    };
+    let others = Mutex::new(others.iter_mut());
+    let help = || {
+        let probe = others.lock().unwrap_or_else(|e| e.into_inner()).next();
+        if let Some(probe) = probe {
+            work(probe);
+        }
+    };
+    helpers::with(threads as usize - 1, &help, || work(own));
+    shared.result(threads)
 }
 
 impl Control<'_> {
@@ -129,7 +109,6 @@ struct Shared {
 struct Sums {
     stats: Stats,
     fault: Option<Fault>,
-    threads: u32,
     /// CPU time of all threads, each until no workgroup was left to start.
     shared_time: Duration,
     /// The longest CPU time of a thread after that.
@@ -146,7 +125,8 @@ impl Shared {
         })
     }
 
-    fn result(self) -> Result<Executed, Fault> {
+    /// What came of it on so many threads, or fewer where the host did not start them in time.
+    fn result(self, threads: u64) -> Result<Executed, Fault> {
         let sums = self.result.into_inner();
         let sums = sums.unwrap_or_else(|e| e.into_inner());
         match sums.fault {
@@ -155,7 +135,7 @@ impl Shared {
                 stats: sums.stats,
                 // Each thread takes the next workgroup when it is free. Threads that had a CPU of their own all the time would
                 // have shared that part evenly; what they had left at its end they would have finished side by side.
-                time: sums.shared_time / sums.threads.max(1) + sums.last_time,
+                time: sums.shared_time / threads as u32 + sums.last_time,
             }),
         }
     }
@@ -230,7 +210,6 @@ impl Shared {
         let exhausted_at = exhausted_at.unwrap_or(end);
         let mut sums = self.result.lock().unwrap_or_else(|e| e.into_inner());
         sums.stats.add(&x.stats);
-        sums.threads += 1;
         sums.shared_time += exhausted_at.saturating_sub(begin);
         sums.last_time = sums.last_time.max(end.saturating_sub(exhausted_at));
         if let Some(fault) = x.fault {

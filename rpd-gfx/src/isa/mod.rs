@@ -22,6 +22,7 @@ mod flow;
 mod gfx942;
 mod group;
 mod gws;
+mod helpers;
 mod host;
 pub mod image;
 mod inst;

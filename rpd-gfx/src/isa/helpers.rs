@@ -1,0 +1,235 @@
+//! Threads that help to execute dispatches.
+//!
+//! To start threads for a dispatch, and to wait until the host has given each of them a CPU, can take longer than the
+//! dispatch itself. So threads stay for a while after they have helped, and a dispatch ends without those that have not
+//! begun to.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// How long a thread without work stays.
+const STAY: Duration = Duration::from_secs(1);
+
+/// The work of a dispatch, as helpers call it.
+type Work<'a> = &'a (dyn Fn() + Sync);
+
+/// Work that helpers can take a part in.
+struct Offer {
+    id: u64,
+    work: Work<'static>,
+    /// Helpers that may still join.
+    wanted: usize,
+    /// Helpers at work.
+    helping: usize,
+    /// What a helper panicked with.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+struct State {
+    offers: Vec<Offer>,
+    next_id: u64,
+    /// Threads that were started and have not ended.
+    threads: usize,
+}
+
+impl State {
+    fn offer(&mut self, id: u64) -> Option<&mut Offer> {
+        self.offers.iter_mut().find(|offer| offer.id == id)
+    }
+
+    /// Threads that have to be started so that all offers find the helpers they want.
+    fn missing(&self) -> usize {
+        let used: usize = self.offers.iter().map(|o| o.wanted + o.helping).sum();
+        used.saturating_sub(self.threads)
+    }
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    offers: Vec::new(),
+    next_id: 0,
+    threads: 0,
+});
+/// Signalled when there is an offer.
+static OFFERED: Condvar = Condvar::new();
+/// Signalled when a helper has left an offer.
+static LEFT: Condvar = Condvar::new();
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Calls `own` here, and meanwhile `help` on up to `helpers` other threads. Returns when `own` has returned and so has each
+/// call of `help` that began; those that have not begun by then never do.
+pub(super) fn with<R>(helpers: usize, help: Work<'_>, own: impl FnOnce() -> R) -> R {
+    if helpers == 0 {
+        return own();
+    }
+    // SAFETY: helpers call it only while the offer is there, which `Withdrawal` removes before this function returns or
+    // unwinds, after it has waited for all that began to.
+    let work = unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(help) };
+    let withdrawal = offer(work, helpers);
+    let result = own();
+    match withdrawal.withdraw() {
+        Some(panic) => resume_unwind(panic),
+        None => result,
+    }
+}
+
+/// Offers work, and starts threads if there are too few.
+fn offer(work: Work<'static>, helpers: usize) -> Withdrawal {
+    let (id, missing) = {
+        let mut state = state();
+        let id = state.next_id;
+        state.next_id += 1;
+        state.offers.push(Offer {
+            id,
+            work,
+            wanted: helpers,
+            helping: 0,
+            panic: None,
+        });
+        let missing = state.missing();
+        state.threads += missing;
+        (id, missing)
+    };
+    let withdrawal = Withdrawal { id };
+    for _ in missing..helpers {
+        OFFERED.notify_one();
+    }
+    for started in 0..missing {
+        let builder = std::thread::Builder::new().name("rpd-sim-cu".into());
+        // Without more threads there is less help.
+        if builder.spawn(serve).is_err() {
+            state().threads -= missing - started;
+            break;
+        }
+    }
+    withdrawal
+}
+
+/// Takes an offer back when dropped.
+struct Withdrawal {
+    id: u64,
+}
+
+impl Withdrawal {
+    /// Takes the offer back and waits for its helpers. Returns what one panicked with.
+    fn withdraw(&self) -> Option<Box<dyn Any + Send>> {
+        let mut state = state();
+        loop {
+            let offer = state.offer(self.id)?;
+            offer.wanted = 0;
+            if offer.helping == 0 {
+                break;
+            }
+            state = LEFT.wait(state).unwrap_or_else(|e| e.into_inner());
+        }
+        let at = state.offers.iter().position(|o| o.id == self.id)?;
+        state.offers.swap_remove(at).panic
+    }
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// What a helper does until it had nothing to do for a while.
+fn serve() {
+    let mut state = state();
+    loop {
+        let Some(offer) = state.offers.iter_mut().find(|offer| offer.wanted != 0) else {
+            let (woken, waited) = OFFERED
+                .wait_timeout(state, STAY)
+                .unwrap_or_else(|e| e.into_inner());
+            state = woken;
+            if waited.timed_out() && state.offers.iter().all(|offer| offer.wanted == 0) {
+                state.threads -= 1;
+                return;
+            }
+            continue;
+        };
+        offer.wanted -= 1;
+        offer.helping += 1;
+        let (id, work) = (offer.id, offer.work);
+        drop(state);
+        let result = catch_unwind(AssertUnwindSafe(work));
+        state = self::state();
+        if let Some(offer) = state.offer(id) {
+            offer.helping -= 1;
+            if let Err(panic) = result {
+                offer.panic = Some(panic);
+            }
+        }
+        LEFT.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn others_help_and_are_waited_for() {
+        let (calls, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let meeting = Barrier::new(4);
+        let help = || {
+            calls.fetch_add(1, Ordering::SeqCst);
+            meeting.wait();
+            std::thread::sleep(Duration::from_millis(20));
+            ended.fetch_add(1, Ordering::SeqCst);
+        };
+        for round in 1..=3 {
+            let own = with(3, &help, || {
+                meeting.wait();
+                round
+            });
+            assert_eq!(own, round);
+            assert_eq!(calls.load(Ordering::SeqCst), 3 * round);
+            assert_eq!(ended.load(Ordering::SeqCst), 3 * round);
+        }
+    }
+
+    #[test]
+    fn nobody_helps_after_the_end() {
+        let calls = AtomicUsize::new(0);
+        for _ in 0..1000 {
+            let mut after = 0;
+            with(
+                2,
+                &|| {
+                    calls.fetch_add(1, Ordering::SeqCst);
+                },
+                || after = calls.load(Ordering::SeqCst),
+            );
+            assert!(calls.load(Ordering::SeqCst) - after <= 2);
+        }
+        let before = calls.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(calls.load(Ordering::SeqCst), before);
+    }
+
+    #[test]
+    fn panics_arrive_where_the_work_is_from() {
+        let began = Barrier::new(2);
+        let result = catch_unwind(|| {
+            with(
+                1,
+                &|| {
+                    began.wait();
+                    resume_unwind(Box::new("no"));
+                },
+                || {
+                    began.wait();
+                },
+            );
+        });
+        let panic = result.err().and_then(|panic| panic.downcast::<&str>().ok());
+        assert_eq!(panic.as_deref(), Some(&"no"));
+    }
+}
