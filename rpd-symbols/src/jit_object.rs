@@ -2,7 +2,9 @@
 
 use rpd_core::session::stacks::JitObject;
 
-/// What the name of such a frame is known from.
+/// [`StackFrame::evidence`] of such names.
+///
+/// [`StackFrame::evidence`]: rpd_core::session::stacks::StackFrame::evidence
 pub(crate) const EVIDENCE: &str = "jit interface";
 
 /// Bytes of a section header and of a symbol.

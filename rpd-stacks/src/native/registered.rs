@@ -74,7 +74,7 @@ unsafe impl Copied for Entry {}
 // SAFETY: as above.
 unsafe impl Copied for Loaded {}
 
-/// What all threads share.
+/// State shared by all threads.
 pub(crate) struct Registry {
     /// Addresses of [`DESCRIPTOR`] in loaded objects, 0 behind the last.
     descriptors: [AtomicU64; MOST_DESCRIPTORS],
@@ -294,7 +294,7 @@ impl RegisteredCode {
         self.byte_count = end;
     }
 
-    /// The bytes of a range that was kept.
+    /// The bytes of a kept range.
     fn bytes_of(&self, range: (u64, u64)) -> &[u8] {
         let mut start = 0;
         for kept in &self.ranges[..self.range_count] {
@@ -395,7 +395,7 @@ impl Object {
         (start + len - compared, compared)
     }
 
-    /// What it is known by.
+    /// Its key among the objects of the process.
     fn key(&self, headers: &[u8], names: &[u8]) -> [u64; 2] {
         let headers = &headers[..self.sections.1 as usize];
         [mixed(self.sections.0, headers), mixed(self.names.0, names)]

@@ -88,7 +88,9 @@ fn n25_code_with_a_frame_pointer_is_walked_through() {
     }
     // Everything outside it is there: the outermost frames are those of a stack without it.
     let (with, without) = (process.addresses(&taken[0]), process.addresses(&plain[0]));
-    assert_eq!(with[with.len() - 8..], without[without.len() - 8..]);
+    // So many are outside of this test, however its own functions are inlined.
+    const OUTER: usize = 6;
+    assert_eq!(with[with.len() - OUTER..], without[without.len() - OUTER..]);
 }
 
 #[test]
