@@ -332,7 +332,7 @@ impl Capture {
 
     /// The hashes of all code objects.
     pub(crate) fn code_hashes(&self) -> Result<Vec<Vec<u8>>, CaptureError> {
-        self.all("SELECT DISTINCT hash FROM code ORDER BY id", |row| {
+        self.all("SELECT DISTINCT hash FROM code ORDER BY hash", |row| {
             row.get(0)
         })
     }
