@@ -14,6 +14,7 @@
 //! | [`kfd`], [`ompt`] | kernel driver events, OpenMP |
 //! | [`agent`], [`hardware`] | agents |
 //! | [`counters`], [`pc_sampling`], [`thread_trace`] | measuring services |
+//! | [`by_value`] | structs that traced functions take or return by value |
 //! | [`external`] | ids attached by tools |
 //! | [`intercept`], [`register`], [`roctx`] | dispatch tables and how runtimes hand them over |
 //! | [`functions`] | the functions |
@@ -27,6 +28,7 @@ mod macros;
 pub mod agent;
 pub mod args;
 pub mod buffer;
+pub mod by_value;
 pub mod callback;
 pub mod codeobj;
 pub mod counters;

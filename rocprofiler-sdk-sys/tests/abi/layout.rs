@@ -2,6 +2,7 @@
 
 use std::mem::{MaybeUninit, offset_of, size_of};
 
+use rocprofiler_sdk_sys::by_value::*;
 use rocprofiler_sdk_sys::*;
 
 fn width<T>(_: *const T) -> usize {
@@ -525,4 +526,17 @@ fn argument_blocks_are_aligned_like_their_members() {
     assert_eq!(align_of::<rocprofiler_hip_api_args_t>(), 8);
     assert_eq!(align_of::<rocprofiler_hsa_api_args_t>(), 8);
     assert_eq!(align_of::<rocprofiler_ompt_args_t>(), 8);
+}
+
+#[test]
+fn passed_by_value() {
+    layout! {
+        dim3 12 { x 0 4, y 4 4, z 8 4, }
+        hipExtent 24 { width 0 8, height 8 8, depth 16 8, }
+        hipPitchedPtr 32 { ptr 0 8, pitch 8 8, xsize 16 8, ysize 24 8, }
+        hipChannelFormatDesc 20 { x 0 4, y 4 4, z 8 4, w 12 4, f 16 4, }
+        hipIpcMemHandle_t 64 { reserved 0 64, }
+        hsa_ext_control_directives_t 144 { words 0 144, }
+        ncclUniqueId 128 { internal 0 128, }
+    }
 }

@@ -2,76 +2,11 @@
 
 use core::ffi::c_void;
 
-/// `dim3` and `rocprofiler_dim3_t`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Dim3 {
-    pub(crate) x: u32,
-    pub(crate) y: u32,
-    pub(crate) z: u32,
-}
-
-impl Dim3 {
-    pub(crate) fn new(x: u32, y: u32, z: u32) -> Self {
-        Self { x, y, z }
-    }
-
-    /// Number of points: the product of the three sizes.
-    pub(crate) fn volume(self) -> u64 {
-        u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
-    }
-}
-
-/// `hipExtent`; width in bytes or elements, the rest in rows and slices.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Extent {
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-    pub(crate) depth: usize,
-}
-
-/// `hipPitchedPtr`; `pitch` in bytes.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PitchedPtr {
-    pub(crate) ptr: *mut c_void,
-    pub(crate) pitch: usize,
-    pub(crate) xsize: usize,
-    pub(crate) ysize: usize,
-}
-
-/// `hipChannelFormatDesc`; bits of each component and the kind of number.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ChannelFormatDesc {
-    pub(crate) x: i32,
-    pub(crate) y: i32,
-    pub(crate) z: i32,
-    pub(crate) w: i32,
-    pub(crate) f: u32,
-}
-
-/// `hipIpcMemHandle_t` and `hipIpcEventHandle_t`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct IpcHandle {
-    pub(crate) reserved: [u8; 64],
-}
-
-/// `ncclUniqueId`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct UniqueId {
-    pub(crate) bytes: [u8; 128],
-}
-
-/// `hsa_ext_control_directives_t`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ControlDirectives {
-    pub(crate) words: [u64; 18],
-}
+pub(crate) use rocprofiler_sdk_sys::by_value::{
+    dim3 as Dim3, hipChannelFormatDesc as ChannelFormatDesc, hipExtent as Extent,
+    hipIpcMemHandle_t as IpcHandle, hipPitchedPtr as PitchedPtr,
+    hsa_ext_control_directives_t as ControlDirectives, ncclUniqueId as UniqueId,
+};
 
 /// The return value, by result type, of a call that the runtime lacks.
 pub(crate) trait Unsupported {

@@ -41,7 +41,7 @@ pub(super) struct Split {
 impl Split {
     /// Tells the others the id that the split `number` has made.
     pub(super) fn publish(&self, number: u32, id: &UniqueId) {
-        for (word, bytes) in self.id.iter().zip(id.bytes.as_chunks().0) {
+        for (word, bytes) in self.id.iter().zip(id.internal.as_chunks().0) {
             word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
         }
         self.made.store(number, Ordering::Release);
@@ -52,8 +52,8 @@ impl Split {
         if self.made.load(Ordering::Acquire) != number {
             return None;
         }
-        let mut id = UniqueId { bytes: [0; 128] };
-        for (word, bytes) in self.id.iter().zip(id.bytes.as_chunks_mut().0) {
+        let mut id = UniqueId { internal: [0; 128] };
+        for (word, bytes) in self.id.iter().zip(id.internal.as_chunks_mut().0) {
             *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
         }
         Some(id)
