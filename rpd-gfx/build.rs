@@ -241,6 +241,8 @@ fn type_of(key: &str) -> Result<&'static str, String> {
         "clocks" => "Clocks",
         "identity" => "Identity",
         "queues" => "Queues",
+        "links" => "Links",
+        "host" | "peer" => "Link",
         "limits" => "Limits",
         "caches" => "Caches",
         "vector" | "scalar" | "instruction" | "second" => "CacheShape",

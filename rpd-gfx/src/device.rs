@@ -31,6 +31,8 @@ pub struct Device {
     pub identity: Identity,
     /// Numbers of queues and copy engines.
     pub queues: Queues,
+    /// Links to other processors.
+    pub links: Links,
     /// Limits of what a dispatch may use.
     pub limits: Limits,
     /// Sizes of the caches.
@@ -135,6 +137,24 @@ pub struct Identity {
     pub copy_firmware: u32,
     /// Version of the command processor's firmware.
     pub command_firmware: u32,
+}
+
+/// Links of a device.
+#[derive(Debug)]
+pub struct Links {
+    /// To the host.
+    pub host: Link,
+    /// To another GPU.
+    pub peer: Link,
+}
+
+/// A link between two processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Whether it is xGMI, the link between AMD processors, and not PCI Express.
+    pub xgmi: bool,
+    /// Relative cost of a transfer; 10 for memory of the processor's own.
+    pub weight: u32,
 }
 
 /// Queues and copy engines of a device.

@@ -1,6 +1,6 @@
 //! The agents of the simulated machine: one CPU, and GPUs.
 
-use rpd_gfx::device::Device;
+use rpd_gfx::device::{Device, Link};
 use std::sync::OnceLock;
 
 /// Processor type of an agent.
@@ -213,33 +213,15 @@ impl Agent {
         u64::from_str_radix(digits, 16).unwrap_or(0)
     }
 
-    /// The link to another agent: PCIe to the host, xGMI between GPUs.
-    pub(crate) fn link_to(&self, other: &Agent) -> Link {
-        let (kind, weight) = if self.is_gpu() && other.is_gpu() {
-            (LinkKind::Xgmi, 15)
+    /// The link to another agent, as the device's description has it. Hosts have none to each other.
+    pub(crate) fn link_to(&self, other: &Agent) -> Option<Link> {
+        let links = &self.device.or(other.device)?.links;
+        Some(if self.is_gpu() && other.is_gpu() {
+            links.peer
         } else {
-            (LinkKind::Pcie, 20)
-        };
-        Link { kind, weight }
+            links.host
+        })
     }
-}
-
-/// Link between agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LinkKind {
-    /// PCI Express.
-    Pcie,
-    /// The link between GPUs.
-    Xgmi,
-}
-
-/// A link between agents, as the topology reports it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Link {
-    /// Its kind.
-    pub(crate) kind: LinkKind,
-    /// Relative cost of a transfer.
-    pub(crate) weight: u32,
 }
 
 /// Most GPUs the simulator offers.

@@ -3,7 +3,9 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::Ordering;
 
+use super::device::Device;
 use super::error::{HipResult, api, code, put};
+use super::hsa;
 use super::props::{OldProperties, Properties};
 use super::runtime;
 use super::types::{Handle, Uuid};
@@ -337,8 +339,8 @@ pub(crate) unsafe extern "C" fn hipDeviceGetStreamPriorityRange(
     })
 }
 
-fn pair(a: c_int, b: c_int) -> HipResult<(usize, usize)> {
-    Ok((runtime::device(a)?.ordinal, runtime::device(b)?.ordinal))
+fn pair(a: c_int, b: c_int) -> HipResult<(&'static Device, &'static Device)> {
+    Ok((runtime::device(a)?, runtime::device(b)?))
 }
 
 pub(crate) unsafe extern "C" fn hipDeviceCanAccessPeer(
@@ -349,7 +351,7 @@ pub(crate) unsafe extern "C" fn hipDeviceCanAccessPeer(
     api(|| {
         let (device, peer) = pair(ordinal, peer)?;
         // SAFETY: the caller's pointer, checked for null.
-        unsafe { put(can, c_int::from(device != peer)) }
+        unsafe { put(can, c_int::from(device.ordinal != peer.ordinal)) }
     })
 }
 
@@ -361,11 +363,12 @@ pub(crate) unsafe extern "C" fn hipDeviceGetP2PAttribute(
 ) -> u32 {
     api(|| {
         let (source, destination) = pair(source, destination)?;
-        if source == destination {
+        if source.ordinal == destination.ordinal {
             return Err(code::INVALID_DEVICE);
         }
         let answer = match attribute {
-            0 => 1,
+            // The rank is the kind of link.
+            0 => hsa::link(source.agent, destination.vram)?.link_type as c_int,
             1..=3 => 1,
             _ => return Err(code::INVALID_VALUE),
         };
@@ -380,15 +383,15 @@ pub(crate) unsafe extern "C" fn hipExtGetLinkTypeAndHopCount(
     link: *mut u32,
     hops: *mut u32,
 ) -> u32 {
-    const LINK_PCIE: u32 = 2;
     api(|| {
         let (one, other) = pair(one, other)?;
-        if one == other {
+        if one.ordinal == other.ordinal {
             return Err(code::INVALID_VALUE);
         }
+        let kind = hsa::link(one.agent, other.vram)?.link_type;
         // SAFETY: the caller's pointers, checked for null.
         unsafe {
-            put(link, LINK_PCIE)?;
+            put(link, kind)?;
             put(hops, 1)
         }
     })

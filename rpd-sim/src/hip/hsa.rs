@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::error::{HipError, HipResult, code};
 use crate::api::call;
 use crate::hsa::types::{
-    BarrierPacket, CONDITION_LT, Dim3 as HsaDim3, HsaQueue, KernelDispatchPacket, PACKET_BYTES,
-    PitchedPtr as HsaPitchedPtr, ProfilingTime, SignalHandler, status,
+    BarrierPacket, CONDITION_LT, Dim3 as HsaDim3, HsaQueue, KernelDispatchPacket, LinkInfo,
+    PACKET_BYTES, PitchedPtr as HsaPitchedPtr, ProfilingTime, SignalHandler, status,
 };
 
 /// The HIP error for a failed HSA call.
@@ -116,6 +116,17 @@ pub(crate) fn pool_info<T: Copy + Default>(pool: u64, attribute: u32) -> HipResu
     // SAFETY: callers choose `T` as wide as the attribute.
     check(unsafe { call::hsa_amd_memory_pool_get_info(pool, attribute, out(&mut value)) })?;
     Ok(value)
+}
+
+/// The link over which an agent accesses a pool that is not its own.
+pub(crate) fn link(agent: u64, pool: u64) -> HipResult<LinkInfo> {
+    const LINK_INFO: u32 = 2;
+    let mut link = LinkInfo::default();
+    // SAFETY: the output is a local of the type that the attribute has for one hop.
+    check(unsafe {
+        call::hsa_amd_agent_memory_pool_get_info(agent, pool, LINK_INFO, out(&mut link))
+    })?;
+    Ok(link)
 }
 
 pub(crate) fn allocate(pool: u64, size: usize) -> HipResult<usize> {

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::support::{Outcome, agent, api, array, each, ensure, pool, put};
 use super::types::{
     HandleCallback, LinkInfo, POINTER_TYPE_HSA, POINTER_TYPE_LOCKED, POINTER_TYPE_UNKNOWN,
-    PointerInfo, Status, status,
+    PointerInfo, Status, link_type, status,
 };
 use crate::gpu::agents::{self, Pool};
 use crate::gpu::check;
@@ -169,15 +169,21 @@ pub(crate) unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
                 1 => put(value, u32::from(!own && reachable)),
                 2 if own || !reachable => Ok(()),
                 2 => {
-                    let pcie = LinkInfo {
+                    let link = agent.link_to(&agents::agents()[pool.agent]);
+                    let link = link.ok_or(status::ERROR_INVALID_ARGUMENT)?;
+                    let info = LinkInfo {
                         atomic_support_32bit: true,
                         atomic_support_64bit: true,
                         coherent_support: true,
-                        link_type: 2,
-                        numa_distance: 20,
+                        link_type: if link.xgmi {
+                            link_type::XGMI
+                        } else {
+                            link_type::PCIE
+                        },
+                        numa_distance: link.weight,
                         ..LinkInfo::default()
                     };
-                    put(value, pcie)
+                    put(value, info)
                 }
                 _ => Err(status::ERROR_INVALID_ARGUMENT),
             }

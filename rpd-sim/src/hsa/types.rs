@@ -120,6 +120,12 @@ pub(crate) struct MemoryAccessDesc {
     pub(crate) agent: u64,
 }
 
+/// `hsa_amd_link_info_type_t`.
+pub(crate) mod link_type {
+    pub(crate) const PCIE: u32 = 2;
+    pub(crate) const XGMI: u32 = 4;
+}
+
 /// `hsa_amd_memory_pool_link_info_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]

@@ -12,8 +12,9 @@ mod refused;
 use core::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::gpu::agents::{self, Agent, LinkKind};
+use crate::gpu::agents::{self, Agent};
 use crate::gpu::machine::machine;
+use rpd_gfx::device::Link;
 
 /// Declares the statuses with their names and texts.
 macro_rules! statuses {
@@ -346,8 +347,8 @@ pub unsafe extern "C" fn rsmi_dev_firmware_version_get(
 /// Index that stands for the host.
 const HOST: u32 = u32::MAX;
 
-/// The agent at the other end of a link.
-fn other_end(gpu: &Agent, index: u32) -> Result<&'static Agent, u32> {
+/// The link to another GPU or the host.
+fn link(gpu: &Agent, index: u32) -> Result<Link, u32> {
     let other = match index {
         HOST => agents::cpu_agent(),
         _ => self::gpu(index)?,
@@ -355,7 +356,7 @@ fn other_end(gpu: &Agent, index: u32) -> Result<&'static Agent, u32> {
     if other.index == gpu.index {
         return Err(status::INVALID_ARGS);
     }
-    Ok(other)
+    gpu.link_to(other).ok_or(status::INVALID_ARGS)
 }
 
 /// The number of hops to another GPU or the host, and the kind of link.
@@ -370,11 +371,8 @@ pub unsafe extern "C" fn rsmi_topo_get_link_type(
     kind: *mut u32,
 ) -> u32 {
     answer(gpu(from).and_then(|gpu| {
-        // The way to the host leads over a bridge.
-        let (number, link) = match gpu.link_to(other_end(gpu, to)?).kind {
-            LinkKind::Pcie => (2, 1),
-            LinkKind::Xgmi => (1, 2),
-        };
+        // PCI Express leads over a bridge.
+        let (number, link) = if link(gpu, to)?.xgmi { (1, 2) } else { (2, 1) };
         // SAFETY: by contract.
         unsafe { put(hops, number).and_then(|()| put(kind, link)) }
     }))
@@ -387,7 +385,7 @@ pub unsafe extern "C" fn rsmi_topo_get_link_type(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rsmi_topo_get_link_weight(from: u32, to: u32, weight: *mut u64) -> u32 {
     answer(gpu(from).and_then(|gpu| {
-        let link = gpu.link_to(other_end(gpu, to)?);
+        let link = link(gpu, to)?;
         // SAFETY: by contract.
         unsafe { put(weight, link.weight.into()) }
     }))

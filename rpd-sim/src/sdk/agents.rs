@@ -101,19 +101,20 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
     }];
     let links: Vec<Link> = device::agents()
         .iter()
-        .filter(|other| other.index != agent.index && (agent.is_gpu() || other.is_gpu()))
-        .map(|other| {
-            let link = agent.link_to(other);
-            Link {
-                r#type: match link.kind {
-                    device::LinkKind::Pcie => HSA_IOLINKTYPE::PCIEXPRESS,
-                    device::LinkKind::Xgmi => HSA_IOLINKTYPE(11),
+        .filter(|other| other.index != agent.index)
+        .filter_map(|other| {
+            let link = agent.link_to(other)?;
+            Some(Link {
+                r#type: if link.xgmi {
+                    HSA_IOLINKTYPE(11)
+                } else {
+                    HSA_IOLINKTYPE::PCIEXPRESS
                 },
                 node_from: agent.index as u32,
                 node_to: other.index as u32,
                 weight: link.weight,
                 ..Link::default()
-            }
+            })
         })
         .collect();
     let (banks, caches, links) = (

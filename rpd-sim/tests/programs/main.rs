@@ -7,5 +7,6 @@ mod hiprtc;
 mod hsa_names;
 mod inside;
 mod lifecycle;
+mod links;
 mod rocm_smi;
 mod seed;

@@ -1,0 +1,17 @@
+//! Links between GPUs and to the host: every library tells the same.
+
+use crate::common;
+
+/// Of HSA and HIP, 2 is PCI Express and 4 xGMI; of ROCm SMI 1 and 2.
+#[test]
+fn all_libraries_describe_links_alike() {
+    let libraries = ["-lamdhip64", "-lhsa-runtime64", "-lrocm_smi64"];
+    let (folder, program) = common::build("links", "links.c", &[], &libraries);
+    let said = common::run_loudly(&folder, &program, &[], &[("RPD_SIM_GPUS", "2")]);
+    let expected = "hip: 0, kind 4, 1 hops, rank 4\n\
+                    hsa: 0, kind 4, 1 hops, distance 15\n\
+                    hsa: 0, kind 2, 1 hops, distance 20\n\
+                    smi: 0, kind 2, 1 hops, weight 15\n\
+                    smi: 0, kind 1, 2 hops, weight 20\n";
+    assert_eq!(said, (expected.to_owned(), String::new()));
+}
