@@ -7,6 +7,7 @@ use super::error::{HipResult, api, code, put};
 use super::graph;
 use super::hsa;
 use super::runtime::{self, lock, write};
+use super::shared_event::{Point, SharedEvent};
 use super::signal::Signal;
 use super::stream::{self, Stream};
 use super::types::{Handle, event_flag};
@@ -16,6 +17,8 @@ use super::types::{Handle, event_flag};
 pub(crate) struct Event {
     flags: u32,
     recorded: Mutex<Option<Recorded>>,
+    /// The part that other processes see, of one that is shared.
+    shared: Option<Arc<SharedEvent>>,
 }
 
 /// The stream and position at which an event was recorded last.
@@ -30,11 +33,24 @@ pub(crate) enum Recorded {
     },
     /// In a capture: its id and the nodes before the event.
     Captured(graph::Origin),
+    /// In a stream of one of the processes that share it.
+    Shared(Point),
 }
 
 impl Event {
     pub(crate) fn recorded(&self) -> Option<Recorded> {
-        lock(&self.recorded).clone()
+        let own = lock(&self.recorded).clone();
+        match (&self.shared, own) {
+            (Some(shared), None | Some(Recorded::Shared(_))) => {
+                shared.latest().map(Recorded::Shared)
+            }
+            (_, own) => own,
+        }
+    }
+
+    /// The part that other processes see; an error if it was not made to be shared.
+    pub(crate) fn shared(&self) -> HipResult<&Arc<SharedEvent>> {
+        self.shared.as_ref().ok_or(code::INVALID_VALUE)
     }
 
     pub(crate) fn set(&self, recorded: Recorded) {
@@ -43,6 +59,10 @@ impl Event {
 
     /// Records it in a stream that is not capturing.
     pub(crate) fn record(&self, stream: &Stream) -> HipResult {
+        if let Some(shared) = &self.shared {
+            self.set(Recorded::Shared(shared.record(stream)?));
+            return Ok(());
+        }
         let mut step = stream.step()?;
         let signal = step.mark()?;
         self.set(Recorded::Mark {
@@ -53,15 +73,19 @@ impl Event {
     }
 
     /// Makes a stream wait for it.
-    pub(crate) fn hold(&self, stream: &Stream) {
-        if let Some(Recorded::Mark { signal, .. }) = self.recorded() {
-            stream.follow(signal);
+    pub(crate) fn hold(&self, stream: &Stream) -> HipResult {
+        match self.recorded() {
+            Some(Recorded::Mark { signal, .. }) => stream.follow(signal),
+            Some(Recorded::Shared(point)) => point.hold(stream)?,
+            None | Some(Recorded::Captured(_)) => {}
         }
+        Ok(())
     }
 
     fn end(&self) -> HipResult<Option<u64>> {
         match self.recorded() {
-            None => Err(code::INVALID_HANDLE),
+            // Shared events have no times.
+            None | Some(Recorded::Shared(_)) => Err(code::INVALID_HANDLE),
             Some(Recorded::Captured(_)) => Err(code::CAPTURED_EVENT),
             Some(Recorded::Mark { signal, agent }) => {
                 if !signal.is_done() {
@@ -84,18 +108,29 @@ fn create(out: *mut Handle, flags: u32) -> HipResult {
     if out.is_null() || flags & !KNOWN != 0 || flags & releases == releases {
         return Err(code::INVALID_VALUE);
     }
-    if flags & event_flag::INTERPROCESS != 0 {
-        return Err(code::NOT_SUPPORTED);
+    let between_processes = flags & event_flag::INTERPROCESS != 0;
+    if between_processes && flags & event_flag::DISABLE_TIMING == 0 {
+        return Err(code::INVALID_VALUE);
     }
-    let runtime = runtime::get()?;
+    let shared = if between_processes {
+        Some(SharedEvent::new()?)
+    } else {
+        None
+    };
+    // SAFETY: the caller's pointer, not null.
+    unsafe { put(out, add(flags, shared)?) }
+}
+
+/// Adds an event; its handle.
+pub(super) fn add(flags: u32, shared: Option<Arc<SharedEvent>>) -> HipResult<Handle> {
     let event = Arc::new(Event {
         flags,
         recorded: Mutex::new(None),
+        shared,
     });
     let handle = Arc::as_ptr(&event).cast_mut().cast::<c_void>();
-    write(&runtime.events).insert(handle as usize, event);
-    // SAFETY: the caller's pointer, not null.
-    unsafe { put(out, handle) }
+    write(&runtime::get()?.events).insert(handle as usize, event);
+    Ok(handle)
 }
 
 pub(crate) unsafe extern "C" fn hipEventCreate(out: *mut Handle) -> u32 {
@@ -152,6 +187,10 @@ pub(crate) unsafe extern "C" fn hipEventSynchronize(event: Handle) -> u32 {
             signal.wait();
             Ok(())
         }
+        Some(Recorded::Shared(point)) => {
+            point.wait();
+            Ok(())
+        }
     })
 }
 
@@ -159,6 +198,7 @@ pub(crate) unsafe extern "C" fn hipEventQuery(event: Handle) -> u32 {
     api(|| match runtime::get()?.event(event)?.recorded() {
         Some(Recorded::Captured(_)) => Err(code::CAPTURED_EVENT),
         Some(Recorded::Mark { signal, .. }) if !signal.is_done() => Err(code::NOT_READY),
+        Some(Recorded::Shared(point)) if !point.is_passed() => Err(code::NOT_READY),
         _ => Ok(()),
     })
 }

@@ -65,10 +65,7 @@ impl Op {
             Op::Fill(op) => fill::run(stream, op),
             Op::Host(call) => stream.host_call(*call),
             Op::Record(event) => event.record(stream),
-            Op::Wait(event) => {
-                event.hold(stream);
-                Ok(())
-            }
+            Op::Wait(event) => event.hold(stream),
             Op::Graph(graph) => graph.run(stream),
             Op::Empty => Ok(()),
             Op::Allocate(block) => runtime::get()?.graphs.blocks.begin_use(block),
@@ -402,6 +399,8 @@ pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
             stream.follow(signal);
             Ok(())
         }
+        Some(Recorded::Shared(_)) if stream.is_capturing() => Err(code::STREAM_CAPTURE_ISOLATION),
+        Some(Recorded::Shared(point)) => point.hold(stream),
         Some(Recorded::Captured(origin)) => {
             let mut slot = stream.capture();
             if let Some(capture) = slot.as_mut() {

@@ -36,6 +36,7 @@ mod props;
 mod queue;
 pub(crate) mod runtime;
 mod settings;
+mod shared_event;
 mod signal;
 mod stream;
 pub(crate) mod stream_value;

@@ -383,7 +383,7 @@ impl Properties {
         p.mem_pitch = i32::MAX as usize;
         p.is_large_bar = 1;
         p.asic_revision = figures.asic_revision as i32;
-        p.ipc_event_supported = 0;
+        p.ipc_event_supported = 1;
         p.stream_priorities_supported = 1;
         p.multi_gpu_board_group_id = figures.slot();
         p.async_engine_count = 2;

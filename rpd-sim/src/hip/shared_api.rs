@@ -1,11 +1,14 @@
-//! The functions of the API that share device memory with other processes.
+//! The functions of the API that share device memory and events with other processes.
 
 use core::ffi::c_void;
 
 use super::error::{HipResult, api, code, put};
+use super::event;
 use super::memory::{self, Kind};
 use super::physical::{self, SharedHandle};
 use super::runtime;
+use super::shared_event::SharedEvent;
+use super::types::{Handle, event_flag};
 use crate::api::types::IpcHandle;
 
 /// Content of a `hipIpcMemHandle_t`: the memory, and the offset of the address in it.
@@ -91,4 +94,29 @@ fn close(address: usize) -> HipResult {
     }
     memory::forget(place.base, |kind| kind == Kind::Attached).ok_or(code::INVALID_VALUE)?;
     physical::detach(place.base)
+}
+
+pub(crate) unsafe extern "C" fn hipIpcGetEventHandle(out: *mut IpcHandle, event: Handle) -> u32 {
+    api(|| {
+        if out.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        let event = runtime::get()?.event(event)?;
+        // SAFETY: the caller's pointer, not null.
+        unsafe { put(out.cast(), event.shared()?.handle()?) }
+    })
+}
+
+pub(crate) unsafe extern "C" fn hipIpcOpenEventHandle(out: *mut Handle, handle: IpcHandle) -> u32 {
+    api(|| {
+        if out.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: equal size, and any bytes are numbers.
+        let handle = unsafe { std::mem::transmute_copy(&handle) };
+        let shared = SharedEvent::open(&handle)?;
+        let flags = event_flag::INTERPROCESS | event_flag::DISABLE_TIMING;
+        // SAFETY: the caller's pointer, not null.
+        unsafe { put(out, event::add(flags, Some(shared))?) }
+    })
 }

@@ -86,6 +86,19 @@ hipError_t hipEventSynchronize(hipEvent_t event);
 hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t stop);
 hipError_t hipEventDestroy(hipEvent_t event);
 
+/* Memory and events that processes share */
+enum { hipEventDisableTiming = 2, hipEventInterprocess = 4, hipIpcMemLazyEnablePeerAccess = 1 };
+enum { hipErrorInvalidContext = 201 };
+typedef struct {
+    char reserved[64];
+} hipIpcMemHandle_t, hipIpcEventHandle_t;
+hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned int flags);
+hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *pointer);
+hipError_t hipIpcOpenMemHandle(void **pointer, hipIpcMemHandle_t handle, unsigned int flags);
+hipError_t hipIpcCloseMemHandle(void *pointer);
+hipError_t hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event);
+hipError_t hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handle);
+
 /* Launches and modules */
 hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared, hipStream_t stream);
 hipError_t hipModuleLoad(hipModule_t *module, const char *path);
