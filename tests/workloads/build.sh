@@ -68,6 +68,8 @@ program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx
 program hsa-direct hsa-direct -lhsa
 program hsa-queues hsa-queues -lhsa
 program collectives collectives -lhip -lrccl -lm
+program ipc ipc -lhip
+program grids grids -lhip
 program odd odd -lhip -lroctx
 program in-flight in-flight -lhip
 program stress stress -lhip

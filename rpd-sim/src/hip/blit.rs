@@ -7,7 +7,7 @@ use super::device::Device;
 use super::error::{HipResult, code};
 use super::fill::FillOp;
 use super::function::{Function, Module};
-use super::launch::{self, Geometry};
+use super::launch::{self, Geometry, GridPlace};
 use super::stream::Step;
 use super::types::Dim3;
 use crate::gpu::agents;
@@ -73,7 +73,7 @@ fn launch(
     geometry: Geometry,
     args: Args,
 ) -> HipResult {
-    launch::enqueue(step, function, &geometry, &args.0)
+    launch::enqueue(step, function, &geometry, &args.0, GridPlace::default())
 }
 
 impl Blit {

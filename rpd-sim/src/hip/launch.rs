@@ -28,6 +28,49 @@ pub(crate) struct Geometry {
     pub(crate) cooperative: bool,
 }
 
+/// The place of a launch among those of several devices that wait for each other. The default is a launch on its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct GridPlace {
+    /// Address of the counters on which the grids wait for each other, 0 without others.
+    pub(crate) counters: usize,
+    pub(crate) grid: u32,
+    pub(crate) grids: u32,
+    /// Work-items of the grids before this one.
+    pub(crate) items_before: u64,
+    /// Work-items of all grids.
+    pub(crate) items: u64,
+}
+
+/// What the device libraries read of a cooperative launch (`mg_info`).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct SyncInfo {
+    counters: u64,
+    grid: u32,
+    grids: u32,
+    items_before: u64,
+    items: u64,
+    /// Counters on which the workgroups of the grid wait for each other, where that is not done by global wave sync.
+    group_counters: [u32; 2],
+    groups: u32,
+    unused: u32,
+}
+
+impl SyncInfo {
+    fn new(geometry: &Geometry, place: GridPlace) -> Self {
+        Self {
+            counters: place.counters as u64,
+            grid: place.grid,
+            grids: place.grids,
+            items_before: place.items_before,
+            items: place.items,
+            group_counters: [0; 2],
+            groups: geometry.grid.volume() as u32,
+            unused: 0,
+        }
+    }
+}
+
 /// A launch as a graph keeps it.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelOp {
@@ -141,12 +184,17 @@ unsafe fn read_extra(extra: *mut *mut c_void) -> HipResult<(*mut c_void, usize)>
 
 /// Launches on a stream.
 pub(crate) fn run(stream: &Stream, op: &KernelOp) -> HipResult {
+    run_at(stream, op, GridPlace::default())
+}
+
+/// Launches on a stream, as one of several launches that wait for each other.
+pub(crate) fn run_at(stream: &Stream, op: &KernelOp, place: GridPlace) -> HipResult {
     let mut step = stream.step()?;
     if op.geometry.cooperative {
         let groups = op.geometry.grid.volume();
         step.blit()?.init_wave_sync(&mut step, groups as u32 - 1)?;
     }
-    enqueue(&mut step, &op.function, &op.geometry, &op.args)
+    enqueue(&mut step, &op.function, &op.geometry, &op.args, place)
 }
 
 /// Writes arguments and packet of a checked launch.
@@ -155,21 +203,34 @@ pub(crate) fn enqueue(
     function: &Arc<Function>,
     geometry: &Geometry,
     args: &[u8],
+    place: GridPlace,
 ) -> HipResult {
-    let kernarg_address = step.kernargs(function.kernarg_bytes.max(args.len()))?;
+    let bytes = function.kernarg_bytes.max(args.len());
+    let sync_offset = bytes.next_multiple_of(align_of::<SyncInfo>());
+    let sync_bytes = if geometry.cooperative {
+        size_of::<SyncInfo>()
+    } else {
+        0
+    };
+    let kernarg_address = step.kernargs(sync_offset + sync_bytes)?;
     let queue = step.queue_address();
     // SAFETY: the ring reserved this many bytes, which are not reused before the kernel has ended.
-    let block = unsafe {
-        std::slice::from_raw_parts_mut(
-            kernarg_address as *mut u8,
-            function.kernarg_bytes.max(args.len()),
-        )
-    };
+    let block = unsafe { std::slice::from_raw_parts_mut(kernarg_address as *mut u8, bytes) };
     block.fill(0);
     block[..args.len()].copy_from_slice(args);
+    let mut sync = 0;
+    if geometry.cooperative {
+        sync = kernarg_address + sync_offset;
+        // SAFETY: the ring reserved the bytes behind the arguments for it, at its alignment.
+        unsafe { (sync as *mut SyncInfo).write(SyncInfo::new(geometry, place)) };
+    }
     let printed = PrintfBuffer::for_launch(function)?;
-    let printf_buffer = printed.as_ref().map_or(0, PrintfBuffer::address);
-    hidden(function, geometry, (queue, printf_buffer), block)?;
+    let addresses = Addresses {
+        queue,
+        printf_buffer: printed.as_ref().map_or(0, PrintfBuffer::address),
+        sync: sync as u64,
+    };
+    hidden(function, geometry, addresses, block)?;
     let (grid, wg) = (geometry.grid, geometry.block);
     let dimensions = dimensions(geometry);
     let packet = KernelDispatchPacket {
@@ -218,12 +279,20 @@ fn dimensions(geometry: &Geometry) -> u16 {
     }
 }
 
+/// What hidden arguments point to; 0 for what the launch does not have.
+#[derive(Debug, Clone, Copy)]
+struct Addresses {
+    queue: u64,
+    printf_buffer: u64,
+    sync: u64,
+}
+
 /// Fills in what the compiler expects of the runtime. Launches are whole workgroups, so that the
 /// remainders stay zero, as do offsets, default queue and completion action.
 fn hidden(
     function: &Function,
     geometry: &Geometry,
-    (queue, printf_buffer): (u64, u64),
+    addresses: Addresses,
     block: &mut [u8],
 ) -> HipResult {
     let (grid, wg) = (geometry.grid, geometry.block);
@@ -237,13 +306,12 @@ fn hidden(
             ArgKind::HiddenGroupSizeZ => u64::from(wg.z),
             ArgKind::HiddenGridDims => u64::from(dimensions(geometry)),
             ArgKind::HiddenDynamicLdsSize => u64::from(geometry.shared),
-            ArgKind::HiddenQueuePtr => queue,
-            ArgKind::HiddenPrintfBuffer => printf_buffer,
-            // 1 for a cooperative grid; addresses would stand for several devices.
-            ArgKind::HiddenMultigridSyncArg => u64::from(geometry.cooperative),
-            ArgKind::HiddenHostcallBuffer => {
-                runtime::get()?.hostcalls.buffer(function.device, queue)?
-            }
+            ArgKind::HiddenQueuePtr => addresses.queue,
+            ArgKind::HiddenPrintfBuffer => addresses.printf_buffer,
+            ArgKind::HiddenMultigridSyncArg => addresses.sync,
+            ArgKind::HiddenHostcallBuffer => runtime::get()?
+                .hostcalls
+                .buffer(function.device, addresses.queue)?,
             ArgKind::HiddenHeapV1 => hostcall::heap(function.device)?,
             _ => continue,
         };

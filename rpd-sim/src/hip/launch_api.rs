@@ -13,7 +13,7 @@ use super::launch::{self, Geometry, KernelOp};
 use super::module;
 use super::runtime;
 use super::stream::{self, Stream};
-use super::types::{Dim3, Handle, LaunchParams};
+use super::types::{Dim3, Handle};
 use crate::api::types::Dim3 as ApiDim3;
 
 pub(super) type Params = *mut *mut c_void;
@@ -63,7 +63,7 @@ fn geometry(grid: Dim3, block: Dim3, shared: usize) -> HipResult<Geometry> {
 
 /// # Safety
 /// `args` points to a pointer for each argument of the kernel.
-unsafe fn by_stub(
+pub(super) unsafe fn by_stub(
     stream: HipResult<Arc<Stream>>,
     stub: *const c_void,
     grid: Dim3,
@@ -133,7 +133,7 @@ pub(crate) unsafe extern "C" fn hipLaunchKernel_spt(
 }
 
 /// The most workgroups that can run at the same time, which cooperative launches must not exceed.
-fn check_cooperative(function: &Function, geometry: &Geometry) -> HipResult {
+pub(super) fn check_cooperative(function: &Function, geometry: &Geometry) -> HipResult {
     let per_unit = super::occupancy::blocks_per_unit(
         function,
         geometry.block.volume(),
@@ -432,39 +432,6 @@ pub(crate) unsafe extern "C" fn hipHccModuleLaunchKernel(
             (start, stop),
         )
     })
-}
-
-/// # Safety
-/// `list` has `count` entries.
-unsafe fn on_many(list: *mut LaunchParams, count: c_int) -> HipResult {
-    for n in 0..usize::try_from(count).map_err(|_| code::INVALID_VALUE)? {
-        if list.is_null() {
-            return Err(code::INVALID_VALUE);
-        }
-        // SAFETY: by contract.
-        let p = unsafe { list.add(n).read_unaligned() };
-        // SAFETY: the caller's arguments.
-        unsafe {
-            by_stub(
-                stream::resolve(p.stream),
-                p.func,
-                p.grid,
-                p.block,
-                p.args,
-                p.shared,
-            )?
-        };
-    }
-    Ok(())
-}
-
-pub(crate) unsafe extern "C" fn hipExtLaunchMultiKernelMultiDevice(
-    list: *mut LaunchParams,
-    count: c_int,
-    _flags: u32,
-) -> u32 {
-    // SAFETY: the caller's list.
-    api(|| unsafe { on_many(list, count) })
 }
 
 /// The launch configuration of `<<<...>>>`, passed from the call to the stub.

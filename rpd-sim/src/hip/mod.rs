@@ -59,6 +59,7 @@ pub(crate) mod managed_api;
 pub(crate) mod memory;
 pub(crate) mod misc;
 pub(crate) mod module;
+pub(crate) mod multi_device_api;
 pub(crate) mod pointer;
 pub(crate) mod shared_api;
 pub(crate) mod stream_api;

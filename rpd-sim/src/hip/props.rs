@@ -363,6 +363,11 @@ impl Properties {
         p.can_map_host_memory = 1;
         p.gcn_arch_name = text(&figures.target);
         p.cooperative_launch = 1;
+        p.cooperative_multi_device_launch = 1;
+        p.cooperative_multi_device_unmatched_func = 1;
+        p.cooperative_multi_device_unmatched_grid_dim = 1;
+        p.cooperative_multi_device_unmatched_block_dim = 1;
+        p.cooperative_multi_device_unmatched_shared_mem = 1;
         if figures.images {
             p.max_texture_1d = 16384;
             p.max_surface_1d = 16384;

@@ -16,6 +16,7 @@ use super::hostcall::Hostcalls;
 use super::hsa;
 use super::memory::Allocation;
 use super::module::Functions;
+use super::multi_device_api::GridCounters;
 use super::pool::MemPool;
 use super::stream::Stream;
 use super::texture::Images;
@@ -67,6 +68,8 @@ pub(crate) struct Runtime {
     pub(crate) hostcalls: Hostcalls,
     /// Arrays, textures and surfaces.
     pub(crate) images: Images,
+    /// Counters on which launches on several devices wait for each other.
+    pub(crate) grid_counters: GridCounters,
 }
 
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
@@ -175,6 +178,7 @@ impl Runtime {
             mappings: Mappings::default(),
             hostcalls: Hostcalls::default(),
             images: Images::default(),
+            grid_counters: GridCounters::default(),
         })
     }
 

@@ -149,6 +149,18 @@ pub(crate) struct LaunchParams {
     pub(crate) stream: Handle,
 }
 
+/// `hipFunctionLaunchParams`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FunctionLaunchParams {
+    pub(crate) function: Handle,
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared: u32,
+    pub(crate) stream: Handle,
+    pub(crate) args: *mut *mut c_void,
+}
+
 /// `hipKernelNodeParams`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -362,6 +374,7 @@ mod tests {
         assert_eq!(size_of::<FuncAttributes>(), 56);
         assert_eq!(size_of::<MemPoolProps>(), 88);
         assert_eq!(size_of::<LaunchParams>(), 56);
+        assert_eq!(size_of::<FunctionLaunchParams>(), 56);
         assert_eq!(size_of::<KernelNodeParams>(), 64);
         assert_eq!(size_of::<MemAllocNodeParams>(), 120);
         assert_eq!(size_of::<MemcpyNodeParams>(), 176);

@@ -17,6 +17,8 @@ mod faults;
 mod files_of_rpd;
 mod foreign;
 mod gate;
+mod grids;
+mod ipc;
 mod light;
 mod main_job;
 mod names;

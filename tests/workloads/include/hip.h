@@ -112,6 +112,28 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned int grid_x, un
                                  unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                                  hipStream_t stream, void **params, void **extra);
 
+/* Cooperative launches, whose workgroups wait for each other, also over several devices */
+enum { hipErrorInvalidDevice = 101, hipErrorInvalidHandle = 400, hipErrorCooperativeLaunchTooLarge = 720 };
+enum { hipCooperativeLaunchMultiDeviceNoPreSync = 1, hipCooperativeLaunchMultiDeviceNoPostSync = 2 };
+typedef struct {
+    void *func;
+    dim3 gridDim, blockDim;
+    void **args;
+    size_t sharedMem;
+    hipStream_t stream;
+} hipLaunchParams;
+typedef struct {
+    hipFunction_t function;
+    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    hipStream_t hStream;
+    void **kernelParams;
+} hipFunctionLaunchParams;
+hipError_t hipLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args, unsigned int shared,
+                                      hipStream_t stream);
+hipError_t hipLaunchCooperativeKernelMultiDevice(hipLaunchParams *list, int count, unsigned int flags);
+hipError_t hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams *list, unsigned int count,
+                                                       unsigned int flags);
+
 /* What the compiler emits calls of */
 void **__hipRegisterFatBinary(const void *wrapper);
 void __hipRegisterFunction(void **module, const void *host_function, char *device_function, const char *device_name,

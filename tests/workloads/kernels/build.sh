@@ -55,6 +55,7 @@ bundle accesses accesses.hipfb
 debug=
 bundle capture capture.hipfb
 bundle varying varying.hipfb
+bundle grids grids.hipfb
 bundle module module.hipfb
 bundle module module-compressed.hipfb -compress
 bundle hostcall hostcall.hipfb
