@@ -79,6 +79,12 @@ impl Elements {
         Self::new(row.0, 1 << (at % 3))
     }
 
+    /// The reverse of [`Self::of_view`].
+    pub(super) fn view_format(self) -> u32 {
+        let at = FORMATS.iter().take_while(|row| row.0 != self.format);
+        1 + 3 * at.count() as u32 + self.channels.trailing_zeros()
+    }
+
     /// The bits of each channel.
     pub(super) fn to_channels(self) -> ChannelFormatDesc {
         let bits = |n| {

@@ -166,6 +166,29 @@ pub(crate) struct TextureDesc {
     pub(crate) level_max: f32,
 }
 
+/// `textureReference`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TextureReference {
+    pub(crate) normalized: c_int,
+    /// 0: elements as they are, 1: integers as fractions.
+    pub(crate) read: u32,
+    pub(crate) filter: u32,
+    pub(crate) address: [u32; 3],
+    pub(crate) channels: ChannelFormatDesc,
+    pub(crate) srgb: c_int,
+    pub(crate) anisotropy: u32,
+    pub(crate) level_filter: u32,
+    pub(crate) level_bias: f32,
+    pub(crate) level_min: f32,
+    pub(crate) level_max: f32,
+    /// Address of the texture object that is bound to it, or 0.
+    pub(crate) object: usize,
+    pub(crate) channel_count: c_int,
+    /// `hipArray_Format`.
+    pub(crate) format: u32,
+}
+
 /// `HIP_TEXTURE_DESC`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -213,5 +236,7 @@ mod tests {
         assert_eq!(size_of::<DrvViewDesc>(), 112);
         assert_eq!(size_of::<TextureDesc>(), 64);
         assert_eq!(size_of::<DrvTextureDesc>(), 104);
+        assert_eq!(size_of::<TextureReference>(), 88);
+        assert_eq!(std::mem::offset_of!(TextureReference, object), 72);
     }
 }

@@ -66,4 +66,5 @@ pub(crate) mod stream_api;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texture_api;
+pub(crate) mod texture_reference_api;
 pub(crate) mod virtual_api;

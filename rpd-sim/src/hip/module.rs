@@ -174,6 +174,7 @@ pub(super) fn unload(handle: Handle) -> HipResult {
         device.synchronize()?;
     }
     write(&runtime.functions.modules).remove(&(handle as usize));
+    write(&runtime.images.references).retain(|_, own| own.module != handle as usize);
     let kernels = std::mem::take(&mut *lock(&loaded.kernels));
     let mut handles = write(&runtime.functions.handles);
     for kernel in kernels {

@@ -129,6 +129,7 @@ mod images;
 mod kernels;
 mod later;
 mod streams;
+mod texture_references;
 mod virtual_memory;
 
 #[test]

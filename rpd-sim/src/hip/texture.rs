@@ -15,6 +15,7 @@ use super::image_types::{
 };
 use super::memory;
 use super::runtime::{self, read, write};
+use super::texture_reference_api::ModuleReference;
 
 /// Arrays and what was made of them.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Images {
     pub(super) arrays: RwLock<HashMap<usize, Arc<Array>>>,
     /// Texture and surface objects, by address.
     objects: RwLock<HashMap<usize, Object>>,
+    /// Texture references of modules, by address.
+    pub(super) references: RwLock<HashMap<usize, ModuleReference>>,
 }
 
 impl Images {

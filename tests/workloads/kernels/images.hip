@@ -65,3 +65,27 @@ KERNEL(fetch, out[i] = fetch_format(t->image.lo, whole(at.x), 0, 0, 0))
 KERNEL(store_formatted, store_format(in, t->image.lo, whole(at.x), 0, 0, 0))
 /* Format 16_16 (5) of SNORM (1). */
 KERNEL(fetch_as_shorts, out[i] = fetch_typed(t->image.lo, whole(at.x), 0, 0, 5 | 1 << 4, 0))
+
+/* A texture reference: a variable of 88 bytes with the address of a texture object. */
+struct Reference {
+    int description[18];
+    Texture object;
+    int format[2];
+};
+extern "C" {
+__device__ struct Reference reference;
+}
+
+EXPORTED void sample_reference_2d(v4f *out, const v4f *coordinates, unsigned n) {
+    unsigned i = block_x() * block_size_x() + thread_x();
+    if (i < n) {
+        Texture t = reference.object;
+        out[i] = sample_2(15, coordinates[i].x, coordinates[i].y, t->image, t->sampler, false, 0, 0);
+    }
+}
+
+EXPORTED void fetch_reference(v4f *out, const v4f *coordinates, unsigned n) {
+    unsigned i = block_x() * block_size_x() + thread_x();
+    if (i < n)
+        out[i] = fetch_format(reference.object->image.lo, whole(coordinates[i].x), 0, 0, 0);
+}
