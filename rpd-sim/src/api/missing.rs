@@ -66,3 +66,29 @@ macro_rules! api_missing {
 }
 
 include!(concat!(env!("OUT_DIR"), "/api_missing.rs"));
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    const GENERATED: &str = include_str!(concat!(env!("OUT_DIR"), "/api_missing.rs"));
+    const DOCUMENTS: &str = include_str!("../../../docs/simulator.md");
+
+    #[test]
+    fn documents_list_what_is_not_supported() {
+        let missing: BTreeSet<&str> = GENERATED
+            .lines()
+            .filter_map(|line| line.strip_prefix("api_missing!(")?.split(", ").nth(1))
+            .collect();
+        let (_, section) = DOCUMENTS
+            .split_once("## What is not simulated\n")
+            .expect("the section is there");
+        let table = section.split("\n## ").next().unwrap_or_default();
+        let listed: BTreeSet<&str> = table
+            .lines()
+            .filter(|line| line.starts_with("| "))
+            .flat_map(|line| line.split('`').skip(1).step_by(2))
+            .collect();
+        assert_eq!(listed, missing);
+    }
+}

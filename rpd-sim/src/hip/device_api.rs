@@ -230,6 +230,20 @@ pub(crate) unsafe extern "C" fn hipChooseDevice(
     })
 }
 
+pub(crate) unsafe extern "C" fn hipChooseDeviceR0000(
+    ordinal: *mut c_int,
+    wanted: *const OldProperties,
+) -> u32 {
+    api(|| {
+        if wanted.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        // All simulated devices are alike.
+        // SAFETY: the caller's pointer, checked for null.
+        unsafe { put(ordinal, 0) }
+    })
+}
+
 pub(crate) unsafe extern "C" fn hipRuntimeGetVersion(version: *mut c_int) -> u32 {
     // SAFETY: the caller's pointer, checked for null.
     api(|| unsafe { put(version, VERSION) })

@@ -67,6 +67,33 @@ pub(crate) unsafe extern "C" fn hipMemPrefetchAsync(
     api(|| prefetch(pointer, count, ordinal, stream))
 }
 
+/// Writes an attribute of a range, once for each number that `size` bytes have room for.
+///
+/// # Safety
+/// `data` is null or has `size` bytes.
+unsafe fn range_attribute(
+    data: *mut c_void,
+    size: usize,
+    attribute: u32,
+    (pointer, count): (*const c_void, usize),
+) -> HipResult {
+    const INVALID_DEVICE_ID: c_int = -2;
+    known_range(pointer, count)?;
+    let value = match attribute {
+        1 | 100 => 0,
+        2..=4 => INVALID_DEVICE_ID,
+        _ => return Err(code::INVALID_VALUE),
+    };
+    if size < 4 || !size.is_multiple_of(4) {
+        return Err(code::INVALID_VALUE);
+    }
+    for n in 0..size / 4 {
+        // SAFETY: by contract, checked for null.
+        unsafe { put(data.cast::<c_int>().wrapping_add(n), value)? };
+    }
+    Ok(())
+}
+
 pub(crate) unsafe extern "C" fn hipMemRangeGetAttribute(
     data: *mut c_void,
     size: usize,
@@ -74,22 +101,29 @@ pub(crate) unsafe extern "C" fn hipMemRangeGetAttribute(
     pointer: *const c_void,
     count: usize,
 ) -> u32 {
-    const INVALID_DEVICE_ID: c_int = -2;
+    // SAFETY: the caller's buffer.
+    api(|| unsafe { range_attribute(data, size, attribute, (pointer, count)) })
+}
+
+pub(crate) unsafe extern "C" fn hipMemRangeGetAttributes(
+    data: *mut *mut c_void,
+    sizes: *mut usize,
+    attributes: *mut u32,
+    number: usize,
+    pointer: *const c_void,
+    count: usize,
+) -> u32 {
     api(|| {
-        known_range(pointer, count)?;
-        let value = match attribute {
-            1 | 100 => 0,
-            2..=4 => INVALID_DEVICE_ID,
-            _ => return Err(code::INVALID_VALUE),
-        };
-        if size < 4 || !size.is_multiple_of(4) {
+        if data.is_null() || sizes.is_null() || attributes.is_null() || number == 0 {
             return Err(code::INVALID_VALUE);
         }
-        for n in 0..size / 4 {
-            // SAFETY: the caller's buffer of `size` bytes, checked for null.
-            unsafe { put(data.cast::<c_int>().wrapping_add(n), value)? };
-        }
-        Ok(())
+        (0..number).try_for_each(|n| {
+            // SAFETY: the caller's arrays have `number` entries.
+            unsafe {
+                let (data, size) = (data.add(n).read(), sizes.add(n).read());
+                range_attribute(data, size, attributes.add(n).read(), (pointer, count))
+            }
+        })
     })
 }
 
