@@ -217,9 +217,12 @@ struct Watched {
     passed: Arc<Signal>,
 }
 
+/// The process that a watching thread belongs to, and how to reach the thread.
+type Watcher = (u32, Sender<Watched>);
+
 /// Watches records on a thread of their own, because nothing announces a change in memory that another process makes.
 fn watch(watched: Watched) -> HipResult {
-    static WATCHER: OnceLock<Mutex<Option<(u32, Sender<Watched>)>>> = OnceLock::new();
+    static WATCHER: OnceLock<Mutex<Option<Watcher>>> = OnceLock::new();
     let mut watcher = lock(WATCHER.get_or_init(Mutex::default));
     let process = std::process::id();
     // A forked child has no thread of its parent's.

@@ -256,7 +256,7 @@ pub(crate) unsafe extern "C" fn hipModuleGetTexRef(
         let mut references = write(&runtime::get()?.images.references);
         let known = references
             .values_mut()
-            .find(|known| known.module == handle as usize && &*known.name == name);
+            .find(|known| known.module == handle as usize && *known.name == *name);
         if let Some(known) = known {
             // SAFETY: the caller's pointer, not null.
             return unsafe { put(out, &raw mut *known.reference) };
