@@ -6,10 +6,12 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How long a thread without work stays.
+/// Time after which a thread without work ends.
 const STAY: Duration = Duration::from_secs(1);
 
 /// The work of a dispatch, as helpers call it.
@@ -27,6 +29,7 @@ struct Offer {
     panic: Option<Box<dyn Any + Send>>,
 }
 
+#[derive(Default)]
 struct State {
     offers: Vec<Offer>,
     next_id: u64,
@@ -46,18 +49,42 @@ impl State {
     }
 }
 
-static STATE: Mutex<State> = Mutex::new(State {
-    offers: Vec::new(),
-    next_id: 0,
-    threads: 0,
-});
-/// Signalled when there is an offer.
-static OFFERED: Condvar = Condvar::new();
-/// Signalled when a helper has left an offer.
-static LEFT: Condvar = Condvar::new();
+/// The threads of this process.
+#[derive(Default)]
+struct Pool {
+    state: Mutex<State>,
+    /// Signalled when there is an offer.
+    offered: Condvar,
+    /// Signalled when a helper has left an offer.
+    left: Condvar,
+}
 
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(|e| e.into_inner())
+static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+
+/// The pool of this process, which is never dropped.
+fn pool() -> &'static Pool {
+    // SAFETY: only pointers to pools that are never dropped are stored.
+    if let Some(pool) = unsafe { POOL.load(Ordering::Acquire).as_ref() } {
+        return pool;
+    }
+    let fresh: &'static Pool = Box::leak(Box::default());
+    let stored = ptr::from_ref(fresh).cast_mut();
+    match POOL.compare_exchange(ptr::null_mut(), stored, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => fresh,
+        // SAFETY: as above. The pool that lost is empty.
+        Err(winner) => unsafe { &*winner },
+    }
+}
+
+/// To be called in a forked child, which has none of its parent's threads, and where another thread may have held the lock.
+pub fn forget_helpers() {
+    POOL.store(ptr::null_mut(), Ordering::Release);
+}
+
+impl Pool {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
 }
 
 /// Calls `own` here, and meanwhile `help` on up to `helpers` other threads. Returns when `own` has returned and so has each
@@ -69,7 +96,7 @@ pub(super) fn with<R>(helpers: usize, help: Work<'_>, own: impl FnOnce() -> R) -
     // SAFETY: helpers call it only while the offer is there, which `Withdrawal` removes before this function returns or
     // unwinds, after it has waited for all that began to.
     let work = unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(help) };
-    let withdrawal = offer(work, helpers);
+    let withdrawal = offer(pool(), work, helpers);
     let result = own();
     match withdrawal.withdraw() {
         Some(panic) => resume_unwind(panic),
@@ -78,9 +105,9 @@ pub(super) fn with<R>(helpers: usize, help: Work<'_>, own: impl FnOnce() -> R) -
 }
 
 /// Offers work, and starts threads if there are too few.
-fn offer(work: Work<'static>, helpers: usize) -> Withdrawal {
+fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> Withdrawal {
     let (id, missing) = {
-        let mut state = state();
+        let mut state = pool.state();
         let id = state.next_id;
         state.next_id += 1;
         state.offers.push(Offer {
@@ -94,15 +121,15 @@ fn offer(work: Work<'static>, helpers: usize) -> Withdrawal {
         state.threads += missing;
         (id, missing)
     };
-    let withdrawal = Withdrawal { id };
+    let withdrawal = Withdrawal { pool, id };
     for _ in missing..helpers {
-        OFFERED.notify_one();
+        pool.offered.notify_one();
     }
     for started in 0..missing {
         let builder = std::thread::Builder::new().name("rpd-sim-cu".into());
         // Without more threads there is less help.
-        if builder.spawn(serve).is_err() {
-            state().threads -= missing - started;
+        if builder.spawn(|| serve(pool)).is_err() {
+            pool.state().threads -= missing - started;
             break;
         }
     }
@@ -111,20 +138,22 @@ fn offer(work: Work<'static>, helpers: usize) -> Withdrawal {
 
 /// Takes an offer back when dropped.
 struct Withdrawal {
+    pool: &'static Pool,
     id: u64,
 }
 
 impl Withdrawal {
     /// Takes the offer back and waits for its helpers. Returns what one panicked with.
     fn withdraw(&self) -> Option<Box<dyn Any + Send>> {
-        let mut state = state();
+        let mut state = self.pool.state();
         loop {
             let offer = state.offer(self.id)?;
             offer.wanted = 0;
             if offer.helping == 0 {
                 break;
             }
-            state = LEFT.wait(state).unwrap_or_else(|e| e.into_inner());
+            let left = &self.pool.left;
+            state = left.wait(state).unwrap_or_else(|e| e.into_inner());
         }
         let at = state.offers.iter().position(|o| o.id == self.id)?;
         state.offers.swap_remove(at).panic
@@ -137,12 +166,13 @@ impl Drop for Withdrawal {
     }
 }
 
-/// What a helper does until it had nothing to do for a while.
-fn serve() {
-    let mut state = state();
+/// Takes offers until there was none for [`STAY`].
+fn serve(pool: &Pool) {
+    let mut state = pool.state();
     loop {
         let Some(offer) = state.offers.iter_mut().find(|offer| offer.wanted != 0) else {
-            let (woken, waited) = OFFERED
+            let (woken, waited) = pool
+                .offered
                 .wait_timeout(state, STAY)
                 .unwrap_or_else(|e| e.into_inner());
             state = woken;
@@ -157,14 +187,14 @@ fn serve() {
         let (id, work) = (offer.id, offer.work);
         drop(state);
         let result = catch_unwind(AssertUnwindSafe(work));
-        state = self::state();
+        state = pool.state();
         if let Some(offer) = state.offer(id) {
             offer.helping -= 1;
             if let Err(panic) = result {
                 offer.panic = Some(panic);
             }
         }
-        LEFT.notify_all();
+        pool.left.notify_all();
     }
 }
 
@@ -172,7 +202,7 @@ fn serve() {
 mod tests {
     use super::*;
     use std::sync::Barrier;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn others_help_and_are_waited_for() {
@@ -196,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_helps_after_the_end() {
+    fn calls_that_have_not_begun_never_do() {
         let calls = AtomicUsize::new(0);
         for _ in 0..1000 {
             let mut after = 0;

@@ -57,6 +57,7 @@ pub use dispatch::{follow_dispatch, run_dispatch, watch_dispatch};
 pub use facts::{Facts, Registers};
 pub use fault::{Access, Aim, Fault, Refused, Site};
 pub use gws::WaveSync;
+pub use helpers::forget_helpers;
 pub use kind::{Kind, Matrix, MatrixElement, Operation, Valu, Vmem};
 pub use lanes::{lane_numbers, lanes};
 pub use program::Program;

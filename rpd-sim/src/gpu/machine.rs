@@ -153,6 +153,7 @@ fn make() -> &'static Machine {
 unsafe extern "C" fn forget() {
     FORKS.fetch_add(1, Ordering::AcqRel);
     MACHINE.store(std::ptr::null_mut(), Ordering::Release);
+    rpd_gfx::isa::forget_helpers();
 }
 
 /// Starts a thread of the device that lives as long as the process and never takes the program's signals.
