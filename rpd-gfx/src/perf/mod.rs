@@ -14,6 +14,8 @@ mod catalogue;
 mod compute_unit;
 mod counts;
 mod hierarchy;
+#[cfg(test)]
+mod histogram_tests;
 pub(crate) mod lds;
 mod model;
 mod numbering;

@@ -14,12 +14,12 @@ use crate::isa::{Dispatch, Kind, Probe, Space, Step, Workgroup};
 
 /// Instructions of a window.
 const WINDOW: u64 = 256;
-/// Costs of recording that a dispatch may have without regard to its size; an instruction is 1.
+/// Costs of recording that a traced dispatch may have without regard to its size; an instruction is 1.
 const FREE: u64 = 1 << 17;
 /// One part of this many of what was executed may be recorded beyond that.
 const PART: u64 = 256;
-/// Cost of a vector memory instruction.
-const MEMORY: u64 = 8;
+/// Cost of a vector memory instruction, whose accesses go through the model of the caches.
+const MEMORY: u64 = 16;
 
 /// A number that spreads what is counted (SplitMix64's last step).
 pub(super) fn spread(number: u64) -> u64 {
@@ -36,14 +36,15 @@ pub struct Selection {
     pub engines: u32,
     /// Compute unit of these engines whose waves are recorded without gaps.
     pub target: Option<u32>,
-    /// Whether workgroups of all compute units are recorded, one after the other as many as run together.
-    pub samples: bool,
+    /// Whether workgroups of all compute units are recorded, one after the other as many as run together, and what that may cost
+    /// without regard to the dispatch's size, in recorded instructions.
+    pub samples: Option<u64>,
 }
 
 impl Selection {
     /// Whether nothing is recorded.
     pub fn is_empty(&self) -> bool {
-        self.engines == 0 && !self.samples
+        self.engines == 0 && self.samples.is_none()
     }
 }
 
@@ -129,6 +130,18 @@ struct Choice {
     selection: Selection,
     groups: u64,
     resident: u64,
+    /// Moves windows, so that several dispatches of a kernel have different ones.
+    shift: u64,
+}
+
+impl Choice {
+    /// What recording may cost without regard to the dispatch's size.
+    fn free(&self) -> u64 {
+        match self.selection.samples {
+            Some(effort) if self.selection.engines == 0 => effort,
+            _ => FREE,
+        }
+    }
 }
 
 /// Records a part of the workgroups of a dispatch; one for each of its threads.
@@ -171,6 +184,7 @@ impl Recorder<'_> {
             selection: selection.clone(),
             groups,
             resident: resident(dispatch),
+            shift: spread(dispatch.dispatch_id),
         };
         let units = u64::from(dispatch.device.layout.units());
         let share = groups.div_ceil(units * choice.resident).max(1);
@@ -242,7 +256,7 @@ impl Recorder<'_> {
 
     /// Doubles the distance of windows when too much is recorded.
     fn restrain(&mut self) {
-        if self.cost <= FREE + self.executed.saturating_mul(self.share) / PART {
+        if self.cost <= self.choice.free() + self.executed.saturating_mul(self.share) / PART {
             return;
         }
         self.distance *= 2;
@@ -314,7 +328,7 @@ impl Probe for Recorder<'_> {
         if self.traced(unit).0 {
             return true;
         }
-        if !self.choice.selection.samples {
+        if self.choice.selection.samples.is_none() {
             return false;
         }
         // Of those that run together on a unit one after the other, one by chance: full ones only.
@@ -366,7 +380,7 @@ impl Probe for Recorder<'_> {
             seen: vec![0; waves],
             waiting: vec![None; waves],
             detailed,
-            phase: spread(!(unit as u64)),
+            phase: spread(!(unit as u64)).wrapping_add(self.choice.shift),
         };
         if detailed {
             record.waves.iter_mut().for_each(|w| w.windows.push((0, 0)));
@@ -421,7 +435,7 @@ impl Probe for Recorder<'_> {
             detail: detail as u32,
             exec: step.exec,
         });
-        if self.cost > FREE {
+        if self.cost > self.choice.free() {
             self.restrain();
         }
     }

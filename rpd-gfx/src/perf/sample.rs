@@ -11,6 +11,11 @@ use crate::isa::Kind;
 /// Nanoseconds for which a trap keeps the next from being taken.
 const PENDING: f64 = 10_000.0;
 
+/// Instructions of a dispatch that may be recorded for samples at short intervals, and at long ones.
+const EFFORT: std::ops::RangeInclusive<u64> = 1 << 13..=1 << 17;
+/// Between these limits, that number times the nanoseconds between samples.
+const EFFORT_TIME: f64 = (1u64 << 32) as f64;
+
 /// Sampling method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -105,6 +110,13 @@ impl Sampler {
             .iter()
             .zip(&self.next)
             .any(|(clock, next)| clock + length >= *next)
+    }
+
+    /// What recording a dispatch may cost, for [`Selection::samples`](super::Selection::samples): where samples are seldom, few of its
+    /// instructions need to be known.
+    pub fn effort(&self, device: &Device) -> u64 {
+        let nanoseconds = self.interval / self.length(device, 1.0);
+        ((EFFORT_TIME / nanoseconds) as u64).clamp(*EFFORT.start(), *EFFORT.end())
     }
 
     /// A duration in nanoseconds in the unit of the clocks.

@@ -82,7 +82,7 @@ fn traced(
     let selection = Selection {
         engines: 1,
         target: Some(settings.target),
-        samples: false,
+        samples: None,
     };
     let timelines = simple_recorded(kernel, groups, 256, rounds, &selection);
     let mut trace = Trace::new(settings, 0x1000);

@@ -372,7 +372,7 @@ impl Observer for Provider {
         match &work.traced {
             None => sampled,
             Some(traced) => Some(perf::Selection {
-                samples: sampled.is_some_and(|s| s.samples),
+                samples: sampled.and_then(|sampled| sampled.samples),
                 ..traced.selection()
             }),
         }

@@ -116,7 +116,7 @@ pub(crate) fn selection(agent: usize, kernel: u64) -> Option<perf::Selection> {
     let known = state.durations.get(&kernel);
     let hit = known.is_none_or(|&last| state.sampler.may_hit(service.device, 1.5 * last));
     Some(perf::Selection {
-        samples: hit,
+        samples: hit.then(|| state.sampler.effort(service.device)),
         ..perf::Selection::default()
     })
 }

@@ -126,7 +126,7 @@ impl Settings {
         perf::Selection {
             engines: (self.engines & all) as u32,
             target: Some(self.target as u32),
-            samples: false,
+            samples: None,
         }
     }
 
