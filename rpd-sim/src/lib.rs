@@ -5,6 +5,7 @@
 //! `rpd_gfx`. `api` holds the dispatch tables between them, `sdk` is the provider side of the
 //! profiling ABI.
 
+pub(crate) mod amd_smi;
 pub(crate) mod api;
 pub(crate) mod gpu;
 pub(crate) mod hip;

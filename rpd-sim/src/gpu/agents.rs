@@ -213,6 +213,12 @@ impl Agent {
         u64::from_str_radix(digits, 16).unwrap_or(0)
     }
 
+    /// The number of a GPU's architecture, in hexadecimal digits as in its name.
+    pub(crate) fn target_digits(&self) -> u64 {
+        let digits = self.name.trim_start_matches("gfx");
+        u64::from_str_radix(digits, 16).unwrap_or(u64::MAX)
+    }
+
     /// The link to another agent, as the device's description has it. Hosts have none to each other.
     pub(crate) fn link_to(&self, other: &Agent) -> Option<Link> {
         let links = &self.device.or(other.device)?.links;

@@ -21,8 +21,8 @@ macro_rules! statuses {
     ($($name:ident = $number:literal, $text:literal;)*) => {
         /// Values of `rsmi_status_t`.
         #[allow(dead_code)]
-        mod status {
-            $(pub(super) const $name: u32 = $number;)*
+        pub(crate) mod status {
+            $(pub(crate) const $name: u32 = $number;)*
         }
 
         fn text_of(status: u32) -> Option<&'static CStr> {
@@ -81,7 +81,7 @@ fn gpu(index: u32) -> Result<&'static Agent, u32> {
 ///
 /// # Safety
 /// `place` is null or can be written.
-unsafe fn put<T>(place: *mut T, value: T) -> Outcome {
+pub(crate) unsafe fn put<T>(place: *mut T, value: T) -> Outcome {
     if place.is_null() {
         return Err(status::INVALID_ARGS);
     }
@@ -94,7 +94,7 @@ unsafe fn put<T>(place: *mut T, value: T) -> Outcome {
 ///
 /// # Safety
 /// `place` is null or has `len` bytes.
-unsafe fn put_text(place: *mut c_char, len: usize, text: &str) -> Outcome {
+pub(crate) unsafe fn put_text(place: *mut c_char, len: usize, text: &str) -> Outcome {
     if place.is_null() || len == 0 {
         return Err(status::INVALID_ARGS);
     }
@@ -213,10 +213,7 @@ numbers! {
     /// The NUMA node of the host that the GPU is at.
     rsmi_topo_get_numa_node_number(u32) = |_| agents::cpu_agent().index as u32;
     /// The number of the architecture, in hexadecimal digits as in its name.
-    rsmi_dev_target_graphics_version_get(u64) = |gpu| {
-        let digits = gpu.name.trim_start_matches("gfx");
-        u64::from_str_radix(digits, 16).unwrap_or(u64::MAX)
-    };
+    rsmi_dev_target_graphics_version_get(u64) = Agent::target_digits;
 }
 
 /// Declares functions that write a text of a GPU.
@@ -287,6 +284,25 @@ pub struct Frequencies {
     frequency: [u64; MAX_FREQUENCIES],
 }
 
+impl Frequencies {
+    /// The one frequency of a clock.
+    pub(crate) fn one(hertz: u64) -> Self {
+        let mut frequency = [0; MAX_FREQUENCIES];
+        frequency[0] = hertz;
+        Self {
+            has_deep_sleep: false,
+            count: 1,
+            current: 0,
+            frequency,
+        }
+    }
+
+    /// The frequency now.
+    pub(crate) fn now(&self) -> u64 {
+        self.frequency[0]
+    }
+}
+
 /// The frequency of a clock: the one that the device has.
 ///
 /// # Safety
@@ -306,14 +322,7 @@ pub unsafe extern "C" fn rsmi_dev_gpu_clk_freq_get(
             1..MEMORY => return Err(status::NOT_SUPPORTED),
             _ => return Err(status::INVALID_ARGS),
         };
-        let mut frequency = [0; MAX_FREQUENCIES];
-        frequency[0] = u64::from(mhz) * 1_000_000;
-        let clock = Frequencies {
-            has_deep_sleep: false,
-            count: 1,
-            current: 0,
-            frequency,
-        };
+        let clock = Frequencies::one(u64::from(mhz) * 1_000_000);
         // SAFETY: by contract.
         unsafe { put(place, clock) }
     }))
@@ -410,6 +419,24 @@ pub struct Process {
     memory: u64,
     copy_time: u64,
     occupancy: u32,
+}
+
+impl Process {
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Bytes of memory of GPUs.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
+    }
+}
+
+/// What is known of this process, if it uses a GPU.
+pub(crate) fn this_process() -> Result<Process, u32> {
+    gpu(0)?;
+    check_process(std::process::id())?;
+    Ok(process(used()))
 }
 
 /// The GPUs that this process uses, by index: those of which it has memory.

@@ -1,5 +1,6 @@
 //! Programs in C that use the simulator's libraries as tools and targets do. One binary, so that the tests link once.
 
+mod amd_smi;
 mod common;
 mod cooperative;
 mod counting;
