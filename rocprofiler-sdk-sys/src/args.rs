@@ -7,6 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 
+use crate::by_value::hipChannelFormatDesc;
 use crate::macros::c_struct;
 use crate::roctx::{roctx_range_id_t, roctx_thread_id_t};
 
@@ -125,22 +126,6 @@ c_struct! {
         pub roctxNameHipDevice: rocprofiler_marker_name_hip_device_args_t,
         /// Name of a HIP stream.
         pub roctxNameHipStream: rocprofiler_marker_name_hip_stream_args_t,
-    }
-}
-
-c_struct! {
-    /// Description of a texture channel, returned by value by one HIP call.
-    struct hipChannelFormatDesc {
-        /// Bits of the first channel.
-        pub x: c_int,
-        /// Bits of the second channel.
-        pub y: c_int,
-        /// Bits of the third channel.
-        pub z: c_int,
-        /// Bits of the fourth channel.
-        pub w: c_int,
-        /// Kind of the channels (an enum of HIP).
-        pub f: u32,
     }
 }
 
