@@ -283,7 +283,7 @@ mod tests {
         let sum = checksum(&changed);
         octal(&mut changed[148..155], sum);
         link[1024..1024 + BLOCK].copy_from_slice(&changed);
-        assert!(refusal(&link).contains("no part of a capture"));
+        assert!(refusal(&link).contains("not part of a capture"));
         let mut flipped = good.clone();
         flipped[1030] ^= 1;
         assert_eq!(

@@ -51,10 +51,13 @@ pub fn name_jit(session: &mut Session, maps: Option<&Path>) -> usize {
     named.len()
 }
 
-/// Whether the symbols of a session were looked up: it has frames that [`name_jit`] did not make.
+/// Whether the symbols of a session were looked up: it has frames with evidence other than that of [`name_jit`]. A database has
+/// rows without evidence for frames whose symbols were not looked up.
 pub fn is_looked_up(session: &Session) -> bool {
     let frames = &session.stacks.frames;
-    frames.iter().any(|frame| !is_named(frame))
+    frames
+        .iter()
+        .any(|frame| !frame.evidence.is_empty() && !is_named(frame))
 }
 
 /// Whether a frame has its name from [`name_jit`].

@@ -131,9 +131,9 @@ mod tests {
             ("A:device=", ":device=N"),
             ("A:instance=3", ":device=N"),
             ("TCC_HIT[3]", "json has the values of all"),
-            ("A=B", "'A=B' is not a name"),
-            ("'A'", "is not a name"),
-            (":device=3", "is not a name"),
+            ("A=B", "'A=B' is not the name of a counter"),
+            ("'A'", "is not the name of a counter"),
+            (":device=3", "is not the name of a counter"),
             ("auto:,", "auto: names no counter"),
         ] {
             let message = shown(&[word]).expect_err(word);

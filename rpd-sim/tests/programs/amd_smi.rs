@@ -13,13 +13,13 @@ fn devices_are_described_as_they_are() {
     let gpu = |number: u32| {
         let bus = 3 + number;
         format!(
-            "0 socket 0000:{bus:02x}:00, 1 GPU of type 1 at {:x} (1), 72ff7408-0000-1000-8070-64736d6{:07x}\n\
+            "0 socket 0000:{bus:02x}:00, 1 GPU of type 1 at {:x} (1), 72ff7408-0000-1000-8070-6473696d{:04x}\n\
              Virtual AMD GPU, AMD, 7408, 0x{:016X}, 104 units, 90a\n\
              65520 MiB, 4096 bits, 1638 GB/s, 65520 MiB, 1700 MHz\n\
              cache 1: 16 KiB, 104, for 1\n\
              cache 2: 8192 KiB, 1, for 104\n",
             bus << 8,
-            0x0090_0000 + number,
+            number,
             0x7270_6473_696d_0000_u64 + u64::from(number)
         )
     };

@@ -174,7 +174,7 @@ fn query_and_summary_read_files_of_rpd() {
     );
     assert!(
         refused(&["query", "--query", "SELECT 1", "--start", "5%", "-i"], &[&file]).contains(&format!(
-            "{name} is a file of RPD, and windows are cut out of databases of rpd; a WHERE clause does it in the SQL"
+            "query: --start, --end and markers cut databases of rpd, and {name} is a file of RPD; leave them out"
         ))
     );
     assert!(

@@ -549,7 +549,7 @@ mod tests {
         assert!(refused("expression: TCC_HIT+SQ_WAVES").contains("different instances"));
         assert!(
             refused("expression: accumulate(TCC_HIT,HIGH_RES)")
-                .contains("no counter of the block SQ")
+                .contains("is not a counter of the block SQ")
         );
     }
 }
