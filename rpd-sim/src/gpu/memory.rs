@@ -18,6 +18,9 @@ const MOST_SHARED: usize = 2 << 20;
 /// Bytes after such an allocation that kernels can access: there are others on the real device, and programs that read a
 /// little too far run there.
 const BEHIND: usize = 64 << 10;
+/// Bytes before any other allocation that nothing else is mapped at. Whether an access there faults does not depend on what the
+/// process mapped when.
+const BEFORE: usize = 64 << 10;
 
 /// Purpose of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub(crate) struct Allocation {
     pub(crate) mapped: usize,
     /// Bytes mapped after them, which kernels can access and which are part of no allocation.
     behind: usize,
+    /// Bytes mapped before it, which nobody uses.
+    before: usize,
     /// Purpose of the memory.
     pub(crate) purpose: Use,
     /// The pool it came from; locked memory counts as coarse system memory.
@@ -226,19 +231,22 @@ impl Memory {
             .checked_next_multiple_of(GRANULE)
             .ok_or(AllocError::Exhausted)?;
         self.account(pool, mapped)?;
-        let shared = pool.kind == PoolKind::DeviceCoarse
-            && purpose == Use::Program
-            && size <= MOST_SHARED
-            && check::session().is_none();
-        let behind = if shared { BEHIND } else { 0 };
-        let Some(base) = map(mapped + behind) else {
+        let shared =
+            pool.kind == PoolKind::DeviceCoarse && purpose == Use::Program && size <= MOST_SHARED;
+        let (before, behind) = match check::session() {
+            None if shared => (0, BEHIND),
+            None => (BEFORE, 0),
+            Some(_) => (0, 0),
+        };
+        let Some(base) = map(before + mapped + behind) else {
             self.unaccount(pool, mapped);
             return Err(AllocError::Exhausted);
         };
+        let base = base + before;
         let owner = 1 << pool.agent;
         // The host reaches all memory of this device through its bus.
         let host = 1;
-        let sizes = [size, mapped, behind];
+        let sizes = [size, mapped, before, behind];
         Ok(self.insert(pool, base, sizes, purpose, access | owner | host))
     }
 
@@ -251,7 +259,7 @@ impl Memory {
         purpose: Use,
         access: u64,
     ) -> Arc<Allocation> {
-        self.insert(pool, base, [size, 0, 0], purpose, access)
+        self.insert(pool, base, [size, 0, 0, 0], purpose, access)
     }
 
     /// Accounts for `bytes` of a pool's memory.
@@ -274,7 +282,7 @@ impl Memory {
         &self,
         pool: &'static Pool,
         base: usize,
-        [size, mapped, behind]: [usize; 3],
+        [size, mapped, before, behind]: [usize; 4],
         purpose: Use,
         access: u64,
     ) -> Arc<Allocation> {
@@ -282,6 +290,7 @@ impl Memory {
             base,
             size,
             mapped,
+            before,
             behind,
             purpose,
             pool,
@@ -329,7 +338,8 @@ impl Memory {
                 },
                 // SAFETY: the range was mapped by `map`, is no longer registered, and is unmapped only here.
                 None => unsafe {
-                    libc::munmap(base as *mut _, allocation.mapped + allocation.behind);
+                    let bytes = allocation.before + allocation.mapped + allocation.behind;
+                    libc::munmap((base - allocation.before) as *mut _, bytes);
                 },
             }
         }
@@ -355,6 +365,7 @@ impl Memory {
             base,
             size,
             mapped: 0,
+            before: 0,
             behind: 0,
             purpose: Use::Locked,
             pool,

@@ -26,6 +26,25 @@ fn accounting_follows_allocations_and_refuses_too_much() {
 }
 
 #[test]
+fn nothing_is_mapped_before_large_allocations() {
+    let memory = Memory::default();
+    let allocate = |size: usize| memory.allocate(device_pool(), size, Use::Program, 0);
+    // The system maps the next one below the one before it.
+    let blocks = [4 << 20, 4 << 20, 2560, 4 << 20].map(|size| allocate(size).expect("fits"));
+    for block in &blocks {
+        if block.size > MOST_SHARED {
+            assert_eq!(memory.accessible(block.base - 4, 2), None);
+            assert_eq!(memory.accessible(block.base - BEFORE, 2), None);
+        }
+        assert!(memory.accessible(block.base, 2).is_some());
+    }
+    for block in blocks {
+        assert!(memory.free(block.base, Use::Program));
+    }
+    assert_eq!(memory.used(1), 0);
+}
+
+#[test]
 fn small_allocations_have_accessible_memory_behind_them() {
     let memory = Memory::default();
     let pool = device_pool();
