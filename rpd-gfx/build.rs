@@ -14,9 +14,10 @@ use std::{
 use toml::{Table, Value};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let data = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("data");
+    // Cargo runs build scripts in the folder of their package.
+    let data = PathBuf::from("data");
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={}", data.display());
+    println!("cargo::rerun-if-changed=data");
     let mut paths: Vec<_> = fs::read_dir(&data)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
@@ -191,7 +192,7 @@ fn structure(
         match value {
             // The one field that names a file stands for its text.
             Value::String(file) if key == "counters" => {
-                write!(out, "include_str!({:?})", data.join(file))?;
+                write!(out, "{:?}", fs::read_to_string(data.join(file))?)?;
             }
             value => expression(out, key, value, data)?,
         }
