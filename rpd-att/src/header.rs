@@ -38,7 +38,7 @@ pub struct Header {
     pub simds: u8,
     /// Compute unit of which instructions are traced; otherwise shader array (bit 7) and WGP.
     pub target: u8,
-    /// Shader engine; only GFX9 has it.
+    /// Shader engine; only in GFX9.
     pub shader_engine: Option<u8>,
     /// Whether buffers were written in turns.
     pub double_buffer: bool,

@@ -34,7 +34,7 @@ const OPCODE_AGENT: u32 = 6;
 /// The engine is one bit, the pipe two.
 const PIPES: usize = 8;
 
-/// Code objects that are kept in mind; a stream that announces more is not believed.
+/// Most code objects per stream; a stream that announces more is refused.
 const MAX_CODE_OBJECTS: usize = 1 << 16;
 
 /// A loaded code object.

@@ -100,7 +100,7 @@ impl Recorder {
         let file = File::create(&room).map_err(CaptureError::io(&room))?;
         let flags = nix::fcntl::FallocateFlags::empty();
         if nix::fcntl::fallocate(&file, flags, 0, ROOM_BYTES).is_err() {
-            // A disk that is nearly full now; what comes will tell.
+            // The disk is nearly full now, but may not be later.
             let _ = std::fs::remove_file(&room);
         }
         Ok(Recorder {

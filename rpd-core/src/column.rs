@@ -26,7 +26,7 @@ const ROWS: usize = 1 << 19;
 /// The folder for files of long columns, and the length from which a column is written to one.
 #[derive(Debug, Clone)]
 pub struct Storage {
-    /// Kept open, so that it stays the same one whatever happens to its name.
+    /// Kept open, so that it stays the same file when its name is given to another.
     directory: Option<Arc<File>>,
     rows: usize,
 }

@@ -1,4 +1,4 @@
-//! Whether rpd behaves as its own manual says, or as rocprofv3 does.
+//! Whether rpd follows its own manual, or rocprofv3.
 
 use std::fmt;
 

@@ -38,7 +38,7 @@ impl<'a> KernelLabels<'a> {
         }
     }
 
-    /// The formatted name of a kernel, whatever region it ran in.
+    /// The formatted name of a kernel, not that of the region it ran in.
     pub fn formatted(&self, kernel: KernelId) -> &str {
         self.formatted.get(&kernel).map_or("", String::as_str)
     }

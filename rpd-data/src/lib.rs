@@ -32,7 +32,7 @@ const ENUMERATORS: &str = include_str!("../../data/arg-enums.csv");
 pub struct Operation {
     /// Name of the kind, without the enumerator's prefix: `HIP_RUNTIME_API`.
     pub kind: &'static str,
-    /// Number of the operation in its kind, as the provider of this version has it.
+    /// Number of the operation in its kind, in this version of the provider.
     pub number: u32,
     /// Name of the operation: a function's, or `MEMORY_COPY_HOST_TO_DEVICE`.
     pub name: &'static str,

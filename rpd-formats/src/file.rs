@@ -49,7 +49,7 @@ impl PendingFile {
         let file = tempfile::Builder::new()
             .prefix(&prefix())
             .suffix(SUFFIX)
-            // The mode of any other new file: what the umask leaves of it.
+            // The mode of any other new file: 0666 less the umask.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(directory)?;
         sweep_once(directory, file.as_file().metadata());

@@ -44,7 +44,7 @@ impl Object {
         self.json(key, &format!("[{}]", values.join(",")))
     }
 
-    /// The text without its end, for a caller that goes on with it.
+    /// The text without its end, for a caller that appends to it.
     pub(crate) fn open(self) -> String {
         self.0
     }

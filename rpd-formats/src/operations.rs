@@ -22,7 +22,7 @@ pub(crate) struct Numbers {
 pub(crate) struct OperationNumbers {
     /// Names by number of the provider's callback kinds.
     pub(crate) callbacks: Vec<Names>,
-    /// Names by number of its buffer kinds, and of whatever else the session has.
+    /// Names by number of its buffer kinds, and of the other kinds in the session.
     pub(crate) buffers: Vec<Names>,
     /// Operations of a completed dispatch.
     pub(crate) dispatch: Numbers,

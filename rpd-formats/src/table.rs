@@ -255,7 +255,7 @@ fn pipe(text: &str) -> String {
     one_line(text).replace('|', "\\|")
 }
 
-/// A cell holds one line, whatever a name holds.
+/// A cell is one line, also when a name has several.
 fn one_line(text: &str) -> String {
     rpd_core::foreign::shown(text).into_owned()
 }

@@ -13,7 +13,7 @@ impl InstructionSet {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Gfx90a, Self::Gfx942];
 
-    /// The processor that has it.
+    /// Its processor.
     pub fn processor(self) -> &'static str {
         match self {
             Self::Gfx90a => "gfx90a",

@@ -9,7 +9,7 @@ use gimli::{AttributeValue, EndianSlice, LittleEndian, Unit, UnitOffset};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 use rpd_demangle::demangle;
 
-/// A function, as the symbol table has it.
+/// A function of the symbol table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     /// Name, mangled.

@@ -238,7 +238,7 @@ impl Player {
             let module = self.module(code)?;
             return self.variable(module, &name);
         }
-        // The first code object that has it: those of the program are loaded before modules.
+        // The first code object with this name: those of the program are loaded before modules.
         let codes: Vec<(i64, i64)> = self.codes.iter().map(|row| (row.id, row.blob)).collect();
         for (code, blob) in codes {
             let names = rpd_capture::variables(&mut self.capture, blob)?;

@@ -44,7 +44,7 @@ pub struct Excerpt {
 }
 
 /// Writes an excerpt of the capture in `path` into the directory `target`, which exists and is empty. What it has of memory are
-/// addresses of the capture, whatever those of the replay are.
+/// addresses of the capture, even where those of the replay differ.
 ///
 /// # Errors
 /// As for a replay; also when a result before the part differs from the capture, since then its memory would too.

@@ -1,4 +1,4 @@
-//! Host memory of the program: pinned and managed memory where the replay has it, and buffers for the rest.
+//! Host memory of the program: the replay's pinned and managed memory, and buffers for the rest.
 
 use std::collections::{HashMap, HashSet};
 

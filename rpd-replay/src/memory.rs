@@ -52,7 +52,7 @@ impl Player {
             if matches!(made.kind, memory_kind::DEVICE | memory_kind::POOLED)
                 && matches!(call.api, n::hipMallocPitch | n::hipMemAllocPitch)
             {
-                // As many bytes as the program had, whatever the pitch would be here: its own pitch is in its calls.
+                // As many bytes as the program had, even if the pitch would differ here: the program's pitch is in its calls.
                 let mut now = 0u64;
                 self.hip
                     .check("hipMalloc", &[word_of(&mut now), made.size])?;

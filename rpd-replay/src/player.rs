@@ -124,7 +124,7 @@ pub(crate) struct Launchable {
     pub(crate) arguments: std::sync::Arc<Vec<(u32, u32, bool)>>,
 }
 
-/// Plays the capture in `path`. `step` is asked before each call.
+/// Plays the capture in `path`. `step` is called before each call.
 ///
 /// # Errors
 /// What ends the replay before the capture does. Results that differ are not errors: see [`Report::mismatches`].

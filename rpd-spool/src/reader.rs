@@ -231,7 +231,7 @@ impl ProcessSpool {
         Self::list(&path, shown, Some(directory))
     }
 
-    /// The path by which it is found while this value lives, whatever happens to its name.
+    /// A path that leads to it while this value lives, also when it is renamed.
     pub fn path(&self) -> &Path {
         &self.path
     }

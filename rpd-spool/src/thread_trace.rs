@@ -31,7 +31,7 @@ pub struct ThreadTraceOptions {
     pub counter_period: u8,
     /// Kernels that are not traced run one after the other as well.
     pub serialize_all: bool,
-    /// A trace that a selected kernel began goes on for this many further kernels; 0: one trace for each selected kernel.
+    /// A trace that a selected kernel began continues for this many further kernels; 0: one trace for each selected kernel.
     pub consecutive: u64,
     /// Only when waves begin and end is traced, not their instructions.
     pub no_detail: bool,

@@ -35,7 +35,7 @@ pub(crate) struct Path {
     /// Nodes by the hash of their locations. The places of a path's nodes do not depend on what is found there, so the
     /// look-ups of one path overlap.
     cache: Region<Cached>,
-    /// Entries for which the kernel was asked to provide memory.
+    /// Entries whose memory was requested from the kernel in advance.
     room: usize,
     len: usize,
     /// Length of the path before `begin`.
@@ -230,7 +230,7 @@ impl Path {
     }
 }
 
-/// The hash of a path that goes on to a location. Each waits for the one before, so it is a short computation.
+/// The hash of a path extended by a location. Each depends on the one before, so it is a short computation.
 #[inline(always)]
 fn hash_with(hash: u32, location: u32) -> u32 {
     hash.rotate_left(5).wrapping_add(location)

@@ -58,7 +58,7 @@ fn phase_of(category: Category) -> i64 {
 enum Trap {
     /// Not in one.
     None,
-    /// Waves were asked to be saved.
+    /// A request to save waves.
     Requested,
     /// The wave was saved.
     Saved,

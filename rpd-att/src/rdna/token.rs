@@ -159,7 +159,7 @@ enum Role {
     Unknown,
 }
 
-/// Properties of a token that its lowest eight bits determine: all that cutting it off takes.
+/// Properties of a token that its lowest eight bits determine: what is needed to find its end.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     kind: RdnaKind,

@@ -57,7 +57,7 @@ pub(crate) struct Signals {
     file: SignalFd,
     /// The first signal that requests the end of the run.
     seen: Cell<Option<Signal>>,
-    /// The signal mask that rpd was started with, which the target gets.
+    /// The signal mask that rpd was started with, which the target inherits.
     original: SigSet,
 }
 

@@ -170,7 +170,7 @@ hook! {
     }
 }
 
-/// The queue that the runtime gives to each who asks `create` for one. `None` when it makes a queue for each.
+/// The queue that the runtime returns from every call of `create`. `None` when each call makes a queue.
 fn shared_queue(create: impl Fn(*mut *mut c_void) -> u32) -> Option<*mut c_void> {
     let made = || {
         let mut queue = std::ptr::null_mut();

@@ -20,7 +20,7 @@ hook! {
         let status = next();
         if polling.is_some() {
             SERVICE.run(|| {
-                // Others may have initialised the runtime as well, which then goes on.
+                // The runtime continues if others have initialised it as well.
                 if hsa::clock_frequency() == 0 {
                     poller::forget_work();
                 }

@@ -174,7 +174,7 @@ pub(crate) fn lost_record() {
 /// The run's directory that the front end named; `None` if there is none. A program that runs with more rights than its user
 /// does not write where the user's environment says.
 pub(crate) fn wanted_directory() -> Option<PathBuf> {
-    // SAFETY: the entry may be asked for at any time.
+    // SAFETY: the entry may be read at any time.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
     }

@@ -179,7 +179,7 @@ fn run() {
         } else {
             period(&recording.periods, step / 2 + 1).map_or(0, |next| next.delay)
         };
-        // From now, not from when this step was due: a period is as long as it was asked to be.
+        // From now, not from when this step was due: a period has the requested length.
         DUE.store(now().saturating_add(length), Ordering::Relaxed);
         STEP.store(step + 1, Ordering::Relaxed);
     }

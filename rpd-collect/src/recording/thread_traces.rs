@@ -60,7 +60,7 @@ pub(crate) fn chunk(chunk: Chunk, bytes: &[u8]) {
             offset: offset as u64,
             size: bytes.len() as u64,
             engine: chunk.engine,
-            // Before the last part of a chunk the stream goes on.
+            // Before the last part of a chunk the stream continues.
             flags: if is_last {
                 chunk.flags
             } else {

@@ -21,7 +21,7 @@ pub(super) fn gpus() -> &'static [u64] {
     GPUS.get().map_or(&[], Vec::as_slice)
 }
 
-/// Sizes of the agent struct to ask with: this build's, then that of the first releases that had one.
+/// Sizes of the agent struct to query with: this build's, then that of the first releases that had one.
 const SIZES: [usize; 2] = [size_of::<rocprofiler_agent_v0_t>(), 296];
 
 pub(super) fn record(functions: &Functions) {

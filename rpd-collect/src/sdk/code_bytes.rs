@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// No code object is larger; a larger size is not believed.
+/// Larger sizes are taken as damage.
 const LARGEST: u64 = 4 << 30;
 
 /// Calls `take` with the bytes: those at `base`, unless it is 0, or those of the file that `uri` names.

@@ -96,7 +96,7 @@ impl Tracer for Dispatches {
     }
 }
 
-/// A dispatch as the spool has it. `correlation` is the internal and the external id, `times` are start and end.
+/// A dispatch as in the spool. `correlation` is the internal and the external id, `times` are start and end.
 pub(super) fn record_of(
     thread: u64,
     correlation: (u64, rocprofiler_user_data_t),

@@ -98,7 +98,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
             continue;
         }
         if !fits {
-            // The front end has said so if no GPU has it.
+            // If no GPU has it, the front end has reported that.
             continue;
         }
         let Some(buffer) = *buffer.get_or_insert_with(|| make_buffer(setup)) else {

@@ -72,7 +72,7 @@ struct Traced {
 static TRACED: OnceLock<Traced> = OnceLock::new();
 /// Times that tracing has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
-/// Whether tracing goes on.
+/// Whether tracing continues.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// Configures the service of each GPU that is to be traced. To be called before kernels are registered.
@@ -288,7 +288,7 @@ pub(super) fn hsa_initialised() {
     }
 }
 
-/// Recording goes on or off.
+/// Recording is switched on or off.
 pub(super) fn switched(on: bool) {
     if let Some(traced) = TRACED.get()
         && let TraceTrigger::Recording = traced.when

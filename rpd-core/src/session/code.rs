@@ -68,7 +68,7 @@ pub struct Instruction {
 /// A source file that was there when the run was over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its path, as debug information has it.
+    /// Its path in the debug information.
     pub path: StringId,
     /// Content of the file.
     pub text: String,

@@ -67,7 +67,7 @@ pub struct Process {
     pub ppid: ProcessId,
     /// Id of its process group.
     pub pgid: ProcessId,
-    /// Id of its session, as `getsid` has it.
+    /// Id of its session, see getsid(2).
     pub sid: ProcessId,
     /// Start time in clock ticks since boot: with `pid` this identifies a process until the next boot.
     pub start_ticks: u64,
@@ -217,7 +217,7 @@ pub struct CounterInstance {
 pub struct Counter {
     /// Id. Agents of one architecture may share it.
     pub id: CounterId,
-    /// The agent that has it.
+    /// Its agent.
     pub agent: AgentHandle,
     /// Name of the counter.
     pub name: String,

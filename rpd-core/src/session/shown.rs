@@ -55,7 +55,7 @@ pub struct Expanded {
 /// Texts of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameText<'a> {
-    /// Function; where none is known, what stands for it: `libfoo.so+0x1234`, an address, a remark.
+    /// Function; where none is known, a replacement: `libfoo.so+0x1234`, an address, a remark.
     pub function: Cow<'a, str>,
     /// Source file; empty when it is not known.
     pub file: &'a str,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Its own name, and those under which Debian has it: since version 13, and before.
+/// Its name in the source distribution, in Debian 13, and in earlier Debian.
 pub(super) const NAMES: [&str; 3] = [
     "libotf2.so.10",
     "libopen_trace_format2.so.10",

@@ -98,7 +98,7 @@ impl Trace {
             file,
             process: process_id,
             sequence,
-            // Few enough bits for short numbers, which every event has one of.
+            // Few enough bits for a short number: every event has one.
             last_track: process_id >> 15,
             event_names: Vec::new(),
             annotation_names: (1..)

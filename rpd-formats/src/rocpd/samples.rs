@@ -26,7 +26,7 @@ const INDICES: &str = "CREATE INDEX rpd_instruction_line_instruction%suffix% ON 
 /// Bytes of code in one row: readers refuse values that are much longer.
 const PART: usize = 16 << 20;
 
-/// Decision of the issue logic, as the database has it.
+/// Decision of the issue logic, as in the database.
 pub(super) fn issue_text(issue: Issue) -> Option<&'static str> {
     match issue {
         Issue::ISSUED => Some(ISSUED),

@@ -16,7 +16,7 @@ fn quoted(text: &str, quote: char) -> String {
     quoted.push(quote);
     for letter in text.chars() {
         match letter {
-            // SQLite ends a statement at a NUL, whatever follows.
+            // SQLite ends a statement at a NUL.
             '\0' => quoted.push(char::REPLACEMENT_CHARACTER),
             letter if letter == quote => quoted.extend([quote, quote]),
             letter => quoted.push(letter),

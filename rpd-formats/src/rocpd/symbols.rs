@@ -122,7 +122,7 @@ impl SymbolWriter {
     /// database as it was.
     ///
     /// # Errors
-    /// When it cannot be read or written, or another program has it locked.
+    /// When it cannot be read or written, or another program has locked it.
     pub fn begin(path: &Path) -> Result<SymbolWriter, ReadError> {
         let fail = |problem| ReadError::new(path, problem);
         let connection = Guarded::write_symbols(path).map_err(fail)?;

@@ -5,7 +5,7 @@ use rpd_core::session::Session;
 use rpd_core::session::shown::{Expanded, FrameKind, ShownFrame};
 use rpd_core::session::stacks::LocationKind;
 
-/// Characters of the column with the address, or with what stands for it.
+/// Characters of the column with the address or its replacement.
 const HEAD: usize = 18;
 
 /// The frames of a stack, innermost first, each with its number: `#2 0x00000000002055ae in main at main.hip:169:5`.

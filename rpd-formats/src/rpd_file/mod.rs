@@ -328,7 +328,7 @@ impl RpdFile {
 
 /// The ids of calls: their correlation ids where these are fit and no earlier call has them.
 struct CallIds {
-    /// Correlation id, and the index of the first call that has it.
+    /// Correlation id, and the index of the first call with it.
     first: Lookup<2>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads recordings. Nothing of a file is believed: lengths are checked, and a block that makes no sense is an error that says where.
+//! Reads recordings. Files are not trusted: lengths are checked, and a malformed block is an error that names the place.
 
 use std::io::{self, Read};
 

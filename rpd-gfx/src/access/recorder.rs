@@ -7,7 +7,7 @@ use crate::isa::{Probe, Step, Workgroup};
 
 /// Bytes of steps that are gathered before they are handed over, and lost if the process is killed.
 const GATHERED: usize = 64 << 10;
-/// Instructions of a wave between two looks at whether recording goes on.
+/// Instructions of a wave after which it is checked whether recording continues.
 const WINDOW: u64 = 4096;
 
 /// Takes the blocks of a recording.

@@ -128,7 +128,7 @@ impl Clocks {
             || coherent && saw(&clock.pending)
     }
 
-    /// The wave goes on after all earlier atomics on the address.
+    /// The wave continues after all earlier atomics on the address.
     pub(super) fn acquire(&mut self, wave: u32, address: u64) {
         let Some(published) = self.addresses.get(&address) else {
             return;

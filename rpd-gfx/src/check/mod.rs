@@ -296,7 +296,7 @@ impl<'h> Checker<'h> {
                     ..finding(FindingKind::GlobalRace, lane)
                 };
                 if atomic && !writes {
-                    // A flag that was stored plainly: its reader goes on after the store.
+                    // A flag that was stored plainly: its reader continues after the store.
                     self.clocks.follow(id, before.access.stamp);
                 } else if before.atomic && !before.writes && self.looks.len() < MOST_LOOKS {
                     let reader = (address, before.access.stamp.wave);
@@ -381,7 +381,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// A wave waits for those of other workgroups, or goes on after them.
+    /// A wave waits for those of other workgroups, or continues after them.
     fn grid_barrier(&mut self, id: u32, arrives: bool) {
         /// Stands for all barriers of the grid among the addresses of atomics, where no atomic is.
         const ADDRESS: u64 = u64::MAX;

@@ -71,7 +71,7 @@ pub enum Fault {
 /// An instruction that the interpreter does not execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Its name, if the device has it.
+    /// Its name, if it exists on the device.
     pub name: Option<&'static str>,
     /// The instruction and the dword that follows.
     pub words: [u32; 2],

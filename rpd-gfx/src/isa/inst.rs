@@ -156,7 +156,7 @@ impl Inst {
         Self::new(unknown_instruction, format, Class::Other, opcode, 1)
     }
 
-    /// The name of an instruction that is not executed, if the processor has it.
+    /// The name of an instruction of the processor that the interpreter does not execute.
     pub(super) fn refused(&self, processor: &str) -> Option<&'static str> {
         let row = crate::disasm::find(processor, self.format.name(), self.opcode)?;
         (!row.executed).then(|| row.name())

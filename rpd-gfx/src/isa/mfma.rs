@@ -218,7 +218,7 @@ fn eight<const BRAIN: bool>(words: [u32; 2], n: usize) -> u32 {
     decode_f8(if BRAIN { F8::Bf8 } else { F8::Fp8 }, code).to_bits()
 }
 
-/// A number of single precision, of whose mantissa ten bits count.
+/// A number of single precision, of which only ten bits of the mantissa are used.
 fn short(words: [u32; 2], n: usize) -> u32 {
     words[n] & !0x1fff
 }

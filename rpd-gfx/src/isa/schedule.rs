@@ -54,7 +54,7 @@ impl Schedule {
         }
     }
 
-    /// Whether the next workgroup starts while `resident` others are in execution; if not, one of them goes on.
+    /// Whether the next workgroup starts while `resident` others are in execution; if not, one of them continues.
     pub(super) fn starts(&mut self, resident: usize) -> bool {
         match self {
             Self::Whole | Self::Turns => true,
@@ -72,7 +72,7 @@ impl Schedule {
         }
     }
 
-    /// Which of the `resident` workgroups goes on.
+    /// Which of the `resident` workgroups continues.
     pub(super) fn group(&mut self, resident: usize) -> usize {
         match self {
             Self::Whole | Self::Turns => 0,

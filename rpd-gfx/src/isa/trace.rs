@@ -75,7 +75,7 @@ pub trait Probe {
         true
     }
     /// Whether the next instructions of a wave, which has executed this many, are reported, and how many it executes
-    /// before this is asked again.
+    /// before the next call of this function.
     fn window(&mut self, _group: u64, _wave: usize, _executed: u64) -> (bool, u64) {
         (true, u64::MAX)
     }
@@ -129,7 +129,7 @@ impl<'d> Trace<'d> {
         self.scalar.clear();
     }
 
-    /// Reports the end of an instruction, after which the wave goes on at `next`.
+    /// Reports the end of an instruction, after which the wave continues at `next`.
     pub(super) fn end(&mut self, kind: Kind, length: u64, next: u64) {
         self.probe.executed(&Step {
             group: self.group,

@@ -123,7 +123,7 @@ enum Event<'t> {
     End(&'t Timeline, &'t WaveTimeline),
     /// Of a wave: 1 stalls, 2 issues an instruction, 3 has executed one in the sequencer.
     Issue(u8, u8, u8),
-    /// Wave, SIMD, type, and address that the wave goes on at if that does not follow from the code.
+    /// Wave, SIMD, type, and the address at which the wave continues if that does not follow from the code.
     Instruction(u8, u8, u8, Option<u64>),
     Counters(u32, u8, [u64; 4]),
 }

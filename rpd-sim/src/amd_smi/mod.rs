@@ -3,7 +3,7 @@
 //! It is written on ROCm SMI, as the real one is: what that one tells is told here by handles instead of indices, and in larger structs. What no
 //! simulated GPU has (temperatures, power, load, error counters, settings) and everything about host processors is not supported.
 
-// Exported by symbol name, whatever the module tree says.
+// Exported by symbol name: its visibility among modules does not matter.
 #![allow(unreachable_pub, non_snake_case)]
 
 mod refused;
@@ -93,7 +93,7 @@ unsafe fn put<T>(place: *mut T, value: T) -> Outcome {
     unsafe { smi::put(place, value) }.or_else(from_smi)
 }
 
-/// Initialises the library; there are no processors but GPUs, whatever the flags say.
+/// Initialises the library. The flags are ignored: there are only GPUs.
 #[unsafe(no_mangle)]
 pub extern "C" fn amdsmi_init(_flags: u64) -> u32 {
     answer(from_smi(smi::rsmi_init(0)))
@@ -637,7 +637,7 @@ pub unsafe extern "C" fn amdsmi_get_gpu_compute_process_info_by_pid(
 /// The indices of the GPUs that a process uses.
 ///
 /// # Safety
-/// As the C function has it.
+/// The requirements of the C function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn amdsmi_get_gpu_compute_process_gpus(
     id: u32,

@@ -1,6 +1,6 @@
 //! The exported functions: each one calls what its slot of the current table holds.
 
-// Exported by symbol name, whatever the module tree says.
+// Exported by symbol name: its visibility among modules does not matter.
 #![allow(unreachable_pub)]
 
 use core::{ffi::c_void, sync::atomic::Ordering};

@@ -2,7 +2,7 @@
 //! orders had before HSA 1.1, which programs still use and which the library still exports, and extensions that came
 //! later.
 
-// Exported by symbol name, whatever the module tree says.
+// Exported by symbol name: its visibility among modules does not matter.
 #![allow(unreachable_pub)]
 
 use core::{ffi::c_void, sync::atomic::Ordering};

@@ -136,7 +136,7 @@ impl Recording {
 
     /// Stores what is left, and how the dispatch ended.
     pub(crate) fn finish(self, recorders: Vec<Recorder<'_>>, faulted: bool) {
-        // Each has something to store, whatever became of the others.
+        // Each has something to store, even if others failed.
         let stored: Vec<bool> = recorders.into_iter().map(Recorder::finish).collect();
         let ending = match stored.contains(&false) {
             true => Ending::Full,

@@ -219,7 +219,7 @@ impl Agent {
         u64::from_str_radix(digits, 16).unwrap_or(u64::MAX)
     }
 
-    /// The link to another agent, as the device's description has it. Hosts have none to each other.
+    /// The link to another agent, from the device's description. Hosts have none to each other.
     pub(crate) fn link_to(&self, other: &Agent) -> Option<Link> {
         let links = &self.device.or(other.device)?.links;
         Some(if self.is_gpu() && other.is_gpu() {

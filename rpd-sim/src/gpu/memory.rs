@@ -53,7 +53,7 @@ pub(crate) struct Allocation {
     pub(crate) mapped: usize,
     /// Bytes mapped after them, which kernels can access and which are part of no allocation.
     behind: usize,
-    /// Bytes mapped before it, which nobody uses.
+    /// Bytes mapped before it that are not used.
     before: usize,
     /// Purpose of the memory.
     pub(crate) purpose: Use,
@@ -520,7 +520,7 @@ impl Memory {
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Maps> {
         let maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
-        // Before the change: a reader of the new number asks again, and waits for this lock.
+        // Before the change: a reader of the new number looks up again, and waits for this lock.
         self.changes.fetch_add(1, Ordering::Release);
         maps
     }

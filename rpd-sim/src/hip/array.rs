@@ -149,7 +149,7 @@ impl Elements {
 pub(crate) struct Array {
     pub(super) descriptor: Array3dDescriptor,
     pub(super) elements: Elements,
-    /// Ordinal of the device that has it.
+    /// Ordinal of its device.
     pub(super) device: usize,
     base: usize,
     /// Bytes from row to row.

@@ -18,7 +18,7 @@ use super::stream_value::{self, ValueOp};
 use super::types::Handle;
 use super::user_object::{References, UserObjects};
 
-/// Something a stream can be asked to do. Checked before it becomes one.
+/// A command for a stream. Its arguments were checked before.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Kernel(KernelOp),

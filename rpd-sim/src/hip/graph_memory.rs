@@ -10,7 +10,7 @@ use super::error::{HipResult, code};
 use super::memory::{self, Kind};
 use super::runtime::lock;
 
-/// Memory of one allocation node; freed when neither a graph has it nor the program uses it.
+/// Memory of one allocation node; freed when no graph has the node and the program does not use the memory.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) device: &'static Device,

@@ -1,7 +1,7 @@
 //! Functions of HIP 7.1 and later, and a few that never had a slot in the dispatch table. The interface that tools trace (that of
 //! SDK 1.0) does not have them: they are exported by name and are not recorded, as with that SDK.
 
-// Exported by symbol name, whatever the module tree says.
+// Exported by symbol name: its visibility among modules does not matter.
 #![allow(unreachable_pub)]
 
 use core::ffi::{c_char, c_int, c_void};

@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 pub(crate) struct Allocation {
     pub(crate) size: usize,
     pub(crate) kind: Kind,
-    /// Ordinal of the device that was current, or that has it.
+    /// Ordinal of its device, or of the current one when it was made.
     pub(crate) device: usize,
     /// Flags it was made with.
     pub(crate) flags: u32,

@@ -1,4 +1,4 @@
-//! Modules programs load themselves, and what can be asked of kernels.
+//! Modules that programs load, and queries about kernels.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::HashMap;

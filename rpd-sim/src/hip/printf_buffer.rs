@@ -23,7 +23,7 @@ pub(crate) struct PrintfBuffer {
 }
 
 impl PrintfBuffer {
-    /// A buffer for a kernel that expects one, as large as `hipDeviceSetLimit` has it.
+    /// A buffer for a kernel that expects one, of the size set with `hipDeviceSetLimit`.
     pub(crate) fn for_launch(function: &Arc<Function>) -> HipResult<Option<Self>> {
         let expected = |hidden: &(ArgKind, usize, usize)| hidden.0 == ArgKind::HiddenPrintfBuffer;
         if !function.hidden.iter().any(expected) {

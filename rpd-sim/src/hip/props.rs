@@ -305,7 +305,7 @@ pub(crate) struct OldProperties {
     pub(crate) pageable_memory_access_uses_host_page_tables: i32,
 }
 
-/// Atomics, doubles, votes and shuffles: what `hipDeviceArch_t` says of CDNA.
+/// Atomics, doubles, votes and shuffles: the `hipDeviceArch_t` of CDNA.
 const ARCH: u32 = 0x7ff | 1 << 12 | 1 << 15;
 
 fn text<const N: usize>(value: &str) -> [c_char; N] {

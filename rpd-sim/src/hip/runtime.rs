@@ -244,17 +244,17 @@ fn host_pools(cpu: u64) -> HipResult<HostPools> {
     Ok(host)
 }
 
-/// Reads a table whatever happened to its other users.
+/// Reads a table, also after a panic of a thread that held the lock.
 pub(crate) fn read<T>(table: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
     table.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Changes a table whatever happened to its other users.
+/// Changes a table, also after a panic of a thread that held the lock.
 pub(crate) fn write<T>(table: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     table.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks whatever happened to the other users.
+/// Locks, also after a panic of a thread that held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

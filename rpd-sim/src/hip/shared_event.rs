@@ -53,7 +53,7 @@ enum Origin {
     Attached,
 }
 
-/// An event as one of the processes has it.
+/// An event in one of the processes.
 #[derive(Debug)]
 pub(crate) struct SharedEvent {
     base: usize,

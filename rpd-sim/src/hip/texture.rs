@@ -60,7 +60,7 @@ impl std::fmt::Debug for Object {
     }
 }
 
-/// Dwords of an object: the descriptor of the image, what is said of its elements and width, the sampler.
+/// Dwords of an object: the descriptor of the image, its elements and width, the sampler.
 const DWORDS: usize = 20;
 /// The first dword of the sampler.
 const SAMPLER: usize = 12;
@@ -185,7 +185,7 @@ fn of_array(
 ) -> HipResult<Words> {
     let array = Array::find(handle).map_err(|_| code::INVALID_VALUE)?;
     if array.descriptor.depth > 0 && texture.filter == 1 {
-        // As the runtime has it for this device, whose sampler does not interpolate in depth.
+        // As in the runtime for this device, whose sampler does not interpolate in depth.
         return Err(code::NOT_SUPPORTED);
     }
     let (fractions, srgb) = (texture.read == 1, texture.srgb == 1);

@@ -18,7 +18,7 @@ use super::runtime::{self, read, write};
 use super::texture;
 use super::types::{Handle, kind};
 
-/// The texture reference of a module, as the program has it.
+/// The texture reference of a module, in the program's memory.
 #[derive(Debug)]
 pub(super) struct ModuleReference {
     pub(super) module: usize,
@@ -170,7 +170,7 @@ pub(crate) unsafe extern "C" fn hipBindTexture(
     channels: *const ChannelFormatDesc,
     size: usize,
 ) -> u32 {
-    // SAFETY: the caller's pointers, checked for null. The reference is a variable, whatever the declaration says.
+    // SAFETY: the caller's pointers, checked for null. The reference is a variable although it is declared constant.
     api(|| unsafe {
         let resource = linear_memory(pointer.cast_mut(), argument(channels)?, size);
         bind(reference.cast_mut(), resource, None)?;

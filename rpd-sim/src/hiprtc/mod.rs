@@ -3,7 +3,7 @@
 //! `device.h` replaces the HIP headers that the real library has built in; functions of the device libraries (`pow`,
 //! `erf`, ...) are not there.
 
-// Exported by symbol name, whatever the module tree says.
+// Exported by symbol name: its visibility among modules does not matter.
 #![allow(unreachable_pub, non_snake_case)]
 
 mod compile;

@@ -496,7 +496,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_readonly_variable_define(
     })
 }
 
-/// Loading refuses whatever is invalid, so what exists is valid.
+/// Loading refuses invalid files, so what exists is valid.
 pub(crate) unsafe extern "C" fn hsa_executable_validate(handle: u64, result: *mut u32) -> Status {
     api(|| {
         executable(handle)?;
@@ -505,7 +505,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_validate(handle: u64, result: *mu
     })
 }
 
-/// Loading refuses whatever is invalid, so what exists is valid.
+/// Loading refuses invalid files, so what exists is valid.
 pub(crate) unsafe extern "C" fn hsa_executable_validate_alt(
     handle: u64,
     _options: *const c_char,

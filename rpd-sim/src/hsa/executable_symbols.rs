@@ -35,7 +35,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_get_symbol_by_name(
     api(|| unsafe { find(handle, symbol_name, agent.as_ref().copied(), symbol) })
 }
 
-/// The same with a module, which symbols here have none of.
+/// The same with a module name, which symbols here do not have.
 pub(crate) unsafe extern "C" fn hsa_executable_get_symbol(
     handle: u64,
     module_name: *const c_char,

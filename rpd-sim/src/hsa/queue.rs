@@ -231,7 +231,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_set_mask(
         let whole = num_cu_mask_count.is_multiple_of(32);
         let missing = num_cu_mask_count != 0 && cu_mask.is_null();
         ensure(whole && !missing, status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the program's mask is as long as it says.
+        // SAFETY: the program passed the length of its mask.
         let mask = unsafe { array(cu_mask, num_cu_mask_count as usize / 32) };
         let cus = queue.agent().cus as usize;
         let beyond = mask
@@ -264,7 +264,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
                 mask.get(word)
                     .copied()
                     .unwrap_or(if mask.is_empty() { u32::MAX } else { 0 });
-            // SAFETY: the program's mask is as long as it says.
+            // SAFETY: the program passed the length of its mask.
             unsafe { cu_mask.add(word).write(present & chosen) };
         }
         Ok(())

@@ -61,7 +61,7 @@ pub(super) fn state() -> &'static State {
     }
 }
 
-/// Locks, whatever happened to another holder.
+/// Locks, also after a panic of a thread that held the lock.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -177,7 +177,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_major_extension_supported(
     })
 }
 
-/// Functions of an extension, the table as long as its version has it.
+/// Functions of an extension; the table is as long as in that version.
 pub(crate) unsafe extern "C" fn hsa_system_get_extension_table(
     extension: u16,
     version_major: u16,

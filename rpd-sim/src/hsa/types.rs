@@ -94,7 +94,7 @@ pub(crate) struct PitchedPtr {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PointerInfo {
-    /// Bytes of this struct as the caller has it; in and out.
+    /// Bytes of this struct in the caller's version; in and out.
     pub(crate) size: u32,
     pub(crate) kind: u32,
     pub(crate) agent_base_address: u64,

@@ -1,4 +1,4 @@
-//! The functions of the API that make, ask and end communicators.
+//! The functions of the API that make, query and destroy communicators.
 
 use std::sync::atomic::AtomicU64;
 

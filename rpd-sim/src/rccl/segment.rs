@@ -311,7 +311,7 @@ impl Segment {
     }
 }
 
-/// Whether a process has ended, also if its parent has not asked for its status yet.
+/// Whether a process has ended, also if its parent has not waited for it yet.
 fn has_ended(process: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{process}/stat")) {
         // The state follows the name, which is in parentheses and may contain some.

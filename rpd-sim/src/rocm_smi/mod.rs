@@ -1,10 +1,10 @@
 //! The library for system management (ROCm SMI 7), for the simulated GPUs.
 //!
 //! It tells what a simulated GPU has: identity, memory, clocks, links, firmware of the engines. What it has not (temperatures, power, fans,
-//! error counters, settings) is not supported, which is the real library's answer on hardware that lacks something. All GPUs are there, whatever
-//! the variables say that choose GPUs for HIP or HSA.
+//! error counters, settings) is not supported, which is the real library's answer on hardware that lacks something. All GPUs are there:
+//! the variables that choose GPUs for HIP or HSA have no effect.
 
-// Exported by symbol name, whatever the module tree says.
+// Exported by symbol name: its visibility among modules does not matter.
 #![allow(unreachable_pub, non_snake_case)]
 
 mod refused;
@@ -491,7 +491,7 @@ unsafe fn put_list<T>(list: *mut T, count: *mut u32, items: Vec<T>) -> Outcome {
 /// The processes that use GPUs; this one is the only one that can.
 ///
 /// # Safety
-/// As the C function has it.
+/// The requirements of the C function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rsmi_compute_process_info_get(list: *mut Process, count: *mut u32) -> u32 {
     let all = used().next().map(|_| process(used()));
@@ -537,7 +537,7 @@ pub unsafe extern "C" fn rsmi_compute_process_info_by_device_get(
 /// The GPUs that a process uses.
 ///
 /// # Safety
-/// As the C function has it.
+/// The requirements of the C function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rsmi_compute_process_gpus_get(
     id: u32,

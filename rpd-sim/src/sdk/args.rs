@@ -134,7 +134,7 @@ unsafe fn text(arg: &Arg, mut at: *const u8, most: i32) -> (CString, i32) {
     (CString::new(text).unwrap_or_default(), followed)
 }
 
-/// Calls back for each argument until the callback asks to stop.
+/// Calls back for each argument until the callback returns nonzero.
 ///
 /// # Safety
 /// `union` is the argument union of that call.

@@ -510,7 +510,7 @@ impl Observer for Provider {
 
 /// The end of a dispatch or a copy; on the device's signal handler thread.
 fn complete(token: Token, time: Interval) {
-    /// Counts the work as done whatever happens.
+    /// Counts the work as done, also when it panics.
     struct Done(bool);
     impl Drop for Done {
         fn drop(&mut self) {

@@ -139,7 +139,7 @@ record_kinds! {
     Call = API 32, ApiCall, Left, Role::Row(Table::Calls);
     /// A process range was started. Tail: message, counted. aux: the provider's callback kind.
     RangeBegin = RANGE_BEGIN 33, RangeBegin, Left, Role::HalfRow(Table::Calls);
-    /// A process range was stopped, on whatever thread.
+    /// A process range was stopped, on any thread.
     RangeEnd = RANGE_END 34, RangeEnd, Left, Role::HalfRow(Table::Calls);
     /// Sampling configuration of an agent.
     PcSampling = PC_SAMPLING 48, PcSampling, Left, Role::Fact;

@@ -60,7 +60,7 @@ pub(super) struct Frames {
 
 struct Walk {
     frames: Region<Frame>,
-    /// Frames below the middle for which the kernel was asked to provide memory.
+    /// Frames below the middle whose memory was requested from the kernel in advance.
     room: usize,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Lookup {
     /// Executable mappings outside all modules.
     code: [(u64, u64); 8],
     next_code: usize,
-    /// Pages without code, and the capture until which that is believed.
+    /// Pages without code, and the capture until which that is taken for granted.
     not_code: [(u64, u64); 4],
 }
 

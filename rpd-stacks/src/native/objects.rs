@@ -55,7 +55,7 @@ struct Found {
 
 type FindObject = unsafe extern "C" fn(*const c_void, *mut Found) -> c_int;
 
-/// `_dl_find_object`, if the C library has it.
+/// `_dl_find_object`, if it exists in the C library.
 fn find_object() -> Option<FindObject> {
     static FUNCTION: OnceLock<Option<FindObject>> = OnceLock::new();
     *FUNCTION.get_or_init(|| {

@@ -227,7 +227,7 @@ const TABLE_3_14: TableOrder = TableOrder {
     text_ascii: 78,
 };
 
-/// Largest offset that is believed.
+/// Largest offset that is accepted.
 const LARGEST_OFFSET: u64 = 1 << 16;
 
 /// Reads the interpreter's own table at `runtime` in the order of its version.
@@ -302,7 +302,7 @@ fn own_table(memory: &impl Memory, runtime: usize, order: &TableOrder) -> Option
 const COOKIE: u64 = u64::from_le_bytes(*b"xdebugpy");
 
 /// The layout of the interpreter of `version` (as `PY_VERSION_HEX`) whose `_PyRuntime` is at `runtime`; `None` if the
-/// version is not known or its table cannot be believed.
+/// version is not known or its table was not confirmed.
 pub(crate) fn of_version(memory: &impl Memory, version: u32, runtime: usize) -> Option<Layout> {
     let order = match version >> 16 {
         0x0308 | 0x0309 => return Some(BEFORE_3_12),

@@ -46,7 +46,7 @@ const MODULES: usize = NO_MODULE as usize;
 const CODES: usize = 1 << 18;
 /// Code objects whose numbers a thread caches.
 const CACHE: usize = 4096;
-/// Frames of the first stack that are checked before the layout is believed.
+/// Frames of the first stack that are checked before the layout is confirmed.
 const PROOF: usize = 256;
 
 /// State shared by all threads.
@@ -458,7 +458,7 @@ impl ThreadPython {
     }
 }
 
-/// The number of a code object, if the thread has it in its cache.
+/// The number of a code object, if it is in the thread's cache.
 #[inline(always)]
 fn cached(cache: &[Cached], code: usize, identity: u64) -> Option<u32> {
     let set = cache.get(set_of(code)..set_of(code) + WAYS)?;

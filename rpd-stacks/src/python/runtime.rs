@@ -185,7 +185,7 @@ impl Runtime {
         }
     }
 
-    /// Whether the layout may be believed.
+    /// Whether the layout was confirmed.
     #[inline(always)]
     pub(crate) fn trust(&self) -> Trust {
         match self.trust.load(Ordering::Relaxed) {
@@ -195,7 +195,7 @@ impl Runtime {
         }
     }
 
-    /// Sets whether the layout may be believed. A refusal is final.
+    /// Sets whether the layout was confirmed. A refusal is final.
     pub(crate) fn set_trust(&self, trust: Trust) {
         self.trust.fetch_max(trust as u8, Ordering::Relaxed);
     }

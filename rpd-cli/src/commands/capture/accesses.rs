@@ -46,7 +46,7 @@ fn kernel_word(text: &str) -> Result<String, String> {
 }
 
 impl TraceOptions {
-    /// The instructions that the collector is asked to record.
+    /// The instructions that the collector records.
     pub(super) fn choice(&self) -> AccessTrace {
         self.trace.unwrap_or_default()
     }

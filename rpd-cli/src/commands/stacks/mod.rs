@@ -103,7 +103,7 @@ fn wants(globs: &[String], name: &str) -> bool {
 }
 
 /// Calls `take` with each recording of the databases that has call stacks. With `sites` the innermost frames count: frames of
-/// the GPU runtime are shown if the user asks for them, not because the database shows them.
+/// the GPU runtime are shown if an option requests them, not because the database shows them.
 fn each_stacked(
     name: &str,
     sources: &Sources,

@@ -11,7 +11,7 @@ use super::super::window::WindowOptions;
 
 /// Files to read.
 pub(super) struct Sources {
-    /// Databases, and whatever else was named: it is an error there.
+    /// Databases, and other files that were named, which are reported as errors when they are opened.
     pub(super) databases: Vec<PathBuf>,
     /// Files of RPD.
     pub(super) rpd_files: Vec<RpdStacks>,

@@ -1,4 +1,4 @@
-//! Call stacks: options, variables, and what is said about both.
+//! Call stacks: options, variables, and messages about both.
 
 use rpd_core::options::{Options, Symbolize};
 use rpd_spool::stacks::{StackMode, StackOptions};

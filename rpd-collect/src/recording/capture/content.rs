@@ -69,7 +69,7 @@ pub(super) fn can_be_read(address: u64, size: u64) -> bool {
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
     let first = address - address % page;
     // Fails where a load would raise a signal.
-    // SAFETY: the advice changes no content, whatever lies there.
+    // SAFETY: the advice changes no content.
     let ready = unsafe {
         libc::madvise(
             first as *mut libc::c_void,

@@ -43,7 +43,7 @@ unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
         let pointers = pointers as *const *const u8;
         for (index, (offset, size)) in kernel.arguments.iter().enumerate() {
             let (offset, size) = (*offset as usize, *size as usize);
-            // SAFETY: there is a pointer for each explicit argument, to as many bytes as it has.
+            // SAFETY: there is a pointer for each explicit argument, to as many bytes as its size.
             unsafe {
                 let source = pointers.add(index).read_unaligned();
                 if source.is_null() {

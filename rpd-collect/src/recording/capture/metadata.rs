@@ -18,7 +18,7 @@ impl Kernel {
     }
 }
 
-/// Longest argument area that is believed.
+/// Longest argument area that is accepted.
 const LONGEST: u64 = 64 << 10;
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {

@@ -327,7 +327,7 @@ pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
         Group::Launch => unsafe { launch::end(&mut begun, arguments, true) },
         _ => {}
     }
-    // Whether work is complete is asked in loops: answers that replay as nothing are left out.
+    // Programs query completion in loops: queries that replay as nothing are left out.
     let asks = matches!(
         begun.number,
         number::hipStreamQuery | number::hipStreamQuery_spt | number::hipEventQuery

@@ -142,7 +142,7 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
                 .operation
                 .with_role(Role::Symbol)
                 .map_or(0, |argument| argument.value(arguments));
-            // Only what is copied while the program goes on is read back.
+            // Only what is copied while the program runs is read back.
             let variable = match blocks {
                 true => 0,
                 false => runtime::symbol_address(symbol).map_or(0, |at| at + named("offset")),

@@ -65,7 +65,7 @@ struct Use {
     /// The start of the launch.
     launch: u64,
     stream: u64,
-    /// The number of the work; `None` until the runtime has it.
+    /// The number of the work; `None` until it is submitted to the runtime.
     work: Option<u64>,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct State {
     pub(super) uploads: Uploads,
     memory: BTreeMap<u64, Memory>,
     last_memory: u64,
-    /// The lowest and the highest address that host-visible memory ever had.
+    /// The lowest and the highest address of host-visible memory so far.
     visible: Option<(u64, u64)>,
     /// Bases of the memory of managed variables.
     managed: Vec<u64>,
@@ -283,7 +283,7 @@ impl State {
         Some(found)
     }
 
-    /// Kernel of a host function or function handle, if it is known which code object has it.
+    /// Kernel of a host function or function handle, if its code object is known.
     pub(super) fn known_launch(&mut self, function: u64) -> Option<Launchable> {
         if let Some(found) = self.launchable.get(&function) {
             return Some(found.clone());

@@ -1,4 +1,4 @@
-//! Events of a database: what each record says of its kind, its correlation ids and its message.
+//! Events of a database: kind, correlation ids and message of each record.
 
 use std::collections::HashMap;
 use std::io;

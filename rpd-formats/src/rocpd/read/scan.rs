@@ -16,7 +16,7 @@ use super::super::sql::literal;
 const ROWS_PER_THREAD: i64 = 100_000;
 /// More threads than this wait for the disk.
 const MAX_THREADS: usize = 8;
-/// Ids that a thread reads before it goes on after the other threads.
+/// Ids that a thread reads before it waits for its turn again.
 const STRETCH: i128 = 1 << 16;
 /// Ids are divided into at most this many stretches.
 const MAX_STRETCHES: i128 = 1 << 12;
@@ -241,7 +241,7 @@ pub(super) fn bytes<'r>(row: &'r Row<'_>, column: usize) -> &'r [u8] {
     }
 }
 
-/// A text column, whatever bytes it holds.
+/// A text column, with any bytes.
 pub(super) fn text(row: &Row<'_>, column: usize) -> String {
     String::from_utf8_lossy(bytes(row, column)).into_owned()
 }

@@ -41,7 +41,7 @@ pub(super) fn vop3(opcode: u32) -> Option<Handler> {
     })
 }
 
-/// The lowest byte of the source, which SDWA may take from another place.
+/// The lowest byte of the source; SDWA can select another one.
 fn widened(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let [mut buffer] = buffers();
     let mut out = x

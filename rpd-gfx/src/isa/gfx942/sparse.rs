@@ -117,7 +117,7 @@ fn multiply(x: &mut Exec<'_>, i: &Inst) {
             for present in 0..shape.depth / 2 {
                 let (from, n) = (row + rows * (present / per_lane), present % per_lane);
                 let place = places[from] >> shift >> (2 * n) & 3;
-                // The depth of the element, and where B has it.
+                // The depth of the element, and its place in B.
                 let depth = present / 2 * 4 + place as usize;
                 let (to, m) = (
                     column + rows * (depth / (2 * per_lane)),

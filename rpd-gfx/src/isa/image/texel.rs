@@ -23,7 +23,7 @@ pub enum Number {
     Sint,
     /// Floats of 16 or 32 bits.
     Float,
-    /// Fractions of 8 bits whose first three channels are encoded as sRGB has it; can only be read.
+    /// Fractions of 8 bits whose first three channels are encoded as in sRGB; can only be read.
     Srgb,
 }
 

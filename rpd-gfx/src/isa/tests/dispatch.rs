@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Workgroups of a dispatch.
 const GROUPS: u32 = 500;
 
-/// All memory, until `last` questions were asked about whether something changed.
+/// All memory, until the change counter was read `last` times.
 struct Counting {
     asked: AtomicU64,
     changes: AtomicU64,

@@ -1,5 +1,5 @@
 //! The matrix instructions: shapes, kinds of numbers, and which element is in which lane, from the lane to the element as the
-//! manual has it.
+//! manual.
 
 use super::*;
 
@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Brain,
     Byte,
     Double,
-    /// Single precision, of whose mantissa ten bits count.
+    /// Single precision, of which only ten bits of the mantissa are used.
     Short,
     /// 8-bit floats, BF8 or else FP8, of A and B.
     Eight(bool, bool),

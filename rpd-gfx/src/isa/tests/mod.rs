@@ -92,7 +92,7 @@ impl Module {
         }
     }
 
-    /// Runs a kernel whose explicit arguments are given as bytes, each as metadata has it.
+    /// Runs a kernel whose explicit arguments are given as bytes, each with the size in the metadata.
     pub(super) fn run(
         &self,
         name: &str,

@@ -75,7 +75,7 @@ fn check(code: &[u32], what: &str, model: impl Fn(&mut Registers)) {
     }
 }
 
-/// Lanes are written and read whatever the mask says, their numbers taken modulo 64.
+/// Lanes are written and read independently of the mask, their numbers taken modulo 64.
 #[test]
 fn lanes_are_read_and_written_whatever_the_mask() {
     let [write, _] = sample("v_writelane_b32");

@@ -115,7 +115,7 @@ fn waiters_are_let_go_after_the_observer_was_told() {
         notes.signal.store(done, Ordering::SeqCst);
         let packet = dispatch(module.kernel(c"nothing.kd"), 1, std::ptr::null_mut(), 0);
         submit(queue, &packet, packet_type::KERNEL_DISPATCH);
-        // The barrier is done long before the observer has heard of the kernel; it may not overtake.
+        // The barrier is complete long before the observer is called for the kernel; its end is reported after the kernel's.
         let barrier = BarrierPacket {
             completion_signal: done,
             ..BarrierPacket::default()

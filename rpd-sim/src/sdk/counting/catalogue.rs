@@ -50,7 +50,7 @@ pub(crate) struct Counter {
     pub(crate) source: Source,
     /// Dimensions and extents.
     pub(crate) shape: Shape,
-    /// Its description as the ABI has it, made at the first query.
+    /// Its description in the ABI's layout, made at the first query.
     pub(super) info: OnceLock<Info>,
 }
 

@@ -219,7 +219,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
     Status::SUCCESS
 }
 
-/// `rocprofiler_destroy_counter_config`: what is being counted with it goes on.
+/// `rocprofiler_destroy_counter_config`: counting that uses it continues.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_destroy_counter_config(config_id: ConfigId) -> Status {
     let mut configs = CONFIGS.write().unwrap_or_else(|e| e.into_inner());
