@@ -45,14 +45,14 @@ const PROGRAMS: [(&str, Program, &str); 4] = [
 
 /// The program and the behaviour that were selected.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Called {
+pub(crate) struct CalledAs {
     pub(crate) program: Program,
     pub(crate) compat: Compat,
 }
 
-impl Called {
+impl CalledAs {
     /// `name` is the program's own name, possibly with a path, `words` are those after it. `--compat` wins over the name.
-    pub(crate) fn by(name: Option<&OsStr>, words: &[OsString]) -> Called {
+    pub(crate) fn by(name: Option<&OsStr>, words: &[OsString]) -> CalledAs {
         let file = name.and_then(|name| Path::new(name).file_name());
         let program = PROGRAMS
             .iter()
@@ -63,7 +63,7 @@ impl Called {
             Program::Rocprofv3 | Program::Rocprofv3Avail | Program::Rocpd => Compat::Rocprofv3,
         };
         let has_option = matches!(program, Program::Rpd | Program::Rocprofv3);
-        Called {
+        CalledAs {
             program,
             compat: given(words).filter(|_| has_option).unwrap_or(by_name),
         }
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
     use crate::failure::Failure;
 
-    fn called(words: &[&str]) -> Called {
+    fn called(words: &[&str]) -> CalledAs {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        Called::by(words.first().map(OsString::as_os_str), &words[1..])
+        CalledAs::by(words.first().map(OsString::as_os_str), &words[1..])
     }
 
     #[test]

@@ -42,7 +42,7 @@ use anyhow::Result;
 use rpd_core::compat::Compat;
 use rpd_core::memory;
 
-use crate::called::{Called, Program};
+use crate::called::{CalledAs, Program};
 use crate::failure::Failure;
 use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Environment, resolve};
@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let name = words.next();
     let arguments: Vec<OsString> = words.collect();
-    let called = Called::by(name.as_deref(), &arguments);
+    let called = CalledAs::by(name.as_deref(), &arguments);
     match run(called, &arguments) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(called: Called, arguments: &[OsString]) -> Result<u8> {
+fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     let word = arguments.first().and_then(|word| word.to_str());
     if word == Some(counters::query_process::CHILD) {
         return counters::child::run();

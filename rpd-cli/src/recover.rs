@@ -10,8 +10,8 @@ use rpd_formats::file::remove_abandoned;
 
 use crate::exit_status::{FAILED, SUCCESS};
 use crate::failure::{Failure, line};
-use crate::report::{self, Confined};
-use crate::run_directory::{Found, RunDirectory, find_runs};
+use crate::report::{self, ConfinedDirectory};
+use crate::run_directory::{FoundRuns, RunDirectory, find_runs};
 
 const USAGE: &str = "Finishes what a killed rpd left behind\n\n\
     Usage: rpd recover [--output-directory OUT] DIR...\n\n\
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut status = SUCCESS;
     let mut found = Vec::new();
     for folder in &given.folders {
-        let Found { runs, cleaned } = find_runs(folder);
+        let FoundRuns { runs, cleaned } = find_runs(folder);
         remove_abandoned(folder);
         if runs.is_empty() && cleaned {
             eprintln!(
@@ -128,7 +128,7 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
             let own = run.output()?;
             // The directory of all passes, if that was given.
             let given = std::fs::canonicalize(given).unwrap_or_else(|_| own.clone());
-            Confined::to(if own.starts_with(&given) {
+            ConfinedDirectory::to(if own.starts_with(&given) {
                 &given
             } else {
                 &own
@@ -151,7 +151,7 @@ fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool
 }
 
 /// Redirects the outputs to another directory, whose name may have placeholders.
-fn elsewhere(options: &mut Options, directory: &str) -> Result<Confined> {
+fn elsewhere(options: &mut Options, directory: &str) -> Result<ConfinedDirectory> {
     naming::check(directory)
         .map_err(|error| Failure::usage(format!("recover: --output-directory: {error}")))?;
     let cwd = crate::options::resolve::current_directory()?;
@@ -162,7 +162,7 @@ fn elsewhere(options: &mut Options, directory: &str) -> Result<Confined> {
     let root = naming::literal_parent(text);
     std::fs::create_dir_all(&root)
         .with_context(|| format!("the output directory {} cannot be made", root.display()))?;
-    let confined = Confined::to(&root)?;
+    let confined = ConfinedDirectory::to(&root)?;
     options.output_directory = text.to_owned();
     // Of a prefix that leads out of a directory, only the last component is used.
     let leads_out = |prefix: &str| prefix.split('/').any(|part| part == "..");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::table::{Malformed, rows};
+use crate::table::{MalformedRow, rows};
 use crate::{TYPES, operations, parameters};
 
 macro_rules! forms {
@@ -110,7 +110,7 @@ struct Type {
     mangled: &'static str,
 }
 
-fn types() -> Result<HashMap<&'static str, Type>, Malformed> {
+fn types() -> Result<HashMap<&'static str, Type>, MalformedRow> {
     rows("arg-types.csv", TYPES)
         .map(|row| {
             let row = row?;

@@ -14,7 +14,7 @@ mod table;
 pub use capture::{CaptureCall, HandleKind, Role, capture_calls};
 pub use functions::{Domain, Function, Param, StreamRole, functions, macro_calls};
 pub use layout::{Argument, Form, Layout, layouts};
-pub use table::{Malformed, rows};
+pub use table::{MalformedRow, rows};
 
 const OPERATIONS: &str = include_str!("../../data/operations.csv");
 const ARGUMENTS: [(&str, &str); 2] = [
@@ -42,7 +42,7 @@ pub struct Operation {
 ///
 /// # Errors
 /// The row that is not understood.
-pub fn operations() -> Result<Vec<Operation>, Malformed> {
+pub fn operations() -> Result<Vec<Operation>, MalformedRow> {
     const TABLE: &str = "operations.csv";
     let mut operations: Vec<Operation> = Vec::new();
     for row in rows(TABLE, OPERATIONS) {
@@ -80,7 +80,7 @@ pub struct Parameter {
 ///
 /// # Errors
 /// The row that is not understood.
-pub fn parameters() -> Result<Vec<Parameter>, Malformed> {
+pub fn parameters() -> Result<Vec<Parameter>, MalformedRow> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for (table, text) in ARGUMENTS {
         for row in rows(table, text) {
@@ -121,7 +121,7 @@ pub struct Enumerator {
 ///
 /// # Errors
 /// The row that is not understood.
-pub fn enumerators() -> Result<Vec<Enumerator>, Malformed> {
+pub fn enumerators() -> Result<Vec<Enumerator>, MalformedRow> {
     rows("arg-enums.csv", ENUMERATORS)
         .map(|row| {
             let row = row?;

@@ -5,16 +5,16 @@ use std::str::FromStr;
 
 /// A row that is not understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct MalformedRow {
     table: String,
     line: usize,
     text: String,
     reason: String,
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Malformed {
+        let MalformedRow {
             table,
             line,
             text,
@@ -24,7 +24,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedRow {}
 
 /// A row of `N` fields.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +38,8 @@ pub struct Row<'a, const N: usize> {
 
 impl<const N: usize> Row<'_, N> {
     /// The error that this row is.
-    pub fn malformed(&self, reason: impl Into<String>) -> Malformed {
-        Malformed {
+    pub fn malformed(&self, reason: impl Into<String>) -> MalformedRow {
+        MalformedRow {
             table: self.table.to_owned(),
             line: self.line,
             text: self.text.to_owned(),
@@ -51,7 +51,7 @@ impl<const N: usize> Row<'_, N> {
     ///
     /// # Errors
     /// When it is none, or out of range.
-    pub fn number<T: FromStr>(&self, field: &str) -> Result<T, Malformed> {
+    pub fn number<T: FromStr>(&self, field: &str) -> Result<T, MalformedRow> {
         field
             .parse()
             .map_err(|_| self.malformed(format!("`{field}` is not a number here")))
@@ -63,7 +63,7 @@ impl<const N: usize> Row<'_, N> {
 pub fn rows<'a, const N: usize>(
     table: &'a str,
     text: &'a str,
-) -> impl Iterator<Item = Result<Row<'a, N>, Malformed>> {
+) -> impl Iterator<Item = Result<Row<'a, N>, MalformedRow>> {
     text.lines().enumerate().skip(1).map(move |(index, text)| {
         let mut row = Row {
             table,

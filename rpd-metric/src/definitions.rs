@@ -217,8 +217,8 @@ struct File(Definitions);
 
 impl<'de> Deserialize<'de> for File {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Top;
-        impl<'de> Visitor<'de> for Top {
+        struct TopLevel;
+        impl<'de> Visitor<'de> for TopLevel {
             type Value = File;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -244,7 +244,7 @@ impl<'de> Deserialize<'de> for File {
                         continue;
                     }
                     definitions.form = Form::Map;
-                    definitions.counters.push(map.next_value_seed(Older {
+                    definitions.counters.push(map.next_value_seed(OlderForm {
                         name,
                         seen: &mut seen,
                     })?);
@@ -252,7 +252,7 @@ impl<'de> Deserialize<'de> for File {
                 Ok(File(definitions))
             }
         }
-        from.deserialize_any(Top)
+        from.deserialize_any(TopLevel)
     }
 }
 
@@ -314,7 +314,7 @@ impl<'de> Deserialize<'de> for List {
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List, A::Error> {
                 let mut list = Vec::new();
                 let mut seen = Seen::default();
-                while let Some(counter) = items.next_element_seed(Newer { seen: &mut seen })? {
+                while let Some(counter) = items.next_element_seed(NewerForm { seen: &mut seen })? {
                     list.push(counter);
                 }
                 Ok(List(list))
@@ -326,11 +326,11 @@ impl<'de> Deserialize<'de> for List {
 
 /// An element of the list. What is wrong with it as a whole is said inside of its map, so that the place of
 /// the error is the element's.
-struct Newer<'a> {
+struct NewerForm<'a> {
     seen: &'a mut Seen,
 }
 
-impl<'de> DeserializeSeed<'de> for Newer<'_> {
+impl<'de> DeserializeSeed<'de> for NewerForm<'_> {
     type Value = Counter;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Counter, D::Error> {
@@ -338,7 +338,7 @@ impl<'de> DeserializeSeed<'de> for Newer<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Newer<'_> {
+impl<'de> Visitor<'de> for NewerForm<'_> {
     type Value = Counter;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -364,12 +364,12 @@ impl<'de> Visitor<'de> for Newer<'_> {
 }
 
 /// A counter of the older form.
-struct Older<'a> {
+struct OlderForm<'a> {
     name: String,
     seen: &'a mut Seen,
 }
 
-impl<'de> DeserializeSeed<'de> for Older<'_> {
+impl<'de> DeserializeSeed<'de> for OlderForm<'_> {
     type Value = Counter;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Counter, D::Error> {
@@ -377,7 +377,7 @@ impl<'de> DeserializeSeed<'de> for Older<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Older<'_> {
+impl<'de> Visitor<'de> for OlderForm<'_> {
     type Value = Counter;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

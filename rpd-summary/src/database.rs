@@ -256,7 +256,7 @@ pub struct DatabaseSummary {
 
 /// A view whose rows are being collected: process id, complement of the total, place of the name, rank; then the
 /// id of the name, calls, shortest, longest, bits of the sum of squared distances from the mean.
-struct Collected {
+struct CollectedView {
     rows: Sorter<9, 4>,
     /// Sums of durations by rank.
     totals: HashMap<u64, u64>,
@@ -274,9 +274,9 @@ impl DatabaseSummary {
         categories: Option<&[String]>,
     ) -> Result<Vec<SummaryTable<'_>>, SummaryError> {
         let storage = self.storage.as_ref();
-        let mut views: Vec<Collected> = VIEWS
+        let mut views: Vec<CollectedView> = VIEWS
             .iter()
-            .map(|_| Collected {
+            .map(|_| CollectedView {
                 rows: Sorter::new(storage),
                 totals: HashMap::new(),
             })
@@ -317,7 +317,7 @@ impl DatabaseSummary {
         &self,
         frame: &DataFrame,
         by_rank: bool,
-        views: &mut [Collected],
+        views: &mut [CollectedView],
     ) -> Result<(), SummaryError> {
         let keys = integers(frame, "key")?;
         let part = |name: &str, of: &dyn Fn(u64) -> u64| {

@@ -9,7 +9,7 @@ use rpd_core::compat::Compat;
 use rpd_core::session::LoadOptions;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_summary::diff::{
-    Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, Side, SideOf, group,
+    Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, SideFigures, SideOf, group,
 };
 
 use super::{Form, Naming, each_recording, expand, parse, spread, write_output};
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         let is_chosen = |row: &Difference| given.of.is_empty() || given.of.contains(&row.group);
         found.iter().filter(is_chosen)
     };
-    let mut verdict = Verdict::default();
+    let mut verdict = GateResult::default();
     let (mut rows, mut is_approximate) = (0, false);
     for row in chosen() {
         given.judge(&row, &mut verdict);
@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 
 /// The result of the gates.
 #[derive(Default)]
-struct Verdict {
+struct GateResult {
     /// Messages about figures above the limit.
     slower: Vec<String>,
     /// Number of figures with a gate.
@@ -176,7 +176,7 @@ struct Verdict {
 
 impl Arguments {
     /// Adds what the gates find of a row.
-    fn judge(&self, row: &Difference, verdict: &mut Verdict) {
+    fn judge(&self, row: &Difference, verdict: &mut GateResult) {
         let gates = [
             (Measure::Typical, self.fail_above),
             (Measure::Mean, self.fail_mean_above),
@@ -195,7 +195,7 @@ impl Arguments {
     }
 }
 
-impl Verdict {
+impl GateResult {
     fn add(
         &mut self,
         row: &Difference,
@@ -311,7 +311,7 @@ const COLUMNS: [&str; 23] = [
 /// The cells of a row.
 fn cells(row: &Difference) -> Vec<Cell> {
     let (a, b) = (row.before.as_ref(), row.after.as_ref());
-    let integer = |side: Option<&Side>, get: fn(&Side) -> u64| {
+    let integer = |side: Option<&SideFigures>, get: fn(&SideFigures) -> u64| {
         side.map_or(Cell::Null, |side| get(side).into())
     };
     let float = |value: Option<f64>| {
@@ -320,7 +320,7 @@ fn cells(row: &Difference) -> Vec<Cell> {
             Cell::Float((value * 10.0).round() / 10.0)
         })
     };
-    let runs = |side: Option<&Side>| integer(side, |side| side.runs.len() as u64);
+    let runs = |side: Option<&SideFigures>| integer(side, |side| side.runs.len() as u64);
     let typical = row.change(Measure::Typical);
     let percent = |measure| float(row.change(measure).and_then(|change| change.percent()));
     vec![

@@ -20,7 +20,7 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::protocol::{
-    Agent, Counter, Dimension, Extent, Query, Reply, Sampling, Verdict, Visibility,
+    Agent, Counter, Dimension, Extent, ProviderStatus, Query, Reply, Sampling, Visibility,
 };
 
 /// Answers the queries on standard input.
@@ -115,13 +115,13 @@ impl Provider {
         self.check(status, "the extra counter definitions")
     }
 
-    fn verdict(&self, status: rocprofiler_status_t) -> Verdict {
+    fn verdict(&self, status: rocprofiler_status_t) -> ProviderStatus {
         if status == rocprofiler_status_t::SUCCESS {
-            return Verdict::default();
+            return ProviderStatus::default();
         }
         // SAFETY: static text or null.
         let text = unsafe { text((self.functions.rocprofiler_get_status_string)(status)) };
-        Verdict {
+        ProviderStatus {
             status: status.0,
             text: if text.is_empty() {
                 format!("{status:?}")
@@ -169,7 +169,7 @@ impl Provider {
             Query::Open { .. } => Err("a library is loaded already".to_owned()),
             Query::Counters { agent } => self.counters(*agent).map(Reply::Counters),
             Query::Sets { agent, sets } => {
-                let verdicts: QueryResult<Vec<Verdict>> =
+                let verdicts: QueryResult<Vec<ProviderStatus>> =
                     sets.iter().map(|set| self.check_set(*agent, set)).collect();
                 verdicts.map(Reply::Verdicts)
             }
@@ -260,7 +260,7 @@ impl Provider {
     }
 
     /// Whether the counters can be collected in one pass: creates a counter config and destroys it.
-    fn check_set(&self, agent: u64, counters: &[u64]) -> QueryResult<Verdict> {
+    fn check_set(&self, agent: u64, counters: &[u64]) -> QueryResult<ProviderStatus> {
         let (Some(create), Some(destroy)) = (
             self.functions.rocprofiler_create_counter_config,
             self.functions.rocprofiler_destroy_counter_config,

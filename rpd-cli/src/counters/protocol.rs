@@ -63,11 +63,11 @@ pub(crate) enum Reply {
     /// Counters in the provider's order.
     Counters(Vec<Counter>),
     /// One verdict per set of [`Query::Sets`], in its order.
-    Verdicts(Vec<Verdict>),
+    Verdicts(Vec<ProviderStatus>),
     /// PC sampling of an agent.
     Sampling {
         /// The provider's status. After an error there are no configurations.
-        verdict: Verdict,
+        verdict: ProviderStatus,
         /// The configurations that the agent supports.
         configurations: Vec<Sampling>,
     },
@@ -77,14 +77,14 @@ pub(crate) enum Reply {
 
 /// The status that a function of the provider returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Verdict {
+pub(crate) struct ProviderStatus {
     /// The `rocprofiler_status_t` value; 0 is success.
     pub(crate) status: u32,
     /// The provider's text for it; empty for success.
     pub(crate) text: String,
 }
 
-impl Verdict {
+impl ProviderStatus {
     /// The counter exists, but not on that agent.
     pub(crate) const NOT_ON_AGENT: u32 = 20;
     /// The set needs more hardware counters than there are.
@@ -96,7 +96,7 @@ impl Verdict {
 
     /// For a single counter: whether it can be collected in one pass, or computed from parts in several.
     pub(crate) fn can_be_counted(&self) -> bool {
-        self.is_success() || self.status == Verdict::TOO_MANY
+        self.is_success() || self.status == ProviderStatus::TOO_MANY
     }
 }
 

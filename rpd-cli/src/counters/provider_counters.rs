@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rpd_core::options::{Backend, CounterRequest, Options};
 
-use super::protocol::{Agent, Counter, Query, Reply, Sampling, Verdict};
+use super::protocol::{Agent, Counter, ProviderStatus, Query, Reply, Sampling};
 use super::query_process::QueryProcess;
 use crate::failure::Failure;
 use crate::process::{backend, environment};
@@ -161,7 +161,7 @@ impl ProviderCounters {
         &mut self,
         gpu: usize,
         sets: impl IntoIterator<Item = Vec<&'a str>>,
-    ) -> Result<Vec<Verdict>, Failure> {
+    ) -> Result<Vec<ProviderStatus>, Failure> {
         let known = &self.gpus[gpu];
         let sets: Vec<Vec<u64>> = sets
             .into_iter()
@@ -190,14 +190,17 @@ impl ProviderCounters {
         Ok(sets
             .iter()
             .map(|set| match set.is_empty() {
-                true => Verdict::default(),
+                true => ProviderStatus::default(),
                 false => answers.next().unwrap_or_default(),
             })
             .collect())
     }
 
     /// PC sampling on the GPU with index `gpu`: the provider's status, and the configurations.
-    pub(crate) fn sampling(&mut self, gpu: usize) -> Result<(Verdict, Vec<Sampling>), Failure> {
+    pub(crate) fn sampling(
+        &mut self,
+        gpu: usize,
+    ) -> Result<(ProviderStatus, Vec<Sampling>), Failure> {
         let query = Query::Sampling {
             agent: self.gpus[gpu].agent.handle,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rpd_core::options::{Backend, CounterRequest, Options};
 
-use super::protocol::{Agent, Counter, Dimension, Query, Reply, Sampling, Verdict};
+use super::protocol::{Agent, Counter, Dimension, ProviderStatus, Query, Reply, Sampling};
 use super::provider_counters::{AnswerQueries, Gpu, ProviderCounters};
 use super::validate::validate_and_pack_with;
 use crate::failure::Failure;
@@ -66,14 +66,14 @@ impl Tables {
         }
     }
 
-    fn verdict(&self, gpu: usize, set: &[u64]) -> Verdict {
+    fn verdict(&self, gpu: usize, set: &[u64]) -> ProviderStatus {
         let (_, counters, unavailable) = &self.0[gpu];
         let mut leaves = BTreeSet::new();
         for id in set {
             let name = &counters[*id as usize].name;
             if unavailable.contains(&name.as_str()) {
-                return Verdict {
-                    status: Verdict::NOT_ON_AGENT,
+                return ProviderStatus {
+                    status: ProviderStatus::NOT_ON_AGENT,
                     text: "not valid for the agent".to_owned(),
                 };
             }
@@ -88,9 +88,9 @@ impl Tables {
             leaves.iter().filter(of).count() <= PER_BLOCK
         });
         match fits {
-            true => Verdict::default(),
-            false => Verdict {
-                status: Verdict::TOO_MANY,
+            true => ProviderStatus::default(),
+            false => ProviderStatus {
+                status: ProviderStatus::TOO_MANY,
                 text: "exceeds the hardware".to_owned(),
             },
         }
@@ -120,7 +120,7 @@ impl AnswerQueries for Tables {
                     .collect(),
             ),
             Query::Sampling { agent: 0 } => Reply::Sampling {
-                verdict: Verdict::default(),
+                verdict: ProviderStatus::default(),
                 configurations: vec![
                     Sampling {
                         method: "stochastic".to_owned(),
@@ -139,7 +139,7 @@ impl AnswerQueries for Tables {
                 ],
             },
             Query::Sampling { .. } => Reply::Sampling {
-                verdict: Verdict {
+                verdict: ProviderStatus {
                     status: 17,
                     text: "not implemented".to_owned(),
                 },

@@ -8,7 +8,7 @@ use rpd_core::options::{Backend, CounterRequest};
 use super::derived::{self, ComputedMetric};
 use super::extra;
 use super::pack::{self, FitCache};
-use super::protocol::Verdict;
+use super::protocol::ProviderStatus;
 use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
@@ -185,7 +185,7 @@ fn names_on<'a>(
 fn group_verdicts(
     provider: &mut ProviderCounters,
     group: &[CounterRequest],
-) -> Result<Vec<Verdict>, Failure> {
+) -> Result<Vec<ProviderStatus>, Failure> {
     let mut verdicts = Vec::new();
     for gpu in 0..provider.gpus.len() {
         let names = names_on(provider, gpu, group);
@@ -210,7 +210,7 @@ fn check_singly(
         unavailable: Vec::new(),
         too_large: Vec::new(),
     };
-    let mut verdicts: Vec<Vec<(usize, Verdict)>> = vec![Vec::new(); group.len()];
+    let mut verdicts: Vec<Vec<(usize, ProviderStatus)>> = vec![Vec::new(); group.len()];
     for gpu in 0..provider.gpus.len() {
         let known = &provider.gpus[gpu];
         let here: Vec<usize> = (0..group.len())
@@ -227,7 +227,7 @@ fn check_singly(
     for (index, verdicts) in verdicts.iter().enumerate() {
         if verdicts
             .iter()
-            .any(|(_, verdict)| verdict.status == Verdict::TOO_MANY)
+            .any(|(_, verdict)| verdict.status == ProviderStatus::TOO_MANY)
         {
             found.too_large.push(index);
         } else if let Some((gpu, verdict)) =
@@ -236,7 +236,7 @@ fn check_singly(
             let label = provider.gpus[*gpu].agent.label();
             let name = &group[index].name;
             let why = match verdict.status {
-                Verdict::NOT_ON_AGENT => {
+                ProviderStatus::NOT_ON_AGENT => {
                     format!(
                         "{label} has {name}, but cannot count it (the provider's error: {})",
                         verdict.text
@@ -324,7 +324,7 @@ fn pack_group(
     let mut fits = |set: &[usize]| {
         let part: Vec<CounterRequest> = set.iter().map(|index| group[*index].clone()).collect();
         let verdicts = group_verdicts(provider, &part)?;
-        Ok(verdicts.iter().all(Verdict::is_success))
+        Ok(verdicts.iter().all(ProviderStatus::is_success))
     };
     let groups = pack::pack(&sizes, &mut FitCache::new(&mut fits))?;
     Ok(groups

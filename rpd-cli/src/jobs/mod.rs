@@ -15,7 +15,7 @@ use rpd_spool::regular_file;
 use self::node::{Content, Node};
 use crate::failure::Failure;
 use crate::options::given::{OptionValues, Place};
-use crate::options::plan::Stem;
+use crate::options::plan::DirectoryStem;
 
 /// Largest size of an input file, in bytes: some ten thousand jobs with several counters each.
 const LARGEST: u64 = 4 << 20;
@@ -29,7 +29,7 @@ pub(crate) struct Input {
     /// In the order of the file; at least one. The counters of `pmc` are a list.
     pub(crate) jobs: Vec<OptionValues>,
     /// Stem of the names of pass directories.
-    pub(crate) stem: Stem,
+    pub(crate) stem: DirectoryStem,
     /// Warnings to print.
     pub(crate) warnings: Vec<String>,
 }
@@ -160,7 +160,7 @@ fn documented(root: &Node, file: &Arc<str>) -> Result<Input, Failure> {
         .collect::<Result<_, _>>()?;
     Ok(Input {
         jobs,
-        stem: Stem::Pass,
+        stem: DirectoryStem::Pass,
         warnings: remarks.warnings(file),
     })
 }

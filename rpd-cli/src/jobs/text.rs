@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Input, MOST_JOBS};
 use crate::options::counters;
 use crate::options::given::{OptionValues, Origin, Place, Value};
-use crate::options::plan::Stem;
+use crate::options::plan::DirectoryStem;
 
 const MARK: &str = "pmc:";
 
@@ -13,7 +13,7 @@ const MARK: &str = "pmc:";
 pub(super) fn jobs(source: &str, file: &Arc<str>) -> Input {
     let mut input = Input {
         jobs: Vec::new(),
-        stem: Stem::Pmc,
+        stem: DirectoryStem::Pmc,
         warnings: vec![format!(
             "{file}: text files are a deprecated kind of input; in YAML this is `jobs:` with a list of `- pmc: [NAME, NAME]`"
         )],

@@ -12,12 +12,12 @@ use super::Runner;
 use crate::counters::derived::ComputedMetric;
 use crate::failure::{Failure, line};
 use crate::options::plan::{Pass, Plan};
-use crate::process::spawn::Ending;
+use crate::process::spawn::TargetEnd;
 
 /// End of a pass.
 pub(super) struct End {
     /// End of the target.
-    pub(super) ending: Ending,
+    pub(super) ending: TargetEnd,
     /// Whether all outputs were written completely.
     pub(super) written: Result<bool>,
 }
@@ -27,13 +27,13 @@ impl End {
     fn problem(&self, pass: &Pass) -> Option<String> {
         let program = pass.options.command.first().map_or("", String::as_str);
         match (self.ending, &self.written) {
-            (Ending::Exited(0), Ok(true)) => None,
-            (Ending::Exited(0), Ok(false)) => Some("its outputs are incomplete".to_owned()),
-            (Ending::Exited(0), Err(error)) => Some(line(error)),
-            (Ending::Exited(status), _) => {
+            (TargetEnd::Exited(0), Ok(true)) => None,
+            (TargetEnd::Exited(0), Ok(false)) => Some("its outputs are incomplete".to_owned()),
+            (TargetEnd::Exited(0), Err(error)) => Some(line(error)),
+            (TargetEnd::Exited(status), _) => {
                 Some(format!("{program} returned non-zero exit status {status}"))
             }
-            (Ending::Signalled(signal), _) => {
+            (TargetEnd::Signalled(signal), _) => {
                 let name = Signal::try_from(signal)
                     .map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());
                 Some(format!("{program} was ended by {name}"))
@@ -75,7 +75,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
                 Some(problem) => format!("pass {number}/{total}: {problem}; interrupted{left}"),
                 None => format!("pass {number}/{total}: interrupted by {signal}{left}"),
             };
-            let status = Ending::Signalled(signal as i32).status();
+            let status = TargetEnd::Signalled(signal as i32).status();
             return Err(Failure::new(status, message).into());
         }
         let Some(problem) = problem else { continue };
@@ -243,16 +243,16 @@ mod tests {
     fn what_went_wrong_with_a_pass() {
         let pass = pass(&[]);
         let problem = |ending, written| End { ending, written }.problem(&pass);
-        assert_eq!(problem(Ending::Exited(0), Ok(true)), None);
+        assert_eq!(problem(TargetEnd::Exited(0), Ok(true)), None);
         assert_eq!(
-            problem(Ending::Exited(3), Ok(true)).as_deref(),
+            problem(TargetEnd::Exited(3), Ok(true)).as_deref(),
             Some("/bin/app returned non-zero exit status 3")
         );
         assert_eq!(
-            problem(Ending::Signalled(9), Ok(true)).as_deref(),
+            problem(TargetEnd::Signalled(9), Ok(true)).as_deref(),
             Some("/bin/app was ended by SIGKILL")
         );
-        assert!(problem(Ending::Exited(0), Ok(false)).is_some());
+        assert!(problem(TargetEnd::Exited(0), Ok(false)).is_some());
         assert_eq!(rest(1, 3), "; passes 2 to 3 were not run");
         assert_eq!(rest(2, 3), "; pass 3 was not run");
         assert_eq!(rest(3, 3), "");

@@ -2,7 +2,7 @@
 
 use super::counters::{self, CounterGroup};
 use super::given::{OptionValues, Origin, Place, Value};
-use super::plan::Stem;
+use super::plan::DirectoryStem;
 use super::table;
 use crate::failure::Failure;
 use crate::jobs::Input;
@@ -21,7 +21,7 @@ pub(super) struct Draft {
 pub(super) struct Drafts {
     pub(super) list: Vec<Draft>,
     /// As in [`super::plan::Plan`].
-    pub(super) stem: Option<Stem>,
+    pub(super) stem: Option<DirectoryStem>,
     cause: Option<&'static str>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn drafts(mut given: OptionValues, input: Option<Input>) -> Result<Dr
     let groups = flags(&mut given)?;
     let (jobs, stem) = match input {
         // Directories of a run that is more than its text file are called as those of all others.
-        Some(input) if !groups.is_empty() => (input.jobs, Some(Stem::Pass)),
+        Some(input) if !groups.is_empty() => (input.jobs, Some(DirectoryStem::Pass)),
         Some(input) => (input.jobs, Some(input.stem)),
         None => (vec![OptionValues::default()], None),
     };

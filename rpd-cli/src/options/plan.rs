@@ -4,18 +4,18 @@ use rpd_core::options::{CounterRequest, Options};
 
 /// Begin of the names of pass directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stem {
+pub(crate) enum DirectoryStem {
     /// `pass_1`, `pass_2`, ...
     Pass,
     /// `pmc_1`, `pmc_2`, ...: jobs of a text file, and nothing else.
     Pmc,
 }
 
-impl Stem {
+impl DirectoryStem {
     fn text(self) -> &'static str {
         match self {
-            Stem::Pass => "pass_",
-            Stem::Pmc => "pmc_",
+            DirectoryStem::Pass => "pass_",
+            DirectoryStem::Pmc => "pmc_",
         }
     }
 }
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
     /// In the order in which they run.
     pub(crate) passes: Vec<Pass>,
     /// Of pass directories; `None` without an input file, where several passes of the command line make `pass_N`.
-    pub(crate) stem: Option<Stem>,
+    pub(crate) stem: Option<DirectoryStem>,
     /// Go on with the next pass when one fails.
     pub(crate) continue_on_error: bool,
     /// List what can be collected; nothing is run, and there may be no target.
@@ -92,7 +92,7 @@ impl Plan {
         if !with_folders {
             return;
         }
-        let stem = self.stem.unwrap_or(Stem::Pass).text();
+        let stem = self.stem.unwrap_or(DirectoryStem::Pass).text();
         for (pass, number) in self.passes.iter_mut().zip(1..) {
             let options = &mut pass.options;
             options.pass = Some(number);

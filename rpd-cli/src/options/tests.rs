@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::parse::{Parsed, parse};
 use super::plan::{Pass, Plan};
 use super::resolve::{Environment, resolve};
-use crate::called::Called;
+use crate::called::CalledAs;
 use crate::failure::Failure;
 
 enum Got {
@@ -51,7 +51,7 @@ fn run_with(line: &str, environment: &[(&str, &str)]) -> Got {
 
 fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
     let environment = Environment {
-        compat: Called::by(None, &words(line)).compat,
+        compat: CalledAs::by(None, &words(line)).compat,
         variables: environment
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

@@ -34,17 +34,17 @@ const FORWARDED: [Signal; 4] = [
 
 /// End of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum TargetEnd {
     Exited(u8),
     Signalled(i32),
 }
 
-impl Ending {
+impl TargetEnd {
     /// The exit status that a shell would report.
     pub(crate) fn status(self) -> u8 {
         match self {
-            Ending::Exited(status) => status,
-            Ending::Signalled(signal) => {
+            TargetEnd::Exited(status) => status,
+            TargetEnd::Signalled(signal) => {
                 u8::try_from(i32::from(SIGNALLED) + signal).unwrap_or(u8::MAX)
             }
         }
@@ -226,15 +226,15 @@ pub(crate) fn start(
 }
 
 /// Waits for the target and forwards signals that were sent to rpd alone.
-pub(crate) fn wait(target: Pid, signals: &Signals) -> Result<Ending> {
+pub(crate) fn wait(target: Pid, signals: &Signals) -> Result<TargetEnd> {
     loop {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, status)) if pid == target => {
-                    return Ok(Ending::Exited(u8::try_from(status & 0xff).unwrap_or(1)));
+                    return Ok(TargetEnd::Exited(u8::try_from(status & 0xff).unwrap_or(1)));
                 }
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == target => {
-                    return Ok(Ending::Signalled(signal as i32));
+                    return Ok(TargetEnd::Signalled(signal as i32));
                 }
                 Ok(WaitStatus::StillAlive) => break,
                 Ok(_) | Err(Errno::EINTR) => {}

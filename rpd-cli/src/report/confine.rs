@@ -11,15 +11,15 @@ use crate::failure::Failure;
 
 /// A directory that outputs must not leave.
 #[derive(Debug)]
-pub(crate) struct Confined {
+pub(crate) struct ConfinedDirectory {
     root: PathBuf,
 }
 
-impl Confined {
+impl ConfinedDirectory {
     /// Only in this directory, which must exist.
-    pub(crate) fn to(root: &Path) -> Result<Confined> {
+    pub(crate) fn to(root: &Path) -> Result<ConfinedDirectory> {
         let root = std::fs::canonicalize(root).with_context(|| root.display().to_string())?;
-        Ok(Confined { root })
+        Ok(ConfinedDirectory { root })
     }
 
     /// The directory, without symbolic links.
@@ -84,7 +84,7 @@ mod tests {
         symlink("../else", root.join("leads-out")).expect("a link");
         symlink("sub", root.join("leads-in")).expect("a link");
         symlink("nowhere", root.join("dangling")).expect("a link");
-        let confined = Confined::to(&root).expect("it exists");
+        let confined = ConfinedDirectory::to(&root).expect("it exists");
         let accepts = |directory: &Path, prefix: &str, output: &str| {
             let target = Target {
                 directory: directory.to_owned(),

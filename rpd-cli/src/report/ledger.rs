@@ -12,7 +12,7 @@ use rpd_core::options::{Options, ProviderChoice, Symbolize, Traces};
 use rpd_core::session::{OperationClass, Process, Provider, Session, Table};
 
 use super::{count, counted, label, sampled, shown, traced};
-use crate::process::spawn::Ending;
+use crate::process::spawn::TargetEnd;
 use crate::process::{image, program};
 use crate::run_directory::Recording;
 
@@ -94,7 +94,7 @@ pub(crate) fn name(process: &Process) -> String {
 pub(super) fn of_process(
     outcome: &Outcome,
     options: &Options,
-    ending: Option<Ending>,
+    ending: Option<TargetEnd>,
 ) -> Vec<String> {
     if outcome.ended_early {
         let pid = outcome.pid;
@@ -112,7 +112,7 @@ pub(super) fn of_process(
     let name = name(&session.process);
     let mut lines = Vec::new();
     let mut parts = Vec::new();
-    if let Some(Ending::Signalled(signal)) = ending {
+    if let Some(TargetEnd::Signalled(signal)) = ending {
         let signal = Signal::try_from(signal)
             .map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());
         parts.push(format!("ended by {signal}"));

@@ -27,11 +27,11 @@ use rpd_symbols::Limited;
 
 use crate::failure::line;
 use crate::isolation::isolated;
-use crate::process::spawn::Ending;
+use crate::process::spawn::TargetEnd;
 use crate::run_directory::{Recording, RunDirectory, State};
 use crate::thread_trace::collected;
 pub(crate) use comparison::Comparison;
-pub(crate) use confine::Confined;
+pub(crate) use confine::ConfinedDirectory;
 use ledger::Outcome;
 pub(crate) use ledger::name as process_name;
 use progress::Progress;
@@ -44,10 +44,10 @@ use tables::Tables;
 pub(crate) fn finish(
     run: &RunDirectory,
     options: &Options,
-    ending: Option<Ending>,
+    ending: Option<TargetEnd>,
     mut comparison: Option<&mut Comparison<'_>>,
     names: &mut Namer,
-    confined: Option<&Confined>,
+    confined: Option<&ConfinedDirectory>,
 ) -> Result<bool> {
     run.remove_reported();
     let recordings = run.recordings()?;
@@ -151,7 +151,7 @@ struct Report<'a> {
     several: bool,
     progress: Progress,
     /// Directory to which outputs are confined, if any.
-    confined: Option<&'a Confined>,
+    confined: Option<&'a ConfinedDirectory>,
     /// Looks up the symbols of all processes within one limit of time.
     symbols: RefCell<Limited>,
 }

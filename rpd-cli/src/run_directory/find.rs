@@ -14,7 +14,7 @@ use super::{
 
 /// The runs that `rpd recover` finds in a directory.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundRuns {
     /// Runs that are not done, with the reason if one cannot be finished.
     pub(crate) runs: Vec<Result<RunDirectory>>,
     /// Whether folders were removed: of runs that were done, or empty ones.
@@ -22,8 +22,8 @@ pub(crate) struct Found {
 }
 
 /// The run directories for `path`: itself, those in it or in its `.rpd`, and those of the pass directories below it.
-pub(crate) fn find_runs(path: &Path) -> Found {
-    let mut found = Found::default();
+pub(crate) fn find_runs(path: &Path) -> FoundRuns {
+    let mut found = FoundRuns::default();
     let name = path.file_name().and_then(|name| name.to_str());
     if let Some(name) = name
         && is_named(name, RUN_PREFIX)
@@ -70,7 +70,7 @@ pub(crate) fn find_runs(path: &Path) -> Found {
     found
 }
 
-impl Found {
+impl FoundRuns {
     /// Adds the run of this name, unless it has become done.
     fn find_run(&mut self, place: &Path, name: &str) {
         let spool = match (is_spool(place), Folder::open(parent(place))) {

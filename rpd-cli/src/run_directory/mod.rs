@@ -20,7 +20,7 @@ use rpd_spool::kernel_filter;
 use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
 
 use crate::failure::Failure;
-pub(crate) use find::{Found, find_runs};
+pub(crate) use find::{FoundRuns, find_runs};
 use folder::Folder;
 pub(crate) use state::State;
 

@@ -15,7 +15,7 @@ use crate::agent;
 
 /// An agent, as records refer to it.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct KnownAgent {
     /// The runtime's handle.
     handle: u64,
     /// Handle of the agent in records.
@@ -27,11 +27,11 @@ pub(super) struct Known {
     pools: Vec<u64>,
 }
 
-static AGENTS: OnceLock<Vec<Known>> = OnceLock::new();
+static AGENTS: OnceLock<Vec<KnownAgent>> = OnceLock::new();
 
 /// The agent with a handle of the runtime.
 #[inline]
-pub(super) fn known(handle: u64) -> Option<&'static Known> {
+pub(super) fn known(handle: u64) -> Option<&'static KnownAgent> {
     AGENTS.get()?.iter().find(|agent| agent.handle == handle)
 }
 
@@ -128,7 +128,7 @@ pub(super) fn prepare() {
                 unsafe { agent::record(raw, &described) };
                 let mut pools = hsa::pools(handle);
                 pools.extend(hsa::regions(handle));
-                Known {
+                KnownAgent {
                     handle,
                     id: described.id.handle,
                     is_gpu,

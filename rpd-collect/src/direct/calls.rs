@@ -8,7 +8,7 @@ use rpd_spool::writer::now;
 use super::streams::{self, Stream};
 use crate::recording::arguments::{self, Layout};
 use crate::recording::call;
-use crate::recording::frames::{AtEnd, Frame};
+use crate::recording::frames::{Frame, StreamAction};
 use crate::recording::guard::Service;
 use crate::recording::stacks::Selection;
 use crate::recording::thread::{self, Thread};
@@ -95,11 +95,11 @@ pub(super) unsafe fn enter(frame: &mut Frame, api: &ApiSlot, slot: usize, argume
             Some(Stream::Set(offset)) => {
                 // SAFETY: a stream handle is at this offset of the operation's arguments.
                 let stream = unsafe { arguments.add(offset.into()).cast::<u64>().read() };
-                frame.stream = AtEnd::Pop;
+                frame.stream = StreamAction::Pop;
                 let id = streams::id(stream);
                 thread::with(|thread| thread.push_stream(id));
             }
-            Some(Stream::Create(_) | Stream::Destroy(_)) => frame.stream = AtEnd::Look,
+            Some(Stream::Create(_) | Stream::Destroy(_)) => frame.stream = StreamAction::Look,
         }
         if !operation.recorded || !are_on() {
             return;
@@ -138,7 +138,7 @@ pub(super) unsafe fn exit(
         SERVICE.run(|| call::end(frame.record, word, returned));
         frame.leave();
     }
-    if frame.stream != AtEnd::Nothing {
+    if frame.stream != StreamAction::Nothing {
         // SAFETY: by this function's contract.
         unsafe { exit_stream(frame, api, slot, arguments, word) };
     }
@@ -151,7 +151,7 @@ pub(super) unsafe fn exit(
 /// As for [`enter`], of the same call.
 #[inline(never)]
 unsafe fn exit_stream(frame: &Frame, api: &ApiSlot, slot: usize, arguments: *const u8, word: u64) {
-    if frame.stream == AtEnd::Pop {
+    if frame.stream == StreamAction::Pop {
         SERVICE.run(|| thread::with(Thread::pop_stream));
         return;
     }
@@ -172,7 +172,7 @@ impl Drop for Unwinding {
         if frame.correlation != 0 {
             frame.leave();
         }
-        if frame.stream == AtEnd::Pop {
+        if frame.stream == StreamAction::Pop {
             SERVICE.run(|| thread::with(Thread::pop_stream));
         }
     }

@@ -84,12 +84,12 @@ struct Open {
 }
 
 /// Ranges of processes by the id that ROCTx gave them.
-struct Started(UnsafeCell<Option<HashMap<u64, Open>>>);
+struct StartedRanges(UnsafeCell<Option<HashMap<u64, Open>>>);
 
 // SAFETY: only touched with `LOCK` held.
-unsafe impl Sync for Started {}
+unsafe impl Sync for StartedRanges {}
 
-static STARTED: Started = Started(UnsafeCell::new(None));
+static STARTED: StartedRanges = StartedRanges(UnsafeCell::new(None));
 static LOCK: ForkLock = ForkLock::new();
 static FORK: ForkHook = ForkHook::new().lock(&LOCK);
 

@@ -49,7 +49,7 @@ static AGE: AtomicU64 = AtomicU64::new(1);
 
 /// A stream, its number, and the age at which it had that.
 #[derive(Clone, Copy, FromZeros)]
-struct Known {
+struct KnownStream {
     handle: u64,
     id: u32,
     age: u64,
@@ -57,7 +57,7 @@ struct Known {
 
 zeroed_thread_local! {
     /// The stream that this thread used last.
-    fn last() -> &Cell<Known>, "rpd_collect_last_stream"
+    fn last() -> &Cell<KnownStream>, "rpd_collect_last_stream"
 }
 
 /// The number of a stream; one that has none gets the next.
@@ -72,7 +72,7 @@ pub(super) fn id(stream: u64) -> u32 {
         return known.id;
     }
     let id = look_up(stream);
-    last().set(Known {
+    last().set(KnownStream {
         handle: stream,
         id,
         age,

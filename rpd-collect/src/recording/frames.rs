@@ -28,12 +28,12 @@ pub(crate) struct Frame {
     /// Its record, if that was stored.
     pub(crate) record: OpenRecord,
     /// Action on a HIP stream when it is left.
-    pub(crate) stream: AtEnd,
+    pub(crate) stream: StreamAction,
 }
 
 /// Action on a HIP stream at the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AtEnd {
+pub(crate) enum StreamAction {
     /// Nothing.
     Nothing,
     /// The thread is not in a call on the stream any more.
@@ -91,14 +91,14 @@ impl Frame {
             ancestor: 0,
             outer: ptr::null(),
             record: OpenRecord(0),
-            stream: AtEnd::Nothing,
+            stream: StreamAction::Nothing,
         }
     }
 
     /// The calling thread enters it, with a new id. The ids are returned as values, so that they need not be read back from the
     /// frame, which waits for its stores.
     #[inline]
-    pub(crate) fn enter(&mut self) -> Entered {
+    pub(crate) fn enter(&mut self) -> EnteredFrame {
         let frames = thread::frames();
         let outer = frames.innermost.get();
         // SAFETY: a frame is alive as long as it is linked.
@@ -108,7 +108,7 @@ impl Frame {
         self.ancestor = ancestor;
         self.correlation = correlation;
         frames.innermost.set(self);
-        Entered {
+        EnteredFrame {
             correlation,
             ancestor,
         }
@@ -142,12 +142,12 @@ impl Frame {
 
 /// A frame that was entered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entered {
+pub(crate) struct EnteredFrame {
     correlation: u64,
     ancestor: u64,
 }
 
-impl Entered {
+impl EnteredFrame {
     /// A call of it in the words of records.
     #[inline]
     pub(crate) fn call(self, kind: u16, operation: usize, has_stack: bool) -> Call {

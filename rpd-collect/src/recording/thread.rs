@@ -46,14 +46,14 @@ pub(crate) struct Thread {
 
 /// State of a thread that can be used at any time of its life.
 #[derive(FromZeros)]
-struct Local {
+struct ThreadState {
     /// State for recording; null before the first record.
     state: Cell<*mut Thread>,
     frames: Frames,
 }
 
 zeroed_thread_local! {
-    fn local() -> &Local, "rpd_collect_thread"
+    fn local() -> &ThreadState, "rpd_collect_thread"
 }
 
 /// The calls that this thread is in.

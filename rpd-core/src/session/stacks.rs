@@ -229,7 +229,7 @@ pub struct GeneratedFile {
 
 /// Parts of a recording about stacks that contradict each other, or are missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct StackDefects {
     /// Nodes that were left out: their location or their caller's node is not there.
     pub nodes: usize,
 }
@@ -344,7 +344,7 @@ impl Stacks {
     }
 
     /// Sorts everything by id, removes repeated ids, and removes what refers to a missing part.
-    pub fn settle(&mut self) -> Missing {
+    pub fn settle(&mut self) -> StackDefects {
         self.modules.sort_by_key(|module| module.id);
         self.modules.dedup_by_key(|module| module.id);
         self.code.sort_by_key(|code| code.id);
@@ -377,7 +377,7 @@ impl Stacks {
         }
         let before = self.nodes.len();
         self.nodes.retain(|node| good.contains_key(&node.id));
-        Missing {
+        StackDefects {
             nodes: before - self.nodes.len(),
         }
     }
@@ -553,7 +553,7 @@ mod tests {
             ],
             ..Stacks::default()
         };
-        assert_eq!(stacks.settle(), Missing { nodes: 6 });
+        assert_eq!(stacks.settle(), StackDefects { nodes: 6 });
         let ids: Vec<u32> = stacks.walk(3).map(|node| node.id).collect();
         assert_eq!(ids, [3, 2, 1]);
         assert_eq!(stacks.walk(4).count(), 0);

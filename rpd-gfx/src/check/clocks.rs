@@ -44,7 +44,7 @@ impl Clock {
 
 /// Times of a wave that an atomic published: for its workgroup and for others.
 #[derive(Debug, Clone, Copy, Default)]
-struct Published {
+struct PublishedClocks {
     near: u32,
     far: u32,
 }
@@ -54,7 +54,7 @@ struct Published {
 pub(super) struct Clocks {
     waves: Vec<Clock>,
     /// Clocks that atomics have published, by address.
-    addresses: HashMap<u64, HashMap<u32, Published>>,
+    addresses: HashMap<u64, HashMap<u32, PublishedClocks>>,
 }
 
 fn raise(times: &mut HashMap<u32, u32>, wave: u32, time: u32) {

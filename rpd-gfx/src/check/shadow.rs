@@ -26,13 +26,13 @@ pub(super) struct Conflict {
 
 /// An access and the bytes of the unit that it touched.
 #[derive(Debug, Clone, Copy, Default)]
-struct Part {
+struct UnitAccess {
     access: Access,
     bytes: u8,
     atomic: bool,
 }
 
-impl Part {
+impl UnitAccess {
     fn touches(&self, bytes: u8) -> bool {
         self.bytes & bytes != 0
     }
@@ -41,8 +41,8 @@ impl Part {
 /// Four bytes: the last write and the last reads of two waves.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
-    write: Part,
-    reads: [Part; 2],
+    write: UnitAccess,
+    reads: [UnitAccess; 2],
 }
 
 impl Cell {
@@ -54,11 +54,11 @@ impl Cell {
         (reads, writes, atomic): (bool, bool, bool),
         ordered: &impl Fn(Stamp) -> bool,
     ) -> Option<Conflict> {
-        let free = |part: &Part| {
+        let free = |part: &UnitAccess| {
             !part.touches(bytes) || (atomic && part.atomic) || ordered(part.access.stamp)
         };
         let mut conflict = None;
-        let with = |part: &Part, writes| Conflict {
+        let with = |part: &UnitAccess, writes| Conflict {
             access: part.access,
             writes,
             atomic: part.atomic,
@@ -69,7 +69,7 @@ impl Cell {
             let read = self.reads.iter().find(|part| !free(part));
             conflict = read.map(|part| with(part, false));
         }
-        let part = Part {
+        let part = UnitAccess {
             access,
             bytes,
             atomic,
@@ -78,13 +78,13 @@ impl Cell {
             self.write = part;
             self.reads = Default::default();
         } else if reads {
-            let same = |known: &&mut Part| {
+            let same = |known: &&mut UnitAccess| {
                 known.access.stamp.time == 0 || known.access.stamp.wave == access.stamp.wave
             };
             match self.reads.iter_mut().find(same) {
                 Some(known) if known.access.stamp.wave == access.stamp.wave => {
                     let bytes = known.bytes | bytes;
-                    *known = Part { bytes, ..part };
+                    *known = UnitAccess { bytes, ..part };
                 }
                 Some(known) => *known = part,
                 None => self.reads[1] = part,

@@ -34,7 +34,7 @@ pub enum Fault {
         /// Load, store or atomic.
         access: Access,
         /// The memory that the address belongs to.
-        aim: Aim,
+        aim: AddressTarget,
         /// Location of the instruction; the lanes are those whose access failed.
         site: Box<Site>,
     },
@@ -155,7 +155,7 @@ impl std::fmt::Display for Access {
 
 /// The memory that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aim {
+pub enum AddressTarget {
     /// Memory of the device or the host.
     Global,
     /// LDS of the workgroup.
@@ -174,7 +174,7 @@ pub enum Aim {
     },
 }
 
-impl Aim {
+impl AddressTarget {
     /// Description of an address in the wave's own memory; `None` for other memory.
     pub fn describe(self) -> Option<String> {
         Some(match self {
@@ -189,7 +189,7 @@ impl Aim {
     }
 }
 
-fn own(aim: &Aim) -> String {
+fn own(aim: &AddressTarget) -> String {
     aim.describe()
         .map_or_else(String::new, |text| format!(" ({text})"))
 }
@@ -241,7 +241,7 @@ impl Exec<'_> {
         let lane = lanes.trailing_zeros() as usize & 63;
         let aim = self.aim(inst, addresses[lane], lane);
         let address = match aim {
-            Aim::Lds { byte, .. } => u64::from(SHARED_APERTURE) << 32 | byte,
+            AddressTarget::Lds { byte, .. } => u64::from(SHARED_APERTURE) << 32 | byte,
             _ => addresses[lane],
         };
         let fault = Fault::Memory {
@@ -268,14 +268,14 @@ impl Exec<'_> {
             address,
             bytes,
             access: Access::Read,
-            aim: Aim::Global,
+            aim: AddressTarget::Global,
             site: self.site(self.address_of(inst), 0),
         };
         self.fail(fault);
     }
 
     /// The memory that a lane's address belongs to.
-    fn aim(&self, inst: &Inst, address: u64, lane: usize) -> Aim {
+    fn aim(&self, inst: &Inst, address: u64, lane: usize) -> AddressTarget {
         let scratch = match inst.format {
             Format::Scratch => true,
             // A descriptor with swizzling is that of scratch.
@@ -284,7 +284,7 @@ impl Exec<'_> {
             Format::Flat => match self.vgpr(inst.src[0] + 1)[lane] {
                 SHARED_APERTURE => {
                     let low = i64::from(self.vgpr(inst.src[0])[lane]);
-                    return Aim::Lds {
+                    return AddressTarget::Lds {
                         byte: low.wrapping_add(inst.offset()) as u64 & 0xffff_ffff,
                         size: self.lds.len() as u64,
                     };
@@ -294,12 +294,12 @@ impl Exec<'_> {
             _ => false,
         };
         if !scratch {
-            return Aim::Global;
+            return AddressTarget::Global;
         }
         // Dwords of the lanes lie side by side.
         let distance = address.wrapping_sub(self.pair(FLAT_SCRATCH)) as i64;
         let own = self.d.descriptor.private_segment_size;
-        Aim::Scratch {
+        AddressTarget::Scratch {
             byte: (distance >> 8) * 4 + (distance & 3),
             size: self.d.private_segment_size.max(own).into(),
         }

@@ -18,7 +18,7 @@ const STAY: Duration = Duration::from_secs(1);
 type Work<'a> = &'a (dyn Fn() + Sync);
 
 /// Work that helpers can take a part in.
-struct Offer {
+struct SharedWork {
     id: u64,
     work: Work<'static>,
     /// Helpers that may still join.
@@ -31,14 +31,14 @@ struct Offer {
 
 #[derive(Default)]
 struct State {
-    offers: Vec<Offer>,
+    offers: Vec<SharedWork>,
     next_id: u64,
     /// Threads that were started and have not ended.
     threads: usize,
 }
 
 impl State {
-    fn offer(&mut self, id: u64) -> Option<&mut Offer> {
+    fn offer(&mut self, id: u64) -> Option<&mut SharedWork> {
         self.offers.iter_mut().find(|offer| offer.id == id)
     }
 
@@ -110,7 +110,7 @@ fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> Withdrawal
         let mut state = pool.state();
         let id = state.next_id;
         state.next_id += 1;
-        state.offers.push(Offer {
+        state.offers.push(SharedWork {
             id,
             work,
             wanted: helpers,

@@ -55,7 +55,7 @@ mod vopc;
 pub use crate::instruction_set::InstructionSet;
 pub use dispatch::{follow_dispatch, run_dispatch, watch_dispatch};
 pub use facts::{Facts, Registers};
-pub use fault::{Access, Aim, Fault, Refused, Site};
+pub use fault::{Access, AddressTarget, Fault, Refused, Site};
 pub use gws::WaveSync;
 pub use helpers::forget_helpers;
 pub use kind::{Kind, Matrix, MatrixElement, Operation, Valu, Vmem};

@@ -17,7 +17,7 @@ pub(super) const FETCH: u64 = 32;
 
 /// The farthest level that served an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Served {
+pub(super) enum ServingLevel {
     /// The first-level cache of the request.
     First,
     /// The second-level cache.
@@ -26,7 +26,7 @@ pub(super) enum Served {
     Memory,
 }
 
-impl Served {
+impl ServingLevel {
     /// Cycles that the way after the first cache took.
     pub(super) fn latency(self, cycles: &Cycles) -> u64 {
         match self {
@@ -45,7 +45,7 @@ pub(super) struct Access {
     /// Whether the lanes of every quad shared one line.
     pub(super) coalescable: bool,
     /// The level that served the last of the data.
-    pub(super) served: Served,
+    pub(super) served: ServingLevel,
 }
 
 /// Bytes of a second-level line.
@@ -114,7 +114,7 @@ impl<'a> Hierarchy<'a> {
             Operation::Atomic(false) => tally.atomics += requests,
         }
         tally.lookups += lookups.len() as u64;
-        let mut served = Served::First;
+        let mut served = ServingLevel::First;
         for &(line, bytes) in &lookups {
             served = served.max(self.look_up(unit, line, bytes, transfer, coherent, tally));
         }
@@ -179,7 +179,7 @@ impl<'a> Hierarchy<'a> {
         transfer: &Transfer,
         coherent: bool,
         tally: &mut Unit,
-    ) -> Served {
+    ) -> ServingLevel {
         let shape = &self.device.caches.vector;
         let cache = self.vector[unit].get_or_insert_with(|| cache(shape, LINE));
         let address = Address(line * LINE);
@@ -187,7 +187,7 @@ impl<'a> Hierarchy<'a> {
             Operation::Load => {
                 if cache.get(line).is_some() {
                     if !coherent {
-                        return Served::First;
+                        return ServingLevel::First;
                     }
                 } else {
                     cache.insert(line, ());
@@ -200,8 +200,8 @@ impl<'a> Hierarchy<'a> {
             Operation::Store => {
                 self.write(address, bytes);
                 tally.l2_writes += 1;
-                tally.l2_write_latency += Served::Second.latency(&self.device.cycles);
-                Served::Second
+                tally.l2_write_latency += ServingLevel::Second.latency(&self.device.cycles);
+                ServingLevel::Second
             }
             Operation::Atomic(returns) => {
                 cache.remove(line);
@@ -219,7 +219,7 @@ impl<'a> Hierarchy<'a> {
     }
 
     /// A scalar load of these ranges: for each line, where it came from.
-    pub(super) fn scalar(&mut self, unit: usize, ranges: &[(u64, u64)]) -> Vec<Served> {
+    pub(super) fn scalar(&mut self, unit: usize, ranges: &[(u64, u64)]) -> Vec<ServingLevel> {
         let mut lines: Vec<u64> = Vec::new();
         for &(start, bytes) in ranges {
             for at in (start / LINE..=(start + bytes.max(1) - 1) / LINE).map(|n| n * LINE) {
@@ -234,7 +234,7 @@ impl<'a> Hierarchy<'a> {
         let look_up = |line| {
             let cache = self.scalar[at].get_or_insert_with(|| cache(shape, LINE));
             if cache.get(line).is_some() {
-                return Served::First;
+                return ServingLevel::First;
             }
             cache.insert(line, ());
             self.read(Address(line * LINE))
@@ -243,20 +243,20 @@ impl<'a> Hierarchy<'a> {
     }
 
     /// An instruction fetch.
-    pub(super) fn fetch(&mut self, unit: usize, offset: u64) -> Served {
+    pub(super) fn fetch(&mut self, unit: usize, offset: u64) -> ServingLevel {
         let line = self.pages.code(offset).0 / LINE;
         let at = self.shared(unit);
         let shape = &self.device.caches.instruction;
         let cache = self.code[at].get_or_insert_with(|| cache(shape, LINE));
         if cache.get(line).is_some() {
-            return Served::First;
+            return ServingLevel::First;
         }
         cache.insert(line, ());
         self.read(Address(line * LINE))
     }
 
     /// A read of 64 bytes from the second-level cache. On a miss the whole line comes.
-    fn read(&mut self, address: Address) -> Served {
+    fn read(&mut self, address: Address) -> ServingLevel {
         let (channel, number, shift) = self.place(address);
         self.channels[channel].reads += 1;
         self.demand(address, channel, number, u128::from(u64::MAX) << shift)
@@ -282,7 +282,7 @@ impl<'a> Hierarchy<'a> {
     }
 
     /// An atomic operation on some bytes of a 64-byte line.
-    fn modify(&mut self, address: Address, bytes: u64) -> Served {
+    fn modify(&mut self, address: Address, bytes: u64) -> ServingLevel {
         let (channel, number, shift) = self.place(address);
         let mask = u128::from(bytes) << shift;
         self.channels[channel].atomics += 1;
@@ -293,7 +293,13 @@ impl<'a> Hierarchy<'a> {
         served
     }
 
-    fn demand(&mut self, address: Address, channel: usize, number: u64, mask: u128) -> Served {
+    fn demand(
+        &mut self,
+        address: Address,
+        channel: usize,
+        number: u64,
+        mask: u128,
+    ) -> ServingLevel {
         let found = self.second(channel).get(number);
         let (there, valid) = found.map_or((false, 0), |line| {
             let valid = line.valid;
@@ -304,7 +310,7 @@ impl<'a> Hierarchy<'a> {
         });
         if valid & mask == mask {
             self.channels[channel].hits += 1;
-            return Served::Second;
+            return ServingLevel::Second;
         }
         self.channels[channel].misses += 1;
         let local = self.pages.is_local(address);
@@ -324,7 +330,7 @@ impl<'a> Hierarchy<'a> {
             };
             self.insert(channel, number, line);
         }
-        Served::Memory
+        ServingLevel::Memory
     }
 
     fn second(&mut self, channel: usize) -> &mut Cache<Bytes> {
@@ -439,9 +445,9 @@ mod tests {
         caches.write(Address(0), u64::MAX);
         caches.write(Address(64), ones(32));
         // The written half is there; of the other, 32 bytes are missing.
-        assert_eq!(caches.read(Address(0)), Served::Second);
-        assert_eq!(caches.read(Address(64)), Served::Memory);
-        assert_eq!(caches.read(Address(64)), Served::Second);
+        assert_eq!(caches.read(Address(0)), ServingLevel::Second);
+        assert_eq!(caches.read(Address(64)), ServingLevel::Memory);
+        assert_eq!(caches.read(Address(64)), ServingLevel::Second);
         caches.release();
         let tally = &caches.channels[0];
         assert_eq!((tally.hits, tally.misses), (3, 2));

@@ -8,10 +8,10 @@
 //! Samples and traces need to know what each wave did when: a [`Recorder`] records what a part of the waves executed,
 //! [`Timeline`] is when a compute unit issued it, and [`Sampler`] looks at that at points in time.
 
-mod both;
 mod cache;
 mod catalogue;
 mod compute_unit;
+mod counting_recorder;
 mod counts;
 mod hierarchy;
 #[cfg(test)]
@@ -33,8 +33,8 @@ pub(crate) mod tests;
 mod timeline;
 mod timing;
 
-pub use both::Both;
 pub use catalogue::determined_events;
+pub use counting_recorder::CountingRecorder;
 pub use counts::Counts;
 pub use model::Model;
 pub use numbering::{accumulates, determined};

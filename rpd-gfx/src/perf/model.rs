@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::counts::Counts;
-use super::hierarchy::{self, Hierarchy, Served};
+use super::hierarchy::{self, Hierarchy, ServingLevel};
 use super::lds;
 use super::numbering::Numbering;
 use super::tally::{Accesses, Device, Engine, Port, Unit};
@@ -267,7 +267,7 @@ impl Now<'_, '_> {
             }
             self.wave.window = Some(window);
             let served = self.caches.fetch(self.unit, window * hierarchy::FETCH);
-            let hit = served == Served::First;
+            let hit = served == ServingLevel::First;
             self.engine.fetches += 1;
             self.engine.fetch_hits += u64::from(hit);
             self.engine.fetch_misses += u64::from(!hit);
@@ -336,11 +336,14 @@ impl Now<'_, '_> {
             self.engine.smem_loads[dwords.ilog2().min(4) as usize] += 1;
         }
         let lines = self.caches.scalar(self.unit, step.scalar);
-        let hits = lines.iter().filter(|&&line| line == Served::First).count() as u64;
+        let hits = lines
+            .iter()
+            .filter(|&&line| line == ServingLevel::First)
+            .count() as u64;
         self.engine.scalar_requests += lines.len() as u64;
         self.engine.scalar_hits += hits;
         self.engine.scalar_misses += lines.len() as u64 - hits;
-        let farthest = lines.into_iter().max().unwrap_or(Served::First);
+        let farthest = lines.into_iter().max().unwrap_or(ServingLevel::First);
         let cycles = self.cycles.scalar + farthest.latency(self.cycles);
         self.engine.smem_level += cycles;
         self.wave.start_scalar(cycles);
@@ -406,7 +409,7 @@ impl Now<'_, '_> {
         });
         let mut requests = 0;
         let mut coalescable = true;
-        let mut served = Served::First;
+        let mut served = ServingLevel::First;
         for transfer in step.transfers.iter().filter(|t| t.space != Space::Lds) {
             let coherent = instruction.coherent;
             let access = self

@@ -93,7 +93,7 @@ pub(super) struct Batch {
 
 /// Cycles of a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct BatchCycles {
     /// Quad-cycles of the compute unit.
     pub(super) quads: u64,
     /// Quad-cycles of its waves.
@@ -133,7 +133,7 @@ impl Batch {
 
     /// The batch lasts as long as its longest wave would alone, or as what its waves share is busy, whichever is
     /// longer; the waves' times are stretched alike.
-    pub(super) fn take(&self) -> Taken {
+    pub(super) fn take(&self) -> BatchCycles {
         let longest = self
             .waves
             .iter()
@@ -148,9 +148,9 @@ impl Batch {
             .max(issue)
             .max(self.address_cycles.div_ceil(4))
             .max(lds);
-        let mut taken = Taken {
+        let mut taken = BatchCycles {
             quads,
-            ..Taken::default()
+            ..BatchCycles::default()
         };
         for &(alone, active) in &self.waves {
             let time = (u128::from(alone) * u128::from(quads) / u128::from(longest)) as u64;
@@ -198,7 +198,7 @@ mod tests {
         batch.add(&waves, 0, 0);
         let taken = batch.take();
         // 80 quad-cycles of instructions on the SIMD, where each wave alone would take 20.
-        let expected = Taken {
+        let expected = BatchCycles {
             quads: 80,
             waves: 640,
             waiting: 80,

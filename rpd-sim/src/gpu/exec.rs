@@ -18,7 +18,7 @@ use super::queue::Queue;
 use rpd_gfx::check::Checker;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
 use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
-use rpd_gfx::perf::{Both, Counts, Model, Recorder, Selection, Timeline};
+use rpd_gfx::perf::{CountingRecorder, Counts, Model, Recorder, Selection, Timeline};
 
 /// Flat addresses of LDS begin here.
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
@@ -242,7 +242,7 @@ pub(crate) fn run(
         }
         (Some(model), None) => isa::watch_dispatch(&dispatch, &view, &control, model),
         (Some(model), Some(recorders)) => {
-            let mut both = Both::new(model, &mut recorders[0]);
+            let mut both = CountingRecorder::new(model, &mut recorders[0]);
             isa::watch_dispatch(&dispatch, &view, &control, &mut both)
         }
         (None, Some(recorders)) => isa::follow_dispatch(&dispatch, &view, &control, recorders),

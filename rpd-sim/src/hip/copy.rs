@@ -98,11 +98,11 @@ impl CopyOp {
 }
 
 /// Source or destination of a copy, with its allocation if there is one.
-struct Side {
+struct CopySide {
     place: Option<Place>,
 }
 
-impl Side {
+impl CopySide {
     fn of(op: &CopyOp, side: &CopyBox) -> HipResult<Self> {
         let place = memory::find(side.address)?;
         if let Some(place) = &place
@@ -153,7 +153,7 @@ pub(crate) fn check(op: &CopyOp) -> HipResult {
     if (op.height > 1 || op.depth > 1) && (op.width > op.dst.pitch || op.width > op.src.pitch) {
         return Err(code::INVALID_PITCH_VALUE);
     }
-    let (dst, src) = (Side::of(op, &op.dst)?, Side::of(op, &op.src)?);
+    let (dst, src) = (CopySide::of(op, &op.dst)?, CopySide::of(op, &op.src)?);
     let (to_device, from_device) = match op.kind {
         kind::HOST_TO_DEVICE => (true, false),
         kind::DEVICE_TO_HOST => (false, true),
@@ -172,7 +172,7 @@ pub(crate) fn run(stream: &Stream, op: &CopyOp) -> HipResult {
         return Ok(());
     }
     let op = op.flatten();
-    let (dst, src) = (Side::of(&op, &op.dst)?, Side::of(&op, &op.src)?);
+    let (dst, src) = (CopySide::of(&op, &op.dst)?, CopySide::of(&op, &op.src)?);
     let mut step = stream.step()?;
     match (dst.device(), src.device()) {
         (Some(to), Some(from))
@@ -268,7 +268,7 @@ fn engine(
     Ok(done)
 }
 
-fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &Side) -> HipResult {
+fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &CopySide) -> HipResult {
     let runtime = runtime::get()?;
     let agents = (dst.agent(runtime), runtime.cpu);
     let to = dst.seen(op.dst);
@@ -312,7 +312,7 @@ fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &Side) -> HipR
     copied.map(|_| ())
 }
 
-fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &Side) -> HipResult {
+fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &CopySide) -> HipResult {
     let runtime = runtime::get()?;
     let agents = (runtime.cpu, src.agent(runtime));
     let from = src.seen(op.src);

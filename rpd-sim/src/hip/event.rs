@@ -7,7 +7,7 @@ use super::error::{HipResult, api, code, put};
 use super::graph;
 use super::hsa;
 use super::runtime::{self, lock, write};
-use super::shared_event::{Point, SharedEvent};
+use super::shared_event::{EventRecord, SharedEvent};
 use super::signal::Signal;
 use super::stream::{self, Stream};
 use super::types::{Handle, event_flag};
@@ -34,7 +34,7 @@ pub(crate) enum Recorded {
     /// In a capture: its id and the nodes before the event.
     Captured(graph::Origin),
     /// In a stream of one of the processes that share it.
-    Shared(Point),
+    Shared(EventRecord),
 }
 
 impl Event {

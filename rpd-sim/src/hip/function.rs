@@ -13,7 +13,7 @@ use rpd_gfx::codeobj::{ArgKind, CodeObject, Kernel};
 
 /// An argument the program passes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Explicit {
+pub(crate) struct ExplicitArgument {
     pub(crate) offset: usize,
     pub(crate) size: usize,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Function {
     pub(crate) kernarg_bytes: usize,
     /// Bytes of the part the program provides.
     pub(crate) explicit_bytes: usize,
-    pub(crate) explicit: Vec<Explicit>,
+    pub(crate) explicit: Vec<ExplicitArgument>,
     /// Kind, offset and size of what the runtime provides.
     pub(crate) hidden: Vec<(ArgKind, usize, usize)>,
     pub(crate) kernel: Kernel,
@@ -89,9 +89,9 @@ impl Module {
         let kernel = self.object.kernel(name).ok_or(code::NOT_FOUND)?.clone();
         let text = |text: &str| CString::new(text).map_err(|_| code::INVALID_VALUE);
         let symbol = self.executable.kernel(&text(&kernel.symbol)?)?;
-        let explicit: Vec<Explicit> = kernel
+        let explicit: Vec<ExplicitArgument> = kernel
             .explicit_args()
-            .map(|arg| Explicit {
+            .map(|arg| ExplicitArgument {
                 offset: arg.offset as usize,
                 size: arg.size as usize,
             })

@@ -64,7 +64,7 @@ pub(crate) struct SharedEvent {
 
 /// A record of a shared event.
 #[derive(Debug, Clone)]
-pub(crate) struct Point {
+pub(crate) struct EventRecord {
     event: Arc<SharedEvent>,
     number: u64,
 }
@@ -140,16 +140,16 @@ impl SharedEvent {
     }
 
     /// The latest record, of whichever process.
-    pub(super) fn latest(self: &Arc<Self>) -> Option<Point> {
+    pub(super) fn latest(self: &Arc<Self>) -> Option<EventRecord> {
         let number = self.page().latest.load(Ordering::Acquire);
-        (number != 0).then(|| Point {
+        (number != 0).then(|| EventRecord {
             event: Arc::clone(self),
             number,
         })
     }
 
     /// Records it in a stream that is not capturing.
-    pub(super) fn record(self: &Arc<Self>, stream: &Stream) -> HipResult<Point> {
+    pub(super) fn record(self: &Arc<Self>, stream: &Stream) -> HipResult<EventRecord> {
         let number = self.page().latest.fetch_add(1, Ordering::AcqRel) + 1;
         if let Some(earlier) = number.checked_sub(RECORDS) {
             self.wait(earlier);
@@ -163,7 +163,7 @@ impl SharedEvent {
         // Other processes may wait for the number already.
         enqueue().inspect_err(|_| self.word(number).store(number, Ordering::Release))?;
         self.own.fetch_max(number, Ordering::AcqRel);
-        Ok(Point {
+        Ok(EventRecord {
             event: Arc::clone(self),
             number,
         })
@@ -184,7 +184,7 @@ impl Drop for SharedEvent {
     }
 }
 
-impl Point {
+impl EventRecord {
     /// Whether its stream has got there.
     pub(super) fn is_passed(&self) -> bool {
         self.event.is_passed(self.number)
@@ -201,7 +201,7 @@ impl Point {
             return Ok(());
         }
         let passed = stream.device.signals.take()?;
-        watch(Watched {
+        watch(WatchedRecord {
             point: self,
             passed: Arc::clone(&passed),
         })?;
@@ -212,16 +212,16 @@ impl Point {
 
 /// A record that streams of this process wait for, and the signal that tells them.
 #[derive(Debug)]
-struct Watched {
-    point: Point,
+struct WatchedRecord {
+    point: EventRecord,
     passed: Arc<Signal>,
 }
 
 /// The process that a watching thread belongs to, and how to reach the thread.
-type Watcher = (u32, Sender<Watched>);
+type Watcher = (u32, Sender<WatchedRecord>);
 
 /// Watches records on a thread of their own, because nothing announces a change in memory that another process makes.
-fn watch(watched: Watched) -> HipResult {
+fn watch(watched: WatchedRecord) -> HipResult {
     static WATCHER: OnceLock<Mutex<Option<Watcher>>> = OnceLock::new();
     let mut watcher = lock(WATCHER.get_or_init(Mutex::default));
     let process = std::process::id();
@@ -240,7 +240,7 @@ fn watch(watched: Watched) -> HipResult {
 }
 
 /// Completes the signals of records that are passed, and sleeps while there are none to watch.
-fn look(receiver: &Receiver<Watched>) {
+fn look(receiver: &Receiver<WatchedRecord>) {
     while let Ok(first) = receiver.recv() {
         let mut all = vec![first];
         while !all.is_empty() {

@@ -398,13 +398,13 @@ impl<'a> Step<'a> {
 }
 
 /// A thread's own stream on one device of one runtime.
-struct Own {
+struct ThreadStream {
     runtime: usize,
     device: usize,
     stream: Option<Arc<Stream>>,
 }
 
-impl Drop for Own {
+impl Drop for ThreadStream {
     fn drop(&mut self) {
         // A thread's end must not wait for the device, nor touch what a fork has left behind.
         let current = runtime::existing().map_or(0, |r| std::ptr::from_ref(r) as usize);
@@ -417,7 +417,7 @@ impl Drop for Own {
 }
 
 thread_local! {
-    static OWN: std::cell::RefCell<Vec<Own>> = const { std::cell::RefCell::new(Vec::new()) };
+    static OWN: std::cell::RefCell<Vec<ThreadStream>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 /// The calling thread's own stream on its current device.
@@ -425,14 +425,14 @@ pub(crate) fn per_thread() -> HipResult<Arc<Stream>> {
     let runtime = std::ptr::from_ref(runtime::get()?) as usize;
     let device = runtime::current()?;
     let known = OWN.with_borrow(|list| {
-        let same = |own: &&Own| own.runtime == runtime && own.device == device.ordinal;
+        let same = |own: &&ThreadStream| own.runtime == runtime && own.device == device.ordinal;
         list.iter().find(same).and_then(|own| own.stream.clone())
     });
     if let Some(stream) = known {
         return Ok(stream);
     }
     let stream = Stream::new(device, 0, 0, false)?;
-    let own = Own {
+    let own = ThreadStream {
         runtime,
         device: device.ordinal,
         stream: Some(Arc::clone(&stream)),

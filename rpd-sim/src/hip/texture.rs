@@ -66,9 +66,9 @@ const DWORDS: usize = 20;
 const SAMPLER: usize = 12;
 
 /// Content of an object in memory.
-struct Words([u32; DWORDS]);
+struct ObjectWords([u32; DWORDS]);
 
-impl Words {
+impl ObjectWords {
     fn image(image: &Image, format: [u32; 2]) -> Self {
         Self::new(&image.encode(), format, image.size[0])
     }
@@ -131,7 +131,7 @@ pub(super) fn make_surface(resource: &ResourceDesc) -> HipResult<*mut c_void> {
         return Err(code::INVALID_VALUE);
     }
     let image = array.image(array.elements.texels(false, false)?)?;
-    let words = Words::image(&image, array.elements.hsa_format(false, false));
+    let words = ObjectWords::image(&image, array.elements.hsa_format(false, false));
     words.make(Object {
         device: device.ordinal,
         resource: *resource,
@@ -182,7 +182,7 @@ fn of_array(
     handle: *const c_void,
     texture: &TextureDesc,
     view: Option<&ViewDesc>,
-) -> HipResult<Words> {
+) -> HipResult<ObjectWords> {
     let array = Array::find(handle).map_err(|_| code::INVALID_VALUE)?;
     if array.descriptor.depth > 0 && texture.filter == 1 {
         // As in the runtime for this device, whose sampler does not interpolate in depth.
@@ -197,7 +197,10 @@ fn of_array(
         return Err(code::INVALID_VALUE);
     }
     let image = array.image(elements.texels(fractions, srgb)?)?;
-    Ok(Words::image(&image, elements.hsa_format(fractions, srgb)))
+    Ok(ObjectWords::image(
+        &image,
+        elements.hsa_format(fractions, srgb),
+    ))
 }
 
 /// The address that a device has for a program's memory of this size.
@@ -213,7 +216,7 @@ fn device_address(pointer: *const c_void, bytes: usize) -> HipResult<u64> {
     Ok(place.address as u64)
 }
 
-fn of_linear(linear: &LinearResource, fractions: bool, srgb: bool) -> HipResult<Words> {
+fn of_linear(linear: &LinearResource, fractions: bool, srgb: bool) -> HipResult<ObjectWords> {
     let elements = Elements::of_channels(&linear.channels)?;
     let base = device_address(linear.pointer, linear.bytes)?;
     let count = linear.bytes / elements.bytes();
@@ -221,10 +224,10 @@ fn of_linear(linear: &LinearResource, fractions: bool, srgb: bool) -> HipResult<
     let view = BufferView::new(elements.texels(fractions, srgb)?);
     let descriptor = view.encode(base, count);
     let format = elements.hsa_format(fractions, srgb);
-    Ok(Words::new(&descriptor, format, count))
+    Ok(ObjectWords::new(&descriptor, format, count))
 }
 
-fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResult<Words> {
+fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResult<ObjectWords> {
     const MAX: usize = 16384;
     let elements = Elements::of_channels(&pitched.channels)?;
     let (width, height) = (pitched.width, pitched.height);
@@ -240,7 +243,10 @@ fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResu
     let format = elements.texels(fractions, srgb)?;
     let size = [width as u32, height as u32, 1];
     let image = Image::new(base, format, Geometry::D2, size, texels as u32);
-    Ok(Words::image(&image, elements.hsa_format(fractions, srgb)))
+    Ok(ObjectWords::image(
+        &image,
+        elements.hsa_format(fractions, srgb),
+    ))
 }
 
 /// The sampler of a texture. All dimensions have the address mode of the first, and the border is black, as with the

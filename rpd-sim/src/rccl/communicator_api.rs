@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use super::communicator::{self, Communicator};
 use super::error::{Failure, Outcome, api, put, result};
 use super::segment;
-use super::setup::{self, Place, Source, Wanted};
+use super::setup::{self, NewCommunicator, Place, Source};
 use super::{group, hip};
 use crate::api::types::UniqueId;
 
@@ -62,7 +62,7 @@ unsafe fn init_rank(
         let (ranks, rank) = setup::check_rank(ranks, rank)?;
         // SAFETY: by contract.
         unsafe { check_config(config)? };
-        Ok(vec![Wanted {
+        Ok(vec![NewCommunicator {
             device: hip::device()?,
             place,
             source: Source::Id { id, ranks, rank },
@@ -107,7 +107,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(
             let (ranks, _) = setup::check_rank(count, 0)?;
             let id = segment::make_id()?;
             let there = hip::device_count()?;
-            let mut wanted: Vec<Wanted> = Vec::new();
+            let mut wanted: Vec<NewCommunicator> = Vec::new();
             for rank in 0..ranks {
                 let nth = rank as usize;
                 let device = if devices.is_null() {
@@ -124,7 +124,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(
                     let text = format!("GPU {device} is named twice");
                     return Err(Failure::new(result::INVALID_USAGE, text));
                 }
-                wanted.push(Wanted {
+                wanted.push(NewCommunicator {
                     device,
                     // SAFETY: the caller's array has `count` places.
                     place: Place(unsafe { place.0.add(nth) }),
@@ -153,7 +153,7 @@ pub(crate) unsafe extern "C" fn ncclCommSplit(
             }
             // SAFETY: the caller's configuration.
             unsafe { check_config(config)? };
-            Ok(vec![Wanted {
+            Ok(vec![NewCommunicator {
                 device: parent.device,
                 place,
                 source: Source::Split { parent, color, key },

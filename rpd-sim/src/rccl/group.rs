@@ -7,7 +7,7 @@ use super::communicator::Communicator;
 use super::error::{Failure, Outcome, result};
 use super::hip::Handle;
 use super::launch;
-use super::setup::{self, Wanted};
+use super::setup::{self, NewCommunicator};
 use super::work::Work;
 
 /// Operations of a communicator with their streams.
@@ -18,7 +18,7 @@ type Operations = (Arc<Communicator>, Vec<(Work, Handle)>);
 struct Group {
     /// Groups that have begun and not ended.
     depth: u32,
-    wanted: Vec<Wanted>,
+    wanted: Vec<NewCommunicator>,
     operations: Vec<Operations>,
     /// The first failure of a call of the group.
     failure: Option<Failure>,
@@ -70,7 +70,7 @@ fn within(body: impl FnOnce(&mut Group) -> Outcome) -> Outcome {
 }
 
 /// Makes communicators.
-pub(super) fn make(wanted: impl FnOnce() -> Outcome<Vec<Wanted>>) -> Outcome {
+pub(super) fn make(wanted: impl FnOnce() -> Outcome<Vec<NewCommunicator>>) -> Outcome {
     within(|group| {
         group.wanted.extend(wanted()?);
         Ok(())

@@ -15,7 +15,7 @@ use crate::api::types::UniqueId;
 pub(super) struct Place(pub(super) *mut usize);
 
 /// A communicator that is to be made.
-pub(super) struct Wanted {
+pub(super) struct NewCommunicator {
     pub(super) device: i32,
     pub(super) place: Place,
     pub(super) source: Source,
@@ -89,7 +89,7 @@ impl<'w> Part<'w> {
 }
 
 /// Makes communicators; the first failure ends it.
-pub(super) fn make(wanted: &[Wanted]) -> Outcome {
+pub(super) fn make(wanted: &[NewCommunicator]) -> Outcome {
     let parts = wanted.iter().map(|wanted| match &wanted.source {
         Source::Id { .. } => None,
         Source::Split { parent, color, key } => Some(Part::announce(parent, *color, *key)),

@@ -107,7 +107,7 @@ struct Work {
     /// The context that samples it, as a mask.
     sampled: u64,
     /// Its thread trace.
-    traced: Option<thread_trace::Chosen>,
+    traced: Option<thread_trace::ChosenTrace>,
 }
 
 /// A dispatch whose counters are collected.
@@ -115,7 +115,7 @@ struct CountedDispatch {
     /// Index of its agent.
     agent: usize,
     /// The counters that a context collects, and the context's external id.
-    chosen: Option<(counting::dispatch::Chosen, u64)>,
+    chosen: Option<(counting::dispatch::ChosenCounters, u64)>,
 }
 
 /// The payload of its records.

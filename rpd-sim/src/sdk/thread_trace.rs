@@ -217,7 +217,7 @@ pub(crate) fn serialises(agent: usize) -> bool {
 }
 
 /// Trace chosen for a dispatch.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenTrace {
     service: Arc<Service>,
     user: UserData,
 }
@@ -228,7 +228,7 @@ pub(crate) fn choose(
     internal: u64,
     info: &Info,
     external: impl Fn(usize) -> u64,
-) -> Option<Chosen> {
+) -> Option<ChosenTrace> {
     let active = of_dispatches();
     if active == 0 {
         return None;
@@ -236,7 +236,7 @@ pub(crate) fn choose(
     for service in services(|s| s.agent == agent && active >> s.context & 1 != 0) {
         let mut user = service.user;
         let Some(choose) = &service.choose else {
-            return Some(Chosen { service, user });
+            return Some(ChosenTrace { service, user });
         };
         let correlation = AsyncCorrelationId {
             internal,
@@ -255,13 +255,13 @@ pub(crate) fn choose(
             )
         };
         if flags == Flags::START_AND_STOP {
-            return Some(Chosen { service, user });
+            return Some(ChosenTrace { service, user });
         }
     }
     None
 }
 
-impl Chosen {
+impl ChosenTrace {
     /// Selection for recording it.
     pub(crate) fn selection(&self) -> perf::Selection {
         self.service.settings.selection(self.service.device)

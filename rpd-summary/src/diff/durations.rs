@@ -11,7 +11,7 @@ use rpd_core::session::{ExtendedStrings, Session};
 use rpd_core::sorted::Sorter;
 use rpd_core::spool::durations;
 
-use super::{Group, Run, Side};
+use super::{Group, Run, SideFigures};
 use crate::SummaryError;
 use crate::groups::{Groups, rows_of};
 
@@ -370,7 +370,7 @@ pub(super) fn name_of(row: &BucketRow) -> (Group, StringId) {
 }
 
 /// The figures of a side, from the buckets of a name; `None` without buckets. `of_group` is the sum that its share is taken of.
-pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<Side> {
+pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<SideFigures> {
     let mut runs = Vec::new();
     let mut all = Histogram::default();
     for run in rows.chunk_by(|a, b| a[1] == b[1]) {
@@ -394,7 +394,7 @@ pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<Si
         return None;
     }
     let sum = all.sum();
-    Some(Side {
+    Some(SideFigures {
         calls: sum.calls,
         total: sum.total,
         share: match of_group > 0.0 {

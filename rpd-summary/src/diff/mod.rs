@@ -64,7 +64,7 @@ pub struct Run {
 
 /// Figures of one side. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Side {
+pub struct SideFigures {
     /// Number of records.
     pub calls: u64,
     /// Sum of durations in nanoseconds.
@@ -159,9 +159,9 @@ pub struct Difference {
     /// Name of the function, kernel or direction.
     pub name: String,
     /// Figures of the recordings before the change; `None` without records.
-    pub before: Option<Side>,
+    pub before: Option<SideFigures>,
     /// Figures of the recordings after the change; `None` without records.
-    pub after: Option<Side>,
+    pub after: Option<SideFigures>,
     /// Spreads of its group by measure, when chance is known.
     of_group: [Option<GroupSpread>; Measure::ALL.len()],
 }
@@ -183,7 +183,7 @@ impl Difference {
         })
     }
 
-    /// Its share (see [`Side::share`]) on the side where that is greater, 0 to 100.
+    /// Its share (see [`SideFigures::share`]) on the side where that is greater, 0 to 100.
     pub fn share(&self) -> f64 {
         let sides = [&self.before, &self.after];
         let shares = sides.into_iter().flatten().map(|side| side.share);
@@ -192,7 +192,8 @@ impl Difference {
 
     /// Change of the total in nanoseconds: by it differences are ordered.
     pub fn effect(&self) -> f64 {
-        let total = |side: &Option<Side>| side.as_ref().map_or(0.0, |side| side.total as f64);
+        let total =
+            |side: &Option<SideFigures>| side.as_ref().map_or(0.0, |side| side.total as f64);
         total(&self.after) - total(&self.before)
     }
 }
@@ -200,7 +201,7 @@ impl Difference {
 /// A change of at least this many spreads is significant.
 const BEYOND: f64 = 4.0;
 
-impl Side {
+impl SideFigures {
     /// Median of the runs.
     pub fn middle(&self, measure: Measure) -> Option<f64> {
         let mut values: Vec<f64> = self.runs.iter().map(|run| measure.of(run)).collect();
@@ -215,11 +216,11 @@ impl Side {
 }
 
 /// Standard deviation between the runs of the same side, pooled over both, in percent of what was before.
-fn spread(before: &Side, after: &Side, measure: Measure) -> Option<f64> {
+fn spread(before: &SideFigures, after: &SideFigures, measure: Measure) -> Option<f64> {
     if before.runs.len() < 2 || after.runs.len() < 2 {
         return None;
     }
-    let squares = |side: &Side| -> f64 {
+    let squares = |side: &SideFigures| -> f64 {
         let count = side.runs.len() as f64;
         let mean = side.runs.iter().map(|run| measure.of(run)).sum::<f64>() / count;
         let distance = |run: &Run| (measure.of(run) - mean).powi(2);

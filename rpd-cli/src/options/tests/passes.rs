@@ -1,7 +1,7 @@
 //! Passes and their directories: cases 199 to 219, as far as a plan tells.
 
 use super::{layout, plan_with, with_file};
-use crate::options::plan::{Plan, Stem};
+use crate::options::plan::{DirectoryStem, Plan};
 
 /// The passes of a file beside a command line.
 fn passes(name: &str, content: &str, line: &str) -> Vec<String> {
@@ -334,7 +334,7 @@ fn names_that_are_spread() {
     );
     assert_eq!(spread(one, 1), ["/D/pass_1: A", "/D/pass_2: B"]);
     let job = with_file("f.txt", "pmc: auto:A,B\n", "-d /D -- a", &[]).expect("a plan");
-    assert_eq!(job.stem, Some(Stem::Pmc));
+    assert_eq!(job.stem, Some(DirectoryStem::Pmc));
     assert_eq!(spread(job, 1), ["/D/pmc_1: A", "/D/pmc_2: B"]);
     let mut failing = plan;
     assert_eq!(failing.spread(|_| Err("no device")), Err("no device"));

@@ -94,7 +94,7 @@ fn flat_addresses_reach_all_of_the_lds_given_out() {
     for offset in [509, 512, 4096, 65536] {
         let mut out = vec![0; 2];
         let fault = run("flat_lds", &mut out, offset, 0).unwrap_err();
-        let missed = Aim::Lds {
+        let missed = AddressTarget::Lds {
             byte: offset.into(),
             size: 512,
         };

@@ -55,7 +55,7 @@ enum Deliver {
 }
 
 /// Counters chosen for a dispatch.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenCounters {
     service: &'static Service,
     config: Arc<Config>,
     user: UserData,
@@ -79,7 +79,7 @@ pub(crate) fn choose(
     agent: usize,
     correlation_id: AsyncCorrelationId,
     dispatch_info: Info,
-) -> Option<Chosen> {
+) -> Option<ChosenCounters> {
     let service = SERVICES[context].get()?;
     let mut config = ConfigId { handle: 0 };
     let mut user = UserData::from(0);
@@ -104,7 +104,7 @@ pub(crate) fn choose(
         report("it runs on another agent than that of counter config");
         return None;
     }
-    Some(Chosen {
+    Some(ChosenCounters {
         service,
         config: found,
         user,
@@ -121,7 +121,7 @@ fn data(correlation_id: AsyncCorrelationId, time: Interval, dispatch_info: Info)
     }
 }
 
-impl Chosen {
+impl ChosenCounters {
     /// The dispatch ended and this is what it counted; on the device's signal handler thread.
     pub(crate) fn finish(
         &self,

@@ -5,7 +5,7 @@ use crate::isa::{Probe, Step, Workgroup};
 use std::collections::HashSet;
 
 /// A probe that counts all and records what the recorder follows.
-pub struct Both<'p, 'm, 'r> {
+pub struct CountingRecorder<'p, 'm, 'r> {
     model: &'p mut Model<'m>,
     recorder: &'p mut Recorder<'r>,
     /// Workgroups that the recorder follows.
@@ -14,7 +14,7 @@ pub struct Both<'p, 'm, 'r> {
     recorded: bool,
 }
 
-impl<'p, 'm, 'r> Both<'p, 'm, 'r> {
+impl<'p, 'm, 'r> CountingRecorder<'p, 'm, 'r> {
     /// Of a model and a recorder of the same dispatch.
     pub fn new(model: &'p mut Model<'m>, recorder: &'p mut Recorder<'r>) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl<'p, 'm, 'r> Both<'p, 'm, 'r> {
     }
 }
 
-impl Probe for Both<'_, '_, '_> {
+impl Probe for CountingRecorder<'_, '_, '_> {
     fn follows(&mut self, group: &Workgroup) -> bool {
         if self.recorder.follows(group) {
             self.followed.insert(group.id);
