@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use clap::builder::PossibleValuesParser;
 use rpd_core::options::{Backend, Options};
 use rpd_core::os_text;
 use rpd_gfx::isa::lane_numbers;
@@ -17,6 +18,8 @@ use serde::Serialize;
 
 use crate::exit_status::FAILED;
 use crate::failure::Failure;
+use crate::options::table::SIMULATED_GPUS;
+use crate::process::environment::SIM_GPU_VARIABLE;
 use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
 
@@ -38,6 +41,9 @@ struct Arguments {
     /// Exit status if errors were found and the program ended with 0
     #[arg(long, value_name = "STATUS", default_value_t = FAILED)]
     error_exitcode: u8,
+    /// The GPU that is simulated [default: RPD_SIM_GPU, or gfx90a]
+    #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(SIMULATED_GPUS))]
+    sim_gpu: Option<String>,
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -96,7 +102,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         .prefix("rpd-check.")
         .tempdir()
         .context("check: a temporary folder cannot be made; TMPDIR names another place")?;
-    let status = execute(&given.command, folder.path())?;
+    let status = execute(&given, folder.path())?;
     let findings = read(folder.path())?;
     match &given.json {
         None => eprint!("{}", report(&findings)),
@@ -113,9 +119,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 /// Runs the program to its end; its status.
-fn execute(command: &[OsString], folder: &Path) -> Result<u8> {
+fn execute(given: &Arguments, folder: &Path) -> Result<u8> {
     let options = Options {
-        command: command.iter().map(|word| os_text::escape(word)).collect(),
+        command: given
+            .command
+            .iter()
+            .map(|word| os_text::escape(word))
+            .collect(),
         backend: Backend::Sim,
         ..Options::default()
     };
@@ -128,6 +138,9 @@ fn execute(command: &[OsString], folder: &Path) -> Result<u8> {
     let path = environment::library_path(&provider, inherited.as_deref());
     changes.insert("LD_LIBRARY_PATH", Some(path));
     changes.insert(VARIABLE, Some(folder.as_os_str().to_owned()));
+    if let Some(gpu) = &given.sim_gpu {
+        changes.insert(SIM_GPU_VARIABLE, Some(gpu.into()));
+    }
     let signals = Signals::hold()?;
     let target = spawn::start(&file, &options.command, &changes, &signals)?;
     Ok(spawn::wait(target, &signals)?.status())

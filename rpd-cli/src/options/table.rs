@@ -77,6 +77,9 @@ pub(crate) enum Form {
     Categories(&'static [&'static str]),
 }
 
+/// The GPUs that the simulator has.
+pub(crate) const SIMULATED_GPUS: &[&str] = &["gfx90a", "gfx942"];
+
 /// Conversion of an inherited variable to an option's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inherit {
@@ -418,7 +421,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .value("TOOL"),
     option(Advanced, "backend", Form::Choice(&["auto", "rocm", "sim"], false), "What the target runs on: the ROCm installation, the simulated GPU, or auto: ROCm if there is a device and an SDK [default: auto]")
         .value("BACKEND"),
-    option(Advanced, "sim-gpu", Form::Choice(&["gfx90a", "gfx942"], false), "The GPU that is simulated; implies --backend sim [default: RPD_SIM_GPU, or gfx90a]").value("GPU"),
+    option(Advanced, "sim-gpu", Form::Choice(SIMULATED_GPUS, false), "The GPU that is simulated; implies --backend sim [default: RPD_SIM_GPU, or gfx90a]").value("GPU"),
     option(Advanced, "provider", Form::Choice(&["auto", "sdk", "direct"], false), "Where events are from: rocprofiler-sdk, the runtimes' own dispatch tables (direct), or auto: direct if it has all that is asked for; see docs/providers.md [default: sdk]")
         .value("PROVIDER"),
     option(Advanced, "rocm-root", Form::Text, "Root of the ROCm installation").aliases(&["rocm-path"]).value("DIR"),

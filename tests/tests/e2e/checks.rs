@@ -192,6 +192,16 @@ fn findings_as_json() {
 }
 
 #[test]
+fn the_simulated_gpu_can_be_chosen() {
+    let output = Command::new(install::rpd())
+        .args(["check", "--sim-gpu", "gfx942", "--"])
+        .args(["sh", "-c", "echo $RPD_SIM_GPU"])
+        .output()
+        .expect("rpd runs");
+    assert_eq!(output.stdout, b"gfx942\n");
+}
+
+#[test]
 fn what_cannot_be_started_is_said() {
     let refused = |words: &[&str], status, message: &str| {
         let output = Command::new(install::rpd())
@@ -212,6 +222,11 @@ fn what_cannot_be_started_is_said() {
         "rpd: check: no program given (rpd check -- PROGRAM)",
     );
     refused(&["--", "/nonexistent/app"], 127, "/nonexistent/app");
+    refused(
+        &["--sim-gpu", "gfx000", "--", "true"],
+        2,
+        "[possible values: gfx90a, gfx942]",
+    );
     // A program without a GPU has no errors, and its own status.
     let output = Command::new(install::rpd())
         .args(["check", "--", "sh", "-c", "exit 5"])
