@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             };
             if last.exists() {
                 return Err(usage(&format!(
-                    "{} is a file, so the SQL is missing: it is the last word, or behind --query",
+                    "{} is a file, so the SQL is missing: it is the last word, or after --query",
                     last.display()
                 )));
             }

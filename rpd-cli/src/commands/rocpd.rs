@@ -20,7 +20,7 @@ Commands:
   merge    Put databases into one
 
 Options:
-  -h, --help     Print this help; behind a command, that of the command
+  -h, --help     Print this help; after a command, that of the command
   -v, --version  Print version information
 ";
 

@@ -290,7 +290,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
 
     option(Stacks, "stacks", Form::Choice(StackMode::WORDS, false), "Record which code made each call: off, native (C, C++, Rust and the like), python, or merged (Python frames at their places among the native ones) [default: off]")
         .value("WHICH").from("RPD_STACKS"),
-    option(Stacks, "stacks-apis", Form::List(1), "Calls that have stacks, by name: globs separated by commas, in which * stands for anything; those behind a ! have none. Functions of traced interfaces, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*]")
+    option(Stacks, "stacks-apis", Form::List(1), "Calls that have stacks, by name: globs separated by commas, in which * stands for anything; those after a ! have none. Functions of traced interfaces, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*]")
         .value("GLOB,...").from("RPD_STACKS_APIS"),
     option(Stacks, "stacks-depth", Form::Integer(0, u32::MAX as i64), "Frames to keep of a stack: three quarters of them the innermost, the others the outermost; 0 keeps all [default: 512]")
         .from("RPD_STACKS_DEPTH"),
@@ -386,7 +386,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .from("ROCPROF_ATT_PARAM_SHADER_ENGINE_MASK"),
     option(ThreadTrace, "att-gpu-index", Form::List(1), "Numbers of the GPUs that are traced, such as 0,2 [default: all]").value("LIST")
         .from("ROCPROF_ATT_PARAM_GPU_INDEX"),
-    option(ThreadTrace, "att-perfcounters", Form::Text, "Counters of the sequencers that are sampled into the trace (GFX9), at most 8: 'NAME NAME:0x3', a mask of SIMDs behind the colon").value("NAMES")
+    option(ThreadTrace, "att-perfcounters", Form::Text, "Counters of the sequencers that are sampled into the trace (GFX9), at most 8: 'NAME NAME:0x3', a mask of SIMDs after the colon").value("NAMES")
         .from("ROCPROF_ATT_PARAM_PERFCOUNTERS"),
     option(ThreadTrace, "att-perfcounter-ctrl", Form::Text, "Period of these samples, 1 (the finest) to 32").value("N")
         .from("ROCPROF_ATT_PARAM_PERFCOUNTER_CTRL"),
@@ -395,7 +395,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
     option(ThreadTrace, "att-activity", Form::Text, "Sample what the units of the compute unit do: eight counters with this period, 1 to 16; 8 is a good one").value("N"),
     switch(ThreadTrace, "att-serialize-all", "Run kernels that are not traced one after the other as well")
         .from("ROCPROF_ATT_PARAM_SERIALIZE_ALL"),
-    option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Let a trace go on until so many kernels have run behind the selected one [default: 0, a trace for each]").value("N")
+    option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Continue a trace until so many kernels have run after the selected one [default: 0, a trace for each]").value("N")
         .from("ROCPROF_ATT_CONSECUTIVE_KERNELS"),
     switch(ThreadTrace, "att-no-intercept", "Make one trace of each GPU for the whole time that is recorded, without intercepting its queues; implies --att")
         .from("ROCPROF_ATT_NO_INTERCEPT"),

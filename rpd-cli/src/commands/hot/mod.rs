@@ -28,7 +28,7 @@ const NAME: &str = "hot";
 #[derive(Debug, Parser)]
 #[command(
     after_help = "The inputs are databases of runs with PC sampling (rpd --pc-sampling-beta-enabled --pc-sampling-method ...) or \
-    thread traces (rpd --att). Shares are of all samples, or cycles of traced instructions, shown. The number behind ± is half \
+    thread traces (rpd --att). Shares are of all samples, or cycles of traced instructions, shown. The number after ± is half \
     of a 95 % interval: sampling ticks are drawn again, since the waves of a tick run in step."
 )]
 struct Arguments {
