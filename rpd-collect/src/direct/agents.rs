@@ -1,7 +1,6 @@
 //! The agents: what the HSA runtime and the kernel driver say of them, in the SDK's struct.
 
-use std::ffi::{CStr, CString, c_void};
-use std::path::PathBuf;
+use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
 use rocprofiler_sdk_sys::{
@@ -11,6 +10,7 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::hsa::{self, MISSING, SUCCESS, runtime};
+use super::topology::Node;
 use crate::agent;
 
 /// An agent, as records refer to it.
@@ -113,15 +113,17 @@ fn text(agent: u64, attribute: u32) -> &'static CStr {
 pub(super) fn prepare() {
     AGENTS.get_or_init(|| {
         let handles = hsa::agents();
+        let has_driver = handles
+            .iter()
+            .all(|&handle| !is_gpu(handle) || is_of_driver(handle));
         let mut per_type = [0; 2];
         handles
             .into_iter()
             .enumerate()
             .map(|(index, handle)| {
-                // SAFETY: the attribute has this type: the type of the device.
-                let is_gpu = unsafe { get::<u32>(handle, 17) } == 1;
+                let is_gpu = is_gpu(handle);
                 let of_type = &mut per_type[usize::from(is_gpu)];
-                let described = describe(handle, is_gpu, index as u32, *of_type);
+                let described = describe(handle, is_gpu, has_driver, index as u32, *of_type);
                 *of_type += 1;
                 let raw = (&raw const described).cast::<c_void>();
                 // SAFETY: the struct is what it says; what it points to is never freed.
@@ -140,15 +142,17 @@ pub(super) fn prepare() {
     });
 }
 
-/// The driver's folder of a node.
-fn driver_folder(node: u32) -> PathBuf {
-    PathBuf::from("/sys/class/kfd/kfd/topology/nodes").join(node.to_string())
+fn is_gpu(handle: u64) -> bool {
+    // SAFETY: the attribute has this type: the type of the device.
+    unsafe { get::<u32>(handle, 17) == 1 }
 }
 
-/// The driver's name of a node, such as `aldebaran`; empty for a CPU.
-fn driver_name(node: u32) -> &'static CStr {
-    let name = std::fs::read_to_string(driver_folder(node).join("name")).unwrap_or_default();
-    CString::new(name.trim()).map_or(c"", |name| Box::leak(name.into_boxed_c_str()))
+/// Whether the driver's topology has the GPU under the number that the runtime gives it: not so on a simulated GPU.
+fn is_of_driver(gpu: u64) -> bool {
+    // SAFETY: the attributes have this type: number of the node, device and location.
+    let [node, device, location] =
+        [0xA004, 0xA000, 0xA006].map(|attribute| unsafe { get::<u32>(gpu, attribute) });
+    Node::read(node).is_gpu(device, location)
 }
 
 /// The family in a text like that of `/proc/cpuinfo`; 0 when it names none.
@@ -159,24 +163,6 @@ fn cpu_family(text: &str) -> u32 {
         .find(|(name, _)| name.trim() == "cpu family")
         .map(|(_, value)| value.trim().parse().unwrap_or(0));
     value.unwrap_or(0)
-}
-
-/// Properties of a node in the driver's topology, by name.
-fn driver_properties(node: u32) -> Vec<(String, u64)> {
-    let folder = driver_folder(node);
-    let text = std::fs::read_to_string(folder.join("properties")).unwrap_or_default();
-    let mut properties: Vec<(String, u64)> = text
-        .lines()
-        .filter_map(|line| {
-            let (name, value) = line.split_once(' ')?;
-            Some((name.to_owned(), value.trim().parse().ok()?))
-        })
-        .collect();
-    let id = std::fs::read_to_string(folder.join("gpu_id")).unwrap_or_default();
-    if let Ok(id) = id.trim().parse() {
-        properties.push(("gpu_id".to_owned(), id));
-    }
-    properties
 }
 
 /// `gfx90a` as `90010`.
@@ -191,7 +177,7 @@ fn target_version(name: &str) -> u32 {
     major * 10_000 + hexadecimal(&rest[..1]) * 100 + hexadecimal(&rest[1..])
 }
 
-fn describe(handle: u64, is_gpu: bool, index: u32, of_type: i32) -> Agent {
+fn describe(handle: u64, is_gpu: bool, has_driver: bool, index: u32, of_type: i32) -> Agent {
     // SAFETY: each attribute is read with its type in `hsa.h` and `hsa_ext_amd.h`.
     unsafe {
         let number = |attribute: u32| get::<u32>(handle, attribute);
@@ -276,20 +262,20 @@ fn describe(handle: u64, is_gpu: bool, index: u32, of_type: i32) -> Agent {
         agent.id.handle = u64::from(node) + 1;
         agent.fw_version.bits = number(0xA108);
         agent.sdma_fw_version.bits = number(0xA109);
-        agent.runtime_visibility.bits = if is_gpu { 0b1111 } else { 0b0001 };
+        agent.runtime_visibility.bits = 0b1111;
         if agent.mem_banks_count == 0 {
             agent.mem_banks = std::ptr::null();
         }
         if agent.caches_count == 0 {
             agent.caches = std::ptr::null();
         }
-        agent.model_name = driver_name(node).as_ptr();
+        agent.model_name = c"".as_ptr();
         if !is_gpu {
             let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
             agent.family_id = cpu_family(&text);
         }
-        for (name, value) in driver_properties(node) {
-            set(&mut agent, &name, value);
+        if has_driver {
+            Node::read(node).fill_in(&mut agent);
         }
         // A driver that does not say it knows no device with several.
         agent.num_xcc = agent.num_xcc.max(1);
@@ -297,41 +283,12 @@ fn describe(handle: u64, is_gpu: bool, index: u32, of_type: i32) -> Agent {
     }
 }
 
-/// Sets a field to what the driver says.
-fn set(agent: &mut Agent, name: &str, value: u64) {
-    macro_rules! fields {
-        ($($field:ident)*) => {
-            match name {
-                $(stringify!($field) => agent.$field = value as _,)*
-                "capability" => agent.capability.bits = value as _,
-                "fw_version" => agent.fw_version.bits = value as _,
-                "sdma_fw_version" => agent.sdma_fw_version.bits = value as _,
-                _ => {}
-            }
-        };
-    }
-    fields! {
-        cpu_cores_count simd_count cpu_core_id_base simd_id_base max_waves_per_simd lds_size_in_kb gds_size_in_kb
-        num_gws wave_front_size num_xcc array_count simd_arrays_per_engine cu_per_simd_array simd_per_cu
-        max_slots_scratch_cu gfx_target_version vendor_id device_id location_id domain drm_render_minor hive_id
-        num_sdma_engines num_sdma_xgmi_engines num_sdma_queues_per_engine num_cp_queues max_engine_clk_fcompute
-        max_engine_clk_ccompute gpu_id local_mem_size
-    }
-}
-
-/// `GPU-` and hexadecimal digits as the 16 bytes of the driver.
+/// `GPU-` and hexadecimal digits as the 16 bytes of the driver; zero for a device without such a number.
 fn uuid(text: &str) -> Uuid {
     let mut bytes = [0; 16];
-    match text
-        .strip_prefix("GPU-")
-        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
-    {
-        Some(number) => bytes[..8].copy_from_slice(&number.to_le_bytes()),
-        None => {
-            for (to, from) in bytes.iter_mut().zip(text.bytes()) {
-                *to = from;
-            }
-        }
+    let digits = text.strip_prefix("GPU-");
+    if let Some(number) = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
     }
     Uuid { bytes }
 }
@@ -440,12 +397,9 @@ mod tests {
     }
 
     #[test]
-    fn driver_properties_replace_what_hsa_says() {
-        let mut agent = Agent::default();
-        set(&mut agent, "simd_count", 440);
-        set(&mut agent, "capability", 7);
-        set(&mut agent, "of_the_future", 1);
-        assert_eq!((agent.simd_count, agent.capability.bits), (440, 7));
+    fn only_gpus_with_a_number_have_an_identity() {
         assert_eq!(uuid("GPU-0100").bytes[..2], [0, 1]);
+        assert_eq!(uuid("GPU-XX").bytes, [0; 16]);
+        assert_eq!(uuid("CPU-XX").bytes, [0; 16]);
     }
 }

@@ -38,4 +38,5 @@ mod shutdown;
 mod streams;
 mod submissions;
 mod tables;
+mod topology;
 mod wrappers;

@@ -54,17 +54,13 @@ fn text(s: &str) -> *const core::ffi::c_char {
     keep(s).as_ptr()
 }
 
-/// `GPU-` and hexadecimal digits as the 16 bytes the driver has.
+/// `GPU-` and hexadecimal digits as the 16 bytes of the driver; zero for a CPU.
 fn uuid(text: &str) -> Uuid {
     let mut bytes = [0; 16];
-    for (to, from) in bytes.iter_mut().zip(text.bytes()) {
-        *to = from;
-    }
     if let Some(n) = text
         .strip_prefix("GPU-")
         .and_then(|d| u64::from_str_radix(d, 16).ok())
     {
-        bytes = [0; 16];
         bytes[..8].copy_from_slice(&n.to_le_bytes());
     }
     Uuid { bytes }
@@ -200,7 +196,7 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
         logical_node_type_id: per_type as i32,
         runtime_visibility: Visibility {
             bits: match agent.is_gpu() {
-                false => 0b0001,
+                false => 0b1111,
                 true if device::visible()
                     .iter()
                     .any(|seen| seen.index == agent.index) =>
