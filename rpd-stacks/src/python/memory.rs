@@ -82,6 +82,11 @@ pub(crate) fn plausible(address: usize) -> bool {
     address.wrapping_sub(0x1_0000) < 0x7fff_ffff_0000 - 0x1_0000 && address & 7 == 0
 }
 
+/// An integer at any address. Its field is loaded in place; `read_unaligned` is a call of its own in builds with debug
+/// assertions, which took more time than the rest of a capture.
+#[repr(C, packed)]
+struct Unaligned<T>(T);
+
 /// Loads from memory. An address that no object could have is refused; one that is merely not mapped faults.
 pub(crate) struct Direct(());
 
@@ -106,7 +111,7 @@ impl Memory for Direct {
     fn load_within<T: Integer>(&self, address: usize) -> Option<T> {
         // SAFETY: the caller of `new` promises that the object is mapped. Its address is a multiple of 8, and layouts have
         // the fields where the interpreter's compiler aligned them; a table of offsets that does not is read unaligned.
-        Some(unsafe { (address as *const T).read_unaligned() })
+        Some(unsafe { (*(address as *const Unaligned<T>)).0 })
     }
 }
 
