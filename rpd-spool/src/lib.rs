@@ -15,6 +15,8 @@ pub mod kernel_filter;
 pub mod kernel_name;
 mod mapping;
 pub mod options;
+#[cfg_attr(miri, path = "pages_in_miri.rs")]
+mod pages;
 pub mod reader;
 pub mod regular_file;
 pub mod sampling;

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::format::SegmentHeader;
+use super::pages;
 
 /// A lock that can be taken over by a forked child, where its holder may not exist any more. Held only for a few
 /// instructions or one system call, never while code that is not ours runs.
@@ -158,39 +159,6 @@ pub fn map_again(address: usize, len: usize) -> Option<NonNull<u8>> {
     NonNull::new((made as usize + (address - first)) as *mut u8)
 }
 
-/// Has the page cache hold the file's first `len` bytes, in as large units as the file system has. A mapping of a file
-/// whose blocks are only allocated would read each page from nowhere first.
-fn write_zeros(fd: libc::c_int, len: usize) {
-    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-    let mut done = 0;
-    while done < len {
-        let mut left = len - done;
-        // One call writes all of a segment of the usual size.
-        let parts = [(); 16].map(|()| {
-            let part = ZEROS.len().min(left);
-            left -= part;
-            libc::iovec {
-                iov_base: ZEROS.as_ptr().cast_mut().cast(),
-                iov_len: part,
-            }
-        });
-        // SAFETY: each part is of the buffer, which is only read.
-        let written = unsafe {
-            libc::pwritev(
-                fd,
-                parts.as_ptr(),
-                parts.len() as libc::c_int,
-                done as libc::off_t,
-            )
-        };
-        match usize::try_from(written) {
-            Ok(written) if written > 0 => done += written,
-            // The pages are then made by the first store to each.
-            _ => return,
-        }
-    }
-}
-
 /// A mapped segment file.
 #[derive(Debug)]
 pub(super) struct Mapping {
@@ -206,17 +174,8 @@ impl Mapping {
     /// once, which costs less than half of what they cost when each is made by the first store to it; worth it for a
     /// segment that will be filled.
     pub(super) fn create(path: &CStr, len: usize, ahead: bool) -> io::Result<Mapping> {
-        let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
         // Beyond the file size limit the kernel would send SIGXFSZ, which kills the target.
-        let mut limit = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
-        // SAFETY: `limit` is valid for the call.
-        if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0
-            && limit.rlim_cur != libc::RLIM_INFINITY
-            && limit.rlim_cur < len as u64
-        {
+        if pages::largest_file().is_some_and(|largest| largest < len as u64) {
             return Err(io::Error::from_raw_os_error(libc::EFBIG));
         }
         // SAFETY: the path is NUL-terminated.
@@ -230,7 +189,7 @@ impl Mapping {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        let mapped = Mapping::map(fd, size, len, ahead);
+        let mapped = Mapping::map(fd, len, ahead);
         // SAFETY: the descriptor was opened above and is not used any more; the mapping keeps the file.
         unsafe { libc::close(fd) };
         match mapped {
@@ -243,44 +202,13 @@ impl Mapping {
         }
     }
 
-    fn map(fd: libc::c_int, size: libc::off_t, len: usize, ahead: bool) -> io::Result<Mapping> {
-        // Without blocks after it a store to the mapping could raise SIGBUS on a full disk.
-        // SAFETY: the descriptor is open.
-        let status = unsafe { libc::posix_fallocate(fd, 0, size) };
-        if status != 0 {
-            return Err(io::Error::from_raw_os_error(status));
-        }
-        if ahead {
-            write_zeros(fd, len);
-        }
-        // SAFETY: a new mapping at an address the kernel chooses.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd,
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let mapping = NonNull::new(address.cast::<u8>()).map(|base| Mapping { base, len });
-        let Some(mapping) = mapping else {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        };
-        let entry = (address as usize, len);
+    fn map(fd: libc::c_int, len: usize, ahead: bool) -> io::Result<Mapping> {
+        let base = pages::share(fd, len, ahead)?;
+        let entry = (base.as_ptr() as usize, len);
         if !REGISTRY.with(|mapped| mapped.push(entry)) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        if ahead {
-            // Kernels before 5.14 cannot; the pages are then mapped one by one.
-            // SAFETY: our own mapping; its content is not changed.
-            unsafe { libc::madvise(address, len, libc::MADV_POPULATE_WRITE) };
-        }
-        Ok(mapping)
+        Ok(Mapping { base, len })
     }
 
     /// Address of the first byte.
@@ -329,7 +257,7 @@ impl Drop for Mapping {
             if let Some(index) = mapped.iter().position(|found| *found == entry) {
                 mapped.swap_remove(index);
                 // SAFETY: our own mapping, of which no reference is left when its owner is dropped.
-                unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+                unsafe { pages::unshare(self.base, self.len) };
             }
         });
     }

@@ -1,6 +1,7 @@
 //! The spool: what is written comes back, and no damage to a file does more than lose records.
 
 use std::io::Write as _;
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -170,6 +171,54 @@ fn open_records_are_closed_in_segments_left_behind() {
         }
     }
     assert_eq!(closed, [(1, 4, 901), (5000, 3, 900)]);
+}
+
+/// Reads only when the writers are gone, so that Miri can run it.
+#[test]
+fn two_threads_with_open_records_and_spare_segments_are_read() {
+    const LEN: usize = 4096;
+    const RECORDS: u64 = 400;
+    let run = tempfile::tempdir().expect("temporary directory");
+    let directory = SpoolDirectory::create(run.path()).expect("directory");
+    directory.on_request_for_spares(|| {});
+    let record = |tid| {
+        let mut writer = StreamWriter::new(&directory, format!("t{tid}"), stream::THREAD, tid);
+        let fill = |correlation| {
+            move |bytes: &mut [u8]| bytes[..56].copy_from_slice(call(correlation, LEN).as_bytes())
+        };
+        let outer = writer.append_open(LEN, fill(0));
+        for correlation in 1..RECORDS {
+            assert!(writer.append(LEN, fill(correlation)));
+        }
+        // Its segment has been left behind by then.
+        writer.patch(outer, offset_of!(ApiCall, flags), 5);
+        assert_eq!(writer.open_call(outer).map(|call| call.flags), Some(5));
+        writer.close(outer, 3, 900 + u64::from(tid));
+        assert!(writer.open_call(outer).is_none());
+    };
+    std::thread::scope(|scope| {
+        let record = &record;
+        let threads = [1, 2].map(|tid| scope.spawn(move || record(tid)));
+        while !threads.iter().all(|thread| thread.is_finished()) {
+            directory.make_spares();
+            std::thread::yield_now();
+        }
+    });
+    directory.remove_spares();
+    assert_eq!(files_named(directory.path(), "spare-"), 0);
+    let spool = ProcessSpool::open(directory.path()).expect("readable");
+    assert_eq!(spool.streams.len(), 2);
+    for stream in &spool.streams {
+        assert!(stream.paths().count() > 2);
+        let (found, damage) = correlations(stream);
+        assert!(found.iter().copied().eq(0..RECORDS));
+        assert!(damage.is_empty(), "{damage:?}");
+        let mut records = stream.records();
+        let first = records.next().expect("a record");
+        let (outer, _) = first.parse::<ApiCall>().expect("a whole record");
+        let end = 900 + u64::from(stream.tid);
+        assert_eq!((outer.flags, outer.retval, outer.end), (5, 3, end));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Result, bail};
+use rpd_tests::install;
 
 use crate::{fuzz, shell, test};
 
@@ -72,6 +73,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 "--ignored",
             ]))
         })?;
+        step("the spool under Miri", spool_under_miri)?;
         step("captures of programs that are killed", || {
             let words = ["--test", "e2e", "killed_fifty_times", "--", "--ignored"];
             test::run(&words.map(str::to_owned))
@@ -119,6 +121,34 @@ fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
         start.elapsed().as_secs_f64()
     );
     Ok(())
+}
+
+/// Has Miri run the writer and the reader of the spool, where a nightly toolchain with Miri is installed. Providers keep the
+/// address of an open record as a number, so conversions from numbers to pointers are permitted.
+fn spool_under_miri() -> Result<()> {
+    let cargo = || {
+        let mut cargo = Command::new("cargo");
+        cargo.current_dir(install::source_root());
+        cargo.args(["+nightly", "miri"]);
+        cargo
+    };
+    let version = cargo().arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        println!(
+            "skipped: the spool under Miri: `rustup component add --toolchain nightly miri rust-src` installs Miri"
+        );
+        return Ok(());
+    }
+    shell::run(
+        cargo()
+            .args(["test", "--package", "rpd-spool", "--test", "spool"])
+            .arg("two_threads")
+            .env("CARGO_TARGET_DIR", install::target_dir().join("miri"))
+            .env(
+                "MIRIFLAGS",
+                "-Zmiri-disable-isolation -Zmiri-permissive-provenance",
+            ),
+    )
 }
 
 /// Installs missing programs where that is possible: as root, with apt-get, on a machine for CI.
