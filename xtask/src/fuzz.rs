@@ -67,8 +67,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 fn build() -> Result<PathBuf> {
     let wrapper = install::source_root().join("fuzz/instrument.sh");
     let mut cargo = shell::cargo();
-    cargo.args(["build", "--package", "rpd-fuzz", "--features", "libfuzzer"]);
-    cargo.args(["--bin", "rpd-fuzz"]);
+    cargo.args(["build", install::SAME_DEPENDENCIES, "--bin", "rpd-fuzz"]);
+    cargo.args(["--features", "rpd-fuzz/libfuzzer"]);
     shell::run(cargo.env("RUSTC_WORKSPACE_WRAPPER", wrapper))?;
     Ok(install::target_dir().join("debug/rpd-fuzz"))
 }
