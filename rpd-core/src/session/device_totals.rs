@@ -6,9 +6,8 @@ use std::collections::hash_map::Entry;
 use super::{ExtendedStrings, Session};
 use crate::domain::Domain;
 use crate::ids::{KernelId, Nanoseconds, OperationId, StringId};
-use crate::kernel_name;
 use crate::options::KernelNames;
-use crate::spool::durations;
+use crate::spool::{durations, kernel_name};
 
 /// Subject of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
