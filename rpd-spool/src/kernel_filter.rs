@@ -210,6 +210,7 @@ mod pattern {
                         && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
                     let number = u32::from_str_radix(&digits, 16).ok();
                     let Some(meant) = number.filter(|_| valid).and_then(char::from_u32) else {
+                        let digits = digits.escape_debug();
                         return Err(PatternError::Escape(format!(r"\{escaped}{digits}")));
                     };
                     self.at += count;
@@ -380,6 +381,10 @@ mod tests {
             "the pattern ends with a backslash, at character 2"
         );
         assert_eq!(message(r"\xg"), r"`\xg` is no escape that patterns have");
+        assert_eq!(
+            message("\\u0\n\n"),
+            r"`\u0\n\n` is no escape that patterns have"
+        );
         for pattern in ["*a", "a{2,1}", "[b-a]", "[π]", "a)"] {
             assert_eq!(message(pattern).lines().count(), 1, "{pattern}");
         }

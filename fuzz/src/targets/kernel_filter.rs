@@ -24,6 +24,7 @@ const SEEDS: &[&str] = &[
     "a{2,5}?[^\\w\\s-]|\\bx\\B\\x41\\u0042\\cJ\0axe",
     "[[:alpha:]]+(?:void )?ns::f<\\d*>\0void ns::f<3, float>(int (*)(char))\0_ZN2ns1fILi3EfEEvPFicE",
     "(?=look)\0a\0_ZNSt6vectorIiSaIiEE9push_backERKi [clone .kd]",
+    "\\u0\n\0a",
     "(a)\\1\0\0(anonymous namespace)::g<(lambda)#1>",
 ];
 
