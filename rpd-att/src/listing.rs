@@ -1,7 +1,8 @@
 //! Sums over all waves for each line of code.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeMap;
+
+use rpd_core::number_map::NumberMap;
 
 use crate::code::CodeObjects;
 use crate::record::{Instruction, Pc, Wave};
@@ -28,36 +29,13 @@ pub struct CodeLine {
     pub idle: u64,
 }
 
-/// Mixes the two words of an address; they are small numbers that the trace's user chose.
-#[derive(Default)]
-struct PcHasher(u64);
-
-impl Hasher for PcHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        let mixed = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-        self.0 = mixed ^ mixed >> 32;
-    }
-}
-
-type ByPc = HashMap<Pc, u32, BuildHasherDefault<PcHasher>>;
-
 /// The lines that waves executed, with all others of the same functions.
 #[derive(Debug, Default)]
 pub struct Listing {
     lines: Vec<CodeLine>,
     /// Operands that each line reads and writes.
     operands: Vec<Operands>,
-    by_pc: ByPc,
+    by_pc: NumberMap<Pc, u32>,
     /// Names of functions at the addresses of their first instructions, mangled.
     labels: BTreeMap<Pc, String>,
 }

@@ -13,6 +13,7 @@ pub mod lookup;
 pub mod memory;
 pub mod naming;
 pub mod near;
+pub mod number_map;
 pub mod options;
 pub mod os_text;
 pub mod procfs;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::Strings;
 use crate::column::Column;
 use crate::ids::{AgentHandle, CodeObjectId, StringId};
+use crate::number_map::NumberMap;
 use crate::spool::options::{SamplingMethod, SamplingUnit};
 
 /// Sampling configuration of an agent.
@@ -139,7 +140,7 @@ impl Code {
 #[derive(Debug)]
 pub struct InstructionIndex<'a> {
     code: &'a Code,
-    known: HashMap<(CodeObjectId, u64), Option<u32>>,
+    known: NumberMap<(CodeObjectId, u64), Option<u32>>,
 }
 
 impl<'a> InstructionIndex<'a> {
@@ -147,7 +148,7 @@ impl<'a> InstructionIndex<'a> {
     pub fn new(code: &'a Code) -> InstructionIndex<'a> {
         InstructionIndex {
             code,
-            known: HashMap::new(),
+            known: NumberMap::default(),
         }
     }
 

@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
-use super::code::InstructionIndex;
 use super::samples::Issue;
 use super::{DispatchKernels, Session};
-use crate::ids::{AgentHandle, CodeObjectId, KernelId, StringId};
+use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId, StringId};
+use crate::number_map::NumberMap;
 use crate::spool::options::SamplingUnit;
 
 /// Number of bootstrap replicates.
@@ -170,37 +170,37 @@ impl Totals {
         }
         let kernels = Kernels::new(session);
         let ticks = Ticks::new(session);
-        let mut instructions = InstructionIndex::new(&session.code);
-        // Samples are in the order of time: the next one is of the same tick more often than not.
-        let mut drawn = (u64::MAX, [0; REPLICATES]);
-        let mut slots: HashMap<Place, usize> = HashMap::new();
+        // Samples are in the order of time: the next one is of the same dispatch and tick more often than not.
+        let mut of_dispatch = Latest::<DispatchId, Option<KernelId>>::default();
+        let mut clock = Latest::<CodeObjectId, TickClock>::default();
+        let mut drawn = Latest::<u64, [u8; REPLICATES]>::default();
+        // By the kernel of the dispatch, where that is known, code object and offset.
+        let mut known: NumberMap<(Option<KernelId>, CodeObjectId, u64), usize> =
+            NumberMap::default();
+        let mut slots: NumberMap<Place, usize> = NumberMap::default();
         let mut found: Vec<(Place, PlaceTotals)> = Vec::new();
         for index in samples.indices() {
             let object = samples.object[index];
             let offset = samples.offset[index];
-            let kernel = match kernels.of_dispatch.get(samples.dispatch[index]) {
-                Some(kernel) => kernel,
-                None => instructions
-                    .find(object, offset)
-                    .map_or(KernelId(0), |found| {
-                        kernels.of_function(session, object, found)
-                    }),
-            };
-            let place = Place {
-                kernel,
-                object,
-                offset,
-            };
-            let slot = *slots.entry(place).or_insert_with(|| {
-                found.push((place, PlaceTotals::default()));
-                found.len() - 1
+            let dispatch = samples.dispatch[index];
+            let kernel = *of_dispatch.get(dispatch, || kernels.of_dispatch.get(dispatch));
+            let slot = *known.entry((kernel, object, offset)).or_insert_with(|| {
+                let kernel = kernel.unwrap_or_else(|| kernels.at(session, object, offset));
+                let place = Place {
+                    kernel,
+                    object,
+                    offset,
+                };
+                *slots.entry(place).or_insert_with(|| {
+                    found.push((place, PlaceTotals::default()));
+                    found.len() - 1
+                })
             });
             let sum = &mut found[slot].1;
-            let tick = ticks.of(session, object, samples.start[index].0);
-            if drawn.0 != tick {
-                drawn = (tick, weights(tick));
-            }
-            sum.replicates.add_weights(&drawn.1);
+            let clock = clock.get(object, || ticks.clock(session, object));
+            let tick = clock.tick(samples.start[index].0);
+            sum.replicates
+                .add_weights(drawn.get(tick, || weights(tick)));
             let issue = Issue::of(samples.flags[index], samples.snapshot[index]);
             let one = Count {
                 samples: 1,
@@ -234,10 +234,7 @@ impl Totals {
         let kernels = Kernels::new(session);
         for line in &session.thread_traces.lines {
             let kernel = match line.kernel {
-                KernelId(0) => match session.code.find(line.object, line.offset) {
-                    Some(found) => kernels.of_function(session, line.object, found as u32),
-                    None => KernelId(0),
-                },
+                KernelId(0) => kernels.at(session, line.object, line.offset),
                 known => known,
             };
             let place = Place {
@@ -291,9 +288,12 @@ impl Kernels {
         }
     }
 
-    /// The kernel whose code an instruction is part of; 0 for those of functions that kernels call.
-    fn of_function(&self, session: &Session, object: CodeObjectId, instruction: u32) -> KernelId {
-        let function = session.code.instructions[instruction as usize].function;
+    /// The kernel whose code has an instruction at `offset`; 0 for functions that kernels call, and where none is known.
+    fn at(&self, session: &Session, object: CodeObjectId, offset: u64) -> KernelId {
+        let Some(instruction) = session.code.find(object, offset) else {
+            return KernelId(0);
+        };
+        let function = session.code.instructions[instruction].function;
         if function == StringId(0) {
             return KernelId(0);
         }
@@ -303,7 +303,7 @@ impl Kernels {
     }
 }
 
-/// Which tick a sample is of.
+/// How ticks follow from the settings of sampling.
 struct Ticks {
     /// Nanoseconds of a tick, by agent.
     lengths: HashMap<AgentHandle, u64>,
@@ -332,8 +332,8 @@ impl Ticks {
         }
     }
 
-    #[inline]
-    fn of(&self, session: &Session, object: CodeObjectId, time: u64) -> u64 {
+    /// The ticks of the samples in a code object.
+    fn clock(&self, session: &Session, object: CodeObjectId) -> TickClock {
         let first = session.sampling.first().map(|sampling| sampling.agent);
         let agent = self
             .agents
@@ -342,8 +342,43 @@ impl Ticks {
             .or(first)
             .unwrap_or_default();
         let length = self.lengths.get(&agent).copied().unwrap_or(1_000_000);
+        TickClock { agent, length }
+    }
+}
+
+/// The ticks of a GPU.
+struct TickClock {
+    agent: AgentHandle,
+    /// Nanoseconds of a tick.
+    length: u64,
+}
+
+impl TickClock {
+    /// The tick that a time is in.
+    #[inline]
+    fn tick(&self, time: u64) -> u64 {
         // Ticks of GPUs are drawn independently.
-        (time / length) ^ agent.0.rotate_left(40)
+        (time / self.length) ^ self.agent.0.rotate_left(40)
+    }
+}
+
+/// The latest answer, for questions that are asked again at once.
+struct Latest<K, V>(Option<(K, V)>);
+
+impl<K, V> Default for Latest<K, V> {
+    fn default() -> Self {
+        Latest(None)
+    }
+}
+
+impl<K: PartialEq, V> Latest<K, V> {
+    /// The answer for `key`, which `find` gives when the latest one was for another.
+    #[inline]
+    fn get(&mut self, key: K, find: impl FnOnce() -> V) -> &V {
+        if self.0.as_ref().is_some_and(|(latest, _)| *latest != key) {
+            self.0 = None;
+        }
+        &self.0.get_or_insert_with(|| (key, find())).1
     }
 }
 

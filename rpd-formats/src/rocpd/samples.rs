@@ -1,8 +1,9 @@
 //! Rows of PC samples and of the code that they are at; the statements of their tables are in `samples.sql`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use rpd_core::ids::{CodeObjectId, StringId};
+use rpd_core::number_map::NumberMap;
 use rpd_core::session::Session;
 use rpd_core::session::samples::Issue;
 use rpd_core::session::totals::{Place, Totals};
@@ -46,7 +47,7 @@ pub(super) fn write(
 ) -> Result<Places> {
     let traced = !session.thread_traces.lines.is_empty();
     if session.samples.is_empty() && session.code.is_empty() && !traced {
-        return Ok(Places::new());
+        return Ok(Places::default());
     }
     connection.execute_batch(&names.fill_in(TABLES))?;
     let writer = Writer {
@@ -68,7 +69,7 @@ pub(super) fn write(
 }
 
 /// Row ids of instructions.
-pub(super) type Places = HashMap<(CodeObjectId, u64), i64>;
+pub(super) type Places = NumberMap<(CodeObjectId, u64), i64>;
 
 struct Writer<'a> {
     connection: &'a Connection,
@@ -130,7 +131,7 @@ impl Writer<'_> {
 
     fn instructions(&self, totals: &Totals) -> Result<Places> {
         let code = &self.session.code;
-        let mut places = Places::new();
+        let mut places = Places::default();
         let columns = [
             "id",
             "code_object_id",
@@ -209,8 +210,8 @@ impl Writer<'_> {
     }
 
     fn samples(&self, places: &Places) -> Result<()> {
+        // SQLite numbers the rows from 1 faster than it takes numbers.
         let columns = [
-            "id",
             "timestamp",
             "instruction_id",
             "dispatch_id",
@@ -241,8 +242,7 @@ impl Writer<'_> {
             let [x, y, z] = table.workgroup[index];
             let region = table.region[index].checked_sub(1);
             let region = region.and_then(|region| self.session.regions.get(region as usize));
-            bulk.integer(index as i64 + 1)
-                .bits(table.start[index].0)
+            bulk.bits(table.start[index].0)
                 .integer(last.1)
                 .bits(table.dispatch[index].0)
                 .bits(table.correlation[index].0)
