@@ -219,3 +219,29 @@ fn a_database_without_samples_is_named() {
         hot.stderr
     );
 }
+
+#[test]
+fn a_kernel_without_samples_is_named() {
+    let outcome = sampled(&[], &["sleeper", "100000"]);
+    let database = outcome.file("results.db");
+    let database = database.to_str().expect("text");
+    let failed = |arguments: &[&str]| {
+        let outcome = Rpd::plain(arguments).run().expect_code(1);
+        assert_eq!(outcome.stdout, "");
+        outcome.stderr
+    };
+    let hot = failed(&["hot", database, "--kernel", "nosuch"]);
+    assert_eq!(
+        hot,
+        "rpd: hot: --kernel 'nosuch': no kernel is left that has samples; there are: sleeper\n"
+    );
+    let near = failed(&["hot", database, "--kernel", "sleepers", "-f", "csv"]);
+    assert!(near.ends_with("; did you mean sleeper?\n"), "{near}");
+    let without = failed(&["hot", database, "--kernel-exclude", "."]);
+    assert!(without.contains("--kernel-exclude '.': no"), "{without}");
+    let annotate = failed(&["annotate", database, "nosuch"]);
+    assert_eq!(
+        annotate,
+        "rpd: annotate: no kernel with samples has 'nosuch' in its name; there are: sleeper\n"
+    );
+}

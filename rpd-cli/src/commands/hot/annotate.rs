@@ -14,7 +14,9 @@ use rpd_core::session::totals::Measure;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 
 use super::show::{column, issue_text};
-use super::{MeasureSource, different_measures, each_measured, expand, parse, write_output};
+use super::{
+    MeasureSource, different_measures, each_measured, expand, other_kernels, parse, write_output,
+};
 use crate::failure::Failure;
 
 const NAME: &str = "annotate";
@@ -145,11 +147,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let paths = expand(&[&given.input])?;
     let mut found: Vec<(Listing, Sources)> = Vec::new();
     let mut kernels: Vec<String> = Vec::new();
+    let mut measure = Measure::default();
     each_measured(
         NAME,
         &paths,
         &given.source,
         |_, session, settings, totals| {
+            measure = totals.measure;
             let names = given.naming.over(settings);
             let all = listings(session, totals, names, |_| true);
             for listing in all {
@@ -173,15 +177,18 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     found.retain(|(listing, _)| wanted(&listing.kernel));
     if found.is_empty() {
         let part = given.kernel.as_deref().unwrap_or_default();
-        let near = rpd_core::near::nearest(part, kernels.iter().map(String::as_str));
-        let hint = match near {
-            Some(near) => format!("; did you mean {near}?"),
-            None if kernels.is_empty() => "; no sampled instruction could be decoded".to_owned(),
-            None => format!(": {}", kernels.join(", ")),
-        };
-        return Err(Failure::failed(format!(
-            "annotate: no kernel with samples has '{part}' in its name{hint}"
-        ))
+        let names: Vec<&str> = kernels.iter().map(String::as_str).collect();
+        return Err(Failure::failed(match names.is_empty() {
+            true => format!(
+                "{NAME}: no instruction with {} could be decoded",
+                measure.plural()
+            ),
+            false => format!(
+                "{NAME}: no kernel with {} has '{part}' in its name{}",
+                measure.plural(),
+                other_kernels(part, &names)
+            ),
+        })
         .into());
     }
     let before = match &given.diff {

@@ -174,6 +174,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         Some(path) => Some(given.collect(&expand(&[path])?)?.0),
         None => None,
     };
+    if hot.kernels.is_empty()
+        && before
+            .as_ref()
+            .is_none_or(|before| before.kernels.is_empty())
+    {
+        return Err(given.no_kernel(&paths)?.into());
+    }
     if before
         .as_ref()
         .is_some_and(|before| before.measure != hot.measure)
@@ -265,6 +272,38 @@ impl Arguments {
         Ok((builder.finish(), facts))
     }
 
+    /// The error for filters that leave no kernel.
+    fn no_kernel(&self, paths: &[PathBuf]) -> Result<Failure> {
+        let mut builder = HotBuilder::default();
+        each_measured(NAME, paths, &self.source, |_, session, settings, totals| {
+            builder.add(session, totals, self.naming.over(settings), |_| true);
+            Ok(())
+        })?;
+        let all = builder.finish();
+        let names: Vec<&str> = (all.kernels.iter())
+            .map(|kernel| kernel.name.as_str())
+            .collect();
+        let option = |name: &str, text: &Option<String>| {
+            let text = text.as_ref()?;
+            Some(format!("{name} '{text}'"))
+        };
+        let kernel = option("--kernel", &self.filter.kernel);
+        let options: Vec<String> = [
+            kernel,
+            option("--kernel-exclude", &self.filter.kernel_exclude),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let wanted = self.filter.kernel.as_deref().unwrap_or_default();
+        Ok(Failure::failed(format!(
+            "{NAME}: {}: no kernel is left that has {}{}",
+            options.join(" "),
+            all.measure.plural(),
+            other_kernels(wanted, &names)
+        )))
+    }
+
     fn limit(&self, given: Option<usize>, usual: usize) -> usize {
         match given {
             Some(0) => usize::MAX,
@@ -322,6 +361,22 @@ impl Arguments {
             },
         }
         Ok(())
+    }
+}
+
+/// Names in a message about a kernel that is not there.
+const KERNELS_NAMED: usize = 8;
+
+/// End of a message about a kernel that is not there: the one whose name is near, or those that there are.
+fn other_kernels(wanted: &str, kernels: &[&str]) -> String {
+    if let Some(near) = rpd_core::near::nearest(wanted, kernels.iter().copied()) {
+        return format!("; did you mean {near}?");
+    }
+    let (named, rest) = kernels.split_at(kernels.len().min(KERNELS_NAMED));
+    match (named, rest.len()) {
+        ([], _) => String::new(),
+        (named, 0) => format!("; there are: {}", named.join(", ")),
+        (named, more) => format!("; there are: {} and {more} more", named.join(", ")),
     }
 }
 
