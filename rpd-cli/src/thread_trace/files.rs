@@ -1,6 +1,7 @@
 //! Files of thread traces, by their names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -51,12 +52,14 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Finds traces and code objects in directories and among files.
+    /// Finds traces and code objects in directories and among files. A trace that is named brings the code objects beside
+    /// it, unless some are named.
     ///
     /// # Errors
     /// When a path does not exist, cannot be read, or is a file of another kind; when there is no trace.
     pub(crate) fn find(paths: &[PathBuf]) -> Result<Self> {
         let mut found = Self::default();
+        let mut beside = BTreeSet::new();
         for path in paths {
             let what = std::fs::metadata(path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
@@ -69,6 +72,13 @@ impl Traces {
                     path.display()
                 ))
                 .into());
+            } else {
+                beside.insert(directory_of(path));
+            }
+        }
+        if found.code.is_empty() {
+            for directory in beside {
+                found.take_code(&directory)?;
             }
         }
         if found.traces.is_empty() {
@@ -87,6 +97,25 @@ impl Traces {
             files.dedup();
         }
         Ok(found)
+    }
+
+    /// Takes the code objects in a directory.
+    fn take_code(&mut self, directory: &Path) -> Result<()> {
+        // The directory of a name alone is empty.
+        let readable = match directory.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => directory,
+        };
+        let entries = std::fs::read_dir(readable)
+            .with_context(|| format!("cannot read {}", readable.display()))?;
+        let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        for name in names {
+            if name.to_str().and_then(code_name).is_some() {
+                self.take(&directory.join(name));
+            }
+        }
+        Ok(())
     }
 
     fn search(&mut self, directory: &Path, depth: usize) -> Result<()> {
@@ -114,7 +143,7 @@ impl Traces {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
             return false;
         };
-        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        let directory = directory_of(path);
         if let Some((prefix, agent, engine, dispatch)) = trace_name(name) {
             let key = TraceKey {
                 directory,
@@ -150,6 +179,11 @@ impl Traces {
             None => self.code.values().flatten().collect(),
         }
     }
+}
+
+/// The directory of a file; empty for a name alone.
+fn directory_of(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_owned()
 }
 
 /// Prefix, agent, shader engine and dispatch.
@@ -221,6 +255,19 @@ mod tests {
                     .is_some_and(|path| path.contains(&key.prefix))
             );
         }
+        // A trace that is named has the code objects beside it, unless some are named.
+        let file = |name: &str| directory.path().join(name);
+        let trace = file("2_7_shader_engine_0_1.att");
+        let codes = |paths: &[PathBuf]| {
+            let found = Traces::find(paths).expect("a trace");
+            let (key, _) = found.traces.first_key_value().expect("one");
+            let codes = found.code(key).into_iter();
+            codes.map(|code| code.path.clone()).collect::<Vec<_>>()
+        };
+        let own = file("2_gfx90a_code_object_id_1.out");
+        let other = file("1_gfx90a_code_object_id_1.out");
+        assert_eq!(codes(std::slice::from_ref(&trace)), [own]);
+        assert_eq!(codes(&[trace, other.clone()]), [other]);
         let error = Traces::find(&[directory.path().join("notes.txt")]).expect_err("not a trace");
         assert!(error.to_string().contains("neither a trace"), "{error}");
     }

@@ -288,23 +288,20 @@ fn files_of_a_run_are_decoded_again() {
     let outcome = traced(&["-f", "csv"], &["dependent_chain", "4"]);
     let stats = outcome.files_ending("_dispatch_1.csv");
     let first = std::fs::read_to_string(&stats[0]).expect("readable");
-    let again = outcome.folder.path().join("again");
-    let out = outcome.out();
-    let arguments = [
-        "att",
-        "decode",
-        out.to_str().expect("text"),
-        "-f",
-        "csv",
-        "-d",
-    ];
-    let decoded = Rpd::plain(arguments)
-        .option([again.to_str().expect("text")])
-        .run();
-    assert!(decoded.status.success(), "{}", decoded.stderr);
     let name = stats[0].file_name().expect("a name");
-    let second = std::fs::read_to_string(again.join(name)).expect("readable");
-    assert_eq!(first, second);
+    let traces = outcome.files_ending("_1.att");
+    let folder = vec![outcome.out()];
+    // A folder, and traces alone, which have their code objects beside them.
+    for (paths, again) in [(&folder, "again"), (&traces, "of_files")] {
+        let again = outcome.folder.path().join(again);
+        let mut arguments: Vec<&str> = vec!["att", "decode"];
+        arguments.extend(paths.iter().map(|path| path.to_str().expect("text")));
+        arguments.extend(["-f", "csv", "-d", again.to_str().expect("text")]);
+        let decoded = Rpd::plain(arguments).run();
+        assert!(decoded.status.success(), "{}", decoded.stderr);
+        let second = std::fs::read_to_string(again.join(name)).expect("readable");
+        assert_eq!(first, second, "{paths:?}");
+    }
     let objects = outcome.files_ending(".out");
     assert!(!objects.is_empty());
     for object in objects {

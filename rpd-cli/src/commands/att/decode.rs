@@ -33,7 +33,8 @@ enum Format {
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Directories are searched for <prefix>_<agent>_shader_engine_<number>_<dispatch>.att and \
-    <prefix>_<processor>_code_object_id_<number>.out, as rpd and rocprofv3 write them. No GPU is needed."
+    <prefix>_<processor>_code_object_id_<number>.out, as rpd and rocprofv3 write them. Trace files that are named alone use the \
+    code objects beside them. No GPU is needed."
 )]
 struct Arguments {
     /// Directories, trace files and code objects
