@@ -103,6 +103,9 @@ impl Resolver<'_> {
         if let Some(warning) = summary::without_tables(given, &summary, on("stats")) {
             self.warn(warning);
         }
+        for warning in summary::without_domains(given, &summary) {
+            self.warn(warning);
+        }
         let formats = outputs::formats(given, self.environment)?;
         for warning in outputs::unused_libraries(given, &formats) {
             self.warn(warning);
@@ -412,8 +415,15 @@ impl Resolver<'_> {
     /// Text of the definitions of further counters.
     fn extra_counters(&mut self, given: &OptionValues) -> Result<String, Failure> {
         const EXTRA: &str = "extra-counters";
-        let Some(file) = given.text(EXTRA).filter(|file| !file.is_empty()) else {
-            return Ok(String::new());
+        let file = match given.text(EXTRA) {
+            None => return Ok(String::new()),
+            Some("") if given.origins.contains_key(EXTRA) => return Ok(String::new()),
+            Some("") => {
+                return Err(
+                    given.misused(EXTRA, "no file is named: give a YAML file, or leave it out")
+                );
+            }
+            Some(file) => file,
         };
         // The variable holds the definitions themselves.
         if given.variable(EXTRA).is_some() {

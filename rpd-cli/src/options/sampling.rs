@@ -23,7 +23,8 @@ pub(super) fn resolve(
     let unit = given.text(UNIT).filter(|word| !word.is_empty());
     let method = given.text(METHOD).filter(|word| !word.is_empty());
     let interval = given.integer(INTERVAL).filter(|interval| *interval != 0);
-    if unit.is_none() && method.is_none() && interval.is_none() {
+    let is_typed_zero = given.integer(INTERVAL) == Some(0) && !given.origins.contains_key(INTERVAL);
+    if unit.is_none() && method.is_none() && interval.is_none() && !is_typed_zero {
         return Ok(None);
     }
     if given.bool(BETA) != Some(true) && !environment.variables.contains_key(BETA_VARIABLE) {

@@ -1,5 +1,6 @@
 //! Options of summary tables.
 
+use rpd_core::domain::Domain;
 use rpd_core::options::SummaryOptions;
 use rpd_core::stats::Unit;
 use rpd_summary::Group;
@@ -68,6 +69,24 @@ pub(super) fn resolve(
         output,
         unit: unit.unwrap_or_default(),
     })
+}
+
+/// Warnings about expressions that match no domain.
+pub(super) fn without_domains(given: &OptionValues, options: &SummaryOptions) -> Vec<String> {
+    let matches_none = |expression: &&String| {
+        let group = Group::parse(expression);
+        group.is_ok_and(|group| !Domain::ALL.into_iter().any(|domain| group.has(domain)))
+    };
+    let labels = Domain::ALL.map(Domain::label).join(", ");
+    let unused = options.groups.iter().filter(matches_none);
+    unused
+        .map(|expression| {
+            format!(
+                "{}: '{expression}' is the whole name of no domain, so it has no table; domains are {labels}",
+                given.name("summary-groups")
+            )
+        })
+        .collect()
 }
 
 /// A word about settings of tables where there are none.

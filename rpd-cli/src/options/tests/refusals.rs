@@ -138,6 +138,12 @@ fn mistakes_have_their_status_and_say_what_is_wrong() {
             "at least one argument",
         ),
         ("93", "-E missing.yaml --pmc A -- true", 1, "No such file"),
+        (
+            "93b",
+            "--extra-counters= --pmc A -- true",
+            2,
+            "--extra-counters: no file is named",
+        ),
         ("i", "-i missing.json -s -- true", 1, "No such file"),
         (
             "placeholder",

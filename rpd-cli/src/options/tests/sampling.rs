@@ -40,6 +40,12 @@ fn what_is_incomplete_is_refused() {
             1,
             "All three",
         ),
+        (
+            110,
+            "--pc-sampling-beta-enabled --pc-sampling-interval=0 --kernel-trace",
+            1,
+            "--pc-sampling-interval is missing",
+        ),
         (111, "--pc-sampling-interval x", 2, "--pc-sampling-interval"),
     ] {
         let (got, message) = refused(line);

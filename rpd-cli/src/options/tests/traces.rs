@@ -163,16 +163,19 @@ fn summaries() {
         "StdOut",
         "case 74"
     );
-    let groups = ["A|B", ".*_API"];
+    let groups = ["KERNEL_DISPATCH|HIP_API", ".*_API"];
     assert_eq!(
-        summary("-s --summary-groups A|B .*_API -- a").groups,
+        summary("-s --summary-groups KERNEL_DISPATCH|HIP_API .*_API -- a").groups,
         groups,
         "case 75"
     );
     let inherited = [
         ("ROCPROF_STATS_SUMMARY", "1"),
         ("ROCPROF_STATS_SUMMARY_PER_DOMAIN", "true"),
-        ("ROCPROF_STATS_SUMMARY_GROUPS", "A|B##@@##.*_API"),
+        (
+            "ROCPROF_STATS_SUMMARY_GROUPS",
+            "KERNEL_DISPATCH|HIP_API##@@##.*_API",
+        ),
         ("ROCPROF_STATS_SUMMARY_OUTPUT", "x"),
         ("ROCPROF_STATS_SUMMARY_UNITS", "msec"),
     ];
@@ -185,6 +188,15 @@ fn summaries() {
     assert_eq!(all.groups, groups);
     assert_eq!((all.output.as_str(), all.unit), ("x", Unit::Msec));
     assert!(plan_with("-s -- a", &inherited).warnings.is_empty());
+    let nothing = plan_with("-s --summary-groups KERNEL .*_COPY -- a", &[]).warnings;
+    assert_eq!(
+        nothing,
+        [
+            "--summary-groups: 'KERNEL' is the whole name of no domain, so it has no table; domains are HSA_API, HIP_API, \
+             MARKER_API, KERNEL_DISPATCH, MEMORY_COPY, SCRATCH_MEMORY, COUNTER_COLLECTION, RCCL_API, MEMORY_ALLOCATION, \
+             ROCDECODE_API, ROCJPEG_API"
+        ]
+    );
     let idle = plan_with("-s -u sec -- a", &[]).warnings;
     assert!(
         idle[0].starts_with("--summary-units: no effect"),
