@@ -239,6 +239,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(mut given) = super::parse::<Arguments>(NAME, arguments)? else {
         return Ok(SUCCESS);
     };
+    super::capture::check_range(NAME, given.from.unwrap_or(0), given.until)?;
     given.quiet |= given.keep_results.is_some();
     let opened = Opened::new(&given.capture)?;
     let path = opened.path();
@@ -404,6 +405,9 @@ const HELP: &str = "n  make this call            k [NAME]  go on to the next lau
     s  show this call            m ADDRESS [BYTES]  print memory at an address of the capture\n\
     c  go on without asking      q  end the replay here\n";
 
+/// Bytes of memory that the prompt prints at most.
+const MOST_PRINTED: u64 = 4096;
+
 impl Prompt {
     fn ask(&mut self, player: &mut Player, call: &rpd_capture::Call) -> Result<Step, ReplayError> {
         if !self.on {
@@ -450,17 +454,18 @@ impl Prompt {
                 }
                 ["m", address, rest @ ..] => {
                     let text = address.trim_start_matches("0x");
-                    let len = rest
-                        .first()
-                        .and_then(|len| len.parse().ok())
-                        .unwrap_or(64u64)
-                        .min(4096);
-                    let shown = match u64::from_str_radix(text, 16) {
-                        Err(_) => "expected an address such as 0x7f0000001000".to_owned(),
-                        Ok(address) => match player.peek(address, len)? {
+                    let len = rest.first().map_or(Ok(64), |len| len.parse());
+                    let shown = match (u64::from_str_radix(text, 16), len) {
+                        (Err(_), _) => "expected an address such as 0x7f0000001000".to_owned(),
+                        (Ok(address), Ok(len @ 1..=MOST_PRINTED)) => match player
+                            .peek(address, len)?
+                        {
                             None => format!("{address:#x}: no memory of the capture is there now"),
                             Some(bytes) => dump(address, &bytes),
                         },
+                        (Ok(_), _) => {
+                            format!("expected a number of bytes from 1 to {MOST_PRINTED}")
+                        }
                     };
                     let _ = writeln!(out, "{shown}");
                 }

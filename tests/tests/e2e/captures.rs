@@ -463,6 +463,13 @@ fn the_name_hiptracer_has_its_switches() {
         .success();
     let refused = replayed(&light.folder.path().join("tracer-default.db"), &[]).expect_code(2);
     assert!(refused.stderr.contains("--data none"), "{}", refused.stderr);
+    for word in ["--nosuch", "-sXYZ", "-x"] {
+        let refused = Rpd::bare("hiptracer", [word, "true"]).run().expect_code(2);
+        assert_eq!(
+            refused.stderr,
+            format!("rpd: hiptracer: unrecognized arguments: {word} (see hiptracer -h)\n")
+        );
+    }
     let variable = Rpd::plain(["capture", "--backend", "sim"])
         .env("HIPTRACER_EVENTDB", "other.db")
         .workload("capture", ["add"])
@@ -548,7 +555,10 @@ fn a_replay_can_be_stepped_through() {
     let script = run.folder.path().join("commands");
     std::fs::write(
         &script,
-        format!("k add\ns\nm {} 16\nwhat\nq\n", address[0][0]),
+        format!(
+            "k add\ns\nm {0} 16\nm {0} x\nm {0} 9999\nwhat\nq\n",
+            address[0][0]
+        ),
     )
     .expect("written");
     let played = Rpd::plain(["replay", "--backend", "sim", "--step"])
@@ -566,6 +576,30 @@ fn a_replay_can_be_stepped_through() {
             played.stdout.contains(expected),
             "{expected}: {}",
             played.stdout
+        );
+    }
+    let refused = played
+        .stdout
+        .matches("expected a number of bytes from 1 to 4096");
+    assert_eq!(refused.count(), 2, "{}", played.stdout);
+}
+
+#[test]
+fn a_range_of_calls_does_not_end_before_it_begins() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    for (action, name) in [
+        (&["replay"][..], "replay"),
+        (&["capture", "trim", "-o", "part"], "capture trim"),
+    ] {
+        let refused = Rpd::plain(action)
+            .option(["--backend", "sim", "--from", "12", "--until", "5"])
+            .option([&capture])
+            .run()
+            .expect_code(2);
+        assert_eq!(
+            refused.stderr,
+            format!("rpd: {name}: --until 5 is before --from 12\n")
         );
     }
 }

@@ -101,6 +101,7 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<TrimArguments>("capture trim", arguments)? else {
         return Ok(SUCCESS);
     };
+    super::check_range("capture trim", given.from, given.until)?;
     let output = &given.output;
     if output.exists() {
         return Err(Failure::failed(format!(

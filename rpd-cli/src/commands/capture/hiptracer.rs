@@ -23,7 +23,7 @@ const USAGE: &str = "Records a program's GPU calls with their data, as HIPTracer
     -m MODE      capture\n  \
     -l LIBRARY   Accepted; rpd brings its own library\n  \
     -s           Take no host data\n  \
-    -d           Print what is done\n  \
+    -d           Accepted; without effect, as in HIPTracer\n  \
     -p           Print no progress\n  \
     -h           Print help\n";
 
@@ -59,29 +59,30 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut given = arguments.iter();
     while let Some(word) = given.next() {
         let text = word.to_str().unwrap_or_default();
-        let mut value = |name: &str| {
-            let attached = text
-                .get(2..)
-                .filter(|rest| !rest.is_empty())
-                .map(OsString::from);
-            attached.or_else(|| given.next().cloned()).ok_or_else(|| {
-                Failure::usage(format!("{NAME}: {name} needs a value (see {NAME} -h)"))
-            })
+        // Options with a value may have it in the same word.
+        let (option, attached) = match text.get(..2) {
+            Some(option @ ("-o" | "-t" | "-m" | "-l")) => (option, &text[2..]),
+            _ => (text, ""),
         };
-        match text.get(..2).unwrap_or_default() {
+        let mut value = || match attached {
+            "" => given.next().cloned().ok_or_else(|| {
+                Failure::usage(format!("{NAME}: {option} needs a value (see {NAME} -h)"))
+            }),
+            attached => Ok(OsString::from(attached)),
+        };
+        match option {
             "--" => {
                 words.extend(given.by_ref().cloned());
                 break;
             }
-            "-h" => return crate::print(USAGE),
-            "-o" => database = Some(PathBuf::from(value("-o")?)),
-            "-l" => drop(value("-l")?),
+            "-h" | "--help" => return crate::print(USAGE),
+            "-o" => database = Some(PathBuf::from(value()?)),
+            "-l" => drop(value()?),
             "-t" | "-m" => {
-                let mode = value(&text[..2])?;
+                let mode = value()?;
                 if mode != "capture" {
                     return Err(Failure::usage(format!(
-                        "{NAME}: {} {}: only capture is there",
-                        &text[..2],
+                        "{NAME}: {option} {}: only capture is there",
                         mode.display()
                     ))
                     .into());

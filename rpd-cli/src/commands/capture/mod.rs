@@ -37,6 +37,16 @@ pub(crate) struct Opened {
     _unpacked: Option<tempfile::TempDir>,
 }
 
+/// Refuses a range of calls that ends before it begins.
+pub(crate) fn check_range(name: &str, from: u64, until: Option<u64>) -> Result<(), Failure> {
+    match until {
+        Some(until) if until < from => Err(Failure::usage(format!(
+            "{name}: --until {until} is before --from {from}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl Opened {
     /// The directory of the capture that `given` names.
     pub(crate) fn new(given: &Path) -> Result<Opened> {
