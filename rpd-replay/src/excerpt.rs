@@ -39,8 +39,6 @@ pub struct Excerpt {
     pub memory: (u64, u64),
     /// Contents of the files.
     pub summary: ExcerptSummary,
-    /// Notes for the user.
-    pub notes: Vec<String>,
 }
 
 /// Writes an excerpt of the capture in `path` into the directory `target`, which exists and is empty. What it has of memory are
@@ -118,7 +116,6 @@ pub fn excerpt(
         launch: name,
         memory,
         summary,
-        notes: player.report.notes,
     })
 }
 

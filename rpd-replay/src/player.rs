@@ -48,6 +48,8 @@ pub struct Options {
     pub kernel: Option<KernelChoice>,
     /// Other code for kernels: name, file.
     pub replace: Vec<(String, PathBuf)>,
+    /// Called with each of [`Report::notes`] when it is made: a replay that the runtime aborts returns no report.
+    pub tell: fn(&str),
 }
 
 /// Result of a replay.
@@ -200,6 +202,17 @@ pub(crate) fn check(capture: &Capture, options: &Options) -> Result<(), ReplayEr
     Ok(())
 }
 
+impl Report {
+    /// Adds a note, unless there are many.
+    fn note(&mut self, tell: fn(&str), text: String) {
+        const MOST: usize = 20;
+        if self.notes.len() < MOST {
+            tell(&text);
+            self.notes.push(text);
+        }
+    }
+}
+
 impl Player {
     pub(crate) fn new(capture: Capture, options: Options) -> Result<Player, ReplayError> {
         let results = options.repeat.as_ref().map(Results::open).transpose()?;
@@ -214,7 +227,7 @@ impl Player {
                     return Err(addresses::refused(&reason));
                 }
                 Err(reason) => {
-                    report.notes.push(remapped(&reason));
+                    report.note(options.tell, remapped(&reason));
                     None
                 }
             },
@@ -235,7 +248,7 @@ impl Player {
                 Err(reason) if options.placement == Placement::Same => {
                     return Err(addresses::refused(&reason));
                 }
-                Err(reason) => report.notes.push(remapped(&reason)),
+                Err(reason) => report.note(options.tell, remapped(&reason)),
             }
         }
         report.same_addresses = same;
@@ -540,12 +553,9 @@ impl Player {
         Ok(())
     }
 
-    /// Notes something for the user; repeats of the same kind are left out.
+    /// Notes something for the user.
     pub(crate) fn note(&mut self, text: String) {
-        const MOST: usize = 20;
-        if self.report.notes.len() < MOST {
-            self.report.notes.push(text);
-        }
+        self.report.note(self.options.tell, text);
     }
 
     /// Results so far.

@@ -292,6 +292,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         guess: !given.no_guess,
         kernel,
         replace: given.replace.clone(),
+        tell: notes(given.quiet),
     };
     let mut prompt = Prompt {
         on: given.step && given.keep_results.is_none(),
@@ -315,6 +316,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     })
 }
 
+/// Prints a note of a replay, or nothing.
+pub(super) fn notes(quiet: bool) -> fn(&str) {
+    match quiet {
+        true => |_| {},
+        false => |note| eprintln!("rpd: {note}"),
+    }
+}
+
 /// Results that are named.
 const MOST_SHOWN: usize = 10;
 
@@ -330,9 +339,6 @@ fn tell(given: &Arguments, report: &Report) {
     }
     if given.quiet {
         return;
-    }
-    for note in &report.notes {
-        eprintln!("rpd: {note}");
     }
     for varying in report.varying.iter().take(MOST_SHOWN) {
         eprintln!("rpd: {varying}");

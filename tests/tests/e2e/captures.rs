@@ -584,6 +584,21 @@ fn a_replay_can_be_stepped_through() {
     assert_eq!(refused.count(), 2, "{}", played.stdout);
 }
 
+/// Addresses in data lead nowhere at other addresses, and the runtime ends the process then.
+#[test]
+fn a_replay_that_is_aborted_names_the_option_that_is_missing() {
+    let run = captured(&[], "capture", &["pointers"]).success();
+    let replay = replayed(&capture_of(&run), &["--va", "remap"]);
+    assert!(!replay.status.success());
+    assert!(
+        replay
+            .stderr
+            .contains("words of its data look like addresses; --deep translates them"),
+        "{}",
+        replay.stderr
+    );
+}
+
 #[test]
 fn a_range_of_calls_does_not_end_before_it_begins() {
     let run = captured(&[], "capture", &["add"]).success();

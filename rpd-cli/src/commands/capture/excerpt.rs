@@ -57,6 +57,7 @@ impl Playing {
             guess: true,
             kernel: None,
             replace: Vec::new(),
+            tell: replay::notes(self.quiet),
         }
     }
 
@@ -66,12 +67,7 @@ impl Playing {
         rpd_capture::Manifest::read(opened.path()).map_err(failure)?;
         let runtime = Runtime::choose(self.backend, self.quiet)?;
         let options = self.options(&runtime);
-        let made =
-            rpd_replay::excerpt(opened.path(), options, part, target).map_err(replay::failure)?;
-        for note in made.notes.iter().filter(|_| !self.quiet) {
-            eprintln!("rpd: {note}");
-        }
-        Ok(made)
+        Ok(rpd_replay::excerpt(opened.path(), options, part, target).map_err(replay::failure)?)
     }
 }
 
