@@ -202,6 +202,32 @@ pub(crate) fn check(capture: &Capture, options: &Options) -> Result<(), ReplayEr
     Ok(())
 }
 
+/// Refuses devices that are not here; `count` are.
+fn check_devices(
+    capture: &Capture,
+    count: i32,
+    place: impl Fn(i32) -> i32,
+) -> Result<(), ReplayError> {
+    let used: Vec<i32> = {
+        let database = capture.database();
+        let mut statement = database
+            .prepare("SELECT DISTINCT dev FROM call ORDER BY dev")
+            .map_err(broken)?;
+        let rows = statement.query_map([], |row| row.get(0)).map_err(broken)?;
+        rows.collect::<Result<_, _>>().map_err(broken)?
+    };
+    let missing = used
+        .into_iter()
+        .find(|device| !(0..count).contains(&place(*device)));
+    match missing {
+        None => Ok(()),
+        Some(device) => Err(ReplayError::failed(format!(
+            "GPU {device} of the capture is GPU {} of the replay, and there are {count} here: --device {device}=NUMBER chooses another",
+            place(device)
+        ))),
+    }
+}
+
 impl Report {
     /// Adds a note, unless there are many.
     fn note(&mut self, tell: fn(&str), text: String) {
@@ -241,6 +267,7 @@ impl Player {
         }
         let devices = options.devices.clone();
         let place = |device: i32| devices.get(&device).copied().unwrap_or(device);
+        check_devices(&capture, count, place)?;
         let mut same = false;
         if let Some(held) = held {
             match held.occupy(&mut hip, place) {
@@ -274,7 +301,6 @@ impl Player {
             scratch: vec![0; 1 << 13],
             results,
         };
-        player.check_devices(count)?;
         player.check_replacements()?;
         player.load_code()?;
         player.prepare_kernel()?;
@@ -304,28 +330,6 @@ impl Player {
             self.launchable(code, name.as_bytes())?;
         }
         self.set_device(0)
-    }
-
-    /// Refuses devices that are not here; `count` are.
-    fn check_devices(&self, count: i32) -> Result<(), ReplayError> {
-        let used: Vec<i32> = {
-            let database = self.capture.database();
-            let mut statement = database
-                .prepare("SELECT DISTINCT dev FROM call ORDER BY dev")
-                .map_err(broken)?;
-            let rows = statement.query_map([], |row| row.get(0)).map_err(broken)?;
-            rows.collect::<Result<_, _>>().map_err(broken)?
-        };
-        let missing = used
-            .into_iter()
-            .find(|device| !(0..count).contains(&self.place(*device)));
-        match missing {
-            None => Ok(()),
-            Some(device) => Err(ReplayError::failed(format!(
-                "GPU {device} of the capture is GPU {} of the replay, and there are {count} here: --device {device}=NUMBER chooses another",
-                self.place(device)
-            ))),
-        }
     }
 
     /// The number of a device in the replay.

@@ -82,7 +82,7 @@ pub(super) fn without_domains(given: &OptionValues, options: &SummaryOptions) ->
     unused
         .map(|expression| {
             format!(
-                "{}: '{expression}' is the whole name of no domain, so it has no table; domains are {labels}",
+                "{}: no domain has a name that '{expression}' matches as a whole, so it has no table; domains are {labels}",
                 given.name("summary-groups")
             )
         })

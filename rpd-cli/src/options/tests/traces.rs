@@ -192,7 +192,7 @@ fn summaries() {
     assert_eq!(
         nothing,
         [
-            "--summary-groups: 'KERNEL' is the whole name of no domain, so it has no table; domains are HSA_API, HIP_API, \
+            "--summary-groups: no domain has a name that 'KERNEL' matches as a whole, so it has no table; domains are HSA_API, HIP_API, \
              MARKER_API, KERNEL_DISPATCH, MEMORY_COPY, SCRATCH_MEMORY, COUNTER_COLLECTION, RCCL_API, MEMORY_ALLOCATION, \
              ROCDECODE_API, ROCJPEG_API"
         ]
