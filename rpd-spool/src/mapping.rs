@@ -6,6 +6,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::descriptors;
 use super::format::SegmentHeader;
 use super::pages;
 
@@ -169,11 +170,30 @@ pub(super) struct Mapping {
 // SAFETY: a mapping is plain memory that is owned by the value.
 unsafe impl Send for Mapping {}
 
+/// Whether the call failed because the target has no free descriptor, or because another thread closed this one and perhaps
+/// opened another file in its place.
+fn is_of_descriptors(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::EBADF | libc::ENODEV | libc::ESPIPE)
+    )
+}
+
 impl Mapping {
     /// Makes the file `path` of `len` bytes, all of its blocks allocated, and maps it. With `ahead`, its pages are made at
     /// once, which costs less than half of what they cost when each is made by the first store to it; worth it for a
     /// segment that will be filled.
     pub(super) fn create(path: &CStr, len: usize, ahead: bool) -> io::Result<Mapping> {
+        match Mapping::create_here(path, len, ahead) {
+            Err(error) if is_of_descriptors(&error) => {
+                let made = descriptors::elsewhere(|| Mapping::create_here(path, len, ahead));
+                made.unwrap_or(Err(error))
+            }
+            made => made,
+        }
+    }
+
+    fn create_here(path: &CStr, len: usize, ahead: bool) -> io::Result<Mapping> {
         // Beyond the file size limit the kernel would send SIGXFSZ, which kills the target.
         if pages::largest_file().is_some_and(|largest| largest < len as u64) {
             return Err(io::Error::from_raw_os_error(libc::EFBIG));

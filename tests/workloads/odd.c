@@ -6,6 +6,7 @@
  *   chroot DIR       chroot(DIR) (needs root)
  *   drop-user        setgid and setuid to 65534 (needs root)
  *   low-nofile       a limit of as many descriptors as are open
+ *   nofile-thread    the same, and a thread does the 3 launches
  *   file-size        a limit of 4096 bytes for files
  *   undumpable       prctl(PR_SET_DUMPABLE, 0)
  *   setsid           a child in a session of its own does the 3 launches
@@ -143,11 +144,16 @@ int main(int argc, char **argv) {
         must(chroot(argument) || chdir("/"), "chroot");
     } else if (!strcmp(mode, "drop-user")) {
         must(setgroups(0, NULL) || setgid(65534) || setuid(65534), "setuid");
-    } else if (!strcmp(mode, "low-nofile")) {
+    } else if (!strcmp(mode, "low-nofile") || !strcmp(mode, "nofile-thread")) {
         int next = open("/dev/null", O_RDONLY);
         close(next);
         struct rlimit limit = {(rlim_t)next, (rlim_t)next};
         must(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+        if (!strcmp(mode, "nofile-thread")) {
+            /* Its recording needs a new file. */
+            in_thread();
+            return 0;
+        }
     } else if (!strcmp(mode, "file-size")) {
         struct rlimit limit = {4096, 4096};
         must(setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");

@@ -32,6 +32,8 @@ fn run() {
     let Some(process) = process::existing() else {
         return;
     };
+    // Best effort: without it a program that closes all descriptors at the wrong moment costs a spare segment.
+    let _ = rpd_spool::descriptors::separate();
     loop {
         let seen = REQUESTS.load(Ordering::Acquire);
         process.directory.make_spares();

@@ -32,7 +32,13 @@ fn is_root() -> bool {
 
 #[test]
 fn habits_lose_nothing() {
-    for mode in ["close-fds", "chdir", "low-nofile", "undumpable"] {
+    for mode in [
+        "close-fds",
+        "chdir",
+        "low-nofile",
+        "nofile-thread",
+        "undumpable",
+    ] {
         let outcome = odd(&[mode]).success();
         assert_eq!(outcome.stdout, "ok\n", "{mode}");
         assert_eq!(dispatches(&outcome), [5], "{mode}: {}", outcome.stderr);
