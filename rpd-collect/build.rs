@@ -10,6 +10,8 @@ const TEXTS: usize = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
+    // Functions of the collector are in tables of the runtimes and in a type of the Python interpreter for good.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let layouts = rpd_data::layouts()?;
     // One text for all names, and places in it: a table of references would have to be relocated at every start.
     let (mut names, mut rows, mut kinds) = (String::new(), String::new(), String::new());

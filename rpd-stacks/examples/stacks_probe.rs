@@ -132,6 +132,34 @@ pub extern "C" fn probe_capture(flags: Option<&mut u32>) -> u32 {
     captured.stack
 }
 
+/// Captures below `depth` native frames of its own.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn probe_below(depth: u32, flags: &mut u32) -> u32 {
+    match depth {
+        0 => probe_capture(Some(flags)),
+        _ => std::hint::black_box(probe_below(depth - 1, flags)),
+    }
+}
+
+/// Captures once for each entry of `depths`, below as many native frames, and stores the ids of the stacks in the entries.
+/// Returns the flags of all.
+///
+/// # Safety
+///
+/// There are `count` entries.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn probe_depths(depths: *mut u32, count: usize) -> u32 {
+    let mut all = 0;
+    // SAFETY: the caller says so.
+    for depth in unsafe { std::slice::from_raw_parts_mut(depths, count) } {
+        let mut flags = 0;
+        *depth = probe_below(*depth, &mut flags);
+        all |= flags;
+    }
+    all
+}
+
 /// Captures `count` times. Returns the nanoseconds of the lower decile of 1000 equal parts, per capture: what the machine
 /// does beside this only adds.
 #[unsafe(no_mangle)]

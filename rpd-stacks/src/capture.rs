@@ -56,6 +56,8 @@ struct Merged {
     captured: Captured,
     walked: u32,
     rule: PlacingRule,
+    /// Number of native frames.
+    native: usize,
 }
 
 impl Stacks {
@@ -197,10 +199,26 @@ impl Stacks {
             found |= flags::PYTHON_UNREADABLE;
         }
         let placing = self.python.placing();
+        let native = walker.frames();
+        let unchanged = walked.unchanged;
         let is_as_before = located == Located::Unchanged
-            && walked.unchanged == walker.frames().len()
-            && (merged.walked, merged.rule) == (walked.flags, placing.rule);
-        if is_as_before && merged.captured.stack != 0 {
+            && (merged.walked, merged.rule) == (walked.flags, placing.rule)
+            && merged.captured.stack != 0;
+        if is_as_before && unchanged == native.len() && unchanged == merged.native {
+            return Ok(merged.captured);
+        }
+        let is_extended = is_as_before
+            && self.options.mode == Mode::Merged
+            && places.stay(native, unchanged, placing);
+        if is_extended {
+            path.begin_without(merged.native - unchanged);
+            path.extend(native[unchanged..].iter().map(|frame| frame.location));
+            let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
+            merged.captured = Captured {
+                stack,
+                flags: found | more,
+            };
+            merged.native = native.len();
             return Ok(merged.captured);
         }
         path.begin(0);
@@ -219,7 +237,7 @@ impl Stacks {
             if walked.flags & flags::TRUNCATED != 0 {
                 path.push(self.tree.location(LocationKind::Truncated, 0, 0, sink)?);
             }
-            found |= places.merge(walker.frames(), python, placing, path, &self.tree, sink)?;
+            found |= places.merge(native, python, placing, path, &self.tree, sink)?;
         }
         let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
         *merged = Merged {
@@ -229,6 +247,7 @@ impl Stacks {
             },
             walked: walked.flags,
             rule: placing.rule,
+            native: native.len(),
         };
         Ok(merged.captured)
     }

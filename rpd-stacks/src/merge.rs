@@ -23,6 +23,8 @@ const NOWHERE: u32 = u32::MAX;
 /// Native frame of each group, the groups innermost first, the frames counted from the outermost.
 pub(crate) struct Places {
     native: Region<u32>,
+    /// The native frame of the innermost group, [`NOWHERE`] unless all groups of the last merge have one.
+    innermost: u32,
 }
 
 /// Result of placing the groups.
@@ -39,6 +41,7 @@ impl Places {
     pub(crate) fn reserve() -> Places {
         Places {
             native: Region::reserve(GROUPS),
+            innermost: NOWHERE,
         }
     }
 
@@ -63,7 +66,13 @@ impl Places {
                 false => Placed::Contradiction,
             },
             PlacingRule::Count | PlacingRule::ExactCount => {
-                let count = activations().count();
+                let mut count = 0;
+                for frame in activations() {
+                    if let Some(place) = places.get_mut(count) {
+                        *place = frame as u32;
+                    }
+                    count += 1;
+                }
                 if placing.rule == PlacingRule::ExactCount && count != groups.len() {
                     return Placed::Contradiction;
                 }
@@ -71,12 +80,25 @@ impl Places {
                     places.fill(NOWHERE);
                     return Placed::Some;
                 }
-                for (place, frame) in places.iter_mut().zip(activations()) {
-                    *place = frame as u32;
-                }
                 Placed::All
             }
         }
+    }
+
+    /// Whether the groups of the last merge stand where they stood, given that they, the rule and the `unchanged` outermost
+    /// native frames are the same: all are in those, and none belongs to a frame further in.
+    #[inline]
+    pub(crate) fn stay(&self, native: &[Frame], unchanged: usize, placing: Placing<'_>) -> bool {
+        let further_in = &native[unchanged..];
+        (self.innermost as usize) < unchanged
+            && match placing.rule {
+                // Anchors lie where the stack of the unchanged frames is.
+                PlacingRule::Anchors => true,
+                PlacingRule::Count => !further_in
+                    .iter()
+                    .any(|frame| placing.is_activation(frame.pc)),
+                PlacingRule::AnchorsAndCount | PlacingRule::ExactCount => false,
+            }
     }
 
     /// Puts native frames (outermost first) and Python frames into the path, which has been begun. Returns bits of
@@ -94,38 +116,45 @@ impl Places {
         let groups = python.groups();
         let mut found = 0;
         let placed = self.find(native, python, placing);
-        let begin_of = |group: usize| group.checked_sub(1).map_or(0, |before| groups[before].end);
-        let push_group = |path: &mut Path, group: usize| {
-            path.extend(python.locations(begin_of(group)..groups[group].end));
+        self.innermost = match placed == Placed::All && !groups.is_empty() {
+            true => self.native[0],
+            false => NOWHERE,
         };
-        let mut group = groups.len();
+        let mut places = &self.native[..groups.len()];
+        let begin_of = |group: usize| group.checked_sub(1).map_or(0, |before| groups[before].end);
         match placed {
             Placed::All => {}
             Placed::Some => {
-                for group in (0..groups.len()).rev() {
-                    if self.native[group] == NOWHERE {
-                        push_group(path, group);
+                for (group, &place) in places.iter().enumerate().rev() {
+                    if place == NOWHERE {
+                        path.extend(python.locations(begin_of(group)..groups[group].end));
                     }
                 }
                 path.push(tree.location(LocationKind::Unplaced, 0, 0, sink)?);
                 found |= flags::UNPLACED_PYTHON;
             }
             Placed::Contradiction => {
-                group = 0;
+                places = &[];
                 found |= flags::PYTHON_UNREADABLE;
             }
         }
-        for (frame, native) in native.iter().enumerate() {
-            path.push(native.location);
-            while group > 0
-                && matches!(self.native[group - 1], place if place == frame as u32 || place == NOWHERE)
-            {
-                group -= 1;
-                if self.native[group] != NOWHERE {
-                    push_group(path, group);
+        path.add(native.len() + python.frames().len(), |path| {
+            let mut native = native.iter();
+            let mut locations = python.locations(0..python.frames().len());
+            let mut done = 0;
+            for (group, &place) in places.iter().enumerate().rev() {
+                let inside = locations.by_ref().take(groups[group].end - begin_of(group));
+                if place == NOWHERE {
+                    inside.for_each(drop);
+                    continue;
                 }
+                let around = native.by_ref().take((place + 1 - done) as usize);
+                around.for_each(|frame| path.push(frame.location));
+                inside.for_each(|location| path.push(location));
+                done = place + 1;
             }
-        }
+            native.for_each(|frame| path.push(frame.location));
+        });
         Ok(found)
     }
 }

@@ -51,6 +51,27 @@ pub(crate) struct Path {
     round: u32,
 }
 
+/// The next entries of a path.
+pub(crate) struct Entries<'a> {
+    left: std::slice::IterMut<'a, u32>,
+    /// Whether all entries so far are as they were.
+    is_same: bool,
+    same: usize,
+}
+
+impl Entries<'_> {
+    /// Adds the next location further in. Does nothing when there is no room left.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, location: u32) {
+        if let Some(entry) = self.left.next() {
+            // Without a branch: entries differ from some place on that no branch predictor knows.
+            self.is_same &= *entry == location;
+            self.same += usize::from(self.is_same);
+            *entry = location;
+        }
+    }
+}
+
 impl Path {
     /// Reserves room for a thread's paths.
     pub(crate) fn reserve() -> Path {
@@ -83,45 +104,44 @@ impl Path {
         self.len
     }
 
-    /// Adds the next location further in.
+    /// Starts a new path that is the last one without its `count` innermost entries.
     #[inline]
+    pub(crate) fn begin_without(&mut self, count: usize) {
+        self.begin(self.len.saturating_sub(count));
+    }
+
+    /// Adds the next location further in.
+    #[inline(always)]
     pub(crate) fn push(&mut self, location: u32) {
-        if self.len == self.room && !self.grow(self.len + 1) {
-            self.overflow = true;
-            return;
-        }
-        let entry = &mut self.locations[self.len];
-        if self.same == self.len && self.len < self.old_len && *entry == location {
-            self.same += 1;
-        } else {
-            *entry = location;
-        }
-        self.len += 1;
+        self.add(1, |entries| entries.push(location));
     }
 
     /// Adds locations, each further in than the one before.
     #[inline(always)]
-    pub(crate) fn extend(&mut self, mut locations: impl ExactSizeIterator<Item = u32>) {
-        let end = self.len + locations.len();
+    pub(crate) fn extend(&mut self, locations: impl ExactSizeIterator<Item = u32>) {
+        self.add(locations.len(), |entries| {
+            locations.for_each(|location| entries.push(location))
+        });
+    }
+
+    /// Adds what `fill` gives, at most `most` locations. It is not called if the path cannot have as many.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, most: usize, fill: impl FnOnce(&mut Entries<'_>)) {
+        let end = self.len + most;
         if end > self.room && !self.grow(end) {
             self.overflow = true;
             return;
         }
-        let mut entries = self.locations[self.len..end].iter_mut();
-        if self.same == self.len {
-            let comparable = self.old_len.max(self.len) - self.len;
-            for (entry, location) in entries.by_ref().take(comparable).zip(locations.by_ref()) {
-                if *entry != location {
-                    *entry = location;
-                    break;
-                }
-                self.same += 1;
-            }
-        }
-        for (entry, location) in entries.zip(locations) {
-            *entry = location;
-        }
-        self.len = end;
+        let mut entries = Entries {
+            left: self.locations[self.len..end].iter_mut(),
+            is_same: self.same == self.len,
+            same: 0,
+        };
+        fill(&mut entries);
+        let (unused, same) = (entries.left.len(), entries.same);
+        // What lies behind the old path is equal by chance.
+        self.same = (self.same + same).min(self.old_len.max(self.same));
+        self.len = end - unused;
     }
 
     /// Has the kernel provide memory for `len` entries in one go, which takes less time than a fault for each page. `false` if

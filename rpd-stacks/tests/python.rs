@@ -88,6 +88,7 @@ cases! {
     case_58_a_callback_through_map = "58";
     case_59_reduce_nested_100_deep_in_a_sort_key = "59";
     case_60_a_c_library_calls_back = "60";
+    case_60_native_frames_that_come_and_go = "60_depths";
     case_61_a_generator = "61";
     case_62_a_delegating_generator = "62";
     case_63_a_coroutine_awaits_a_coroutine = "63";

@@ -54,6 +54,9 @@ pub(crate) struct Layout {
     /// The copies of the code (free-threaded 3.14).
     pub(crate) code_copies: usize,
     pub(crate) object_type: usize,
+    /// Type to its name and to the function that frees its objects.
+    pub(crate) type_name: usize,
+    pub(crate) type_deallocate: usize,
     /// `str` to its fields, and the size of the two headers before the characters.
     pub(crate) text_length: usize,
     pub(crate) text_hash: usize,
@@ -90,6 +93,8 @@ const BEFORE_3_12: Layout = Layout {
     code_version: 0,
     code_copies: 0,
     object_type: 8,
+    type_name: 24,
+    type_deallocate: 48,
     text_length: 16,
     text_hash: 24,
     text_state: 32,

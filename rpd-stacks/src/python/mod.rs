@@ -11,11 +11,13 @@
 //! - `layout`: where the fields are, by version;
 //! - `runtime`: the interpreter that was found;
 //! - `chain`: the frames of a thread;
+//! - `freed`: whether code objects were freed;
 //! - `code`: what a code object says;
 //! - `public_api`: frames of interpreters whose structures are not known.
 
 mod chain;
 mod code;
+mod freed;
 mod layout;
 pub mod line_table;
 mod memory;
@@ -77,6 +79,8 @@ pub(crate) struct ThreadPython {
     /// Kind found for each frame, outermost first.
     found: Region<Found>,
     found_count: usize,
+    /// Code objects that had been freed at the last capture, if the interpreter counts them.
+    freed: Option<u64>,
     cache: Region<Cached>,
     scratch: Scratch,
 }
@@ -92,6 +96,8 @@ struct Found {
 struct Cached {
     code: usize,
     identity: u64,
+    /// Code objects that had been freed when it was last confirmed.
+    freed: u64,
     id: u32,
 }
 
@@ -236,6 +242,7 @@ impl ThreadPython {
             chain: Chain::reserve(),
             found: Region::reserve(chain::FRAMES),
             found_count: 0,
+            freed: None,
             cache: Region::reserve(CACHE),
             scratch: Scratch::reserve(),
         }
@@ -350,6 +357,9 @@ impl ThreadPython {
             }
             _ => Trust::Refused,
         };
+        if trust == Trust::Proven {
+            freed::count(layout, runtime.code_type);
+        }
         runtime.set_trust(trust);
         runtime.trust()
     }
@@ -395,27 +405,44 @@ impl ThreadPython {
         };
         let known = self.found_count.min(count);
         self.found_count = 0;
+        let freed = freed::freed(runtime.code_type);
+        let none_was_freed = freed.is_some() && freed == self.freed;
+        self.freed = freed;
         let outermost_first = self.chain.frames().iter().rev();
         for (index, (frame, found)) in outermost_first.zip(self.found.iter_mut()).enumerate() {
-            let Some(identity) = identities.of(&memory, layout, frame.code) else {
-                return Ok(Located::Unreadable);
-            };
             let is_same_frame = is_unchanged || index < known && found.frame == *frame;
-            if is_same_frame && found.identity == identity {
+            if is_same_frame && none_was_freed {
                 continue;
             }
-            located = Located::Changed;
-            let known_code = cached(&self.cache, frame.code, identity);
-            let code = match known_code {
-                Some(id) => id,
+            let confirmed = freed.and_then(|freed| confirmed(&self.cache, frame.code, freed));
+            let (code, identity) = match confirmed {
+                Some(entry) => (entry.id, entry.identity),
                 None => {
-                    let own = (&mut self.cache[..], &mut self.scratch);
-                    match number(python, runtime, layout, own, (frame.code, identity), sink) {
-                        Some(id) => id?,
-                        None => return Ok(Located::Unreadable),
+                    let Some(identity) = identities.of(&memory, layout, frame.code) else {
+                        return Ok(Located::Unreadable);
+                    };
+                    if is_same_frame && found.identity == identity {
+                        continue;
                     }
+                    let seen = Seen {
+                        code: frame.code,
+                        identity,
+                        freed: freed.unwrap_or(0),
+                    };
+                    let id = match cached(&mut self.cache, &seen) {
+                        Some(id) => id,
+                        None => {
+                            let own = (&mut self.cache[..], &mut self.scratch);
+                            match number(python, runtime, layout, own, &seen, sink) {
+                                Some(id) => id?,
+                                None => return Ok(Located::Unreadable),
+                            }
+                        }
+                    };
+                    (id, identity)
                 }
             };
+            located = Located::Changed;
             let location = tree.location(LocationKind::Python, code, frame.lasti as u64, sink)?;
             *found = Found {
                 frame: *frame,
@@ -458,13 +485,30 @@ impl ThreadPython {
     }
 }
 
-/// The number of a code object, if it is in the thread's cache.
+/// A code object on the thread's stack.
+struct Seen {
+    code: usize,
+    identity: u64,
+    /// Code objects that had been freed, 0 if they are not counted.
+    freed: u64,
+}
+
+/// The entry of a code object, if none was freed since it was last confirmed.
 #[inline(always)]
-fn cached(cache: &[Cached], code: usize, identity: u64) -> Option<u32> {
+fn confirmed(cache: &[Cached], code: usize, freed: u64) -> Option<&Cached> {
     let set = cache.get(set_of(code)..set_of(code) + WAYS)?;
     set.iter()
-        .find(|entry| entry.code == code && entry.identity == identity)
-        .map(|entry| entry.id)
+        .find(|entry| entry.code == code && entry.freed == freed)
+}
+
+/// The number of a code object, if it is in the thread's cache, where it is confirmed.
+#[inline(always)]
+fn cached(cache: &mut [Cached], seen: &Seen) -> Option<u32> {
+    let set = cache.get_mut(set_of(seen.code)..set_of(seen.code) + WAYS)?;
+    let mut entries = set.iter_mut();
+    let entry = entries.find(|one| one.code == seen.code && one.identity == seen.identity)?;
+    entry.freed = seen.freed;
+    Some(entry.id)
 }
 
 /// The number of a code object that the thread has not met, or not lately; `None` if it cannot be read.
@@ -474,13 +518,13 @@ fn number(
     runtime: &Runtime,
     layout: &Layout,
     (cache, scratch): (&mut [Cached], &mut Scratch),
-    (code, identity): (usize, u64),
+    seen: &Seen,
     sink: &mut dyn Sink,
 ) -> Option<Result<u32, NoNumber>> {
     // SAFETY: as in `locate`.
     let memory = unsafe { Direct::new() };
     // SAFETY: a frame of the calling thread holds the code object.
-    let content = unsafe { Content::read(&memory, runtime, layout, code, scratch)? };
+    let content = unsafe { Content::read(&memory, runtime, layout, seen.code, scratch)? };
     let version = runtime.version;
     let number = python.codes.number(content.key(version), |id| {
         sink.code(&content.fact(id, version))
@@ -488,11 +532,16 @@ fn number(
     let Ok(id) = number else {
         return Some(number);
     };
-    if let Some(set) = cache.get_mut(set_of(code)..set_of(code) + WAYS) {
+    if let Some(set) = cache.get_mut(set_of(seen.code)..set_of(seen.code) + WAYS) {
         let place = set
             .iter()
-            .position(|entry| entry.code == code || entry.code == 0);
-        set[place.unwrap_or(identity as usize % WAYS)] = Cached { code, identity, id };
+            .position(|entry| entry.code == seen.code || entry.code == 0);
+        set[place.unwrap_or(seen.identity as usize % WAYS)] = Cached {
+            code: seen.code,
+            identity: seen.identity,
+            freed: seen.freed,
+            id,
+        };
     }
     Some(Ok(id))
 }

@@ -15,7 +15,7 @@ import time
 import types
 
 import probe
-from probe import capture, check, held, names, released
+from probe import capture, check, check_places, held, names, released
 
 V = sys.version_info
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,6 +119,26 @@ def case_60():
         assert any(name.startswith("libc.") for name in modules)
     callback = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_size_t)(lambda value: check().number)
     assert held.probe_call(callback, 0) and released.probe_call(callback, 0)
+
+
+def case_60_depths():
+    # The Python frames stay, while native frames further in come and go.
+    def inner():
+        depths = [0, 3, 1, 0, 7, 7, 2, 0]
+        numbers = (ctypes.c_uint32 * len(depths))(*depths)
+        assert library.probe_depths(numbers, len(depths)) == 0
+        return depths, [probe.Stack(number, 0) for number in numbers]
+
+    for library in (held, released):
+        depths, stacks = list(map(lambda _: inner(), [1]))[0]
+        is_own = lambda row: row.kind == "N" and row.symbol in ("probe_below", "probe_depths")
+        others = [[repr(row) for row in stack.rows if not is_own(row)] for stack in stacks]
+        for depth, stack, other in zip(depths, stacks, others):
+            check_places(stack)
+            assert sum(map(is_own, stack.rows)) == depth + 2, (depth, stack)
+            assert other == others[0], (stack, stacks[0])
+            assert (stack.number == stacks[0].number) == (depth == 0)
+        assert names(stacks[0])[-2:] == ["<lambda>", "inner"], stacks[0]
 
 
 def case_61():

@@ -252,6 +252,20 @@ fn the_second_example_of_the_guide() {
     let database = outcome.file("_results.db");
     let database = database.to_str().expect("text");
     let folded = rpd(&["flame", database, "-f", "folded", "--python-only"]).stdout;
+    for (command, said) in [
+        (
+            "flame",
+            "rpd: flame: no stack has calls; choose another --weight or --api\n",
+        ),
+        (
+            "stacks",
+            "rpd: stacks: --api nothing*: no call of such a name has a stack; without --api all calls are shown\n",
+        ),
+    ] {
+        let refused = Rpd::plain([command, database, "--api", "nothing*"]).run();
+        assert_eq!((refused.code(), &*refused.stdout), (1, ""));
+        assert_eq!(refused.stderr, said);
+    }
     assert!(
         folded.contains("<module>;outer;inner;hipMalloc 1\n"),
         "{folded}"

@@ -108,11 +108,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         }
         None => None,
     };
-    if profile.is_empty() {
-        eprintln!(
-            "rpd: flame: no stack has {}; choose another --weight or --api",
+    if profile.is_empty() && before.as_ref().is_none_or(Profile::is_empty) {
+        return Err(Failure::failed(format!(
+            "flame: no stack has {}; choose another --weight or --api",
             Weight::from(given.weight).name()
-        );
+        ))
+        .into());
     }
     write_output(given.output_file.as_deref(), Compat::None, |out| {
         Ok(profile.write(format, &title, before.as_ref(), out)?)

@@ -162,6 +162,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         .into());
     }
     let table = given.table(&mut found);
+    if table.rows.is_empty() && !given.api.is_empty() {
+        return Err(Failure::failed(format!(
+            "stacks: --api {}: no call of such a name has a stack; without --api all calls are shown",
+            given.api.join(",")
+        ))
+        .into());
+    }
     given.show(&table)?;
     if found.calls_without > 0 && !given.leaks && !given.memory {
         eprintln!(
