@@ -90,7 +90,7 @@ impl ExcerptWriter {
         keep: bool,
         read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<i64, E> {
-        let parts = self.packs.store_all(size, keep, read)?;
+        let parts = self.packs.store_all(size, keep, None, read)?;
         self.last_blob += 1;
         self.blobs.push(Blob {
             id: self.last_blob,

@@ -32,6 +32,7 @@ mod objects;
 pub mod pack;
 mod read;
 mod record;
+mod staging;
 mod writer;
 
 pub use capsule::{pack_capsule, unpack_capsule};

@@ -1,8 +1,9 @@
 //! Packs: data in chunks, by hash, each stored once.
 //!
 //! A pack is a file that grows: [`MAGIC`], then for each chunk its head (hash, bytes, stored bytes, codec) and what is
-//! stored. A chunk of zeros is not stored at all. Hashes are BLAKE3 of the chunk's own bytes and are checked when it is
-//! read.
+//! stored. A chunk of zeros is not stored at all. A staging file that has become a pack has neither: its chunks lie
+//! uncompressed where the program wrote them. Chunks are found by the table of the database alone. Hashes are BLAKE3 of
+//! the chunk's own bytes and are checked when it is read.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -75,9 +76,14 @@ pub fn name(number: u32) -> String {
 pub struct PackWriter {
     folder: PathBuf,
     level: Option<i32>,
+    /// The pack that is written, and its number.
     file: Option<File>,
     number: u32,
     at: u64,
+    /// The last number that was given to a pack.
+    last_number: u32,
+    /// The number of the staging file as a pack, when some chunks remain there.
+    staging: Option<u32>,
     chunks: HashMap<Hash, Chunk>,
     buffer: Vec<u8>,
     /// Buffer of [`PackWriter::store_all`].
@@ -94,6 +100,8 @@ impl PackWriter {
             file: None,
             number: 0,
             at: 0,
+            last_number: 0,
+            staging: None,
             chunks: HashMap::new(),
             buffer: Vec::new(),
             part: Vec::new(),
@@ -122,6 +130,12 @@ impl PackWriter {
     /// # Errors
     /// When the pack cannot be written.
     pub fn store(&mut self, bytes: &[u8]) -> Result<Hash, CaptureError> {
+        self.store_at(bytes, None)
+    }
+
+    /// Stores a chunk unless it is there; its hash. New bytes that are not worth compressing remain in the staging file where
+    /// they are at the offset `staged`.
+    fn store_at(&mut self, bytes: &[u8], staged: Option<u64>) -> Result<Hash, CaptureError> {
         let hash = *blake3::hash(bytes).as_bytes();
         if self.chunks.contains_key(&hash) {
             return Ok(hash);
@@ -139,6 +153,29 @@ impl PackWriter {
             return Ok(hash);
         }
         let codec = self.compress(bytes);
+        if let (Codec::Raw, Some(offset)) = (codec, staged) {
+            let pack = match self.staging {
+                Some(known) => known,
+                None => self.next_number(),
+            };
+            self.staging = Some(pack);
+            let chunk = Chunk {
+                pack,
+                offset,
+                size,
+                stored: size,
+                codec,
+            };
+            self.chunks.insert(hash, chunk);
+            return Ok(hash);
+        }
+        self.append(hash, bytes, codec)?;
+        Ok(hash)
+    }
+
+    /// Adds a chunk to the pack that is written: `bytes`, or where they are compressed what is in the buffer.
+    fn append(&mut self, hash: Hash, bytes: &[u8], codec: Codec) -> Result<(), CaptureError> {
+        let size = bytes.len() as u32;
         let stored = match codec {
             Codec::Zstd => self.buffer.len(),
             Codec::Raw | Codec::Zeros => bytes.len(),
@@ -171,17 +208,57 @@ impl PackWriter {
         };
         self.at += (HEAD + body.len()) as u64;
         self.chunks.insert(hash, chunk);
-        Ok(hash)
+        Ok(())
     }
 
-    /// Stores `size` bytes that `read` yields in parts, or with `keep` false only hashes them; the hashes of the parts.
+    fn next_number(&mut self) -> u32 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// Bytes of the chunk that remains in the staging file at `offset`, if that is so.
+    pub(crate) fn staged_at(&self, offset: u64, hash: &Hash) -> Option<u64> {
+        let chunk = self.chunks.get(hash)?;
+        let stays = self.staging == Some(chunk.pack) && chunk.offset == offset;
+        stays.then_some(u64::from(chunk.size))
+    }
+
+    /// The chunks that remain in the staging file, by offset.
+    pub(crate) fn staged(&self) -> Vec<(Hash, Chunk)> {
+        let chunks = self.chunks.iter();
+        let mut found: Vec<(Hash, Chunk)> = chunks
+            .filter(|(_, chunk)| self.staging == Some(chunk.pack))
+            .map(|(hash, chunk)| (*hash, *chunk))
+            .collect();
+        found.sort_by_key(|(_, chunk)| chunk.offset);
+        found
+    }
+
+    /// Stores the bytes of a chunk that remains in the staging file as those of the others.
+    pub(crate) fn unstage(&mut self, hash: &Hash, bytes: &[u8]) -> Result<(), CaptureError> {
+        self.append(*hash, bytes, Codec::Raw)
+    }
+
+    /// Makes the staging file at `path` a pack, with the permissions of the others.
+    pub(crate) fn adopt(&self, path: &Path) -> Result<(), CaptureError> {
+        let pack = self.folder.join(name(self.staging.unwrap_or(0)));
+        let made = File::create_new(&pack).and_then(|new| {
+            std::fs::set_permissions(path, new.metadata()?.permissions())?;
+            std::fs::rename(path, &pack)
+        });
+        made.map_err(CaptureError::io(&pack))
+    }
+
+    /// Stores `size` bytes that `read` yields in parts, or with `keep` false only hashes them; the hashes of the parts. Parts
+    /// that are new and not worth compressing remain in the staging file, if they are there from the offset `staged`.
     ///
     /// # Errors
     /// The errors of `read`, and when a pack cannot be written.
-    pub fn store_all<E: From<CaptureError>>(
+    pub(crate) fn store_all<E: From<CaptureError>>(
         &mut self,
         size: u64,
         keep: bool,
+        staged: Option<u64>,
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Vec<Hash>, E> {
         let mut parts = Vec::new();
@@ -191,7 +268,7 @@ impl PackWriter {
             part.resize((size - at).min(CHUNK as u64) as usize, 0);
             read(at, &mut part)?;
             parts.push(match keep {
-                true => self.store(&part)?,
+                true => self.store_at(&part, staged.map(|offset| offset + at))?,
                 false => *blake3::hash(&part).as_bytes(),
             });
             at += part.len() as u64;
@@ -201,7 +278,7 @@ impl PackWriter {
     }
 
     fn begin(&mut self) -> Result<(), CaptureError> {
-        self.number += 1;
+        self.number = self.next_number();
         let path = self.folder.join(name(self.number));
         let mut file = File::create_new(&path).map_err(CaptureError::io(&path))?;
         file.write_all(&MAGIC).map_err(CaptureError::io(&path))?;

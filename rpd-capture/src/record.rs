@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rpd_spool::capture::{
-    self as spool, CaptureCall, CaptureCode, DataHeader, Item, Items, STAGE_FILE, StageControl,
-    data_place, data_use, ended, item, operation,
+    self as spool, CaptureCall, CaptureCode, DataHeader, Item, Items, StageControl, data_place,
+    data_use, ended, item, operation,
 };
 use rpd_spool::reader::Record;
 use rpd_spool::record::RecordKind;
@@ -17,6 +17,7 @@ use rusqlite::Connection;
 
 use crate::live::LiveReader;
 use crate::pack::{self, Hash, PackWriter};
+use crate::staging::{self, StagingFile};
 use crate::writer::{WriteError, Writer};
 use crate::{BLOBS, CODE, CaptureError, DATABASE, Manifest, REPORT, VERSION, database};
 
@@ -24,9 +25,6 @@ use crate::{BLOBS, CODE, CaptureError, DATABASE, Manifest, REPORT, VERSION, data
 const ROOM: &str = ".room";
 /// Bytes of that file.
 const ROOM_BYTES: libc::off_t = 1 << 20;
-
-/// Data begin at multiples of this in the staging file.
-const ALIGN: u64 = 64;
 
 /// Contents of a capture.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +65,7 @@ pub struct Recorder {
     pub(crate) spool: PathBuf,
     pub(crate) capture: PathBuf,
     live: LiveReader,
-    stage: Option<File>,
+    stage: Option<StagingFile>,
     control: Option<File>,
     consumed: u64,
     pub(crate) packs: PackWriter,
@@ -133,11 +131,7 @@ impl Recorder {
                 .ok();
         }
         if self.stage.is_none() {
-            self.stage = File::options()
-                .read(true)
-                .write(true)
-                .open(self.spool.join(STAGE_FILE))
-                .ok();
+            self.stage = StagingFile::open(&self.spool);
         }
         let directory = self.spool.clone();
         let mut live = std::mem::replace(&mut self.live, LiveReader::new(&directory));
@@ -167,22 +161,23 @@ impl Recorder {
             self.data += data.size;
             return;
         }
-        let Some(stage) = &self.stage else { return };
-        let Ok(stage) = stage.try_clone() else { return };
-        if self.failed.is_none() {
-            let stored = self.store(data.size, self.keeps(data.purpose), |at, bytes| {
-                stage.read_exact_at(bytes, data.offset + at)
-            });
-            match stored {
-                Ok(blob) => {
-                    self.staged.insert(data.offset, blob);
-                }
-                Err(error) => self.failed = Some(error),
+        let keep = self.keeps(data.purpose);
+        let Some(stage) = &mut self.stage else { return };
+        let taken = match self.failed {
+            None => stage.take(&mut self.packs, data, keep).map_err(Some),
+            Some(_) => Err(None),
+        };
+        match taken {
+            Ok(parts) => {
+                let blob = self.add(data.size, parts, keep);
+                self.staged.insert(data.offset, blob);
+            }
+            Err(error) => {
+                stage.discard(data);
+                self.failed = self.failed.take().or(error);
             }
         }
-        let room = data.size.next_multiple_of(ALIGN);
-        punch(&stage, data.offset, room);
-        self.consumed += room;
+        self.consumed += staging::room_of(data);
         if let Some(control) = &self.control {
             let offset = offset_of!(StageControl, consumed) as u64;
             // Only this process writes these eight bytes; the target compares them.
@@ -190,21 +185,22 @@ impl Recorder {
         }
     }
 
-    /// Stores data that `read` yields in parts; the number of the blob.
-    pub(crate) fn store(
-        &mut self,
-        size: u64,
-        keep: bool,
-        mut read: impl FnMut(u64, &mut [u8]) -> io::Result<()>,
-    ) -> Result<i64, CaptureError> {
-        let stage = self.spool.join(STAGE_FILE);
-        let parts = self.packs.store_all(size, keep, |at, bytes| {
-            read(at, bytes).map_err(CaptureError::io(&stage))
+    /// Stores data that lie in a record; the number of the blob.
+    pub(crate) fn store(&mut self, bytes: &[u8], keep: bool) -> Result<i64, CaptureError> {
+        let size = bytes.len() as u64;
+        let parts = self.packs.store_all(size, keep, None, |at, into| {
+            into.copy_from_slice(&bytes[at as usize..][..into.len()]);
+            Ok::<(), CaptureError>(())
         })?;
+        Ok(self.add(size, parts, keep))
+    }
+
+    /// The number of the data with these chunks.
+    fn add(&mut self, size: u64, parts: Vec<Hash>, keep: bool) -> i64 {
         self.data += size;
         let hash = pack::hash_of(&parts);
         if let Some(known) = self.by_hash.get(&(hash, keep)) {
-            return Ok(*known);
+            return *known;
         }
         self.blobs.push(Blob {
             size,
@@ -213,7 +209,7 @@ impl Recorder {
         });
         let blob = self.blobs.len() as i64;
         self.by_hash.insert((hash, keep), blob);
-        Ok(blob)
+        blob
     }
 
     fn control_word(&self, offset: usize) -> u64 {
@@ -249,6 +245,10 @@ impl Recorder {
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Summary, CaptureError> {
         self.poll()?;
         let _ = std::fs::remove_file(self.capture.join(ROOM));
+        if let Some(stage) = self.stage.take() {
+            let has_ended = !Path::new(&format!("/proc/{}", manifest.pid)).exists();
+            stage.finish(&mut self.packs, has_ended)?;
+        }
         let path = self.capture.join(DATABASE);
         let fresh = self.capture.join(format!(".{DATABASE}"));
         let _ = std::fs::remove_file(&fresh);
@@ -307,16 +307,6 @@ impl Recorder {
         std::fs::write(&path, report).map_err(CaptureError::io(&path))?;
         manifest.write(&self.capture)?;
         Ok(summary)
-    }
-}
-
-/// Gives the blocks of a part of the file back.
-fn punch(file: &File, offset: u64, len: u64) {
-    // Only whole blocks are freed; a neighbour's part of a block stays.
-    let flags = nix::fcntl::FallocateFlags::FALLOC_FL_PUNCH_HOLE
-        | nix::fcntl::FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    if len >= 4096 {
-        let _ = nix::fcntl::fallocate(file, flags, offset as libc::off_t, len as libc::off_t);
     }
 }
 

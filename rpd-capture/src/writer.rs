@@ -172,10 +172,7 @@ impl Writer<'_> {
                 let Some(bytes) = inline.get(..data.size as usize) else {
                     return Ok(0);
                 };
-                self.recorder.store(data.size, keep, |at, into| {
-                    into.copy_from_slice(&bytes[at as usize..][..into.len()]);
-                    Ok(())
-                })?
+                self.recorder.store(bytes, keep)?
             }
             offset => self.recorder.staged.get(&offset).copied().unwrap_or(0),
         })

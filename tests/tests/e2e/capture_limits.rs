@@ -41,6 +41,25 @@ fn data_seen_before_are_stored_once() {
     let _ = replayed(&capture, &[]).success();
 }
 
+/// Data that compression does not make smaller stay in the file in which the program staged them, which becomes a pack.
+#[test]
+fn new_data_stay_where_the_program_staged_them() {
+    let run = captured(&["--staging", "20M"], "capture", &["upload", "128", "64"]).success();
+    let capture = capture_of(&run);
+    // Chunks that were copied have heads before them.
+    let chunks = database(&capture).rows(
+        "SELECT 'pack-0000' || pack || '.rpdp', count(*) FROM chunk
+         WHERE size = 1048576 AND offset % 64 = 0 AND stored = size GROUP BY pack",
+    );
+    assert_eq!(chunks.len(), 1, "{chunks:?}");
+    assert_eq!(chunks[0][1], "128");
+    let pack = std::fs::metadata(capture.join("blobs").join(&chunks[0][0])).expect("a pack");
+    assert!(pack.len() < 129 << 20, "{pack:?}");
+    let checked = Rpd::plain(["capture", "check"]).option([&capture]).run();
+    let _ = checked.success();
+    let _ = replayed(&capture, &[]).success();
+}
+
 /// Case 11.
 #[test]
 fn pinned_memory_that_changes_before_the_copy_is_told_or_read_back() {
