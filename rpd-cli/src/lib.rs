@@ -153,7 +153,7 @@ const SUB_COMMANDS: &[SubCommand] = &[
     ("live", |words, _| commands::live::run(words)),
     ("capture", |words, _| commands::capture::run(words)),
     ("check", |words, _| commands::check::run(words)),
-    ("replay", |words, _| commands::replay::run(words)),
+    ("replay", |words, _| commands::capture::replay::run(words)),
     ("att", |words, _| commands::att::run(words)),
     ("recover", |words, _| recover::run(words)),
 ];

@@ -10,7 +10,6 @@ pub(crate) mod hot;
 pub(crate) mod live;
 pub(crate) mod merge;
 pub(crate) mod query;
-pub(crate) mod replay;
 pub(crate) mod rocpd;
 pub(crate) mod stacks;
 pub(crate) mod summary;

@@ -4,9 +4,9 @@ use rpd_core::session::{Session, TotalOf};
 use rpd_core::spool::durations;
 use rusqlite::{Connection, Result};
 
-use super::Names;
 use super::bulk::Bulk;
 use super::info::Ids;
+use super::names::Names;
 
 const TABLES: &str = include_str!("device_totals.sql");
 pub(super) const VIEWS: &str = include_str!("device_totals_views.sql");

@@ -373,7 +373,7 @@ fn lost_view(connection: &Guarded, base: &str, suffix: &str) -> Result<String> {
     if !is_plain(suffix) {
         return Ok(all);
     }
-    let ours = table_views().find(|statement| super::query::view_name(statement) == Some(base));
+    let ours = table_views().find(|statement| super::names::view_name(statement) == Some(base));
     Ok(ours
         .and_then(select_of)
         .map_or(all, |select| names.fill_in(select)))

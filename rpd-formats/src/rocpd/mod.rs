@@ -121,6 +121,6 @@ fn table_views() -> impl Iterator<Item = &'static str> {
 /// Whether readers know a table or view of this name: one of schema 3, or one of call stacks, PC samples, thread traces or sums
 /// of device work.
 fn is_known_view(name: &str) -> bool {
-    let is_of_rpd = || table_views().any(|statement| query::view_name(statement) == Some(name));
+    let is_of_rpd = || table_views().any(|statement| names::view_name(statement) == Some(name));
     name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_rpd()
 }

@@ -68,3 +68,9 @@ pub(super) fn suffix(guid: &str) -> String {
     };
     format!("_{}", guid.chars().map(plain).collect::<String>())
 }
+
+/// The name in a `CREATE VIEW` of ours.
+pub(super) fn view_name(statement: &str) -> Option<&str> {
+    let rest = statement.strip_prefix("CREATE VIEW ")?;
+    rest.split_whitespace().next()
+}

@@ -12,11 +12,12 @@ use rusqlite::types::ValueRef;
 use super::connection::Guarded;
 use super::error::{Problem, ReadError};
 use super::guard::Trust;
+use super::names::{Names, view_name};
 use super::read::InputFile;
 use super::sql::identifier;
 use super::stack_views::COMPATIBLE;
 use super::stacks;
-use super::{Names, VIEWS, is_known_view, samples, traces};
+use super::{VIEWS, is_known_view, samples, traces};
 use crate::table::Cell;
 
 /// Databases that SQLite attaches at once.
@@ -394,12 +395,6 @@ pub(super) fn data_views(has: impl Fn(&str) -> bool) -> impl Iterator<Item = &'s
         .chain(of_traces.split(";\n"))
         .map(Names::without_comments)
         .filter(|statement| view_name(statement).is_some_and(|name| !name.starts_with("rocpd_")))
-}
-
-/// The name in a `CREATE VIEW` of ours.
-pub(super) fn view_name(statement: &str) -> Option<&str> {
-    let rest = statement.strip_prefix("CREATE VIEW ")?;
-    rest.split_whitespace().next()
 }
 
 fn failed(error: &rusqlite::Error, sql: &str) -> QueryError {

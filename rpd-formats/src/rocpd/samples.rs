@@ -10,9 +10,9 @@ use rpd_core::session::totals::{Place, Totals};
 use rpd_core::spool::format::sample_flag;
 use rusqlite::{Connection, Result, params};
 
-use super::Names;
 use super::bulk::Bulk;
 use super::info::Ids;
+use super::names::Names;
 use super::rows::BATCH;
 use crate::progress;
 

@@ -1,7 +1,6 @@
 //! The views with RPD's names, which show call stacks as its files do.
 
-use super::names::Names;
-use super::query::view_name;
+use super::names::{Names, view_name};
 use super::sql;
 
 const STATEMENTS: &str = include_str!("stacks_compat.sql");

@@ -3,9 +3,9 @@
 use rpd_core::session::Session;
 use rusqlite::{Connection, Result};
 
-use super::Names;
 use super::bulk::Bulk;
 use super::info::Ids;
+use super::names::Names;
 use super::samples::{Places, issue_text};
 
 const TABLES: &str = include_str!("traces.sql");

@@ -15,6 +15,7 @@ mod scalar;
 mod table;
 #[cfg(test)]
 pub(crate) mod tests;
+mod text;
 mod vector;
 
 pub use category::{Category, Flow};

@@ -4,6 +4,7 @@ use super::Printer;
 use super::gfx11;
 use super::operand::registers;
 use super::table::{Encoding, Field, Generation, Operand};
+use super::text::{counts_text, small_or_hexadecimal};
 
 /// Registers that `s_getreg_b32` reads, by number.
 const HARDWARE_REGISTERS: [&str; 20] = [
@@ -157,15 +158,6 @@ impl Printer {
     }
 }
 
-/// A number as LLVM prints most immediates.
-pub(super) fn small_or_hexadecimal(value: u32) -> String {
-    if value <= 64 {
-        value.to_string()
-    } else {
-        format!("{value:#x}")
-    }
-}
-
 /// Operands that are indexed.
 fn index_mode(value: u32) -> String {
     if value > 15 {
@@ -188,18 +180,6 @@ fn wait_counts(value: u32) -> String {
         ("expcnt", value >> 4 & 7, 7),
         ("lgkmcnt", value >> 8 & 15, 15),
     ])
-}
-
-/// Counters with their values and maxima.
-pub(super) fn counts_text(counts: &[(&str, u32, u32)]) -> String {
-    let all = counts.iter().all(|(_, count, most)| count == most);
-    let texts = counts
-        .iter()
-        .filter(|(_, count, most)| all || count != most);
-    texts
-        .map(|(name, count, _)| format!("{name}({count})"))
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 /// The message of `s_sendmsg` of GFX9.

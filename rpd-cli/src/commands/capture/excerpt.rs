@@ -10,8 +10,8 @@ use rpd_replay::{Excerpt, KernelChoice, Options, Part, Verify};
 
 use super::inspect::Action;
 use super::progress::bytes;
+use super::replay::{self, Addresses, Runtime};
 use super::{Opened, failure};
-use crate::commands::replay::{self, Addresses, Runtime};
 use crate::exit_status::SUCCESS;
 use crate::failure::Failure;
 

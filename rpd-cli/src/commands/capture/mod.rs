@@ -5,6 +5,7 @@ mod excerpt;
 mod hiptracer;
 mod inspect;
 mod progress;
+pub(crate) mod replay;
 mod run;
 
 use std::ffi::OsString;

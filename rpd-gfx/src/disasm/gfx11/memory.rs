@@ -2,8 +2,9 @@
 
 use crate::disasm::Printer;
 use crate::disasm::operand::registers;
-use crate::disasm::scalar::{descriptor, small_or_hexadecimal};
+use crate::disasm::scalar::descriptor;
 use crate::disasm::table::{Field, Generation, Modifiers, Operand};
+use crate::disasm::text::small_or_hexadecimal;
 
 /// Bits of the second dword.
 const SECOND: u32 = 32;

@@ -1,6 +1,6 @@
 //! Immediates of scalar instructions.
 
-use crate::disasm::scalar::{counts_text, small_or_hexadecimal};
+use crate::disasm::text::{counts_text, small_or_hexadecimal};
 
 /// Registers that `s_getreg_b32` reads, by number.
 pub(in crate::disasm) const HARDWARE_REGISTERS: [&str; 30] = [

@@ -12,7 +12,7 @@ use rpd_replay::{
     KernelChoice, KernelRuns, Placement, Player, Repeat, ReplayError, Report, Status, Step, Verify,
 };
 
-use super::capture::Opened;
+use super::Opened;
 use crate::exit_status::{self, DAMAGED, DIFFERS, FAILED, SUCCESS};
 use crate::failure::Failure;
 use crate::process::backend;
@@ -103,7 +103,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Where to play: rocm, sim or auto
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::capture::parse_backend)]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::parse_backend)]
     backend: Backend,
     /// Print nothing but errors
     #[arg(long)]
@@ -236,15 +236,15 @@ impl OtherReplay {
 
 /// Runs `rpd replay`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
-    let Some(mut given) = super::parse::<Arguments>(NAME, arguments)? else {
+    let Some(mut given) = super::super::parse::<Arguments>(NAME, arguments)? else {
         return Ok(SUCCESS);
     };
-    super::capture::check_range(NAME, given.from.unwrap_or(0), given.until)?;
+    super::check_range(NAME, given.from.unwrap_or(0), given.until)?;
     given.quiet |= given.keep_results.is_some();
     let opened = Opened::new(&given.capture)?;
     let path = opened.path();
     // Before a runtime is looked for: a capture that cannot be read needs none.
-    let manifest = rpd_capture::Manifest::read(path).map_err(super::capture::failure)?;
+    let manifest = rpd_capture::Manifest::read(path).map_err(super::failure)?;
     let other = match (given.verify, &given.keep_results) {
         (Verify::Repeated(..), None) => match OtherReplay::make(arguments)? {
             Ok(other) => Some(other),
@@ -304,7 +304,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     }
     if let Some(json) = &given.json {
-        super::write_file(json, |out| {
+        super::super::write_file(json, |out| {
             serde_json::to_writer_pretty(&mut *out, &report).context("the report")?;
             Ok(writeln!(out)?)
         })?;

@@ -1,0 +1,22 @@
+//! Immediates as text, in instructions of all generations.
+
+/// A number as LLVM prints most immediates.
+pub(super) fn small_or_hexadecimal(value: u32) -> String {
+    if value <= 64 {
+        value.to_string()
+    } else {
+        format!("{value:#x}")
+    }
+}
+
+/// Counters with their values and maxima.
+pub(super) fn counts_text(counts: &[(&str, u32, u32)]) -> String {
+    let all = counts.iter().all(|(_, count, most)| count == most);
+    let texts = counts
+        .iter()
+        .filter(|(_, count, most)| all || count != most);
+    texts
+        .map(|(name, count, _)| format!("{name}({count})"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
