@@ -1,10 +1,11 @@
 //! Atomic read-modify-write operations on memory.
 
 use super::Access;
-use super::exec::{Exec, Lanes64};
+use super::exec::Exec;
 use super::float::{f16_to_f32, f64_to_f16, max64, min64};
 use super::inst::{GLC, Inst};
 use super::kind::Operation;
+use super::lanes::Lanes64;
 use super::transfer::watch;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

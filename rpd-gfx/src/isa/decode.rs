@@ -1,15 +1,10 @@
-//! From instruction words to the decoded form: which format, then that format's own decoder.
+//! From instruction words of gfx90a to the decoded form: which format, then that format's own decoder.
 
 use super::inst::{Format, Inst};
-use super::{
-    InstructionSet, ds, flat, gfx942, mimg, mubuf, smem, sop, typed_buffer, vop, vop3, vop3p,
-};
+use super::{InstructionSet, ds, flat, mimg, mubuf, smem, sop, typed_buffer, vop, vop3, vop3p};
 
-/// Decodes the instruction that starts with `words[0]`; the following words are 0 after the end of the code.
-pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
-    if set == InstructionSet::Gfx942 {
-        return gfx942::decode_instruction(words);
-    }
+/// Decodes an instruction of gfx90a.
+pub(super) fn decode(words: [u32; 3]) -> Inst {
     let w = words[0];
     if w >> 31 == 0 {
         return vop::decode(words);
@@ -20,7 +15,7 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
         0b110100 if w >> 23 == 0b1_1010_0111 => vop3p::decode(words),
         0b110100 => vop3::decode(words),
         0b110110 => ds::decode(words),
-        0b110111 => flat::decode(words, set),
+        0b110111 => flat::decode(words, InstructionSet::Gfx90a),
         0b111000 => mubuf::decode(words),
         0b111010 => typed_buffer::decode(words),
         0b111100 => mimg::decode(words),

@@ -1,9 +1,10 @@
 //! The instructions of a division: `v_div_scale`, `v_div_fmas` and `v_div_fixup`. Most divisions need none of what they do, which
 //! is found out for all lanes at once.
 
-use super::exec::{Exec, Lanes};
+use super::exec::Exec;
 use super::float::{add_odd, frexp64, ldexp64};
 use super::inst::Inst;
+use super::lanes::Lanes;
 use super::lanewise::{double3, fma32};
 use super::operand::{Kind, buffers, halves, pack_bits};
 

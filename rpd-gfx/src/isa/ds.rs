@@ -1,9 +1,10 @@
 //! DS: LDS memory, and exchanges between lanes.
 
 use super::atomics::{atomic32, atomic64};
-use super::exec::{Exec, Lanes, register};
+use super::exec::{Exec, register};
 use super::host::for_each_level;
 use super::inst::{AGPR, Format, Handler, Inst, VGPR};
+use super::lanes::Lanes;
 use super::lanes::each_lane;
 use super::transfer::Fill;
 use super::{Class, Operation};
@@ -211,7 +212,7 @@ pub(super) fn modify32(
 #[inline(always)]
 fn modify64(x: &mut Exec<'_>, i: &Inst, returns: bool, f: impl Fn(u64, u64, u64) -> u64) {
     let addresses = *x.vgpr(i.src[0]);
-    let wide = |code: u16| -> super::exec::Lanes64 {
+    let wide = |code: u16| -> super::lanes::Lanes64 {
         let (low, high) = (x.vgpr(code), x.vgpr(code + 1));
         std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
     };

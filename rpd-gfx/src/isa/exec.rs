@@ -1,16 +1,14 @@
 //! The state of a wave and what instructions may do to it.
 
 use super::inst::{EXEC, Inst, M0, VCC, VGPR};
+use super::lanes::Lanes;
 use super::memory::Cache;
-use super::program::PAGE;
 use super::trace::Trace;
 use super::{Dispatch, Fault, Stats};
 use std::sync::atomic::{Ordering, fence};
 
-/// A vector register: one value for each lane.
-pub(super) type Lanes = [u32; 64];
-/// Two vector registers as 64-bit values.
-pub(super) type Lanes64 = [u64; 64];
+/// Dwords of a program that are decoded at once.
+pub(super) const PAGE: usize = 1024;
 
 /// High dword of flat addresses in LDS.
 pub(super) const SHARED_APERTURE: u32 = 0x0001_0000;

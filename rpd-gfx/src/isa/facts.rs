@@ -1,8 +1,9 @@
 //! Static facts about instructions for the timing model: kind and registers.
 
+use super::exec::PAGE;
 use super::inst::{Format, Inst, VCC};
 use super::kind::{Kind, Valu, kind};
-use super::program::{PAGE, Program};
+use super::program::Program;
 
 /// Registers in a row: scalar ones at their operand codes below 128, vector ones from 256 on, accumulation ones from 512.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! Faults: why a dispatch ended early, and where in the kernel.
 
-use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::exec::{Exec, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::image::Unsupported;
 use super::inst::{FLAT_SCRATCH, Format, Inst};
 use super::lane_numbers;
+use super::lanes::Lanes64;
 
 /// Why a dispatch ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

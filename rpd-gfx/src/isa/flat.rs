@@ -1,7 +1,8 @@
 //! FLAT, GLOBAL and SCRATCH memory instructions.
 
-use super::exec::{Exec, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::exec::{Exec, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{AGPR, FLAT_SCRATCH, Format, GLC, Inst, OFFEN, SCALAR_OFFSET, VGPR};
+use super::lanes::Lanes64;
 use super::memory::swizzle;
 use super::transfer::{Addressing, handler, to_lds};
 use super::{Class, InstructionSet};

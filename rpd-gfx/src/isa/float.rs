@@ -1,6 +1,6 @@
 //! Floating-point arithmetic that the host's own operations do not give directly.
 
-use super::exec::Lanes;
+use super::lanes::Lanes;
 
 /// Half to single precision, exactly.
 #[inline(always)]

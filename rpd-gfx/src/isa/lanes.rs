@@ -1,4 +1,9 @@
-//! Masks of lanes.
+//! Values and masks of lanes.
+
+/// A vector register: one value for each lane.
+pub(super) type Lanes = [u32; 64];
+/// Two vector registers as 64-bit values.
+pub(super) type Lanes64 = [u64; 64];
 
 /// The lanes in a mask.
 pub fn lanes(mask: u64) -> impl Iterator<Item = usize> + Clone {

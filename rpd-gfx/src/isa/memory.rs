@@ -7,7 +7,7 @@
 //! waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these are fences of the host,
 //! see [`Exec::order_stores`].
 
-use super::exec::Lanes64;
+use super::lanes::Lanes64;
 use super::{Extent, Memory};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 

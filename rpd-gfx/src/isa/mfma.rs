@@ -4,12 +4,13 @@
 //! and D of half precision and BF16 instructions have their denormals flushed. The device may round sums elsewhere.
 
 use super::InstructionSet;
-use super::exec::{Exec, Lanes};
+use super::exec::Exec;
 use super::fault::unknown_instruction;
 use super::float::{f16_to_f32, fma32};
-use super::gfx942::{F8, decode_f8};
+use super::fp8::{F8, decode as decode_f8};
 use super::inst::{GFX942, Handler, Inst, VGPR};
 use super::kind::{Matrix, MatrixElement};
+use super::lanes::Lanes;
 
 /// Shape of an operation: A is `rows` x `depth`, B is `depth` x `rows`, and there are `blocks` of each.
 #[derive(Debug, Clone, Copy)]
@@ -185,7 +186,7 @@ pub(super) fn is_valid(i: &Inst) -> bool {
 /// Properties of an operation that hardware counters count.
 pub(super) fn kind(i: &Inst) -> Option<Matrix> {
     let Some(shape) = Shape::of_inst(i) else {
-        return super::gfx942::sparse_kind(i.opcode).filter(|_| i.has(GFX942));
+        return super::sparse_mfma::kind(i.opcode).filter(|_| i.has(GFX942));
     };
     let operations = 2 * shape.blocks() * shape.rows * shape.rows * shape.depth;
     let cycles = match (shape.rows, shape.element) {

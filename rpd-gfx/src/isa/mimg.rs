@@ -1,10 +1,11 @@
 //! MIMG: images, which gfx90a can load, store, change atomically and sample.
 
 use super::atomics::atomic;
-use super::exec::{Exec, Lanes64};
+use super::exec::Exec;
 use super::float::f16_to_f32;
 use super::image::{Image, Sampler, Texel};
 use super::inst::{AGPR, Format, GLC, Handler, Inst, VGPR};
+use super::lanes::Lanes64;
 use super::texels::{self, Registers};
 use super::{Class, Operation};
 

@@ -19,6 +19,7 @@ mod fault;
 mod flat;
 mod float;
 mod flow;
+mod fp8;
 mod gfx942;
 mod group;
 mod gws;
@@ -38,6 +39,7 @@ mod program;
 mod schedule;
 mod smem;
 mod sop;
+mod sparse_mfma;
 mod stats;
 #[cfg(test)]
 pub(crate) mod tests;

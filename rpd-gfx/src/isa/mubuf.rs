@@ -1,8 +1,9 @@
 //! MUBUF: memory through buffer descriptors, which compilers use for scratch.
 
 use super::Class;
-use super::exec::{Exec, Lanes64};
+use super::exec::Exec;
 use super::inst::{AGPR, Format, GLC, IDXEN, Inst, OFFEN, VGPR};
+use super::lanes::Lanes64;
 use super::lanes::each_lane;
 use super::transfer::{Addressing, handler, to_lds};
 use super::typed_buffer;

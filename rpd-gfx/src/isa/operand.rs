@@ -1,7 +1,8 @@
 //! Fetching sources and writing results: the one place for operand codes, modifiers, SDWA and DPP.
 
-use super::exec::{Exec, Lanes, Lanes64, PRIVATE_APERTURE, SHARED_APERTURE};
+use super::exec::{Exec, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
+use super::lanes::{Lanes, Lanes64};
 use std::mem::MaybeUninit;
 
 /// The effect of modifiers on a 32-bit source.

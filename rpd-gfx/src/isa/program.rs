@@ -1,12 +1,10 @@
 //! The instructions of a loaded code object.
 
 use super::InstructionSet;
-use super::decode::decode;
+use super::exec::PAGE;
 use super::inst::Inst;
+use super::{decode, gfx942};
 use std::sync::OnceLock;
-
-/// Dwords decoded at once.
-pub(super) const PAGE: usize = 1024;
 
 /// Instructions in a range of memory, decoded when first reached.
 ///
@@ -75,5 +73,13 @@ impl Program {
                 0
             }
         })
+    }
+}
+
+/// Decodes the instruction that starts with `words[0]`; the following words are 0 after the end of the code.
+pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
+    match set {
+        InstructionSet::Gfx942 => gfx942::decode(words),
+        InstructionSet::Gfx90a => decode::decode(words),
     }
 }

@@ -1,8 +1,9 @@
 //! Transfers of texels and of elements of formatted buffers between memory and the registers of lanes.
 
-use super::exec::{Exec, Lanes64};
+use super::exec::Exec;
 use super::image::{Texel, TexelFormat};
 use super::inst::Inst;
+use super::lanes::Lanes64;
 use super::memory::{read_element, write_element};
 use super::transfer::watch;
 use super::{Access, Operation};

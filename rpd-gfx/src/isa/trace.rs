@@ -4,8 +4,8 @@
 //! In a dispatch that is not watched the instruction loop has no trace of this, and memory instructions have
 //! one test each.
 
-use super::exec::Lanes64;
 use super::kind::Operation;
+use super::lanes::Lanes64;
 use super::{Extent, Kind};
 
 /// A memory that vector instructions reach.

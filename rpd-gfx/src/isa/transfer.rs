@@ -1,9 +1,10 @@
 //! Transfers between registers and memory, which buffer, global, flat and scratch instructions share.
 
 use super::atomics::atomic;
-use super::exec::{Exec, Lanes64, Wave, register};
+use super::exec::{Exec, Wave, register};
 use super::host::for_each_level;
 use super::inst::{Handler, Inst};
+use super::lanes::Lanes64;
 use super::lanes::each_lane;
 use super::memory::{read, read_small, read32, write, write_small};
 use super::{Access, Class, Operation};

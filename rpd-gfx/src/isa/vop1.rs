@@ -1,9 +1,10 @@
 //! VOP1: vector operations of one source.
 
-use super::exec::{Exec, Lanes};
+use super::exec::Exec;
 use super::float::{f16_to_f32, f64_to_f16, fract64, frexp64};
 use super::host::for_each_level;
 use super::inst::{Handler, Inst};
+use super::lanes::Lanes;
 use super::lanewise::{double1, float1, float1_slow, half1, int1};
 use super::operand::{Kind, buffers, halves};
 

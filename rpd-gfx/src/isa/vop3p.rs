@@ -1,9 +1,10 @@
 //! VOP3P: packed operations, dot products, and accumulation registers.
 
-use super::exec::{Exec, Lanes, Lanes64};
+use super::exec::Exec;
 use super::float::{add_odd, f16_to_f32, f64_to_f16, fma16, max64, min64};
 use super::host::for_each_level;
 use super::inst::{AGPR, CLAMP, Format, Handler, Inst, LITERAL, VGPR};
+use super::lanes::{Lanes, Lanes64};
 use super::operand::{Kind, blend, buffers};
 use super::{Class, InstructionSet};
 

@@ -1,9 +1,9 @@
 //! Vector arithmetic that gfx90a lacks: conversions of numbers of 8 bits, and moves and additions of 64.
 
-use super::Lanes64;
-use super::fp8::{F8, decode, encode};
-use crate::isa::exec::{Exec, Lanes};
+use crate::isa::exec::Exec;
+use crate::isa::fp8::{F8, decode, encode};
 use crate::isa::inst::{Handler, Inst};
+use crate::isa::lanes::{Lanes, Lanes64};
 use crate::isa::operand::{Kind, buffers};
 
 /// The operation of a VOP1 opcode.

@@ -4,20 +4,15 @@
 //! The listing says which instructions there are; those of gfx90a that it lacks are unknown.
 
 mod convert;
-mod fp8;
 mod memory;
-mod sparse;
 
-pub(super) use fp8::{F8, decode as decode_f8};
-
-use super::exec::Lanes64;
 use super::inst::{Format, GFX942, Handler, Inst};
-use super::{Class, InstructionSet, decode, ds, flat, mfma, vop, vop2, vop3, vop3p};
+use super::{Class, InstructionSet, ds, flat, mfma, sparse_mfma, vop, vop2, vop3, vop3p};
 
 /// Decodes an instruction of gfx942.
-pub(super) fn decode_instruction(words: [u32; 3]) -> Inst {
+pub(super) fn decode(words: [u32; 3]) -> Inst {
     let w = words[0];
-    let plain = decode::decode(words, InstructionSet::Gfx90a);
+    let plain = super::decode::decode(words);
     let (format, opcode) = (plain.format, u32::from(plain.opcode));
     let known = crate::disasm::find("gfx942", format.name(), plain.opcode);
     if known.is_none_or(|row| !row.executed) {
@@ -83,22 +78,18 @@ fn like(mut like: Inst, opcode: u32, run: Option<Handler>) -> Inst {
 
 /// A matrix instruction.
 fn matrix(words: [u32; 3], opcode: u32) -> Inst {
-    let run = mfma::handler(opcode, InstructionSet::Gfx942).or_else(|| sparse::handler(opcode));
+    let run =
+        mfma::handler(opcode, InstructionSet::Gfx942).or_else(|| sparse_mfma::handler(opcode));
     let Some(run) = run else {
         return Inst::unknown(Format::Vop3p, opcode);
     };
     let mut inst = vop3p::matrix_operands(words, opcode, run, Class::Mfma);
     inst.flags |= GFX942;
-    if sparse::handler(opcode).is_some() {
+    if sparse_mfma::handler(opcode).is_some() {
         // The third source holds indices, in ordinary registers.
         inst.src[2] = (words[1] >> 18 & 0x1ff) as u16;
     } else if !mfma::is_valid(&inst) {
         return Inst::unknown(Format::Vop3p, opcode);
     }
     inst
-}
-
-/// Class of a sparse matrix instruction for counters.
-pub(super) fn sparse_kind(opcode: u16) -> Option<super::Matrix> {
-    sparse::kind(opcode)
 }

@@ -19,7 +19,7 @@ fn decodes_all_instructions() {
             let mut at = start;
             while at < start + symbol.size {
                 let words = module.program.words(at);
-                let inst = crate::isa::decode::decode(words, set);
+                let inst = crate::isa::program::decode(words, set);
                 let is_unknown = std::ptr::fn_addr_eq(
                     inst.run,
                     crate::isa::inst::Inst::unknown(Format::Unknown, 0).run,
@@ -56,7 +56,7 @@ fn the_listing_says_what_is_executed() {
         assert!(rows.len() > 1400);
         let mut wrong = Vec::new();
         for row in &rows {
-            let inst = crate::isa::decode::decode(row.sample, set);
+            let inst = crate::isa::program::decode(row.sample, set);
             assert_eq!(inst.format.name(), row.encoding, "{}", row.name);
             assert_eq!(u32::from(inst.opcode), row.opcode, "{}", row.name);
             let refused = inst.refused(set.processor()) == Some(row.name);
@@ -81,7 +81,7 @@ fn what_is_not_listed_is_unknown() {
         for word in (0..1 << 16).map(|high: u32| high << 16) {
             for low in [0, 0x4000, 0x8000, 0xbf, 0x102, 0xfe00] {
                 let low = low | random.next() as u32 & 0x3f00;
-                let inst = crate::isa::decode::decode([word | low, random.next() as u32, 0], set);
+                let inst = crate::isa::program::decode([word | low, random.next() as u32, 0], set);
                 let listed = crate::disasm::find(set.processor(), inst.format.name(), inst.opcode);
                 if !is_unknown(&inst) && listed.is_none() {
                     wrong.insert(format!("{} {:#x}", inst.format.name(), inst.opcode));

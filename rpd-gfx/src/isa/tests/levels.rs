@@ -2,9 +2,10 @@
 
 use super::machine::{execute_on, fill, listing};
 use super::*;
-use crate::isa::exec::{Lanes, State};
+use crate::isa::exec::State;
 use crate::isa::host::{Level, MOST};
 use crate::isa::inst::{EXEC, VCC};
+use crate::isa::lanes::Lanes;
 
 /// Bits of a number with many zeros, infinities, NaN, denormals and small integers among them.
 fn bits(random: &mut Random) -> u32 {

@@ -2,7 +2,7 @@
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::isa) enum F8 {
+pub(super) enum F8 {
     /// FP8: four bits of exponent, three of mantissa.
     Fp8,
     /// BF8: five and two.
@@ -29,7 +29,7 @@ impl F8 {
 }
 
 /// The number of a code.
-pub(in crate::isa) fn decode(format: F8, code: u8) -> f32 {
+pub(super) fn decode(format: F8, code: u8) -> f32 {
     if code == NAN {
         return f32::NAN;
     }

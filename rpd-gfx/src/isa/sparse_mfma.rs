@@ -1,12 +1,13 @@
 //! Sparse matrix operations (`v_smfmac_*`): D += A B, where of each four elements in a row of A two are there, and a
 //! register has their places.
 
+use super::exec::Exec;
+use super::fault::unknown_instruction;
+use super::float::f16_to_f32;
 use super::fp8::{F8, decode};
-use crate::isa::exec::{Exec, Lanes};
-use crate::isa::fault::unknown_instruction;
-use crate::isa::float::f16_to_f32;
-use crate::isa::inst::{Handler, Inst};
-use crate::isa::{Matrix, MatrixElement};
+use super::inst::{Handler, Inst};
+use super::lanes::Lanes;
+use super::{Matrix, MatrixElement};
 
 /// Type of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
