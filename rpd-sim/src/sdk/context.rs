@@ -76,6 +76,44 @@ static BUFFERS: [[AtomicU64; MAX_OPERATIONS]; BUFFER_KINDS] =
 /// Contexts with a request callback for external ids, by request kind.
 static REQUESTS: [AtomicU64; REQUEST_KINDS] = [const { AtomicU64::new(0) }; REQUEST_KINDS];
 
+/// The contexts with a service, active or not.
+pub(crate) struct ContextSet(AtomicU64);
+
+/// Contexts that count dispatches.
+pub(crate) static DISPATCH_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
+/// Contexts that count whole agents.
+pub(crate) static DEVICE_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
+/// The one context that samples program counters.
+pub(crate) static PC_SAMPLING: ContextSet = ContextSet(AtomicU64::new(0));
+/// Contexts that trace waves.
+pub(crate) static THREAD_TRACE: ContextSet = ContextSet(AtomicU64::new(0));
+
+impl ContextSet {
+    /// Adds a context.
+    pub(crate) fn add(&self, context: &Context) {
+        self.0.fetch_or(1 << context.index, Ordering::AcqRel);
+    }
+
+    /// Whether a context has the service.
+    pub(crate) fn has(&self, context: &Context) -> bool {
+        self.0.load(Ordering::Acquire) & 1 << context.index != 0
+    }
+
+    /// Whether no context has the service.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+
+    /// The active ones, as a mask.
+    #[inline]
+    pub(crate) fn active(&self) -> u64 {
+        match self.0.load(Ordering::Acquire) {
+            0 => 0,
+            all => all & active(),
+        }
+    }
+}
+
 /// First context handle, different in every process.
 fn offset() -> u64 {
     static OFFSET: OnceLock<u64> = OnceLock::new();

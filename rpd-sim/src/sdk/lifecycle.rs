@@ -13,7 +13,8 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    activation, codeobj, context, counting, device, discovery, fork, state, status::store, worker,
+    activation, codeobj, context, counting, device, discovery, fork, state, status::store,
+    variables::truth, worker,
 };
 
 /// A tool that accepted its configuration.
@@ -157,20 +158,16 @@ pub(crate) fn finalize() {
     state::end_finalization();
 }
 
-pub(super) fn truth(name: &str) -> bool {
-    super::register::truth(name).unwrap_or(false)
-}
-
 /// Run by the loader: initialises early if the environment says so.
 extern "C" fn constructor() {
-    if truth("ROCPROFILER_LIBRARY_CTOR") {
+    if truth("ROCPROFILER_LIBRARY_CTOR") == Some(true) {
         initialize(None);
     }
 }
 
 /// Run by the loader at unload or exit.
 extern "C" fn destructor() {
-    if truth("ROCPROFILER_LIBRARY_DTOR") {
+    if truth("ROCPROFILER_LIBRARY_DTOR") == Some(true) {
         finalize();
     }
 }

@@ -31,6 +31,7 @@ pub(crate) mod kept;
 pub(crate) mod lifecycle;
 pub(crate) mod marker;
 pub(crate) mod names;
+pub(crate) mod pc_records;
 pub(crate) mod pc_sampling;
 pub(crate) mod register;
 pub(crate) mod runtime;
@@ -44,6 +45,7 @@ pub(crate) mod thread_trace;
 pub(crate) mod trace;
 pub(crate) mod trace_decoder;
 pub(crate) mod unsupported;
+pub(crate) mod variables;
 pub(crate) mod worker;
 pub(crate) mod wrap;
 

@@ -5,7 +5,6 @@
 use core::{
     ffi::{c_char, c_int, c_void},
     ptr,
-    sync::atomic::{AtomicU64, Ordering},
 };
 use std::{
     collections::HashMap,
@@ -29,15 +28,13 @@ use rpd_gfx::{device::Device, perf};
 use super::{
     agents,
     buffer::{self, Buffer},
-    context::{self, Context},
-    counting, lifecycle, state,
+    context::{self, PC_SAMPLING},
+    counting, pc_records as records, state, variables,
 };
 use crate::gpu::{
     agents as machine, exec,
     observe::{Interval, Recording},
 };
-
-mod records;
 
 /// The variable without which there is no PC sampling.
 const ENABLED: &str = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
@@ -70,30 +67,20 @@ static CONFIGURED: Mutex<Configured> = Mutex::new(Configured {
     context: None,
     services: Vec::new(),
 });
-/// The context that samples, as a mask.
-static CONTEXT: AtomicU64 = AtomicU64::new(0);
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Whether a context has the service.
-pub(crate) fn is_configured(context: &Context) -> bool {
-    CONTEXT.load(Ordering::Acquire) & (1 << context.index) != 0
-}
-
 /// Whether any context has the service.
 pub(crate) fn configured() -> bool {
-    CONTEXT.load(Ordering::Acquire) != 0
+    !PC_SAMPLING.is_empty()
 }
 
 /// The active context that samples, as a mask.
 #[inline]
 pub(crate) fn of_dispatches() -> u64 {
-    match CONTEXT.load(Ordering::Acquire) {
-        0 => 0,
-        all => all & context::active(),
-    }
+    PC_SAMPLING.active()
 }
 
 fn service(agent: usize) -> Option<&'static Service> {
@@ -242,7 +229,7 @@ pub unsafe extern "C" fn rocprofiler_query_pc_sampling_agent_configurations(
     cb: QueryFn,
     user_data: *mut c_void,
 ) -> Status {
-    if !lifecycle::truth(ENABLED) {
+    if variables::truth(ENABLED) != Some(true) {
         return Status::ERROR_NOT_IMPLEMENTED;
     }
     let Some(index) = agents::index_of(agent_id) else {
@@ -275,7 +262,7 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
     buffer_id: BufferId,
     _flags: c_int,
 ) -> Status {
-    if !lifecycle::truth(ENABLED) {
+    if variables::truth(ENABLED) != Some(true) {
         return Status::ERROR_NOT_IMPLEMENTED;
     }
     if state::initialized() != -1 {
@@ -325,7 +312,7 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
             durations: HashMap::new(),
         }),
     })));
-    CONTEXT.fetch_or(1 << context.index, Ordering::AcqRel);
+    PC_SAMPLING.add(context);
     Status::SUCCESS
 }
 

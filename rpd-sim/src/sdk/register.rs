@@ -15,7 +15,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{
     allocation, codeobj, context, counting, device, discovery, foreign, intercept, lifecycle,
-    marker, runtime, state, stream_wrap as stream, trace, wrap,
+    marker, runtime, state, stream_wrap as stream, trace, variables::truth, wrap,
 };
 use crate::api::table::{self, Code, Library, Slot, count, next};
 
@@ -28,15 +28,6 @@ static ON_LOAD: extern "C" fn() = {
     }
     on_load
 };
-
-/// Value of a variable that is a truth value; `None` when unset or neither.
-pub(crate) fn truth(name: &str) -> Option<bool> {
-    match std::env::var(name).ok()?.to_ascii_lowercase().as_str() {
-        "1" | "on" | "yes" | "true" | "y" | "t" => Some(true),
-        "0" | "off" | "no" | "false" | "n" | "f" => Some(false),
-        _ => None,
-    }
-}
 
 /// Whether the registration library would load the SDK.
 pub(crate) fn tool_assumed() -> bool {

@@ -1,11 +1,7 @@
 //! Thread trace: the waves of chosen dispatches, or of all while a context is active, as the token streams of the shader
 //! engines. The bytes are made in `rpd_gfx::perf` from what waves executed.
 
-use core::{
-    ffi::c_void,
-    slice,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use core::{ffi::c_void, slice};
 use std::sync::{Arc, Mutex};
 
 use rocprofiler_sdk_sys::{
@@ -25,7 +21,7 @@ use rpd_gfx::{
 
 use super::{
     agents, codeobj,
-    context::{self, Callback, Context},
+    context::{self, Callback, Context, THREAD_TRACE},
     counting, state,
 };
 use crate::gpu::{agents as machine, clock, observe::Recording};
@@ -182,8 +178,6 @@ unsafe impl Send for Service {}
 unsafe impl Sync for Service {}
 
 static SERVICES: Mutex<Vec<Arc<Service>>> = Mutex::new(Vec::new());
-/// Contexts that have the service, a bit each.
-static CONTEXTS: AtomicU64 = AtomicU64::new(0);
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
@@ -196,16 +190,13 @@ fn services(has: impl Fn(&Service) -> bool) -> Vec<Arc<Service>> {
 
 /// Whether any context has the service.
 pub(crate) fn configured() -> bool {
-    CONTEXTS.load(Ordering::Acquire) != 0
+    !THREAD_TRACE.is_empty()
 }
 
 /// Active contexts that trace, as a mask.
 #[inline]
 pub(crate) fn of_dispatches() -> u64 {
-    match CONTEXTS.load(Ordering::Acquire) {
-        0 => 0,
-        all => all & context::active(),
-    }
+    THREAD_TRACE.active()
 }
 
 /// Whether all kernels of an agent run one after the other.
@@ -422,7 +413,7 @@ fn configure(
         user,
         running: Mutex::new(None),
     }));
-    CONTEXTS.fetch_or(1 << context.index, Ordering::AcqRel);
+    THREAD_TRACE.add(context);
     Status::SUCCESS
 }
 

@@ -22,7 +22,6 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    DEVICE,
     catalogue::Need,
     config::{self, Config, EventValues},
     dispatch, hardware,
@@ -30,8 +29,8 @@ use super::{
 use crate::sdk::{
     agents,
     buffer::{self, Buffer},
-    context::{self, Callback, Context},
-    pc_sampling, state,
+    context::{self, Callback, Context, DEVICE_COUNTING, PC_SAMPLING},
+    state,
     status::store,
 };
 use rpd_gfx::perf::Counts;
@@ -230,7 +229,7 @@ pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
     let Some(context) = context::find(context_id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
-    if pc_sampling::is_configured(context) {
+    if PC_SAMPLING.has(context) {
         return Status::ERROR_CONTEXT_CONFLICT;
     }
     if dispatch::is_configured(context) {
@@ -261,7 +260,7 @@ pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
         },
         counting: Mutex::new(None),
     }));
-    DEVICE.fetch_or(1 << context.index, Ordering::Release);
+    DEVICE_COUNTING.add(context);
     Status::SUCCESS
 }
 

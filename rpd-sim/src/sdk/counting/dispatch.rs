@@ -20,7 +20,6 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::{
-    DISPATCH,
     config::{self, Config},
     consumer, device,
 };
@@ -28,8 +27,8 @@ use crate::{
     gpu::observe::Interval,
     sdk::{
         buffer::{self, Buffer},
-        context::{self, Callback, Context},
-        pc_sampling, state,
+        context::{self, Callback, Context, DISPATCH_COUNTING, PC_SAMPLING},
+        state,
     },
 };
 use rpd_gfx::perf::Counts;
@@ -201,7 +200,7 @@ fn configure(id: ContextId, service: Service) -> Status {
     let Some(context) = context::find(id) else {
         return Status::ERROR_CONTEXT_NOT_FOUND;
     };
-    if pc_sampling::is_configured(context) {
+    if PC_SAMPLING.has(context) {
         return Status::ERROR_CONTEXT_CONFLICT;
     }
     if device::is_configured(context) {
@@ -210,7 +209,7 @@ fn configure(id: ContextId, service: Service) -> Status {
     if SERVICES[context.index].set(service).is_err() {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
-    DISPATCH.fetch_or(1 << context.index, Ordering::Release);
+    DISPATCH_COUNTING.add(context);
     Status::SUCCESS
 }
 

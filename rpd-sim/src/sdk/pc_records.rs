@@ -14,10 +14,9 @@ use rpd_gfx::{
     perf::{Pipe, Reason, Sample},
 };
 
-use super::Dispatch;
 use crate::{
     gpu::observe::{Interval, Recording},
-    sdk::codeobj,
+    sdk::{codeobj, pc_sampling::Dispatch},
 };
 
 /// The micro-engine that processes compute queues, and how many pipes it has.
