@@ -93,6 +93,14 @@ fn used(call: &Call, operation: &'static Operation) -> Vec<(HandleKind, u64)> {
                 let nodes = payload().iter();
                 found.extend(nodes.map(|word| (HandleKind::Node, u64::from_le_bytes(*word))));
             }
+            // The type of the resource, then its array.
+            Role::Resource(_) => {
+                if let [kind, array, ..] = payload()
+                    && u64::from_le_bytes(*kind) as u32 == 0
+                {
+                    found.push((HandleKind::Array, u64::from_le_bytes(*array)));
+                }
+            }
             // `hipLaunchConfig_t`: the stream is the fifth word.
             Role::Struct(_) if call.api == n::hipLaunchKernelExC => {
                 let stream = payload().get(4).copied().unwrap_or_default();
@@ -100,6 +108,14 @@ fn used(call: &Call, operation: &'static Operation) -> Vec<(HandleKind, u64)> {
             }
             _ => {}
         }
+    }
+    // Any word of the arguments of a kernel may be a texture or surface.
+    let words = call
+        .items()
+        .filter(|item| item.kind == item::KERNEL_ARGUMENTS)
+        .flat_map(|item| item.payload.as_chunks::<8>().0);
+    for word in words.map(|word| u64::from_le_bytes(*word)) {
+        found.extend([HandleKind::Texture, HandleKind::Surface].map(|kind| (kind, word)));
     }
     // No handle, and the default streams.
     found.retain(|(kind, raw)| *raw > if *kind == HandleKind::Stream { 2 } else { 0 });
@@ -171,7 +187,9 @@ impl Needs<'_> {
                 n::hipMemAdvise => (self.has_memory)(address),
                 _ => false,
             },
-            Group::Launch | Group::Order | Group::Query | Group::Unsupported => false,
+            Group::Image | Group::Launch | Group::Order | Group::Query | Group::Unsupported => {
+                false
+            }
         }
     }
 

@@ -68,6 +68,29 @@ impl Writer<'_> {
                         .execute(params![self.seq, number])?;
                 }
             }
+            number::hipMemUnmap => {
+                let (base, size) = (named("ptr").unwrap_or(0), named("size").unwrap_or(0));
+                for number in self.memory.remove_all(base, size) {
+                    self.database
+                        .prepare_cached("UPDATE alloc SET destroyed = ? WHERE num = ?")?
+                        .execute(params![self.seq, number])?;
+                }
+            }
+            number::hipMemRelease => {
+                self.destroyed(HandleKind::Physical, named("handle").unwrap_or(0))?
+            }
+            number::hipFreeArray | number::hipArrayDestroy => {
+                self.destroyed(HandleKind::Array, named("array").unwrap_or(0))?
+            }
+            number::hipDestroyTextureObject => {
+                self.destroyed(HandleKind::Texture, named("textureObject").unwrap_or(0))?
+            }
+            number::hipTexObjectDestroy => {
+                self.destroyed(HandleKind::Texture, named("texObject").unwrap_or(0))?
+            }
+            number::hipDestroySurfaceObject => {
+                self.destroyed(HandleKind::Surface, named("surfaceObject").unwrap_or(0))?
+            }
             number::hipStreamDestroy => {
                 self.destroyed(HandleKind::Stream, named("stream").unwrap_or(0))?
             }

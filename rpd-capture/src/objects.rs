@@ -19,6 +19,16 @@ impl Intervals {
         self.live.remove(&base).map(|(_, number)| number)
     }
 
+    /// Removes all memory that begins in a range; the numbers.
+    pub(crate) fn remove_all(&mut self, base: u64, size: u64) -> Vec<i64> {
+        let range = base..base.saturating_add(size);
+        let found: Vec<u64> = self.live.range(range).map(|(base, _)| *base).collect();
+        found
+            .into_iter()
+            .filter_map(|base| self.remove(base))
+            .collect()
+    }
+
     /// The memory that an address lies in, and how far after its start. The address right after some memory belongs to
     /// that memory where no other begins there.
     pub(crate) fn find(&self, address: u64) -> Option<(i64, u64)> {

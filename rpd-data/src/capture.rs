@@ -14,7 +14,7 @@ const CALLS: &str = include_str!("../../data/capture-calls.csv");
 pub struct CaptureCall {
     /// Name of the function.
     pub operation: &'static str,
-    /// `launch`, `code`, `memory`, `transfer`, `order`, `graph`, `context`, `query` (neither recorded nor
+    /// `launch`, `code`, `memory`, `image`, `transfer`, `order`, `graph`, `context`, `query` (neither recorded nor
     /// replayed) or `unsupported` (recorded, and not replayed).
     pub group: &'static str,
     /// Its arguments: places in the argument struct, and roles.
@@ -22,7 +22,7 @@ pub struct CaptureCall {
 }
 
 /// Kinds of handles, by C type.
-const HANDLES: [(&str, HandleKind); 8] = [
+const HANDLES: [(&str, HandleKind); 13] = [
     ("hipStream_t", HandleKind::Stream),
     ("hipEvent_t", HandleKind::Event),
     ("hipModule_t", HandleKind::Module),
@@ -31,6 +31,11 @@ const HANDLES: [(&str, HandleKind); 8] = [
     ("hipGraphNode_t", HandleKind::Node),
     ("hipGraphExec_t", HandleKind::GraphExec),
     ("hipMemPool_t", HandleKind::Pool),
+    ("hipArray_t", HandleKind::Array),
+    ("hipArray_const_t", HandleKind::Array),
+    ("hipTextureObject_t", HandleKind::Texture),
+    ("hipSurfaceObject_t", HandleKind::Surface),
+    ("hipMemGenericAllocationHandle_t", HandleKind::Physical),
 ];
 
 fn usual(argument: &Argument) -> Role {
@@ -70,6 +75,7 @@ fn role(text: &str, arguments: &[Argument]) -> Option<Role> {
         "extra" => Role::Extra,
         "text" => Role::Text,
         "struct" => Role::Struct(value.parse().ok()?),
+        "resource" => Role::Resource(value.parse().ok()?),
         "struct_out" => Role::StructOut(value.parse().ok()?),
         "array" => {
             let (count, unit) = value.split_once('*')?;

@@ -19,6 +19,14 @@ pub enum HandleKind {
     GraphExec,
     /// `hipMemPool_t`.
     Pool,
+    /// `hipArray_t`.
+    Array,
+    /// `hipTextureObject_t`.
+    Texture,
+    /// `hipSurfaceObject_t`.
+    Surface,
+    /// `hipMemGenericAllocationHandle_t`.
+    Physical,
 }
 
 /// Role of an argument in a capture. Sizes are in bytes.
@@ -46,6 +54,8 @@ pub enum Role {
     Extra,
     /// A struct of that size that the call reads.
     Struct(u32),
+    /// `hipResourceDesc` or `HIP_RESOURCE_DESC`, of that size.
+    Resource(u32),
     /// A struct of that size that the call writes, with an address first.
     StructOut(u32),
     /// An array that the call reads: position of the argument that counts its elements, size of an element.

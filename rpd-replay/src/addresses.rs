@@ -269,6 +269,12 @@ impl Translation {
         self.live.remove(&base)
     }
 
+    /// All memory that begins in a range is gone.
+    pub(crate) fn remove_all(&mut self, base: u64, size: u64) {
+        let end = base.saturating_add(size);
+        self.live.retain(|at, _| !(base..end).contains(at));
+    }
+
     /// Address in the replay of live memory. The address right after some memory counts as part of it, where no other
     /// begins there.
     pub(crate) fn find(&self, address: u64) -> Option<u64> {

@@ -54,7 +54,7 @@ pub(crate) fn word(bytes: &[u8], index: usize) -> u64 {
     })
 }
 
-fn set_word(bytes: &mut [u8], index: usize, value: u64) {
+pub(crate) fn set_word(bytes: &mut [u8], index: usize, value: u64) {
     if let Some(place) = bytes.get_mut(index * 8..index * 8 + 8) {
         place.copy_from_slice(&value.to_le_bytes());
     }
@@ -184,6 +184,12 @@ impl Player {
                 0 => 0,
                 _ => behind.copy(&read.ok_or_else(missing)?),
             },
+            Role::Resource(_) => {
+                let mut bytes = read.ok_or_else(missing)?;
+                self.translate_resource(&mut bytes)?;
+                behind.copy(&bytes)
+            }
+            Role::Symbol => self.symbol(call)?.0 + call.argument("offset"),
             Role::Array(..) => match (value, read) {
                 (0, _) | (_, None) => 0,
                 (_, Some(mut bytes)) => {
@@ -198,15 +204,20 @@ impl Player {
             },
             Role::Copy2d => {
                 let mut bytes = read.ok_or_else(missing)?;
-                for (kind, host, device) in [(2, 3, 4), (9, 10, 11)] {
-                    // Host, device or unified memory; arrays are refused when they are made.
-                    let at = if word(&bytes, kind) as u32 == 0 {
-                        host
-                    } else {
-                        device
+                for (kind, host, device, array) in [(2, 3, 4, 5), (9, 10, 11, 12)] {
+                    // `hipMemoryType`.
+                    let at = match word(&bytes, kind) as u32 {
+                        1 => host,
+                        10 => {
+                            let now = self.handle(HandleKind::Array, word(&bytes, array))?;
+                            set_word(&mut bytes, array, now);
+                            continue;
+                        }
+                        _ => device,
                     };
                     // Pitch times rows, with those before the rectangle.
                     let (pitch, before) = (word(&bytes, kind + 4), word(&bytes, kind - 1));
+                    let pitch = pitch.max(word(&bytes, 14));
                     let size = pitch * (before + word(&bytes, 15)) + word(&bytes, 14);
                     let now = self.base_of(word(&bytes, at), size)?;
                     set_word(&mut bytes, at, now);
@@ -215,6 +226,10 @@ impl Player {
             }
             Role::Copy3d => {
                 let mut bytes = read.ok_or_else(missing)?;
+                for at in [0, 8] {
+                    let now = self.handle(HandleKind::Array, word(&bytes, at))?;
+                    set_word(&mut bytes, at, now);
+                }
                 for at in [4, 12] {
                     // Pitch, rows of a slice, and slices with those before the box.
                     let (pitch, rows) = (word(&bytes, at + 1), word(&bytes, at + 3));
@@ -261,7 +276,6 @@ impl Player {
                 _ => self.scratch.as_mut_ptr() as u64,
             },
             Role::Ignored
-            | Role::Symbol
             | Role::Kernel
             | Role::Arguments
             | Role::Extra

@@ -44,6 +44,16 @@ impl Player {
             n::hipMemset3D | n::hipMemset3D_spt | n::hipMemset3DAsync | n::hipMemset3DAsync_spt => {
                 self.fill_3d(call, operation)
             }
+            n::hipGraphAddMemcpyNodeToSymbol | n::hipGraphAddMemcpyNodeFromSymbol => {
+                self.with_name(call, operation, "hipGraphAddMemcpyNode1D")
+            }
+            n::hipGraphMemcpyNodeSetParamsToSymbol | n::hipGraphMemcpyNodeSetParamsFromSymbol => {
+                self.with_name(call, operation, "hipGraphMemcpyNodeSetParams1D")
+            }
+            n::hipGraphExecMemcpyNodeSetParamsToSymbol
+            | n::hipGraphExecMemcpyNodeSetParamsFromSymbol => {
+                self.with_name(call, operation, "hipGraphExecMemcpyNodeSetParams1D")
+            }
             n::hipStreamDestroy => {
                 let raw = call.argument("stream");
                 let stream = self.handle(HandleKind::Stream, raw)?;
@@ -94,6 +104,14 @@ impl Player {
                 self.report.skipped += 1;
                 Ok(())
             }
+            _ if operation.group == Group::Image => self.image(call, operation),
+            n::hipMemAddressReserve
+            | n::hipMemAddressFree
+            | n::hipMemCreate
+            | n::hipMemMap
+            | n::hipMemRelease
+            | n::hipMemSetAccess
+            | n::hipMemUnmap => self.virtual_memory(call, operation),
             _ if operation.group == Group::Memory => self.memory(call, operation),
             _ => self.generic(call, operation),
         }
@@ -118,10 +136,13 @@ impl Player {
         name: &'static str,
     ) -> Result<(), ReplayError> {
         let mut behind = Behind::default();
+        // Variables are addresses here, to which the offset is added.
+        let has_variable = operation.with_role(Role::Symbol).is_some();
         let words = operation
             .arguments()
             .iter()
             .enumerate()
+            .filter(|(_, argument)| !(has_variable && argument.name() == "offset"))
             .map(|(position, argument)| {
                 self.word_for(call, operation, position, argument, &mut behind)
             })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rpd_capture::{Call, Capture, ExcerptSummary, ExcerptWriter, Memory};
-use rpd_spool::capture::{data_use, item, memory_kind};
+use rpd_spool::capture::{HandleKind, data_use, item, memory_kind};
 
 use crate::code::Variable;
 use crate::error::{ReplayError, Status};
@@ -82,6 +82,7 @@ pub fn excerpt(
         (Part::Launch { .. }, seq) => (seq.unwrap_or(player.last), player.last),
     };
     let rows = Capture::open(path)?;
+    refuse_arrays(&rows, first)?;
     player.play_calls(&rows, (1, first - 1), |_, _| Ok(Step::Go))?;
     if let Some(mismatch) = player.report.mismatches.first() {
         return Err(ReplayError::new(
@@ -123,6 +124,28 @@ pub fn excerpt(
 fn at(ranges: &BTreeMap<u64, u64>, address: u64) -> Option<u64> {
     let (&base, &size) = ranges.range(..=address).next_back()?;
     (address - base < size).then_some(base)
+}
+
+/// Refuses calls from `first` on where there are arrays already, whose content is not read.
+fn refuse_arrays(capture: &Capture, first: u64) -> Result<(), ReplayError> {
+    let database = capture.database();
+    let arrays: i64 = database
+        .query_row(
+            "SELECT count(*) FROM object WHERE kind = ?1 AND created < ?2 AND coalesce(destroyed >= ?2, 1)",
+            (HandleKind::Array.name(), i64::try_from(first).unwrap_or(i64::MAX)),
+            |row| row.get(0),
+        )
+        .map_err(player::broken)?;
+    match arrays {
+        0 => Ok(()),
+        count => Err(ReplayError::new(
+            Status::Unsupported,
+            format!(
+                "{}: the program has {count} arrays at call {first}, and the content of arrays cannot be part of an excerpt: begin before the first",
+                capture.path().display()
+            ),
+        )),
+    }
 }
 
 /// Whether calls copy something to the host that a replay of them alone can be compared with.
@@ -174,6 +197,9 @@ impl Taker {
                     .items()
                     .filter(|item| item.kind == item::KERNEL_ARGUMENTS);
                 words.extend(arguments.flat_map(|item| words_of(item.payload)));
+                let textures = words.iter().filter_map(|word| player.images.get(word));
+                let memory: Vec<u64> = textures.map(|image| image.memory).collect();
+                words.extend(memory);
                 self.chosen = reachable(player, words)?;
             }
             _ => {

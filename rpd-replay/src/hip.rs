@@ -138,6 +138,28 @@ impl Hip {
         Ok(unsafe { std::mem::transmute::<usize, Malloc3d>(address)(made, extent) })
     }
 
+    /// `hipMalloc3DArray` with a `hipChannelFormatDesc`: the error and the array.
+    pub(crate) fn malloc_3d_array(
+        &mut self,
+        channels: &[u8; 20],
+        extent: Extent,
+        flags: u32,
+    ) -> Result<(i32, u64), ReplayError> {
+        let address = self.function("hipMalloc3DArray")?;
+        type Malloc3dArray = unsafe extern "C" fn(*mut u64, *const u32, Extent, u32) -> i32;
+        let mut words = [0u32; 5];
+        for (word, bytes) in words.iter_mut().zip(channels.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        let mut made = 0u64;
+        // SAFETY: the type of the function; the description has five words.
+        let error = unsafe {
+            let function = std::mem::transmute::<usize, Malloc3dArray>(address);
+            function(&raw mut made, words.as_ptr(), extent, flags)
+        };
+        Ok((error, made))
+    }
+
     /// `hipMemset3D` or, with a stream, `hipMemset3DAsync`.
     pub(crate) fn memset_3d(
         &mut self,

@@ -92,7 +92,8 @@ impl Player {
                 if value == 0 {
                     continue;
                 }
-                if let Some(now) = self.translation.find(value)
+                let image = || self.images.get(&value).map(|image| image.now);
+                if let Some(now) = self.translation.find(value).or_else(image)
                     && now != value
                 {
                     place.copy_from_slice(&now.to_le_bytes());

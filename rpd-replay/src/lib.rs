@@ -8,6 +8,8 @@
 //! | `launch` | launches of kernels |
 //! | `code` | modules and device variables |
 //! | `memory` | allocations and frees |
+//! | `virtual_memory` | addresses that the program reserves, and what it maps there |
+//! | `images` | arrays, textures and surfaces |
 //! | `addresses` | where captured memory lies in the replay |
 //! | `host` | host memory of the program |
 //! | `hip` | the runtime, loaded from a library |
@@ -24,12 +26,14 @@ mod error;
 mod excerpt;
 mod hip;
 mod host;
+mod images;
 mod kernel;
 mod launch;
 mod memory;
 mod player;
 mod repeat;
 mod verify;
+mod virtual_memory;
 
 pub use error::{ReplayError, Status};
 pub use excerpt::{Excerpt, Part, excerpt};

@@ -15,9 +15,11 @@ use crate::code::Twin;
 use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
+use crate::images::Image;
 use crate::kernel::{KernelChoice, KernelRuns};
 use crate::repeat::{Repeat, Results};
 use crate::verify::{self, Mismatch, Outcome, Varying, Verify};
+use crate::virtual_memory::Reserved;
 
 /// Options of a replay.
 #[derive(Debug, Clone)]
@@ -97,6 +99,10 @@ pub struct Player {
     pub(crate) translation: Translation,
     pub(crate) host: HostMemory,
     pub(crate) handles: HashMap<(HandleKind, u64), u64>,
+    /// Textures and surfaces, by their value in the capture.
+    pub(crate) images: HashMap<u64, Image>,
+    /// Addresses that the program has reserved, in a replay at other addresses.
+    pub(crate) reserved: Vec<Reserved>,
     /// Per-thread default streams, by thread.
     pub(crate) thread_streams: HashMap<u32, u64>,
     pub(crate) codes: Vec<CodeRow>,
@@ -288,6 +294,8 @@ impl Player {
             translation: Translation::default(),
             host: HostMemory::default(),
             handles: HashMap::new(),
+            images: HashMap::new(),
+            reserved: Vec::new(),
             thread_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),

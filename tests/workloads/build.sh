@@ -50,6 +50,7 @@ program capture capture -lhip
 program capture-limits capture-limits -lhip
 program jit jit -rdynamic -lhip
 program capture-graphs capture-graphs -lhip
+program capture-images capture-images -lhip
 program capture-variables capture-variables -lhip
 program spin spin -lhip
 program stacks stacks -lhip -lroctx

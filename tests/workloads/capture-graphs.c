@@ -2,6 +2,7 @@
  *
  * nodes      a host function, copies of boxes, kernels and another source for a copy between launches
  * memory     memory that the graph allocates and frees
+ * symbols    copies to and from a device variable
  * pinned     a kernel that reads pinned memory itself, which the host changes between launches */
 #include "fatbin.h"
 #include "workload.h"
@@ -12,7 +13,15 @@ enum { COUNT = 4096, BLOCK = 64, BLOCKS = COUNT / BLOCK, ROWS = 16 };
 
 static void increment(uint32_t *out, const uint32_t *in, uint32_t count) { STUB_BODY(increment, &out, &in, &count); }
 
-EMBED_KERNELS("varying.hipfb") { register_kernel((const void *)increment, "increment_kernel"); }
+static void counting(uint32_t *out) { STUB_BODY(counting, &out); }
+
+static uint32_t launches;
+
+EMBED_KERNELS("varying.hipfb") {
+    register_kernel((const void *)increment, "increment_kernel");
+    register_kernel((const void *)counting, "counting_kernel");
+    __hipRegisterVar(fatbin_handle, &launches, (char *)"launches", (char *)"launches", 0, sizeof launches, 0, 0);
+}
 
 static void check(int ok, const char *what, long index) {
     if (!ok)
@@ -111,6 +120,40 @@ static void run_memory(void) {
     HIP(hipStreamDestroy(stream));
 }
 
+static void run_symbols(void) {
+    static uint32_t in, other, after;
+    uint32_t *device;
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    hipGraphNode_t nodes[3];
+    HIP(hipStreamCreate(&stream));
+    HIP(hipMalloc((void **)&device, sizeof *device));
+    HIP(hipGraphCreate(&graph, 0));
+    HIP(hipGraphAddMemcpyNodeToSymbol(&nodes[0], graph, NULL, 0, &launches, &in, sizeof in, 0, hipMemcpyHostToDevice));
+    void *arguments[] = {&device};
+    const hipKernelNodeParams kernel = {
+        .blockDim = linear(1), .func = (void *)counting, .gridDim = linear(1), .kernelParams = arguments};
+    HIP(hipGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &kernel));
+    HIP(hipGraphAddMemcpyNodeFromSymbol(&nodes[2], graph, &nodes[1], 1, &after, &launches, sizeof after, 0,
+                                        hipMemcpyDeviceToHost));
+    HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    for (uint32_t round = 0; round < 3; ++round) {
+        in = 10 * round;
+        other = 1000;
+        if (round == 2)
+            HIP(hipGraphExecMemcpyNodeSetParamsToSymbol(exec, nodes[0], &launches, &other, sizeof other, 0,
+                                                        hipMemcpyHostToDevice));
+        HIP(hipGraphLaunch(exec, stream));
+        HIP(hipStreamSynchronize(stream));
+        check(after == (round == 2 ? other : in) + 1, "symbols", (long)round);
+    }
+    HIP(hipGraphExecDestroy(exec));
+    HIP(hipGraphDestroy(graph));
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+}
+
 static void nothing(void *unused) { (void)unused; }
 
 static void run_pinned(void) {
@@ -159,6 +202,8 @@ int main(int argc, char **argv) {
         run_nodes();
     else if (!strcmp(mode, "memory"))
         run_memory();
+    else if (!strcmp(mode, "symbols"))
+        run_symbols();
     else if (!strcmp(mode, "pinned"))
         run_pinned();
     else

@@ -5,6 +5,7 @@
  * boxes      as late, with copies of rectangles and boxes
  * back       pinned memory that is copied to the device and back
  * large      5 GiB of memory, and a copy of 3 GiB that a graph has and that is never made
+ * mapped     memory that is mapped to addresses which the program has reserved, part by part
  * peer       copies between two GPUs
  * varying    a kernel whose results differ a little from run to run
  * moving     a kernel that writes another page in each run
@@ -159,6 +160,46 @@ static void run_back(void) {
     HIP(hipStreamDestroy(stream));
 }
 
+/* Physical memory at `address`, accessible to the GPU. */
+static void map(void *address, size_t size) {
+    const hipMemAllocationProp properties = {.type = 1, .locationType = 1};
+    const hipMemAccessDesc access = {.locationType = 1, .flags = 3};
+    hipMemGenericAllocationHandle_t memory;
+    HIP(hipMemCreate(&memory, size, &properties, 0));
+    HIP(hipMemMap(address, size, 0, memory, 0));
+    HIP(hipMemSetAccess(address, size, &access, 1));
+    HIP(hipMemRelease(memory));
+}
+
+static void run_mapped(void) {
+    const size_t size = 2 << 20;
+    static uint32_t in[COUNT], out[COUNT];
+    uint32_t count = COUNT;
+    char *reserved;
+    HIP(hipSetDevice(0));
+    HIP(hipMemAddressReserve((void **)&reserved, 4 * size, 0, NULL, 0));
+    map(reserved, size);
+    map(reserved + size, size);
+    for (int round = 0; round < 3; ++round) {
+        /* Half of it is in one part, half in the other: the kernel takes them as one. */
+        const size_t half = sizeof in / 2;
+        uint32_t *second = (uint32_t *)(reserved + size), *middle = second - COUNT / 2;
+        for (uint32_t i = 0; i < COUNT; ++i)
+            in[i] = i * 7 + (uint32_t)round;
+        HIP(hipMemcpy(middle, in, half, hipMemcpyHostToDevice));
+        HIP(hipMemcpy(second, in + COUNT / 2, half, hipMemcpyHostToDevice));
+        LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, NULL, middle, middle, count);
+        HIP(hipMemcpy(out, middle, half, hipMemcpyDeviceToHost));
+        HIP(hipMemcpy(out + COUNT / 2, second, half, hipMemcpyDeviceToHost));
+        for (uint32_t i = 0; i < COUNT; ++i)
+            check(out[i] == in[i] + 1, "mapped", i);
+        HIP(hipMemUnmap(reserved + size, size));
+        map(reserved + size, size);
+    }
+    HIP(hipMemUnmap(reserved, 2 * size));
+    HIP(hipMemAddressFree(reserved, 4 * size));
+}
+
 static void run_large(void) {
     const size_t gibibyte = (size_t)1 << 30;
     void *device, *host = mmap(NULL, 3 * gibibyte, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -244,7 +285,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } modes[] = {
         {"file", run_file},       {"late", run_late},     {"boxes", run_boxes},       {"back", run_back},
-        {"large", run_large},     {"peer", run_peer},     {"varying", run_varying},   {"moving", run_moving},
+        {"mapped", run_mapped}, {"large", run_large},     {"peer", run_peer},     {"varying", run_varying},   {"moving", run_moving},
         {"counting", run_counting},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)

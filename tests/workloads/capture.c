@@ -11,7 +11,7 @@
  * wrong N    as add, with a result that a faulty kernel call changes in round N
  * module     the kernel of hidden, from a module whose variable is set through its address
  * launches   add, whose kernel the runtime launches, and module, whose kernel is launched by its handle
- * virtual    as add, with calls that captures do not replay
+ * shared     as add, with calls that captures do not replay
  * overwrite  memory that the host overwrites as soon as an asynchronous copy from it has begun
  * poll       completion that is asked for in a loop
  * callback   a host function in a stream that writes what is copied next
@@ -276,13 +276,18 @@ static void run_module(void) {
     HIP(hipFree(device));
 }
 
-static void run_virtual(void) {
-    const size_t size = 2 << 20;
+static void run_shared(void) {
+    hipIpcMemHandle_t memory;
+    hipIpcEventHandle_t shared;
+    hipEvent_t event;
     void *address;
-    HIP(hipSetDevice(0));
-    HIP(hipMemAddressReserve(&address, size, 0, NULL, 0));
+    HIP(hipMalloc(&address, 4096));
+    HIP(hipIpcGetMemHandle(&memory, address));
+    HIP(hipEventCreateWithFlags(&event, hipEventDisableTiming | hipEventInterprocess));
+    HIP(hipIpcGetEventHandle(&shared, event));
     run_add(2, -1);
-    HIP(hipMemAddressFree(address, size));
+    HIP(hipEventDestroy(event));
+    HIP(hipFree(address));
 }
 
 /* Copies `value` from pageable memory and back through a kernel that doubles it and adds one, in `stream`. */
@@ -420,8 +425,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(mode, "launches")) {
         run_add(1, -1);
         run_module();
-    } else if (!strcmp(mode, "virtual"))
-        run_virtual();
+    } else if (!strcmp(mode, "shared"))
+        run_shared();
     else if (!strcmp(mode, "overwrite"))
         overwritten(NULL, 5);
     else if (!strcmp(mode, "poll"))

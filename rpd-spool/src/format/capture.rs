@@ -42,6 +42,10 @@ impl HandleKind {
             HandleKind::Node => "graph node",
             HandleKind::GraphExec => "executable graph",
             HandleKind::Pool => "memory pool",
+            HandleKind::Array => "array",
+            HandleKind::Texture => "texture",
+            HandleKind::Surface => "surface",
+            HandleKind::Physical => "physical memory",
         }
     }
 }
@@ -50,7 +54,7 @@ impl Role {
     /// Bytes of the struct that the call reads behind this argument, if there is one of fixed size.
     pub const fn struct_bytes(self) -> Option<usize> {
         match self {
-            Role::Struct(bytes) => Some(bytes as usize),
+            Role::Struct(bytes) | Role::Resource(bytes) => Some(bytes as usize),
             Role::Copy2d => Some(128),
             Role::Copy3d => Some(160),
             Role::KernelNode => Some(64),
@@ -69,6 +73,8 @@ pub enum Group {
     Code,
     /// Allocations and pools.
     Memory,
+    /// Arrays, textures and surfaces.
+    Image,
     /// Copies and fills.
     Transfer,
     /// Streams, events, synchronisation.
@@ -90,6 +96,7 @@ impl Group {
             Group::Launch => "launch",
             Group::Code => "code",
             Group::Memory => "memory",
+            Group::Image => "image",
             Group::Transfer => "transfer",
             Group::Order => "order",
             Group::Graph => "graph",

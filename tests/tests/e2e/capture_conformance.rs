@@ -110,10 +110,10 @@ fn code_for_another_gpu_is_refused() {
 /// Case 46.
 #[test]
 fn calls_that_cannot_be_replayed_are_named() {
-    let run = captured(&[], "capture", &["virtual"]).success();
+    let run = captured(&[], "capture", &["shared"]).success();
     assert!(
         run.stderr
-            .contains("rpd: hipMemAddressReserve was called 1 times and cannot be replayed"),
+            .contains("rpd: hipIpcGetMemHandle was called 1 times and cannot be replayed"),
         "{}",
         run.stderr
     );
@@ -122,14 +122,14 @@ fn calls_that_cannot_be_replayed_are_named() {
         .option([&capture])
         .run()
         .success();
-    for name in ["hipMemAddressFree", "hipMemAddressReserve"] {
+    for name in ["hipIpcGetEventHandle", "hipIpcGetMemHandle"] {
         let row = format!("unsupported  {name}: 1 calls, which a replay leaves out (--force)");
         assert!(info.stdout.contains(&row), "{}", info.stdout);
     }
     let refused = replayed(&capture, &[]).expect_code(6);
     assert!(
         refused.stderr.contains(
-            "hipMemAddressFree (called 1 times) and 1 other functions cannot be replayed"
+            "hipIpcGetEventHandle (called 1 times) and 1 other functions cannot be replayed"
         ),
         "{}",
         refused.stderr

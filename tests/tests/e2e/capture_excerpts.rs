@@ -8,14 +8,14 @@ use rpd_tests::run::{Outcome, Rpd};
 use crate::captures::{capture_of, captured, database, replayed};
 
 /// Packs a launch into `capsule.rpdk` in the folder of the outcome.
-fn packed(capture: &Path, kernel: &str) -> Outcome {
+pub(crate) fn packed(capture: &Path, kernel: &str) -> Outcome {
     Rpd::plain(["capture", "pack", "--backend", "sim", "-o", "capsule.rpdk"])
         .option(["--kernel", kernel])
         .option([capture])
         .run()
 }
 
-fn capsule_of(outcome: &Outcome) -> PathBuf {
+pub(crate) fn capsule_of(outcome: &Outcome) -> PathBuf {
     outcome.folder.path().join("capsule.rpdk")
 }
 

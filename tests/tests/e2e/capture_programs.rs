@@ -4,6 +4,7 @@
 use rpd_tests::run::Rpd;
 use rpd_tests::workloads;
 
+use crate::capture_excerpts::{capsule_of, packed};
 use crate::captures::{capture_of, captured, database, replayed, round_trip};
 
 /// Cases 39 and 40, with nodes: host memory of copies that other parameters replace.
@@ -84,4 +85,50 @@ fn replaced_kernels_find_the_variables_as_they_are() {
         "{}",
         replay.stderr
     );
+}
+
+/// Nodes that copy to and from device variables.
+#[test]
+fn variables_of_graphs_come_back() {
+    round_trip("capture-graphs", &["symbols"], false);
+}
+
+#[test]
+fn memory_at_reserved_addresses_comes_back() {
+    round_trip("capture-limits", &["mapped"], false);
+    let run = captured(&[], "capture-limits", &["mapped"]).success();
+    let database = database(&capture_of(&run));
+    assert_eq!(
+        database.rows("SELECT count(*), count(destroyed), sum(size) FROM alloc"),
+        [["5", "5", "10485760"]]
+    );
+}
+
+#[test]
+fn arrays_textures_and_surfaces_come_back() {
+    for mode in ["arrays", "textures", "surfaces"] {
+        round_trip("capture-images", &[mode], false);
+    }
+}
+
+/// A part of a capture cannot have the content of arrays, but a launch that reads a texture of memory has that memory.
+#[test]
+fn launches_with_textures_are_packed_and_arrays_are_refused() {
+    let run = captured(&[], "capture-images", &["textures"]).success();
+    let capture = capture_of(&run);
+    let refused = packed(&capture, "sample_2d#1").expect_code(6);
+    assert!(
+        refused.stderr.contains("the program has 1 arrays at call "),
+        "{}",
+        refused.stderr
+    );
+    let fetched = packed(&capture, "fetch#1").success();
+    let capsule = capsule_of(&fetched);
+    let played = replayed(&capsule, &["--va", "same"]).success();
+    assert!(
+        !played.stderr.contains("no result was compared"),
+        "{}",
+        played.stderr
+    );
+    let _ = replayed(&capsule, &["--va", "remap"]).success();
 }

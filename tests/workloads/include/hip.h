@@ -213,6 +213,96 @@ hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph, const
                                    hipMemAllocNodeParams *parameters);
 hipError_t hipGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
                                   void *memory);
+hipError_t hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                         const void *symbol, const void *src, size_t size, size_t offset, int kind);
+hipError_t hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from,
+                                           size_t count, void *dst, const void *symbol, size_t size, size_t offset,
+                                           int kind);
+hipError_t hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t exec, hipGraphNode_t node, const void *symbol,
+                                                   const void *src, size_t size, size_t offset, int kind);
+
+/* Arrays, textures and surfaces */
+typedef struct hipArray *hipArray_t;
+typedef void *hipTextureObject_t, *hipSurfaceObject_t;
+typedef struct {
+    int x, y, z, w, f;
+} hipChannelFormatDesc;
+typedef struct {
+    int resType;
+    union {
+        hipArray_t array;
+        struct {
+            void *devPtr;
+            hipChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+        size_t words[7];
+    } res;
+} hipResourceDesc;
+typedef struct {
+    int addressMode[3], filterMode, readMode, sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned maxAnisotropy;
+    int mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+} hipTextureDesc;
+typedef struct {
+    size_t srcXInBytes, srcY;
+    int srcMemoryType;
+    const void *srcHost;
+    void *srcDevice;
+    hipArray_t srcArray;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
+    int dstMemoryType;
+    void *dstHost;
+    void *dstDevice;
+    hipArray_t dstArray;
+    size_t dstPitch;
+    size_t WidthInBytes, Height;
+} hip_Memcpy2D;
+enum { hipChannelFormatKindFloat = 2, hipArraySurfaceLoadStore = 2 };
+enum { hipResourceTypeArray = 0, hipResourceTypeLinear = 2 };
+enum { hipMemoryTypeHost = 1, hipMemoryTypeDevice = 2, hipMemoryTypeArray = 10 };
+hipError_t hipMallocArray(hipArray_t *array, const hipChannelFormatDesc *desc, size_t width, size_t height, unsigned flags);
+hipError_t hipMalloc3DArray(hipArray_t *array, const hipChannelFormatDesc *desc, hipExtent extent, unsigned flags);
+hipError_t hipFreeArray(hipArray_t array);
+hipError_t hipMemcpy2DToArray(hipArray_t dst, size_t x, size_t y, const void *src, size_t pitch, size_t width, size_t height,
+                              int kind);
+hipError_t hipMemcpy2DFromArrayAsync(void *dst, size_t pitch, hipArray_t src, size_t x, size_t y, size_t width,
+                                     size_t height, int kind, hipStream_t stream);
+hipError_t hipMemcpyToArray(hipArray_t dst, size_t x, size_t y, const void *src, size_t count, int kind);
+hipError_t hipMemcpyFromArray(void *dst, hipArray_t src, size_t x, size_t y, size_t count, int kind);
+hipError_t hipMemcpyAtoH(void *dst, hipArray_t src, size_t offset, size_t count);
+hipError_t hipMemcpyHtoA(hipArray_t dst, size_t offset, const void *src, size_t count);
+hipError_t hipMemcpy3D(const hipMemcpy3DParms *parameters);
+hipError_t hipMemcpyParam2D(const hip_Memcpy2D *parameters);
+hipError_t hipCreateTextureObject(hipTextureObject_t *texture, const hipResourceDesc *resource,
+                                  const hipTextureDesc *description, const void *view);
+hipError_t hipDestroyTextureObject(hipTextureObject_t texture);
+hipError_t hipCreateSurfaceObject(hipSurfaceObject_t *surface, const hipResourceDesc *resource);
+hipError_t hipDestroySurfaceObject(hipSurfaceObject_t surface);
+
+/* Physical memory that is mapped to reserved addresses */
+typedef struct hipMemGenericAllocationHandle *hipMemGenericAllocationHandle_t;
+typedef struct {
+    int type, requestedHandleTypes, locationType, locationId;
+    void *win32HandleMetaData;
+    unsigned char flags[8];
+} hipMemAllocationProp;
+typedef struct {
+    int locationType, locationId, flags;
+} hipMemAccessDesc;
+hipError_t hipMemGetAllocationGranularity(size_t *granularity, const hipMemAllocationProp *properties, int option);
+hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size, const hipMemAllocationProp *properties,
+                        unsigned long long flags);
+hipError_t hipMemMap(void *address, size_t size, size_t offset, hipMemGenericAllocationHandle_t handle,
+                     unsigned long long flags);
+hipError_t hipMemSetAccess(void *address, size_t size, const hipMemAccessDesc *access, size_t count);
+hipError_t hipMemUnmap(void *address, size_t size);
+hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle);
+
 void __hipRegisterManagedVar(void **modules, void **pointer, void *initial, const char *name, size_t size, unsigned align);
 void __hipRegisterVar(void **modules, void *variable, char *host, char *device, int external, size_t size, int constant,
                       int global);

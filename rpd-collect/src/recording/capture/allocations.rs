@@ -1,6 +1,8 @@
 //! Allocations and frees.
 
-use rpd_spool::capture::{AllocationItem, NO_ARGUMENT, Role, item, memory_kind, number};
+use rpd_spool::capture::{
+    AllocationItem, HandleKind, NO_ARGUMENT, Role, item, memory_kind, number,
+};
 use zerocopy::IntoBytes as _;
 
 use super::state::STATE;
@@ -68,6 +70,25 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             let device = unsafe { stored(begun, arguments, Role::AddressOut) };
             let host = named("hstPtr");
             STATE.with(|state| state.alias(device, host));
+            return;
+        }
+        n::hipMemCreate => {
+            // SAFETY: as for this function.
+            let made = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Physical)) };
+            STATE.with(|state| state.new_physical(made));
+            return;
+        }
+        n::hipMemMap => {
+            let (base, size, handle) = (named("ptr"), named("size"), named("handle"));
+            if STATE.with(|state| state.map_physical(handle)) == Some(false) {
+                begun.missing("the physical memory was mapped before, with content that a replay does not have");
+            }
+            allocated(begun, base, size, memory_kind::DEVICE, 0);
+            return;
+        }
+        n::hipMemUnmap => {
+            let (base, size) = (named("ptr"), named("size"));
+            STATE.with(|state| state.unmapped(base, size));
             return;
         }
         n::hipFree | n::hipFreeAsync | n::hipHostFree | n::hipFreeHost | n::hipHostUnregister => {

@@ -208,13 +208,15 @@ fn update(begun: &mut Begun, range: &super::ranges::Range) {
     }
 }
 
-/// The words of the kernel arguments that were taken of a call.
+/// The words of the kernel arguments that were taken of a call, and the addresses of the memory that its textures read.
 pub(super) fn argument_words(begun: &Begun) -> Vec<u64> {
     let packed = rpd_spool::capture::Items(begun.items.bytes())
         .find(|item| item.kind == item::KERNEL_ARGUMENTS)
         .map_or(&[][..], |item| item.payload);
     let (words, _) = packed.as_chunks::<8>();
-    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    let mut words = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    STATE.with(|state| state.images.add_memory(&mut words));
+    words
 }
 
 /// Takes the kernel of a graph node.

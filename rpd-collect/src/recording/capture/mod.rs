@@ -12,6 +12,7 @@
 //! | `allocations` | allocations and frees |
 //! | `managed` | managed variables, which the runtime allocates itself |
 //! | `graphs` | the host memory that graphs read and write |
+//! | `images` | arrays, and the memory behind textures |
 //! | `runtime` | functions of the runtime that a capture calls itself |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
 //! | `content` | hashes by which data that were staged before are found again |
@@ -23,6 +24,7 @@
 mod allocations;
 mod content;
 mod graphs;
+mod images;
 mod items;
 mod launch;
 mod managed;
@@ -414,6 +416,8 @@ unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
     match operation.group {
         // SAFETY: by the contract of the caller.
         Group::Memory => unsafe { allocations::end(begun, arguments) },
+        // SAFETY: as above.
+        Group::Image => unsafe { images::end(begun, arguments) },
         Group::Transfer => ranges::end(begun, arguments),
         // SAFETY: as above.
         Group::Launch => unsafe { launch::end(begun, arguments, false) },

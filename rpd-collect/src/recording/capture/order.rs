@@ -322,7 +322,13 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
                 ..HostUse::default()
             });
         }
-        n::hipGraphAddMemcpyNode1D
+        n::hipGraphAddMemcpyNodeToSymbol
+        | n::hipGraphAddMemcpyNodeFromSymbol
+        | n::hipGraphMemcpyNodeSetParamsToSymbol
+        | n::hipGraphMemcpyNodeSetParamsFromSymbol
+        | n::hipGraphExecMemcpyNodeSetParamsToSymbol
+        | n::hipGraphExecMemcpyNodeSetParamsFromSymbol
+        | n::hipGraphAddMemcpyNode1D
         | n::hipGraphMemcpyNodeSetParams1D
         | n::hipGraphExecMemcpyNodeSetParams1D
         | n::hipGraphAddMemcpyNode

@@ -102,6 +102,16 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
     let name = begun.operation.name();
     let blocks = !name.contains("Async");
     let one = |address: u64, size: u64| Some(Range::flat(address, size));
+    let rows = |address: u64, pitch: u64| {
+        Some(Range {
+            address,
+            pitch,
+            width: named("width"),
+            rows: named("height"),
+            slice_rows: named("height"),
+            slices: 1,
+        })
+    };
     let host = |address: u64, range: Range| {
         STATE
             .with(|state| state.is_host(address))
@@ -157,18 +167,47 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             (None, one(named("dst"), named("sizeBytes")), named("kind"))
         }
         n::hipMemcpy2D | n::hipMemcpy2D_spt | n::hipMemcpy2DAsync | n::hipMemcpy2DAsync_spt => {
-            let rows = |address, pitch| {
-                Some(Range {
-                    address,
-                    pitch,
-                    width: named("width"),
-                    rows: named("height"),
-                    slice_rows: named("height"),
-                    slices: 1,
-                })
-            };
             let source = rows(named("src"), named("spitch"));
             (source, rows(named("dst"), named("dpitch")), named("kind"))
+        }
+        n::hipMemcpy2DToArray
+        | n::hipMemcpy2DToArray_spt
+        | n::hipMemcpy2DToArrayAsync
+        | n::hipMemcpy2DToArrayAsync_spt => {
+            (rows(named("src"), named("spitch")), None, named("kind"))
+        }
+        n::hipMemcpy2DFromArray
+        | n::hipMemcpy2DFromArray_spt
+        | n::hipMemcpy2DFromArrayAsync
+        | n::hipMemcpy2DFromArrayAsync_spt => {
+            (None, rows(named("dst"), named("dpitch")), named("kind"))
+        }
+        n::hipMemcpyToArray => (one(named("src"), named("count")), None, named("kind")),
+        n::hipMemcpyFromArray | n::hipMemcpyFromArray_spt => {
+            (None, one(named("dst"), named("count")), named("kind"))
+        }
+        n::hipMemcpyHtoA => (
+            one(named("srcHost"), named("count")),
+            None,
+            kind::HOST_TO_DEVICE,
+        ),
+        n::hipMemcpyHtoAAsync => (
+            one(named("srcHost"), named("ByteCount")),
+            None,
+            kind::HOST_TO_DEVICE,
+        ),
+        n::hipMemcpyAtoH => (
+            None,
+            one(named("dst"), named("count")),
+            kind::DEVICE_TO_HOST,
+        ),
+        n::hipMemcpyAtoHAsync => (
+            None,
+            one(named("dstHost"), named("ByteCount")),
+            kind::DEVICE_TO_HOST,
+        ),
+        n::hipMemcpyAtoD | n::hipMemcpyDtoA | n::hipMemcpyAtoA | n::hipMemcpy2DArrayToArray => {
+            (None, None, kind::DEVICE_TO_DEVICE)
         }
         n::hipMemcpyParam2D | n::hipMemcpyParam2DAsync => {
             let pointer =
@@ -179,24 +218,28 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             // SAFETY: the call reads the struct.
             let p = unsafe { &*pointer };
             // srcXInBytes srcY srcMemoryType srcHost srcDevice srcArray srcPitch; the same of the destination; width, height.
-            let side = |first: usize, kind: u64| {
-                let base = word(p, first + 3 + kind as usize);
-                let before = word(p, first) + word(p, first + 1) * word(p, first + 6);
+            let side = |first: usize, kind: u64, base: usize| {
+                let pitch = match word(p, first + 6) {
+                    0 => word(p, 14),
+                    pitch => pitch,
+                };
+                let before = word(p, first) + word(p, first + 1) * pitch;
                 (word(p, first + 2) & 0xffff_ffff == kind).then_some(Range {
-                    address: base + before,
-                    pitch: word(p, first + 6),
+                    address: word(p, first + base) + before,
+                    pitch,
                     width: word(p, 14),
                     rows: word(p, 15),
                     slice_rows: word(p, 15),
                     slices: 1,
                 })
             };
-            const HOST: u64 = 0;
-            const DEVICE: u64 = 1;
+            // `hipMemoryType`, and the place of the address.
+            let on_host = |first| side(first, 1, 3);
+            let on_device = |first| side(first, 2, 4);
             return Some(Copy {
-                source: side(0, HOST),
-                destination: side(7, HOST),
-                written: side(7, DEVICE),
+                source: on_host(0),
+                destination: on_host(7),
+                written: on_device(7),
                 blocks,
             });
         }
@@ -244,13 +287,21 @@ unsafe fn box_of(begun: &Begun, arguments: &[u8]) -> Option<(Option<Range>, Opti
     // SAFETY: the call reads the struct.
     let p = unsafe { &*pointer };
     // srcArray, srcPos (3), srcPtr (address, pitch, xsize, ysize); the same of the destination; extent (3), kind.
+    let arrays = [word(p, 0), word(p, 8)];
+    // With an array the width counts its elements.
+    let element = match arrays {
+        [0, 0] => 1,
+        _ => STATE
+            .with(|state| state.images.element_bytes(arrays))
+            .unwrap_or(1),
+    };
     let side = |first: usize| {
         let (pitch, height) = (word(p, first + 5), word(p, first + 7));
         let rows_before = word(p, first + 3) * height + word(p, first + 2);
         (word(p, first + 4) != 0).then(|| Range {
             address: word(p, first + 4) + word(p, first + 1) + rows_before * pitch,
             pitch,
-            width: word(p, 16),
+            width: word(p, 16) * element,
             rows: word(p, 17),
             slice_rows: height,
             slices: word(p, 18),
@@ -272,7 +323,8 @@ pub(super) unsafe fn of_node(begun: &Begun, arguments: &[u8]) -> (Option<Range>,
         });
     }
     let named = |name: &str| begun.argument(arguments, name);
-    let flat = |address: u64| Some(Range::flat(address, named("count")));
+    // One of them is missing where the other side is a variable.
+    let flat = |address: u64| (address != 0).then(|| Range::flat(address, named("count")));
     (flat(named("src")), flat(named("dst")))
 }
 

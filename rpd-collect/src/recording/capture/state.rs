@@ -1,7 +1,7 @@
 //! State of the program: its memory, streams, graphs and kernels.
 
 use std::cell::UnsafeCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use rpd_spool::capture::{AllocationItem, memory_kind};
@@ -9,6 +9,7 @@ use rpd_spool::writer::ForkLock;
 
 use super::content::{Content, Staged};
 use super::graphs::Graphs;
+use super::images::Images;
 use super::metadata::Kernel;
 use super::order::{Order, covers};
 use super::pinned::Uploads;
@@ -112,6 +113,9 @@ pub(super) struct State {
     launchable: HashMap<u64, Launchable>,
     modules: HashMap<u64, Vec<u64>>,
     pub(super) graphs: Graphs,
+    pub(super) images: Images,
+    /// Physical memory that was mapped.
+    mapped: HashSet<u64>,
 }
 
 /// What a program has registered: the handle of its fat binary, and its name in the code objects.
@@ -169,6 +173,22 @@ impl State {
         if self.allocation(base) == number {
             self.memory.remove(&base);
         }
+    }
+
+    /// All memory in a range was unmapped.
+    pub(super) fn unmapped(&mut self, base: u64, size: u64) {
+        let end = base.saturating_add(size);
+        self.memory.retain(|at, _| !(base..end).contains(at));
+    }
+
+    /// Physical memory was made: its handle may be that of an older one.
+    pub(super) fn new_physical(&mut self, handle: u64) {
+        self.mapped.remove(&handle);
+    }
+
+    /// Physical memory was mapped. False if it had been before.
+    pub(super) fn map_physical(&mut self, handle: u64) -> bool {
+        self.mapped.insert(handle)
     }
 
     pub(super) fn forget_memory(&mut self) {

@@ -1,0 +1,179 @@
+/* capture-images MODE: arrays, and kernels that read and write images. Each checks its results.
+ *
+ * arrays     every kind of copy to and from arrays of one, two and three dimensions
+ * textures   textures of arrays and of linear memory
+ * surfaces   a surface that a kernel writes */
+#include "fatbin.h"
+#include "workload.h"
+
+#include <string.h>
+
+enum { WIDTH = 24, HEIGHT = 10, DEPTH = 3, COUNT = WIDTH * HEIGHT, BLOCK = 64, BLOCKS = (COUNT + BLOCK - 1) / BLOCK };
+typedef float texel[4];
+enum { ROW = WIDTH * sizeof(texel) };
+
+EMBED(".rodata", image_kernels, "images-gfx90a.co");
+
+static const hipChannelFormatDesc four_floats = {32, 32, 32, 32, hipChannelFormatKindFloat};
+static texel in[DEPTH * COUNT], out[DEPTH * COUNT];
+
+static void fill(float seed) {
+    for (int i = 0; i < DEPTH * COUNT; ++i)
+        for (int part = 0; part < 4; ++part)
+            in[i][part] = seed + (float)(i * 4 + part);
+    memset(out, 0, sizeof out);
+}
+
+static void check(const char *what, const void *found, const void *wanted, size_t size) {
+    if (memcmp(found, wanted, size))
+        FAIL("%s: wrong content", what);
+}
+
+static void run_arrays(void) {
+    hipArray_t array, deep;
+    hipStream_t stream;
+    HIP(hipStreamCreate(&stream));
+    HIP(hipMallocArray(&array, &four_floats, WIDTH, HEIGHT, 0));
+
+    fill(1);
+    HIP(hipMemcpy2DToArray(array, 0, 0, in, ROW, ROW, HEIGHT, hipMemcpyHostToDevice));
+    HIP(hipMemcpy2DFromArrayAsync(out, ROW, array, sizeof(texel), 1, ROW / 2, HEIGHT - 1, hipMemcpyDeviceToHost, stream));
+    HIP(hipStreamSynchronize(stream));
+    for (int row = 0; row < HEIGHT - 1; ++row)
+        check("rows", out[row * WIDTH], in[(row + 1) * WIDTH + 1], ROW / 2);
+
+    fill(2);
+    HIP(hipMemcpyToArray(array, 0, 0, in, sizeof(texel) * COUNT, hipMemcpyHostToDevice));
+    HIP(hipMemcpyFromArray(out, array, 0, 0, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+    check("all", out, in, sizeof(texel) * COUNT);
+
+    fill(3);
+    HIP(hipMemcpyHtoA(array, 0, in, ROW));
+    HIP(hipMemcpyAtoH(out, array, 0, ROW));
+    check("line", out, in, ROW);
+
+    fill(4);
+    const hip_Memcpy2D up = {.srcMemoryType = hipMemoryTypeHost,
+                             .srcHost = in,
+                             .srcPitch = ROW,
+                             .dstMemoryType = hipMemoryTypeArray,
+                             .dstArray = array,
+                             .WidthInBytes = ROW,
+                             .Height = HEIGHT};
+    const hip_Memcpy2D down = {.srcMemoryType = hipMemoryTypeArray,
+                               .srcArray = array,
+                               .dstMemoryType = hipMemoryTypeHost,
+                               .dstHost = out,
+                               .dstPitch = ROW,
+                               .WidthInBytes = ROW,
+                               .Height = HEIGHT};
+    HIP(hipMemcpyParam2D(&up));
+    HIP(hipMemcpyParam2D(&down));
+    check("rectangle", out, in, sizeof(texel) * COUNT);
+
+    fill(5);
+    const hipExtent extent = {WIDTH, HEIGHT, DEPTH};
+    HIP(hipMalloc3DArray(&deep, &four_floats, extent, 0));
+    const hipMemcpy3DParms to = {
+        .srcPtr = {in, ROW, WIDTH, HEIGHT}, .dstArray = deep, .extent = extent, .kind = hipMemcpyHostToDevice};
+    const hipMemcpy3DParms from = {
+        .srcArray = deep, .dstPtr = {out, ROW, WIDTH, HEIGHT}, .extent = extent, .kind = hipMemcpyDeviceToHost};
+    HIP(hipMemcpy3D(&to));
+    HIP(hipMemcpy3D(&from));
+    check("box", out, in, sizeof in);
+
+    HIP(hipFreeArray(deep));
+    HIP(hipFreeArray(array));
+    HIP(hipStreamDestroy(stream));
+}
+
+/* Launches a kernel with the bits of whole coordinates, or those of the centres of texels, of every texel of a plane. */
+static void launch(hipModule_t module, const char *name, void *object, texel *results, int centres) {
+    static texel coordinates[COUNT];
+    for (int i = 0; i < COUNT; ++i) {
+        const int at[2] = {i % WIDTH, i / WIDTH};
+        for (int axis = 0; axis < 2; ++axis) {
+            const float centre = (float)at[axis] + 0.5f;
+            memcpy(&coordinates[i][axis], centres ? (const void *)&centre : (const void *)&at[axis], sizeof(float));
+        }
+    }
+    texel *places;
+    unsigned count = COUNT;
+    hipFunction_t function;
+    HIP(hipMalloc((void **)&places, sizeof coordinates));
+    HIP(hipMemcpy(places, coordinates, sizeof coordinates, hipMemcpyHostToDevice));
+    HIP(hipModuleGetFunction(&function, module, name));
+    void *arguments[] = {&object, &results, &places, &count};
+    HIP(hipModuleLaunchKernel(function, BLOCKS, 1, 1, BLOCK, 1, 1, 0, NULL, arguments, NULL));
+    HIP(hipFree(places));
+}
+
+static void run_textures(hipModule_t module) {
+    hipArray_t array;
+    texel *device, *linear;
+    hipTextureObject_t texture;
+    const hipTextureDesc points = {.addressMode = {1, 1, 1}};
+    HIP(hipMalloc((void **)&device, sizeof(texel) * COUNT));
+    HIP(hipMallocArray(&array, &four_floats, WIDTH, HEIGHT, 0));
+    fill(6);
+    HIP(hipMemcpy2DToArray(array, 0, 0, in, ROW, ROW, HEIGHT, hipMemcpyHostToDevice));
+    const hipResourceDesc of_array = {.resType = hipResourceTypeArray, .res.array = array};
+    HIP(hipCreateTextureObject(&texture, &of_array, &points, NULL));
+    launch(module, "sample_2d", texture, device, 1);
+    HIP(hipMemcpy(out, device, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+    check("texture of an array", out, in, sizeof(texel) * COUNT);
+    HIP(hipDestroyTextureObject(texture));
+    HIP(hipFreeArray(array));
+
+    fill(7);
+    HIP(hipMalloc((void **)&linear, sizeof(texel) * COUNT));
+    HIP(hipMemcpy(linear, in, sizeof(texel) * COUNT, hipMemcpyHostToDevice));
+    const hipResourceDesc of_memory = {
+        .resType = hipResourceTypeLinear,
+        .res.linear = {.devPtr = linear, .desc = four_floats, .sizeInBytes = sizeof(texel) * COUNT}};
+    HIP(hipCreateTextureObject(&texture, &of_memory, &points, NULL));
+    launch(module, "fetch", texture, device, 0);
+    HIP(hipMemcpy(out, device, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+    for (int i = 0; i < COUNT; ++i)
+        check("texture of memory", out[i], in[i % WIDTH], sizeof(texel));
+    HIP(hipDestroyTextureObject(texture));
+    HIP(hipFree(linear));
+    HIP(hipFree(device));
+}
+
+static void run_surfaces(hipModule_t module) {
+    hipArray_t array;
+    hipSurfaceObject_t surface;
+    texel *device;
+    fill(8);
+    HIP(hipMallocArray(&array, &four_floats, WIDTH, HEIGHT, hipArraySurfaceLoadStore));
+    HIP(hipMalloc((void **)&device, sizeof(texel) * COUNT));
+    HIP(hipMemcpy(device, in, sizeof(texel) * COUNT, hipMemcpyHostToDevice));
+    const hipResourceDesc of_array = {.resType = hipResourceTypeArray, .res.array = array};
+    HIP(hipCreateSurfaceObject(&surface, &of_array));
+    launch(module, "store_2d", surface, device, 0);
+    HIP(hipMemcpyFromArray(out, array, 0, 0, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+    check("surface", out, in, sizeof(texel) * COUNT);
+    HIP(hipDestroySurfaceObject(surface));
+    HIP(hipFreeArray(array));
+    HIP(hipFree(device));
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "arrays";
+    if (!strcmp(mode, "arrays")) {
+        run_arrays();
+    } else {
+        hipModule_t module;
+        HIP(hipModuleLoadData(&module, image_kernels));
+        if (!strcmp(mode, "textures"))
+            run_textures(module);
+        else if (!strcmp(mode, "surfaces"))
+            run_surfaces(module);
+        else
+            FAIL("no mode %s", mode);
+        HIP(hipModuleUnload(module));
+    }
+    puts("ok");
+    return 0;
+}
