@@ -80,7 +80,7 @@ impl Weight {
 
 /// A function that was called with a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Use {
+pub struct StackedFunction {
     /// Number of the stack.
     pub stack: u32,
     /// The function, or the operation of an allocation without a traced call.
@@ -98,7 +98,7 @@ pub struct Launches {
 
 /// Memory that was taken with a stack and not given back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldMemory {
     /// Bytes.
     pub bytes: u64,
     /// Allocations.
@@ -107,11 +107,11 @@ pub struct Held {
 
 /// A change of the memory that is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct MemoryChange {
     /// When, in nanoseconds.
     pub time: u64,
     /// Stack that allocated the memory; `None` when it is unknown.
-    pub taken_by: Option<Use>,
+    pub taken_by: Option<StackedFunction>,
     /// Bytes allocated, or freed when negative.
     pub bytes: i64,
 }
@@ -120,13 +120,13 @@ pub struct Change {
 #[derive(Debug, Default)]
 pub struct Costs {
     /// By stack and function.
-    pub uses: BTreeMap<Use, Cost>,
+    pub uses: BTreeMap<StackedFunction, Cost>,
     /// Kernels by name, stack and function.
-    pub kernels: BTreeMap<(String, Use), Launches>,
+    pub kernels: BTreeMap<(String, StackedFunction), Launches>,
     /// Memory that was not given back, by device's name, stack and function; 0 is a stack that is not known.
-    pub held: BTreeMap<(String, Use), Held>,
+    pub held: BTreeMap<(String, StackedFunction), HeldMemory>,
     /// Memory over time.
-    pub changes: Vec<Change>,
+    pub changes: Vec<MemoryChange>,
     /// Calls without a stack.
     pub calls_without: u64,
     /// Time of kernels and copies whose call has no stack, in nanoseconds.
@@ -138,7 +138,7 @@ struct Calls(HashMap<u64, Call>);
 
 #[derive(Clone, Copy)]
 struct Call {
-    used: Use,
+    used: StackedFunction,
     ancestor: u64,
 }
 
@@ -152,7 +152,7 @@ impl Calls {
         for index in api.indices() {
             let stack = api.stack.get(index).map_or(0, |found| found.stack);
             let call = Call {
-                used: Use {
+                used: StackedFunction {
                     stack,
                     function: session.call(index).name,
                 },
@@ -164,11 +164,11 @@ impl Calls {
     }
 
     /// The innermost call with a stack that this correlation id belongs to.
-    fn find(&self, correlation: u64, ancestor: u64) -> Option<Use> {
+    fn find(&self, correlation: u64, ancestor: u64) -> Option<StackedFunction> {
         self.up(correlation).or_else(|| self.up(ancestor))
     }
 
-    fn up(&self, mut correlation: u64) -> Option<Use> {
+    fn up(&self, mut correlation: u64) -> Option<StackedFunction> {
         for _ in 0..DEEPEST {
             let call = self.0.get(&correlation)?;
             if call.used.stack != 0 {
@@ -203,7 +203,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
             costs.calls_without += 1;
             continue;
         }
-        let used = Use {
+        let used = StackedFunction {
             stack,
             function: session.call(index).name,
         };
@@ -248,7 +248,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
 struct Live {
     bytes: u64,
     device: String,
-    used: Option<Use>,
+    used: Option<StackedFunction>,
 }
 
 fn memory(
@@ -279,7 +279,7 @@ fn memory(
         let address = table.address[index];
         if is_free(index) {
             if let Some(gone) = live.remove(&address) {
-                costs.changes.push(Change {
+                costs.changes.push(MemoryChange {
                     time: time(index),
                     taken_by: gone.used,
                     bytes: -gone.bytes.cast_signed(),
@@ -291,7 +291,7 @@ fn memory(
         let used = calls
             .find(table.correlation[index].0, table.ancestor[index].0)
             .or_else(|| {
-                own.map(|found| Use {
+                own.map(|found| StackedFunction {
                     stack: found.stack,
                     function: session.operations[table.operation[index]].name,
                 })
@@ -305,7 +305,7 @@ fn memory(
         }
         let agent = session.agent(table.agent[index]);
         let device = agent.map_or_else(String::new, |agent| agent.name.clone());
-        costs.changes.push(Change {
+        costs.changes.push(MemoryChange {
             time: time(index),
             taken_by: used,
             bytes: bytes.cast_signed(),
@@ -320,7 +320,7 @@ fn memory(
         );
     }
     for (_, left) in live {
-        let used = left.used.unwrap_or(Use {
+        let used = left.used.unwrap_or(StackedFunction {
             stack: 0,
             function: StringId(0),
         });
@@ -396,7 +396,7 @@ impl<'a> Texts<'a> {
     }
 
     /// The name of the called function.
-    pub fn function(&self, used: Use) -> &'a str {
+    pub fn function(&self, used: StackedFunction) -> &'a str {
         self.session.strings.get(used.function)
     }
 
@@ -409,17 +409,17 @@ impl<'a> Texts<'a> {
     }
 
     /// The place that a call was made at.
-    pub fn site(&self, used: Use) -> String {
+    pub fn site(&self, used: StackedFunction) -> String {
         site(&self.below_call(used))
     }
 
     /// All places of a stack, innermost first, without the call itself.
-    pub fn stack(&self, used: Use) -> String {
+    pub fn stack(&self, used: StackedFunction) -> String {
         stack(&self.below_call(used))
     }
 
     /// The frames of a stack, innermost first, without the call itself.
-    fn below_call(&self, used: Use) -> Vec<flame::Frame> {
+    fn below_call(&self, used: StackedFunction) -> Vec<flame::Frame> {
         self.frames(used.stack)
             .filter(|frame| !matches!(frame.kind, FrameKind::Call { .. }))
             .map(|frame| self.frame(frame, None))
@@ -427,7 +427,7 @@ impl<'a> Texts<'a> {
     }
 
     /// The frames of a stack for a flame graph, outermost first.
-    pub fn flame(&self, used: Use, part: Part) -> Vec<flame::Frame> {
+    pub fn flame(&self, used: StackedFunction, part: Part) -> Vec<flame::Frame> {
         let frames = self.frames(used.stack).rev();
         frames
             .map(|frame| self.frame(frame, Some(used.function)))

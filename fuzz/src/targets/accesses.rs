@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use rpd_gfx::access::{
-    Block, Dispatch, Ending, Item, Level, MAGIC, Problem, Reader, Recorder, Sink, Step, Totals,
+    Block, Dispatch, DispatchEnd, Item, Level, MAGIC, Problem, Reader, Recorder, Sink, Step, Totals,
 };
 use rpd_gfx::isa::{self, Kind, Operation, Probe, Space, Transfer};
 
@@ -73,7 +73,7 @@ fn seeds() -> Vec<Vec<u8>> {
         }
     }
     recorder.finish();
-    file.write(Block::end(1, Ending::Complete).finish());
+    file.write(Block::end(1, DispatchEnd::Complete).finish());
     vec![file.0.into_inner().unwrap_or_default()]
 }
 

@@ -15,12 +15,12 @@ use super::{header, meta};
 const PART: usize = 4 << 20;
 
 /// The contents that are written.
-struct Written(UnsafeCell<Vec<[u64; 2]>>);
+struct WrittenContents(UnsafeCell<Vec<[u64; 2]>>);
 
 // SAFETY: the content is only touched with `LOCK` held.
-unsafe impl Sync for Written {}
+unsafe impl Sync for WrittenContents {}
 
-static WRITTEN: Written = Written(UnsafeCell::new(Vec::new()));
+static WRITTEN: WrittenContents = WrittenContents(UnsafeCell::new(Vec::new()));
 /// Guards [`WRITTEN`], and keeps the parts of one content together.
 static LOCK: ForkLock = ForkLock::new();
 /// To be registered before code objects are recorded.

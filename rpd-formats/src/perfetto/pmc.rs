@@ -16,14 +16,14 @@ use crate::WriteError;
 type Point = (u64, u64, u64);
 
 /// A track and what is not yet written of it. Where two points have the same time the first that was made counts.
-struct Curve {
+struct CounterTrack {
     track: u64,
     last: Option<u64>,
     made: u64,
     points: BinaryHeap<Reverse<Point>>,
 }
 
-impl Curve {
+impl CounterTrack {
     fn add(&mut self, time: u64, value: f64) {
         self.made += 1;
         self.points
@@ -69,7 +69,7 @@ pub(super) fn write(
     let counted = &session.counted;
     let table = &counted.dispatches;
     let (first, last) = extent(table.span());
-    let mut curves: BTreeMap<(AgentHandle, u32), Curve> = BTreeMap::new();
+    let mut curves: BTreeMap<(AgentHandle, u32), CounterTrack> = BTreeMap::new();
     for index in counted.indices() {
         let (start, end) = (table.start[index].0, table.end[index].0);
         let before = start.saturating_sub(AROUND);
@@ -79,7 +79,7 @@ pub(super) fn write(
             let curve = curves.entry((agent, counter)).or_insert_with(|| {
                 let counter = session.counters.get(counter as usize);
                 let name = counter.map_or("", |counter| &counter.name);
-                let mut curve = Curve {
+                let mut curve = CounterTrack {
                     track: tracks.hardware_counter(trace, agent, name),
                     last: None,
                     made: 0,

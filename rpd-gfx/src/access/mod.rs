@@ -56,7 +56,7 @@ impl Level {
 
 /// End of a dispatch's recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum DispatchEnd {
     /// With the dispatch.
     Complete,
     /// With an error of the kernel.
@@ -110,16 +110,16 @@ impl Block {
     }
 
     /// The end of a dispatch.
-    pub fn end(dispatch: u32, ending: Ending) -> Block {
+    pub fn end(dispatch: u32, ending: DispatchEnd) -> Block {
         let mut block = Block::new(Kind::End, dispatch);
         encoding::put(&mut block.0, ending as u64);
         block
     }
 }
 
-impl Ending {
-    fn of_number(number: u64) -> Option<Ending> {
-        [Ending::Complete, Ending::Fault, Ending::Full]
+impl DispatchEnd {
+    fn of_number(number: u64) -> Option<DispatchEnd> {
+        [DispatchEnd::Complete, DispatchEnd::Fault, DispatchEnd::Full]
             .into_iter()
             .find(|ending| *ending as u64 == number)
     }

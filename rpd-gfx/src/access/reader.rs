@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use super::encoding::{self, State, Step, decode};
-use super::{Ending, HEAD, Kind, LARGEST, Level, MAGIC};
+use super::{DispatchEnd, HEAD, Kind, LARGEST, Level, MAGIC};
 
 /// A recorded dispatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum Item<'r> {
         /// Number of the dispatch.
         dispatch: u32,
         /// End of the dispatch.
-        ending: Ending,
+        ending: DispatchEnd,
     },
 }
 
@@ -149,7 +149,7 @@ impl<R: Read> Reader<R> {
                 at: at + HEAD as u64,
             }),
             Kind::End => {
-                let ending = encoding::take(&mut rest).and_then(Ending::of_number);
+                let ending = encoding::take(&mut rest).and_then(DispatchEnd::of_number);
                 let ending = ending.ok_or(damaged("the end of a dispatch"))?;
                 Item::End { dispatch, ending }
             }

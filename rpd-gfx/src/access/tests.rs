@@ -126,7 +126,7 @@ fn record(file: &File, level: Level, steps: &[Step], times: usize) -> bool {
     recorder.finish()
 }
 
-fn read(bytes: &[u8]) -> (Vec<Step>, Vec<Dispatch>, Vec<Ending>, bool) {
+fn read(bytes: &[u8]) -> (Vec<Step>, Vec<Dispatch>, Vec<DispatchEnd>, bool) {
     let mut reader = Reader::new(bytes).expect("a recording");
     let (mut steps, mut dispatches, mut endings) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(item) = reader.next_item().expect("no damage") {
@@ -150,13 +150,13 @@ fn what_was_recorded_is_read_again() {
     assert!(file.write(dispatch().block().finish()));
     let all = steps();
     assert!(record(&file, Level::Memory, &all, 400));
-    assert!(file.write(Block::end(3, Ending::Complete).finish()));
+    assert!(file.write(Block::end(3, DispatchEnd::Complete).finish()));
     let bytes = file.0.into_inner().expect("not poisoned");
     let (found, dispatches, endings, cut) = read(&bytes);
     assert_eq!(found.len(), 400 * all.len());
     assert!(found.chunks(all.len()).all(|chunk| chunk == all));
     assert_eq!(dispatches, [dispatch()]);
-    assert_eq!(endings, [Ending::Complete]);
+    assert_eq!(endings, [DispatchEnd::Complete]);
     assert!(!cut);
     // Wherever the file ends, what is complete is read, and it is said that something is missing.
     for end in (MAGIC.len() + 1..bytes.len()).step_by(997) {

@@ -11,7 +11,7 @@ const MOST_UNDER_WAY: usize = 63;
 
 /// A moment of a wave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct WaveMoment {
     /// Number of the wave.
     pub(super) wave: u32,
     /// Its clock, which starts at 1; 0 stands for no access.
@@ -80,9 +80,9 @@ impl Clocks {
     }
 
     /// The wave's time.
-    pub(super) fn stamp(&self, wave: u32) -> Stamp {
+    pub(super) fn stamp(&self, wave: u32) -> WaveMoment {
         let clock = &self.waves[wave as usize];
-        Stamp {
+        WaveMoment {
             wave,
             time: clock.now,
             performed: clock.performed(),
@@ -116,7 +116,7 @@ impl Clocks {
 
     /// Whether what happened then is ordered before what the wave does now; `coherent`: with an access that bypasses
     /// the first-level cache.
-    pub(super) fn ordered(&self, before: Stamp, wave: u32, coherent: bool) -> bool {
+    pub(super) fn ordered(&self, before: WaveMoment, wave: u32, coherent: bool) -> bool {
         let clock = &self.waves[wave as usize];
         let saw = |times: &HashMap<u32, u32>| {
             let time = times.get(&before.wave);
@@ -159,7 +159,7 @@ impl Clocks {
     }
 
     /// The wave goes on after a moment of another one, and what that has seen.
-    pub(super) fn follow(&mut self, wave: u32, before: Stamp) {
+    pub(super) fn follow(&mut self, wave: u32, before: WaveMoment) {
         let other = &self.waves[before.wave as usize];
         let (seen, same) = (other.seen.clone(), other.group);
         let mine = &mut self.waves[wave as usize];

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::clocks::Stamp;
+use super::clocks::WaveMoment;
 
 /// An access that happened.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Access {
     /// When, and by which wave.
-    pub(super) stamp: Stamp,
+    pub(super) stamp: WaveMoment,
     /// Offset of the instruction in its code object.
     pub(super) offset: u32,
 }
@@ -52,7 +52,7 @@ impl Cell {
         bytes: u8,
         access: Access,
         (reads, writes, atomic): (bool, bool, bool),
-        ordered: &impl Fn(Stamp) -> bool,
+        ordered: &impl Fn(WaveMoment) -> bool,
     ) -> Option<Conflict> {
         let free = |part: &UnitAccess| {
             !part.touches(bytes) || (atomic && part.atomic) || ordered(part.access.stamp)
@@ -121,7 +121,7 @@ impl Global {
         bytes: u32,
         access: Access,
         how: (bool, bool, bool),
-        ordered: impl Fn(Stamp) -> bool,
+        ordered: impl Fn(WaveMoment) -> bool,
     ) -> Option<Conflict> {
         let mut conflict = None;
         for (unit, mask) in units(address, bytes) {
@@ -175,7 +175,7 @@ impl Lds {
         bytes: u32,
         access: Access,
         how: (bool, bool, bool),
-        ordered: impl Fn(Stamp) -> bool,
+        ordered: impl Fn(WaveMoment) -> bool,
     ) -> Option<Conflict> {
         let mut conflict = None;
         for (unit, mask) in units(address, bytes) {

@@ -93,7 +93,7 @@ pub(super) fn with<R>(helpers: usize, help: Work<'_>, own: impl FnOnce() -> R) -
     if helpers == 0 {
         return own();
     }
-    // SAFETY: helpers call it only while the offer is there, which `Withdrawal` removes before this function returns or
+    // SAFETY: helpers call it only while the offer is there, which `WithdrawOnDrop` removes before this function returns or
     // unwinds, after it has waited for all that began to.
     let work = unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(help) };
     let withdrawal = offer(pool(), work, helpers);
@@ -105,7 +105,7 @@ pub(super) fn with<R>(helpers: usize, help: Work<'_>, own: impl FnOnce() -> R) -
 }
 
 /// Offers work, and starts threads if there are too few.
-fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> Withdrawal {
+fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> WithdrawOnDrop {
     let (id, missing) = {
         let mut state = pool.state();
         let id = state.next_id;
@@ -121,7 +121,7 @@ fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> Withdrawal
         state.threads += missing;
         (id, missing)
     };
-    let withdrawal = Withdrawal { pool, id };
+    let withdrawal = WithdrawOnDrop { pool, id };
     for _ in missing..helpers {
         pool.offered.notify_one();
     }
@@ -137,12 +137,12 @@ fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> Withdrawal
 }
 
 /// Takes an offer back when dropped.
-struct Withdrawal {
+struct WithdrawOnDrop {
     pool: &'static Pool,
     id: u64,
 }
 
-impl Withdrawal {
+impl WithdrawOnDrop {
     /// Takes the offer back and waits for its helpers. Returns what one panicked with.
     fn withdraw(&self) -> Option<Box<dyn Any + Send>> {
         let mut state = self.pool.state();
@@ -160,7 +160,7 @@ impl Withdrawal {
     }
 }
 
-impl Drop for Withdrawal {
+impl Drop for WithdrawOnDrop {
     fn drop(&mut self) {
         self.withdraw();
     }

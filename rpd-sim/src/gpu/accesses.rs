@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rpd_gfx::access::{self, Block, Ending, FILE, KernelChoice, Level, MAGIC, Recorder, Sink};
+use rpd_gfx::access::{self, Block, DispatchEnd, FILE, KernelChoice, Level, MAGIC, Recorder, Sink};
 use rpd_gfx::isa;
 
 use super::exec::Kernel;
@@ -139,9 +139,9 @@ impl Recording {
         // Each has something to store, even if others failed.
         let stored: Vec<bool> = recorders.into_iter().map(Recorder::finish).collect();
         let ending = match stored.contains(&false) {
-            true => Ending::Full,
-            false if faulted => Ending::Fault,
-            false => Ending::Complete,
+            true => DispatchEnd::Full,
+            false if faulted => DispatchEnd::Fault,
+            false => DispatchEnd::Complete,
         };
         let mut end = Block::end(self.number, ending);
         self.session.append(end.finish(), true);

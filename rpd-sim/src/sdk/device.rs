@@ -84,7 +84,7 @@ pub(crate) fn forget() {
 }
 
 /// Records of one context about a piece of work.
-pub(super) struct Seen {
+pub(super) struct ContextRecords {
     index: usize,
     external: u64,
     user: UserData,
@@ -98,7 +98,7 @@ struct Work {
     callbacks: u64,
     /// Contexts that get a record.
     records: u64,
-    seen: Vec<Seen>,
+    seen: Vec<ContextRecords>,
     payload: Payload,
     /// Counting of the dispatch, if a context counts it.
     counted: Option<CountedDispatch>,
@@ -142,9 +142,15 @@ fn masks(
     )
 }
 
-fn see(mask: u64, request: RequestKind, operation: u32, thread: u64, internal: u64) -> Vec<Seen> {
+fn see(
+    mask: u64,
+    request: RequestKind,
+    operation: u32,
+    thread: u64,
+    internal: u64,
+) -> Vec<ContextRecords> {
     context::bits(mask)
-        .map(|index| Seen {
+        .map(|index| ContextRecords {
             index,
             external: external::request(
                 context::get(index),
@@ -161,7 +167,7 @@ fn see(mask: u64, request: RequestKind, operation: u32, thread: u64, internal: u
 /// Calls the contexts of a mask.
 pub(super) fn report(
     mask: u64,
-    seen: &mut [Seen],
+    seen: &mut [ContextRecords],
     id: (u64, u64),
     thread: u64,
     what: (CallbackKind, u32, Phase),
@@ -279,7 +285,7 @@ impl Observer for Provider {
             id.internal,
         );
         let info = payload.dispatch_info;
-        let mut report_phase = |phase, seen: &mut [Seen]| {
+        let mut report_phase = |phase, seen: &mut [ContextRecords]| {
             let at = ptr::from_mut(&mut payload).cast();
             let what = (ck, enqueue, phase);
             report(begin, seen, (id.internal, id.ancestor), tid, what, at);
@@ -511,21 +517,21 @@ impl Observer for Provider {
 /// The end of a dispatch or a copy; on the device's signal handler thread.
 fn complete(token: Token, time: Interval) {
     /// Counts the work as done, also when it panics.
-    struct Done(bool);
-    impl Drop for Done {
+    struct DoneOnDrop(bool);
+    impl Drop for DoneOnDrop {
         fn drop(&mut self) {
             if self.0 {
                 OUTSTANDING.fetch_sub(1, Ordering::AcqRel);
             }
         }
     }
-    let _done = Done(token != 0);
+    let _done = DoneOnDrop(token != 0);
     let Some(mut work) = Work::end(token) else {
         return;
     };
     let id = (work.id.internal, work.id.ancestor);
     let (mask, tid) = (work.callbacks, work.thread);
-    let record_of = |seen: &Seen| AsyncCorrelationId {
+    let record_of = |seen: &ContextRecords| AsyncCorrelationId {
         internal: id.0,
         external: UserData::from(seen.external),
     };

@@ -21,7 +21,7 @@ pub(super) struct ScratchWork {
     pub(super) callbacks: u64,
     /// Contexts that get a record.
     pub(super) records: u64,
-    pub(super) seen: Vec<device::Seen>,
+    pub(super) seen: Vec<device::ContextRecords>,
     pub(super) start: u64,
 }
 

@@ -424,7 +424,7 @@ impl ThreadPython {
                     if is_same_frame && found.identity == identity {
                         continue;
                     }
-                    let seen = Seen {
+                    let seen = StackedCode {
                         code: frame.code,
                         identity,
                         freed: freed.unwrap_or(0),
@@ -486,7 +486,7 @@ impl ThreadPython {
 }
 
 /// A code object on the thread's stack.
-struct Seen {
+struct StackedCode {
     code: usize,
     identity: u64,
     /// Code objects that had been freed, 0 if they are not counted.
@@ -503,7 +503,7 @@ fn confirmed(cache: &[Cached], code: usize, freed: u64) -> Option<&Cached> {
 
 /// The number of a code object, if it is in the thread's cache, where it is confirmed.
 #[inline(always)]
-fn cached(cache: &mut [Cached], seen: &Seen) -> Option<u32> {
+fn cached(cache: &mut [Cached], seen: &StackedCode) -> Option<u32> {
     let set = cache.get_mut(set_of(seen.code)..set_of(seen.code) + WAYS)?;
     let mut entries = set.iter_mut();
     let entry = entries.find(|one| one.code == seen.code && one.identity == seen.identity)?;
@@ -518,7 +518,7 @@ fn number(
     runtime: &Runtime,
     layout: &Layout,
     (cache, scratch): (&mut [Cached], &mut Scratch),
-    seen: &Seen,
+    seen: &StackedCode,
     sink: &mut dyn Sink,
 ) -> Option<Result<u32, NoNumber>> {
     // SAFETY: as in `locate`.

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use rpd_gfx::access::{Dispatch, Ending, FILE, Item, Problem, Reader, Step, Totals};
+use rpd_gfx::access::{Dispatch, DispatchEnd, FILE, Item, Problem, Reader, Step, Totals};
 use rpd_gfx::isa::{Operation, Space};
 use rpd_gfx::source::CodeObject;
 
@@ -156,11 +156,11 @@ fn named(dispatch: &Dispatch) -> String {
     format!("dispatch {} of {kernel}", dispatch.nth)
 }
 
-fn ended_early(dispatch: &Dispatch, ending: Ending) -> Option<String> {
+fn ended_early(dispatch: &Dispatch, ending: DispatchEnd) -> Option<String> {
     let what = match ending {
-        Ending::Complete => return None,
-        Ending::Fault => "was stopped by an error of the kernel",
-        Ending::Full => "is not recorded to its end: there was no more room",
+        DispatchEnd::Complete => return None,
+        DispatchEnd::Fault => "was stopped by an error of the kernel",
+        DispatchEnd::Full => "is not recorded to its end: there was no more room",
     };
     Some(format!("{} {what}", named(dispatch)))
 }

@@ -9,7 +9,9 @@ use clap::Parser;
 use rpd_core::compat::Compat;
 use rpd_formats::rocpd::read::RpdStacks;
 use rpd_formats::table::{Cell, Printer, TableFormat};
-use rpd_symbols::analysis::{Change, Cost, Held, Launches, Texts, Use, Weight, costs, site, stack};
+use rpd_symbols::analysis::{
+    Cost, HeldMemory, Launches, MemoryChange, StackedFunction, Texts, Weight, costs, site, stack,
+};
 use rpd_symbols::each_rpd_call;
 
 use super::super::window::WindowOptions;
@@ -79,7 +81,7 @@ type Key = (String, String);
 struct StackTotals {
     uses: HashMap<Key, Cost>,
     kernels: HashMap<(String, Key), Launches>,
-    held: HashMap<(String, Key), Held>,
+    held: HashMap<(String, Key), HeldMemory>,
     changes: Vec<(u64, Key, i64)>,
     calls_without: u64,
     gpu_without: u64,
@@ -112,8 +114,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             let names = given.naming.over(settings);
             let costs = costs(session, names, |name| wants(&given.api, name));
             let texts = Texts::new(session, expanded);
-            let mut keys: HashMap<Use, Key> = HashMap::new();
-            let mut key = |used: Use| {
+            let mut keys: HashMap<StackedFunction, Key> = HashMap::new();
+            let mut key = |used: StackedFunction| {
                 let known = keys.entry(used).or_insert_with(|| match used.stack {
                     0 => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
                     _ => {
@@ -139,7 +141,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 sum.count += held.count;
                 sum.bytes += held.bytes;
             }
-            for Change {
+            for MemoryChange {
                 time,
                 taken_by,
                 bytes,
@@ -303,9 +305,9 @@ impl Arguments {
     fn leaks(&self, found: &StackTotals) -> Table {
         let mut rows: Vec<_> = found.held.iter().collect();
         let by_count = self.sort == Some(WeightName::Calls);
-        let size = |held: &Held| if by_count { held.count } else { held.bytes };
+        let size = |held: &HeldMemory| if by_count { held.count } else { held.bytes };
         rows.sort_unstable_by(|a, b| size(b.1).cmp(&size(a.1)).then_with(|| a.0.cmp(b.0)));
-        let row = |((device, (function, place)), held): (&(String, Key), &Held)| {
+        let row = |((device, (function, place)), held): (&(String, Key), &HeldMemory)| {
             vec![
                 held.bytes.into(),
                 held.count.into(),

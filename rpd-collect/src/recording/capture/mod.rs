@@ -139,9 +139,9 @@ pub(crate) struct Begun {
 }
 
 /// Leaves the call that this thread is in, also when a panic passes.
-struct Leave;
+struct LeaveOnDrop;
 
-impl Drop for Leave {
+impl Drop for LeaveOnDrop {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get().saturating_sub(1));
     }
@@ -157,7 +157,7 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
     }
     let operation = operation(number)?;
     DEPTH.set(1);
-    let leave = Leave;
+    let leave = LeaveOnDrop;
     LOADED.set(Loaded::NONE);
     let mut begun = Begun {
         operation,
@@ -318,7 +318,7 @@ impl Begun {
 /// # Safety
 /// As for [`begin`], with the same arguments.
 pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
-    let _leave = Leave;
+    let _leave = LeaveOnDrop;
     let end = now();
     let exit = next();
     match begun.operation.group {

@@ -32,7 +32,7 @@ struct Gpu {
 }
 
 /// The provider's configurations of each GPU, in the order of [`Configs::gpus`].
-type Made = Vec<Vec<rocprofiler_counter_config_id_t>>;
+type DeviceConfigs = Vec<Vec<rocprofiler_counter_config_id_t>>;
 
 /// Counter configurations by agent.
 pub(super) struct Configs {
@@ -40,7 +40,7 @@ pub(super) struct Configs {
     interval: u64,
     gpus: Vec<Gpu>,
     /// Null until the first dispatch is selected; never freed.
-    made: AtomicPtr<Made>,
+    made: AtomicPtr<DeviceConfigs>,
 }
 
 impl Configs {
@@ -79,7 +79,7 @@ impl Configs {
 
     /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads
     /// that make configurations at the same time crash the target. The provider calls no function of ours meanwhile.
-    fn made(&self, functions: &Functions) -> Option<&Made> {
+    fn made(&self, functions: &Functions) -> Option<&DeviceConfigs> {
         // SAFETY: either null or a leaked box.
         let known = || unsafe { self.made.load(Ordering::Acquire).as_ref() };
         if let Some(made) = known() {
@@ -93,14 +93,14 @@ impl Configs {
         for note in notes {
             meta::note(&note);
         }
-        let made: &Made = Box::leak(Box::new(made));
+        let made: &DeviceConfigs = Box::leak(Box::new(made));
         self.made
             .store(std::ptr::from_ref(made).cast_mut(), Ordering::Release);
         Some(made)
     }
 
     /// Has the provider make all configurations; with notes for the user.
-    fn make(&self, functions: &Functions) -> (Made, Vec<String>) {
+    fn make(&self, functions: &Functions) -> (DeviceConfigs, Vec<String>) {
         let mut notes = Vec::new();
         let mut missing: BTreeSet<&str> = self
             .groups
@@ -110,7 +110,7 @@ impl Configs {
             .collect();
         let wanted = missing.clone();
         let mut complete = true;
-        let mut made: Made = Vec::new();
+        let mut made: DeviceConfigs = Vec::new();
         for (number, gpu) in self.gpus.iter().enumerate() {
             let available = match available(functions, gpu.agent, &wanted) {
                 Ok(available) => available,
