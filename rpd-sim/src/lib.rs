@@ -11,6 +11,7 @@ pub(crate) mod gpu;
 pub(crate) mod hip;
 pub(crate) mod hiprtc;
 pub(crate) mod hsa;
+pub(crate) mod not_supported;
 pub(crate) mod rccl;
 pub(crate) mod rocm_smi;
 pub(crate) mod roctx;

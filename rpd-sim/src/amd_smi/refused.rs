@@ -1,30 +1,11 @@
 //! Functions for what no simulated GPU has. Their parameters do not matter beyond the handle, because none is read.
 
 use super::{Handle, answer, gpu, initialized, status};
+use crate::not_supported::not_supported;
 
-/// Declares functions of a GPU, by its handle.
-macro_rules! of_gpu {
-    ($($name:ident)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, which is not supported.")]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name(handle: Handle) -> u32 {
-            answer(gpu(handle).and(Err(status::NOT_SUPPORTED)))
-        }
-    )*};
-}
-
-/// Declares functions of the library and of host processors.
-macro_rules! of_library {
-    ($($name:ident)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, which is not supported.")]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> u32 {
-            answer(initialized().and(Err(status::NOT_SUPPORTED)))
-        }
-    )*};
-}
-
-of_gpu! {
+// Of a GPU.
+not_supported! {
+    (handle: Handle) answer(gpu(handle).and(Err(status::NOT_SUPPORTED)));
     amdsmi_clean_gpu_local_data
     amdsmi_get_energy_count
     amdsmi_get_gpu_accelerator_partition_profile
@@ -118,7 +99,9 @@ of_gpu! {
     amdsmi_stop_gpu_event_notification
 }
 
-of_library! {
+// Of the library and of host processors.
+not_supported! {
+    () answer(initialized().and(Err(status::NOT_SUPPORTED)));
     amdsmi_cpu_apb_disable
     amdsmi_cpu_apb_enable
     amdsmi_first_online_core_on_cpu_socket

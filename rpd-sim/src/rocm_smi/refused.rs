@@ -1,30 +1,11 @@
 //! Functions for what no simulated GPU has. Their parameters do not matter, because none is read.
 
 use super::{answer, gpu, status};
+use crate::not_supported::not_supported;
 
-/// Declares functions of a GPU, by its index.
-macro_rules! of_gpu {
-    ($($name:ident)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, which is not supported.")]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name(index: u32) -> u32 {
-            answer(gpu(index).and(Err(status::NOT_SUPPORTED)))
-        }
-    )*};
-}
-
-/// Declares functions of the library.
-macro_rules! of_library {
-    ($($name:ident)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, which is not supported.")]
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> u32 {
-            answer(gpu(0).and(Err(status::NOT_SUPPORTED)))
-        }
-    )*};
-}
-
-of_gpu! {
+// Of a GPU.
+not_supported! {
+    (index: u32) answer(gpu(index).and(Err(status::NOT_SUPPORTED)));
     rsmi_counter_available_counters_get
     rsmi_dev_activity_avg_mm_get
     rsmi_dev_activity_metric_get
@@ -105,7 +86,9 @@ of_gpu! {
     rsmi_utilization_count_get
 }
 
-of_library! {
+// Of the library.
+not_supported! {
+    () answer(gpu(0).and(Err(status::NOT_SUPPORTED)));
     rsmi_counter_control
     rsmi_counter_read
     rsmi_dev_counter_destroy
