@@ -330,3 +330,64 @@ fn parts_that_are_none_are_refused() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// A region of `rpd capture` is what `trim` and `pack` make of the whole.
+#[test]
+fn regions_of_runs_play_alone() {
+    let one = ["--region", "kernel:strided_kernel#2"];
+    let one = captured(&one, "capture", &["strided"]).success();
+    let launch = capture_of(&one);
+    assert_eq!(launches(&launch).len(), 1);
+    let run = captured(&[], "capture", &["strided"]).success();
+    let whole = capture_of(&run);
+    let all = launches(&whole);
+    let [first, second, ..] = &all[..] else {
+        panic!("launches: {all:?}");
+    };
+    let range = format!("{first}..{second}");
+    let calls = captured(&["--region", &range], "capture", &["strided"]).success();
+    assert!(
+        calls
+            .stderr
+            .contains(&format!("calls {first} to {second}, ")),
+        "{}",
+        calls.stderr
+    );
+    let part = capture_of(&calls);
+    assert_eq!(launches(&part), [first.as_str(), second]);
+    for capture in [&launch, &part] {
+        let played = replayed(capture, &["--verify", "exact"]).success();
+        assert!(
+            !played.stderr.contains("no result was compared"),
+            "{}",
+            played.stderr
+        );
+    }
+}
+
+#[test]
+fn regions_that_are_none_leave_the_whole_capture() {
+    let run = captured(&["--region", "kernel:nothing"], "capture", &["strided"]).expect_code(1);
+    assert!(
+        run.stderr
+            .contains("the capture launches no such kernel (it launches strided_kernel); capture has all calls"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.stdout, "ok\n");
+    let _ = replayed(&capture_of(&run), &[]).success();
+    for wrong in ["roctx", "5..2", "0..2", "kernel:", "kernel:a#0"] {
+        let refused = captured(&["--region", wrong], "capture", &["strided"]).expect_code(2);
+        assert!(
+            refused.stderr.contains("or kernel:NAME[#N]"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let both = captured(&["--region", "1..2", "--children"], "capture", &["strided"]);
+    assert!(
+        both.expect_code(2)
+            .stderr
+            .contains("--region cannot be combined with --children")
+    );
+}

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_core::options::Backend;
 use rpd_replay::{Excerpt, KernelChoice, Options, Part, Verify};
+use tempfile::TempDir;
 
 use super::inspect::Action;
 use super::progress::bytes;
@@ -23,6 +24,9 @@ pub(super) fn action(name: &str) -> Option<Action> {
         _ => return None,
     })
 }
+
+/// Name of a new capture in its temporary directory.
+const PART: &str = "capture";
 
 /// Options for playing the calls before the part.
 #[derive(Debug, Parser)]
@@ -69,6 +73,21 @@ impl Playing {
         let options = self.options(&runtime);
         Ok(rpd_replay::excerpt(opened.path(), options, part, target).map_err(replay::failure)?)
     }
+
+    /// Writes the part into the directory [`PART`] of a temporary one beside `output`.
+    fn beside(&self, output: &Path, given: &Path, part: &Part) -> Result<(TempDir, Excerpt)> {
+        let parent = std::path::absolute(output)?;
+        let parent = parent.parent().unwrap_or(Path::new("/"));
+        let folder = tempfile::Builder::new()
+            .prefix(".rpd-capture-")
+            .tempdir_in(parent)
+            .with_context(|| format!("{} cannot be made", output.display()))?;
+        // Temporary directories are for their owner alone, captures are not.
+        let fresh = folder.path().join(PART);
+        std::fs::create_dir(&fresh)?;
+        let made = self.excerpt(given, part, &fresh)?;
+        Ok((folder, made))
+    }
 }
 
 /// Makes a capture of some calls of another one, with the memory that they find
@@ -106,12 +125,6 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
         ))
         .into());
     }
-    let parent = std::path::absolute(output)?;
-    let parent = parent.parent().unwrap_or(Path::new("/"));
-    let folder = tempfile::Builder::new()
-        .prefix(".rpd-capture-")
-        .tempdir_in(parent)
-        .with_context(|| format!("{} cannot be made", output.display()))?;
     let last = match given.until {
         Some(last) => last,
         None => {
@@ -120,11 +133,8 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
         }
     };
     let part = Part::Calls(given.from, last);
-    // Temporary directories are for their owner alone, captures are not.
-    let fresh = folder.path().join("capture");
-    std::fs::create_dir(&fresh)?;
-    let made = given.playing.excerpt(&given.capture, &part, &fresh)?;
-    std::fs::rename(&fresh, output)
+    let (folder, made) = given.playing.beside(output, &given.capture, &part)?;
+    std::fs::rename(folder.path().join(PART), output)
         .with_context(|| format!("{} cannot be made", output.display()))?;
     if !given.playing.quiet {
         eprintln!("{}", told(output, &made));
@@ -158,18 +168,9 @@ fn pack(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = crate::commands::parse::<PackArguments>("capture pack", arguments)? else {
         return Ok(SUCCESS);
     };
-    let (name, launch) = replay::kernel("capture pack", &given.kernel)?;
+    let (name, launch_number) = replay::kernel("capture pack", &given.kernel)?;
     let folder = tempfile::tempdir()?;
-    let part = Part::Launch {
-        choice: KernelChoice {
-            name,
-            launch,
-            iterations: 0,
-            warmup: 0,
-            seq: None,
-        },
-        all_memory: given.all_memory,
-    };
+    let part = launch(name, launch_number, given.all_memory);
     let made = given
         .playing
         .excerpt(&given.capture, &part, folder.path())?;
@@ -180,6 +181,55 @@ fn pack(arguments: &[OsString]) -> Result<u8> {
         eprintln!("{}", told(&given.output, &made));
     }
     Ok(SUCCESS)
+}
+
+/// One launch of a kernel.
+fn launch(name: String, launch: u64, all_memory: bool) -> Part {
+    Part::Launch {
+        choice: KernelChoice {
+            name,
+            launch,
+            iterations: 0,
+            warmup: 0,
+            seq: None,
+        },
+        all_memory,
+    }
+}
+
+/// The part of a run that a capture is about, from `all`, `N..M` or `kernel:NAME[#N]`; `None`: all of it.
+pub(super) fn region(text: &str) -> Result<Option<Part>, String> {
+    if text == "all" {
+        return Ok(None);
+    }
+    let part = match text.strip_prefix("kernel:") {
+        Some(text) => replay::launch_of(text).map(|(name, number)| launch(name, number, false)),
+        None => text.split_once("..").and_then(|(first, last)| {
+            let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+            (1 <= first && first <= last).then_some(Part::Calls(first, last))
+        }),
+    };
+    part.map(Some).ok_or_else(|| {
+        "expected all, the first and last call such as 100..200, or kernel:NAME[#N]".to_owned()
+    })
+}
+
+/// Replaces a capture by a part of it. Where that fails it stays as it is.
+pub(super) fn keep_part(output: &Path, part: &Part, backend: Backend, quiet: bool) -> Result<()> {
+    let playing = Playing {
+        force: false,
+        va: Addresses::Auto,
+        backend,
+        quiet,
+    };
+    let (folder, made) = playing.beside(output, output, part)?;
+    let replaced = std::fs::rename(output, folder.path().join("whole"))
+        .and_then(|()| std::fs::rename(folder.path().join(PART), output));
+    replaced.with_context(|| format!("{} cannot be replaced by its part", output.display()))?;
+    if !quiet {
+        eprintln!("{}", told(output, &made));
+    }
+    Ok(())
 }
 
 fn told(output: &Path, made: &Excerpt) -> String {

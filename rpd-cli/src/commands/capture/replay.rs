@@ -146,17 +146,21 @@ fn replacement(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// A kernel's name, and the number of a launch of it, from `NAME[#N]`.
-pub(super) fn kernel(command: &str, text: &str) -> Result<(String, u64), Failure> {
+pub(super) fn launch_of(text: &str) -> Option<(String, u64)> {
     let (name, launch) = match text.rsplit_once('#') {
-        Some((name, number)) => (name, number.parse().ok()),
-        None => (text, Some(1)),
+        Some((name, number)) => (name, number.parse().ok()?),
+        None => (text, 1),
     };
-    match launch {
-        Some(launch) if launch > 0 && !name.is_empty() => Ok((name.to_owned(), launch)),
-        _ => Err(Failure::usage(format!(
+    (launch > 0 && !name.is_empty()).then(|| (name.to_owned(), launch))
+}
+
+/// The kernel and launch of the option `--kernel`.
+pub(super) fn kernel(command: &str, text: &str) -> Result<(String, u64), Failure> {
+    launch_of(text).ok_or_else(|| {
+        Failure::usage(format!(
             "{command}: --kernel: expected a name, or a name and the number of a launch such as scale#3"
-        ))),
-    }
+        ))
+    })
 }
 
 /// The HIP runtime of a replay.

@@ -82,6 +82,9 @@ pub(super) struct Arguments {
     /// Replace the capture that is there
     #[arg(long)]
     pub(super) overwrite: bool,
+    /// Part of the run to keep: all, the calls N..M, or a launch as kernel:NAME[#N]
+    #[arg(long, value_name = "PART", default_value = "all", value_parser = region)]
+    pub(super) region: Region,
     /// Host data to take
     #[arg(long, value_enum, default_value = "full")]
     pub(super) data: DataChoice,
@@ -117,6 +120,14 @@ pub(super) struct Arguments {
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(super) command: Vec<OsString>,
+}
+
+/// A part of the run; none: all of it.
+#[derive(Debug, Clone)]
+pub(super) struct Region(Option<rpd_replay::Part>);
+
+fn region(text: &str) -> Result<Region, String> {
+    super::excerpt::region(text).map(Region)
 }
 
 /// A level of zstd; none: not compressed.
@@ -162,6 +173,22 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             "{NAME}: a program to run stands after `--`: rpd capture [options] -- PROGRAM (see rpd capture --help)"
         ))
         .into());
+    }
+    let lacks = [
+        (given.children, "--children"),
+        (given.data == DataChoice::None, "--data none"),
+        (
+            given.accesses.choice() != rpd_spool::access_trace::AccessTrace::default(),
+            "--trace",
+        ),
+    ];
+    if let (Some(_), Some((_, other))) = (
+        &given.region.0,
+        lacks.iter().find(|(is_given, _)| *is_given),
+    ) {
+        return Err(
+            Failure::usage(format!("{NAME}: --region cannot be combined with {other}")).into(),
+        );
     }
     let output = given
         .output
@@ -211,7 +238,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
                 link(database, &output);
             }
             tell(given, &output, &summary);
-            summary.ended.is_empty()
+            summary.ended.is_empty() && keep_region(given, &output)
         }
         Ok(None) => {
             let _ = std::fs::remove_dir_all(&output);
@@ -232,6 +259,24 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         0 if !complete => FAILED,
         status => status,
     })
+}
+
+/// Reduces the capture to the part that the user wants. False when that failed, which is told.
+fn keep_region(given: &Arguments, output: &Path) -> bool {
+    let Some(part) = &given.region.0 else {
+        return true;
+    };
+    match super::excerpt::keep_part(output, part, given.backend, given.quiet) {
+        Ok(()) => true,
+        Err(error) => {
+            eprintln!(
+                "rpd: {}; {} has all calls",
+                crate::failure::line(&error),
+                output.display()
+            );
+            false
+        }
+    }
 }
 
 fn options(given: &Arguments) -> Options {
