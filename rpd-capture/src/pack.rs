@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::Write as _;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -232,6 +233,13 @@ impl PackWriter {
             .collect();
         found.sort_by_key(|(_, chunk)| chunk.offset);
         found
+    }
+
+    /// Forgets the chunks that remain in a part of the staging file.
+    pub(crate) fn forget_staged(&mut self, part: Range<u64>) {
+        let staging = self.staging;
+        self.chunks
+            .retain(|_, chunk| staging != Some(chunk.pack) || !part.contains(&chunk.offset));
     }
 
     /// Stores the bytes of a chunk that remains in the staging file as those of the others.

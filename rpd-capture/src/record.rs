@@ -163,18 +163,15 @@ impl Recorder {
         }
         let keep = self.keeps(data.purpose);
         let Some(stage) = &mut self.stage else { return };
-        let taken = match self.failed {
-            None => stage.take(&mut self.packs, data, keep).map_err(Some),
-            Some(_) => Err(None),
-        };
-        match taken {
-            Ok(parts) => {
-                let blob = self.add(data.size, parts, keep);
-                self.staged.insert(data.offset, blob);
-            }
-            Err(error) => {
-                stage.discard(data);
-                self.failed = self.failed.take().or(error);
+        if self.failed.is_some() {
+            stage.discard(data);
+        } else {
+            match stage.take(&mut self.packs, data, keep) {
+                Ok(parts) => {
+                    let blob = self.add(data.size, parts, keep);
+                    self.staged.insert(data.offset, blob);
+                }
+                Err(error) => self.failed = Some(error),
             }
         }
         self.consumed += staging::room_of(data);

@@ -64,9 +64,13 @@ impl StagingFile {
     ) -> Result<Vec<Hash>, CaptureError> {
         let may_stay = keep && (self.taken < TRIAL || is_dense(self.kept, self.taken));
         let staged = may_stay.then_some(data.offset);
-        let parts = packs.store_all(data.size, keep, staged, |at, bytes| {
+        let stored = packs.store_all(data.size, keep, staged, |at, bytes| {
             let read = self.file.read_exact_at(bytes, data.offset + at);
             read.map_err(CaptureError::io(&self.path))
+        });
+        let parts = stored.inspect_err(|_| {
+            packs.forget_staged(data.offset..end_of(data));
+            self.discard(data);
         })?;
         self.taken += data.size;
         let mut unused = data.offset;
@@ -242,6 +246,29 @@ mod tests {
         };
         assert_eq!(staging, size);
         assert!(compressed < 200, "{compressed}");
+    }
+
+    #[test]
+    fn data_that_cannot_be_stored_as_a_whole_are_forgotten() {
+        let mut staged = Staged::new();
+        staged.add(noise(1, MIB), true);
+        // The second chunk is compressed, and there is no folder for a pack.
+        std::fs::remove_dir_all(staged.folder.path()).expect("removed");
+        let mut data = DataHeader::new_zeroed();
+        data.offset = staged.end;
+        let bytes = [noise(2, MIB), vec![7; MIB]].concat();
+        data.size = bytes.len() as u64;
+        let written = staged.file.file.write_all_at(&bytes, data.offset);
+        written.expect("written");
+        let taken = staged.file.take(&mut staged.packs, &data, true);
+        assert!(taken.is_err());
+        let offsets: Vec<u64> = staged
+            .packs
+            .staged()
+            .iter()
+            .map(|one| one.1.offset)
+            .collect();
+        assert_eq!(offsets, [0]);
     }
 
     #[test]
