@@ -6,6 +6,7 @@ use std::path::Path;
 use rpd_capture::{Call, Capture, ExcerptSummary, ExcerptWriter, Memory};
 use rpd_spool::capture::{HandleKind, data_use, item, memory_kind};
 
+use crate::checks;
 use crate::code::Variable;
 use crate::error::{ReplayError, Status};
 use crate::kernel::{KernelChoice, Saved};
@@ -66,7 +67,7 @@ pub fn excerpt(
         }
         Part::Launch { choice, .. } => options.kernel = Some(choice.clone()),
     }
-    player::check(&capture, &options)?;
+    checks::capture(&capture, &options)?;
     let mut player = Player::new(capture, options)?;
     if !player.same {
         player.options.deep = true;

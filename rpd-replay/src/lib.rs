@@ -3,6 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `player` | the calls of a capture, one after the other |
+//! | `checks` | what is checked before a replay begins |
 //! | `calls` | how each kind of call is made again |
 //! | `arguments` | handles and addresses of the capture become those of the replay |
 //! | `launch` | launches of kernels |
@@ -21,6 +22,7 @@
 mod addresses;
 mod arguments;
 mod calls;
+mod checks;
 mod code;
 mod error;
 mod excerpt;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rpd_capture::{Call, Capture, CodeRow};
-use rpd_spool::capture::{DataHeader, Group, HandleKind, call_flag, data_use};
+use rpd_spool::capture::{DataHeader, Group, HandleKind, data_use};
 use serde::Serialize;
 
 use crate::Placement;
 use crate::addresses::{self, Held, Translation};
+use crate::checks;
 use crate::code::Twin;
 use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
@@ -142,7 +143,7 @@ pub fn replay(
     step: impl FnMut(&mut Player, &Call) -> Result<Step, ReplayError>,
 ) -> Result<Report, ReplayError> {
     let capture = Capture::open(path)?;
-    check(&capture, &options)?;
+    checks::capture(&capture, &options)?;
     let mut player = Player::new(capture, options)?;
     let first = Instant::now();
     // The rows are read by a connection of their own, so that the player can read data meanwhile.
@@ -154,84 +155,6 @@ pub fn replay(
     player.report.duration = u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX);
     player.report.translated = (player.translation.certain, player.translation.probable);
     Ok(player.report)
-}
-
-/// Everything that can be known before a device is touched.
-pub(crate) fn check(capture: &Capture, options: &Options) -> Result<(), ReplayError> {
-    let shown = capture.path().display().to_string();
-    let unsupported = capture.unsupported()?;
-    if let Some((name, count)) = unsupported.first()
-        && !options.force
-    {
-        let others = match unsupported.len() {
-            1 => String::new(),
-            more => format!(" and {} other functions", more - 1),
-        };
-        return Err(ReplayError::new(
-            Status::Unsupported,
-            format!(
-                "{shown}: {name} (called {count} times){others} cannot be replayed (--force leaves such calls out)"
-            ),
-        ));
-    }
-    if capture.manifest().options.get("data").map(String::as_str) == Some("none") {
-        return Err(ReplayError::damaged(format!(
-            "{shown} was captured without host data (--data none) and cannot be replayed"
-        )));
-    }
-    let last = options.until.unwrap_or(u64::MAX);
-    let mut incomplete = None;
-    capture.calls(1, last, |call| -> Result<bool, ReplayError> {
-        if call.flags & call_flag::INCOMPLETE != 0 {
-            incomplete = Some(call);
-        }
-        Ok(incomplete.is_none())
-    })?;
-    if let Some(call) = incomplete
-        && !options.force
-    {
-        let name = call.operation().map_or("", |operation| operation.name());
-        let why = capture
-            .notes()?
-            .into_iter()
-            .find(|(seq, severity, _)| *seq == call.seq && severity == "error")
-            .map_or_else(|| "part of it is lost".to_owned(), |(_, _, text)| text);
-        return Err(ReplayError::damaged(format!(
-            "{shown}: call {} ({name}) is incomplete: {why} (--force plays without it)",
-            call.seq
-        )));
-    }
-    let problems = rpd_capture::check(capture)?;
-    if let Some(problem) = problems.first() {
-        return Err(ReplayError::damaged(problem.text.clone()));
-    }
-    Ok(())
-}
-
-/// Refuses devices that are not here; `count` are.
-fn check_devices(
-    capture: &Capture,
-    count: i32,
-    place: impl Fn(i32) -> i32,
-) -> Result<(), ReplayError> {
-    let used: Vec<i32> = {
-        let database = capture.database();
-        let mut statement = database
-            .prepare("SELECT DISTINCT dev FROM call ORDER BY dev")
-            .map_err(broken)?;
-        let rows = statement.query_map([], |row| row.get(0)).map_err(broken)?;
-        rows.collect::<Result<_, _>>().map_err(broken)?
-    };
-    let missing = used
-        .into_iter()
-        .find(|device| !(0..count).contains(&place(*device)));
-    match missing {
-        None => Ok(()),
-        Some(device) => Err(ReplayError::failed(format!(
-            "GPU {device} of the capture is GPU {} of the replay, and there are {count} here: --device {device}=NUMBER chooses another",
-            place(device)
-        ))),
-    }
 }
 
 impl Report {
@@ -273,7 +196,7 @@ impl Player {
         }
         let devices = options.devices.clone();
         let place = |device: i32| devices.get(&device).copied().unwrap_or(device);
-        check_devices(&capture, count, place)?;
+        checks::devices(&capture, count, place)?;
         let mut same = false;
         if let Some(held) = held {
             match held.occupy(&mut hip, place) {
