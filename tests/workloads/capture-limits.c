@@ -196,7 +196,8 @@ static void run_mapped(void) {
         HIP(hipMemUnmap(reserved + size, size));
         map(reserved + size, size);
     }
-    HIP(hipMemUnmap(reserved, 2 * size));
+    HIP(hipMemUnmap(reserved, size));
+    HIP(hipMemUnmap(reserved + size, size));
     HIP(hipMemAddressFree(reserved, 4 * size));
 }
 
