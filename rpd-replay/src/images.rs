@@ -63,6 +63,19 @@ impl Player {
         Ok(())
     }
 
+    /// Replaces the words of `bytes` that are textures or surfaces by those of the replay.
+    pub(crate) fn translate_images(&mut self, bytes: &mut [u8]) {
+        if self.images.is_empty() {
+            return;
+        }
+        for word in bytes.as_chunks_mut::<8>().0 {
+            if let Some(image) = self.images.get(&u64::from_le_bytes(*word)) {
+                *word = image.now.to_le_bytes();
+                self.translation.probable += 1;
+            }
+        }
+    }
+
     fn array_3d(&mut self, call: &Call, operation: &Operation) -> Result<(), ReplayError> {
         let extent = operation
             .argument("extent")

@@ -402,6 +402,9 @@ impl Player {
                 return Err(ReplayError::damaged("its data are not in the capture"));
             }
             let mut bytes = self.capture.bytes(data.offset as i64)?;
+            if self.options.guess {
+                self.translate_images(&mut bytes);
+            }
             if !self.same {
                 if self.options.deep {
                     self.translation.probable += self.translation.translate_words(&mut bytes);

@@ -2,6 +2,7 @@
  *
  * arrays     every kind of copy to and from arrays of one, two and three dimensions
  * textures   textures of arrays and of linear memory
+ * reference  a texture whose object is in a variable of the device
  * surfaces   a surface that a kernel writes */
 #include "fatbin.h"
 #include "workload.h"
@@ -87,7 +88,8 @@ static void run_arrays(void) {
     HIP(hipStreamDestroy(stream));
 }
 
-/* Launches a kernel with the bits of whole coordinates, or those of the centres of texels, of every texel of a plane. */
+/* Launches a kernel with the bits of whole coordinates, or those of the centres of texels, of every texel of a plane. A kernel
+ * that gets no object has the other arguments alone. */
 static void launch(hipModule_t module, const char *name, void *object, texel *results, int centres) {
     static texel coordinates[COUNT];
     for (int i = 0; i < COUNT; ++i) {
@@ -104,7 +106,7 @@ static void launch(hipModule_t module, const char *name, void *object, texel *re
     HIP(hipMemcpy(places, coordinates, sizeof coordinates, hipMemcpyHostToDevice));
     HIP(hipModuleGetFunction(&function, module, name));
     void *arguments[] = {&object, &results, &places, &count};
-    HIP(hipModuleLaunchKernel(function, BLOCKS, 1, 1, BLOCK, 1, 1, 0, NULL, arguments, NULL));
+    HIP(hipModuleLaunchKernel(function, BLOCKS, 1, 1, BLOCK, 1, 1, 0, NULL, arguments + !object, NULL));
     HIP(hipFree(places));
 }
 
@@ -141,6 +143,33 @@ static void run_textures(hipModule_t module) {
     HIP(hipFree(device));
 }
 
+static void run_reference(hipModule_t module) {
+    struct {
+        int description[18];
+        hipTextureObject_t object;
+        int format[2];
+    } reference = {{0}, NULL, {0}};
+    hipArray_t array;
+    texel *device;
+    void *variable;
+    size_t size;
+    const hipTextureDesc points = {.addressMode = {1, 1, 1}};
+    fill(9);
+    HIP(hipMalloc((void **)&device, sizeof(texel) * COUNT));
+    HIP(hipMallocArray(&array, &four_floats, WIDTH, HEIGHT, 0));
+    HIP(hipMemcpy2DToArray(array, 0, 0, in, ROW, ROW, HEIGHT, hipMemcpyHostToDevice));
+    const hipResourceDesc of_array = {.resType = hipResourceTypeArray, .res.array = array};
+    HIP(hipCreateTextureObject(&reference.object, &of_array, &points, NULL));
+    HIP(hipModuleGetGlobal(&variable, &size, module, "reference"));
+    HIP(hipMemcpyHtoD(variable, &reference, sizeof reference));
+    launch(module, "sample_reference_2d", NULL, device, 1);
+    HIP(hipMemcpy(out, device, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+    check("texture in a variable", out, in, sizeof(texel) * COUNT);
+    HIP(hipDestroyTextureObject(reference.object));
+    HIP(hipFreeArray(array));
+    HIP(hipFree(device));
+}
+
 static void run_surfaces(hipModule_t module) {
     hipArray_t array;
     hipSurfaceObject_t surface;
@@ -168,6 +197,8 @@ int main(int argc, char **argv) {
         HIP(hipModuleLoadData(&module, image_kernels));
         if (!strcmp(mode, "textures"))
             run_textures(module);
+        else if (!strcmp(mode, "reference"))
+            run_reference(module);
         else if (!strcmp(mode, "surfaces"))
             run_surfaces(module);
         else

@@ -106,7 +106,7 @@ fn memory_at_reserved_addresses_comes_back() {
 
 #[test]
 fn arrays_textures_and_surfaces_come_back() {
-    for mode in ["arrays", "textures", "surfaces"] {
+    for mode in ["arrays", "textures", "reference", "surfaces"] {
         round_trip("capture-images", &[mode], false);
     }
 }
