@@ -11,6 +11,8 @@ use super::{
     call, missing,
     table::{self, Code},
 };
+use crate::hsa::image::SamplerDescriptor;
+use crate::hsa::types::status;
 
 macro_rules! old_names {
     ($($old:ident = $new:ident($($a:ident: $t:ty),*) -> $r:ty;)*) => {$(
@@ -63,25 +65,37 @@ old_names! {
     hsa_queue_add_write_index_acq_rel = hsa_queue_add_write_index_scacq_screl(queue: *mut c_void, value: u64) -> u64;
 }
 
-macro_rules! unsupported {
-    ($($name:ident($($a:ident: $t:ty),*);)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, which the simulated device does not have.")]
-        ///
-        /// # Safety
-        /// As documented for the C function.
-        #[allow(clippy::too_many_arguments)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($a: $t),*) -> u32 {
-            let _ = ($($a,)*);
-            missing::hsa(stringify!($name))
-        }
-    )*};
+/// `hsa_ext_sampler_create_v2` of the C API.
+///
+/// # Safety
+/// As documented for the C function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_ext_sampler_create_v2(
+    agent: u64,
+    descriptor: *const SamplerDescriptor,
+    sampler: *mut u64,
+) -> u32 {
+    type Create = unsafe extern "C" fn(u64, *const SamplerDescriptor, *mut u64) -> u32;
+    let slot = table::HSA_IMAGE_EXT_API.slots[13].load(Ordering::Relaxed);
+    // SAFETY: slot 13 holds a function of this type; tools that patch the table must keep the type.
+    unsafe { core::mem::transmute::<*mut c_void, Create>(slot)(agent, descriptor, sampler) }
 }
 
-// Images are not simulated, and neither is this way to sample program counters.
-unsupported! {
-    hsa_amd_image_get_info_max_dim(agent: u64, attribute: u32, value: *mut c_void);
-    hsa_ext_sampler_create_v2(agent: u64, descriptor: *const c_void, sampler: *mut u64);
+/// `hsa_amd_image_get_info_max_dim` of the C API.
+///
+/// # Safety
+/// As documented for the C function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsa_amd_image_get_info_max_dim(
+    agent: u64,
+    attribute: u32,
+    value: *mut c_void,
+) -> u32 {
+    match attribute {
+        // SAFETY: the arguments are the caller's; the attributes of agents with these numbers are the greatest sizes.
+        0x3000..=0x3008 => unsafe { call::hsa_agent_get_info(agent, attribute, value) },
+        _ => status::ERROR_INVALID_ARGUMENT,
+    }
 }
 
 macro_rules! pc_sampling {

@@ -91,8 +91,10 @@ pub(crate) struct HsaTable {
     pc_sampling: &'static Versioned<7>,
 }
 
+/// The functions for images; the last one has no operation id.
 const IMAGE: [Code; 14] = {
-    let mut out = [Code(unimplemented_hsa as *const ()); 14];
+    let last = crate::hsa::image::api::hsa_ext_sampler_create_v2 as *const ();
+    let mut out = [Code(last); 14];
     let mut n = 0;
     while n < imp::HSA_IMAGE_EXT_API.len() {
         out[n] = imp::HSA_IMAGE_EXT_API[n];
@@ -100,12 +102,6 @@ const IMAGE: [Code; 14] = {
     }
     out
 };
-
-/// Answers for slots of the extension tables that no operation is known for.
-unsafe extern "C" fn unimplemented_hsa() -> u32 {
-    eprintln!("rpd-sim: an HSA extension was called that this device does not have");
-    super::missing::HSA_ERROR
-}
 
 /// The scratch events of the tools table when no tool has replaced them.
 unsafe extern "C" fn tool_event(_event: *mut c_void) -> u32 {

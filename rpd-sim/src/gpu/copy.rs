@@ -29,7 +29,8 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    fn row(&self, y: usize, z: usize) -> usize {
+    /// Address of the first byte of a row of a slice.
+    pub(crate) fn row(&self, y: usize, z: usize) -> usize {
         self.first + z * self.slice + y * self.pitch
     }
 }

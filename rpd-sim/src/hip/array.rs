@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use rpd_gfx::isa::image::{Geometry, Image, Number, TexelFormat};
+use rpd_gfx::isa::image::{Geometry, Image, TexelFormat};
 
 use super::device::Device;
 use super::error::{HipResult, code};
@@ -11,9 +11,7 @@ use super::hsa::CopyBox;
 use super::image_types::{Array3dDescriptor, ChannelFormatDesc, array_flag};
 use super::memory::{self, Kind};
 use super::runtime::{self, read, write};
-
-/// Bytes that the rows of an image start at multiples of.
-pub(super) const PITCH_ALIGN: usize = 256;
+use crate::hsa::image::{ImageFormat, ROW_ALIGNMENT};
 
 /// `hipChannelFormatKind` of elements.
 const SIGNED: u32 = 0;
@@ -107,41 +105,34 @@ impl Elements {
         (self.bits / 8 * self.channels) as usize
     }
 
-    /// The texels of an image of such elements. `fractions`: integers of less than 32 bits are read as fractions.
-    pub(super) fn texels(self, fractions: bool, srgb: bool) -> HipResult<TexelFormat> {
-        let fractions = fractions && self.bits < 32;
-        let number = match self.kind {
-            FLOAT => Number::Float,
-            UNSIGNED if srgb && fractions && self.channels == 4 => Number::Srgb,
-            _ if srgb && self.channels == 4 => return Err(code::INVALID_VALUE),
-            UNSIGNED if fractions => Number::Unorm,
-            UNSIGNED => Number::Uint,
-            _ if fractions => Number::Snorm,
-            _ => Number::Sint,
-        };
-        TexelFormat::new(self.bits, self.channels, number).ok_or(code::INVALID_VALUE)
-    }
-
-    /// Element format in a texture object besides its descriptor: `hsa_ext_image_channel_type_t` and
-    /// `hsa_ext_image_channel_order_t`.
-    pub(super) fn hsa_format(self, fractions: bool, srgb: bool) -> [u32; 2] {
+    /// The format of an image of such elements. `fractions`: integers of less than 32 bits are read as fractions.
+    pub(super) fn image_format(self, fractions: bool, srgb: bool) -> ImageFormat {
         let size = self.bits.trailing_zeros() - 3;
         let fractions = fractions && self.bits < 32;
-        let kind = match self.kind {
+        let channel_type = match self.kind {
             FLOAT => 13 + size,
             UNSIGNED if fractions => 2 + size,
             UNSIGNED => 11 + size,
             _ if fractions => size,
             _ => 8 + size,
         };
-        let order = match self.channels {
+        let channel_order = match self.channels {
             1 => 1,
             2 => 3,
-            _ if srgb => 14,
+            _ if srgb && self.kind != FLOAT => 14,
             _ => 8,
         };
-        [kind, order]
+        ImageFormat {
+            channel_type,
+            channel_order,
+        }
     }
+}
+
+/// The texels of images of a format.
+pub(super) fn texels(format: ImageFormat) -> HipResult<TexelFormat> {
+    let texels = format.texels().ok_or(code::INVALID_VALUE)?;
+    Ok(texels.format)
 }
 
 /// An array; its address is its handle.
@@ -182,7 +173,7 @@ impl Array {
         if width > MAX_SIZE || height > MAX_SIZE || depth > MAX_DEPTH {
             return Err(code::INVALID_VALUE);
         }
-        let pitch = (width * elements.bytes()).next_multiple_of(PITCH_ALIGN);
+        let pitch = (width * elements.bytes()).next_multiple_of(ROW_ALIGNMENT);
         let bytes = pitch * height.max(1) * depth.max(1);
         let base = memory::take_device(device, bytes, false)?;
         memory::note(base, bytes, Kind::Array, device.ordinal, flags, base)?;
@@ -216,8 +207,8 @@ impl Array {
         memory::free(array.base as *mut c_void, |kind| kind == Kind::Array)
     }
 
-    /// The image that it is, with texels of this format.
-    pub(super) fn image(&self, texels: TexelFormat) -> HipResult<Image> {
+    /// The image that it is, of this format.
+    pub(super) fn image(&self, format: ImageFormat) -> HipResult<Image> {
         let size = [
             self.descriptor.width,
             self.descriptor.height,
@@ -225,7 +216,7 @@ impl Array {
         ];
         Ok(Image::new(
             self.base as u64,
-            texels,
+            texels(format)?,
             geometry(&self.descriptor).ok_or(code::INVALID_VALUE)?,
             size.map(|texels| texels.max(1) as u32),
             (self.pitch / self.elements.bytes()) as u32,

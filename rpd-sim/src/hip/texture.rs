@@ -6,7 +6,7 @@ use std::sync::{Arc, RwLock};
 
 use rpd_gfx::isa::image::{AddressMode, Border, BufferView, Geometry, Image, Sampler};
 
-use super::array::{Array, Elements, PITCH_ALIGN, device_has_images};
+use super::array::{Array, Elements, device_has_images, texels};
 use super::error::{HipResult, code};
 use super::hsa;
 use super::image_types::{
@@ -16,6 +16,7 @@ use super::image_types::{
 use super::memory;
 use super::runtime::{self, read, write};
 use super::texture_reference_api::ModuleReference;
+use crate::hsa::image::{ImageWords, ROW_ALIGNMENT};
 
 /// Arrays and what was made of them.
 #[derive(Debug, Default)]
@@ -60,25 +61,17 @@ impl std::fmt::Debug for Object {
     }
 }
 
-/// Dwords of an object: the descriptor of the image, its elements and width, the sampler.
-const DWORDS: usize = 20;
-/// The first dword of the sampler.
-const SAMPLER: usize = 12;
-
 /// Content of an object in memory.
-struct ObjectWords([u32; DWORDS]);
+#[repr(C)]
+struct ObjectWords {
+    image: ImageWords,
+    sampler: [u32; 8],
+}
 
 impl ObjectWords {
-    fn image(image: &Image, format: [u32; 2]) -> Self {
-        Self::new(&image.encode(), format, image.size[0])
-    }
-
-    fn new(descriptor: &[u32], format: [u32; 2], width: u32) -> Self {
-        let mut words = [0; DWORDS];
-        words[..descriptor.len()].copy_from_slice(descriptor);
-        words[8..10].copy_from_slice(&format);
-        words[10] = width;
-        Self(words)
+    fn new(image: ImageWords) -> Self {
+        let sampler = [0; 8];
+        Self { image, sampler }
     }
 
     /// Puts the words where devices read them, and makes the object known by its address.
@@ -87,7 +80,7 @@ impl ObjectWords {
         let base = hsa::allocate(runtime.host.fine, size_of::<Self>())?;
         hsa::allow_access(&runtime.gpu_agents(), base)?;
         // SAFETY: memory of this size was just allocated, on the host, at whole pages.
-        unsafe { (base as *mut [u32; DWORDS]).write(self.0) };
+        unsafe { (base as *mut Self).write(self) };
         write(&runtime.images.objects).insert(base, object);
         Ok(base as *mut c_void)
     }
@@ -130,9 +123,9 @@ pub(super) fn make_surface(resource: &ResourceDesc) -> HipResult<*mut c_void> {
     if flags != 0 && flags & array_flag::SURFACE == 0 {
         return Err(code::INVALID_VALUE);
     }
-    let image = array.image(array.elements.texels(false, false)?)?;
-    let words = ObjectWords::image(&image, array.elements.hsa_format(false, false));
-    words.make(Object {
+    let format = array.elements.image_format(false, false);
+    let words = ImageWords::of_image(&array.image(format)?, format);
+    ObjectWords::new(words).make(Object {
         device: device.ordinal,
         resource: *resource,
         texture: None,
@@ -157,7 +150,7 @@ pub(super) fn make(
     let fractions = texture.read == 1;
     let srgb = texture.srgb == 1;
     // SAFETY: each member by the type of the resource.
-    let mut words = unsafe {
+    let image = unsafe {
         match resource.kind {
             resource_type::ARRAY => of_array(resource.any.array, texture, view)?,
             resource_type::LINEAR => of_linear(&resource.any.linear, fractions, srgb)?,
@@ -170,7 +163,8 @@ pub(super) fn make(
         }
     };
     let sampler = sampler(texture, resource.kind)?.encode();
-    words.0[SAMPLER..SAMPLER + 4].copy_from_slice(&sampler);
+    let mut words = ObjectWords::new(image);
+    words.sampler[..4].copy_from_slice(&sampler);
     words.make(Object {
         device: device.ordinal,
         resource: *resource,
@@ -182,7 +176,7 @@ fn of_array(
     handle: *const c_void,
     texture: &TextureDesc,
     view: Option<&ViewDesc>,
-) -> HipResult<ObjectWords> {
+) -> HipResult<ImageWords> {
     let array = Array::find(handle).map_err(|_| code::INVALID_VALUE)?;
     if array.descriptor.depth > 0 && texture.filter == 1 {
         // As in the runtime for this device, whose sampler does not interpolate in depth.
@@ -196,17 +190,14 @@ fn of_array(
     if elements.bytes() != array.elements.bytes() {
         return Err(code::INVALID_VALUE);
     }
-    let image = array.image(elements.texels(fractions, srgb)?)?;
-    Ok(ObjectWords::image(
-        &image,
-        elements.hsa_format(fractions, srgb),
-    ))
+    let format = elements.image_format(fractions, srgb);
+    Ok(ImageWords::of_image(&array.image(format)?, format))
 }
 
 /// The address that a device has for a program's memory of this size.
 fn device_address(pointer: *const c_void, bytes: usize) -> HipResult<u64> {
     let address = pointer as usize;
-    if address == 0 || !address.is_multiple_of(PITCH_ALIGN) {
+    if address == 0 || !address.is_multiple_of(ROW_ALIGNMENT) {
         return Err(code::INVALID_VALUE);
     }
     let place = memory::find(address)?.ok_or(code::INVALID_VALUE)?;
@@ -216,37 +207,33 @@ fn device_address(pointer: *const c_void, bytes: usize) -> HipResult<u64> {
     Ok(place.address as u64)
 }
 
-fn of_linear(linear: &LinearResource, fractions: bool, srgb: bool) -> HipResult<ObjectWords> {
+fn of_linear(linear: &LinearResource, fractions: bool, srgb: bool) -> HipResult<ImageWords> {
     let elements = Elements::of_channels(&linear.channels)?;
     let base = device_address(linear.pointer, linear.bytes)?;
     let count = linear.bytes / elements.bytes();
     let count = u32::try_from(count).map_err(|_| code::INVALID_VALUE)?;
-    let view = BufferView::new(elements.texels(fractions, srgb)?);
-    let descriptor = view.encode(base, count);
-    let format = elements.hsa_format(fractions, srgb);
-    Ok(ObjectWords::new(&descriptor, format, count))
+    let format = elements.image_format(fractions, srgb);
+    let view = BufferView::new(texels(format)?);
+    Ok(ImageWords::of_buffer(&view, base, count, format))
 }
 
-fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResult<ObjectWords> {
+fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResult<ImageWords> {
     const MAX: usize = 16384;
     let elements = Elements::of_channels(&pitched.channels)?;
     let (width, height) = (pitched.width, pitched.height);
     let sizes_fit = (1..MAX).contains(&width) && (1..MAX).contains(&height);
-    let texels = pitched.pitch / elements.bytes();
+    let row_texels = pitched.pitch / elements.bytes();
     let pitch_fits =
-        pitched.pitch.is_multiple_of(PITCH_ALIGN) && (width..=1 << 16).contains(&texels);
+        pitched.pitch.is_multiple_of(ROW_ALIGNMENT) && (width..=1 << 16).contains(&row_texels);
     if !sizes_fit || !pitch_fits {
         return Err(code::INVALID_VALUE);
     }
     let row = width * elements.bytes();
     let base = device_address(pitched.pointer, pitched.pitch * (height - 1) + row)?;
-    let format = elements.texels(fractions, srgb)?;
+    let format = elements.image_format(fractions, srgb);
     let size = [width as u32, height as u32, 1];
-    let image = Image::new(base, format, Geometry::D2, size, texels as u32);
-    Ok(ObjectWords::image(
-        &image,
-        elements.hsa_format(fractions, srgb),
-    ))
+    let image = Image::new(base, texels(format)?, Geometry::D2, size, row_texels as u32);
+    Ok(ImageWords::of_image(&image, format))
 }
 
 /// The sampler of a texture. All dimensions have the address mode of the first, and the border is black, as with the

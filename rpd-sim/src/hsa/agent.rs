@@ -93,8 +93,9 @@ unsafe fn core_info(
                 put(value, sizes)
             }
             19 => put(value, isa_of(agent)),
-            20 => put(value, [0u8; 128]),
+            20 => put(value, super::system::agent_extensions(agent)),
             21 | 22 => put(value, 1u16),
+            0x3000..0x4000 => super::image::api::agent_info(agent, attribute, value),
             _ => Err(status::ERROR_INVALID_ARGUMENT),
         }
     }

@@ -12,12 +12,9 @@ use crate::gpu::observe::CodeObjectStorage;
 /// Bytes of the extension's table by its minor version.
 pub(super) const TABLE_BYTES: [usize; 4] = [3 * 8, 5 * 8, 6 * 8, 7 * 8];
 
-/// Writes as much of the extension's table as fits.
-///
-/// # Safety
-/// `table` must be writable for `bytes` bytes.
-pub(super) unsafe fn fill_table(table: *mut c_void, bytes: usize) {
-    let functions: [*const c_void; 7] = [
+/// The functions of the extension, in the order of its table.
+pub(super) fn functions() -> [*const c_void; 7] {
+    [
         query_host_address as *const c_void,
         query_segment_descriptors as *const c_void,
         query_executable as *const c_void,
@@ -25,14 +22,7 @@ pub(super) unsafe fn fill_table(table: *mut c_void, bytes: usize) {
         loaded_code_object_get_info as *const c_void,
         reader_create_from_file_part as *const c_void,
         iterate_executables as *const c_void,
-    ];
-    let bytes = bytes.min(size_of_val(&functions));
-    // SAFETY: promised by the caller; the table is the program's.
-    unsafe {
-        table
-            .cast::<u8>()
-            .copy_from(functions.as_ptr().cast(), bytes)
-    };
+    ]
 }
 
 /// All loaded code objects with their executables.

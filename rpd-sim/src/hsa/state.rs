@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::executable::Executable;
+use super::image::Images;
 use super::reader::Reader;
 use super::shared::SharedMemory;
 use super::symbol::Symbol;
@@ -21,6 +22,7 @@ pub(super) struct State {
     pub(super) groups: Mutex<HashMap<u64, Vec<u64>>>,
     pub(super) vmem: Mutex<Vmem>,
     pub(super) shared: Mutex<SharedMemory>,
+    pub(super) images: Images,
 }
 
 impl State {
@@ -52,6 +54,7 @@ pub(super) fn state() -> &'static State {
             groups: Mutex::default(),
             vmem: Mutex::default(),
             shared: Mutex::default(),
+            images: Images::default(),
         }));
         let swapped = STATE.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire);
         if swapped.is_err() {

@@ -3,20 +3,23 @@
 use core::ffi::{c_char, c_void};
 use std::sync::atomic::Ordering;
 
-use super::loader;
 use super::support::{Outcome, api, ensure, put};
 use super::types::{Status, status};
+use super::{image, loader};
+use crate::gpu::agents::Agent;
 use crate::gpu::clock;
 use crate::gpu::machine::machine;
 
+const EXTENSION_IMAGES: u16 = 1;
 const EXTENSION_AMD_LOADER: u16 = 0x201;
 /// Extensions the runtime has: number, major and minor version, name.
-const EXTENSIONS: [(u16, u16, u16, &core::ffi::CStr); 1] =
-    [(EXTENSION_AMD_LOADER, 1, 3, c"HSA_EXTENSION_AMD_LOADER")];
+const EXTENSIONS: [(u16, u16, u16, &core::ffi::CStr); 2] = [
+    (EXTENSION_IMAGES, 1, 0, c"HSA_EXTENSION_IMAGES"),
+    (EXTENSION_AMD_LOADER, 1, 3, c"HSA_EXTENSION_AMD_LOADER"),
+];
 /// Extensions that exist by the headers without being supported here.
-const KNOWN_NAMES: [(u16, &core::ffi::CStr); 7] = [
+const KNOWN_NAMES: [(u16, &core::ffi::CStr); 6] = [
     (0, c"HSA_EXTENSION_FINALIZER"),
-    (1, c"HSA_EXTENSION_IMAGES"),
     (2, c"HSA_EXTENSION_PERFORMANCE_COUNTERS"),
     (3, c"HSA_EXTENSION_PROFILING_EVENTS"),
     (0x200, c"HSA_EXTENSION_AMD_PROFILER"),
@@ -72,11 +75,39 @@ pub(crate) unsafe extern "C" fn hsa_system_get_info(attribute: u32, value: *mut 
 }
 
 fn extension_mask() -> [u8; 128] {
+    mask_of(EXTENSIONS.map(|known| known.0))
+}
+
+/// The extensions that concern an agent, as a mask.
+pub(super) fn agent_extensions(agent: &Agent) -> [u8; 128] {
+    mask_of(image::has_images(agent).then_some(EXTENSION_IMAGES))
+}
+
+fn mask_of(extensions: impl IntoIterator<Item = u16>) -> [u8; 128] {
     let mut mask = [0; 128];
-    for (extension, ..) in EXTENSIONS {
+    for extension in extensions {
         mask[usize::from(extension) / 8] |= 1 << (extension % 8);
     }
     mask
+}
+
+/// Writes as much of an extension's table as fits.
+///
+/// # Safety
+/// `table` must be writable for `bytes` bytes.
+unsafe fn fill_table(extension: u16, table: *mut c_void, bytes: usize) {
+    let (images, loader) = (image::api::functions(), loader::functions());
+    let functions: &[*const c_void] = match extension {
+        EXTENSION_IMAGES => &images,
+        _ => &loader,
+    };
+    let bytes = bytes.min(size_of_val(functions));
+    // SAFETY: promised by the caller; the table is the program's.
+    unsafe {
+        table
+            .cast::<u8>()
+            .copy_from(functions.as_ptr().cast(), bytes)
+    };
 }
 
 fn known(extension: u16) -> Outcome {
@@ -189,9 +220,12 @@ pub(crate) unsafe extern "C" fn hsa_system_get_extension_table(
         known(extension)?;
         let has = minor(extension, version_major).is_some_and(|minor| version_minor <= minor);
         ensure(has, status::ERROR)?;
-        let bytes = loader::TABLE_BYTES[usize::from(version_minor)];
+        let bytes = match extension {
+            EXTENSION_IMAGES => image::api::TABLE_BYTES,
+            _ => loader::TABLE_BYTES[usize::from(version_minor)],
+        };
         // SAFETY: the program's table is as long as the version it requests.
-        unsafe { loader::fill_table(table, bytes) };
+        unsafe { fill_table(extension, table, bytes) };
         Ok(())
     })
 }
@@ -211,7 +245,7 @@ pub(crate) unsafe extern "C" fn hsa_system_get_major_extension_table(
         known(extension)?;
         ensure(minor(extension, version_major).is_some(), status::ERROR)?;
         // SAFETY: the program says how long its table is.
-        unsafe { loader::fill_table(table, table_length) };
+        unsafe { fill_table(extension, table, table_length) };
         Ok(())
     })
 }
@@ -274,6 +308,10 @@ fn describe(value: Status) -> Option<&'static core::ffi::CStr> {
         ERROR_MEMORY_FAULT => c"HSA_STATUS_ERROR_MEMORY_FAULT: A kernel accessed memory it cannot reach.",
         CU_MASK_REDUCED => c"HSA_STATUS_CU_MASK_REDUCED: The compute unit mask was cut down.",
         ERROR_OUT_OF_REGISTERS => c"HSA_STATUS_ERROR_OUT_OF_REGISTERS: A kernel needs more registers than there are.",
+        EXT_IMAGE_FORMAT_UNSUPPORTED => c"HSA_EXT_STATUS_ERROR_IMAGE_FORMAT_UNSUPPORTED: The agent has no images of this format.",
+        EXT_IMAGE_SIZE_UNSUPPORTED => c"HSA_EXT_STATUS_ERROR_IMAGE_SIZE_UNSUPPORTED: The agent has no images of this size.",
+        EXT_IMAGE_PITCH_UNSUPPORTED => c"HSA_EXT_STATUS_ERROR_IMAGE_PITCH_UNSUPPORTED: The agent has no images with such rows or slices.",
+        EXT_SAMPLER_DESCRIPTOR_UNSUPPORTED => c"HSA_EXT_STATUS_ERROR_SAMPLER_DESCRIPTOR_UNSUPPORTED: The agent has no such samplers.",
         ERROR_RESOURCE_BUSY => c"HSA_STATUS_ERROR_RESOURCE_BUSY: The resource is in use.",
         _ => return None,
     })

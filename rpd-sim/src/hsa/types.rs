@@ -49,6 +49,10 @@ pub(crate) mod status {
     pub(crate) const ERROR_INVALID_SIGNAL_GROUP: Status = 0x1024;
     pub(crate) const ERROR_INVALID_RUNTIME_STATE: Status = 0x1025;
     pub(crate) const ERROR_FATAL: Status = 0x1026;
+    pub(crate) const EXT_IMAGE_FORMAT_UNSUPPORTED: Status = 0x3000;
+    pub(crate) const EXT_IMAGE_SIZE_UNSUPPORTED: Status = 0x3001;
+    pub(crate) const EXT_IMAGE_PITCH_UNSUPPORTED: Status = 0x3002;
+    pub(crate) const EXT_SAMPLER_DESCRIPTOR_UNSUPPORTED: Status = 0x3003;
     pub(crate) const ERROR_INVALID_MEMORY_POOL: Status = 40;
     pub(crate) const ERROR_MEMORY_APERTURE_VIOLATION: Status = 41;
     pub(crate) const ERROR_ILLEGAL_INSTRUCTION: Status = 42;

@@ -55,10 +55,10 @@ fn select(selections: [Selection; 4], one: u32, texel: Texel) -> Texel {
     })
 }
 
-/// The texel whose channels registers hold.
+/// The texel whose channels registers hold. A channel that several registers have is that of the first.
 fn deselect(selections: [Selection; 4], registers: Texel) -> Texel {
     let mut texel = [0; 4];
-    for (selection, value) in selections.into_iter().zip(registers) {
+    for (selection, value) in selections.into_iter().zip(registers).rev() {
         if let Selection::Channel(n) = selection {
             texel[usize::from(n)] = value;
         }
@@ -140,6 +140,11 @@ impl Image {
             pitch,
             selections: selections(format),
         }
+    }
+
+    /// The same image with registers that have other channels.
+    pub fn with_selections(self, selections: [Selection; 4]) -> Self {
+        Self { selections, ..self }
     }
 
     /// The descriptor.
@@ -232,6 +237,11 @@ impl BufferView {
             format,
             selections: selections(format),
         }
+    }
+
+    /// The same elements with registers that have other channels.
+    pub fn with_selections(self, selections: [Selection; 4]) -> Self {
+        Self { selections, ..self }
     }
 
     /// The descriptor of `count` elements at `base`.

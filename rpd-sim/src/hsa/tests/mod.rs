@@ -1,6 +1,7 @@
 //! Tests of the API as programs call it.
 
 mod basics;
+mod images;
 mod intercept;
 mod memory;
 mod modules;
@@ -122,13 +123,17 @@ struct Module {
 
 impl Module {
     fn load() -> Self {
+        Self::load_from(CODE_OBJECT)
+    }
+
+    fn load_from(code_object: &[u8]) -> Self {
         let (mut reader, mut executable, mut loaded) = (0, 0, 0);
         // SAFETY: all pointers are valid.
         unsafe {
-            let image = CODE_OBJECT.as_ptr().cast();
+            let image = code_object.as_ptr().cast();
             ok(hsa_code_object_reader_create_from_memory(
                 image,
-                CODE_OBJECT.len(),
+                code_object.len(),
                 &mut reader,
             ));
             ok(hsa_executable_create_alt(

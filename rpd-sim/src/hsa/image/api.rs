@@ -1,0 +1,377 @@
+//! The functions of the API for images and samplers.
+
+use core::ffi::c_void;
+
+use super::object::{self, Layout, find_image};
+use super::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry, transfer};
+use crate::api::{call, old_names};
+use crate::gpu::agents::Agent;
+use crate::hsa::support::{Outcome, agent, api, ensure, put};
+use crate::hsa::types::{Dim3, Status, status};
+
+/// `hsa_ext_image_data_layout_t`: rows in memory as the program says.
+const LAYOUT_LINEAR: u32 = 1;
+
+/// `hsa_ext_image_region_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImageRegion {
+    pub(crate) offset: Dim3,
+    pub(crate) range: Dim3,
+}
+
+/// `hsa_ext_sampler_descriptor_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneModeSamplerDescriptor {
+    pub(crate) coordinate_mode: u32,
+    pub(crate) filter_mode: u32,
+    pub(crate) address_mode: u32,
+}
+
+/// A copy of what a pointer of the program points to.
+///
+/// # Safety
+/// A pointer that is not null must be readable.
+unsafe fn argument<T: Copy>(pointer: *const T) -> Result<T, Status> {
+    // SAFETY: promised by the caller.
+    unsafe { pointer.as_ref() }
+        .copied()
+        .ok_or(status::ERROR_INVALID_ARGUMENT)
+}
+
+fn capability(agent: &Agent, geometry: u32, format: ImageFormat) -> Result<u32, Status> {
+    ensure(
+        geometry <= geometry::D2_LAYERED_DEPTH,
+        status::ERROR_INVALID_ARGUMENT,
+    )?;
+    let texels = format.texels_of(geometry);
+    let texels = texels.filter(|_| object::has_images(agent));
+    Ok(texels.map_or(0, |texels| texels.capability))
+}
+
+/// What kernels of an agent can do with images of a geometry and format; 0 for those that it does not have.
+pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability(
+    handle: u64,
+    geometry: u32,
+    format: *const ImageFormat,
+    mask: *mut u32,
+) -> Status {
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe {
+        put(
+            mask,
+            capability(agent(handle)?, geometry, argument(format)?)?,
+        )
+    })
+}
+
+/// The same for images in rows.
+pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability_with_layout(
+    handle: u64,
+    geometry: u32,
+    format: *const ImageFormat,
+    layout: u32,
+    mask: *mut u32,
+) -> Status {
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe {
+        let agent = agent(handle)?;
+        ensure(layout == LAYOUT_LINEAR, status::ERROR_INVALID_ARGUMENT)?;
+        put(mask, capability(agent, geometry, argument(format)?)?)
+    })
+}
+
+/// An image of the program, checked as far as it does not depend on the agent.
+///
+/// # Safety
+/// As for [`argument`].
+unsafe fn described(
+    image: *const ImageDescriptor,
+    permission: u32,
+) -> Result<ImageDescriptor, Status> {
+    // SAFETY: promised by the caller.
+    let image = unsafe { argument(image) }?;
+    let valid = image.geometry <= geometry::D2_LAYERED_DEPTH && (1..=3).contains(&permission);
+    ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
+    Ok(image)
+}
+
+/// Size and alignment of the memory for an image.
+pub(crate) unsafe extern "C" fn hsa_ext_image_data_get_info(
+    handle: u64,
+    image: *const ImageDescriptor,
+    permission: u32,
+    info: *mut ImageDataInfo,
+) -> Status {
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe {
+        let agent = agent(handle)?;
+        let layout = Layout::of(agent, &described(image, permission)?, None)?;
+        put(info, layout.info())
+    })
+}
+
+/// The same for rows and slices as the program has them.
+pub(crate) unsafe extern "C" fn hsa_ext_image_data_get_info_with_layout(
+    handle: u64,
+    image: *const ImageDescriptor,
+    permission: u32,
+    layout: u32,
+    row_pitch: usize,
+    slice_pitch: usize,
+    info: *mut ImageDataInfo,
+) -> Status {
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe {
+        let agent = agent(handle)?;
+        let image = described(image, permission)?;
+        ensure(layout == LAYOUT_LINEAR, status::ERROR_INVALID_ARGUMENT)?;
+        let layout = Layout::of(agent, &image, Some([row_pitch, slice_pitch]))?;
+        put(info, layout.info())
+    })
+}
+
+/// Makes an image of memory and writes its handle.
+///
+/// # Safety
+/// As for [`argument`] and [`put`].
+unsafe fn create(
+    handle: u64,
+    image: *const ImageDescriptor,
+    data: *const c_void,
+    permission: u32,
+    pitches: Option<[usize; 2]>,
+    out: *mut u64,
+) -> Outcome {
+    let agent = agent(handle)?;
+    // SAFETY: promised by the caller.
+    let image = unsafe { described(image, permission) }?;
+    let valid = !data.is_null() && !out.is_null();
+    ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
+    let made = object::create_image(agent, &image, data as usize, pitches)?;
+    // SAFETY: promised by the caller.
+    unsafe { put(out, made) }
+}
+
+/// Makes an image of memory.
+pub(crate) unsafe extern "C" fn hsa_ext_image_create(
+    handle: u64,
+    image: *const ImageDescriptor,
+    data: *const c_void,
+    permission: u32,
+    out: *mut u64,
+) -> Status {
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe { create(handle, image, data, permission, None, out) })
+}
+
+/// Makes an image of memory with rows and slices as the program has them.
+pub(crate) unsafe extern "C" fn hsa_ext_image_create_with_layout(
+    handle: u64,
+    image: *const ImageDescriptor,
+    data: *const c_void,
+    permission: u32,
+    layout: u32,
+    row_pitch: usize,
+    slice_pitch: usize,
+    out: *mut u64,
+) -> Status {
+    let pitches = Some([row_pitch, slice_pitch]);
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe {
+        ensure(layout == LAYOUT_LINEAR, status::ERROR_INVALID_ARGUMENT)?;
+        create(handle, image, data, permission, pitches, out)
+    })
+}
+
+/// Forgets an image.
+pub(crate) unsafe extern "C" fn hsa_ext_image_destroy(handle: u64, image: u64) -> Status {
+    api(|| {
+        agent(handle)?;
+        object::destroy_image(image)
+    })
+}
+
+/// Copies a region of an image into another.
+pub(crate) unsafe extern "C" fn hsa_ext_image_copy(
+    handle: u64,
+    src: u64,
+    src_offset: *const Dim3,
+    dst: u64,
+    dst_offset: *const Dim3,
+    range: *const Dim3,
+) -> Status {
+    // SAFETY: the program's pointers are null or readable.
+    api(|| unsafe {
+        agent(handle)?;
+        let (src, dst) = (find_image(src)?, find_image(dst)?);
+        let (src_at, dst_at) = (argument(src_offset)?, argument(dst_offset)?);
+        transfer::copy(&src, src_at, &dst, dst_at, argument(range)?)
+    })
+}
+
+/// Copies memory into a region of an image.
+pub(crate) unsafe extern "C" fn hsa_ext_image_import(
+    handle: u64,
+    src: *const c_void,
+    row_pitch: usize,
+    slice_pitch: usize,
+    image: u64,
+    region: *const ImageRegion,
+) -> Status {
+    // SAFETY: the program's pointer is null or readable.
+    api(|| unsafe {
+        agent(handle)?;
+        ensure(!src.is_null(), status::ERROR_INVALID_ARGUMENT)?;
+        let (image, region) = (find_image(image)?, argument(region)?);
+        let pitches = [row_pitch, slice_pitch];
+        transfer::import(&image, src as usize, pitches, region.offset, region.range)
+    })
+}
+
+/// Copies a region of an image into memory.
+pub(crate) unsafe extern "C" fn hsa_ext_image_export(
+    handle: u64,
+    image: u64,
+    dst: *mut c_void,
+    row_pitch: usize,
+    slice_pitch: usize,
+    region: *const ImageRegion,
+) -> Status {
+    // SAFETY: the program's pointer is null or readable.
+    api(|| unsafe {
+        agent(handle)?;
+        ensure(!dst.is_null(), status::ERROR_INVALID_ARGUMENT)?;
+        let (image, region) = (find_image(image)?, argument(region)?);
+        let pitches = [row_pitch, slice_pitch];
+        transfer::export(&image, dst as usize, pitches, region.offset, region.range)
+    })
+}
+
+/// Fills a region of an image with four channels, floats or integers by its format.
+pub(crate) unsafe extern "C" fn hsa_ext_image_clear(
+    handle: u64,
+    image: u64,
+    data: *const c_void,
+    region: *const ImageRegion,
+) -> Status {
+    // SAFETY: the program's pointers are null or readable.
+    api(|| unsafe {
+        agent(handle)?;
+        let (image, region) = (find_image(image)?, argument(region)?);
+        let registers = argument(data.cast::<[u32; 4]>())?;
+        transfer::clear(&image, registers, region.offset, region.range)
+    })
+}
+
+/// Makes a sampler and writes its handle.
+///
+/// # Safety
+/// As for [`put`].
+unsafe fn create_sampler(handle: u64, sampler: &SamplerDescriptor, out: *mut u64) -> Outcome {
+    let agent = agent(handle)?;
+    ensure(!out.is_null(), status::ERROR_INVALID_ARGUMENT)?;
+    // SAFETY: promised by the caller.
+    unsafe { put(out, object::create_sampler(agent, sampler)?) }
+}
+
+/// Makes a sampler with one addressing mode.
+pub(crate) unsafe extern "C" fn hsa_ext_sampler_create(
+    handle: u64,
+    sampler: *const OneModeSamplerDescriptor,
+    out: *mut u64,
+) -> Status {
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe {
+        let given = argument(sampler)?;
+        let sampler = SamplerDescriptor {
+            coordinate_mode: given.coordinate_mode,
+            filter_mode: given.filter_mode,
+            address_modes: [given.address_mode; 3],
+        };
+        create_sampler(handle, &sampler, out)
+    })
+}
+
+/// Makes a sampler with an addressing mode for each dimension.
+pub(crate) unsafe extern "C" fn hsa_ext_sampler_create_v2(
+    handle: u64,
+    sampler: *const SamplerDescriptor,
+    out: *mut u64,
+) -> Status {
+    // SAFETY: the program's pointers are null, readable or writable.
+    api(|| unsafe { create_sampler(handle, &argument(sampler)?, out) })
+}
+
+/// Forgets a sampler.
+pub(crate) unsafe extern "C" fn hsa_ext_sampler_destroy(handle: u64, sampler: u64) -> Status {
+    api(|| {
+        agent(handle)?;
+        object::destroy_sampler(sampler)
+    })
+}
+
+/// The attributes of agents that concern images: greatest sizes and numbers of handles, as 32-bit numbers, 0 without
+/// images.
+///
+/// # Safety
+/// As for [`put`], for the attribute's size.
+pub(in crate::hsa) unsafe fn agent_info(
+    agent: &Agent,
+    attribute: u32,
+    value: *mut c_void,
+) -> Outcome {
+    let sizes = |geometry| object::max_sizes(agent, geometry);
+    let count = |most: u32| if object::has_images(agent) { most } else { 0 };
+    // SAFETY: promised by the caller.
+    unsafe {
+        match attribute {
+            0x3000 => put(value, sizes(geometry::D1)[0]),
+            0x3001 => put(value, sizes(geometry::D1_LAYERED)[0]),
+            0x3002 => put(value, sizes(geometry::BUFFER)[0]),
+            0x3003..=0x3006 => {
+                let by_attribute = [
+                    geometry::D2,
+                    geometry::D2_LAYERED,
+                    geometry::D2_DEPTH,
+                    geometry::D2_LAYERED_DEPTH,
+                ];
+                let [width, height, ..] = sizes(by_attribute[attribute as usize - 0x3003]);
+                put(value, [width, height])
+            }
+            0x3007 => {
+                let [width, height, depth, _] = sizes(geometry::D3);
+                put(value, [width, height, depth])
+            }
+            0x3008 => put(value, sizes(geometry::D2_LAYERED)[3]),
+            0x3009 => put(value, count(128)),
+            0x300A => put(value, count(64)),
+            0x300B => put(value, count(16)),
+            _ => Err(status::ERROR_INVALID_ARGUMENT),
+        }
+    }
+}
+
+/// Bytes of the extension's table of version 1.0: the first ten functions.
+pub(in crate::hsa) const TABLE_BYTES: usize = 10 * 8;
+
+/// The functions of the extension, in the order of its table.
+pub(in crate::hsa) fn functions() -> [*const c_void; 14] {
+    [
+        call::hsa_ext_image_get_capability as *const c_void,
+        call::hsa_ext_image_data_get_info as *const c_void,
+        call::hsa_ext_image_create as *const c_void,
+        call::hsa_ext_image_destroy as *const c_void,
+        call::hsa_ext_image_copy as *const c_void,
+        call::hsa_ext_image_import as *const c_void,
+        call::hsa_ext_image_export as *const c_void,
+        call::hsa_ext_image_clear as *const c_void,
+        call::hsa_ext_sampler_create as *const c_void,
+        call::hsa_ext_sampler_destroy as *const c_void,
+        call::hsa_ext_image_get_capability_with_layout as *const c_void,
+        call::hsa_ext_image_data_get_info_with_layout as *const c_void,
+        call::hsa_ext_image_create_with_layout as *const c_void,
+        old_names::hsa_ext_sampler_create_v2 as *const c_void,
+    ]
+}

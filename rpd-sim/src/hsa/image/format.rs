@@ -1,0 +1,148 @@
+//! Formats of images.
+
+use rpd_gfx::isa::image::{Number, Selection, TexelFormat};
+
+use super::geometry;
+
+/// `hsa_ext_image_format_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ImageFormat {
+    /// `hsa_ext_image_channel_type_t`.
+    pub(crate) channel_type: u32,
+    /// `hsa_ext_image_channel_order_t`.
+    pub(crate) channel_order: u32,
+}
+
+/// Channel orders that other code names.
+pub(super) mod order {
+    pub(in crate::hsa::image) const RGBA: u32 = 8;
+    pub(in crate::hsa::image) const SRGBA: u32 = 14;
+    pub(super) const DEPTH: u32 = 18;
+}
+
+/// Bits and number format by channel type.
+const TYPES: [(u32, u32, Number); 12] = [
+    (0, 8, Number::Snorm),
+    (1, 16, Number::Snorm),
+    (2, 8, Number::Unorm),
+    (3, 16, Number::Unorm),
+    (8, 8, Number::Sint),
+    (9, 16, Number::Sint),
+    (10, 32, Number::Sint),
+    (11, 8, Number::Uint),
+    (12, 16, Number::Uint),
+    (13, 32, Number::Uint),
+    (14, 16, Number::Float),
+    (15, 32, Number::Float),
+];
+
+const ZERO: Selection = Selection::Zero;
+const ONE: Selection = Selection::One;
+const X: Selection = Selection::Channel(0);
+const Y: Selection = Selection::Channel(1);
+const Z: Selection = Selection::Channel(2);
+const W: Selection = Selection::Channel(3);
+
+/// Channel types that images of a channel order have.
+#[derive(Debug, Clone, Copy)]
+enum Types {
+    All,
+    /// Fractions and integers of 8 bits.
+    Bytes,
+    /// Fractions and floats.
+    Intensities,
+    /// Fractions of 8 bits, which are read only.
+    Srgb,
+    /// Fractions of 16 bits and floats of 32, which no kernel both reads and writes.
+    Depth,
+}
+
+impl Types {
+    fn has(self, bits: u32, number: Number) -> bool {
+        match self {
+            Self::All => true,
+            Self::Bytes => bits == 8,
+            Self::Intensities => !matches!(number, Number::Sint | Number::Uint),
+            Self::Srgb => (bits, number) == (8, Number::Unorm),
+            Self::Depth => matches!((bits, number), (16, Number::Unorm) | (32, Number::Float)),
+        }
+    }
+
+    fn capability(self) -> u32 {
+        match self {
+            Self::Srgb => capability::READ_ONLY,
+            Self::Depth => capability::READ_ONLY | capability::WRITE_ONLY,
+            _ => capability::READ_ONLY | capability::WRITE_ONLY | capability::READ_WRITE,
+        }
+    }
+}
+
+/// A channel order: its number, the channels in memory, which of them each register has, and the types.
+type Order = (u32, u32, [Selection; 4], Types);
+
+const ORDERS: [Order; 11] = [
+    // A, R, RG, RA.
+    (0, 1, [ZERO, ZERO, ZERO, X], Types::All),
+    (1, 1, [X, ZERO, ZERO, ONE], Types::All),
+    (3, 2, [X, Y, ZERO, ONE], Types::All),
+    (5, 2, [X, ZERO, ZERO, Y], Types::All),
+    (order::RGBA, 4, [X, Y, Z, W], Types::All),
+    // BGRA and ARGB.
+    (9, 4, [Z, Y, X, W], Types::Bytes),
+    (10, 4, [Y, Z, W, X], Types::Bytes),
+    (order::SRGBA, 4, [X, Y, Z, W], Types::Srgb),
+    // Intensity and luminance.
+    (16, 1, [X, X, X, X], Types::Intensities),
+    (17, 1, [X, X, X, ONE], Types::Intensities),
+    (order::DEPTH, 1, [X, ZERO, ZERO, ZERO], Types::Depth),
+];
+
+/// `hsa_ext_image_capability_t`.
+mod capability {
+    pub(super) const READ_ONLY: u32 = 1;
+    pub(super) const WRITE_ONLY: u32 = 2;
+    pub(super) const READ_WRITE: u32 = 4;
+}
+
+/// Texels of a format that devices have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Texels {
+    /// The texels in memory.
+    pub(crate) format: TexelFormat,
+    /// The channel of each register.
+    pub(crate) selections: [Selection; 4],
+    /// `hsa_ext_image_capability_t`.
+    pub(super) capability: u32,
+}
+
+impl ImageFormat {
+    /// The texels of the format, if devices have it in images that are not of depth only.
+    pub(crate) fn texels(self) -> Option<Texels> {
+        let &(_, bits, number) = TYPES.iter().find(|row| row.0 == self.channel_type)?;
+        let order = ORDERS.iter().find(|row| row.0 == self.channel_order);
+        let &(_, channels, selections, types) = order?;
+        if !types.has(bits, number) {
+            return None;
+        }
+        let number = match types {
+            Types::Srgb => Number::Srgb,
+            _ => number,
+        };
+        Some(Texels {
+            format: TexelFormat::new(bits, channels, number)?,
+            selections,
+            capability: types.capability(),
+        })
+    }
+
+    /// The same for images of a geometry.
+    pub(super) fn texels_of(self, geometry: u32) -> Option<Texels> {
+        let exists = match geometry {
+            geometry::BUFFER => self.channel_order != order::SRGBA,
+            geometry::D2_DEPTH | geometry::D2_LAYERED_DEPTH => self.channel_order == order::DEPTH,
+            _ => true,
+        };
+        self.texels().filter(|_| exists)
+    }
+}

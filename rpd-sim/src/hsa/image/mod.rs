@@ -1,0 +1,55 @@
+//! Images and samplers: what programs describe, and the objects with the descriptors that kernels read.
+
+pub(crate) mod api;
+mod format;
+mod object;
+mod transfer;
+
+pub(crate) use format::ImageFormat;
+pub(crate) use object::{ImageWords, Images, ROW_ALIGNMENT, has_images};
+
+/// `hsa_ext_image_geometry_t`.
+pub(crate) mod geometry {
+    pub(crate) const D1: u32 = 0;
+    pub(crate) const D2: u32 = 1;
+    pub(crate) const D3: u32 = 2;
+    pub(crate) const D1_LAYERED: u32 = 3;
+    pub(crate) const D2_LAYERED: u32 = 4;
+    pub(crate) const BUFFER: u32 = 5;
+    pub(crate) const D2_DEPTH: u32 = 6;
+    pub(crate) const D2_LAYERED_DEPTH: u32 = 7;
+}
+
+/// `hsa_ext_image_descriptor_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImageDescriptor {
+    pub(crate) geometry: u32,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+    pub(crate) layers: usize,
+    pub(crate) format: ImageFormat,
+}
+
+/// `hsa_ext_image_data_info_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ImageDataInfo {
+    /// Bytes.
+    pub(crate) size: usize,
+    /// What the address must be a multiple of.
+    pub(crate) alignment: usize,
+}
+
+/// `hsa_ext_sampler_descriptor_v2_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SamplerDescriptor {
+    /// 1: coordinates go from 0 to 1.
+    pub(crate) coordinate_mode: u32,
+    /// 0: the nearest texel, 1: interpolation.
+    pub(crate) filter_mode: u32,
+    /// Of x, y and z.
+    pub(crate) address_modes: [u32; 3],
+}

@@ -1,0 +1,169 @@
+//! Copies between images and memory, and filling of images. They have ended when the call returns.
+
+use rpd_gfx::isa::image::{BufferView, Texel};
+
+use super::ImageFormat;
+use super::format::order;
+use super::object::ImageObject;
+use crate::gpu::agents::Agent;
+use crate::gpu::check;
+use crate::gpu::copy::{Plane, Shape, transfer};
+use crate::gpu::machine::machine;
+use crate::hsa::support::{Outcome, ensure};
+use crate::hsa::types::{Dim3, status};
+
+/// Whether an agent may access all that a shape has on one side.
+fn check_access(agent: &Agent, shape: &Shape, plane: &Plane) -> Outcome {
+    let span = shape.span(plane).ok_or(status::ERROR_INVALID_ARGUMENT)?;
+    let known = machine().memory.check(plane.first, span, agent.bit());
+    known.map(drop).map_err(|_| status::ERROR_MEMORY_FAULT)
+}
+
+/// Texels in memory that a program gives, in rows and slices that are as long as the region at least.
+fn memory_plane(image: &ImageObject, address: usize, pitches: [usize; 2], range: Dim3) -> Plane {
+    let texel = image.texel_bytes();
+    let whole = |bytes: usize| bytes / texel * texel;
+    let pitch = whole(pitches[0]).max(range.x as usize * texel);
+    let slice = if image.has_layers_in_y() {
+        pitch
+    } else {
+        whole(pitches[1]).max(pitch * range.y as usize)
+    };
+    Plane {
+        first: address,
+        pitch,
+        slice,
+    }
+}
+
+fn shape(texel: usize, range: Dim3, dst: Plane, src: Plane) -> Shape {
+    Shape {
+        dst,
+        src,
+        width: range.x as usize * texel,
+        rows: range.y as usize,
+        slices: range.z as usize,
+    }
+}
+
+fn run(agent: &Agent, shape: &Shape) -> Outcome {
+    check_access(agent, shape, &shape.src)?;
+    check_access(agent, shape, &shape.dst)?;
+    // SAFETY: both sides were just found to be allocated over their whole span.
+    unsafe { transfer(shape) };
+    Ok(())
+}
+
+/// Copies memory into a region of an image.
+pub(super) fn import(
+    image: &ImageObject,
+    address: usize,
+    pitches: [usize; 2],
+    at: Dim3,
+    range: Dim3,
+) -> Outcome {
+    let dst = image.part(at, range)?;
+    let src = memory_plane(image, address, pitches, range);
+    run(image.agent, &shape(image.texel_bytes(), range, dst, src))
+}
+
+/// Copies a region of an image into memory.
+pub(super) fn export(
+    image: &ImageObject,
+    address: usize,
+    pitches: [usize; 2],
+    at: Dim3,
+    range: Dim3,
+) -> Outcome {
+    let src = image.part(at, range)?;
+    let dst = memory_plane(image, address, pitches, range);
+    run(image.agent, &shape(image.texel_bytes(), range, dst, src))
+}
+
+/// Copies a region of an image into another of the same format, or between sRGB and linear RGB.
+pub(super) fn copy(
+    src: &ImageObject,
+    src_at: Dim3,
+    dst: &ImageObject,
+    dst_at: Dim3,
+    range: Dim3,
+) -> Outcome {
+    ensure(
+        src.agent.index == dst.agent.index,
+        status::ERROR_INVALID_ARGUMENT,
+    )?;
+    let planes = (dst.part(dst_at, range)?, src.part(src_at, range)?);
+    let shape = shape(src.texel_bytes(), range, planes.0, planes.1);
+    if src.format == dst.format {
+        return run(src.agent, &shape);
+    }
+    let between = [src, dst].map(|image| image.format.channel_order);
+    let same_type = src.format.channel_type == dst.format.channel_type;
+    let rgb = matches!(
+        between,
+        [order::SRGBA, order::RGBA] | [order::RGBA, order::SRGBA]
+    );
+    ensure(same_type && rgb, status::ERROR_INVALID_ARGUMENT)?;
+    check_access(src.agent, &shape, &shape.src)?;
+    check_access(src.agent, &shape, &shape.dst)?;
+    each_texel(&shape, src.texel_bytes(), |from, to| {
+        // SAFETY: both sides were just found to be allocated over their whole span; texels of these formats have 4 bytes.
+        unsafe {
+            let texel = (from as *const u32).read();
+            let texel = src.texels.format.unpack([texel, 0, 0, 0]);
+            let [texel, ..] = dst.texels.format.pack(stored(dst.format, texel));
+            (to as *mut u32).write(texel);
+        }
+    });
+    Ok(())
+}
+
+/// Fills a region of an image with what registers of a kernel would hold.
+pub(super) fn clear(image: &ImageObject, registers: Texel, at: Dim3, range: Dim3) -> Outcome {
+    let plane = image.part(at, range)?;
+    let texel = image.texel_bytes();
+    let shape = shape(texel, range, plane, plane);
+    check_access(image.agent, &shape, &shape.dst)?;
+    let format = image.texels.format;
+    let view = BufferView::new(format).with_selections(image.texels.selections);
+    let raw = format.pack(stored(image.format, view.deselect(registers)));
+    each_texel(&shape, texel, |_, to| {
+        // SAFETY: the region was just found to be allocated over its whole span; a texel has at most 16 bytes.
+        unsafe { (to as *mut u8).copy_from(raw.as_ptr().cast(), texel) };
+    });
+    Ok(())
+}
+
+/// Calls `write` with the source and destination of every texel.
+fn each_texel(shape: &Shape, texel: usize, mut write: impl FnMut(usize, usize)) {
+    for z in 0..shape.slices {
+        for y in 0..shape.rows {
+            let (src, dst) = (shape.src.row(y, z), shape.dst.row(y, z));
+            for x in (0..shape.width).step_by(texel) {
+                write(src + x, dst + x);
+            }
+            if let Some(session) = check::session() {
+                session.wrote_range(dst as u64, shape.width as u64);
+            }
+        }
+    }
+}
+
+/// The channels to store: in sRGB three of them are encoded.
+fn stored(format: ImageFormat, texel: Texel) -> Texel {
+    if format.channel_order != order::SRGBA {
+        return texel;
+    }
+    let [r, g, b, a] = texel;
+    let [r, g, b] = [r, g, b].map(|channel| srgb(f32::from_bits(channel)).to_bits());
+    [r, g, b, a]
+}
+
+/// The sRGB value of an intensity.
+fn srgb(intensity: f32) -> f32 {
+    if intensity <= 0.003_130_8 {
+        intensity * 12.92
+    } else {
+        1.055 * intensity.powf(1.0 / 2.4) - 0.055
+    }
+}
