@@ -57,6 +57,8 @@ pub struct Segment {
     pub file_size: u64,
     /// Whether it holds instructions.
     pub executable: bool,
+    /// Whether it may be written to.
+    pub writable: bool,
 }
 
 /// Symbol of a relocation.
@@ -165,6 +167,7 @@ impl CodeObject {
                     offset: program.p_offset(LE),
                     file_size: program.p_filesz(LE),
                     executable: program.p_flags(LE).0 & elf::PF_X.0 != 0,
+                    writable: program.p_flags(LE).0 & elf::PF_W.0 != 0,
                 };
                 slice(data, segment.offset, segment.file_size, "segment")?;
                 if segment.file_size > segment.memory_size
@@ -240,6 +243,14 @@ impl CodeObject {
     /// Code object version: 3 to 6.
     pub fn version(&self) -> u8 {
         self.abi_version + 2
+    }
+
+    /// Whether a symbol is in memory that may be written to.
+    pub fn is_writable(&self, symbol: &Symbol) -> bool {
+        self.segments.iter().any(|segment| {
+            let offset = symbol.value.checked_sub(segment.address);
+            segment.writable && offset.is_some_and(|offset| offset < segment.memory_size)
+        })
     }
 
     /// Loadable segments.

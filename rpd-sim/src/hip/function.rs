@@ -37,6 +37,8 @@ pub(crate) struct Function {
     pub(crate) max_dynamic_shared: AtomicU32,
     /// Formats of buffered `printf`, of all kernels of the code object.
     formats: Arc<[(u64, Vec<u8>)]>,
+    /// `hipFuncAttributes::constSizeBytes`.
+    const_size: usize,
 }
 
 /// A loaded code object.
@@ -47,7 +49,18 @@ pub(crate) struct Module {
     object: CodeObject,
     /// Formats of buffered `printf`.
     formats: Arc<[(u64, Vec<u8>)]>,
+    /// Bytes of its variables that the runtime counts as constants.
+    const_size: usize,
     functions: RwLock<HashMap<String, Arc<Function>>>,
+}
+
+/// Bytes of constants as the real runtime counts them: those of all variables in writable memory, where compilers put
+/// `__constant__` ones as well, less the byte of `__hip_cuid_*`, which every module has.
+fn const_size(object: &CodeObject) -> usize {
+    let variables = object.variables();
+    let counted = variables.filter(|variable| object.is_writable(variable));
+    let bytes: u64 = counted.map(|variable| variable.size).sum();
+    bytes.saturating_sub(1) as usize
 }
 
 impl Module {
@@ -66,6 +79,7 @@ impl Module {
             device,
             executable,
             formats: object.printf_formats().into(),
+            const_size: const_size(&object),
             object,
             functions: RwLock::default(),
         };
@@ -121,6 +135,7 @@ impl Module {
             ),
             kernel,
             formats: Arc::clone(&self.formats),
+            const_size: self.const_size,
         });
         write(&self.functions).insert(name.to_owned(), Arc::clone(&function));
         Ok(function)
@@ -152,7 +167,7 @@ impl Function {
         super::types::FuncAttributes {
             binary_version: 90,
             cache_mode_ca: 0,
-            const_size_bytes: 0,
+            const_size_bytes: self.const_size,
             local_size_bytes: self.symbol.private_size as usize,
             max_dynamic_shared_size_bytes: self.max_dynamic_shared.load(Ordering::Relaxed) as i32,
             max_threads_per_block: self.max_threads() as i32,

@@ -17,7 +17,8 @@ use super::graph_api::*;
 use super::launch_api::*;
 use super::memory::*;
 use super::module::{
-    hipModuleGetFunction, hipModuleGetGlobal, hipModuleLoad, hipModuleLoadData, hipModuleUnload,
+    hipFuncGetAttribute, hipModuleGetFunction, hipModuleGetGlobal, hipModuleLoad,
+    hipModuleLoadData, hipModuleUnload,
 };
 use super::pointer::*;
 use super::pool::*;

@@ -354,8 +354,11 @@ fn describe(
     }
     for variable in object.variables() {
         if let Some(address) = image.address_of(object, &variable.name) {
-            let size = variable.size as u32;
-            symbol(&variable.name, address, Kind::Variable { size });
+            let kind = Kind::Variable {
+                size: variable.size as u32,
+                is_writable: object.is_writable(variable),
+            };
+            symbol(&variable.name, address, kind);
         }
     }
     Ok((symbols, kernels))

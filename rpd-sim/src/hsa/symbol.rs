@@ -20,7 +20,7 @@ pub(super) enum Kind {
         dynamic_stack: bool,
     },
     /// A global variable.
-    Variable { size: u32 },
+    Variable { size: u32, is_writable: bool },
 }
 
 /// A symbol of an executable.
@@ -86,8 +86,9 @@ unsafe fn info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Outcome {
             (Kind::Variable { .. }, 21) => put(value, symbol.address),
             (Kind::Variable { .. }, 6 | 7) => put(value, 0u32),
             (Kind::Variable { .. }, 8) => put(value, 0u32),
-            (Kind::Variable { size }, 9) => put(value, *size),
-            (Kind::Variable { .. }, 10) => put(value, false),
+            (Kind::Variable { size, .. }, 9) => put(value, *size),
+            // Whether it is constant; the real runtime says so of those that are not.
+            (Kind::Variable { is_writable, .. }, 10) => put(value, *is_writable),
             _ => Err(status::ERROR_INVALID_ARGUMENT),
         }
     }

@@ -266,3 +266,11 @@ fn recursion_has_the_stack_of_the_device_limit() {
     ok!(hipFree(out));
     ok!(hipModuleUnload(module));
 }
+
+#[test]
+fn constants_are_counted_as_the_real_runtime_does() {
+    // `counter` has four bytes; one is taken off for the variable that hipcc adds to each module, which this one lacks.
+    let mut bytes = 0;
+    ok!(hipFuncGetAttribute(&mut bytes, 2, kernel(c"affine")));
+    assert_eq!(bytes, 3);
+}
