@@ -72,6 +72,8 @@ impl DataType {
     const FLOAT32: u8 = 7;
     const FLOAT64: u8 = 8;
     const BFLOAT16: u8 = 9;
+    const FLOAT8_E4M3: u8 = 10;
+    const FLOAT8_E5M2: u8 = 11;
 
     pub(super) fn new(number: u32) -> Outcome<Self> {
         match number {
@@ -92,11 +94,6 @@ impl DataType {
         }
     }
 
-    /// Whether the kernel can reduce it.
-    fn is_reducible(self) -> bool {
-        self.0 <= Self::BFLOAT16
-    }
-
     /// The bits of `1 / n` for a type of floating point numbers.
     fn fraction(self, n: u32) -> Option<u64> {
         let single = 1.0 / n as f32;
@@ -106,8 +103,10 @@ impl DataType {
             (bits + (1 << (dropped - 1)) - 1 + (bits >> dropped & 1)) >> dropped
         };
         match self.0 {
-            // The exponent has three bits less, and another bias.
+            // Exponents of fewer bits have another bias.
             Self::FLOAT16 => Some(u64::from(upper(13) - (112 << 10))),
+            Self::FLOAT8_E4M3 => Some(u64::from(upper(20) - (119 << 3))),
+            Self::FLOAT8_E5M2 => Some(u64::from(upper(21) - (111 << 2))),
             Self::FLOAT32 => Some(u64::from(single.to_bits())),
             Self::FLOAT64 => Some((1.0 / f64::from(n)).to_bits()),
             Self::BFLOAT16 => Some(u64::from(upper(16))),
@@ -150,11 +149,6 @@ impl Work {
         const AVERAGE: u32 = 4;
         const PRE_MUL_SUM: u8 = 4;
         const SUM_POST_DIV: u8 = 5;
-        if !kind.is_reducible() {
-            return Err(Failure::argument(
-                "reductions of 8-bit floats are not supported",
-            ));
-        }
         self.flags |= flag::REDUCES;
         self.reduction = match number {
             AVERAGE => match kind.fraction(ranks) {
@@ -202,6 +196,9 @@ mod tests {
         assert_eq!(fraction(6, 7), Some(0x3092));
         assert_eq!(fraction(9, 3), Some(0x3eab));
         assert_eq!(fraction(7, 4), Some(0x3e80_0000));
+        assert_eq!(fraction(10, 3), Some(0x33));
+        assert_eq!(fraction(10, 64), Some(0x10));
+        assert_eq!(fraction(11, 3), Some(0x39));
         assert_eq!(fraction(8, 4), Some(0.25f64.to_bits()));
         assert_eq!(fraction(2, 4), None);
     }

@@ -29,6 +29,15 @@ fn results_are_right_for_many_elements() {
     assert_eq!(simulated("3", &gfx942, &["one", "3", "40001"]), "ok\n");
 }
 
+/// Each number of 8 bits with each: rounding, numbers that are too large, and those that are none.
+#[test]
+fn reductions_of_8_bit_floats_are_right_for_all_pairs() {
+    for gpu in ["gfx90a", "gfx942"] {
+        let variables = [("RPD_SIM_GPU", gpu)];
+        assert_eq!(simulated("2", &variables, &["bytes", "2", "65536"]), "ok\n");
+    }
+}
+
 #[test]
 fn results_are_right_between_threads() {
     assert_eq!(simulated("3", &[], &["threads", "3"]), "ok\n");
@@ -92,11 +101,6 @@ fn errors_name_what_is_wrong() {
             "no such reduction",
             argument,
             "ncclAllReduce: 7 is not a reduction",
-        ),
-        (
-            "sum of 8-bit floats",
-            argument,
-            "ncclAllReduce: reductions of 8-bit floats are not supported",
         ),
         (
             "no such root",

@@ -28,6 +28,7 @@ enum {
     ncclFloat64,
     ncclBfloat16,
     ncclFp8E4M3,
+    ncclFp8E5M2,
 };
 typedef int ncclScalarResidence_t;
 enum { ncclScalarDevice, ncclScalarHostImmediate };

@@ -95,7 +95,7 @@ static __device__ void copy(u64 to, u64 from, u64 bytes) {
         copy_as<u8>(to, from, bytes);
 }
 
-/* Types of 16 bits are reduced in single precision and rounded once. */
+/* Types of 8 and 16 bits are reduced in single precision and rounded once. */
 struct Bfloat16 {
     u16 bits;
     __device__ operator float() const { return __builtin_bit_cast(float, (u32)bits << 16); }
@@ -105,7 +105,45 @@ struct Bfloat16 {
         bits = is_nan ? (u16)(wide >> 16 | 0x40) : (u16)((wide + 0x7fff + (wide >> 16 & 1)) >> 16);
     }
 };
+/* Floats of 8 bits as these devices have them: no infinities, one zero, and the code of its negative is not a number. Numbers that are too
+ * large become the largest, infinities not a number. */
+template <u32 mantissa, u32 bias>
+struct Float8 {
+    static constexpr u32 dropped = 23 - mantissa;
+    static constexpr u32 exponent_offset = (127 - bias) << mantissa;
+    u8 bits;
+    __device__ operator float() const {
+        if (bits == 0x80)
+            return __builtin_nanf("");
+        const u32 size = bits & 0x7f;
+        const float value = size >> mantissa ? __builtin_bit_cast(float, (size + exponent_offset) << dropped)
+                                             : (float)size * step();
+        return bits >> 7 ? -value : value;
+    }
+    __device__ Float8(float value) {
+        const u32 wide = __builtin_bit_cast(u32, value) & 0x7fffffff;
+        u32 size;
+        if (wide >= 0x7f800000) {
+            bits = 0x80;
+            return;
+        }
+        if (wide < (127 - bias + 1) << 23)
+            size = (u32)__builtin_rintf(__builtin_bit_cast(float, wide) / step());
+        else
+            size = ((wide + (1u << (dropped - 1)) - 1 + (wide >> dropped & 1)) >> dropped) - exponent_offset;
+        size = size < 0x7f ? size : 0x7f;
+        bits = (u8)(size | (size && __builtin_bit_cast(u32, value) >> 31 ? 0x80 : 0));
+    }
+
+private:
+    /* The difference of the smallest numbers. */
+    static __device__ float step() { return __builtin_bit_cast(float, (127 + 1 - bias - mantissa) << 23); }
+};
+typedef Float8<3, 8> Float8e4m3;
+typedef Float8<2, 16> Float8e5m2;
+
 template <typename T> struct Sum { typedef T type; };
+template <u32 mantissa, u32 bias> struct Sum<Float8<mantissa, bias>> { typedef float type; };
 template <> struct Sum<_Float16> { typedef float type; };
 template <> struct Sum<Bfloat16> { typedef float type; };
 
@@ -164,6 +202,8 @@ static __device__ void reduce(const Work &work, u64 to, u64 from, u64 stride, u3
     case 7: return reduce_type<float, false>(work, to, from, stride, ranks, count);
     case 8: return reduce_type<double, false>(work, to, from, stride, ranks, count);
     case 9: return reduce_type<Bfloat16, false>(work, to, from, stride, ranks, count);
+    case 10: return reduce_type<Float8e4m3, false>(work, to, from, stride, ranks, count);
+    case 11: return reduce_type<Float8e5m2, false>(work, to, from, stride, ranks, count);
     }
 }
 
