@@ -8,7 +8,7 @@ use super::fatbin;
 use super::function::Function;
 use super::hsa;
 use super::launch::{self, Geometry, GridPlace, KernelOp};
-use super::launch_api::{Params, by_stub, check_cooperative};
+use super::launch_api::{Params, check_cooperative};
 use super::module;
 use super::runtime::{self, lock};
 use super::signal::Signal;
@@ -30,22 +30,6 @@ unsafe fn entries<T: Copy>(list: *const T, count: u32) -> HipResult<Vec<T>> {
 
 fn count(number: c_int) -> HipResult<u32> {
     u32::try_from(number).map_err(|_| code::INVALID_VALUE)
-}
-
-pub(crate) unsafe extern "C" fn hipExtLaunchMultiKernelMultiDevice(
-    list: *mut LaunchParams,
-    number: c_int,
-    _flags: u32,
-) -> u32 {
-    api(|| {
-        // SAFETY: the caller's list.
-        let launches = unsafe { entries(list, count(number)?)? };
-        launches.into_iter().try_for_each(|p| {
-            let stream = stream::resolve(p.stream);
-            // SAFETY: the caller's arguments.
-            unsafe { by_stub(stream, p.func, p.grid, p.block, p.args, p.shared) }
-        })
-    })
 }
 
 /// Counters on which grids wait for each other, with the last steps of the streams that may still use them.
@@ -78,7 +62,7 @@ impl GridCounters {
     }
 }
 
-/// One of several launches that wait for each other.
+/// One of several launches, each on a device of its own.
 struct Grid {
     stream: Arc<Stream>,
     op: KernelOp,
@@ -95,7 +79,9 @@ impl Grid {
         params: Params,
     ) -> HipResult<Self> {
         launch::check(&function, &geometry)?;
-        check_cooperative(&function, &geometry)?;
+        if geometry.cooperative {
+            check_cooperative(&function, &geometry)?;
+        }
         // SAFETY: by contract.
         let args = unsafe { launch::gather(&function, params, std::ptr::null_mut())? };
         let op = KernelOp {
@@ -112,7 +98,8 @@ impl Grid {
     }
 }
 
-/// Launches grids, each on a device of its own, that wait for each other.
+/// Launches grids, each on a device of its own; cooperative ones wait for each other. As with the real runtime, a stream
+/// that is captured launches at once, and its graph has nothing of it.
 fn launch_together(grids: &[Grid], flags: u32) -> HipResult {
     const NO_WAIT_BEFORE: u32 = 1;
     const NO_WAIT_AFTER: u32 = 2;
@@ -129,15 +116,28 @@ fn launch_together(grids: &[Grid], flags: u32) -> HipResult {
         if grids[..n].iter().any(same) {
             return Err(code::INVALID_DEVICE);
         }
-        if grid.stream.is_capturing() {
-            return Err(code::STREAM_CAPTURE_UNSUPPORTED);
-        }
     }
     let synchronize = || grids.iter().try_for_each(|grid| grid.stream.synchronize());
     if flags & NO_WAIT_BEFORE == 0 {
         synchronize()?;
     }
-    let counters = runtime.grid_counters.take()?;
+    if grids[0].op.geometry.cooperative {
+        launch_cooperative(grids)?;
+    } else {
+        for grid in grids {
+            launch::run(&grid.stream, &grid.op)?;
+        }
+    }
+    if flags & NO_WAIT_AFTER == 0 {
+        synchronize()?;
+    }
+    Ok(())
+}
+
+/// Launches grids that wait for each other.
+fn launch_cooperative(grids: &[Grid]) -> HipResult {
+    let all = &runtime::get()?.grid_counters;
+    let counters = all.take()?;
     let mut place = GridPlace {
         counters,
         grid: 0,
@@ -152,11 +152,48 @@ fn launch_together(grids: &[Grid], flags: u32) -> HipResult {
         place.grid += 1;
         place.items_before += grid.items();
     }
-    runtime.grid_counters.put_back(counters, users);
-    if flags & NO_WAIT_AFTER == 0 {
-        synchronize()?;
-    }
+    all.put_back(counters, users);
     Ok(())
+}
+
+/// Launches kernels by their stubs.
+///
+/// # Safety
+/// `list` is null or has `number` entries with the arguments of their kernels.
+unsafe fn launch_stubs(
+    list: *const LaunchParams,
+    number: c_int,
+    flags: u32,
+    cooperative: bool,
+) -> HipResult {
+    let grid = |p: LaunchParams| {
+        if p.stream.is_null() {
+            return Err(code::INVALID_HANDLE);
+        }
+        let stream = stream::resolve(p.stream)?;
+        let function = fatbin::function_on(p.func, stream.device)?;
+        let geometry = Geometry {
+            grid: p.grid,
+            block: p.block,
+            shared: u32::try_from(p.shared).map_err(|_| code::INVALID_VALUE)?,
+            cooperative,
+        };
+        // SAFETY: by contract.
+        unsafe { Grid::new(stream, p.func, function, geometry, p.args) }
+    };
+    // SAFETY: by contract.
+    let launches = unsafe { entries(list, count(number)?)? };
+    let grids: Vec<Grid> = launches.into_iter().map(grid).collect::<HipResult<_>>()?;
+    launch_together(&grids, flags)
+}
+
+pub(crate) unsafe extern "C" fn hipExtLaunchMultiKernelMultiDevice(
+    list: *mut LaunchParams,
+    number: c_int,
+    flags: u32,
+) -> u32 {
+    // SAFETY: the caller's list.
+    api(|| unsafe { launch_stubs(list, number, flags, false) })
 }
 
 pub(crate) unsafe extern "C" fn hipLaunchCooperativeKernelMultiDevice(
@@ -164,27 +201,8 @@ pub(crate) unsafe extern "C" fn hipLaunchCooperativeKernelMultiDevice(
     number: c_int,
     flags: u32,
 ) -> u32 {
-    api(|| {
-        let grid = |p: LaunchParams| {
-            if p.stream.is_null() {
-                return Err(code::INVALID_HANDLE);
-            }
-            let stream = stream::resolve(p.stream)?;
-            let function = fatbin::function_on(p.func, stream.device)?;
-            let geometry = Geometry {
-                grid: p.grid,
-                block: p.block,
-                shared: u32::try_from(p.shared).map_err(|_| code::INVALID_VALUE)?,
-                cooperative: true,
-            };
-            // SAFETY: the caller's arguments.
-            unsafe { Grid::new(stream, p.func, function, geometry, p.args) }
-        };
-        // SAFETY: the caller's list.
-        let launches = unsafe { entries(list, count(number)?)? };
-        let grids: Vec<Grid> = launches.into_iter().map(grid).collect::<HipResult<_>>()?;
-        launch_together(&grids, flags)
-    })
+    // SAFETY: the caller's list.
+    api(|| unsafe { launch_stubs(list, number, flags, true) })
 }
 
 pub(crate) unsafe extern "C" fn hipModuleLaunchCooperativeKernelMultiDevice(
