@@ -228,6 +228,11 @@ functions! {
             kernels: *const c_char,
             limit: u64,
         ) -> rocprofiler_status_t;
+        /// Watches kernels from now on and writes the errors that are found into a folder, which exists. Only rpd's simulated
+        /// GPU has it.
+        ///
+        /// Errors: `INVALID_ARGUMENT`, `CONFIGURATION_LOCKED` when kernels are watched already.
+        fn rpd_check_kernels as rpd_check_kernels_fn(folder: *const c_char) -> rocprofiler_status_t;
         /// Run-time library version in one struct.
         fn rocprofiler_get_version_triplet as rocprofiler_get_version_triplet_fn(
             info: *mut rocprofiler_version_triplet_t,

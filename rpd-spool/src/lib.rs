@@ -12,6 +12,7 @@ pub mod descriptors;
 pub mod durations;
 pub mod environment;
 pub mod format;
+pub mod kernel_check;
 pub mod kernel_filter;
 pub mod kernel_name;
 mod mapping;

@@ -223,6 +223,8 @@ pub struct CollectorOptions {
     pub thread_trace: Option<ThreadTraceOptions>,
     /// Calls and data to capture.
     pub capture: CaptureOptions,
+    /// Errors of kernels are searched for, where the provider can do that.
+    pub check_kernels: bool,
     /// Source of events.
     pub provider: ProviderChoice,
     /// Dispatches and copies are added up ([`crate::format::DeviceTotal`]), and only the latest are kept one by one, in this many
@@ -260,7 +262,7 @@ macro_rules! flags {
 }
 
 /// The text form's keys. A key that is absent is off, so the common case stays short.
-const FLAGS: [Flag; 33] = flags! {
+const FLAGS: [Flag; 34] = flags! {
     "hip_runtime" => traces.hip_runtime;
     "hip_compiler" => traces.hip_compiler;
     "hsa_core" => traces.hsa_core;
@@ -294,6 +296,7 @@ const FLAGS: [Flag; 33] = flags! {
     "capture_outputs" => capture.outputs;
     "capture_snapshot" => capture.snapshot;
     "capture_pinned_exact" => capture.pinned_exact;
+    "check_kernels" => check_kernels;
 };
 
 /// The keys with values of their own. Lists are joined by `+`, groups by `/`, parts of an item by `:`; counter names

@@ -8,24 +8,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
-use rpd_core::options::{Backend, Options};
+use rpd_core::options::{Backend, CollectorOptions, Options};
 use rpd_core::os_text;
 use rpd_gfx::isa::lane_numbers;
 use rpd_gfx::source;
 use rpd_spool::demangle::demangle;
+use rpd_spool::kernel_check::{FINDINGS, UNCHECKED};
 use rpd_symbols::code::CodeObject;
 use serde::Serialize;
 
 use crate::exit_status::FAILED;
 use crate::failure::Failure;
 use crate::options::table::SIMULATED_GPUS;
-use crate::process::environment::SIM_GPU_VARIABLE;
 use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
 
 const NAME: &str = "check";
-/// The variable that makes the simulator check: the folder for its findings.
-const VARIABLE: &str = "RPD_SIM_CHECK";
 
 /// Run a program on the simulated GPU and report errors of its kernels
 ///
@@ -104,6 +102,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         .context("check: a temporary folder cannot be made; TMPDIR names another place")?;
     let status = execute(&given, folder.path())?;
     let findings = read(folder.path())?;
+    if let Some(reason) = unchecked(folder.path())? {
+        let text = format!("check: the kernels of a process were not checked: {reason}");
+        return Err(Failure::failed(text).into());
+    }
     match &given.json {
         None => eprint!("{}", report(&findings)),
         Some(path) if path == Path::new("-") => {
@@ -127,42 +129,59 @@ fn execute(given: &Arguments, folder: &Path) -> Result<u8> {
             .map(|word| os_text::escape(word))
             .collect(),
         backend: Backend::Sim,
+        sim_gpu: given.sim_gpu.clone(),
+        collector: CollectorOptions {
+            check_kernels: true,
+            disable_signal_handlers: true,
+            ..CollectorOptions::default()
+        },
         ..Options::default()
     };
     let file = program::of(&options)?;
-    let inherited = std::env::var_os("LD_LIBRARY_PATH");
+    let inherited = |name: &str| std::env::var_os(name);
+    let library_path = inherited("LD_LIBRARY_PATH");
     let links = folder.join("lib");
     std::fs::create_dir(&links).with_context(|| links.display().to_string())?;
-    let provider = backend::choose(&options, &[], inherited.as_deref(), &links)?;
-    let mut changes = environment::Changes::new();
-    let path = environment::library_path(&provider, inherited.as_deref());
-    changes.insert("LD_LIBRARY_PATH", Some(path));
-    changes.insert(VARIABLE, Some(folder.as_os_str().to_owned()));
-    if let Some(gpu) = &given.sim_gpu {
-        changes.insert(SIM_GPU_VARIABLE, Some(gpu.into()));
-    }
+    let provider = backend::choose(&options, &[], library_path.as_deref(), &links)?;
+    let changes = environment::changes(&options, &provider, folder, true, &inherited)?;
     let signals = Signals::hold()?;
     let target = spawn::start(&file, &options.command, &changes, &signals)?;
     Ok(spawn::wait(target, &signals)?.status())
 }
 
-/// The findings of all processes of the run, in the order of their process ids.
-fn read(folder: &Path) -> Result<Vec<Finding>> {
+/// The files of all processes of the run whose names begin like this, in the order of their process ids.
+fn files_of_processes(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .with_context(|| folder.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {
             let name = path.file_name().map(|name| name.to_string_lossy());
-            name.is_some_and(|name| name.starts_with("findings-"))
+            name.is_some_and(|name| name.starts_with(prefix))
         })
         .collect();
     files.sort();
+    Ok(files)
+}
+
+/// Why the kernels of the first process that was not checked were not; `None` if all were.
+fn unchecked(folder: &Path) -> Result<Option<String>> {
+    let files = files_of_processes(folder, UNCHECKED)?;
+    let Some(file) = files.first() else {
+        return Ok(None);
+    };
+    let text = std::fs::read_to_string(file);
+    let text = text.with_context(|| format!("check: {} cannot be read", file.display()))?;
+    Ok(Some(text))
+}
+
+/// The findings of all processes of the run, in the order of their process ids.
+fn read(folder: &Path) -> Result<Vec<Finding>> {
     let mut objects = Objects {
         folder,
         known: HashMap::new(),
     };
     let mut findings = Vec::new();
-    for file in files {
+    for file in files_of_processes(folder, FINDINGS)? {
         let text = std::fs::read_to_string(&file)
             .with_context(|| format!("check: {} cannot be read", file.display()))?;
         for line in text.lines() {

@@ -198,6 +198,7 @@ impl Resolver<'_> {
                 },
                 periods,
                 capture: rpd_spool::options::CaptureOptions::default(),
+                check_kernels: false,
                 stacks: stacks.collector,
                 sampling,
                 thread_trace: traced.collector,

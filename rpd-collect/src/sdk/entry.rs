@@ -13,8 +13,8 @@ use super::names::Catalogue;
 use super::provider;
 use super::setup::Setup;
 use super::{
-    access_trace, agents, api, code_object, counters, dispatch, forked_end, intercept, marker,
-    memory, pc_sampling, rename, runtime, stream, thread_trace,
+    access_trace, agents, api, code_object, counters, dispatch, forked_end, intercept,
+    kernel_check, marker, memory, pc_sampling, rename, runtime, stream, thread_trace,
 };
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
@@ -123,6 +123,7 @@ fn set_up(code: *const c_void) -> bool {
     code_object::configure(&setup);
     intercept::configure(&setup);
     access_trace::configure(&setup);
+    kernel_check::configure(&setup);
     let announces_hsa = runtime::configure(&setup);
 
     let traces = setup.options.traces;

@@ -15,6 +15,7 @@
 //! | `thread_trace` | streams of shader engines: the instructions of waves |
 //! | `intercept` | captures: wrappers in the runtimes' dispatch tables |
 //! | `access_trace` | captures: recordings of memory accesses that the provider makes |
+//! | `kernel_check` | the provider's search for errors of kernels |
 //! | `code_object`, `code_bytes`, `runtime`, `agents` | facts that records refer to |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
 //! | `setup`, `trace`, `query` | configuration of services; their records; queries that answer through a callback |
@@ -32,6 +33,7 @@ mod dispatch;
 pub(crate) mod entry;
 mod forked_end;
 mod intercept;
+mod kernel_check;
 mod marker;
 mod memory;
 mod names;

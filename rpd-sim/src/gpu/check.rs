@@ -1,6 +1,6 @@
-//! Errors of kernels, found while they execute and written to a folder that `RPD_SIM_CHECK` names.
+//! Errors of kernels, found while they execute and written to a folder that a tool names.
 //!
-//! Every dispatch is then watched on one thread, allocations have guard zones around them, and freed memory is not used again. The folder gets
+//! From [`start`] on every dispatch is watched on one thread, allocations have guard zones around them, and freed memory is not used again. The folder gets
 //! `findings-<pid>`, a line for each finding ([`Session::report`]), and `object-<pid>-<address>.co`, the code objects of kernels with findings.
 
 use std::collections::{HashMap, HashSet};
@@ -41,19 +41,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+static SESSION: OnceLock<Session> = OnceLock::new();
+
 /// The session of this process, if it is checked.
 pub(crate) fn session() -> Option<&'static Session> {
-    static SESSION: OnceLock<Option<Session>> = OnceLock::new();
-    SESSION
-        .get_or_init(|| {
-            let folder = std::env::var_os("RPD_SIM_CHECK").filter(|folder| !folder.is_empty())?;
-            Some(Session {
-                folder: folder.into(),
-                findings: Mutex::default(),
-                written: Mutex::default(),
-            })
-        })
-        .as_ref()
+    SESSION.get()
+}
+
+/// Checks this process from now on, with findings in `folder`; whether it was not checked before.
+pub(crate) fn start(folder: PathBuf) -> bool {
+    let session = Session {
+        folder,
+        findings: Mutex::default(),
+        written: Mutex::default(),
+    };
+    SESSION.set(session).is_ok()
 }
 
 impl Session {

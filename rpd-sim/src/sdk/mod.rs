@@ -28,6 +28,7 @@ pub(crate) mod foreign;
 pub(crate) mod fork;
 pub(crate) mod intercept;
 pub(crate) mod kept;
+pub(crate) mod kernel_check;
 pub(crate) mod lifecycle;
 pub(crate) mod marker;
 pub(crate) mod names;

@@ -1,5 +1,6 @@
 //! `rpd check` on kernels with an error each, and on those without.
 
+use std::fs;
 use std::process::{Command, Output};
 
 use rpd_tests::{install, workloads};
@@ -232,4 +233,37 @@ fn what_cannot_be_started_is_said() {
         .args(["check", "--", "sh", "-c", "exit 5"])
         .output();
     assert_eq!(output.expect("rpd runs").status.code(), Some(5));
+}
+
+/// The collector finds the provider's function by its name. Here it has another: the rest of the provider is the same.
+#[test]
+fn a_provider_that_cannot_check_kernels_is_refused() {
+    let folder = tempfile::tempdir_in(install::target_dir()).expect("a folder");
+    let bin = install::bin_dir();
+    for name in ["rpd", "librpd_collect.so", "librpd_register.so"] {
+        fs::copy(bin.join(name), folder.path().join(name)).expect("a copy");
+    }
+    let mut library = fs::read(bin.join("librpd_sim.so")).expect("the simulator");
+    let name = b"\0rpd_check_kernels\0";
+    let places: Vec<usize> = (0..library.len() - name.len())
+        .filter(|&at| library[at..].starts_with(name))
+        .collect();
+    assert!(!places.is_empty());
+    for at in places {
+        library[at + 1] = b'x';
+    }
+    fs::write(folder.path().join("librpd_sim.so"), library).expect("the other simulator");
+    let output = Command::new(folder.path().join("rpd"))
+        .args(["check", "--"])
+        .arg(workloads::path("errors"))
+        .arg("sum_clean")
+        .output()
+        .expect("rpd runs");
+    assert_eq!(
+        report(&output),
+        "rpd: check: the kernels of a process were not checked: its SDK has no function rpd_check_kernels, which only the \
+         simulated GPU has\n"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"ended\n");
 }
