@@ -203,7 +203,14 @@ impl<'d> Trace<'d> {
     }
 }
 
+/// Those of the lanes whose addresses are in an extent.
 fn inside(extent: &Extent, addresses: &Lanes64, lanes: u64) -> u64 {
+    // Most instructions access neither scratch nor LDS: without a test of each lane.
+    let lowest = addresses.iter().fold(u64::MAX, |low, &a| low.min(a));
+    let highest = addresses.iter().fold(0, |high, &a| high.max(a));
+    if highest < extent.start || lowest >= extent.end {
+        return 0;
+    }
     (0..64)
         .filter(|l| lanes >> l & 1 != 0)
         .filter(|&l| (extent.start..extent.end).contains(&addresses[l]))

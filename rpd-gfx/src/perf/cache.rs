@@ -51,6 +51,10 @@ impl<T> Cache<T> {
             value,
         };
         if set.len() < ways {
+            if set.is_empty() {
+                // Many sets of a large cache get one line and no other.
+                set.reserve_exact(1);
+            }
             set.push(line);
             return None;
         }

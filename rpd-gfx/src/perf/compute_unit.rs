@@ -33,12 +33,16 @@ impl<'p> FactsCache<'p> {
     pub(super) fn new(program: &'p Program) -> Self {
         Self {
             program,
-            known: vec![None; Self::PLACES],
+            known: Vec::new(),
         }
     }
 
     fn get(&mut self, offset: u32) -> Option<Facts> {
-        let place = &mut self.known[(offset >> 2) as usize % Self::PLACES];
+        let at = (offset >> 2) as usize % Self::PLACES;
+        if at >= self.known.len() {
+            self.known.resize((at + 1).next_multiple_of(64), None);
+        }
+        let place = &mut self.known[at];
         if place.is_none_or(|known| known.0 != offset) {
             *place = self
                 .program

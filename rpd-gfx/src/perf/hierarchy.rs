@@ -136,27 +136,13 @@ impl<'a> Hierarchy<'a> {
     ) -> (u64, bool) {
         let mut requests = 0;
         let mut coalescable = true;
-        let mut quad: Vec<(u64, u64)> = Vec::with_capacity(2 * QUAD);
+        let mut quad: Vec<(u64, u64)> = Vec::new();
         for first in (0..64).step_by(QUAD) {
             quad.clear();
-            for l in (first..first + QUAD).filter(|l| transfer.lanes >> l & 1 != 0) {
-                let mut at = transfer.addresses[l];
-                let end = at + u64::from(transfer.bytes);
-                // An access that is not aligned may reach into the next line.
-                while at < end {
-                    let stop = end.min(at - at % LINE + LINE);
-                    let address = match transfer.space {
-                        Space::Scratch => self.pages.scratch(slot, at),
-                        _ => self.pages.global(at),
-                    };
-                    let bytes = ones(stop - at) << (address.0 % LINE);
-                    let line = address.0 / LINE;
-                    match quad.iter_mut().find(|known| known.0 == line) {
-                        Some(known) => known.1 |= bytes,
-                        None => quad.push((line, bytes)),
-                    }
-                    at = stop;
-                }
+            match one_line(transfer, first) {
+                // Nearly always.
+                Some((at, bytes)) => quad.push((self.address(slot, transfer, at).0 / LINE, bytes)),
+                None => self.lines_of_quad(slot, transfer, first, &mut quad),
             }
             requests += quad.len() as u64;
             coalescable &= quad.len() <= 1;
@@ -168,6 +154,40 @@ impl<'a> Hierarchy<'a> {
             }
         }
         (requests, coalescable)
+    }
+
+    /// The lines that the lanes of a quad access, and the bytes of each.
+    fn lines_of_quad(
+        &mut self,
+        slot: u64,
+        transfer: &Transfer,
+        first: usize,
+        quad: &mut Vec<(u64, u64)>,
+    ) {
+        for l in (first..first + QUAD).filter(|l| transfer.lanes >> l & 1 != 0) {
+            let mut at = transfer.addresses[l];
+            let end = at + u64::from(transfer.bytes);
+            // An access that is not aligned may reach into the next line.
+            while at < end {
+                let stop = end.min(at - at % LINE + LINE);
+                let address = self.address(slot, transfer, at);
+                let bytes = ones(stop - at) << (address.0 % LINE);
+                let line = address.0 / LINE;
+                match quad.iter_mut().find(|known| known.0 == line) {
+                    Some(known) => known.1 |= bytes,
+                    None => quad.push((line, bytes)),
+                }
+                at = stop;
+            }
+        }
+    }
+
+    /// An address of a transfer in the model.
+    fn address(&mut self, slot: u64, transfer: &Transfer, at: u64) -> Address {
+        match transfer.space {
+            Space::Scratch => self.pages.scratch(slot, at),
+            _ => self.pages.global(at),
+        }
     }
 
     /// Loads stay in the first-level cache; stores and atomics go through to the second.
@@ -404,6 +424,28 @@ impl<'a> Hierarchy<'a> {
             }
         }
     }
+}
+
+/// If the lanes of a quad access one line: an address in it, and the bytes of the line.
+fn one_line(transfer: &Transfer, first: usize) -> Option<(u64, u64)> {
+    let lanes = (transfer.lanes >> first) as usize & ((1 << QUAD) - 1);
+    let width = u64::from(transfer.bytes);
+    if lanes == 0 || !(1..=LINE).contains(&width) {
+        return None;
+    }
+    let addresses = &transfer.addresses[first..first + QUAD];
+    let at = addresses[lanes.trailing_zeros() as usize];
+    let (line, mut bytes) = (at - at % LINE, 0);
+    for (lane, address) in addresses.iter().enumerate() {
+        if lanes >> lane & 1 != 0 {
+            let offset = address.wrapping_sub(line);
+            if offset > LINE - width {
+                return None;
+            }
+            bytes |= ones(width) << offset;
+        }
+    }
+    Some((at, bytes))
 }
 
 /// The lowest `n` bits, of 64 at most.
