@@ -18,6 +18,8 @@ const WINDOW: u64 = 256;
 const FREE: u64 = 1 << 17;
 /// One part of this many of what was executed may be recorded beyond that.
 const PART: u64 = 256;
+/// Largest distance of windows.
+const FARTHEST: u64 = 1 << 32;
 /// Cost of a vector memory instruction, whose accesses go through the model of the caches.
 const MEMORY: u64 = 16;
 
@@ -254,11 +256,29 @@ impl Recorder<'_> {
         Some(self.recent)
     }
 
-    /// Doubles the distance of windows when too much is recorded.
-    fn restrain(&mut self) {
-        if self.cost <= self.choice.free() + self.executed.saturating_mul(self.share) / PART {
+    /// Moves the windows if none that was recorded would be left at twice the distance: a dispatch of few windows has samples as well.
+    fn keep_a_window(&mut self) {
+        let is_left = |group: &GroupRecord| {
+            let mut windows = group.waves.iter().flat_map(|wave| &wave.windows);
+            windows.any(|window| is_recorded(window.0, group.phase, 2 * self.distance))
+        };
+        let mut groups = self.groups.iter().filter(|group| !group.detailed);
+        if groups.any(is_left) {
             return;
         }
+        self.choice.shift = self.choice.shift.wrapping_add(self.distance);
+        for group in &mut self.groups {
+            group.phase = group.phase.wrapping_add(self.distance);
+        }
+    }
+
+    /// Doubles the distance of windows when too much is recorded.
+    fn restrain(&mut self) {
+        let allowed = self.choice.free() + self.executed.saturating_mul(self.share) / PART;
+        if self.cost <= allowed || self.distance >= FARTHEST {
+            return;
+        }
+        self.keep_a_window();
         self.distance *= 2;
         self.cost /= 2;
         for group in self.groups.iter_mut().filter(|group| !group.detailed) {

@@ -12,9 +12,9 @@ use crate::isa::Kind;
 const PENDING: f64 = 10_000.0;
 
 /// Instructions of a dispatch that may be recorded for samples at short intervals, and at long ones.
-const EFFORT: std::ops::RangeInclusive<u64> = 1 << 13..=1 << 17;
+const EFFORT: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 17;
 /// Between these limits, that number times the nanoseconds between samples.
-const EFFORT_TIME: f64 = (1u64 << 32) as f64;
+const EFFORT_TIME: f64 = (1u64 << 31) as f64;
 
 /// Sampling method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -333,6 +333,19 @@ fn a_part_of_a_long_dispatch_stands_for_all_of_it() {
 }
 
 #[test]
+fn a_short_dispatch_has_a_window_at_any_effort() {
+    for rounds in 1..40 {
+        let selection = Selection {
+            samples: Some(1),
+            ..Selection::default()
+        };
+        let few = simple_recorded("independent_chains", 8, 256, rounds, &selection);
+        let recorded = few.iter().flat_map(|t| &t.waves).map(|w| w.issued.len());
+        assert!(recorded.sum::<usize>() > 0, "{rounds} rounds");
+    }
+}
+
+#[test]
 fn traced_units_have_every_instruction_of_every_wave() {
     let module = Module::load(&pick(INSIDE, &device().target()).unwrap());
     let mut out = Numbers::new(416 * 256);
