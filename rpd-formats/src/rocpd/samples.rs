@@ -45,7 +45,7 @@ pub(super) fn write(
     ids: &Ids,
     session: &Session,
 ) -> Result<Places> {
-    let traced = !session.thread_traces.lines.is_empty();
+    let traced = !session.thread_traces.summaries.is_empty();
     if session.samples.is_empty() && session.code.is_empty() && !traced {
         return Ok(Places::default());
     }

@@ -89,6 +89,23 @@ fn kernels(outcome: &run::Outcome) -> usize {
     outcome.csv("kernel_trace").rows.len()
 }
 
+/// Case 62 of thread traces: the dispatch that runs when the signal comes has its trace as well.
+#[test]
+fn traces_under_way_are_complete_after_a_signal() {
+    let options = ["--att", "--att-target-cu", "0", "-f", "json", "rocpd"];
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let (outcome, _) = in_flight(&options, ["400", "sleep"], &[(20, signal)]);
+        let outcome = outcome.expect_code(128 + signal);
+        let database = Database::open(&outcome.file("results.db"));
+        let traces = database.number("SELECT count(DISTINCT trace) FROM thread_traces");
+        assert_eq!(outcome.files_ending(".att").len() as i64, traces);
+        let incomplete = database.number("SELECT sum(incomplete_waves) FROM thread_traces");
+        assert!(traces > 0 && incomplete == 0, "{}", outcome.stderr);
+        let decoded = Rpd::plain(["att", "decode", outcome.out().to_str().expect("text")]).run();
+        assert!(decoded.status.success(), "{}", decoded.stderr);
+    }
+}
+
 #[test]
 fn work_under_way_is_waited_for_when_a_signal_comes() {
     const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];

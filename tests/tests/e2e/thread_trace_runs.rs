@@ -9,6 +9,7 @@
 //! | 42, 47 | `rpd-formats/src/csv`, `rpd-att/tests/decode/folder.rs` |
 //! | 57 | `rpd-core/src/session/load/tests/traces.rs` |
 //! | 58 | also `rpd-collect/src/sdk/thread_trace.rs` |
+//! | 62 | `sudden_ends.rs` |
 //!
 //! Not run: 1 (there is always a decoder: rpd's own), 51 (needs the viewer, which is not in this tree; the three files that it
 //! requires are checked), and 26 on code that ran: no simulated GPU is of RDNA.
@@ -378,7 +379,7 @@ fn shader_engines_are_those_of_the_mask() {
 /// Case 48.
 #[test]
 fn a_target_without_waves_has_occupancy_and_a_warning() {
-    let outcome = Rpd::new(["--att", "--att-target-cu", "12", "-f", "json"])
+    let outcome = Rpd::new(["--att", "--att-target-cu", "12", "-f", "json", "rocpd"])
         .workload("inside", ["dependent_chain", "2", "1"])
         .success();
     assert!(
@@ -396,6 +397,16 @@ fn a_target_without_waves_has_occupancy_and_a_warning() {
         json(&folder.join("code.json"))["code"],
         Value::Array(Vec::new())
     );
+    let database = outcome.file("results.db");
+    let hot = Rpd::plain(["hot", database.to_str().expect("text")]).run();
+    assert_eq!(
+        hot.stderr,
+        format!(
+            "rpd: hot: {} holds 1 thread trace with occupancy of 1 wave, on the traced compute unit none; record with \
+             another --att-target-cu, more of --att-shader-engine-mask, or a larger grid\n",
+            database.display()
+        )
+    );
 }
 
 /// Case 56.
@@ -405,14 +416,15 @@ fn a_full_buffer_is_said_and_the_rest_is_decoded() {
         .option(["--att-buffer-size", "0x100000"])
         .workload("inside", ["independent_chains", "800", "208"])
         .expect_code(1);
-    let said = "the buffer of shader engine 0 was full in trace 1: ";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
-    assert!(
-        outcome.stderr.contains("larger --att-buffer-size"),
-        "{}",
-        outcome.stderr
-    );
     let database = Database::open(&outcome.file("results.db"));
+    let number = |column| database.number(&format!("SELECT {column} FROM thread_traces"));
+    let said = format!(
+        "the buffer of shader engine 0 was full in trace 1: {} of {} bytes are used and the rest of the trace is lost; a larger \
+         --att-buffer-size, ",
+        number("bytes"),
+        number("capacity")
+    );
+    assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
     assert_eq!(database.number("SELECT is_full FROM thread_traces"), 1);
     assert!(database.number("SELECT count(*) FROM thread_trace_waves") > 0);
 }
@@ -509,7 +521,7 @@ fn traces_of_selected_regions() {
     assert_eq!(first, 1);
 }
 
-/// Case 62, and a program that is killed: what was complete is kept.
+/// What was complete is kept; case 62 is in `sudden_ends.rs`.
 #[test]
 fn a_program_that_is_killed_keeps_its_traces() {
     let outcome = Rpd::new(TRACED)

@@ -1,6 +1,7 @@
 //! Sub-commands about the inside of kernels: which lines and instructions their time is spent at.
 
 pub(crate) mod annotate;
+mod occupancy;
 mod show;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use rpd_symbols::flame;
 
 use super::{Inputs, Naming, expand, parse, write_output};
 use crate::failure::Failure;
+use occupancy::OccupancyOnly;
 
 const NAME: &str = "hot";
 
@@ -210,6 +212,7 @@ fn each_measured(
     mut take: impl FnMut(&Path, &Session, &Settings, &Totals) -> Result<()>,
 ) -> Result<()> {
     let mut found: Option<Measure> = None;
+    let mut occupancy = OccupancyOnly::default();
     for path in paths {
         let database = Database::open(path)?;
         for recording in database.recordings() {
@@ -224,10 +227,20 @@ fn each_measured(
                 }
                 found = Some(totals.measure);
                 take(path, &session, &settings, &totals)?;
+            } else {
+                occupancy.add(&session.thread_traces);
             }
         }
     }
     if found.is_none() {
+        let wants_traces = source.from != Some(MeasureName::Samples);
+        if let Some(advice) = occupancy.advice().filter(|_| wants_traces) {
+            let which = match paths {
+                [only] => format!("{} holds", only.display()),
+                several => format!("the {} databases hold", several.len()),
+            };
+            return Err(Failure::failed(format!("{name}: {which} {advice}")).into());
+        }
         let which = match paths {
             [only] => only.display().to_string(),
             several => format!("none of the {} databases", several.len()),
