@@ -1,4 +1,4 @@
-//! Measures how fast thread traces are decoded: `throughput [MEGABYTES]`.
+//! Measures how fast thread traces are decoded: `throughput [MEGABYTES [STREAM]]`, where STREAM is the name of one of the streams.
 //!
 //! The stream is made while it is read, by repeating a part in which waves execute a loop: it needs no memory of its own.
 
@@ -217,8 +217,14 @@ fn main() {
         .nth(1)
         .map_or(200, |word| word.parse().expect("a number of megabytes"));
     let bytes = megabytes * 1_000_000;
-    measure("gfx9", gfx9(bytes), bytes, &mut NoCode);
-    measure("gfx9 stitched", gfx9(bytes), bytes, &mut Loop);
-    measure("gfx11", gfx11(bytes), bytes, &mut NoCode);
-    measure("gfx11 stitched", gfx11(bytes), bytes, &mut Loop);
+    let only = std::env::args().nth(2);
+    let measure = |name: &str, stream: fn(u64) -> Repeated, code: &mut dyn Code| {
+        if only.as_deref().is_none_or(|only| only == name) {
+            measure(name, stream(bytes), bytes, code);
+        }
+    };
+    measure("gfx9", gfx9, &mut NoCode);
+    measure("gfx9 stitched", gfx9, &mut Loop);
+    measure("gfx11", gfx11, &mut NoCode);
+    measure("gfx11 stitched", gfx11, &mut Loop);
 }

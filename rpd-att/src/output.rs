@@ -129,14 +129,15 @@ impl<'a> Output<'a> {
         }
         let count = self.stitcher.stitch(wave, count);
         let traced = &wave.instructions[..count];
-        let is_missing = |i: &&Instruction| !i.pc.is_known() && i.category != Category::Context;
-        let missing = traced.iter().filter(is_missing).count();
+        // Without branches: there are many instructions.
+        let is_missing = |i: &Instruction| !i.pc.is_known() & (i.category != Category::Context);
+        let missing: u64 = traced.iter().map(|i| u64::from(is_missing(i))).sum();
         self.diagnosis.instructions += traced.len() as u64;
         // A wave without an entry point, or one outside all code objects, has nothing to be matched with.
         if missing > 0 && wave.entry.code_object != 0 {
-            self.diagnosis.unmatched += missing as u64;
+            self.diagnosis.unmatched += missing;
         } else {
-            self.diagnosis.without_code += missing as u64;
+            self.diagnosis.without_code += missing;
         }
         if wave.part == 0 {
             self.diagnosis.waves += 1;

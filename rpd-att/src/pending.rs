@@ -144,12 +144,10 @@ impl Pending {
         if duration <= 0 {
             return;
         }
+        let duration = cycles(duration);
         match self.timeline.last_mut().filter(|last| last.state == state) {
-            Some(last) => last.duration = cycles(i64::from(last.duration) + duration),
-            None => self.timeline.push(Span {
-                state,
-                duration: cycles(duration),
-            }),
+            Some(last) => last.duration = last.duration.saturating_add(duration),
+            None => self.timeline.push(Span { state, duration }),
         }
     }
 

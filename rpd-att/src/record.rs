@@ -13,7 +13,7 @@ impl Pc {
     /// Whether this is an address at all: instructions that were not matched with code have none.
     #[inline]
     pub fn is_known(self) -> bool {
-        self.address != 0 || self.code_object != 0
+        (self.address | self.code_object) != 0
     }
 }
 

@@ -60,12 +60,14 @@ impl Batch {
     ///
     /// Returns how many tokens can be handled: with `more` to come, not the instructions of the last cycle, unless there are no others.
     pub(super) fn put_ready_first(&mut self, more: bool) -> usize {
-        for at in 0..self.count {
-            if self.tokens[at].kind == RdnaKind::WaveReady {
-                let same = self.same_cycle(at, self.tokens[at].time);
-                self.tokens[at].time -= 1;
-                self.tokens[at - same..=at].rotate_right(1);
-            }
+        let mut from = 0;
+        let is_ready = |token: &RdnaToken| token.kind == RdnaKind::WaveReady;
+        while let Some(behind) = self.tokens[from..self.count].iter().position(is_ready) {
+            let at = from + behind;
+            let same = self.same_cycle(at, self.tokens[at].time);
+            self.tokens[at].time -= 1;
+            self.tokens[at - same..=at].rotate_right(1);
+            from = at + 1;
         }
         let Some(last) = self.tokens().last().filter(|_| more) else {
             return self.count;

@@ -89,8 +89,10 @@ pub(crate) fn decode<R: Read>(
             Generation::Gfx12 => batch.tokens().len(),
             _ => batch.put_ready_first(more),
         };
-        for token in &batch.tokens()[..count] {
-            decoder.handle(token);
+        let ready = &batch.tokens()[..count];
+        match header.generation {
+            Generation::Gfx12 => decoder.handle_all::<true>(ready),
+            _ => decoder.handle_all::<false>(ready),
         }
         batch.remove(count);
         decoder.limit_pending();
@@ -120,8 +122,16 @@ impl Decoder<'_> {
         }
     }
 
+    /// Handles tokens of GFX12, or of an earlier generation.
+    #[inline(never)]
+    fn handle_all<const TWELVE: bool>(&mut self, tokens: &[RdnaToken]) {
+        for token in tokens {
+            self.handle::<TWELVE>(token);
+        }
+    }
+
     #[inline(always)]
-    fn handle(&mut self, token: &RdnaToken) {
+    fn handle<const TWELVE: bool>(&mut self, token: &RdnaToken) {
         let RdnaToken {
             kind,
             word,
@@ -129,10 +139,9 @@ impl Decoder<'_> {
             offset,
         } = *token;
         let field = |low, count| bits(word, low, count);
-        let twelve = self.generation == Generation::Gfx12;
         match kind {
             RdnaKind::Inst => {
-                let (slot, op) = if twelve {
+                let (slot, op) = if TWELVE {
                     (field(7, 5), field(12, 8))
                 } else {
                     (field(8, 5), field(13, 7))
@@ -148,7 +157,7 @@ impl Decoder<'_> {
                     Op::Is(category, cycles) => {
                         self.wave(slot, |wave| wave.execute(category, cycles, time));
                     }
-                    op => self.wave(slot, |wave| wave.op(op, time, !twelve)),
+                    op => self.wave(slot, |wave| wave.op(op, time, !TWELVE)),
                 }
             }
             RdnaKind::ValuInst => {
@@ -161,7 +170,7 @@ impl Decoder<'_> {
             RdnaKind::WaveReady => self.each(field(8, 16), |wave| wave.ready(time)),
             RdnaKind::NewPc => {
                 // The word of GFX12 begins after the first eight bits.
-                let (slot, address) = if twelve {
+                let (slot, address) = if TWELVE {
                     (field(3, 5), field(8, 55))
                 } else {
                     (field(11, 5), field(16, 46))
@@ -173,7 +182,7 @@ impl Decoder<'_> {
             }
             RdnaKind::WaveStart | RdnaKind::WaveStartExt => self.start(word, time),
             RdnaKind::WaveEnd => {
-                let (wgp, slot) = (field(11, if twelve { 4 } else { 3 }), field(15, 5));
+                let (wgp, slot) = (field(11, if TWELVE { 4 } else { 3 }), field(15, 5));
                 self.end(cu(field(8, 1), wgp), field(9, 2) as u8, slot as u8, time);
             }
             RdnaKind::Misc => self.misc(word, time, offset),

@@ -140,13 +140,15 @@ pub(crate) fn forms(generation: Generation) -> Vec<TokenForm> {
     forms
 }
 
-/// Kind of work that cutting off a token takes. Those up to [`Role::Padding`] need nothing besides their entries.
+/// Kind of work that cutting off a token takes. Those up to [`Role::Time`], nearly all, need nothing besides their entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     /// It is delivered, as most are.
     Plain,
     /// Time passes, no more.
     Time,
+    /// Delivered, and longer than [`SHORT`].
+    Long,
     /// Four bits without meaning.
     Padding,
     /// A time stamp.
@@ -158,6 +160,9 @@ enum Role {
     /// Not a token.
     Unknown,
 }
+
+/// Bits of the longest token after which a word of 64 bits holds the lowest eight of the next.
+const SHORT: u8 = 56;
 
 /// Properties of a token that its lowest eight bits determine: what is needed to find its end.
 #[derive(Debug, Clone, Copy)]
@@ -191,6 +196,7 @@ impl Entry {
             RdnaKind::Timestamp => Role::Stamp,
             RdnaKind::WaveStartExt if generation == Generation::Gfx12 => Role::Extended,
             _ if form.bits > 64 => Role::Wide,
+            _ if form.bits > SHORT => Role::Long,
             _ => Role::Plain,
         };
         Self {
@@ -328,14 +334,29 @@ impl<'b> Cursor<'b> {
     #[inline(always)]
     fn advance(&mut self, nibbles: usize) {
         self.at += nibbles;
-        let next = word_at(self.bytes, self.at);
+        self.word = word_at(self.bytes, self.at);
+        self.low = self.word as u8;
+    }
+
+    /// Moves on by a token of so many units, which is at most [`SHORT`] bits long, to `next`.
+    #[inline(always)]
+    fn advance_short(&mut self, nibbles: u8, next: usize) {
         // The length of a token follows from its lowest bits, and where the next one begins from that: they are taken from the word
         // that is there already, which is sooner than memory answers.
-        self.low = match nibbles {
-            0..=14 => (self.word >> (4 * nibbles)) as u8,
-            _ => next as u8,
-        };
-        self.word = next;
+        self.low = (self.word >> (u32::from(nibbles) * 4 % 64)) as u8;
+        self.at = next;
+        self.word = word_at(self.bytes, next);
+    }
+
+    /// Moves on to the end of the words that extend a token, or to `stop`; whether more of them may follow.
+    fn skip_extension(&mut self, stop: usize, end: usize) -> bool {
+        while self.at < stop {
+            if self.word & 1 == 0 || end - self.at < 2 {
+                return false;
+            }
+            self.advance(2);
+        }
+        true
     }
 }
 
@@ -393,73 +414,75 @@ impl<'w, R: Read> Tokens<'w, R> {
 
     /// Cuts off the tokens that begin before `stop` while there is room in the batch; the stream is known up to `end`. Both, and the
     /// result, which is where the next token begins, count units of four bits.
+    #[inline(never)]
     fn cut(&mut self, batch: &mut Batch, stop: usize, end: usize) -> usize {
         let bytes = self.window.bytes();
         let start = self.window.offset();
+        let table = &*self.table;
         let mut cursor = Cursor::new(bytes, usize::from(self.odd));
+        if self.extended {
+            self.extended = cursor.skip_extension(stop, end);
+        }
         let (mut time, mut count) = (self.time, self.count);
         while cursor.at < stop && !batch.is_full() {
             let (at, word) = (cursor.at, cursor.word);
-            if self.extended {
-                if word & 1 == 1 && end - at >= 2 {
-                    cursor.advance(2);
-                    continue;
-                }
-                self.extended = false;
-            }
-            if word == 0 {
-                cursor.advance(16.min(end - at));
-                continue;
-            }
-            let entry = self.table[usize::from(cursor.low)];
+            let entry = table[usize::from(cursor.low)];
             let offset = start + at as u64 / 2;
-            if usize::from(entry.nibbles) > end - at {
+            let cycles = (word >> (entry.time_from % 64)) as u16 & entry.time_mask;
+            let mut token = RdnaToken {
+                kind: entry.kind,
+                word,
+                time: time + i64::from(cycles) + i64::from(entry.implied),
+                offset,
+            };
+            let next = at + usize::from(entry.nibbles);
+            if next > end {
                 self.truncated = Some(offset);
                 cursor.at = end;
                 break;
             }
-            cursor.advance(usize::from(entry.nibbles));
-            let mut content = word;
-            // Without a branch for those that are not delivered: where they are cannot be foreseen.
-            let mut delivered = entry.role == Role::Plain;
-            if entry.role > Role::Padding {
-                match entry.role {
-                    Role::Stamp => {
-                        let stamp = Stamp::parse(self.generation, word);
-                        if let Stamp::Delta(cycles) | Stamp::Lost(cycles) = stamp {
-                            // A trace of centuries is not one.
-                            time = time.saturating_add(cycles as i64).min(1 << 60);
-                        }
-                        delivered = matches!(stamp, Stamp::Realtime(_) | Stamp::Lost(_));
-                    }
-                    Role::Unknown => {
-                        self.unknown += 1;
-                        self.first_unknown.get_or_insert(offset);
-                        continue;
-                    }
-                    Role::Wide => {
-                        content = word_at(bytes, at + 2);
-                        delivered = true;
-                    }
-                    Role::Extended => {
-                        self.extended = true;
-                        delivered = true;
-                    }
-                    Role::Plain | Role::Time | Role::Padding => {}
-                }
+            if entry.role <= Role::Time {
+                cursor.advance_short(entry.nibbles, next);
+                time = token.time;
+                count += 1;
+                // Without a branch for those that are not delivered: where they are cannot be foreseen.
+                batch.push(token, entry.role == Role::Plain);
+                continue;
             }
-            let cycles = (word >> entry.time_from) as u16 & entry.time_mask;
-            time += i64::from(cycles) + i64::from(entry.implied);
-            count += u64::from(entry.role != Role::Padding);
-            batch.push(
-                RdnaToken {
-                    kind: entry.kind,
-                    word: content,
-                    time,
-                    offset,
-                },
-                delivered,
-            );
+            let nibbles = match word {
+                0 => 16.min(end - at),
+                _ => usize::from(entry.nibbles),
+            };
+            cursor.advance(nibbles);
+            let delivered = match entry.role {
+                Role::Padding => continue,
+                Role::Unknown => {
+                    self.unknown += 1;
+                    self.first_unknown.get_or_insert(offset);
+                    continue;
+                }
+                Role::Stamp => {
+                    let stamp = Stamp::parse(self.generation, word);
+                    if let Stamp::Delta(cycles) | Stamp::Lost(cycles) = stamp {
+                        // A trace of centuries is not one.
+                        token.time = time.saturating_add(cycles as i64).min(1 << 60);
+                    }
+                    matches!(stamp, Stamp::Realtime(_) | Stamp::Lost(_))
+                }
+                Role::Wide => {
+                    token.word = word_at(bytes, at + 2);
+                    true
+                }
+                Role::Extended => {
+                    self.extended = cursor.skip_extension(stop, end);
+                    true
+                }
+                Role::Plain | Role::Long => true,
+                Role::Time => false,
+            };
+            time = token.time;
+            count += 1;
+            batch.push(token, delivered);
         }
         (self.time, self.count) = (time, count);
         cursor.at
