@@ -159,10 +159,14 @@ fn cards(
         format!("[{},{value},{}]", quoted(label), quoted(unit))
     };
     let of = |domain: Domain| stats.overall.iter().find(|row| row.domain == domain);
-    let mut cards = vec![
-        card("from first to last record", timeline.length() as f64, "ns"),
-        card("records", session.len() as f64, "count"),
-    ];
+    let mut cards = Vec::new();
+    let records = session.len();
+    // With thread traces alone there is none.
+    if records != 0 {
+        let length = timeline.length() as f64;
+        cards.push(card("from first to last record", length, "ns"));
+        cards.push(card("records", records as f64, "count"));
+    }
     for (name, busy) in timeline.busy() {
         let share = 100.0 * *busy as f64 / timeline.length().max(1) as f64;
         cards.push(card(&format!("{name} busy"), share, "share"));

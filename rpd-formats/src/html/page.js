@@ -33,6 +33,7 @@ for (const note of data.notes) {
   make("li", note, byId("notes"));
   byId("notes").hidden = false;
 }
+byId("cards").hidden = data.cards.length === 0;
 for (const [label, value, unit] of data.cards) {
   const card = make("div", undefined, byId("cards"));
   make("b", show[unit](value), card);
@@ -121,7 +122,8 @@ const REASONS = ["issued"];
 const reasonColour = (reason) => {
   if (!REASONS.includes(reason)) REASONS.push(reason);
   const place = REASONS.indexOf(reason);
-  return reason === "issued" ? "#2e9e5b" : "hsl(" + (20 + place * 47) % 360 + " 65% 55%)";
+  // Hues other than that of issued ones.
+  return reason === "issued" ? "#2e9e5b" : "hsl(" + (190 + place * 61 % 270) % 360 + " 65% 55%)";
 };
 const percent = (part, whole) => (100 * part / Math.max(whole, 1)).toFixed(1);
 // A bar of what the issue logic did.
@@ -147,9 +149,11 @@ const addListing = (listing) => {
   const head = make("tr", undefined, make("thead", undefined, table));
   // Columns for which nothing was recorded are left out: host trap samples have no stalls, traces no lanes.
   const stalls = listing.rows.some((row) => row.tally?.stalls), lanes = listing.rows.some((row) => row.tally?.lanes !== undefined);
-  const columns = [["Line", ""], ["Source", "text"], [listing.measure[0].toUpperCase() + listing.measure.slice(1), ""], ["Share %", ""], ["Offset", ""], ["Instruction", "text"]];
+  const columns = [["Line", ""], ["Source", "text"], [listing.measure[0].toUpperCase() + listing.measure.slice(1), ""], ["Share %", ""]];
   if (stalls) columns.push(["Issue", "text"]);
   if (lanes) columns.push(["Lanes", ""]);
+  // Last: texts may be wider than the page.
+  columns.push(["Offset", ""], ["Instruction", "text"]);
   for (const [name, kind] of columns) make("th", name, head).className = kind;
   const body = make("tbody", undefined, table);
   const most = Math.max(1, ...listing.rows.map((row) => row.tally?.samples ?? 0));
@@ -158,8 +162,8 @@ const addListing = (listing) => {
     const number = make("td", row.line || "", line);
     number.title = row.places ?? "";
     const source = make("td", row.source ?? "", line);
-    source.className = "text code";
-    source.title = row.places ?? "";
+    source.className = "text code source";
+    source.title = (row.source ? row.source.trim() + "\n" : "") + (row.places ?? "");
     const tally = row.tally;
     make("td", tally ? digits(tally.samples) : "", line);
     const share = make("td", tally ? percent(tally.samples, listing.samples) + (tally.error === undefined ? "" : " ± " + tally.error.toFixed(1)) : "", line);
@@ -167,19 +171,21 @@ const addListing = (listing) => {
       share.className = "heat";
       share.style.setProperty("--heat", Math.round(100 * tally.samples / most) + "%");
     }
-    make("td", "0x" + row.offset.toString(16), line);
-    make("td", row.text, line).className = "text code";
     if (stalls) {
       const issue = make("td", undefined, line);
       issue.className = "text";
       if (tally?.stalls) addReasons(tally, issue);
     }
     if (lanes) make("td", tally?.lanes === undefined ? "" : tally.lanes.toFixed(1), line);
+    make("td", "0x" + row.offset.toString(16), line);
+    make("td", row.text, line).className = "text code";
   }
   if (!stalls) return;
   const legend = make("p", undefined, section);
   legend.className = "hint legend";
-  for (const reason of REASONS) {
+  const tallies = listing.rows.map((row) => row.tally).filter((tally) => tally?.stalls);
+  const occurs = (reason) => tallies.some((tally) => reason === "issued" ? tally.issued > 0 : tally.stalls.some((stall) => stall[0] === reason && stall[1] > 0));
+  for (const reason of REASONS.filter(occurs)) {
     const mark = make("span", undefined, legend);
     mark.className = "mark";
     mark.style.background = reasonColour(reason);

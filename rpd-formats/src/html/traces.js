@@ -84,7 +84,7 @@ const addTrace = (trace) => {
     context.fillStyle = WAVE;
     waves.forEach((count, pixel) => context.fillRect(pixel, AXIS + chart * (1 - count / most), 1, chart * count / most));
     context.fillStyle = text;
-    context.fillText(most.toFixed(1) + " waves", 3, AXIS + 2);
+    context.fillText(digits(most) + " waves", 3, AXIS + 2);
   };
   const drawBins = ({context, width, perPixel}, slot, y) => {
     const per = trace.length / slot.busy.length;
