@@ -290,7 +290,7 @@ fn the_page_shows_waves_units_and_cycles_in_a_browser() {
             ",CU 1,CU 9 / XCC 1 SE 0,2,1",
             "XCC 1 SE 0 CU 1, 2 waves, 600 cycles, 2.0 at a time",
             "500 of 500 cycles",
-            "Line,Source,Cycles,Share %,Offset,Instruction,Issue",
+            "Line,Source,Cycles,Share %,Issue,Offset,Instruction",
             "WAITCNT 79.3 %",
         ]
     );
