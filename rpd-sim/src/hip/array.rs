@@ -11,7 +11,8 @@ use super::hsa::CopyBox;
 use super::image_types::{Array3dDescriptor, ChannelFormatDesc, array_flag};
 use super::memory::{self, Kind};
 use super::runtime::{self, read, write};
-use crate::hsa::image::{ImageFormat, ROW_ALIGNMENT};
+use crate::hsa::image::ImageFormat;
+use crate::hsa::image_objects::ROW_ALIGNMENT;
 
 /// `hipChannelFormatKind` of elements.
 const SIGNED: u32 = 0;

@@ -16,7 +16,7 @@ use super::image_types::{
 use super::memory;
 use super::runtime::{self, read, write};
 use super::texture_reference_api::ModuleReference;
-use crate::hsa::image::{ImageWords, ROW_ALIGNMENT};
+use crate::hsa::image_objects::{ImageWords, ROW_ALIGNMENT};
 
 /// Arrays and what was made of them.
 #[derive(Debug, Default)]

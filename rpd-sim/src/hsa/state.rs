@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::executable::Executable;
-use super::image::Images;
+use super::image_objects::Images;
 use super::reader::Reader;
 use super::shared::SharedMemory;
 use super::symbol::Symbol;

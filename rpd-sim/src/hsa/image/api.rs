@@ -2,10 +2,9 @@
 
 use core::ffi::c_void;
 
-use super::object::{self, Layout, find_image};
 use super::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry, transfer};
-use crate::api::{call, old_names};
 use crate::gpu::agents::Agent;
+use crate::hsa::image_objects::{self, Layout, find_image};
 use crate::hsa::support::{Outcome, agent, api, ensure, put};
 use crate::hsa::types::{Dim3, Status, status};
 
@@ -46,7 +45,7 @@ fn capability(agent: &Agent, geometry: u32, format: ImageFormat) -> Result<u32, 
         status::ERROR_INVALID_ARGUMENT,
     )?;
     let texels = format.texels_of(geometry);
-    let texels = texels.filter(|_| object::has_images(agent));
+    let texels = texels.filter(|_| image_objects::has_images(agent));
     Ok(texels.map_or(0, |texels| texels.capability))
 }
 
@@ -149,7 +148,7 @@ unsafe fn create(
     let image = unsafe { described(image, permission) }?;
     let valid = !data.is_null() && !out.is_null();
     ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
-    let made = object::create_image(agent, &image, data as usize, pitches)?;
+    let made = image_objects::create_image(agent, &image, data as usize, pitches)?;
     // SAFETY: promised by the caller.
     unsafe { put(out, made) }
 }
@@ -189,7 +188,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_create_with_layout(
 pub(crate) unsafe extern "C" fn hsa_ext_image_destroy(handle: u64, image: u64) -> Status {
     api(|| {
         agent(handle)?;
-        object::destroy_image(image)
+        image_objects::destroy_image(image)
     })
 }
 
@@ -273,7 +272,7 @@ unsafe fn create_sampler(handle: u64, sampler: &SamplerDescriptor, out: *mut u64
     let agent = agent(handle)?;
     ensure(!out.is_null(), status::ERROR_INVALID_ARGUMENT)?;
     // SAFETY: promised by the caller.
-    unsafe { put(out, object::create_sampler(agent, sampler)?) }
+    unsafe { put(out, image_objects::create_sampler(agent, sampler)?) }
 }
 
 /// Makes a sampler with one addressing mode.
@@ -308,7 +307,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_sampler_create_v2(
 pub(crate) unsafe extern "C" fn hsa_ext_sampler_destroy(handle: u64, sampler: u64) -> Status {
     api(|| {
         agent(handle)?;
-        object::destroy_sampler(sampler)
+        image_objects::destroy_sampler(sampler)
     })
 }
 
@@ -322,8 +321,14 @@ pub(in crate::hsa) unsafe fn agent_info(
     attribute: u32,
     value: *mut c_void,
 ) -> Outcome {
-    let sizes = |geometry| object::max_sizes(agent, geometry);
-    let count = |most: u32| if object::has_images(agent) { most } else { 0 };
+    let sizes = |geometry| image_objects::max_sizes(agent, geometry);
+    let count = |most: u32| {
+        if image_objects::has_images(agent) {
+            most
+        } else {
+            0
+        }
+    };
     // SAFETY: promised by the caller.
     unsafe {
         match attribute {
@@ -351,27 +356,4 @@ pub(in crate::hsa) unsafe fn agent_info(
             _ => Err(status::ERROR_INVALID_ARGUMENT),
         }
     }
-}
-
-/// Bytes of the extension's table of version 1.0: the first ten functions.
-pub(in crate::hsa) const TABLE_BYTES: usize = 10 * 8;
-
-/// The functions of the extension, in the order of its table.
-pub(in crate::hsa) fn functions() -> [*const c_void; 14] {
-    [
-        call::hsa_ext_image_get_capability as *const c_void,
-        call::hsa_ext_image_data_get_info as *const c_void,
-        call::hsa_ext_image_create as *const c_void,
-        call::hsa_ext_image_destroy as *const c_void,
-        call::hsa_ext_image_copy as *const c_void,
-        call::hsa_ext_image_import as *const c_void,
-        call::hsa_ext_image_export as *const c_void,
-        call::hsa_ext_image_clear as *const c_void,
-        call::hsa_ext_sampler_create as *const c_void,
-        call::hsa_ext_sampler_destroy as *const c_void,
-        call::hsa_ext_image_get_capability_with_layout as *const c_void,
-        call::hsa_ext_image_data_get_info_with_layout as *const c_void,
-        call::hsa_ext_image_create_with_layout as *const c_void,
-        old_names::hsa_ext_sampler_create_v2 as *const c_void,
-    ]
 }

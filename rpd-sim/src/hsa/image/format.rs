@@ -137,7 +137,7 @@ impl ImageFormat {
     }
 
     /// The same for images of a geometry.
-    pub(super) fn texels_of(self, geometry: u32) -> Option<Texels> {
+    pub(in crate::hsa) fn texels_of(self, geometry: u32) -> Option<Texels> {
         let exists = match geometry {
             geometry::BUFFER => self.channel_order != order::SRGBA,
             geometry::D2_DEPTH | geometry::D2_LAYERED_DEPTH => self.channel_order == order::DEPTH,

@@ -1,12 +1,11 @@
 //! Images and samplers: what programs describe, and the objects with the descriptors that kernels read.
 
 pub(crate) mod api;
-mod format;
-mod object;
+pub(super) mod format;
+pub(super) mod table;
 mod transfer;
 
 pub(crate) use format::ImageFormat;
-pub(crate) use object::{ImageWords, Images, ROW_ALIGNMENT, has_images};
 
 /// `hsa_ext_image_geometry_t`.
 pub(crate) mod geometry {

@@ -4,11 +4,11 @@ use rpd_gfx::isa::image::{BufferView, Texel};
 
 use super::ImageFormat;
 use super::format::order;
-use super::object::ImageObject;
 use crate::gpu::agents::Agent;
 use crate::gpu::check;
 use crate::gpu::copy::{Plane, Shape, transfer};
 use crate::gpu::machine::machine;
+use crate::hsa::image_objects::ImageObject;
 use crate::hsa::support::{Outcome, ensure};
 use crate::hsa::types::{Dim3, status};
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use rpd_gfx::isa::image::{AddressMode, Border, BufferView, Geometry, Image, Sampler};
 
-use super::format::Texels;
-use super::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry};
+use super::image::format::Texels;
+use super::image::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry};
 use crate::gpu::agents::{self, Agent, PoolKind};
 use crate::gpu::copy::Plane;
 use crate::gpu::machine::machine;
@@ -31,7 +31,7 @@ const MAX_SIZES: [[u32; 4]; 8] = [
 ];
 
 /// The greatest sizes of images of a geometry on an agent, 0 where it has none.
-pub(super) fn max_sizes(agent: &Agent, geometry: u32) -> [u32; 4] {
+pub(in crate::hsa) fn max_sizes(agent: &Agent, geometry: u32) -> [u32; 4] {
     if has_images(agent) {
         MAX_SIZES[geometry as usize]
     } else {
@@ -70,7 +70,7 @@ impl ImageWords {
 
 /// Rows of an image in memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(in crate::hsa) struct Layout {
     texels: Texels,
     /// Width, height, and depth or layers, at least 1 each.
     size: [usize; 3],
@@ -81,7 +81,7 @@ pub(super) struct Layout {
 impl Layout {
     /// The layout of an image on an agent. `pitches`: bytes from row to row and from slice to slice that the program
     /// wants, 0 for those of rows without a gap; without them the runtime chooses.
-    pub(super) fn of(
+    pub(in crate::hsa) fn of(
         agent: &Agent,
         image: &ImageDescriptor,
         pitches: Option<[usize; 2]>,
@@ -126,7 +126,7 @@ impl Layout {
     }
 
     /// What its memory must be.
-    pub(super) fn info(&self) -> ImageDataInfo {
+    pub(in crate::hsa) fn info(&self) -> ImageDataInfo {
         ImageDataInfo {
             size: self.pitch * self.size[1] * self.size[2],
             alignment: ROW_ALIGNMENT,
@@ -136,10 +136,10 @@ impl Layout {
 
 /// An image; the address of its words is its handle.
 #[derive(Debug)]
-pub(super) struct ImageObject {
-    pub(super) agent: &'static Agent,
-    pub(super) format: ImageFormat,
-    pub(super) texels: Texels,
+pub(in crate::hsa) struct ImageObject {
+    pub(in crate::hsa) agent: &'static Agent,
+    pub(in crate::hsa) format: ImageFormat,
+    pub(in crate::hsa) texels: Texels,
     geometry: u32,
     base: usize,
     layout: Layout,
@@ -147,17 +147,17 @@ pub(super) struct ImageObject {
 
 impl ImageObject {
     /// Bytes of a texel.
-    pub(super) fn texel_bytes(&self) -> usize {
+    pub(in crate::hsa) fn texel_bytes(&self) -> usize {
         self.texels.format.bytes() as usize
     }
 
     /// Whether each row is a slice: regions have layers of one dimension in y.
-    pub(super) fn has_layers_in_y(&self) -> bool {
+    pub(in crate::hsa) fn has_layers_in_y(&self) -> bool {
         self.geometry == geometry::D1_LAYERED
     }
 
     /// The part of a region from a texel on.
-    pub(super) fn part(&self, at: Dim3, range: Dim3) -> Result<Plane, Status> {
+    pub(in crate::hsa) fn part(&self, at: Dim3, range: Dim3) -> Result<Plane, Status> {
         let [width, height, depth] = self.layout.size;
         let size = if self.has_layers_in_y() {
             [width, depth, height]
@@ -226,7 +226,7 @@ fn retract(handle: u64) -> Outcome {
 }
 
 /// Makes an image of memory at `base`; its handle.
-pub(super) fn create_image(
+pub(in crate::hsa) fn create_image(
     agent: &'static Agent,
     image: &ImageDescriptor,
     base: usize,
@@ -251,21 +251,21 @@ pub(super) fn create_image(
 }
 
 /// The image of a handle.
-pub(super) fn find_image(handle: u64) -> Result<Arc<ImageObject>, Status> {
+pub(in crate::hsa) fn find_image(handle: u64) -> Result<Arc<ImageObject>, Status> {
     let images = lock(&state().images.images);
     let found = images.get(&handle).cloned();
     found.ok_or(status::ERROR_INVALID_ARGUMENT)
 }
 
 /// Forgets an image; its memory stays the program's.
-pub(super) fn destroy_image(handle: u64) -> Outcome {
+pub(in crate::hsa) fn destroy_image(handle: u64) -> Outcome {
     let removed = lock(&state().images.images).remove(&handle);
     ensure(removed.is_some(), status::ERROR_INVALID_ARGUMENT)?;
     retract(handle)
 }
 
 /// Makes a sampler; its handle.
-pub(super) fn create_sampler(
+pub(in crate::hsa) fn create_sampler(
     agent: &'static Agent,
     sampler: &SamplerDescriptor,
 ) -> Result<u64, Status> {
@@ -282,7 +282,7 @@ pub(super) fn create_sampler(
 }
 
 /// Forgets a sampler.
-pub(super) fn destroy_sampler(handle: u64) -> Outcome {
+pub(in crate::hsa) fn destroy_sampler(handle: u64) -> Outcome {
     let removed = lock(&state().images.samplers).remove(&handle);
     ensure(removed.is_some(), status::ERROR_INVALID_ARGUMENT)?;
     retract(handle)
