@@ -94,7 +94,7 @@ impl Table {
 
 /// Registers that packets of one pipe have announced so far.
 #[derive(Debug, Clone, Copy, Default)]
-struct Announced {
+struct AnnouncedRegisters {
     address: u64,
     size: u64,
     id: u64,
@@ -104,18 +104,18 @@ struct Announced {
 
 /// The effect of a write on code objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum CodeObjectEffect {
     Nothing,
     Loaded(u64),
     Unloaded(u64),
 }
 
-impl Told {
+impl CodeObjectEffect {
     pub(crate) fn event(self) -> Option<(EventKind, u64)> {
         match self {
-            Told::Nothing => None,
-            Told::Loaded(id) => Some((EventKind::CodeObjectLoad, id)),
-            Told::Unloaded(id) => Some((EventKind::CodeObjectUnload, id)),
+            CodeObjectEffect::Nothing => None,
+            CodeObjectEffect::Loaded(id) => Some((EventKind::CodeObjectLoad, id)),
+            CodeObjectEffect::Unloaded(id) => Some((EventKind::CodeObjectUnload, id)),
         }
     }
 }
@@ -154,7 +154,7 @@ pub(crate) struct Registers {
     packet: [u64; PIPES],
     threads: [u32; 3],
     rsrc: [u32; 3],
-    announced: [Announced; PIPES],
+    announced: [AnnouncedRegisters; PIPES],
     /// Code objects that are loaded at this point of the stream.
     table: Table,
     /// Code objects that were loaded at the start of the trace.
@@ -193,13 +193,13 @@ impl Registers {
     }
 
     /// A write to any other register: those that carry packets of the host count.
-    pub(crate) fn write_userdata(&mut self, write: Write) -> Told {
+    pub(crate) fn write_userdata(&mut self, write: Write) -> CodeObjectEffect {
         if write.address != USERDATA_2 {
-            return Told::Nothing;
+            return CodeObjectEffect::Nothing;
         }
         if !self.host_packets {
             self.host_packets = write.data == START_WORD;
-            return Told::Nothing;
+            return CodeObjectEffect::Nothing;
         }
         let announced = &mut self.announced[write.slot()];
         let Some(kind) = announced.due.take() else {
@@ -212,7 +212,7 @@ impl Registers {
                 (OPCODE_AGENT, 1) => self.counter_interval = i64::from(data),
                 _ => {}
             }
-            return Told::Nothing;
+            return CodeObjectEffect::Nothing;
         };
         match kind {
             1 => set_low(&mut announced.size, write.data),
@@ -235,18 +235,18 @@ impl Registers {
                 let known = self.table.contains(id);
                 if unload && known {
                     self.table.remove(id);
-                    return Told::Unloaded(id);
+                    return CodeObjectEffect::Unloaded(id);
                 }
                 if !unload && !known {
                     self.table.insert(object);
                     if from_start {
                         self.from_start.insert(object);
                     }
-                    return Told::Loaded(id);
+                    return CodeObjectEffect::Loaded(id);
                 }
             }
         }
-        Told::Nothing
+        CodeObjectEffect::Nothing
     }
 
     /// Whether a register carries the clocks.

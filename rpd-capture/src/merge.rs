@@ -31,7 +31,7 @@ pub(crate) struct Merge<'a> {
 }
 
 /// End of a process's recording.
-pub(crate) struct Ending {
+pub(crate) struct ProcessEnd {
     /// Every record is there, and recording ended in good order.
     pub(crate) clean: bool,
     /// Damage and losses, as texts.
@@ -69,7 +69,7 @@ impl<'a> Merge<'a> {
     }
 
     /// To be called after the last record.
-    pub(crate) fn end(self) -> Ending {
+    pub(crate) fn end(self) -> ProcessEnd {
         let mut dropped = 0;
         let mut notes = Vec::new();
         for source in self.sources {
@@ -79,7 +79,7 @@ impl<'a> Merge<'a> {
         if dropped > 0 {
             notes.push(format!("{dropped} records could not be stored"));
         }
-        Ending {
+        ProcessEnd {
             clean: self.clean && dropped == 0,
             notes,
         }

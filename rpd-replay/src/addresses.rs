@@ -96,14 +96,14 @@ fn occupant(base: u64, size: u64) -> Option<String> {
 
 /// Ranges that are held so that nothing else takes them.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct HeldRanges {
     regions: Vec<Region>,
 }
 
-impl Held {
+impl HeldRanges {
     /// Holds the regions; the reason when one cannot be had.
-    pub(crate) fn hold(regions: Vec<Region>) -> Result<Held, String> {
-        let mut held = Held::default();
+    pub(crate) fn hold(regions: Vec<Region>) -> Result<HeldRanges, String> {
+        let mut held = HeldRanges::default();
         for region in regions {
             if map(
                 region.base,
@@ -402,7 +402,7 @@ mod tests {
             host: true,
             device: 0,
         };
-        let reason = Held::hold(vec![region]).expect_err("taken");
+        let reason = HeldRanges::hold(vec![region]).expect_err("taken");
         assert!(reason.contains("are taken by /"), "{reason}");
     }
 

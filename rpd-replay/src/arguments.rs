@@ -12,14 +12,14 @@ use crate::player::Player;
 
 /// Memory behind the pointers of a call while it is made.
 #[derive(Default)]
-pub(crate) struct Behind {
+pub(crate) struct PointedMemory {
     texts: Vec<CString>,
     buffers: Vec<Box<[u64]>>,
     /// Slots for new handles and addresses: position of the argument and slot.
     slots: Vec<(usize, Box<u64>)>,
 }
 
-impl Behind {
+impl PointedMemory {
     /// The address of a copy of `bytes`.
     pub(crate) fn copy(&mut self, bytes: &[u8]) -> u64 {
         let mut buffer = vec![0u64; bytes.len().div_ceil(8).max(1)].into_boxed_slice();
@@ -147,7 +147,7 @@ impl Player {
         operation: &Operation,
         position: usize,
         argument: &Argument,
-        behind: &mut Behind,
+        behind: &mut PointedMemory,
     ) -> Result<u64, ReplayError> {
         let value = argument.value(&call.arguments);
         let read = call

@@ -3,7 +3,7 @@
 use rpd_capture::Call;
 use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, number as n};
 
-use crate::arguments::{Behind, out_word, word};
+use crate::arguments::{PointedMemory, out_word, word};
 use crate::error::{ReplayError, Status};
 use crate::hip::{Extent, PitchedPtr, SUCCESS, word_of};
 use crate::player::Player;
@@ -135,7 +135,7 @@ impl Player {
         operation: &'static Operation,
         name: &'static str,
     ) -> Result<(), ReplayError> {
-        let mut behind = Behind::default();
+        let mut behind = PointedMemory::default();
         // Variables are addresses here, to which the offset is added.
         let has_variable = operation.with_role(Role::Symbol).is_some();
         let words = operation

@@ -19,7 +19,7 @@ pub(crate) struct Variable {
 
 /// A device variable that two builds of a code object have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Twin {
+pub(crate) struct SharedVariable {
     /// Its address in the build that was captured, and in the one that replaces it.
     pub(crate) captured: u64,
     pub(crate) replacing: u64,
@@ -123,7 +123,11 @@ impl Player {
     }
 
     /// The variables of a code object that another build of it in `module` has as well.
-    pub(crate) fn twins(&mut self, code: i64, module: u64) -> Result<Vec<Twin>, ReplayError> {
+    pub(crate) fn twins(
+        &mut self,
+        code: i64,
+        module: u64,
+    ) -> Result<Vec<SharedVariable>, ReplayError> {
         let device = self.device;
         let captured = self.variables(code, device)?;
         let mut found = Vec::new();
@@ -131,7 +135,7 @@ impl Player {
             if let Ok((replacing, size)) = self.variable(module, &name)
                 && size == place.1
             {
-                found.push(Twin {
+                found.push(SharedVariable {
                     captured: place.0,
                     replacing,
                     size,
@@ -144,7 +148,7 @@ impl Player {
     /// Copies variables from one build to the other, in a stream.
     pub(crate) fn copy_twins(
         &mut self,
-        twins: &[Twin],
+        twins: &[SharedVariable],
         to_replacing: bool,
         stream: u64,
     ) -> Result<(), ReplayError> {

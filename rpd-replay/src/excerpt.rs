@@ -9,7 +9,7 @@ use rpd_spool::capture::{HandleKind, data_use, item, memory_kind};
 use crate::checks;
 use crate::code::Variable;
 use crate::error::{ReplayError, Status};
-use crate::kernel::{KernelChoice, Saved};
+use crate::kernel::{KernelChoice, SavedMemory};
 use crate::player::{self, Options, Player, Step};
 
 /// Bytes of memory that are read at once when pointers are looked for.
@@ -91,7 +91,7 @@ pub fn excerpt(
             format!("{mismatch}: what is in memory at call {first} is not what the program had"),
         ));
     }
-    let mut taker = Taker {
+    let mut taker = MemoryReader {
         writer: ExcerptWriter::new(&rows, (first, last), target)?,
         memory: rows.memory()?,
         chosen: BTreeMap::new(),
@@ -162,7 +162,7 @@ fn has_results(capture: &Capture, first: u64, last: u64) -> Result<bool, ReplayE
 }
 
 /// Takes memory out of a replay.
-struct Taker {
+struct MemoryReader {
     writer: ExcerptWriter,
     memory: Vec<Memory>,
     /// Bytes of the memory that is part of the excerpt, by its base.
@@ -170,7 +170,7 @@ struct Taker {
     bytes: u64,
 }
 
-impl Taker {
+impl MemoryReader {
     /// Takes the memory and the variables that the first call finds.
     fn take_state(
         &mut self,
@@ -260,7 +260,7 @@ impl Taker {
     fn take_results(
         &mut self,
         player: &mut Player,
-        mut saved: Vec<Saved>,
+        mut saved: Vec<SavedMemory>,
         keep: bool,
     ) -> Result<(), ReplayError> {
         saved.retain(|one| {

@@ -76,7 +76,7 @@ impl KernelRuns {
 }
 
 /// A copy of some memory.
-pub(crate) struct Saved {
+pub(crate) struct SavedMemory {
     /// Address of the memory in the capture; of a variable, its address now.
     pub(crate) base: u64,
     pub(crate) now: u64,
@@ -319,7 +319,7 @@ impl Player {
     }
 
     /// Copies all live memory: what a kernel reaches through pointers in memory is not known.
-    pub(crate) fn save(&mut self) -> Result<Vec<Saved>, ReplayError> {
+    pub(crate) fn save(&mut self) -> Result<Vec<SavedMemory>, ReplayError> {
         let live: Vec<(u64, u64, u64)> = self
             .translation
             .all()
@@ -331,7 +331,7 @@ impl Player {
     }
 
     /// As [`Player::save`], for the variables of all code objects that are loaded, unless `saved` has them.
-    fn save_variables(&mut self, saved: &mut Vec<Saved>) -> Result<(), ReplayError> {
+    fn save_variables(&mut self, saved: &mut Vec<SavedMemory>) -> Result<(), ReplayError> {
         let device = self.device;
         let modules: Vec<(i64, i32)> = self.modules.keys().copied().collect();
         for (code, device) in modules {
@@ -345,11 +345,11 @@ impl Player {
         self.set_device(device)
     }
 
-    fn save_one(&mut self, base: u64, size: u64, now: u64) -> Result<Saved, ReplayError> {
+    fn save_one(&mut self, base: u64, size: u64, now: u64) -> Result<SavedMemory, ReplayError> {
         let mut shadow = 0u64;
         self.hip.check("hipMalloc", &[word_of(&mut shadow), size])?;
         self.copy(shadow, now, size)?;
-        Ok(Saved {
+        Ok(SavedMemory {
             base,
             now,
             size,
@@ -359,7 +359,7 @@ impl Player {
     }
 
     /// Frees the copies.
-    pub(crate) fn release(&mut self, saved: Vec<Saved>) -> Result<(), ReplayError> {
+    pub(crate) fn release(&mut self, saved: Vec<SavedMemory>) -> Result<(), ReplayError> {
         for one in saved {
             self.hip.check("hipFree", &[one.shadow])?;
         }
@@ -367,7 +367,7 @@ impl Player {
     }
 
     /// Finds what differs from the copies.
-    pub(crate) fn find_written(&mut self, saved: &mut [Saved]) -> Result<(), ReplayError> {
+    pub(crate) fn find_written(&mut self, saved: &mut [SavedMemory]) -> Result<(), ReplayError> {
         for one in saved {
             one.written.clear();
             let mut at = 0;
@@ -393,7 +393,7 @@ impl Player {
         Ok(())
     }
 
-    fn restore(&mut self, saved: &[Saved], all: bool) -> Result<(), ReplayError> {
+    fn restore(&mut self, saved: &[SavedMemory], all: bool) -> Result<(), ReplayError> {
         for one in saved {
             if all {
                 self.copy(one.now, one.shadow, one.size)?;
@@ -408,8 +408,8 @@ impl Player {
 }
 
 /// Address and length of what was written.
-fn written(saved: &[Saved]) -> Vec<(u64, u64)> {
-    let of = |one: &Saved| {
+fn written(saved: &[SavedMemory]) -> Vec<(u64, u64)> {
+    let of = |one: &SavedMemory| {
         let base = one.now;
         let place = move |(offset, len): &(u64, u64)| (base + offset, *len);
         one.written.iter().map(place).collect::<Vec<_>>()

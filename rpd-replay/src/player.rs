@@ -10,9 +10,9 @@ use rpd_spool::capture::{DataHeader, Group, HandleKind, data_use};
 use serde::Serialize;
 
 use crate::Placement;
-use crate::addresses::{self, Held, Translation};
+use crate::addresses::{self, HeldRanges, Translation};
 use crate::checks;
-use crate::code::Twin;
+use crate::code::SharedVariable;
 use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
@@ -20,7 +20,7 @@ use crate::images::Image;
 use crate::kernel::{KernelChoice, KernelRuns};
 use crate::repeat::{Repeat, Results};
 use crate::verify::{self, Mismatch, Outcome, Varying, Verify};
-use crate::virtual_memory::Reserved;
+use crate::virtual_memory::ReservedRange;
 
 /// Options of a replay.
 #[derive(Debug, Clone)]
@@ -103,14 +103,14 @@ pub struct Player {
     /// Textures and surfaces, by their value in the capture.
     pub(crate) images: HashMap<u64, Image>,
     /// Addresses that the program has reserved, in a replay at other addresses.
-    pub(crate) reserved: Vec<Reserved>,
+    pub(crate) reserved: Vec<ReservedRange>,
     /// Per-thread default streams, by thread.
     pub(crate) thread_streams: HashMap<u32, u64>,
     pub(crate) codes: Vec<CodeRow>,
     /// Modules of code objects, by number and device.
     pub(crate) modules: HashMap<(i64, i32), u64>,
     /// Of kernels that another build replaces, by function: the variables that both builds have.
-    pub(crate) twins: HashMap<u64, Vec<Twin>>,
+    pub(crate) twins: HashMap<u64, Vec<SharedVariable>>,
     /// Managed variables: name and captured address of the memory.
     pub(crate) managed: Vec<(CString, u64)>,
     /// Kernels by code object, device and name.
@@ -176,16 +176,18 @@ impl Player {
         let mut report = Report::default();
         let held = match options.placement {
             Placement::Remap => None,
-            Placement::Same | Placement::Auto => match Held::hold(addresses::regions(&memory)) {
-                Ok(held) => Some(held),
-                Err(reason) if options.placement == Placement::Same => {
-                    return Err(addresses::refused(&reason));
+            Placement::Same | Placement::Auto => {
+                match HeldRanges::hold(addresses::regions(&memory)) {
+                    Ok(held) => Some(held),
+                    Err(reason) if options.placement == Placement::Same => {
+                        return Err(addresses::refused(&reason));
+                    }
+                    Err(reason) => {
+                        report.note(options.tell, remapped(&reason));
+                        None
+                    }
                 }
-                Err(reason) => {
-                    report.note(options.tell, remapped(&reason));
-                    None
-                }
-            },
+            }
         };
         let mut hip = Hip::load(&options.library)?;
         hip.check("hipInit", &[0])?;

@@ -16,7 +16,7 @@ const ACCESS: usize = 12;
 
 /// Addresses that were reserved.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reserved {
+pub(crate) struct ReservedRange {
     /// First address in the capture.
     pub(crate) base: u64,
     /// Bytes.
@@ -92,7 +92,7 @@ impl Player {
         let words = [word_of(&mut now), size, alignment, 0, 0];
         self.hip.check("hipMemAddressReserve", &words)?;
         if let Some(base) = out_word(call, 0) {
-            self.reserved.push(Reserved { base, size, now });
+            self.reserved.push(ReservedRange { base, size, now });
         }
         Ok(())
     }

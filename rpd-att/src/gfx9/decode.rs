@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use super::token::{Gfx9Token, Misc, Place, SLOTS, delta, token_length};
-use super::wave::Running;
+use super::wave::RunningWave;
 use crate::header::Header;
 use crate::output::Output;
 use crate::pending::{KEEP, MAX_PENDING, Pending, SpareLists};
@@ -82,7 +82,7 @@ struct Decoder<'a> {
     start_phase: i64,
     registers: Registers,
     output: Output<'a>,
-    waves: [Option<Box<Running>>; 4 * SLOTS],
+    waves: [Option<Box<RunningWave>>; 4 * SLOTS],
     /// Instructions in all of `waves`.
     pending: usize,
     spare: SpareLists,
@@ -176,7 +176,7 @@ impl Decoder<'_> {
                 // The start of this wave was lost.
                 let wave = self.waves[at].get_or_insert_with(|| {
                     let wave = Pending::new(target, simd, slot, Pc::default(), time, spare);
-                    Box::new(Running::new(wave))
+                    Box::new(RunningWave::new(wave))
                 });
                 let before = wave.wave.instructions.len();
                 wave.complete(kind, time, &mut self.start_phase);
@@ -341,7 +341,7 @@ impl Decoder<'_> {
                 let mut wave = Pending::new(cu, simd, slot, pc, time, &mut self.spare);
                 wave.me = me;
                 wave.pipe = pipe;
-                self.waves[at] = Some(Box::new(Running::new(wave)));
+                self.waves[at] = Some(Box::new(RunningWave::new(wave)));
             }
         }
         if self.running.insert(place_key(place), pc).is_none() {

@@ -68,7 +68,7 @@ enum Trap {
 
 /// A running wave of the target.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningWave {
     pub(super) wave: Pending,
     /// Instructions that were issued and not completed, by index.
     issued: VecDeque<usize>,
@@ -79,7 +79,7 @@ pub(super) struct Running {
     trap: Trap,
 }
 
-impl Running {
+impl RunningWave {
     pub(super) fn new(wave: Pending) -> Self {
         Self {
             wave,

@@ -5,8 +5,8 @@ use std::io::Read;
 
 use super::batch::Batch;
 use super::ops::{Op, Ops, ops};
-use super::token::{RdnaKind, RdnaToken, Stamp, Tokens, bits};
-use super::wave::Running;
+use super::token::{RdnaKind, RdnaToken, TimeStamp, Tokens, bits};
+use super::wave::RunningWave;
 use crate::header::{Generation, Header};
 use crate::output::Output;
 use crate::pending::{KEEP, MAX_PENDING, Pending, SpareLists};
@@ -33,7 +33,7 @@ struct Decoder<'a> {
     registers: Registers,
     output: Output<'a>,
     /// Waves that run, and those that ended and may still get an address: one for each slot.
-    waves: [Option<Box<Running>>; SLOTS],
+    waves: [Option<Box<RunningWave>>; SLOTS],
     spare: SpareLists,
     running: HashMap<u32, Pc>,
     saved: HashMap<u32, Pc>,
@@ -114,7 +114,7 @@ pub(crate) fn decode<R: Read>(
 impl Decoder<'_> {
     /// Applies `act` to the wave in a slot, if one runs there.
     #[inline(always)]
-    fn wave(&mut self, slot: u64, act: impl FnOnce(&mut Running)) {
+    fn wave(&mut self, slot: u64, act: impl FnOnce(&mut RunningWave)) {
         if let Some(wave) = &mut self.waves[slot as usize % SLOTS]
             && !wave.wave.complete
         {
@@ -197,10 +197,10 @@ impl Decoder<'_> {
             }
             RdnaKind::ShaderData => self.shader_data(word, time, false),
             RdnaKind::ShaderDataShort => self.shader_data(word, time, true),
-            RdnaKind::Timestamp => match Stamp::parse(self.generation, word) {
-                Stamp::Lost(_) => self.output.lost(time, offset),
-                Stamp::Realtime(clock) => self.clock(time, clock),
-                Stamp::Delta(_) | Stamp::Other => {}
+            RdnaKind::Timestamp => match TimeStamp::parse(self.generation, word) {
+                TimeStamp::Lost(_) => self.output.lost(time, offset),
+                TimeStamp::Realtime(clock) => self.clock(time, clock),
+                TimeStamp::Delta(_) | TimeStamp::Other => {}
             },
             RdnaKind::WaveAlloc
             | RdnaKind::UtilCounter
@@ -215,7 +215,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn each(&mut self, mask: u64, act: impl Fn(&mut Running)) {
+    fn each(&mut self, mask: u64, act: impl Fn(&mut RunningWave)) {
         let mut mask = mask;
         while mask != 0 {
             let slot = u64::from(mask.trailing_zeros());
@@ -300,7 +300,7 @@ impl Decoder<'_> {
         wave.me = start.me;
         wave.pipe = start.pipe;
         wave.workgroup = start.workgroup.unwrap_or(0);
-        self.waves[usize::from(start.slot) % SLOTS] = Some(Box::new(Running::new(wave)));
+        self.waves[usize::from(start.slot) % SLOTS] = Some(Box::new(RunningWave::new(wave)));
     }
 
     /// Reports the wave of a slot: not at its end already, because its last address can come after it.
@@ -478,7 +478,7 @@ impl Decoder<'_> {
 
     /// Reports the longest wave, or a part of it, when there are too many instructions in memory.
     fn limit_pending(&mut self) {
-        let pending = |wave: &Running| wave.wave.instructions.len();
+        let pending = |wave: &RunningWave| wave.wave.instructions.len();
         let waves = self.waves.iter_mut().flatten();
         if waves.map(|wave| pending(wave)).sum::<usize>() <= MAX_PENDING {
             return;

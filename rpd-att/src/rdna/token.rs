@@ -152,7 +152,7 @@ enum Role {
     /// Four bits without meaning.
     Padding,
     /// A time stamp.
-    Stamp,
+    TimeStamp,
     /// More than 64 bits.
     Wide,
     /// Words of eight bits can follow.
@@ -193,7 +193,7 @@ impl Entry {
         let role = match form.kind {
             RdnaKind::Time => Role::Time,
             RdnaKind::Nop => Role::Padding,
-            RdnaKind::Timestamp => Role::Stamp,
+            RdnaKind::Timestamp => Role::TimeStamp,
             RdnaKind::WaveStartExt if generation == Generation::Gfx12 => Role::Extended,
             _ if form.bits > 64 => Role::Wide,
             _ if form.bits > SHORT => Role::Long,
@@ -206,7 +206,7 @@ impl Entry {
             time_from: form.time_from,
             // A stamp's time has more bits and its own meaning.
             time_mask: match role {
-                Role::Stamp | Role::Padding => 0,
+                Role::TimeStamp | Role::Padding => 0,
                 _ => (1 << form.time_bits) - 1,
             },
             implied: match role {
@@ -256,7 +256,7 @@ pub(super) fn bits(word: u64, low: u32, count: u32) -> u64 {
 
 /// Content of a time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stamp {
+pub(super) enum TimeStamp {
     /// So many cycles pass.
     Delta(u64),
     /// The real-time clock has this value.
@@ -267,28 +267,28 @@ pub(super) enum Stamp {
     Other,
 }
 
-impl Stamp {
+impl TimeStamp {
     /// Reads the token TIMESTAMP of a generation.
     pub(super) fn parse(generation: Generation, word: u64) -> Self {
         match generation {
             Generation::Gfx12 => match (bits(word, 7, 1), bits(word, 8, 1)) {
-                (0, 0) => Stamp::Delta(word >> 12),
-                (0, _) => Stamp::Lost(word >> 12),
-                (_, 0) => Stamp::Realtime(word >> 12),
-                _ => Stamp::Other,
+                (0, 0) => TimeStamp::Delta(word >> 12),
+                (0, _) => TimeStamp::Lost(word >> 12),
+                (_, 0) => TimeStamp::Realtime(word >> 12),
+                _ => TimeStamp::Other,
             },
             Generation::Gfx11 => {
                 let value = bits(word, 12, 36);
                 match (bits(word, 9, 1), bits(word, 8, 1)) {
-                    (0, 0) => Stamp::Delta(value),
-                    (1, 0) => Stamp::Realtime(value),
-                    _ => Stamp::Lost(value),
+                    (0, 0) => TimeStamp::Delta(value),
+                    (1, 0) => TimeStamp::Realtime(value),
+                    _ => TimeStamp::Lost(value),
                 }
             }
             _ => match bits(word, 14, 2) {
-                1 => Stamp::Delta(word >> 16),
-                2 => Stamp::Realtime(word >> 16),
-                _ => Stamp::Other,
+                1 => TimeStamp::Delta(word >> 16),
+                2 => TimeStamp::Realtime(word >> 16),
+                _ => TimeStamp::Other,
             },
         }
     }
@@ -461,13 +461,13 @@ impl<'w, R: Read> Tokens<'w, R> {
                     self.first_unknown.get_or_insert(offset);
                     continue;
                 }
-                Role::Stamp => {
-                    let stamp = Stamp::parse(self.generation, word);
-                    if let Stamp::Delta(cycles) | Stamp::Lost(cycles) = stamp {
+                Role::TimeStamp => {
+                    let stamp = TimeStamp::parse(self.generation, word);
+                    if let TimeStamp::Delta(cycles) | TimeStamp::Lost(cycles) = stamp {
                         // A trace of centuries is not one.
                         token.time = time.saturating_add(cycles as i64).min(1 << 60);
                     }
-                    matches!(stamp, Stamp::Realtime(_) | Stamp::Lost(_))
+                    matches!(stamp, TimeStamp::Realtime(_) | TimeStamp::Lost(_))
                 }
                 Role::Wide => {
                     token.word = word_at(bytes, at + 2);

@@ -6,7 +6,7 @@ use crate::record::{Category, Pc, State};
 
 /// A running wave of the target.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningWave {
     pub(super) wave: Pending,
     /// In a trap handler, or saved: its tokens do not count.
     away: bool,
@@ -14,7 +14,7 @@ pub(super) struct Running {
     barrier: bool,
 }
 
-impl Running {
+impl RunningWave {
     pub(super) fn new(wave: Pending) -> Self {
         Self {
             wave,
