@@ -70,6 +70,24 @@ impl Entries<'_> {
             *entry = location;
         }
     }
+
+    /// The same for many: once entries differ they are copied without a look at what was there.
+    #[inline(always)]
+    fn extend(&mut self, mut locations: impl Iterator<Item = u32>) {
+        if self.is_same {
+            for (location, entry) in locations.by_ref().zip(self.left.by_ref()) {
+                if *entry != location {
+                    *entry = location;
+                    self.is_same = false;
+                    break;
+                }
+                self.same += 1;
+            }
+        }
+        for (location, entry) in locations.zip(self.left.by_ref()) {
+            *entry = location;
+        }
+    }
 }
 
 impl Path {
@@ -119,9 +137,7 @@ impl Path {
     /// Adds locations, each further in than the one before.
     #[inline(always)]
     pub(crate) fn extend(&mut self, locations: impl ExactSizeIterator<Item = u32>) {
-        self.add(locations.len(), |entries| {
-            locations.for_each(|location| entries.push(location))
-        });
+        self.add(locations.len(), |entries| entries.extend(locations));
     }
 
     /// Adds what `fill` gives, at most `most` locations. It is not called if the path cannot have as many.
