@@ -223,8 +223,13 @@ pub(super) fn keep_part(output: &Path, part: &Part, backend: Backend, quiet: boo
         quiet,
     };
     let (folder, made) = playing.beside(output, output, part)?;
-    let replaced = std::fs::rename(output, folder.path().join("whole"))
-        .and_then(|()| std::fs::rename(folder.path().join(PART), output));
+    let whole = folder.path().join("whole");
+    let replaced = std::fs::rename(output, &whole).and_then(|()| {
+        std::fs::rename(folder.path().join(PART), output).inspect_err(|_| {
+            // The temporary directory is removed with what is in it.
+            let _ = std::fs::rename(&whole, output);
+        })
+    });
     replaced.with_context(|| format!("{} cannot be replaced by its part", output.display()))?;
     if !quiet {
         eprintln!("{}", told(output, &made));
