@@ -61,6 +61,12 @@ pub(crate) fn set_word(bytes: &mut [u8], index: usize, value: u64) {
 }
 
 /// The first word that the call stored behind an argument.
+/// What the call read behind its arguments: for calls that read in one place.
+pub(crate) fn input(call: &Call) -> Option<&[u8]> {
+    let item = call.items().find(|item| item.kind == item::IN)?;
+    Some(item.payload)
+}
+
 pub(crate) fn out_word(call: &Call, position: u16) -> Option<u64> {
     call.items()
         .find(|item| item.kind == item::OUT && item.argument == position)?

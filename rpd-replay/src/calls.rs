@@ -3,7 +3,7 @@
 use rpd_capture::Call;
 use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, number as n};
 
-use crate::arguments::{PointedMemory, out_word, word};
+use crate::arguments::{PointedMemory, input, out_word, word};
 use crate::error::{ReplayError, Status};
 use crate::hip::{Extent, PitchedPtr, SUCCESS, word_of};
 use crate::player::Player;
@@ -207,8 +207,7 @@ impl Player {
     /// Makes an executable graph; its parameters are flags, a stream for an upload, and results.
     fn instantiate(&mut self, call: &Call) -> Result<(), ReplayError> {
         let graph = self.handle(HandleKind::Graph, call.argument("graph"))?;
-        let parameters = call.items().find(|item| item.kind == item::IN);
-        let flags = parameters.map_or(0, |item| word(item.payload, 0));
+        let flags = input(call).map_or(0, |parameters| word(parameters, 0));
         let mut made = 0u64;
         self.hip.check(
             "hipGraphInstantiateWithFlags",

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use rpd_capture::Call;
 use rpd_spool::capture::{HandleKind, Operation, item};
 
-use crate::arguments::out_word;
+use crate::arguments::{input, out_word};
 use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::player::Player;
@@ -63,8 +63,7 @@ impl Player {
 
     pub(crate) fn global(&mut self, call: &Call) -> Result<(), ReplayError> {
         let module = self.handle(HandleKind::Module, call.argument("hmod"))?;
-        let name = call.items().find(|item| item.kind == item::IN);
-        let name = name.and_then(|item| CString::new(item.payload).ok());
+        let name = input(call).and_then(|name| CString::new(name).ok());
         let Some(name) = name else {
             return Err(ReplayError::damaged(
                 "the name of the variable is not in the capture",

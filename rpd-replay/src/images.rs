@@ -1,9 +1,9 @@
 //! Arrays, textures and surfaces.
 
 use rpd_capture::Call;
-use rpd_spool::capture::{HandleKind, Operation, item, number as n};
+use rpd_spool::capture::{HandleKind, Operation, number as n};
 
-use crate::arguments::{out_word, set_word, word};
+use crate::arguments::{input, out_word, set_word, word};
 use crate::error::{ReplayError, Status};
 use crate::hip::{Extent, SUCCESS};
 use crate::player::Player;
@@ -51,8 +51,7 @@ impl Player {
             _ => return Ok(()),
         };
         if let Some(old) = out_word(call, 0) {
-            let resource = call.items().find(|item| item.kind == item::IN);
-            let resource = resource.map_or(&[][..], |item| item.payload);
+            let resource = input(call).unwrap_or_default();
             let memory = match word(resource, 0) as u32 {
                 resource::LINEAR | resource::PITCH_2D => word(resource, 1),
                 _ => 0,
@@ -82,8 +81,7 @@ impl Player {
             .map_or(0, |argument| usize::from(argument.offset));
         let bytes = call.arguments.get(extent..).unwrap_or_default();
         let extent = Extent([0, 1, 2].map(|index| word(bytes, index)));
-        let channels = call.items().find(|item| item.kind == item::IN);
-        let channels = channels.and_then(|item| <[u8; 20]>::try_from(item.payload).ok());
+        let channels = input(call).and_then(|channels| <[u8; 20]>::try_from(channels).ok());
         let Some(channels) = channels else {
             return Err(ReplayError::damaged("desc is not in the capture"));
         };

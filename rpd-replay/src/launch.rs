@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rpd_capture::Call;
 use rpd_spool::capture::{HandleKind, Operation, item, number as n};
 
-use crate::arguments::word;
+use crate::arguments::{input, word};
 use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::player::{Launchable, Player, broken};
@@ -117,8 +117,7 @@ impl Player {
         let (grid, block, shared) = rpd_capture::geometry(operation, &call.arguments, &call.items);
         let stream = match call.api {
             n::hipLaunchKernelExC => {
-                let config = call.items().find(|item| item.kind == item::IN);
-                let raw = config.map_or(0, |item| word(item.payload, 4));
+                let raw = input(call).map_or(0, |config| word(config, 4));
                 self.stream_of(call, raw, false)?
             }
             _ => self.stream(call, operation),

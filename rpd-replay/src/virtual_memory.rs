@@ -4,9 +4,9 @@
 //! they are made again.
 
 use rpd_capture::Call;
-use rpd_spool::capture::{HandleKind, Operation, item, number as n};
+use rpd_spool::capture::{HandleKind, Operation, number as n};
 
-use crate::arguments::{out_word, set_word, word};
+use crate::arguments::{input, out_word, set_word, word};
 use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::player::Player;
@@ -159,10 +159,4 @@ impl Player {
         let words = [now, call.argument("size"), list.as_ptr() as u64, count];
         self.hip.check("hipMemSetAccess", &words)
     }
-}
-
-/// What the call read behind an argument.
-fn input(call: &Call) -> Option<&[u8]> {
-    let item = call.items().find(|item| item.kind == item::IN)?;
-    Some(item.payload)
 }

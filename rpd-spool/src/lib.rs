@@ -8,7 +8,6 @@
 
 pub mod access_trace;
 pub mod agent;
-pub mod descriptors;
 pub mod durations;
 pub mod environment;
 pub mod format;
@@ -25,6 +24,7 @@ pub mod sampling;
 mod spares;
 pub mod stacks;
 pub mod thread_trace;
+pub mod threads;
 pub mod writer;
 
 pub use format::{capture, record};

@@ -6,9 +6,9 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::descriptors;
 use super::format::SegmentHeader;
 use super::pages;
+use super::threads;
 
 /// A lock that can be taken over by a forked child, where its holder may not exist any more. Held only for a few
 /// instructions or one system call, never while code that is not ours runs.
@@ -186,7 +186,7 @@ impl Mapping {
     pub(super) fn create(path: &CStr, len: usize, ahead: bool) -> io::Result<Mapping> {
         match Mapping::create_here(path, len, ahead) {
             Err(error) if is_of_descriptors(&error) => {
-                let made = descriptors::elsewhere(|| Mapping::create_here(path, len, ahead));
+                let made = threads::with_own_descriptors(|| Mapping::create_here(path, len, ahead));
                 made.unwrap_or(Err(error))
             }
             made => made,

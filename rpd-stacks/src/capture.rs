@@ -213,18 +213,8 @@ impl Stacks {
         if is_extended {
             path.begin_without(merged.native - unchanged);
             path.extend(native[unchanged..].iter().map(|frame| frame.location));
-            let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
-            merged.captured = Captured {
-                stack,
-                flags: found | more,
-            };
-            merged.native = native.len();
-            return Ok(merged.captured);
-        }
-        path.begin(0);
-        if self.options.mode == Mode::Python {
+        } else if self.options.mode == Mode::Python {
             found &= flags::PYTHON_UNREADABLE;
-            path.extend(python.locations(0..python.frames().len()));
             if python.frames().is_empty() {
                 path.clear();
                 *merged = Merged::default();
@@ -233,7 +223,10 @@ impl Stacks {
                     flags: found,
                 });
             }
+            path.begin(0);
+            path.extend(python.locations(0..python.frames().len()));
         } else {
+            path.begin(0);
             if walked.flags & flags::TRUNCATED != 0 {
                 path.push(self.tree.location(LocationKind::Truncated, 0, 0, sink)?);
             }

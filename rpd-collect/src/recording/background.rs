@@ -1,6 +1,6 @@
 //! Threads of the collector.
 
-use rpd_spool::descriptors::without_signals;
+use rpd_spool::threads::without_signals;
 
 /// Starts a thread that takes no signals: those are for the target's threads. False when the target cannot have another
 /// thread. A forked child does not have it; a process that exits ends it.

@@ -33,7 +33,7 @@ fn run() {
         return;
     };
     // Best effort: without it a program that closes all descriptors at the wrong moment costs a spare segment.
-    let _ = rpd_spool::descriptors::separate();
+    let _ = rpd_spool::threads::separate_descriptors();
     loop {
         let seen = REQUESTS.load(Ordering::Acquire);
         process.directory.make_spares();

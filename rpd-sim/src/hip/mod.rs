@@ -47,6 +47,7 @@ pub(crate) mod user_object;
 pub(crate) mod array_api;
 pub(crate) mod array_copy_api;
 pub(crate) mod capture_api;
+pub(crate) mod context_api;
 pub(crate) mod copy_api;
 mod copy_params;
 pub(crate) mod device_api;

@@ -18,9 +18,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_phase_t as Phase,
     rocprofiler_callback_tracing_kernel_dispatch_data_t as DispatchPayload,
     rocprofiler_callback_tracing_kind_t as CallbackKind,
-    rocprofiler_callback_tracing_memory_copy_data_t as CopyPayload,
-    rocprofiler_callback_tracing_record_t as CallbackRecord,
-    rocprofiler_correlation_id_t as CorrelationId, rocprofiler_dim3_t as Dim3,
+    rocprofiler_callback_tracing_memory_copy_data_t as CopyPayload, rocprofiler_dim3_t as Dim3,
     rocprofiler_external_correlation_id_request_kind_t as RequestKind,
     rocprofiler_kernel_dispatch_info_t as Info,
     rocprofiler_kernel_dispatch_operation_t as DispatchOperation,
@@ -28,9 +26,10 @@ use rocprofiler_sdk_sys::{
     rocprofiler_user_data_t as UserData,
 };
 
+use super::context_records::{ContextRecords, masks, report, see};
 use super::{
-    agents, clock, codeobj, context, correlation::Use, counting, external, pc_sampling, scratch,
-    state, thread, thread_trace,
+    agents, clock, codeobj, context, correlation::Use, counting, pc_sampling, scratch, state,
+    thread, thread_trace,
 };
 use crate::gpu::observe::{
     self, CodeObjectInfo, CopyDirection, CopyInfo, DispatchInfo, Interval, Observer, QueueInfo,
@@ -83,13 +82,6 @@ pub(crate) fn forget() {
     OUTSTANDING.store(0, Ordering::Release);
 }
 
-/// Records of one context about a piece of work.
-pub(super) struct ContextRecords {
-    index: usize,
-    external: u64,
-    user: UserData,
-}
-
 /// A piece of work under way.
 struct Work {
     id: Use,
@@ -122,73 +114,6 @@ struct CountedDispatch {
 enum Payload {
     Dispatch(DispatchPayload),
     Copy(CopyOperation, CopyPayload),
-}
-
-/// Contexts that take part, by service.
-fn masks(
-    callback: CallbackKind,
-    callback_op: u32,
-    record: BufferKind,
-    record_op: u32,
-) -> (u64, u64) {
-    let active = if state::finalized() == 0 {
-        context::active()
-    } else {
-        0
-    };
-    (
-        active & context::want_callbacks(callback.0 as usize, callback_op as usize),
-        active & context::want_records(record.0 as usize, record_op as usize),
-    )
-}
-
-fn see(
-    mask: u64,
-    request: RequestKind,
-    operation: u32,
-    thread: u64,
-    internal: u64,
-) -> Vec<ContextRecords> {
-    context::bits(mask)
-        .map(|index| ContextRecords {
-            index,
-            external: external::request(
-                context::get(index),
-                request.0,
-                operation as i32,
-                thread,
-                internal,
-            ),
-            user: UserData::from(0),
-        })
-        .collect()
-}
-
-/// Calls the contexts of a mask.
-pub(super) fn report(
-    mask: u64,
-    seen: &mut [ContextRecords],
-    id: (u64, u64),
-    thread: u64,
-    what: (CallbackKind, u32, Phase),
-    payload: *mut core::ffi::c_void,
-) {
-    for seen in seen.iter_mut().filter(|s| mask & (1 << s.index) != 0) {
-        let record = CallbackRecord {
-            thread_id: thread,
-            correlation_id: CorrelationId {
-                internal: id.0,
-                external: UserData::from(seen.external),
-                ancestor: id.1,
-            },
-            kind: what.0,
-            operation: what.1 as i32,
-            phase: what.2,
-            payload,
-            ..CallbackRecord::default()
-        };
-        context::get(seen.index).call(record, &mut seen.user);
-    }
 }
 
 impl Work {

@@ -18,6 +18,7 @@ pub(crate) mod buffer;
 pub(crate) mod clock;
 pub(crate) mod codeobj;
 pub(crate) mod context;
+pub(crate) mod context_records;
 pub(crate) mod correlation;
 pub(crate) mod counting;
 pub(crate) mod device;

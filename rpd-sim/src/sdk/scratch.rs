@@ -12,6 +12,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_scratch_memory_operation_t as ScratchOperation,
 };
 
+use super::context_records::{self, ContextRecords};
 use super::{agents, clock, context, device, thread};
 use crate::gpu::observe::{ScratchEvent, ScratchInfo};
 
@@ -21,7 +22,7 @@ pub(super) struct ScratchWork {
     pub(super) callbacks: u64,
     /// Contexts that get a record.
     pub(super) records: u64,
-    pub(super) seen: Vec<device::ContextRecords>,
+    pub(super) seen: Vec<ContextRecords>,
     pub(super) start: u64,
 }
 
@@ -60,7 +61,7 @@ pub(super) fn report(work: &mut ScratchWork, scratch: &ScratchInfo, phase: Phase
             num_slots: if entering { 0 } else { scratch.slots as usize },
         };
     }
-    device::report(
+    context_records::report(
         work.callbacks,
         &mut work.seen,
         (0, 0),

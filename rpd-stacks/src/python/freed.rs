@@ -8,12 +8,12 @@ use std::mem::transmute;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::layout::Layout;
-use super::memory::{Checked, Memory, plausible};
+use super::memory::{Checked, Memory};
 
 type Deallocate = unsafe extern "C" fn(*mut c_void);
 
-/// Code objects freed by the interpreter whose type [`COUNTED`] is. Starts again at no earlier number with another
-/// interpreter.
+/// Code objects freed by the interpreter whose type [`COUNTED`] is. Only grows, also when another interpreter is counted: a
+/// number seen before never comes back.
 static FREED: AtomicU64 = AtomicU64::new(0);
 /// Address of the type of code objects whose `tp_dealloc` is [`count_and_free`]; 0 for none.
 static COUNTED: AtomicUsize = AtomicUsize::new(0);
@@ -60,7 +60,7 @@ fn replace(layout: &Layout, code_type: usize) -> Option<()> {
     let ours = count_and_free as Deallocate as usize;
     // An interpreter that was unloaded and loaded again at its address has its own function there.
     if original != ours {
-        if original == 0 || !is_writable(slot, original) {
+        if original == 0 || !Checked.is_writable(slot, original) {
             return None;
         }
         ORIGINAL.store(original, Ordering::Release);
@@ -68,21 +68,6 @@ fn replace(layout: &Layout, code_type: usize) -> Option<()> {
         unsafe { AtomicUsize::from_ptr(slot as *mut usize) }.store(ours, Ordering::Release);
     }
     Some(())
-}
-
-/// Whether the word at `address` can be written to; `value` is what it has.
-fn is_writable(address: usize, value: usize) -> bool {
-    let local = libc::iovec {
-        iov_base: (&raw const value).cast_mut().cast(),
-        iov_len: size_of::<usize>(),
-    };
-    let remote = libc::iovec {
-        iov_base: address as *mut c_void,
-        iov_len: size_of::<usize>(),
-    };
-    // SAFETY: writes the value that is there; the kernel checks the address.
-    let written = unsafe { libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) };
-    plausible(address) && written == size_of::<usize>() as isize
 }
 
 /// Takes the place of `tp_dealloc`; called with the GIL.

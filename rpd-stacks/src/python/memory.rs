@@ -118,6 +118,27 @@ impl Memory for Direct {
 /// Reads with a system call that fails, instead of faulting, where nothing is mapped.
 pub(crate) struct Checked;
 
+impl Checked {
+    /// Whether the word at `address` can be written to; `value` is what it has, and is written again.
+    pub(crate) fn is_writable(&self, address: usize, value: usize) -> bool {
+        if !plausible(address) {
+            return false;
+        }
+        let length = size_of::<usize>();
+        let local = libc::iovec {
+            iov_base: (&raw const value).cast_mut().cast(),
+            iov_len: length,
+        };
+        let remote = libc::iovec {
+            iov_base: address as *mut libc::c_void,
+            iov_len: length,
+        };
+        // SAFETY: writes the value that is there; the kernel checks the address.
+        let written = unsafe { libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) };
+        written == length as isize
+    }
+}
+
 impl Memory for Checked {
     fn load<T: Integer>(&self, address: usize) -> Option<T> {
         if !plausible(address & !7) || !address.is_multiple_of(size_of::<T>()) {

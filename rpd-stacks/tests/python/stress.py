@@ -12,6 +12,11 @@ import time
 import probe
 
 SECONDS = float(sys.argv[1])
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHUTDOWN = "import sys; sys.path.insert(0, %r); import stress_end" % HERE
+# Before 3.12 `take_gil` reads the state of a daemon thread after the interpreter's end has freed it, which debug builds
+# overwrite.
+IS_FATAL_TO_DAEMON_THREADS = hasattr(sys, "gettotalrefcount") and sys.version_info < (3, 12)
 
 
 def work(stop, counts, index):
@@ -40,6 +45,22 @@ def collect(stop):
         time.sleep(0.01)
 
 
+def fork_until(end, stop):
+    forks = 0
+    while time.monotonic() < end and not stop.is_set():
+        time.sleep(0.2)
+        pid = os.fork()
+        if pid == 0:
+            probe.held.probe_forked()
+            os._exit(0 if probe.capture().number else 1)
+        status = os.waitpid(pid, 0)[1]
+        assert status == 0, status
+        forks += 1
+        if forks % 10 == 0 and not IS_FATAL_TO_DAEMON_THREADS:
+            subprocess.run([sys.executable, "-c", SHUTDOWN], check=True, timeout=120)
+    return forks
+
+
 def main():
     probe.open_probe()
     sys.setswitchinterval(1e-4)
@@ -59,23 +80,12 @@ def main():
     threads += [guarded(hog, stop), guarded(collect, stop)]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + SECONDS
-    forks = 0
-    while time.monotonic() < end and not stop.is_set():
-        time.sleep(0.2)
-        pid = os.fork()
-        if pid == 0:
-            probe.held.probe_forked()
-            os._exit(0 if probe.capture().number else 1)
-        status = os.waitpid(pid, 0)[1]
-        assert status == 0, status
-        forks += 1
-        shutdown = "import sys; sys.path.insert(0, %r); import stress_end" % os.path.dirname(os.path.abspath(__file__))
-        if forks % 10 == 0:
-            subprocess.run([sys.executable, "-c", shutdown], check=True, timeout=120)
-    stop.set()
-    for thread in threads:
-        thread.join()
+    try:
+        forks = fork_until(time.monotonic() + SECONDS, stop)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
     if errors:
         raise errors[0]
     assert all(counts), counts

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | 2 to 4, 7, 8, 10, 11, 13 to 16 | `rpd-cli/src/options/tests/thread_trace.rs` |
 //! | 5, 6, 22 to 36, 38 to 41, 59, 60 | `rpd-att/tests`: streams from an encoder that shares nothing with the decoder |
+//! | 9, 17 to 19, 58 | `thread_trace_selection.rs` |
 //! | 20, 21 | `rpd-sim`: statuses of the SDK's functions |
 //! | 42, 47 | `rpd-formats/src/csv`, `rpd-att/tests/decode/folder.rs` |
 //! | 57 | `rpd-core/src/session/load/tests/traces.rs` |
@@ -24,7 +25,7 @@ use serde_json::Value;
 /// The kernels have few workgroups, and the first of each shader engine runs on its first compute unit.
 const TRACED: [&str; 3] = ["--att", "--att-target-cu", "0"];
 
-fn traced(more: &[&str], workload: &[&str]) -> Outcome {
+pub(crate) fn traced(more: &[&str], workload: &[&str]) -> Outcome {
     Rpd::new(TRACED)
         .option(more)
         .workload("inside", workload)
@@ -319,63 +320,6 @@ fn files_of_a_run_are_decoded_again() {
     }
 }
 
-/// The numbers of the dispatches that have a trace.
-fn numbers(outcome: &Outcome) -> Vec<u64> {
-    let mut numbers: Vec<u64> = (outcome.files_ending(".att").iter())
-        .filter_map(|path| path.file_stem()?.to_str()?.rsplit_once('_')?.1.parse().ok())
-        .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
-/// Cases 17 to 19.
-#[test]
-fn iterations_and_filters_choose_dispatches() {
-    // 64 launches of one kernel.
-    let launches = ["lane_mask", "2"];
-    assert_eq!(numbers(&traced(&[], &launches)), [1]);
-    let range = traced(&["--kernel-iteration-range", "[1,2,[5-8]]"], &launches);
-    assert_eq!(numbers(&range), [1, 2, 5, 6, 7, 8]);
-    let none = traced(&["--kernel-exclude-regex", "lane"], &launches);
-    assert!(numbers(&none).is_empty());
-    assert!(
-        none.stderr
-            .contains("nothing was traced: no kernel that ran is selected"),
-        "{}",
-        none.stderr
-    );
-}
-
-/// Case 9.
-#[test]
-fn shader_engines_are_those_of_the_mask() {
-    let outcome = traced(
-        &[
-            "--att-shader-engine-mask",
-            "0x11",
-            "--att-buffer-size",
-            "0x6000000",
-        ],
-        &["dependent_chain", "2", "16"],
-    );
-    let mut engines: Vec<String> = (outcome.files_ending(".att").iter())
-        .filter_map(|path| {
-            let name = path.file_stem()?.to_str()?;
-            Some(name.rsplit('_').nth(1)?.to_owned())
-        })
-        .collect();
-    engines.sort();
-    assert_eq!(engines, ["0", "4"]);
-    assert!(
-        outcome.stderr.contains(
-            "thread traces of compute unit 0, SIMDs 0xf, shader engines 0x11, with a buffer of 100663296 bytes, 50204672 for each engine: "
-        ),
-        "{}",
-        outcome.stderr
-    );
-}
-
 /// Case 48.
 #[test]
 fn a_target_without_waves_has_occupancy_and_a_warning() {
@@ -476,49 +420,6 @@ fn counters_are_in_the_trace() {
         "{}",
         refused.stderr
     );
-}
-
-/// Case 58: with one kernel after the other, a trace ends this many kernels after the selected one.
-#[test]
-fn a_trace_of_consecutive_kernels() {
-    let outcome = traced(
-        &[
-            "--att-consecutive-kernels",
-            "3",
-            "--kernel-iteration-range",
-            "2",
-        ],
-        &["lane_mask", "2"],
-    );
-    assert_eq!(numbers(&outcome), [1], "{}", outcome.stderr);
-    let database = Database::open(&outcome.file("results.db"));
-    let waves = database.number("SELECT sum(started) FROM thread_traces");
-    assert!(waves > 0);
-    let all = traced(
-        &[
-            "--att-consecutive-kernels",
-            "1000",
-            "--kernel-iteration-range",
-            "2",
-        ],
-        &["lane_mask", "2"],
-    );
-    let database = Database::open(&all.file("results.db"));
-    assert!(database.number("SELECT sum(started) FROM thread_traces") > waves);
-}
-
-/// Traces of what a program resumes and pauses, one for each.
-#[test]
-fn traces_of_selected_regions() {
-    let outcome = Rpd::new(["--att", "--selected-regions"]).workload("regions", &[] as &[&str]);
-    assert!(
-        !outcome.files_ending(".att").is_empty(),
-        "{}",
-        outcome.stderr
-    );
-    let database = Database::open(&outcome.file("results.db"));
-    let first = database.number("SELECT min(trace) FROM thread_traces");
-    assert_eq!(first, 1);
 }
 
 /// What was complete is kept; case 62 is in `sudden_ends.rs`.

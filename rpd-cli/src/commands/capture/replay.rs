@@ -240,7 +240,7 @@ impl OtherReplay {
 
 /// Runs `rpd replay`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
-    let Some(mut given) = super::super::parse::<Arguments>(NAME, arguments)? else {
+    let Some(mut given) = crate::commands::parse::<Arguments>(NAME, arguments)? else {
         return Ok(SUCCESS);
     };
     super::check_range(NAME, given.from.unwrap_or(0), given.until)?;
@@ -308,7 +308,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     }
     if let Some(json) = &given.json {
-        super::super::write_file(json, |out| {
+        crate::commands::write_file(json, |out| {
             serde_json::to_writer_pretty(&mut *out, &report).context("the report")?;
             Ok(writeln!(out)?)
         })?;

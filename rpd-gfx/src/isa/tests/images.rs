@@ -1,6 +1,8 @@
 //! Image instructions by the kernels of `tests/workloads/kernels/images.hip`, against a model of what a texture is: its
 //! texels by formulas, samples in double precision.
 
+mod descriptors;
+
 use super::*;
 use crate::isa::image::{
     AddressMode, Border, BufferView, Geometry, Image, Number, Sampler, TexelFormat, Unsupported,
@@ -500,110 +502,4 @@ fn elements_of_buffers_have_formats() {
     run("store_formatted", &object, &mut coordinates, &mut out, 1);
     assert_eq!(copy.0[..200], texels.0[..200]);
     assert_eq!(copy.0[200..], before[200..]);
-}
-
-/// The fields of descriptors are where the hardware has them.
-#[test]
-fn descriptors_have_the_layout_of_the_hardware() {
-    let format = TexelFormat::new(8, 4, Number::Unorm).unwrap();
-    let image = Image::new(
-        0x7f12_3456_7800,
-        format,
-        Geometry::D2Layered,
-        [640, 480, 7],
-        704,
-    );
-    let words = image.encode();
-    assert_eq!(
-        words,
-        [
-            0x1234_5678,
-            // Address, format 8_8_8_8 (10), UNORM (0).
-            0x7f | 10 << 20,
-            639 | 479 << 14,
-            // X, Y, Z, W (4 to 7), linear, 2D array (13).
-            4 | 5 << 3 | 6 << 6 | 7 << 9 | 13 << 28,
-            6 | 703 << 13,
-            0,
-            0,
-            0,
-        ]
-    );
-    assert_eq!(Image::decode(words), Ok(image));
-    let view = BufferView::new(TexelFormat::new(16, 2, Number::Float).unwrap());
-    // Stride 4; X, Y, 0, 1; FLOAT (7), format 16_16 (5).
-    let selections = 4 | 5 << 3 | 1 << 9;
-    assert_eq!(
-        view.encode(0x7f12_3456_7800, 99),
-        [
-            0x3456_7800,
-            0x7f12 | 4 << 16,
-            99,
-            selections | 7 << 12 | 5 << 15
-        ]
-    );
-    let sampler = Sampler {
-        address: [AddressMode::Mirror, AddressMode::Clamp, AddressMode::Border],
-        normalized: false,
-        linear: true,
-        linear_z: false,
-        border: Border::OpaqueWhite,
-    };
-    // MIRROR 1, CLAMP_LAST_TEXEL 2, CLAMP_BORDER 6; unnormalised; bilinear; opaque white.
-    let words = [
-        1 | 2 << 3 | 6 << 6 | 1 << 15,
-        0xfff << 12,
-        1 << 20 | 1 << 22,
-        2 << 30,
-    ];
-    assert_eq!(sampler.encode(), words);
-    assert_eq!(Sampler::decode(words), Ok(sampler));
-}
-
-/// What is not supported ends the dispatch and is named.
-#[test]
-fn unsupported_descriptors_are_named() {
-    let mut texels = Texels::random(1);
-    let format = TexelFormat::new(32, 4, Number::Float).unwrap();
-    let words = Image::new(texels.base(), format, Geometry::D2, [4, 4, 1], 4).encode();
-    let changed = |word: usize, clear: u32, set: u32| {
-        let mut words = words;
-        words[word] = words[word] & !clear | set;
-        words
-    };
-    for (words, what) in [
-        (changed(3, 31 << 20, 9 << 20), Unsupported::Tiling(9)),
-        (changed(3, 15 << 16, 2 << 16), Unsupported::Levels(3)),
-        (changed(3, 15 << 28, 14 << 28), Unsupported::Type(14)),
-        (
-            changed(1, 63 << 20, 6 << 20),
-            Unsupported::Format { data: 6, number: 7 },
-        ),
-    ] {
-        assert_eq!(Image::decode(words), Err(what.clone()));
-        let module = Module::load(IMAGES);
-        let object = Object::new(&words, [0; 4]);
-        let (mut out, mut coordinates) = (vec![[0f32; 4]; N], vec![[0f32; 4]; N]);
-        let address = (object.0.as_ptr() as u64).to_le_bytes();
-        let count = (N as u32).to_le_bytes();
-        let args: [&[u8]; 4] = [
-            &address,
-            &pointer(&mut out),
-            &pointer(&mut coordinates),
-            &count,
-        ];
-        let fault = module
-            .run("load_2d", [64, 1, 1], [64, 1, 1], 0, &args)
-            .unwrap_err();
-        assert!(
-            matches!(&fault, Fault::Descriptor { what: found, .. } if *found == what),
-            "{fault}"
-        );
-        assert!(
-            fault
-                .to_string()
-                .starts_with(&format!("descriptor with {what}")),
-            "{fault}"
-        );
-    }
 }

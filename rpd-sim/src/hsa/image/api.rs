@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 
+use super::transfer::{Direction, LinearTexels};
 use super::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry, transfer};
 use crate::gpu::agents::Agent;
 use crate::hsa::image_objects::{self, Layout, find_image};
@@ -219,14 +220,12 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_import(
     image: u64,
     region: *const ImageRegion,
 ) -> Status {
-    // SAFETY: the program's pointer is null or readable.
-    api(|| unsafe {
-        agent(handle)?;
-        ensure(!src.is_null(), status::ERROR_INVALID_ARGUMENT)?;
-        let (image, region) = (find_image(image)?, argument(region)?);
-        let pitches = [row_pitch, slice_pitch];
-        transfer::import(&image, src as usize, pitches, region.offset, region.range)
-    })
+    let memory = LinearTexels {
+        address: src as usize,
+        pitches: [row_pitch, slice_pitch],
+    };
+    // SAFETY: as the callee wants.
+    unsafe { exchange(Direction::Import, handle, image, memory, region) }
 }
 
 /// Copies a region of an image into memory.
@@ -238,13 +237,29 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_export(
     slice_pitch: usize,
     region: *const ImageRegion,
 ) -> Status {
-    // SAFETY: the program's pointer is null or readable.
+    let memory = LinearTexels {
+        address: dst as usize,
+        pitches: [row_pitch, slice_pitch],
+    };
+    // SAFETY: as the callee wants.
+    unsafe { exchange(Direction::Export, handle, image, memory, region) }
+}
+
+/// # Safety
+/// `region` is null or readable.
+unsafe fn exchange(
+    direction: Direction,
+    handle: u64,
+    image: u64,
+    memory: LinearTexels,
+    region: *const ImageRegion,
+) -> Status {
+    // SAFETY: the caller promises what is needed.
     api(|| unsafe {
         agent(handle)?;
-        ensure(!dst.is_null(), status::ERROR_INVALID_ARGUMENT)?;
+        ensure(memory.address != 0, status::ERROR_INVALID_ARGUMENT)?;
         let (image, region) = (find_image(image)?, argument(region)?);
-        let pitches = [row_pitch, slice_pitch];
-        transfer::export(&image, dst as usize, pitches, region.offset, region.range)
+        transfer::exchange(direction, &image, &memory, region.offset, region.range)
     })
 }
 

@@ -19,20 +19,35 @@ fn check_access(agent: &Agent, shape: &Shape, plane: &Plane) -> Outcome {
     known.map(drop).map_err(|_| status::ERROR_MEMORY_FAULT)
 }
 
-/// Texels in memory that a program gives, in rows and slices that are as long as the region at least.
-fn memory_plane(image: &ImageObject, address: usize, pitches: [usize; 2], range: Dim3) -> Plane {
-    let texel = image.texel_bytes();
-    let whole = |bytes: usize| bytes / texel * texel;
-    let pitch = whole(pitches[0]).max(range.x as usize * texel);
-    let slice = if image.has_layers_in_y() {
-        pitch
-    } else {
-        whole(pitches[1]).max(pitch * range.y as usize)
-    };
-    Plane {
-        first: address,
-        pitch,
-        slice,
+/// Texels that a program keeps outside images.
+pub(super) struct LinearTexels {
+    pub(super) address: usize,
+    /// Bytes from a row to the next, and from a slice to the next; a row and a slice are as long as the region at least.
+    pub(super) pitches: [usize; 2],
+}
+
+/// Which way a copy between an image and linear memory goes.
+#[derive(Clone, Copy)]
+pub(super) enum Direction {
+    Import,
+    Export,
+}
+
+impl LinearTexels {
+    fn plane(&self, image: &ImageObject, range: Dim3) -> Plane {
+        let texel = image.texel_bytes();
+        let whole = |bytes: usize| bytes / texel * texel;
+        let pitch = whole(self.pitches[0]).max(range.x as usize * texel);
+        let slice = if image.has_layers_in_y() {
+            pitch
+        } else {
+            whole(self.pitches[1]).max(pitch * range.y as usize)
+        };
+        Plane {
+            first: self.address,
+            pitch,
+            slice,
+        }
     }
 }
 
@@ -54,29 +69,20 @@ fn run(agent: &Agent, shape: &Shape) -> Outcome {
     Ok(())
 }
 
-/// Copies memory into a region of an image.
-pub(super) fn import(
+/// Copies between a region of an image and linear memory.
+pub(super) fn exchange(
+    direction: Direction,
     image: &ImageObject,
-    address: usize,
-    pitches: [usize; 2],
+    memory: &LinearTexels,
     at: Dim3,
     range: Dim3,
 ) -> Outcome {
-    let dst = image.part(at, range)?;
-    let src = memory_plane(image, address, pitches, range);
-    run(image.agent, &shape(image.texel_bytes(), range, dst, src))
-}
-
-/// Copies a region of an image into memory.
-pub(super) fn export(
-    image: &ImageObject,
-    address: usize,
-    pitches: [usize; 2],
-    at: Dim3,
-    range: Dim3,
-) -> Outcome {
-    let src = image.part(at, range)?;
-    let dst = memory_plane(image, address, pitches, range);
+    let region = image.part(at, range)?;
+    let linear = memory.plane(image, range);
+    let (dst, src) = match direction {
+        Direction::Import => (region, linear),
+        Direction::Export => (linear, region),
+    };
     run(image.agent, &shape(image.texel_bytes(), range, dst, src))
 }
 

@@ -1,4 +1,4 @@
-//! File descriptors that the target neither counts nor closes.
+//! Threads of ours in the target: with a descriptor table of their own, and without signals.
 //!
 //! A program may close every descriptor it finds, or have no free one left under its limit. A thread with a descriptor table
 //! of its own is affected by neither.
@@ -10,7 +10,7 @@ use std::io;
 ///
 /// # Errors
 /// The kernel is older than 5.9, or refuses.
-pub fn separate() -> io::Result<()> {
+pub fn separate_descriptors() -> io::Result<()> {
     // SAFETY: the call copies the table for this thread and closes the copies only.
     let status = unsafe {
         libc::syscall(
@@ -27,11 +27,12 @@ pub fn separate() -> io::Result<()> {
 }
 
 /// Runs `work` in a thread with a descriptor table of its own, and waits for it. `None` where there can be no such thread.
-pub(super) fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+pub(super) fn with_own_descriptors<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new();
-        let thread =
-            without_signals(|| thread.spawn_scoped(scope, || separate().ok().map(|()| work())));
+        let thread = without_signals(|| {
+            thread.spawn_scoped(scope, || separate_descriptors().ok().map(|()| work()))
+        });
         thread.ok()?.join().ok()?
     })
 }

@@ -1,0 +1,70 @@
+//! Captures by the name, the switches and the variables of HIPTracer, and its own databases.
+
+use rpd_tests::run::Rpd;
+use rpd_tests::{outputs::Database, workloads};
+
+use super::captures::replayed;
+
+/// Case 68.
+#[test]
+fn databases_of_hiptracer_are_recognised() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tracer-default.db");
+    let made = rusqlite::Connection::open(&path).expect("a database");
+    made.execute_batch(
+        "CREATE TABLE Events (Id INTEGER PRIMARY KEY); CREATE TABLE EventMalloc (Id INTEGER PRIMARY KEY);
+         CREATE TABLE EventLaunch (Id INTEGER PRIMARY KEY); INSERT INTO Events VALUES (1);",
+    )
+    .expect("tables");
+    let info = Rpd::plain(["capture", "info"])
+        .option([&path])
+        .run()
+        .success();
+    assert!(
+        info.stdout.contains("a database of HIPTracer"),
+        "{}",
+        info.stdout
+    );
+    assert!(info.stdout.contains("Events: 1 rows"), "{}", info.stdout);
+}
+
+#[test]
+fn the_name_hiptracer_has_its_switches() {
+    let program = workloads::path("capture");
+    let run = Rpd::bare("hiptracer", ["-t", "capture", "-o", "mine.db"])
+        .option([&program])
+        .option(["add"])
+        .run()
+        .success();
+    let database = run.folder.path().join("mine.db");
+    assert_eq!(
+        Database::open(&database).number("SELECT count(*) FROM EventLaunch"),
+        2
+    );
+    let _ = replayed(&database, &[]).success();
+    let light = Rpd::bare("hiptracer", ["-s"])
+        .option([&program])
+        .option(["add"])
+        .run()
+        .success();
+    let refused = replayed(&light.folder.path().join("tracer-default.db"), &[]).expect_code(2);
+    assert!(refused.stderr.contains("--data none"), "{}", refused.stderr);
+    for word in ["--nosuch", "-sXYZ", "-x"] {
+        let refused = Rpd::bare("hiptracer", [word, "true"]).run().expect_code(2);
+        assert_eq!(
+            refused.stderr,
+            format!("rpd: hiptracer: unrecognized arguments: {word} (see hiptracer -h)\n")
+        );
+    }
+    let variable = Rpd::plain(["capture", "--backend", "sim"])
+        .env("HIPTRACER_EVENTDB", "other.db")
+        .workload("capture", ["add"])
+        .success();
+    assert!(
+        variable
+            .folder
+            .path()
+            .join("other.db.capture/capture.json")
+            .exists()
+    );
+}
