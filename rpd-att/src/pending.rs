@@ -145,9 +145,11 @@ impl Pending {
             return;
         }
         let duration = cycles(duration);
-        match self.timeline.last_mut().filter(|last| last.state == state) {
-            Some(last) => last.duration = last.duration.saturating_add(duration),
-            None => self.timeline.push(Span { state, duration }),
+        match self.timeline.last_mut() {
+            Some(last) if last.state == state => {
+                last.duration = last.duration.saturating_add(duration);
+            }
+            _ => self.timeline.push(Span { state, duration }),
         }
     }
 

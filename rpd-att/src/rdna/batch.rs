@@ -36,13 +36,14 @@ impl Batch {
         self.count >= ROOM
     }
 
-    /// Adds a token, if it is to be delivered and there is room.
-    #[inline(always)]
-    pub(super) fn push(&mut self, token: RdnaToken, delivered: bool) {
-        if let Some(place) = self.tokens.get_mut(self.count) {
-            *place = token;
-            self.count += usize::from(delivered);
-        }
+    /// The places for more tokens; [`Batch::add`] says how many were put there.
+    pub(super) fn room(&mut self) -> &mut [RdnaToken] {
+        &mut self.tokens[self.count..]
+    }
+
+    /// Adds the first `count` tokens of the room.
+    pub(super) fn add(&mut self, count: usize) {
+        self.count = (self.count + count).min(ROOM);
     }
 
     /// The tokens.
