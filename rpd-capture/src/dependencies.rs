@@ -16,14 +16,15 @@ struct Needs<'a> {
     has_memory: &'a dyn Fn(u64) -> bool,
 }
 
-/// The calls before `first` that the calls `wanted` from there on need, and the wanted ones. `has_memory` tells
-/// whether the memory or variable at an address is needed as well.
+/// The calls before `first` that the calls `wanted` from there on need, and the wanted ones. `handles`, of which there are some
+/// when the first of these begins, and the memory or variables at addresses for which `has_memory` is true, are needed as well.
 ///
 /// # Errors
 /// When the capture cannot be read.
 pub(crate) fn dependencies(
     capture: &Capture,
     wanted: (u64, u64),
+    handles: &[(HandleKind, u64)],
     has_memory: &dyn Fn(u64) -> bool,
 ) -> Result<BTreeSet<u64>, CaptureError> {
     let (first, last) = wanted;
@@ -40,11 +41,16 @@ pub(crate) fn dependencies(
         captures: Vec::new(),
         has_memory,
     };
+    // The state before the first of the wanted calls is reached.
+    let mut at_state = false;
     capture.calls_backwards(1, last, |call| -> Result<bool, CaptureError> {
         let Some(operation) = call.operation() else {
             return Ok(true);
         };
         let is_wanted = call.seq >= first;
+        if !is_wanted && !std::mem::replace(&mut at_state, true) {
+            needs.handles.extend(handles);
+        }
         if is_wanted
             || call.result == 0 && !freed.contains(&call.seq) && needs.keeps(&call, operation)
         {

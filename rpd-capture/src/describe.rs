@@ -127,6 +127,8 @@ pub fn describe(call: &Call, details: bool) -> String {
                         data_use::OUTPUT => "wrote",
                         data_use::MEMORY => "memory",
                         data_use::RESULT => "result",
+                        data_use::ARRAY => "array",
+                        data_use::ARRAY_RESULT => "array after",
                         _ => "code",
                     };
                     let which = match data.offset {

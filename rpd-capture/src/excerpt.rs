@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rpd_gfx::codeobj::CodeObject;
 use rpd_spool::capture::{
-    DataHeader, Group, NO_ARGUMENT, VariableItem, data_place, data_use, item, push_item,
+    DataHeader, Group, HandleKind, NO_ARGUMENT, VariableItem, data_place, data_use, item, push_item,
 };
 use rusqlite::{Connection, params};
 use zerocopy::IntoBytes as _;
@@ -42,6 +42,8 @@ pub struct ExcerptWriter {
     before: Vec<u8>,
     after: Vec<u8>,
     codes: BTreeSet<i64>,
+    /// Arrays, textures and surfaces of the state before the first call.
+    handles: Vec<(HandleKind, u64)>,
 }
 
 /// Contents of an excerpt.
@@ -80,6 +82,7 @@ impl ExcerptWriter {
             before: Vec::new(),
             after: Vec::new(),
             codes: BTreeSet::new(),
+            handles: Vec::new(),
         })
     }
 
@@ -101,8 +104,8 @@ impl ExcerptWriter {
         Ok(self.last_blob)
     }
 
-    /// Adds the content of memory at an address of the capture: `purpose` is one of [`data_use`], and says whether it is that
-    /// before the first call or after the last. `read` yields its parts.
+    /// Adds the content of memory at an address of the capture, or of an array: `purpose` is one of [`data_use`], and says whether
+    /// it is that before the first call or after the last. `read` yields its parts.
     ///
     /// # Errors
     /// The errors of `read`, and when the data cannot be stored.
@@ -128,11 +131,16 @@ impl ExcerptWriter {
             reserved: 0,
         };
         let into = match purpose {
-            data_use::RESULT => &mut self.after,
+            data_use::RESULT | data_use::ARRAY_RESULT => &mut self.after,
             _ => &mut self.before,
         };
         push_item(into, item::DATA, NO_ARGUMENT, data.as_bytes());
         Ok(())
+    }
+
+    /// Adds an array, texture or surface that is there before the first call, by its handle in the capture.
+    pub fn handle(&mut self, kind: HandleKind, handle: u64) {
+        self.handles.push((kind, handle));
     }
 
     /// Adds the content of a device variable before the first call.
@@ -176,7 +184,7 @@ impl ExcerptWriter {
         has_memory: &dyn Fn(u64) -> bool,
         launch: Option<String>,
     ) -> Result<ExcerptSummary, CaptureError> {
-        let kept = dependencies(source, self.calls, has_memory)?;
+        let kept = dependencies(source, self.calls, &self.handles, has_memory)?;
         let path = self.target.join(DATABASE);
         let failed = |error| CaptureError::database(&path)(error);
         let database = Connection::open(&path).map_err(failed)?;
@@ -423,13 +431,16 @@ pub fn code_objects(call: &Call) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// The device variables of a code object, by name.
+/// The device variables of a code object: their names, and their places after its load address.
 ///
 /// # Errors
 /// When its bytes are damaged or not a code object.
-pub fn variables(source: &mut Capture, blob: i64) -> Result<Vec<String>, CaptureError> {
+pub fn variables(source: &mut Capture, blob: i64) -> Result<Vec<(String, u64)>, CaptureError> {
     let bytes = source.bytes(blob)?;
     let object = CodeObject::parse(&bytes)
         .map_err(|error| CaptureError::damaged(source.path(), format!("a code object: {error}")))?;
-    Ok(object.variables().map(|one| one.name.to_owned()).collect())
+    let variables = object.variables();
+    Ok(variables
+        .map(|one| (one.name.to_owned(), one.value))
+        .collect())
 }

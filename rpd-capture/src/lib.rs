@@ -27,6 +27,7 @@ mod foreign;
 mod geometry;
 mod live;
 mod manifest;
+mod markers;
 mod merge;
 mod objects;
 pub mod pack;
@@ -46,6 +47,7 @@ pub use foreign::{ForeignDatabase, foreign};
 pub use geometry::geometry;
 pub use live::LiveReader;
 pub use manifest::{ExcerptOf, Manifest, VERSION};
+pub use markers::{Marker, regions};
 pub use read::{Call, Capture, CodeRow, Data, KernelRow, Memory};
 pub use record::{Recorder, Summary};
 

@@ -1,6 +1,8 @@
 //! The records of all threads of a process, in the order of the replay.
 
-use rpd_spool::capture::{CaptureCall, CaptureCode, Group, Operation, Role, operation};
+use rpd_spool::capture::{
+    CaptureCall, CaptureCode, CaptureMarker, Group, Operation, Role, operation,
+};
 use rpd_spool::reader::{ProcessSpool, Records};
 use rpd_spool::record::RecordKind;
 
@@ -104,6 +106,10 @@ impl Source<'_> {
                 }),
                 Some(RecordKind::CaptureCode) => {
                     record.parse::<CaptureCode>().map(|(code, _)| code.entry)
+                }
+                Some(RecordKind::CaptureMarker) => {
+                    let parsed = record.parse::<CaptureMarker>();
+                    parsed.map(|(marker, _)| marker.entry)
                 }
                 Some(RecordKind::End) => {
                     *clean = true;

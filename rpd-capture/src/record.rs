@@ -16,6 +16,7 @@ use rpd_spool::record::RecordKind;
 use rusqlite::Connection;
 
 use crate::live::LiveReader;
+use crate::markers::Marker;
 use crate::pack::{self, Hash, PackWriter};
 use crate::staging::{self, StagingFile};
 use crate::writer::{WriteError, Writer};
@@ -49,6 +50,8 @@ pub struct Summary {
     pub ended: String,
     /// Recording ended in good order.
     pub clean: bool,
+    /// Markers of the program, in order, where they were recorded.
+    pub markers: Vec<Marker>,
 }
 
 /// Data in the packs.

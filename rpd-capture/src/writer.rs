@@ -12,6 +12,7 @@ use rpd_spool::record::RecordKind;
 use rusqlite::{Connection, params};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
+use crate::markers::Marker;
 use crate::merge::Merge;
 use crate::objects::Intervals;
 use crate::pack::{self, Hash};
@@ -159,6 +160,11 @@ impl Writer<'_> {
         match RecordKind::from_tag(header.tag) {
             Some(RecordKind::CaptureCall) => self.call(tid, &record),
             Some(RecordKind::CaptureCode) => self.code(&record),
+            Some(RecordKind::CaptureMarker) => {
+                let marker = Marker::of(&record, self.seq as u64);
+                self.summary.markers.extend(marker);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

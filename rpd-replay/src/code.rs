@@ -58,6 +58,13 @@ impl Player {
         let keys: Vec<(i64, i32)> = unloaded.map(|(key, _)| key).collect();
         self.functions
             .retain(|(code, device, _), _| !keys.contains(&(*code, *device)));
+        self.code_places.retain(|key, _| !keys.contains(key));
+        for (_, variable) in self
+            .module_variables
+            .extract_if(.., |(of, _)| *of == module)
+        {
+            self.translation.remove(variable);
+        }
         self.hip.check("hipModuleUnload", &[module])
     }
 
@@ -72,6 +79,7 @@ impl Player {
         let (address, size) = self.variable(module, &name)?;
         if let Some(old) = out_word(call, 0) {
             self.translation.insert(old, size, address);
+            self.module_variables.push((module, old));
         }
         Ok(())
     }
@@ -105,7 +113,7 @@ impl Player {
         self.set_device(device)?;
         let module = self.module(code)?;
         let mut found = Vec::new();
-        for name in rpd_capture::variables(&mut self.capture, blob)? {
+        for (name, _) in rpd_capture::variables(&mut self.capture, blob)? {
             let Ok(name) = CString::new(name) else {
                 continue;
             };
@@ -178,7 +186,7 @@ impl Player {
         let names = rpd_capture::variables(&mut self.capture, blob)?;
         if !names
             .iter()
-            .any(|known| known.as_bytes() == name.as_bytes())
+            .any(|(known, _)| known.as_bytes() == name.as_bytes())
         {
             return Ok(());
         }
@@ -190,6 +198,9 @@ impl Player {
 
     /// Sets the device variables that an excerpt begins with.
     pub(crate) fn set_variables(&mut self, call: &Call) -> Result<(), ReplayError> {
+        if call.items().any(|item| item.kind == item::VARIABLE) {
+            self.find_code(call)?;
+        }
         for item in call.items().filter(|item| item.kind == item::VARIABLE) {
             let parsed = item
                 .variable()
@@ -201,7 +212,8 @@ impl Player {
             if self.managed.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            let bytes = self.capture.bytes(head.data)?;
+            let mut bytes = self.capture.bytes(head.data)?;
+            self.translate_code(&mut bytes);
             let device = i32::try_from(head.device).unwrap_or(-1);
             self.set_device(device)?;
             let module = self.module(head.code)?;
@@ -247,7 +259,7 @@ impl Player {
             let names = rpd_capture::variables(&mut self.capture, blob)?;
             if names
                 .iter()
-                .any(|known| known.as_bytes() == name.as_bytes())
+                .any(|(known, _)| known.as_bytes() == name.as_bytes())
             {
                 let module = self.module(code)?;
                 return self.variable(module, &name);

@@ -1,16 +1,17 @@
 //! Makes captures of some calls of another one: plays what comes before them and takes the memory that they find.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rpd_capture::{Call, Capture, ExcerptSummary, ExcerptWriter, Memory};
 use rpd_spool::capture::{HandleKind, data_use, item, memory_kind};
 
+use crate::arrays::SavedArray;
 use crate::checks;
 use crate::code::Variable;
 use crate::error::{ReplayError, Status};
 use crate::kernel::{KernelChoice, SavedMemory};
-use crate::player::{self, Options, Player, Step};
+use crate::player::{Options, Player, Step};
 
 /// Bytes of memory that are read at once when pointers are looked for.
 const PART: u64 = 16 << 20;
@@ -83,7 +84,6 @@ pub fn excerpt(
         (Part::Launch { .. }, seq) => (seq.unwrap_or(player.last), player.last),
     };
     let rows = Capture::open(path)?;
-    refuse_arrays(&rows, first)?;
     player.play_calls(&rows, (1, first - 1), |_, _| Ok(Step::Go))?;
     if let Some(mismatch) = player.report.mismatches.first() {
         return Err(ReplayError::new(
@@ -95,18 +95,21 @@ pub fn excerpt(
         writer: ExcerptWriter::new(&rows, (first, last), target)?,
         memory: rows.memory()?,
         chosen: BTreeMap::new(),
+        arrays: BTreeSet::new(),
         bytes: 0,
     };
     let call = rows.call(first)?;
     let name = launch.map(|launch| format!("{}#{}", player.kernel_name(&call), launch.launch));
     taker.take_state(&mut player, part, &call)?;
-    let saved = match name.is_some() || !has_results(&rows, first, last)? {
-        true => player.save()?,
-        false => Vec::new(),
+    let (saved, arrays) = match name.is_some() || !has_results(&rows, first, last)? {
+        true => (player.save()?, player.save_arrays()?),
+        false => (Vec::new(), Vec::new()),
     };
     player.play_calls(&rows, (first, last), |_, _| Ok(Step::Go))?;
     taker.take_results(&mut player, saved, name.is_some())?;
-    let memory = (taker.chosen.len() as u64, taker.bytes);
+    taker.take_array_results(&mut player, arrays, name.is_some())?;
+    let pieces = taker.chosen.len() + taker.arrays.len();
+    let memory = (pieces as u64, taker.bytes);
     let chosen = taker.chosen;
     let summary = taker.writer.finish(
         &mut player.capture,
@@ -127,28 +130,6 @@ fn at(ranges: &BTreeMap<u64, u64>, address: u64) -> Option<u64> {
     (address - base < size).then_some(base)
 }
 
-/// Refuses calls from `first` on where there are arrays already, whose content is not read.
-fn refuse_arrays(capture: &Capture, first: u64) -> Result<(), ReplayError> {
-    let database = capture.database();
-    let arrays: i64 = database
-        .query_row(
-            "SELECT count(*) FROM object WHERE kind = ?1 AND created < ?2 AND coalesce(destroyed >= ?2, 1)",
-            (HandleKind::Array.name(), i64::try_from(first).unwrap_or(i64::MAX)),
-            |row| row.get(0),
-        )
-        .map_err(player::broken)?;
-    match arrays {
-        0 => Ok(()),
-        count => Err(ReplayError::new(
-            Status::Unsupported,
-            format!(
-                "{}: the program has {count} arrays at call {first}, and the content of arrays cannot be part of an excerpt: begin before the first",
-                capture.path().display()
-            ),
-        )),
-    }
-}
-
 /// Whether calls copy something to the host that a replay of them alone can be compared with.
 fn has_results(capture: &Capture, first: u64, last: u64) -> Result<bool, ReplayError> {
     let mut found = false;
@@ -167,6 +148,8 @@ struct MemoryReader {
     memory: Vec<Memory>,
     /// Bytes of the memory that is part of the excerpt, by its base.
     chosen: BTreeMap<u64, u64>,
+    /// Arrays that are part of it, by their handles in the capture.
+    arrays: BTreeSet<u64>,
     bytes: u64,
 }
 
@@ -185,6 +168,7 @@ impl MemoryReader {
                 .map(|code| (code, call.device))
                 .collect(),
         };
+        player.find_code(call)?;
         let mut words = Vec::new();
         for (code, device) in codes {
             self.take_variables(player, code, device, &mut words)?;
@@ -198,15 +182,22 @@ impl MemoryReader {
                     .items()
                     .filter(|item| item.kind == item::KERNEL_ARGUMENTS);
                 words.extend(arguments.flat_map(|item| words_of(item.payload)));
-                let textures = words.iter().filter_map(|word| player.images.get(word));
-                let memory: Vec<u64> = textures.map(|image| image.memory).collect();
-                words.extend(memory);
-                self.chosen = reachable(player, words)?;
+                let found = reachable(player, words)?;
+                self.chosen = found.memory;
+                self.take_images(player, found.images);
             }
             _ => {
                 let all = player.translation.all();
                 self.chosen = all.map(|(base, size, _)| (base, size)).collect();
+                self.arrays.extend(player.arrays.keys());
+                self.take_images(player, player.images.keys().copied().collect());
             }
+        }
+        for &handle in &self.arrays {
+            let content = player.array_content(handle)?;
+            self.bytes += content.len() as u64;
+            self.writer.handle(HandleKind::Array, handle);
+            add_array(&mut self.writer, handle, data_use::ARRAY, true, &content)?;
         }
         for (&base, &size) in &self.chosen {
             let Some((_, _, now)) = player.translation.memory(base) else {
@@ -232,6 +223,17 @@ impl MemoryReader {
             })?;
         }
         Ok(())
+    }
+
+    /// Takes textures and surfaces, by their values in the capture, and their arrays.
+    fn take_images(&mut self, player: &Player, images: BTreeSet<u64>) {
+        for value in images {
+            if let Some(image) = player.images.get(&value) {
+                self.writer.handle(image.kind, value);
+                let array = Some(image.array).filter(|array| player.arrays.contains_key(array));
+                self.arrays.extend(array);
+            }
+        }
     }
 
     /// Takes the variables of a code object, and adds the words of their content to `words`.
@@ -279,6 +281,38 @@ impl MemoryReader {
         }
         player.release(saved)
     }
+
+    /// As [`MemoryReader::take_results`], for arrays.
+    fn take_array_results(
+        &mut self,
+        player: &mut Player,
+        mut saved: Vec<SavedArray>,
+        keep: bool,
+    ) -> Result<(), ReplayError> {
+        saved.retain(|one| {
+            self.arrays.contains(&one.handle) && player.arrays.get(&one.handle) == Some(&one.array)
+        });
+        player.find_written_arrays(&mut saved)?;
+        for one in saved.iter().filter(|one| one.written) {
+            let content = player.array_content(one.handle)?;
+            let purpose = data_use::ARRAY_RESULT;
+            add_array(&mut self.writer, one.handle, purpose, keep, &content)?;
+        }
+        Ok(())
+    }
+}
+
+fn add_array(
+    writer: &mut ExcerptWriter,
+    handle: u64,
+    purpose: u32,
+    keep: bool,
+    content: &[u8],
+) -> Result<(), ReplayError> {
+    writer.memory(handle, content.len() as u64, purpose, keep, |at, part| {
+        part.copy_from_slice(&content[at as usize..][..part.len()]);
+        Ok(())
+    })
 }
 
 fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
@@ -286,15 +320,29 @@ fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     words.map(|word| u64::from_le_bytes(*word))
 }
 
-/// The live memory that `words` point to, and what its own content points to: bytes by base. Every word that looks like an
-/// address counts as one.
-fn reachable(player: &mut Player, mut words: Vec<u64>) -> Result<BTreeMap<u64, u64>, ReplayError> {
-    let mut found = BTreeMap::new();
+/// What can be reached.
+#[derive(Default)]
+struct Reached {
+    /// Bytes of live memory by its base.
+    memory: BTreeMap<u64, u64>,
+    /// Textures and surfaces, by their values in the capture.
+    images: BTreeSet<u64>,
+}
+
+/// The live memory, textures and surfaces that `words` mean, the memory of these, and what the content of memory means. Every word
+/// that looks like an address, or like a texture or surface, counts as one.
+fn reachable(player: &mut Player, mut words: Vec<u64>) -> Result<Reached, ReplayError> {
+    let mut found = Reached::default();
     while let Some(word) = words.pop() {
+        if let Some(image) = player.images.get(&word) {
+            found.images.insert(word);
+            words.extend(Some(image.memory).filter(|memory| *memory != 0));
+            continue;
+        }
         let Some((base, size, now)) = player.translation.memory(word) else {
             continue;
         };
-        if found.insert(base, size).is_some() {
+        if found.memory.insert(base, size).is_some() {
             continue;
         }
         let mut at = 0;
@@ -303,7 +351,8 @@ fn reachable(player: &mut Player, mut words: Vec<u64>) -> Result<BTreeMap<u64, u
             player.read(now + at, &mut bytes)?;
             let pointers = words_of(&bytes).filter(|word| {
                 let target = player.translation.memory(*word);
-                target.is_some_and(|(base, ..)| !found.contains_key(&base))
+                target.is_some_and(|(base, ..)| !found.memory.contains_key(&base))
+                    || player.images.contains_key(word) && !found.images.contains(word)
             });
             words.extend(pointers);
             at += PART;

@@ -1,5 +1,7 @@
 //! Arrays, textures and surfaces.
 
+use std::collections::HashMap;
+
 use rpd_capture::Call;
 use rpd_spool::capture::{HandleKind, Operation, number as n};
 
@@ -11,10 +13,13 @@ use crate::player::Player;
 /// A texture or surface that kernels get as an argument.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Image {
+    pub(crate) kind: HandleKind,
     /// Its value in the replay.
     pub(crate) now: u64,
     /// Address in the capture of the memory that it reads; 0 where that is an array.
     pub(crate) memory: u64,
+    /// Handle in the capture of the array that it is about; 0 where it is about memory.
+    pub(crate) array: u64,
 }
 
 /// `hipResourceType`, the first word of a resource's description. Array or address follow it.
@@ -45,6 +50,7 @@ impl Player {
             _ => {}
         }
         self.generic(call, operation)?;
+        self.note_array(call, operation);
         let kind = match call.api {
             n::hipCreateTextureObject | n::hipTexObjectCreate => HandleKind::Texture,
             n::hipCreateSurfaceObject => HandleKind::Surface,
@@ -52,12 +58,20 @@ impl Player {
         };
         if let Some(old) = out_word(call, 0) {
             let resource = input(call).unwrap_or_default();
-            let memory = match word(resource, 0) as u32 {
-                resource::LINEAR | resource::PITCH_2D => word(resource, 1),
-                _ => 0,
+            let place = word(resource, 1);
+            let (memory, array) = match word(resource, 0) as u32 {
+                resource::ARRAY => (0, place),
+                resource::LINEAR | resource::PITCH_2D => (place, 0),
+                _ => (0, 0),
             };
             let now = self.handle(kind, old)?;
-            self.images.insert(old, Image { now, memory });
+            let image = Image {
+                kind,
+                now,
+                memory,
+                array,
+            };
+            self.images.insert(old, image);
         }
         Ok(())
     }
@@ -71,6 +85,23 @@ impl Player {
             if let Some(image) = self.images.get(&u64::from_le_bytes(*word)) {
                 *word = image.now.to_le_bytes();
                 self.translation.probable += 1;
+            }
+        }
+    }
+
+    /// Replaces the words of `bytes` that are textures or surfaces of the replay by those of the capture.
+    pub(crate) fn restore_images(&self, bytes: &mut [u8]) {
+        if self.images.is_empty() || !self.options.guess {
+            return;
+        }
+        let captured: HashMap<u64, u64> = self
+            .images
+            .iter()
+            .map(|(old, image)| (image.now, *old))
+            .collect();
+        for word in bytes.as_chunks_mut::<8>().0 {
+            if let Some(old) = captured.get(&u64::from_le_bytes(*word)) {
+                *word = old.to_le_bytes();
             }
         }
     }
@@ -94,6 +125,7 @@ impl Player {
         if let Some(old) = out_word(call, 0) {
             self.handles.insert((HandleKind::Array, old), made);
         }
+        self.note_array(call, operation);
         Ok(())
     }
 

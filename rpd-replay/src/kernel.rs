@@ -6,8 +6,10 @@ use rpd_capture::Call;
 use rpd_spool::capture::call_flag;
 use serde::Serialize;
 
+use crate::arrays::SavedArray;
 use crate::error::{ReplayError, Status};
 use crate::hip::word_of;
+use crate::kernel_name::{KernelName, is_called};
 use crate::player::Player;
 
 /// Unit in which written memory is found, bytes.
@@ -20,9 +22,9 @@ const RECHECK: u32 = 64;
 /// Which launch is run, and how often.
 #[derive(Debug, Clone)]
 pub struct KernelChoice {
-    /// Name of the kernel, or part of it.
-    pub name: String,
-    /// Which launch of it, from 1.
+    /// The kernel, or several.
+    pub name: KernelName,
+    /// Which launch of these, from 1.
     pub launch: u64,
     /// Runs that are measured.
     pub iterations: u32,
@@ -86,11 +88,6 @@ pub(crate) struct SavedMemory {
     pub(crate) written: Vec<(u64, u64)>,
 }
 
-/// Whether a kernel is one that the user has named: by its name, or by a part of the name that people read.
-fn is_called(name: &str, wanted: &str) -> bool {
-    name == wanted || rpd_spool::demangle::demangle(name).contains(wanted)
-}
-
 impl Player {
     /// Finds the launch that was chosen.
     pub(crate) fn prepare_kernel(&mut self) -> Result<(), ReplayError> {
@@ -98,7 +95,10 @@ impl Player {
             return Ok(());
         };
         let launches = self.capture.launches()?;
-        let matches = |name: &str| is_called(name, &choice.name);
+        let named = choice.name.text().to_owned();
+        let matches = choice
+            .name
+            .test(launches.iter().map(|(_, name, _)| name.as_str()));
         let found: Vec<&(u64, String, u64)> = launches
             .iter()
             .filter(|(seq, name, _)| *seq <= self.last && matches(name))
@@ -110,26 +110,28 @@ impl Player {
             names.dedup();
             return Err(ReplayError::failed(match found.len() {
                 0 => format!(
-                    "--kernel {}: the capture launches no such kernel (it launches {})",
-                    choice.name,
-                    names.join(", ")
+                    "--kernel {named}: the capture launches no such kernel (it launches {}){}",
+                    names.join(", "),
+                    choice.name.remark()
                 ),
                 count => format!(
-                    "--kernel {}#{}: the capture launches it {count} times",
-                    choice.name, choice.launch
+                    "--kernel {named}#{}: the capture launches it {count} times",
+                    choice.launch
                 ),
             }));
         };
         if self.capture.call(*seq)?.flags & call_flag::IN_STREAM_CAPTURE != 0 {
             return Err(ReplayError::failed(format!(
-                "--kernel {}#{}: call {seq} only adds the kernel to a graph, with which it is launched later",
-                choice.name, choice.launch
+                "--kernel {named}#{}: call {seq} only adds the kernel to a graph, with which it is launched later",
+                choice.launch
             )));
         }
-        choice.seq = Some(*seq);
+        let seq = *seq;
+        drop(matches);
+        choice.seq = Some(seq);
         // Nothing after it matters, unless the user requests more.
         if self.options.until.is_none() {
-            self.last = *seq;
+            self.last = seq;
         }
         self.options.kernel = Some(choice);
         Ok(())
@@ -241,13 +243,15 @@ impl Player {
         self.wait_for_all()?;
         let mut saved = self.save()?;
         self.save_variables(&mut saved)?;
+        let mut arrays = self.save_arrays()?;
         let (mut start, mut stop) = (0u64, 0u64);
         self.hip.check("hipEventCreate", &[word_of(&mut start)])?;
         self.hip.check("hipEventCreate", &[word_of(&mut stop)])?;
         let mut runs = KernelRuns {
             name: self.kernel_name(call),
             seq: call.seq,
-            reachable: saved.iter().map(|one| one.size).sum(),
+            reachable: saved.iter().map(|one| one.size).sum::<u64>()
+                + arrays.iter().map(SavedArray::size).sum::<u64>(),
             replaced: !self.options.replace.is_empty(),
             ..KernelRuns::default()
         };
@@ -255,7 +259,9 @@ impl Player {
         self.make(call, operation)?;
         self.wait_for_all()?;
         self.find_written(&mut saved)?;
+        self.find_written_arrays(&mut arrays)?;
         self.restore(&saved, false)?;
+        self.restore_arrays(&arrays, false)?;
         let count = choice.warmup.saturating_add(choice.iterations);
         for run in 0..count {
             self.hip.check("hipEventRecord", &[start, 0])?;
@@ -270,15 +276,17 @@ impl Player {
             }
             // Also after the last run: what follows in the replay relies on what is put back.
             if run % RECHECK == RECHECK - 1 || run + 1 == count {
-                let before = written(&saved);
+                let before = written(&saved, &arrays);
                 self.find_written(&mut saved)?;
-                runs.unsteady |= written(&saved) != before;
+                self.find_written_arrays(&mut arrays)?;
+                runs.unsteady |= written(&saved, &arrays) != before;
             }
             self.restore(&saved, runs.unsteady)?;
+            self.restore_arrays(&arrays, runs.unsteady)?;
         }
         runs.restored = match runs.unsteady {
             true => runs.reachable,
-            false => written(&saved).iter().map(|(_, len)| len).sum(),
+            false => written(&saved, &arrays).iter().map(|(_, len)| len).sum(),
         };
         if runs.unsteady {
             self.note(format!(
@@ -312,6 +320,8 @@ impl Player {
     /// Reads memory; in it, words that are addresses of the replay become those of the capture.
     pub(crate) fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<(), ReplayError> {
         self.copy(bytes.as_mut_ptr() as u64, from, bytes.len() as u64)?;
+        self.restore_images(bytes);
+        self.restore_code(bytes);
         if self.options.deep {
             self.translation.restore_words(bytes);
         }
@@ -407,12 +417,14 @@ impl Player {
     }
 }
 
-/// Address and length of what was written.
-fn written(saved: &[SavedMemory]) -> Vec<(u64, u64)> {
+/// Address or handle, and length, of what was written.
+fn written(saved: &[SavedMemory], arrays: &[SavedArray]) -> Vec<(u64, u64)> {
     let of = |one: &SavedMemory| {
         let base = one.now;
         let place = move |(offset, len): &(u64, u64)| (base + offset, *len);
         one.written.iter().map(place).collect::<Vec<_>>()
     };
-    saved.iter().flat_map(of).collect()
+    let arrays = arrays.iter().filter(|one| one.written);
+    let arrays = arrays.map(|one| (one.handle, one.size()));
+    saved.iter().flat_map(of).chain(arrays).collect()
 }

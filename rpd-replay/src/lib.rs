@@ -14,22 +14,28 @@
 //! | `addresses` | where captured memory lies in the replay |
 //! | `host` | host memory of the program |
 //! | `hip` | the runtime, loaded from a library |
+//! | `code_places` | addresses in code objects that lie in memory |
+//! | `arrays` | the content of arrays |
 //! | `verify` | comparison of results with those that were captured |
 //! | `repeat` | results of another replay |
 //! | `kernel` | one launch, many times |
+//! | `kernel_name` | kernels by the names that users give |
 //! | `excerpt` | captures of some calls, with the memory that they find |
 
 mod addresses;
 mod arguments;
+mod arrays;
 mod calls;
 mod checks;
 mod code;
+mod code_places;
 mod error;
 mod excerpt;
 mod hip;
 mod host;
 mod images;
 mod kernel;
+mod kernel_name;
 mod launch;
 mod memory;
 mod player;
@@ -40,6 +46,7 @@ mod virtual_memory;
 pub use error::{ReplayError, Status};
 pub use excerpt::{Excerpt, Part, excerpt};
 pub use kernel::{KernelChoice, KernelRuns};
+pub use kernel_name::KernelName;
 pub use player::{Options, Player, Report, Step, replay};
 pub use repeat::Repeat;
 pub use verify::{Mismatch, Varying, Verify};

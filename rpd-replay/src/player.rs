@@ -11,8 +11,10 @@ use serde::Serialize;
 
 use crate::Placement;
 use crate::addresses::{self, HeldRanges, Translation};
+use crate::arrays::Array;
 use crate::checks;
 use crate::code::SharedVariable;
+use crate::code_places::CodePlace;
 use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
@@ -102,6 +104,8 @@ pub struct Player {
     pub(crate) handles: HashMap<(HandleKind, u64), u64>,
     /// Textures and surfaces, by their value in the capture.
     pub(crate) images: HashMap<u64, Image>,
+    /// Arrays, by their handle in the capture.
+    pub(crate) arrays: BTreeMap<u64, Array>,
     /// Addresses that the program has reserved, in a replay at other addresses.
     pub(crate) reserved: Vec<ReservedRange>,
     /// Per-thread default streams, by thread.
@@ -109,6 +113,10 @@ pub struct Player {
     pub(crate) codes: Vec<CodeRow>,
     /// Modules of code objects, by number and device.
     pub(crate) modules: HashMap<(i64, i32), u64>,
+    /// Where code objects are loaded, by number and device, where that was needed; nothing where it is not known.
+    pub(crate) code_places: HashMap<(i64, i32), Option<CodePlace>>,
+    /// Variables whose addresses the program has: module, and captured address.
+    pub(crate) module_variables: Vec<(u64, u64)>,
     /// Of kernels that another build replaces, by function: the variables that both builds have.
     pub(crate) twins: HashMap<u64, Vec<SharedVariable>>,
     /// Managed variables: name and captured address of the memory.
@@ -220,11 +228,14 @@ impl Player {
             host: HostMemory::default(),
             handles: HashMap::new(),
             images: HashMap::new(),
+            arrays: BTreeMap::new(),
             reserved: Vec::new(),
             thread_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),
             twins: HashMap::new(),
+            code_places: HashMap::new(),
+            module_variables: Vec::new(),
             managed: Vec::new(),
             functions: HashMap::new(),
             same,
@@ -394,7 +405,11 @@ impl Player {
     fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
         self.set_variables(call)?;
         for data in call.data() {
-            if matches!(data.purpose, data_use::OUTPUT | data_use::RESULT) || data.size == 0 {
+            let is_result = matches!(
+                data.purpose,
+                data_use::OUTPUT | data_use::RESULT | data_use::ARRAY_RESULT
+            );
+            if is_result || data.size == 0 {
                 continue;
             }
             if data.offset == 0 {
@@ -404,8 +419,15 @@ impl Player {
                 return Err(ReplayError::damaged("its data are not in the capture"));
             }
             let mut bytes = self.capture.bytes(data.offset as i64)?;
+            if data.purpose == data_use::ARRAY {
+                self.set_array(data.address, &bytes)?;
+                continue;
+            }
             if self.options.guess {
                 self.translate_images(&mut bytes);
+            }
+            if matches!(data.purpose, data_use::MEMORY | data_use::UPDATE) {
+                self.translate_code(&mut bytes);
             }
             if !self.same {
                 if self.options.deep {
@@ -453,7 +475,8 @@ impl Player {
         let from = self.options.from.unwrap_or(0);
         for data in call.data() {
             let is_result = data.purpose == data_use::RESULT;
-            let compared = (is_result || data.purpose == data_use::OUTPUT)
+            let is_array = data.purpose == data_use::ARRAY_RESULT;
+            let compared = (is_result || is_array || data.purpose == data_use::OUTPUT)
                 && data.offset != 0
                 && data.size > 0;
             if !compared || call.seq < from || self.options.verify == Verify::Off {
@@ -465,6 +488,9 @@ impl Player {
                 let mut bytes = vec![0; data.size as usize];
                 self.read(now, &mut bytes)?;
                 bytes
+            } else if is_array {
+                self.wait_for_all()?;
+                self.array_content(data.address)?
             } else {
                 let start = self
                     .host
@@ -472,7 +498,7 @@ impl Player {
                 // SAFETY: the place has the span of the data, and the work that writes it is complete.
                 unsafe { host::gather(&data, start) }
             };
-            if self.options.deep && !self.same {
+            if self.options.deep && !self.same && !is_array {
                 self.translation.restore_words(&mut bytes);
             }
             let other = match &mut self.results {

@@ -254,6 +254,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         }
         RecordKind::CaptureCall => write!(out, "{:?}", parse!(format::CaptureCall).0)?,
         RecordKind::CaptureCode => write!(out, "{:?}", parse!(format::CaptureCode).0)?,
+        RecordKind::CaptureMarker => write!(out, "{:?}", parse!(format::CaptureMarker).0)?,
     }
     Ok(Some(()))
 }

@@ -137,6 +137,8 @@ pub struct CaptureOptions {
     pub snapshot: bool,
     /// Of asynchronous copies from pinned memory what the device read is taken, not what is there when they are called.
     pub pinned_exact: bool,
+    /// With the program's markers between the calls.
+    pub markers: bool,
     /// Bytes of data that may wait for the front end.
     pub staging: u64,
     /// The capture ends after this many bytes of data; `None`: it does not.
@@ -262,7 +264,7 @@ macro_rules! flags {
 }
 
 /// The text form's keys. A key that is absent is off, so the common case stays short.
-const FLAGS: [Flag; 34] = flags! {
+const FLAGS: [Flag; 35] = flags! {
     "hip_runtime" => traces.hip_runtime;
     "hip_compiler" => traces.hip_compiler;
     "hsa_core" => traces.hsa_core;
@@ -296,6 +298,7 @@ const FLAGS: [Flag; 34] = flags! {
     "capture_outputs" => capture.outputs;
     "capture_snapshot" => capture.snapshot;
     "capture_pinned_exact" => capture.pinned_exact;
+    "capture_markers" => capture.markers;
     "check_kernels" => check_kernels;
 };
 

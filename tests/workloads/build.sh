@@ -51,6 +51,7 @@ program capture-limits capture-limits -lhip
 program jit jit -rdynamic -lhip
 program capture-graphs capture-graphs -lhip
 program capture-images capture-images -lhip
+program capture-region capture-region -lhip -lroctx
 program capture-variables capture-variables -lhip
 program spin spin -lhip
 program stacks stacks -lhip -lroctx

@@ -3,7 +3,8 @@
  * arrays     every kind of copy to and from arrays of one, two and three dimensions
  * textures   textures of arrays and of linear memory
  * reference  a texture whose object is in a variable of the device
- * surfaces   a surface that a kernel writes */
+ * surfaces   a surface that a kernel writes
+ * atomics    a surface to whose elements a kernel adds */
 #include "fatbin.h"
 #include "workload.h"
 
@@ -188,6 +189,34 @@ static void run_surfaces(hipModule_t module) {
     HIP(hipFree(device));
 }
 
+static void run_atomics(hipModule_t module) {
+    static uint32_t numbers[COUNT], sums[COUNT];
+    const hipChannelFormatDesc integer = {.x = 32, .f = hipChannelFormatKindUnsigned};
+    hipArray_t array;
+    hipSurfaceObject_t surface;
+    texel *device;
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        numbers[i] = i;
+        memcpy(&in[i][0], &numbers[i], sizeof numbers[i]);
+    }
+    HIP(hipMallocArray(&array, &integer, WIDTH, HEIGHT, hipArraySurfaceLoadStore));
+    HIP(hipMemcpy2DToArray(array, 0, 0, numbers, WIDTH * 4, WIDTH * 4, HEIGHT, hipMemcpyHostToDevice));
+    HIP(hipMalloc((void **)&device, sizeof(texel) * COUNT));
+    const hipResourceDesc of_array = {.resType = hipResourceTypeArray, .res.array = array};
+    HIP(hipCreateSurfaceObject(&surface, &of_array));
+    for (int round = 0; round < 3; ++round) {
+        HIP(hipMemcpy(device, in, sizeof(texel) * COUNT, hipMemcpyHostToDevice));
+        launch(module, "atomic_add_2d", surface, device, 0);
+    }
+    HIP(hipMemcpyFromArray(sums, array, 0, 0, sizeof sums, hipMemcpyDeviceToHost));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        if (sums[i] != 4 * i)
+            FAIL("element %u is %u", i, sums[i]);
+    HIP(hipDestroySurfaceObject(surface));
+    HIP(hipFreeArray(array));
+    HIP(hipFree(device));
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "arrays";
     if (!strcmp(mode, "arrays")) {
@@ -201,6 +230,8 @@ int main(int argc, char **argv) {
             run_reference(module);
         else if (!strcmp(mode, "surfaces"))
             run_surfaces(module);
+        else if (!strcmp(mode, "atomics"))
+            run_atomics(module);
         else
             FAIL("no mode %s", mode);
         HIP(hipModuleUnload(module));

@@ -60,7 +60,10 @@ pub(crate) fn changes(
     push_unique(&mut preload, register);
     // The collector receives pause and resume through it as well.
     let collector_options = &options.collector;
-    if (collector_options.traces.marker || collector_options.selected_regions)
+    let obeys_markers = collector_options.traces.marker
+        || collector_options.selected_regions
+        || collector_options.capture.markers;
+    if obeys_markers
         && !suppress_marker_preload
         && let Some(roctx) = &provider.roctx
     {

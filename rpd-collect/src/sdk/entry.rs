@@ -13,8 +13,8 @@ use super::names::Catalogue;
 use super::provider;
 use super::setup::Setup;
 use super::{
-    access_trace, agents, api, code_object, counters, dispatch, forked_end, intercept,
-    kernel_check, marker, memory, pc_sampling, rename, runtime, stream, thread_trace,
+    access_trace, agents, api, capture_markers, code_object, counters, dispatch, forked_end,
+    intercept, kernel_check, marker, memory, pc_sampling, rename, runtime, stream, thread_trace,
 };
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
@@ -122,6 +122,7 @@ fn set_up(code: *const c_void) -> bool {
     // Before all other contexts, and never stopped: the provider does not repeat what was loaded before.
     code_object::configure(&setup);
     intercept::configure(&setup);
+    capture_markers::configure(&setup);
     access_trace::configure(&setup);
     kernel_check::configure(&setup);
     let announces_hsa = runtime::configure(&setup);

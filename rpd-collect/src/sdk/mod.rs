@@ -13,6 +13,7 @@
 //! | `counters` | hardware counters of kernels |
 //! | `pc_sampling` | program counters of waves |
 //! | `thread_trace` | streams of shader engines: the instructions of waves |
+//! | `capture_markers` | captures: markers that name a part of the run |
 //! | `intercept` | captures: wrappers in the runtimes' dispatch tables |
 //! | `access_trace` | captures: recordings of memory accesses that the provider makes |
 //! | `kernel_check` | the provider's search for errors of kernels |
@@ -25,6 +26,7 @@
 mod access_trace;
 mod agents;
 mod api;
+mod capture_markers;
 mod code_bytes;
 mod code_object;
 mod contexts;

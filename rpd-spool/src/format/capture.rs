@@ -6,6 +6,8 @@
 //! [`item::DATA`], short ones in the record itself, longer ones in the staging file of the process, from where the front
 //! end takes them while the program runs. [`StageControl`] tells each side how far the other is.
 
+pub mod element;
+
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -265,6 +267,32 @@ pub struct CaptureCode {
     pub entry: u64,
 }
 
+/// A marker of the program between calls of a capture. Tail: the message.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct CaptureMarker {
+    /// Record head. aux: one of [`marker`].
+    pub header: RecordHeader,
+    /// Place among all starts and ends of calls.
+    pub entry: u64,
+    /// The range that begins or ends; 0 where it is none.
+    pub range: u64,
+    /// Bytes of the message.
+    pub text_len: u64,
+}
+
+/// Markers of the program, in [`CaptureMarker`].
+pub mod marker {
+    /// The program wants recording to go on.
+    pub const RESUME: u16 = 1;
+    /// The program wants recording to pause.
+    pub const PAUSE: u16 = 2;
+    /// A range begins.
+    pub const BEGIN: u16 = 3;
+    /// A range ends.
+    pub const END: u16 = 4;
+}
+
 /// Head of an item, 8 bytes.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -325,6 +353,10 @@ pub mod data_use {
     pub const RESULT: u32 = 5;
     /// Data that the device read in an earlier copy; replaces the data at its call.
     pub const DEVICE_READ: u32 = 6;
+    /// Content of an array before the call, in excerpts of captures: rows without gaps. The address is the array's handle.
+    pub const ARRAY: u32 = 7;
+    /// Content of an array when the call and all work before it are complete.
+    pub const ARRAY_RESULT: u32 = 8;
 }
 
 /// Values of [`DataHeader::offset`] that say where the bytes of an item [`item::DATA`] are.

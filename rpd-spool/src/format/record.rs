@@ -173,6 +173,8 @@ record_kinds! {
     CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, Role::Capture;
     /// A code object of a capture. Tail: see [`crate::capture`].
     CaptureCode = CAPTURE_CODE 97, CaptureCode, Left, Role::Capture;
+    /// A marker of a capture. Tail: the message. aux: see [`crate::capture`].
+    CaptureMarker = CAPTURE_MARKER 98, CaptureMarker, Left, Role::Capture;
 }
 
 macro_rules! tables {

@@ -3,7 +3,8 @@
 //! | cases | where |
 //! |---|---|
 //! | 1, 2, 3, 4, 5, 8, 12, 14 to 17, 20, 21, 25 to 27, 32, 35, 36, 39 to 41, 43, 44, 51, 52, 57, 59 to 63, 68 | `captures` |
-//! | 49, 50, 56 | `capture_excerpts` |
+//! | 50, 56 | `capture_excerpts` |
+//! | 49 | `capture_regions` |
 //! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
 //! | 42, and others again | `capture_programs` |
 //! | 6, 11, 29, 45, 48, 53, 55, 64 to 66 | `capture_limits` |

@@ -376,10 +376,20 @@ fn regions_that_are_none_leave_the_whole_capture() {
     );
     assert_eq!(run.stdout, "ok\n");
     let _ = replayed(&capture_of(&run), &[]).success();
-    for wrong in ["roctx", "5..2", "0..2", "kernel:", "kernel:a#0"] {
+    for wrong in [
+        "roctxx",
+        "roctx:",
+        "roctx#0",
+        "5..2",
+        "0..2",
+        "kernel:",
+        "kernel:a#0",
+    ] {
         let refused = captured(&["--region", wrong], "capture", &["strided"]).expect_code(2);
         assert!(
-            refused.stderr.contains("or kernel:NAME[#N]"),
+            refused
+                .stderr
+                .contains("kernel:NAME[#N], roctx[#N] or roctx:MESSAGE[#N]"),
             "{}",
             refused.stderr
         );

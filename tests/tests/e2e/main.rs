@@ -8,6 +8,7 @@ mod capture_excerpts;
 mod capture_hiptracer;
 mod capture_limits;
 mod capture_programs;
+mod capture_regions;
 mod captures;
 mod checks;
 mod collectives;

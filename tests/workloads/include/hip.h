@@ -262,7 +262,7 @@ typedef struct {
     size_t dstPitch;
     size_t WidthInBytes, Height;
 } hip_Memcpy2D;
-enum { hipChannelFormatKindFloat = 2, hipArraySurfaceLoadStore = 2 };
+enum { hipChannelFormatKindUnsigned = 1, hipChannelFormatKindFloat = 2, hipArraySurfaceLoadStore = 2 };
 enum { hipResourceTypeArray = 0, hipResourceTypeLinear = 2 };
 enum { hipMemoryTypeHost = 1, hipMemoryTypeDevice = 2, hipMemoryTypeArray = 10 };
 hipError_t hipMallocArray(hipArray_t *array, const hipChannelFormatDesc *desc, size_t width, size_t height, unsigned flags);

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use rpd_capture::Marker;
 use rpd_core::options::Backend;
-use rpd_replay::{Excerpt, KernelChoice, Options, Part, Verify};
+use rpd_replay::{Excerpt, KernelChoice, KernelName, Options, Part, Verify};
 use tempfile::TempDir;
 
 use super::inspect::Action;
@@ -151,8 +152,8 @@ struct PackArguments {
     /// The capture
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// The launch: a kernel by name, and which launch of it
-    #[arg(long, value_name = "NAME[#N]")]
+    /// The launch: a kernel by its name, a part of that or a pattern, and which launch of it
+    #[arg(long, value_name = "NAME|REGEX[#N]")]
     kernel: String,
     /// File to write
     #[arg(short, long, value_name = "FILE")]
@@ -184,7 +185,7 @@ fn pack(arguments: &[OsString]) -> Result<u8> {
 }
 
 /// One launch of a kernel.
-fn launch(name: String, launch: u64, all_memory: bool) -> Part {
+fn launch(name: KernelName, launch: u64, all_memory: bool) -> Part {
     Part::Launch {
         choice: KernelChoice {
             name,
@@ -197,21 +198,106 @@ fn launch(name: String, launch: u64, all_memory: bool) -> Part {
     }
 }
 
-/// The part of a run that a capture is about, from `all`, `N..M` or `kernel:NAME[#N]`; `None`: all of it.
-pub(super) fn region(text: &str) -> Result<Option<Part>, String> {
+/// The part of a run that a capture is about.
+#[derive(Debug, Clone)]
+pub(super) enum Region {
+    /// All of it.
+    All,
+    /// What is known before the program runs.
+    Part(Part),
+    /// What markers of the program enclose.
+    Marked(Marked),
+}
+
+/// A part of a run that the program marks.
+#[derive(Debug, Clone)]
+pub(super) struct Marked {
+    /// The message of a range; without one the part is between a resume and a pause.
+    message: Option<String>,
+    /// Which of these, from 1.
+    number: u64,
+}
+
+/// The region of this text: `all`, `N..M`, `kernel:NAME[#N]`, `roctx[#N]` or `roctx:MESSAGE[#N]`.
+pub(super) fn region(text: &str) -> Result<Region, String> {
     if text == "all" {
-        return Ok(None);
+        return Ok(Region::All);
     }
-    let part = match text.strip_prefix("kernel:") {
-        Some(text) => replay::launch_of(text).map(|(name, number)| launch(name, number, false)),
-        None => text.split_once("..").and_then(|(first, last)| {
-            let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-            (1 <= first && first <= last).then_some(Part::Calls(first, last))
-        }),
+    let calls = || {
+        let (first, last) = text.split_once("..")?;
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (1 <= first && first <= last).then_some(Part::Calls(first, last))
     };
-    part.map(Some).ok_or_else(|| {
-        "expected all, the first and last call such as 100..200, or kernel:NAME[#N]".to_owned()
+    let found = match (text.strip_prefix("kernel:"), text.strip_prefix("roctx")) {
+        (Some(text), _) => {
+            replay::launch_of(text).map(|(name, number)| Region::Part(launch(name, number, false)))
+        }
+        (_, Some(rest)) => marked(rest).map(Region::Marked),
+        _ => calls().map(Region::Part),
+    };
+    found.ok_or_else(|| {
+        "expected all, the first and last call such as 100..200, kernel:NAME[#N], roctx[#N] or roctx:MESSAGE[#N]"
+            .to_owned()
     })
+}
+
+/// The region whose text goes on like this after `roctx`. Messages may have `#` in them: only a number after it is one.
+fn marked(text: &str) -> Option<Marked> {
+    let (text, number) = match text.rsplit_once('#') {
+        Some((before, number)) => match number.parse() {
+            Ok(number) => (before, number),
+            Err(_) => (text, 1),
+        },
+        None => (text, 1),
+    };
+    let message = match text.strip_prefix(':') {
+        Some(message) => Some(message.to_owned()),
+        None if text.is_empty() => None,
+        None => return None,
+    };
+    let is_named = message.as_deref() != Some("");
+    (number > 0 && is_named).then_some(Marked { message, number })
+}
+
+impl Marked {
+    /// The part of a run of `calls` calls with these markers.
+    pub(super) fn find(&self, markers: &[Marker], calls: u64, quiet: bool) -> Result<Part> {
+        let (text, name) = match &self.message {
+            Some(message) => (
+                format!("roctx:{message}"),
+                format!("ROCTx range \"{message}\""),
+            ),
+            None => (
+                "roctx".to_owned(),
+                "region between roctxProfilerResume and roctxProfilerPause".to_owned(),
+            ),
+        };
+        let found = rpd_capture::regions(markers, self.message.as_deref(), calls);
+        let index = usize::try_from(self.number - 1).unwrap_or(usize::MAX);
+        let failed = |what: String| -> anyhow::Error {
+            Failure::failed(format!("--region {text}#{}: {what}", self.number)).into()
+        };
+        match found.get(index) {
+            None => Err(failed(match found.len() {
+                0 => format!("the program has no {name}"),
+                1 => format!("the program has one {name}"),
+                count => format!("the program has {count} such parts"),
+            })),
+            Some((first, last)) if first > last => {
+                Err(failed("the program makes no call in it".to_owned()))
+            }
+            Some((first, last)) => {
+                if found.len() > 1 && !quiet {
+                    eprintln!(
+                        "rpd: the program has {} such parts; the one that is kept is {text}#{}",
+                        found.len(),
+                        self.number
+                    );
+                }
+                Ok(Part::Calls(*first, *last))
+            }
+        }
+    }
 }
 
 /// Replaces a capture by a part of it. Where that fails it stays as it is.

@@ -9,8 +9,10 @@ use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
 use rpd_core::options::{Backend, Options};
 use rpd_replay::{
-    KernelChoice, KernelRuns, Placement, Player, Repeat, ReplayError, Report, Status, Step, Verify,
+    KernelChoice, KernelName, KernelRuns, Placement, Player, Repeat, ReplayError, Report, Status,
+    Step, Verify,
 };
+use rpd_spool::kernel_filter::{Matcher, compile};
 
 use super::Opened;
 use crate::exit_status::{self, DAMAGED, DIFFERS, FAILED, SUCCESS};
@@ -81,8 +83,8 @@ struct Arguments {
     /// Use another device for one of the capture; may be repeated
     #[arg(long, value_name = "OLD=NEW", value_parser = device)]
     device: Vec<(i32, i32)>,
-    /// Run one launch many times: a kernel by name, and which launch of it
-    #[arg(long, value_name = "NAME[#N]")]
+    /// Run one launch many times: a kernel by its name, a part of that or a pattern, and which launch of it
+    #[arg(long, value_name = "NAME|REGEX[#N]")]
     kernel: Option<String>,
     /// Measured runs of that launch
     #[arg(long, value_name = "N", default_value_t = 100, requires = "kernel")]
@@ -145,20 +147,28 @@ fn replacement(text: &str) -> Result<(String, PathBuf), String> {
         .ok_or_else(|| "expected a kernel and a file such as scale=scale.co".to_owned())
 }
 
-/// A kernel's name, and the number of a launch of it, from `NAME[#N]`.
-pub(super) fn launch_of(text: &str) -> Option<(String, u64)> {
+/// Kernels, and the number of a launch of them, from `NAME[#N]` or `REGEX[#N]`.
+pub(super) fn launch_of(text: &str) -> Option<(KernelName, u64)> {
     let (name, launch) = match text.rsplit_once('#') {
         Some((name, number)) => (name, number.parse().ok()?),
         None => (text, 1),
     };
-    (launch > 0 && !name.is_empty()).then(|| (name.to_owned(), launch))
+    if launch == 0 || name.is_empty() {
+        return None;
+    }
+    let pattern = compile(name)
+        .map_err(|error| error.to_string())
+        .and_then(|table| {
+            Matcher::from_bytes(table).ok_or_else(|| "its table is damaged".to_owned())
+        });
+    Some((KernelName::new(name.to_owned(), pattern), launch))
 }
 
 /// The kernel and launch of the option `--kernel`.
-pub(super) fn kernel(command: &str, text: &str) -> Result<(String, u64), Failure> {
+pub(super) fn kernel(command: &str, text: &str) -> Result<(KernelName, u64), Failure> {
     launch_of(text).ok_or_else(|| {
         Failure::usage(format!(
-            "{command}: --kernel: expected a name, or a name and the number of a launch such as scale#3"
+            "{command}: --kernel: expected a name or pattern, and perhaps the number of a launch such as scale#3"
         ))
     })
 }

@@ -15,6 +15,7 @@ use rpd_core::os_text;
 use rpd_spool::environment::EnvironmentSelection;
 use rpd_spool::options::CaptureOptions;
 
+use super::excerpt::Region;
 use super::progress::{Progress, bytes};
 use super::{NAME, failure};
 use crate::exit_status::FAILED;
@@ -82,8 +83,9 @@ pub(super) struct Arguments {
     /// Replace the capture that is there
     #[arg(long)]
     pub(super) overwrite: bool,
-    /// Part of the run to keep: all, the calls N..M, or a launch as kernel:NAME[#N]
-    #[arg(long, value_name = "PART", default_value = "all", value_parser = region)]
+    /// Part of the run to keep: all, the calls N..M, a launch as kernel:NAME|REGEX[#N], what is between roctxProfilerResume and
+    /// roctxProfilerPause as roctx[#N], or a ROCTx range as roctx:MESSAGE[#N]
+    #[arg(long, value_name = "PART", default_value = "all", value_parser = super::excerpt::region)]
     pub(super) region: Region,
     /// Host data to take
     #[arg(long, value_enum, default_value = "full")]
@@ -120,14 +122,6 @@ pub(super) struct Arguments {
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(super) command: Vec<OsString>,
-}
-
-/// A part of the run; none: all of it.
-#[derive(Debug, Clone)]
-pub(super) struct Region(Option<rpd_replay::Part>);
-
-fn region(text: &str) -> Result<Region, String> {
-    super::excerpt::region(text).map(Region)
 }
 
 /// A level of zstd; none: not compressed.
@@ -182,10 +176,9 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             "--trace",
         ),
     ];
-    if let (Some(_), Some((_, other))) = (
-        &given.region.0,
-        lacks.iter().find(|(is_given, _)| *is_given),
-    ) {
+    if !matches!(given.region, Region::All)
+        && let Some((_, other)) = lacks.iter().find(|(is_given, _)| *is_given)
+    {
         return Err(
             Failure::usage(format!("{NAME}: --region cannot be combined with {other}")).into(),
         );
@@ -238,7 +231,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
                 link(database, &output);
             }
             tell(given, &output, &summary);
-            summary.ended.is_empty() && keep_region(given, &output)
+            summary.ended.is_empty() && keep_region(given, &output, &summary)
         }
         Ok(None) => {
             let _ = std::fs::remove_dir_all(&output);
@@ -262,11 +255,15 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
 }
 
 /// Reduces the capture to the part that the user wants. False when that failed, which is told.
-fn keep_region(given: &Arguments, output: &Path) -> bool {
-    let Some(part) = &given.region.0 else {
-        return true;
+fn keep_region(given: &Arguments, output: &Path, summary: &Summary) -> bool {
+    let part = match &given.region {
+        Region::All => return true,
+        Region::Part(part) => Ok(part.clone()),
+        Region::Marked(marked) => marked.find(&summary.markers, summary.calls, given.quiet),
     };
-    match super::excerpt::keep_part(output, part, given.backend, given.quiet) {
+    let kept =
+        part.and_then(|part| super::excerpt::keep_part(output, &part, given.backend, given.quiet));
+    match kept {
         Ok(()) => true,
         Err(error) => {
             eprintln!(
@@ -295,6 +292,7 @@ fn options(given: &Arguments) -> Options {
         outputs: given.outputs != OutputsChoice::None && given.data == DataChoice::Full,
         snapshot: given.memory == MemoryChoice::Snapshot,
         pinned_exact: given.pinned == PinnedChoice::Exact,
+        markers: matches!(given.region, Region::Marked(_)),
         staging: given.staging,
         max_bytes: given.max_bytes,
         accesses: given.accesses.choice(),

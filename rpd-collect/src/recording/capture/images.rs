@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rpd_spool::capture::element::{bytes_of_channels, bytes_of_format};
 use rpd_spool::capture::{HandleKind, Role, number};
 
 use super::state::STATE;
@@ -30,23 +31,6 @@ impl Images {
             let found: Vec<u64> = found.copied().collect();
             words.extend(found);
         }
-    }
-}
-
-/// Bytes of an element with this `hipChannelFormatDesc`: bits of up to four components, then their kind.
-fn bytes_of_channels(channels: [u32; 5]) -> u64 {
-    let bits: u32 = channels[..4].iter().sum();
-    u64::from(bits / 8)
-}
-
-/// Bytes of a component with this `hipArray_Format`.
-fn bytes_of_format(format: u32) -> u64 {
-    const BYTE: [u32; 2] = [0x01, 0x08];
-    const TWO_BYTES: [u32; 3] = [0x02, 0x09, 0x10];
-    match format {
-        _ if BYTE.contains(&format) => 1,
-        _ if TWO_BYTES.contains(&format) => 2,
-        _ => 4,
     }
 }
 
@@ -102,19 +86,5 @@ unsafe fn texture(begun: &Begun, arguments: &[u8]) {
         // SAFETY: by the contract of this function.
         let made = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Texture)) };
         STATE.with(|state| state.images.memory.insert(made, address));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_have_the_size_of_their_components() {
-        assert_eq!(bytes_of_channels([32, 32, 32, 32, 2]), 16);
-        assert_eq!(bytes_of_channels([8, 8, 0, 0, 1]), 2);
-        // Unsigned and signed integers of 8, 16 and 32 bits, half and float.
-        let formats = [0x01, 0x02, 0x03, 0x08, 0x09, 0x0a, 0x10, 0x20];
-        assert_eq!(formats.map(bytes_of_format), [1, 2, 4, 1, 2, 4, 2, 4]);
     }
 }

@@ -14,6 +14,7 @@
 //! | `graphs` | the host memory that graphs read and write |
 //! | `images` | arrays, and the memory behind textures |
 //! | `runtime` | functions of the runtime that a capture calls itself |
+//! | `markers` | markers of the program between its calls |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
 //! | `content` | hashes by which data that were staged before are found again |
 //! | `pinned` | copies from pinned memory, which the host may change before they are made |
@@ -28,6 +29,7 @@ mod images;
 mod items;
 mod launch;
 mod managed;
+mod markers;
 mod metadata;
 mod order;
 mod pinned;
@@ -53,6 +55,7 @@ use self::state::{STATE, State};
 use super::{header, process, thread};
 
 pub(crate) use self::managed::register_managed;
+pub(crate) use self::markers::marker;
 pub(crate) use self::runtime::set_functions;
 pub(crate) use self::state::{register_function, register_variable};
 

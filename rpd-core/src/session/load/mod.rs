@@ -214,6 +214,7 @@ impl Session {
                     // Read when the capture is made.
                     RecordKind::CaptureCall => record.parse::<format::CaptureCall>().map(drop),
                     RecordKind::CaptureCode => record.parse::<format::CaptureCode>().map(drop),
+                    RecordKind::CaptureMarker => record.parse::<format::CaptureMarker>().map(drop),
                 };
                 if taken.is_none() {
                     strange.short(kind);
