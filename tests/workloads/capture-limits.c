@@ -7,6 +7,7 @@
  * large      5 GiB of memory, and a copy of 3 GiB that a graph has and that is never made
  * mapped     memory that is mapped to addresses which the program has reserved, part by part
  * peer       copies between two GPUs
+ * peers      as peer, with a stream on each, and a kernel that reads memory of the other
  * varying    a kernel whose results differ a little from run to run
  * moving     a kernel that writes another page in each run
  * counting   a kernel that counts its runs in a device variable */
@@ -244,6 +245,44 @@ static void run_peer(void) {
     HIP(hipFree(second));
 }
 
+/* A stream of each GPU, which wait for each other; the kernel of the second GPU reads memory of the first. */
+static void run_peers(void) {
+    static uint32_t data[COUNT];
+    uint32_t *memory[2];
+    hipStream_t streams[2];
+    hipEvent_t done[2];
+    for (int i = 0; i < COUNT; ++i)
+        data[i] = (uint32_t)i;
+    for (int device = 0; device < 2; ++device) {
+        HIP(hipSetDevice(device));
+        HIP(hipDeviceEnablePeerAccess(!device, 0));
+        HIP(hipMalloc((void **)&memory[device], sizeof data));
+        HIP(hipStreamCreate(&streams[device]));
+        HIP(hipEventCreate(&done[device]));
+    }
+    HIP(hipSetDevice(0));
+    HIP(hipMemcpyAsync(memory[0], data, sizeof data, hipMemcpyHostToDevice, streams[0]));
+    HIP(hipEventRecord(done[0], streams[0]));
+    for (int round = 0; round < 2; ++round) {
+        HIP(hipSetDevice(1));
+        HIP(hipStreamWaitEvent(streams[1], done[0], 0));
+        LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, streams[1], memory[1], memory[0], COUNT);
+        HIP(hipEventRecord(done[1], streams[1]));
+        HIP(hipSetDevice(0));
+        HIP(hipStreamWaitEvent(streams[0], done[1], 0));
+        HIP(hipMemcpyPeerAsync(memory[0], 0, memory[1], 1, sizeof data, streams[0]));
+        HIP(hipEventRecord(done[0], streams[0]));
+    }
+    HIP(hipMemcpyAsync(data, memory[0], sizeof data, hipMemcpyDeviceToHost, streams[0]));
+    HIP(hipStreamSynchronize(streams[0]));
+    for (int i = 0; i < COUNT; ++i)
+        check(data[i] == (uint32_t)i + 2, "peers", i);
+    for (int device = 0; device < 2; ++device) {
+        HIP(hipSetDevice(device));
+        HIP(hipFree(memory[device]));
+    }
+}
+
 static void run_varying(void) {
     static float in[COUNT], out[COUNT];
     float *device[2];
@@ -286,7 +325,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } modes[] = {
         {"file", run_file},       {"late", run_late},     {"boxes", run_boxes},       {"back", run_back},
-        {"mapped", run_mapped}, {"large", run_large},     {"peer", run_peer},     {"varying", run_varying},   {"moving", run_moving},
+        {"mapped", run_mapped}, {"large", run_large},     {"peer", run_peer},     {"peers", run_peers},   {"varying", run_varying},   {"moving", run_moving},
         {"counting", run_counting},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)

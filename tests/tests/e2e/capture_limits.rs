@@ -362,26 +362,35 @@ fn other_tools_see_what_is_captured() {
     let _ = replayed(&capture_of(&run), &["--verify", "exact"]).success();
 }
 
-/// Case 65.
+/// Case 65, of the whole and of a part that begins between the copies.
 #[test]
-fn gpus_can_be_exchanged() {
-    let run = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
-        .env("RPD_SIM_GPUS", "2")
-        .workload("capture-limits", ["peer"])
-        .success();
-    for options in [&[][..], &["--device", "0=1", "--device", "1=0"]] {
-        for addresses in ["same", "remap"] {
-            let replay = Rpd::plain(["replay", "--backend", "sim", "--va", addresses])
-                .env("RPD_SIM_GPUS", "2")
-                .option([capture_of(&run)])
-                .option(options)
-                .run()
-                .success();
-            assert!(
-                replay.stderr.contains("1 of 1 results are equal"),
-                "{}",
-                replay.stderr
-            );
+fn copies_between_gpus_come_back_on_either() {
+    let two_gpus = |command: &[&str]| Rpd::plain(command).env("RPD_SIM_GPUS", "2");
+    for (mode, from) in [("peer", "9"), ("peers", "22")] {
+        let run = two_gpus(&["capture", "--backend", "sim", "-o", "capture"])
+            .workload("capture-limits", [mode])
+            .success();
+        let whole = capture_of(&run);
+        let part = run.folder.path().join("part");
+        let _ = two_gpus(&["capture", "trim", "--backend", "sim", "--from", from, "-o"])
+            .option([&part, &whole])
+            .run()
+            .success();
+        for capture in [whole, part] {
+            for devices in [&[][..], &["--device", "0=1", "--device", "1=0"]] {
+                for addresses in ["same", "remap"] {
+                    let replay = two_gpus(&["replay", "--backend", "sim", "--va", addresses])
+                        .option([&capture])
+                        .option(devices)
+                        .run()
+                        .success();
+                    assert!(
+                        replay.stderr.contains("1 of 1 results are equal"),
+                        "{mode} {devices:?}: {}",
+                        replay.stderr
+                    );
+                }
+            }
         }
     }
 }

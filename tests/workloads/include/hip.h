@@ -60,6 +60,8 @@ hipError_t hipMemcpyWithStream(void *dst, const void *src, size_t size, int kind
 hipError_t hipMemcpyHtoD(void *dst, void *src, size_t size);
 hipError_t hipMemcpyDtoH(void *dst, void *src, size_t size);
 hipError_t hipMemcpyDtoD(void *dst, void *src, size_t size);
+hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags);
+hipError_t hipMemcpyPeerAsync(void *destination, int to, const void *source, int from, size_t size, hipStream_t stream);
 hipError_t hipMemcpyPeer(void *dst, int dst_device, const void *src, int src_device, size_t size);
 hipError_t hipMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
                        int kind);
