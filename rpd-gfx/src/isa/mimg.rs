@@ -72,10 +72,15 @@ pub(super) fn transfer(i: &Inst) -> Option<(Operation, u32)> {
     Some((operation, registers(i).count()))
 }
 
-/// The image of an instruction, or `None` after a fault.
-fn image(x: &mut Exec<'_>, i: &Inst) -> Option<Image> {
+/// The image of an instruction with all levels, or `None` after a fault.
+fn leveled(x: &mut Exec<'_>, i: &Inst) -> Option<Image> {
     let image = Image::decode(std::array::from_fn(|n| x.s32(i.sdst + n as u16, 0)));
     image.map_err(|what| x.descriptor_fault(i, what)).ok()
+}
+
+/// The first level of the image of an instruction, or `None` after a fault.
+fn image(x: &mut Exec<'_>, i: &Inst) -> Option<Image> {
+    leveled(x, i)?.level(0)
 }
 
 /// The coordinates of an instruction: x, y, and z or layer, then what follows them (the level of detail).
@@ -100,18 +105,29 @@ fn number(x: &Exec<'_>, i: &Inst, lane: usize, n: usize) -> u32 {
     }
 }
 
+/// Whether an instruction has a level of detail after its coordinates.
+fn has_level(i: &Inst) -> bool {
+    matches!(i.opcode, 0x01 | 0x09)
+}
+
 /// The addresses of the texels that lanes name by integers, and the lanes whose texel is in the image.
 fn addresses(x: &Exec<'_>, i: &Inst, image: &Image) -> (Lanes64, u64) {
     let places = places(i, image);
-    let with_level = matches!(i.opcode, 0x01 | 0x09);
+    let first = image.level(0);
     let (mut addresses, mut inside) = ([0; 64], 0);
     for (l, address) in addresses.iter_mut().enumerate() {
-        let integer = |n: Option<usize>| n.map_or(0, |n| i64::from(number(x, i, l, n) as i32));
+        if x.exec() >> l & 1 == 0 {
+            continue;
+        }
+        let integer = |n: Option<usize>| n.map_or(0, |n| number(x, i, l, n));
         let [at_x, at_y, at_z, level] = places.map(integer);
-        let found = image.address([at_x, at_y, at_z]);
-        // There is one level.
-        let found = found.filter(|_| !with_level || level == 0);
-        if let Some(found) = found.filter(|_| x.exec() >> l & 1 != 0) {
+        let level = if has_level(i) {
+            image.level(level)
+        } else {
+            first
+        };
+        let texel = [at_x, at_y, at_z].map(|at| i64::from(at as i32));
+        if let Some(found) = level.and_then(|level| level.address(texel)) {
             *address = found;
             inside |= 1 << l;
         }
@@ -120,7 +136,7 @@ fn addresses(x: &Exec<'_>, i: &Inst, image: &Image) -> (Lanes64, u64) {
 }
 
 fn load(x: &mut Exec<'_>, i: &Inst) {
-    let Some(image) = image(x, i) else { return };
+    let Some(image) = leveled(x, i) else { return };
     let (addresses, inside) = addresses(x, i, &image);
     if let Some(texels) = texels::fetch(x, i, image.format, &addresses, inside) {
         write(x, i, &image, &texels);
@@ -137,7 +153,7 @@ fn write(x: &mut Exec<'_>, i: &Inst, image: &Image, texels: &[Texel; 64]) {
 }
 
 fn store(x: &mut Exec<'_>, i: &Inst) {
-    let Some(image) = image(x, i) else { return };
+    let Some(image) = leveled(x, i) else { return };
     let (addresses, inside) = addresses(x, i, &image);
     texels::store(x, i, image.format, &addresses, inside, |x, l| {
         image.deselect(registers(i).read(x, i, image.format, l))
@@ -145,13 +161,12 @@ fn store(x: &mut Exec<'_>, i: &Inst) {
 }
 
 fn size(x: &mut Exec<'_>, i: &Inst) {
-    let Some(image) = image(x, i) else { return };
-    let [width, height, depth] = image.size;
+    let Some(image) = leveled(x, i) else { return };
     for l in 0..64 {
         if x.exec() >> l & 1 != 0 {
-            let exists = number(x, i, l, 0) == 0;
-            let sizes = [width, height, depth].map(|size| if exists { size } else { 0 });
-            let channels = [sizes[0], sizes[1], sizes[2], 1];
+            let level = image.level(number(x, i, l, 0));
+            let [width, height, depth] = level.map_or([0; 3], |level| level.size);
+            let channels = [width, height, depth, image.level_count()];
             registers(i).write(x, i, image.format, l, channels);
         }
     }
@@ -190,9 +205,13 @@ struct Parts {
 }
 
 fn sample(x: &mut Exec<'_>, i: &Inst) {
-    let Some(image) = image(x, i) else { return };
+    let Some(leveled) = leveled(x, i) else { return };
+    let Some(image) = leveled.level(0) else {
+        return;
+    };
     let words = [0, 1, 2, 3].map(|n| x.s32(i.src[2] + n, 0));
-    let sampler = match Sampler::decode(words) {
+    let decoded = Sampler::one_level(words, &leveled).and_then(|()| Sampler::decode(words));
+    let sampler = match decoded {
         Ok(sampler) => Sampler {
             normalized: sampler.normalized && i.literal & UNORM == 0,
             ..sampler

@@ -28,8 +28,13 @@ INTRINSIC(v4f, load_3, "image.load.3d.v4f32.i32", int, int, int, int, v8i, int, 
 INTRINSIC(void, store_2, "image.store.2d.v4f32.i32", v4f, int, int, int, v8i, int, int);
 INTRINSIC(void, store_2_half, "image.store.2d.v4f16.i32", v4h, int, int, int, v8i, int, int);
 INTRINSIC(void, store_2_layered, "image.store.2darray.v4f32.i32", v4f, int, int, int, int, v8i, int, int);
+INTRINSIC(v4f, load_level_1_layered, "image.load.mip.1darray.v4f32.i32", int, int, int, int, v8i, int, int);
+INTRINSIC(v4f, load_level_2, "image.load.mip.2d.v4f32.i32", int, int, int, int, v8i, int, int);
+INTRINSIC(v4f, load_level_3, "image.load.mip.3d.v4f32.i32", int, int, int, int, int, v8i, int, int);
+INTRINSIC(void, store_level_2_layered, "image.store.mip.2darray.v4f32.i32", v4f, int, int, int, int, int, v8i, int, int);
 INTRINSIC(int, atomic_add_2, "image.atomic.add.2d.i32.i32", int, int, int, v8i, int, int);
 INTRINSIC(v4f, size_2_layered, "image.getresinfo.2darray.v4f32.i32", int, int, v8i, int, int);
+INTRINSIC(v4f, size_3, "image.getresinfo.3d.v4f32.i32", int, int, v8i, int, int);
 INTRINSIC(v4f, fetch_format, "struct.buffer.load.format.v4f32", v4i, int, int, int, int);
 INTRINSIC(void, store_format, "struct.buffer.store.format.v4f32", v4f, v4i, int, int, int, int);
 INTRINSIC(v4f, fetch_typed, "struct.tbuffer.load.v4f32", v4i, int, int, int, int, int);
@@ -59,8 +64,14 @@ KERNEL(load_3d, out[i] = load_3(15, whole(at.x), whole(at.y), whole(at.z), t->im
 KERNEL(store_2d, store_2(in, 15, whole(at.x), whole(at.y), t->image, 0, 0))
 KERNEL(store_2d_half, store_2_half(__builtin_convertvector(in, v4h), 15, whole(at.x), whole(at.y), t->image, 0, 0))
 KERNEL(store_2d_layered, store_2_layered(in, 15, whole(at.x), whole(at.y), whole(at.z), t->image, 0, 0))
+/* The level follows the coordinates. */
+KERNEL(load_level_1d_layered, out[i] = load_level_1_layered(15, whole(at.x), whole(at.z), whole(at.w), t->image, 0, 0))
+KERNEL(load_level_2d, out[i] = load_level_2(15, whole(at.x), whole(at.y), whole(at.w), t->image, 0, 0))
+KERNEL(load_level_3d, out[i] = load_level_3(15, whole(at.x), whole(at.y), whole(at.z), whole(at.w), t->image, 0, 0))
+KERNEL(store_level_2d_layered, store_level_2_layered(in, 15, whole(at.x), whole(at.y), whole(at.z), whole(at.w), t->image, 0, 0))
 KERNEL(atomic_add_2d, out[i].x = __builtin_bit_cast(float, atomic_add_2(whole(in.x), whole(at.x), whole(at.y), t->image, 0, 0)))
 KERNEL(size_2d_layered, out[i] = size_2_layered(15, 0, t->image, 0, 0))
+KERNEL(size_level_3d, out[i] = size_3(15, whole(at.w), t->image, 0, 0))
 KERNEL(fetch, out[i] = fetch_format(t->image.lo, whole(at.x), 0, 0, 0))
 KERNEL(store_formatted, store_format(in, t->image.lo, whole(at.x), 0, 0, 0))
 /* Format 16_16 (5) of SNORM (1). */

@@ -1,6 +1,6 @@
 //! The descriptors of images (eight dwords) and of formatted buffers (four dwords).
 
-use super::{Texel, TexelFormat, Unsupported, field};
+use super::{Texel, TexelFormat, Unsupported, field, zero};
 
 /// Source of a register channel: a channel of the texel, or a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,27 @@ impl Geometry {
     }
 }
 
-/// An image in memory. Rows follow one another, `pitch` texels apart, and slices or layers follow without a gap.
+/// Levels of detail: which of them an image in memory has, and which instructions see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Levels {
+    /// The level that instructions see as level 0.
+    pub first: u32,
+    /// The last level that they see.
+    pub last: u32,
+    /// The last level in memory.
+    pub greatest: u32,
+}
+
+impl Levels {
+    const ONE: Self = Self {
+        first: 0,
+        last: 0,
+        greatest: 0,
+    };
+}
+
+/// An image in memory. Rows follow one another, `pitch` texels apart, and slices or layers follow without a gap. Levels
+/// of detail lie below each other within each slice or layer, all with the same pitch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Image {
     /// Address of the first texel, a multiple of 256.
@@ -116,15 +136,33 @@ pub struct Image {
     pub format: TexelFormat,
     /// The dimensions that it has.
     pub geometry: Geometry,
-    /// Width and height in texels and number of slices or layers, 1 where there is no such dimension.
+    /// Width and height in texels and number of slices or layers, 1 where there is no such dimension, of the first level
+    /// in memory.
     pub size: [u32; 3],
     /// Texels from one row to the next.
     pub pitch: u32,
+    levels: Levels,
+    /// Rows from one slice or layer to the next.
+    slice_rows: u32,
     selections: [Selection; 4],
 }
 
+/// The rows that levels before one take in a slice, whose first level has `height`.
+fn rows_before(level: u32, height: u32) -> u32 {
+    let halved = |height: &u32| Some(height.div_ceil(2));
+    std::iter::successors(Some(height), halved)
+        .take(level as usize)
+        .sum()
+}
+
+/// Texels from row to row of an image with several levels, which says nothing else of it: rows begin at multiples of 256
+/// bytes.
+fn pitch_of_levels(width: u32, format: TexelFormat) -> u32 {
+    width.next_multiple_of(256 / format.bytes())
+}
+
 impl Image {
-    /// An image whose channels are in their usual order.
+    /// An image of one level whose channels are in their usual order.
     pub fn new(
         base: u64,
         format: TexelFormat,
@@ -138,6 +176,8 @@ impl Image {
             geometry,
             size,
             pitch,
+            levels: Levels::ONE,
+            slice_rows: size[1],
             selections: selections(format),
         }
     }
@@ -147,19 +187,71 @@ impl Image {
         Self { selections, ..self }
     }
 
+    /// The same image with levels of detail. More than one in memory have rows that begin at multiples of 256 bytes.
+    pub fn with_levels(self, levels: Levels) -> Self {
+        let [width, height, _] = self.size;
+        let (pitch, slice_rows) = match levels.greatest {
+            0 => (self.pitch, height),
+            greatest => (
+                pitch_of_levels(width, self.format),
+                rows_before(greatest + 1, height),
+            ),
+        };
+        Self {
+            levels,
+            pitch,
+            slice_rows,
+            ..self
+        }
+    }
+
+    /// Number of levels that instructions see.
+    pub fn level_count(&self) -> u32 {
+        self.levels.last - self.levels.first + 1
+    }
+
+    /// A level, of those that instructions see, as an image of its own; `None` beyond the last.
+    pub fn level(&self, number: u32) -> Option<Self> {
+        if number >= self.level_count() {
+            return None;
+        }
+        let level = self.levels.first + number;
+        let rows = rows_before(level, self.size[1]);
+        let row_bytes = u64::from(self.pitch) * u64::from(self.format.bytes());
+        let dimensions = self.geometry.dimensions();
+        let mut size = self.size;
+        for texels in &mut size[..dimensions] {
+            *texels = (*texels >> level).max(1);
+        }
+        Some(Self {
+            base: self.base + u64::from(rows) * row_bytes,
+            size,
+            levels: Levels::ONE,
+            ..*self
+        })
+    }
+
     /// The descriptor.
     pub fn encode(&self) -> [u32; 8] {
         let (data, number) = self.format.encode();
         let geometry = GEOMETRIES.iter().find(|row| row.1 == self.geometry);
         let geometry = geometry.map_or(0, |row| row.0);
         let [width, height, depth] = self.size.map(|texels| texels.saturating_sub(1));
+        // With several levels the field is their height.
+        let pitch = match self.levels.greatest {
+            0 => self.pitch,
+            _ => self.slice_rows,
+        };
         [
             (self.base >> 8) as u32,
             (self.base >> 40) as u32 & 0xff | data << 20 | number << 26,
             width & 0x3fff | (height & 0x3fff) << 14,
-            encode_selections(self.selections) | geometry << 28,
-            depth & 0x1fff | (self.pitch.saturating_sub(1) & 0xffff) << 13,
-            0,
+            encode_selections(self.selections)
+                | self.levels.first << 12
+                | self.levels.last << 16
+                | geometry << 28,
+            depth & 0x1fff | (pitch.saturating_sub(1) & 0xffff) << 13,
+            self.levels.greatest << 28,
             0,
             0,
         ]
@@ -177,9 +269,17 @@ impl Image {
             0 => {}
             mode => return Err(Unsupported::Tiling(mode)),
         }
-        match field(words[3], 16, 4) {
-            0 => {}
-            last => return Err(Unsupported::Levels(last + 1)),
+        zero("least level of detail", field(words[1], 8, 12))?;
+        zero("first layer", field(words[5], 0, 13))?;
+        zero("pitch of layers", field(words[5], 13, 4))?;
+        zero("compression", field(words[6], 21, 1))?;
+        let levels = Levels {
+            first: field(words[3], 12, 4),
+            last: field(words[3], 16, 4),
+            greatest: field(words[5], 28, 4),
+        };
+        if levels.first > levels.last || levels.last > levels.greatest {
+            return Err(Unsupported::Levels(levels.last + 1));
         }
         let mut size = [
             field(words[2], 0, 14) + 1,
@@ -189,23 +289,31 @@ impl Image {
         if geometry.dimensions() == 1 {
             size[1] = 1;
         }
-        Ok(Self {
-            base: u64::from(words[0]) << 8 | u64::from(field(words[1], 0, 8)) << 40,
-            format: TexelFormat::decode(field(words[1], 20, 6), field(words[1], 26, 4))?,
-            geometry,
-            size,
-            pitch: field(words[4], 13, 16) + 1,
-            selections: decode_selections(words[3])?,
-        })
+        let base = u64::from(words[0]) << 8 | u64::from(field(words[1], 0, 8)) << 40;
+        let format = TexelFormat::decode(field(words[1], 20, 6), field(words[1], 26, 4))?;
+        let pitch = field(words[4], 13, 16) + 1;
+        let image = Self::new(base, format, geometry, size, pitch)
+            .with_selections(decode_selections(words[3])?)
+            .with_levels(levels);
+        if levels.greatest != 0 && !format.bytes().is_power_of_two() {
+            return Err(Unsupported::Levels(levels.greatest + 1));
+        }
+        if levels.greatest != 0 && image.slice_rows != pitch {
+            return Err(Unsupported::Field {
+                name: "height of all levels",
+                value: pitch,
+            });
+        }
+        Ok(image)
     }
 
-    /// Address of the texel at x, y, and z or layer; `None` outside of the image.
+    /// Address of the texel at x, y, and z or layer of the first level in memory; `None` outside of the image.
     pub fn address(&self, [x, y, z]: [i64; 3]) -> Option<u64> {
         let inside = |at: i64, n: usize| (0..i64::from(self.size[n])).contains(&at);
         if !(inside(x, 0) && inside(y, 1) && inside(z, 2)) {
             return None;
         }
-        let row = z * i64::from(self.size[1]) + y;
+        let row = z * i64::from(self.slice_rows) + y;
         let texel = row * i64::from(self.pitch) + x;
         let bytes = i64::from(self.format.bytes());
         Some(self.base.wrapping_add_signed(texel * bytes))

@@ -5,7 +5,7 @@ mod descriptor;
 mod sample;
 mod texel;
 
-pub use descriptor::{BufferView, Geometry, Image, Selection};
+pub use descriptor::{BufferView, Geometry, Image, Levels, Selection};
 pub use sample::{AddressMode, Border, Sampler, Tap};
 pub use texel::{Number, Texel, TexelFormat};
 
@@ -26,9 +26,17 @@ pub enum Unsupported {
     /// Texels in tiles.
     #[error("swizzle mode {0}")]
     Tiling(u32),
-    /// Levels of detail beyond the first.
+    /// Levels of detail that the image in memory does not have.
     #[error("{0} mipmap levels")]
     Levels(u32),
+    /// Another field whose meaning the simulator does not have.
+    #[error("{name} {value}")]
+    Field {
+        /// What the field is.
+        name: &'static str,
+        /// Its value.
+        value: u32,
+    },
     /// An addressing mode of a sampler.
     #[error("addressing mode {0}")]
     AddressMode(u32),
@@ -38,6 +46,14 @@ pub enum Unsupported {
     /// A selection of a channel.
     #[error("channel selection {0}")]
     Selection(u32),
+}
+
+/// Refuses a field that is not 0.
+fn zero(name: &'static str, value: u32) -> Result<(), Unsupported> {
+    match value {
+        0 => Ok(()),
+        value => Err(Unsupported::Field { name, value }),
+    }
 }
 
 /// `count` bits of a descriptor's dword from bit `low` on.

@@ -1,6 +1,6 @@
 //! Samplers: which texels of an image a sample consists of, and in what proportion.
 
-use super::{Image, Texel, TexelFormat, Unsupported, field};
+use super::{Image, Texel, TexelFormat, Unsupported, field, zero};
 
 /// Treatment of a coordinate outside of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,11 +122,25 @@ impl Sampler {
             let row = ADDRESS_MODES.iter().find(|row| row.0 == code);
             row.map(|row| row.1).ok_or(Unsupported::AddressMode(code))
         };
+        zero("removal of sRGB's encoding", field(words[0], 20, 1))?;
+        zero("truncation of coordinates", field(words[0], 27, 1))?;
+        zero("filter mode", field(words[0], 29, 2))?;
+        let (magnified, reduced) = (field(words[2], 20, 2), field(words[2], 22, 2));
+        if magnified > 1 {
+            // Anisotropic filters are as others are, up to a ratio of one.
+            zero("anisotropy", field(words[0], 9, 3))?;
+        }
+        if magnified != reduced {
+            // Which of them counts depends on the neighbours' coordinates.
+            return Err(Unsupported::Field {
+                name: "filter for reduced images",
+                value: reduced,
+            });
+        }
         Ok(Self {
             address: [mode(0)?, mode(3)?, mode(6)?],
             normalized: field(words[0], 15, 1) == 0,
-            // There is one level of detail, so that the filter for magnification is the one that counts.
-            linear: field(words[2], 20, 2) & 1 != 0,
+            linear: magnified & 1 != 0,
             linear_z: field(words[2], 24, 2) == 2,
             border: match field(words[3], 30, 2) {
                 0 => Border::TransparentBlack,
@@ -135,6 +149,18 @@ impl Sampler {
                 _ => return Err(Unsupported::BorderColour),
             },
         })
+    }
+
+    /// Checks that a sampler, by its descriptor, takes samples of the first level of an image only.
+    ///
+    /// # Errors
+    /// The filter between levels.
+    pub fn one_level(words: [u32; 4], image: &Image) -> Result<(), Unsupported> {
+        // What level a sample is of depends on the neighbours' coordinates.
+        match image.level_count() {
+            1 => Ok(()),
+            _ => zero("filter between mipmap levels", field(words[2], 26, 2)),
+        }
     }
 
     /// The texels of a sample at x, y, and z or layer. Their shares add up to 256 for each dimension that is

@@ -38,43 +38,56 @@ const NUMBERS: [(u32, Number); 8] = [
     (9, Number::Srgb),
 ];
 
-/// The data formats: number, bits of a channel, channels.
-const LAYOUTS: [(u32, u32, u32); 10] = [
-    (1, 8, 1),
-    (2, 16, 1),
-    (3, 8, 2),
-    (4, 32, 1),
-    (5, 16, 2),
-    (10, 8, 4),
-    (11, 32, 2),
-    (12, 16, 4),
-    (13, 32, 3),
-    (14, 32, 4),
+/// The data formats: number, and the bits of the channels from the lowest on.
+const LAYOUTS: [(u32, [u8; 4]); 13] = [
+    (1, [8, 0, 0, 0]),
+    (2, [16, 0, 0, 0]),
+    (3, [8, 8, 0, 0]),
+    (4, [32, 0, 0, 0]),
+    (5, [16, 16, 0, 0]),
+    (9, [10, 10, 10, 2]),
+    (10, [8, 8, 8, 8]),
+    (11, [32, 32, 0, 0]),
+    (12, [16, 16, 16, 16]),
+    (13, [32, 32, 32, 0]),
+    (14, [32, 32, 32, 32]),
+    (16, [5, 6, 5, 0]),
+    (17, [5, 5, 5, 1]),
 ];
 
-/// The format of texels: channels of equal size, the first in the lowest bits.
+/// The format of texels: channels one after the other, the first in the lowest bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TexelFormat {
-    bits: u32,
-    channels: u32,
+    /// Bits of each channel, 0 for those that there are not.
+    bits: [u8; 4],
     number: Number,
 }
 
 impl TexelFormat {
     /// The format of `channels` channels of `bits` bits, if devices have it.
     pub fn new(bits: u32, channels: u32, number: Number) -> Option<Self> {
-        let number_fits = match number {
-            Number::Unorm | Number::Snorm | Number::Uscaled | Number::Sscaled => bits < 32,
-            Number::Uint | Number::Sint => true,
-            Number::Float => bits > 8,
-            Number::Srgb => bits == 8,
-        };
-        let layout_exists = LAYOUTS.iter().any(|row| (row.1, row.2) == (bits, channels));
-        (number_fits && layout_exists).then_some(Self {
-            bits,
-            channels,
+        let bits = u8::try_from(bits).ok()?;
+        Self::of_bits(
+            std::array::from_fn(|n| if n < channels as usize { bits } else { 0 }),
             number,
-        })
+        )
+    }
+
+    /// The format of channels with these numbers of bits, the first in the lowest bits and 0 for those that there are
+    /// not, if devices have it.
+    pub fn of_bits(bits: [u8; 4], number: Number) -> Option<Self> {
+        let number_fits = match (bits, number) {
+            ([10, 10, 10, 2], _) => matches!(number, Number::Unorm | Number::Uint),
+            ([5, ..], _) => number == Number::Unorm,
+            ([first, ..], Number::Unorm | Number::Snorm | Number::Uscaled | Number::Sscaled) => {
+                first < 32
+            }
+            (_, Number::Uint | Number::Sint) => true,
+            ([first, ..], Number::Float) => first > 8,
+            ([first, ..], Number::Srgb) => first == 8,
+        };
+        let layout_exists = LAYOUTS.iter().any(|row| row.1 == bits);
+        (number_fits && layout_exists).then_some(Self { bits, number })
     }
 
     /// The format that the fields of a descriptor mean.
@@ -83,26 +96,25 @@ impl TexelFormat {
         let meaning = NUMBERS.iter().find(|row| row.0 == number);
         layout
             .zip(meaning)
-            .and_then(|(layout, meaning)| Self::new(layout.1, layout.2, meaning.1))
+            .and_then(|(layout, meaning)| Self::of_bits(layout.1, meaning.1))
             .ok_or(Unsupported::Format { data, number })
     }
 
     /// The fields of a descriptor: data and number format.
     pub(super) fn encode(self) -> (u32, u32) {
-        let layout = (self.bits, self.channels);
-        let data = LAYOUTS.iter().find(|row| (row.1, row.2) == layout);
+        let data = LAYOUTS.iter().find(|row| row.1 == self.bits);
         let number = NUMBERS.iter().find(|row| row.1 == self.number);
         (data.map_or(0, |row| row.0), number.map_or(0, |row| row.0))
     }
 
     /// Bytes of a texel.
     pub fn bytes(self) -> u32 {
-        self.bits / 8 * self.channels
+        self.bits.iter().map(|bits| u32::from(*bits)).sum::<u32>() / 8
     }
 
     /// Number of channels.
     pub fn channels(self) -> u32 {
-        self.channels
+        self.bits.iter().filter(|bits| **bits != 0).count() as u32
     }
 
     /// The lower half of a register for what a whole one holds.
@@ -133,13 +145,25 @@ impl TexelFormat {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
     }
 
+    /// The channels that there are: their bits, the dword that has them, and where they begin there.
+    fn places(self) -> impl Iterator<Item = (u32, usize, u32)> {
+        let mut next = 0;
+        self.bits
+            .into_iter()
+            .take_while(|bits| *bits != 0)
+            .map(move |bits| {
+                let (bits, first) = (u32::from(bits), next);
+                next += bits;
+                (bits, (first / 32) as usize, first % 32)
+            })
+    }
+
     /// The channels of a texel in memory, whose bytes are those of `raw` in order; 0 for channels that it lacks.
     pub fn unpack(self, raw: [u32; 4]) -> Texel {
         let mut texel = [0; 4];
-        for (n, channel) in (0..self.channels).zip(&mut texel) {
-            let bit = n * self.bits;
-            let value = raw[(bit / 32) as usize] >> (bit % 32);
-            *channel = self.read(value & (u32::MAX >> (32 - self.bits)), n);
+        for ((n, (bits, word, shift)), channel) in self.places().enumerate().zip(&mut texel) {
+            let value = raw[word] >> shift;
+            *channel = self.read(value & greatest(bits), bits, n);
         }
         texel
     }
@@ -147,28 +171,20 @@ impl TexelFormat {
     /// The bytes of a texel in memory.
     pub fn pack(self, texel: Texel) -> [u32; 4] {
         let mut raw = [0; 4];
-        for (n, channel) in (0..self.channels).zip(texel) {
-            let bit = n * self.bits;
-            let value = self.write(channel) & (u32::MAX >> (32 - self.bits));
-            raw[(bit / 32) as usize] |= value << (bit % 32);
+        for ((bits, word, shift), channel) in self.places().zip(texel) {
+            raw[word] |= (self.write(channel, bits) & greatest(bits)) << shift;
         }
         raw
     }
 
-    /// The greatest unsigned and signed number of a channel.
-    fn greatest(self) -> (f32, f32) {
-        let unsigned = (u32::MAX >> (32 - self.bits)) as f32;
-        (unsigned, (unsigned - 1.0) / 2.0)
-    }
-
-    fn read(self, value: u32, channel: u32) -> u32 {
-        let unused = 32 - self.bits;
+    fn read(self, value: u32, bits: u32, channel: usize) -> u32 {
+        let unused = 32 - bits;
         let signed = ((value << unused) as i32) >> unused;
-        let (unsigned_max, signed_max) = self.greatest();
+        let (unsigned_max, signed_max) = greatest_floats(bits);
         let float = match self.number {
             Number::Uint => return value,
             Number::Sint => return signed as u32,
-            Number::Float if self.bits == 32 => return value,
+            Number::Float if bits == 32 => return value,
             Number::Float => f16_to_f32(value as u16),
             Number::Srgb if channel < 3 => linear(value as f32 / unsigned_max),
             Number::Unorm | Number::Srgb => value as f32 / unsigned_max,
@@ -179,17 +195,17 @@ impl TexelFormat {
         float.to_bits()
     }
 
-    fn write(self, channel: u32) -> u32 {
+    fn write(self, channel: u32, bits: u32) -> u32 {
         let float = f32::from_bits(channel);
-        let (unsigned_max, signed_max) = self.greatest();
+        let (unsigned_max, signed_max) = greatest_floats(bits);
         match self.number {
             // Values that are too large saturate.
-            Number::Uint => channel.min(u32::MAX >> (32 - self.bits)),
+            Number::Uint => channel.min(greatest(bits)),
             Number::Sint => {
-                let greatest = i32::MAX >> (32 - self.bits);
+                let greatest = i32::MAX >> (32 - bits);
                 (channel as i32).clamp(-greatest - 1, greatest) as u32
             }
-            Number::Float if self.bits == 32 => channel,
+            Number::Float if bits == 32 => channel,
             Number::Float => f64_to_f16(f64::from(float)).into(),
             Number::Unorm | Number::Srgb => {
                 (float.clamp(0.0, 1.0) * unsigned_max).round_ties_even() as u32
@@ -199,6 +215,17 @@ impl TexelFormat {
             Number::Sscaled => float.clamp(-signed_max - 1.0, signed_max) as i32 as u32,
         }
     }
+}
+
+/// The greatest unsigned number of some bits.
+fn greatest(bits: u32) -> u32 {
+    u32::MAX >> (32 - bits)
+}
+
+/// The greatest unsigned and signed number of some bits.
+fn greatest_floats(bits: u32) -> (f32, f32) {
+    let unsigned = greatest(bits) as f32;
+    (unsigned, (unsigned - 1.0) / 2.0)
 }
 
 /// The intensity that an sRGB value stands for.

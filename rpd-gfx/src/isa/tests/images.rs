@@ -2,6 +2,8 @@
 //! texels by formulas, samples in double precision.
 
 mod descriptors;
+mod levels;
+mod packed;
 
 use super::*;
 use crate::isa::image::{
@@ -85,6 +87,23 @@ fn run(name: &str, object: &Object, coordinates: &mut [Four], out: &mut [Four], 
     module
         .run(name, [N as u32, 1, 1], [64, 1, 1], 0, &args)
         .unwrap();
+}
+
+/// How the run of a kernel with an object ends that it cannot use.
+fn fault(name: &str, object: &Object) -> Fault {
+    let module = Module::load(IMAGES);
+    let (mut out, mut coordinates) = (vec![[0f32; 4]; N], vec![[0f32; 4]; N]);
+    let address = (object.0.as_ptr() as u64).to_le_bytes();
+    let count = (N as u32).to_le_bytes();
+    let args: [&[u8]; 4] = [
+        &address,
+        &pointer(&mut out),
+        &pointer(&mut coordinates),
+        &count,
+    ];
+    module
+        .run(name, [64, 1, 1], [64, 1, 1], 0, &args)
+        .unwrap_err()
 }
 
 /// What a texel's place outside of the image stands for, `None` for the border.

@@ -79,22 +79,29 @@ fn unsupported_descriptors_are_named() {
             changed(1, 63 << 20, 6 << 20),
             Unsupported::Format { data: 6, number: 7 },
         ),
+        // 5_6_5 of floats.
+        (
+            changed(1, 63 << 20, 16 << 20),
+            Unsupported::Format {
+                data: 16,
+                number: 7,
+            },
+        ),
+        (changed(3, 15 << 12, 1 << 12), Unsupported::Levels(1)),
+        (
+            changed(5, 0, 3 << 28),
+            unsupported("height of all levels", 4),
+        ),
+        (
+            changed(1, 0, 256 << 8),
+            unsupported("least level of detail", 256),
+        ),
+        (changed(5, 0, 1), unsupported("first layer", 1)),
+        (changed(5, 0, 2 << 13), unsupported("pitch of layers", 2)),
+        (changed(6, 0, 1 << 21), unsupported("compression", 1)),
     ] {
         assert_eq!(Image::decode(words), Err(what.clone()));
-        let module = Module::load(IMAGES);
-        let object = Object::new(&words, [0; 4]);
-        let (mut out, mut coordinates) = (vec![[0f32; 4]; N], vec![[0f32; 4]; N]);
-        let address = (object.0.as_ptr() as u64).to_le_bytes();
-        let count = (N as u32).to_le_bytes();
-        let args: [&[u8]; 4] = [
-            &address,
-            &pointer(&mut out),
-            &pointer(&mut coordinates),
-            &count,
-        ];
-        let fault = module
-            .run("load_2d", [64, 1, 1], [64, 1, 1], 0, &args)
-            .unwrap_err();
+        let fault = fault("load_2d", &Object::new(&words, [0; 4]));
         assert!(
             matches!(&fault, Fault::Descriptor { what: found, .. } if *found == what),
             "{fault}"
@@ -105,5 +112,57 @@ fn unsupported_descriptors_are_named() {
                 .starts_with(&format!("descriptor with {what}")),
             "{fault}"
         );
+    }
+}
+
+fn unsupported(name: &'static str, value: u32) -> Unsupported {
+    Unsupported::Field { name, value }
+}
+
+#[test]
+fn unsupported_samplers_are_named() {
+    let words = Sampler {
+        address: [AddressMode::Clamp; 3],
+        normalized: true,
+        linear: true,
+        linear_z: false,
+        border: Border::TransparentBlack,
+    }
+    .encode();
+    let mut anisotropic = words;
+    anisotropic[2] |= 2 << 20 | 2 << 22;
+    // A ratio of one is a filter as any other.
+    assert_eq!(Sampler::decode(anisotropic), Sampler::decode(words));
+    for (words, word, bits, what) in [
+        (anisotropic, 0, 3 << 9, unsupported("anisotropy", 3)),
+        (words, 0, 4, Unsupported::AddressMode(4)),
+        (
+            words,
+            2,
+            1 << 22,
+            unsupported("filter for reduced images", 0),
+        ),
+        (
+            words,
+            0,
+            1 << 20,
+            unsupported("removal of sRGB's encoding", 1),
+        ),
+        (
+            words,
+            0,
+            1 << 27,
+            unsupported("truncation of coordinates", 1),
+        ),
+        (words, 0, 2 << 29, unsupported("filter mode", 2)),
+        (words, 3, 3 << 30, Unsupported::BorderColour),
+    ] {
+        let mut changed = words;
+        changed[word] ^= bits;
+        if what == Unsupported::AddressMode(4) {
+            // Half the border, half the edge.
+            changed[word] = changed[word] & !7 | 4;
+        }
+        assert_eq!(Sampler::decode(changed), Err(what));
     }
 }
