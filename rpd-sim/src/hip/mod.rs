@@ -58,6 +58,7 @@ pub(crate) mod launch_api;
 pub(crate) mod launch_config_api;
 pub(crate) mod managed_api;
 pub(crate) mod memory;
+pub(crate) mod mipmapped_api;
 pub(crate) mod misc;
 pub(crate) mod module;
 pub(crate) mod multi_device_api;

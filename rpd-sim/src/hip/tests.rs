@@ -129,6 +129,7 @@ mod graphs;
 mod images;
 mod kernels;
 mod later;
+mod mipmapped;
 mod multi_device;
 mod streams;
 mod texture_references;

@@ -13,9 +13,9 @@ use super::image_types::{
     LinearResource, PitchedResource, ResourceDesc, TextureDesc, ViewDesc, address_mode, array_flag,
     resource_type,
 };
-use super::memory;
 use super::runtime::{self, read, write};
 use super::texture_reference_api::ModuleReference;
+use super::{memory, mipmapped_api};
 use crate::hsa::image_objects::{ImageWords, ROW_ALIGNMENT};
 
 /// Arrays and what was made of them.
@@ -140,7 +140,11 @@ pub(super) fn make(
 ) -> HipResult<*mut c_void> {
     let device = runtime::current()?;
     device_has_images(device)?;
-    if view.is_some() && resource.kind != resource_type::ARRAY {
+    let can_be_viewed = matches!(
+        resource.kind,
+        resource_type::ARRAY | resource_type::MIPMAPPED_ARRAY
+    );
+    if view.is_some() && !can_be_viewed {
         return Err(code::INVALID_VALUE);
     }
     // The runtime has neither on any device.
@@ -155,10 +159,7 @@ pub(super) fn make(
             resource_type::ARRAY => of_array(resource.any.array, texture, view)?,
             resource_type::LINEAR => of_linear(&resource.any.linear, fractions, srgb)?,
             resource_type::PITCH_2D => of_pitched(&resource.any.pitched, fractions, srgb)?,
-            resource_type::MIPMAPPED_ARRAY => {
-                eprintln!("rpd-sim: textures of mipmapped arrays are not supported");
-                return Err(code::NOT_SUPPORTED);
-            }
+            resource_type::MIPMAPPED_ARRAY => return Err(mipmapped_api::not_supported()),
             _ => return Err(code::INVALID_VALUE),
         }
     };

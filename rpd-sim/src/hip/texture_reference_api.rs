@@ -78,7 +78,7 @@ fn device_variable(reference: *const TextureReference) -> HipResult<(usize, usiz
 ///
 /// # Safety
 /// `reference` is null or a variable of the program.
-unsafe fn bind(
+pub(super) unsafe fn bind(
     reference: *mut TextureReference,
     resource: ResourceDesc,
     view: Option<ViewDesc>,
@@ -338,7 +338,7 @@ pub(crate) unsafe extern "C" fn hipTexRefSetArray(
 ///
 /// # Safety
 /// As of [`at`].
-unsafe fn bound(reference: *const TextureReference) -> HipResult<ResourceDesc> {
+pub(super) unsafe fn bound(reference: *const TextureReference) -> HipResult<ResourceDesc> {
     // SAFETY: by contract.
     let object = unsafe { at(reference)? }.object;
     Ok(texture::find(object as *const c_void)?.resource)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use rpd_gfx::isa::image::{AddressMode, Border, BufferView, Geometry, Image, Sampler};
+use rpd_gfx::isa::image::{AddressMode, Border, BufferView, Geometry, Image, Sampler, Unsupported};
 
 use super::image::format::Texels;
 use super::image::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry};
@@ -76,6 +76,8 @@ pub(in crate::hsa) struct Layout {
     size: [usize; 3],
     /// Bytes from row to row.
     pitch: usize,
+    /// Bytes from slice to slice or layer to layer.
+    slice: usize,
 }
 
 impl Layout {
@@ -122,13 +124,14 @@ impl Layout {
             texels,
             size: [width, height, depth.max(layers)],
             pitch,
+            slice: pitch * height,
         })
     }
 
     /// What its memory must be.
     pub(in crate::hsa) fn info(&self) -> ImageDataInfo {
         ImageDataInfo {
-            size: self.pitch * self.size[1] * self.size[2],
+            size: self.slice * self.size[2],
             alignment: ROW_ALIGNMENT,
         }
     }
@@ -169,8 +172,11 @@ impl ImageObject {
             .zip(size)
             .all(|((at, count), size)| count != 0 && at as usize + count as usize <= size);
         ensure(inside, status::ERROR_INVALID_ARGUMENT)?;
-        let pitch = self.layout.pitch;
-        let slice = pitch * size[1];
+        let (pitch, slice) = if self.has_layers_in_y() {
+            (self.layout.slice, self.layout.slice * depth)
+        } else {
+            (self.layout.pitch, self.layout.slice)
+        };
         let [x, y, z] = [at.x, at.y, at.z].map(|texels| texels as usize);
         Ok(Plane {
             first: self.base + x * self.texel_bytes() + y * pitch + z * slice,
@@ -245,9 +251,78 @@ pub(in crate::hsa) fn create_image(
         base,
         layout,
     };
-    let handle = publish(object.words())?;
+    let words = object.words();
+    enter(object, words)
+}
+
+/// Makes the handle of an image whose words kernels read.
+fn enter(object: ImageObject, words: ImageWords) -> Result<u64, Status> {
+    let handle = publish(words)?;
     lock(&state().images.images).insert(handle, Arc::new(object));
     Ok(handle)
+}
+
+/// Makes an image at `base` that another driver describes; its handle. What the program says of it counts for its format, and
+/// the descriptor for all else.
+pub(in crate::hsa) fn adopt_image(
+    agent: &'static Agent,
+    image: &ImageDescriptor,
+    base: usize,
+    words: [u32; 8],
+) -> Result<u64, Status> {
+    let texels = has_images(agent)
+        .then(|| image.format.texels_of(image.geometry))
+        .flatten()
+        .ok_or(status::EXT_IMAGE_FORMAT_UNSUPPORTED)?;
+    let refused = |what: Unsupported| {
+        eprintln!("rpd-sim: hsa_amd_image_create: descriptors with {what} are not supported");
+        status::EXT_IMAGE_FORMAT_UNSUPPORTED
+    };
+    let Texels {
+        format, selections, ..
+    } = texels;
+    let address = base as u64;
+    let (words, size, pitch, slice, base) = if image.geometry == geometry::BUFFER {
+        let [first, second, count, fourth, ..] = words;
+        let view = BufferView::new(format).with_selections(selections);
+        let buffer = view.adopt([first, second, count, fourth], address);
+        let mut words = [0; 8];
+        words[..4].copy_from_slice(&buffer.map_err(refused)?);
+        let row = count as usize * format.bytes() as usize;
+        (words, [count as usize, 1, 1], row, row, base)
+    } else {
+        let line = match image.geometry {
+            geometry::D1 => Some(Geometry::D1),
+            geometry::D1_LAYERED => Some(Geometry::D1Layered),
+            _ => None,
+        };
+        let words = Image::adopt(words, address, format, selections, line);
+        let words = words.map_err(refused)?;
+        let seen = Image::decode(words).map_err(refused)?;
+        // What is copied is the first level that kernels see.
+        let seen = seen.level(0).ok_or(status::EXT_IMAGE_FORMAT_UNSUPPORTED)?;
+        let pitch = seen.pitch as usize * format.bytes() as usize;
+        let slice = pitch * seen.slice_rows() as usize;
+        let size = seen.size.map(|texels| texels as usize);
+        (words, size, pitch, slice, seen.base as usize)
+    };
+    let object = ImageObject {
+        agent,
+        format: image.format,
+        texels,
+        geometry: image.geometry,
+        base,
+        layout: Layout {
+            texels,
+            size,
+            pitch,
+            slice,
+        },
+    };
+    enter(
+        object,
+        ImageWords::new(&words, image.format, image.width as u32),
+    )
 }
 
 /// The image of a handle.

@@ -307,6 +307,47 @@ impl Image {
         Ok(image)
     }
 
+    /// Another driver's descriptor with an image at `base` whose texels have a format and whose registers have its
+    /// channels by `selections`. `line`: the geometry, for images of one dimension, which that driver may have as others.
+    ///
+    /// # Errors
+    /// The format of the descriptor, if its texels are not as large.
+    pub fn adopt(
+        mut words: [u32; 8],
+        base: u64,
+        format: TexelFormat,
+        selections: [Selection; 4],
+        line: Option<Geometry>,
+    ) -> Result<[u32; 8], Unsupported> {
+        let given = (field(words[1], 20, 6), field(words[1], 26, 4));
+        // A fraction of 32 bits is 24 bits of depth, which the runtime takes for three bytes.
+        let as_large = TexelFormat::bytes_of(given.0) == Some(format.bytes()) && given != (4, 0);
+        if !as_large {
+            let (data, number) = given;
+            return Err(Unsupported::Format { data, number });
+        }
+        let (data, number) = format.encode();
+        // The descriptor has the place of the metadata from the image's start on.
+        let metadata = u64::from(words[7]) << 8 | u64::from(field(words[5], 17, 8)) << 40;
+        let metadata = base.wrapping_add(metadata);
+        words[0] = (base >> 8) as u32;
+        put(&mut words[1], 0, 8, (base >> 40) as u32);
+        put(&mut words[1], 20, 6, data);
+        put(&mut words[1], 26, 4, number);
+        put(&mut words[3], 0, 12, encode_selections(selections));
+        if let Some(row) = GEOMETRIES.iter().find(|row| Some(row.1) == line) {
+            put(&mut words[3], 28, 4, row.0);
+        }
+        put(&mut words[5], 17, 8, (metadata >> 40) as u32);
+        words[7] = (metadata >> 8) as u32;
+        Ok(words)
+    }
+
+    /// Rows from one slice or layer to the next.
+    pub fn slice_rows(&self) -> u32 {
+        self.slice_rows
+    }
+
     /// Address of the texel at x, y, and z or layer of the first level in memory; `None` outside of the image.
     pub fn address(&self, [x, y, z]: [i64; 3]) -> Option<u64> {
         let inside = |at: i64, n: usize| (0..i64::from(self.size[n])).contains(&at);
@@ -328,6 +369,12 @@ impl Image {
     pub fn deselect(&self, registers: Texel) -> Texel {
         deselect(self.selections, registers)
     }
+}
+
+/// Replaces `count` bits of a dword from bit `low` on.
+fn put(word: &mut u32, low: u32, count: u32, value: u32) {
+    let mask = ((1 << count) - 1) << low;
+    *word = *word & !mask | value << low & mask;
 }
 
 /// The fields of a buffer's descriptor that say what its elements are.
@@ -361,6 +408,20 @@ impl BufferView {
             count,
             encode_selections(self.selections) | number << 12 | data << 15,
         ]
+    }
+
+    /// Another driver's descriptor with a buffer of such elements at `base`.
+    ///
+    /// # Errors
+    /// The field by which records do not follow one another.
+    pub fn adopt(&self, mut words: [u32; 4], base: u64) -> Result<[u32; 4], Unsupported> {
+        zero("swizzle of records", field(words[1], 30, 2))?;
+        zero("index by lane", field(words[3], 23, 1))?;
+        let [low, high, _, last] = self.encode(base, 0);
+        words[0] = low;
+        words[1] = high;
+        put(&mut words[3], 0, 19, last);
+        Ok(words)
     }
 
     /// The elements by the fourth dword of a descriptor.

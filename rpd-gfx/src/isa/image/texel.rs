@@ -107,6 +107,12 @@ impl TexelFormat {
         (data.map_or(0, |row| row.0), number.map_or(0, |row| row.0))
     }
 
+    /// Bytes of a texel by the field of the data format.
+    pub(super) fn bytes_of(data: u32) -> Option<u32> {
+        let layout = LAYOUTS.iter().find(|row| row.0 == data)?;
+        Some(layout.1.iter().map(|bits| u32::from(*bits)).sum::<u32>() / 8)
+    }
+
     /// Bytes of a texel.
     pub fn bytes(self) -> u32 {
         self.bits.iter().map(|bits| u32::from(*bits)).sum::<u32>() / 8

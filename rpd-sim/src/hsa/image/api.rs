@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use super::transfer::{Direction, LinearTexels};
 use super::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry, transfer};
 use crate::gpu::agents::Agent;
-use crate::hsa::image_objects::{self, Layout, find_image};
+use crate::hsa::image_objects::{self, Layout, ROW_ALIGNMENT, find_image};
 use crate::hsa::support::{Outcome, agent, api, ensure, put};
 use crate::hsa::types::{Dim3, Status, status};
 
@@ -182,6 +182,39 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_create_with_layout(
     api(|| unsafe {
         ensure(layout == LAYOUT_LINEAR, status::ERROR_INVALID_ARGUMENT)?;
         create(handle, image, data, permission, pitches, out)
+    })
+}
+
+/// Makes an image of memory that another driver describes: by version, device, and the eight dwords of the device's
+/// descriptor.
+pub(crate) unsafe extern "C" fn hsa_amd_image_create(
+    handle: u64,
+    image: *const ImageDescriptor,
+    layout: *const u32,
+    data: *const c_void,
+    _permission: u32,
+    out: *mut u64,
+) -> Status {
+    const VERSION: u32 = 1;
+    const VENDOR: u32 = 0x1002;
+    api(|| {
+        let agent = agent(handle)?;
+        // SAFETY: the program's pointers are null or readable.
+        let (image, [version, device]) =
+            unsafe { (argument(image)?, argument(layout.cast::<[u32; 2]>())?) };
+        let valid = !data.is_null() && !out.is_null();
+        let known = image.geometry <= geometry::D2_LAYERED_DEPTH;
+        ensure(valid && known, status::ERROR_INVALID_ARGUMENT)?;
+        let aligned = (data as usize).is_multiple_of(ROW_ALIGNMENT);
+        ensure(aligned, status::ERROR_INVALID_ALLOCATION)?;
+        let own = version == VERSION && device == VENDOR << 16 | agent.device_id;
+        ensure(own, status::EXT_IMAGE_FORMAT_UNSUPPORTED)?;
+        // SAFETY: a layout of this version and device has these words, and the output is not null.
+        unsafe {
+            let words = layout.add(2).cast::<[u32; 8]>().read_unaligned();
+            let made = image_objects::adopt_image(agent, &image, data as usize, words)?;
+            put(out, made)
+        }
     })
 }
 

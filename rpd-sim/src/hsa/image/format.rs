@@ -37,6 +37,20 @@ const TYPES: [(u32, u32, Number); 12] = [
     (15, 32, Number::Float),
 ];
 
+/// Channels by channel type, from the lowest on, where they differ in size.
+const PACKED: [(u32, [u8; 4]); 3] = [
+    (channel_type::SHORT_555, [5, 5, 5, 1]),
+    (channel_type::SHORT_565, [5, 6, 5, 0]),
+    // INT_101010.
+    (7, [10, 10, 10, 2]),
+];
+
+/// Channel types that other code names.
+mod channel_type {
+    pub(super) const SHORT_555: u32 = 5;
+    pub(super) const SHORT_565: u32 = 6;
+}
+
 const ZERO: Selection = Selection::Zero;
 const ONE: Selection = Selection::One;
 const X: Selection = Selection::Channel(0);
@@ -56,12 +70,29 @@ enum Types {
     Srgb,
     /// Fractions of 16 bits and floats of 32, which no kernel both reads and writes.
     Depth,
+    /// Fractions of channels that differ in size.
+    Packed,
 }
 
 impl Types {
+    /// The texels of `channels` channels of a channel type.
+    fn texels(self, channels: u32, channel_type: u32) -> Option<TexelFormat> {
+        if let Self::Packed = self {
+            let &(_, bits) = PACKED.iter().find(|row| row.0 == channel_type)?;
+            return TexelFormat::of_bits(bits, Number::Unorm);
+        }
+        let &(_, bits, number) = TYPES.iter().find(|row| row.0 == channel_type)?;
+        let number = match self {
+            _ if !self.has(bits, number) => return None,
+            Self::Srgb => Number::Srgb,
+            _ => number,
+        };
+        TexelFormat::new(bits, channels, number)
+    }
+
     fn has(self, bits: u32, number: Number) -> bool {
         match self {
-            Self::All => true,
+            Self::All | Self::Packed => true,
             Self::Bytes => bits == 8,
             Self::Intensities => !matches!(number, Number::Sint | Number::Uint),
             Self::Srgb => (bits, number) == (8, Number::Unorm),
@@ -81,12 +112,14 @@ impl Types {
 /// A channel order: its number, the channels in memory, which of them each register has, and the types.
 type Order = (u32, u32, [Selection; 4], Types);
 
-const ORDERS: [Order; 11] = [
+const ORDERS: [Order; 12] = [
     // A, R, RG, RA.
     (0, 1, [ZERO, ZERO, ZERO, X], Types::All),
     (1, 1, [X, ZERO, ZERO, ONE], Types::All),
     (3, 2, [X, Y, ZERO, ONE], Types::All),
     (5, 2, [X, ZERO, ZERO, Y], Types::All),
+    // RGB: blue is the lowest.
+    (6, 3, [Z, Y, X, ONE], Types::Packed),
     (order::RGBA, 4, [X, Y, Z, W], Types::All),
     // BGRA and ARGB.
     (9, 4, [Z, Y, X, W], Types::Bytes),
@@ -119,18 +152,10 @@ pub(crate) struct Texels {
 impl ImageFormat {
     /// The texels of the format, if devices have it in images that are not of depth only.
     pub(crate) fn texels(self) -> Option<Texels> {
-        let &(_, bits, number) = TYPES.iter().find(|row| row.0 == self.channel_type)?;
         let order = ORDERS.iter().find(|row| row.0 == self.channel_order);
         let &(_, channels, selections, types) = order?;
-        if !types.has(bits, number) {
-            return None;
-        }
-        let number = match types {
-            Types::Srgb => Number::Srgb,
-            _ => number,
-        };
         Some(Texels {
-            format: TexelFormat::new(bits, channels, number)?,
+            format: types.texels(channels, self.channel_type)?,
             selections,
             capability: types.capability(),
         })
@@ -139,7 +164,11 @@ impl ImageFormat {
     /// The same for images of a geometry.
     pub(in crate::hsa) fn texels_of(self, geometry: u32) -> Option<Texels> {
         let exists = match geometry {
-            geometry::BUFFER => self.channel_order != order::SRGBA,
+            geometry::BUFFER => {
+                let of_images =
+                    [channel_type::SHORT_555, channel_type::SHORT_565].contains(&self.channel_type);
+                self.channel_order != order::SRGBA && !of_images
+            }
             geometry::D2_DEPTH | geometry::D2_LAYERED_DEPTH => self.channel_order == order::DEPTH,
             _ => true,
         };
