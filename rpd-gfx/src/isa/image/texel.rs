@@ -66,6 +66,9 @@ pub struct TexelFormat {
 impl TexelFormat {
     /// The format of `channels` channels of `bits` bits, if devices have it.
     pub fn new(bits: u32, channels: u32, number: Number) -> Option<Self> {
+        if channels > 4 {
+            return None;
+        }
         let bits = u8::try_from(bits).ok()?;
         Self::of_bits(
             std::array::from_fn(|n| if n < channels as usize { bits } else { 0 }),

@@ -221,11 +221,10 @@ fn texels_of_levels_are_stored() {
     let mut stored = 0;
     for (place, value) in coordinates.iter().zip(&out) {
         let [x, y, z, seen] = place.map(|at| i64::from(at.to_bits() as i32));
-        if (0..2).contains(&seen) {
-            if let Some(word) = D2.word([x, y, z], seen as usize + 1) {
-                expected[word] = value[0].to_bits();
-                stored += 1;
-            }
+        let seen = (0..2).contains(&seen).then_some(seen as usize + 1);
+        if let Some(word) = seen.and_then(|level| D2.word([x, y, z], level)) {
+            expected[word] = value[0].to_bits();
+            stored += 1;
         }
     }
     assert_eq!(stored, 3 * 3 * 5 + 2 * 5);
