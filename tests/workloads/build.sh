@@ -68,6 +68,7 @@ program abort-midway midway -DENDING='abort()' -lhip -lroctx
 program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -lhip -lroctx
 program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx
 program hsa-direct hsa-direct -lhsa
+program hsa-images hsa-images -lhsa
 program hsa-queues hsa-queues -lhsa
 program collectives collectives -lhip -lrccl -lm
 program ipc ipc -lhip

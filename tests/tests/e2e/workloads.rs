@@ -154,6 +154,7 @@ fn kernels_allocate() {
 #[test]
 fn hsa_direct() {
     passes("hsa-direct", &[], "ok\n");
+    passes("hsa-images", &[], "ok\n");
 }
 
 #[test]

@@ -16,6 +16,8 @@ typedef struct { uint64_t handle; } hsa_executable_t;
 typedef struct { uint64_t handle; } hsa_executable_symbol_t;
 typedef struct { uint64_t handle; } hsa_loaded_code_object_t;
 typedef struct { uint64_t handle; } hsa_amd_memory_pool_t;
+typedef struct { uint64_t handle; } hsa_ext_image_t;
+typedef struct { uint32_t x, y, z; } hsa_dim3_t;
 typedef int64_t hsa_signal_value_t;
 
 /* hsa_agent_info_t */
@@ -133,5 +135,25 @@ hsa_status_t hsa_amd_agents_allow_access(uint32_t count, const hsa_agent_t *agen
 hsa_status_t hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_agent, const void *src, hsa_agent_t src_agent,
                                        size_t size, uint32_t dependency_count, const hsa_signal_t *dependencies,
                                        hsa_signal_t completion);
+
+/* Images: geometry, sizes, channel type and order. */
+typedef struct {
+    uint32_t geometry;
+    size_t width, height, depth, array_size;
+    uint32_t channel_type, channel_order;
+} hsa_ext_image_descriptor_t;
+typedef struct { hsa_dim3_t offset, range; } hsa_ext_image_region_t;
+enum { HSA_EXT_IMAGE_GEOMETRY_2D = 1, HSA_EXT_IMAGE_CHANNEL_TYPE_UNORM_SHORT_565 = 6, HSA_EXT_IMAGE_CHANNEL_ORDER_RGB = 6 };
+enum { HSA_ACCESS_PERMISSION_RW = 3, HSA_EXT_IMAGE_DATA_LAYOUT_LINEAR = 1, HSA_AMD_AGENT_INFO_CHIP_ID = 0xA000 };
+
+hsa_status_t hsa_ext_image_create_with_layout(hsa_agent_t agent, const hsa_ext_image_descriptor_t *descriptor,
+                                              const void *data, uint32_t permission, uint32_t layout, size_t row_pitch,
+                                              size_t slice_pitch, hsa_ext_image_t *image);
+hsa_status_t hsa_ext_image_import(hsa_agent_t agent, const void *source, size_t row_pitch, size_t slice_pitch,
+                                  hsa_ext_image_t image, const hsa_ext_image_region_t *region);
+hsa_status_t hsa_ext_image_destroy(hsa_agent_t agent, hsa_ext_image_t image);
+hsa_status_t hsa_amd_image_create(hsa_agent_t agent, const hsa_ext_image_descriptor_t *descriptor,
+                                  const uint32_t *layout, const void *data, uint32_t permission,
+                                  hsa_ext_image_t *image);
 
 #endif
