@@ -221,7 +221,7 @@ fn texels_of_levels_are_stored() {
     let mut stored = 0;
     for (place, value) in coordinates.iter().zip(&out) {
         let [x, y, z, seen] = place.map(|at| i64::from(at.to_bits() as i32));
-        let seen = (0..2).contains(&seen).then_some(seen as usize + 1);
+        let seen = (0..2).contains(&seen).then(|| seen as usize + 1);
         if let Some(word) = seen.and_then(|level| D2.word([x, y, z], level)) {
             expected[word] = value[0].to_bits();
             stored += 1;
