@@ -6,85 +6,64 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::spool::record::Table;
 
-/// Groups of statistics, summaries and CSV files. The order is that of tables in summaries; the number of a domain is
-/// its place in [`Domain::ALL`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
-#[repr(u32)]
-pub enum Domain {
+macro_rules! domains {
+    ($($(#[$doc:meta])* $domain:ident = $label:literal, $stem:literal;)*) => {
+        /// Groups of statistics, summaries and CSV files. The order is that of tables in summaries; the number of a domain
+        /// is its place in [`Domain::ALL`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+        #[repr(u32)]
+        pub enum Domain {
+            $($(#[$doc])* $domain,)*
+        }
+
+        impl Domain {
+            /// Every domain, in summary order.
+            pub const ALL: [Domain; [$($stem),*].len()] = [$(Domain::$domain,)*];
+
+            /// Label in statistics and summaries, and the text `--summary-groups` matches.
+            pub const fn label(self) -> &'static str {
+                match self {
+                    $(Domain::$domain => $label,)*
+                }
+            }
+
+            /// Stem of the CSV files: `<stem>_trace.csv` (but see [`Domain::trace_file`]) and `<stem>_stats.csv`.
+            pub const fn stem(self) -> &'static str {
+                match self {
+                    $(Domain::$domain => $stem,)*
+                }
+            }
+        }
+    };
+}
+
+// Domain = label, stem.
+domains! {
     /// Calls of the four HSA tables.
-    HsaApi,
+    HsaApi = "HSA_API", "hsa_api";
     /// Calls of the HIP runtime and compiler tables.
-    HipApi,
+    HipApi = "HIP_API", "hip_api";
     /// ROCTx marks, ranges and control calls.
-    MarkerApi,
+    MarkerApi = "MARKER_API", "marker_api";
     /// Kernel dispatches on a device.
-    KernelDispatch,
+    KernelDispatch = "KERNEL_DISPATCH", "kernel";
     /// Asynchronous memory copies.
-    MemoryCopy,
+    MemoryCopy = "MEMORY_COPY", "memory_copy";
     /// Scratch memory operations.
-    ScratchMemory,
+    ScratchMemory = "SCRATCH_MEMORY", "scratch_memory";
     /// Values of hardware counters.
-    CounterCollection,
+    CounterCollection = "COUNTER_COLLECTION", "counter_collection";
     /// Calls of the RCCL API.
-    RcclApi,
+    RcclApi = "RCCL_API", "rccl_api";
     /// Memory allocations and frees.
-    MemoryAllocation,
+    MemoryAllocation = "MEMORY_ALLOCATION", "memory_allocation";
     /// Calls of the rocDecode API.
-    RocdecodeApi,
+    RocdecodeApi = "ROCDECODE_API", "rocdecode_api";
     /// Calls of the rocJPEG API.
-    RocjpegApi,
+    RocjpegApi = "ROCJPEG_API", "rocjpeg_api";
 }
 
 impl Domain {
-    /// Every domain, in summary order.
-    pub const ALL: [Domain; 11] = [
-        Domain::HsaApi,
-        Domain::HipApi,
-        Domain::MarkerApi,
-        Domain::KernelDispatch,
-        Domain::MemoryCopy,
-        Domain::ScratchMemory,
-        Domain::CounterCollection,
-        Domain::RcclApi,
-        Domain::MemoryAllocation,
-        Domain::RocdecodeApi,
-        Domain::RocjpegApi,
-    ];
-
-    /// Label in statistics and summaries, and the text `--summary-groups` matches.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Domain::HsaApi => "HSA_API",
-            Domain::HipApi => "HIP_API",
-            Domain::MarkerApi => "MARKER_API",
-            Domain::KernelDispatch => "KERNEL_DISPATCH",
-            Domain::MemoryCopy => "MEMORY_COPY",
-            Domain::ScratchMemory => "SCRATCH_MEMORY",
-            Domain::CounterCollection => "COUNTER_COLLECTION",
-            Domain::RcclApi => "RCCL_API",
-            Domain::MemoryAllocation => "MEMORY_ALLOCATION",
-            Domain::RocdecodeApi => "ROCDECODE_API",
-            Domain::RocjpegApi => "ROCJPEG_API",
-        }
-    }
-
-    /// Stem of the CSV files: `<stem>_trace.csv` (but see [`Domain::trace_file`]) and `<stem>_stats.csv`.
-    pub const fn stem(self) -> &'static str {
-        match self {
-            Domain::HsaApi => "hsa_api",
-            Domain::HipApi => "hip_api",
-            Domain::MarkerApi => "marker_api",
-            Domain::KernelDispatch => "kernel",
-            Domain::MemoryCopy => "memory_copy",
-            Domain::ScratchMemory => "scratch_memory",
-            Domain::CounterCollection => "counter_collection",
-            Domain::RcclApi => "rccl_api",
-            Domain::MemoryAllocation => "memory_allocation",
-            Domain::RocdecodeApi => "rocdecode_api",
-            Domain::RocjpegApi => "rocjpeg_api",
-        }
-    }
-
     /// Name of the CSV trace file without prefix and extension.
     pub fn trace_file(self) -> String {
         match self {
@@ -120,153 +99,60 @@ impl Domain {
     }
 }
 
-/// The API or the kind of operation that a record belongs to. Finer than [`Domain`].
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    zerocopy::Immutable,
-    zerocopy::IntoBytes,
-)]
-#[repr(u8)]
-pub enum Kind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $provider_name:literal, $file_name:literal, $domain:ident;)*) => {
+        /// The API or the kind of operation that a record belongs to. Finer than [`Domain`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Immutable, IntoBytes)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        /// The kinds with their names and domains; the number of a kind is its place here.
+        const KINDS: &[KindRow] = &[$(KindRow(Kind::$kind, $provider_name, $file_name, Domain::$domain),)*];
+    };
+}
+
+// Kind = provider's name, name in files, domain. Files carry the names of the buffer kinds that the original's tool
+// subscribes to, whatever service the record came from: hence HIP_RUNTIME_API in the provider's callbacks and
+// HIP_RUNTIME_API_EXT in files.
+kinds! {
     /// Calls of the HSA core table.
-    HsaCore,
+    HsaCore = "HSA_CORE_API", "HSA_CORE_API", HsaApi;
     /// HSA AMD extension table.
-    HsaAmdExt,
+    HsaAmdExt = "HSA_AMD_EXT_API", "HSA_AMD_EXT_API", HsaApi;
     /// HSA image extension table.
-    HsaImageExt,
+    HsaImageExt = "HSA_IMAGE_EXT_API", "HSA_IMAGE_EXT_API", HsaApi;
     /// HSA finalizer extension table.
-    HsaFinalizeExt,
+    HsaFinalizeExt = "HSA_FINALIZE_EXT_API", "HSA_FINALIZE_EXT_API", HsaApi;
     /// Calls of the HIP runtime table.
-    HipRuntime,
+    HipRuntime = "HIP_RUNTIME_API", "HIP_RUNTIME_API_EXT", HipApi;
     /// Calls of the HIP compiler table.
-    HipCompiler,
+    HipCompiler = "HIP_COMPILER_API", "HIP_COMPILER_API_EXT", HipApi;
     /// ROCTx marks and joined ranges.
-    MarkerCoreRange,
+    MarkerCoreRange = "MARKER_CORE_RANGE_API", "MARKER_CORE_RANGE_API", MarkerApi;
     /// ROCTx pause and resume.
-    MarkerControl,
+    MarkerControl = "MARKER_CONTROL_API", "MARKER_CONTROL_API", MarkerApi;
     /// ROCTx calls that name threads, devices and streams.
-    MarkerName,
+    MarkerName = "MARKER_NAME_API", "MARKER_NAME_API", MarkerApi;
     /// Calls of the RCCL API table.
-    Rccl,
+    Rccl = "RCCL_API", "RCCL_API", RcclApi;
     /// Calls of the rocDecode API table.
-    Rocdecode,
+    Rocdecode = "ROCDECODE_API", "ROCDECODE_API_EXT", RocdecodeApi;
     /// Calls of the rocJPEG API table.
-    Rocjpeg,
+    Rocjpeg = "ROCJPEG_API", "ROCJPEG_API", RocjpegApi;
     /// Memory copies.
-    MemoryCopy,
+    MemoryCopy = "MEMORY_COPY", "MEMORY_COPY", MemoryCopy;
     /// Kernel dispatches.
-    KernelDispatch,
+    KernelDispatch = "KERNEL_DISPATCH", "KERNEL_DISPATCH", KernelDispatch;
     /// Scratch memory operations.
-    ScratchMemory,
+    ScratchMemory = "SCRATCH_MEMORY", "SCRATCH_MEMORY", ScratchMemory;
     /// Memory allocations.
-    MemoryAllocation,
+    MemoryAllocation = "MEMORY_ALLOCATION", "MEMORY_ALLOCATION", MemoryAllocation;
 }
 
 /// One row of the kind table: provider spelling, file spelling, domain.
 struct KindRow(Kind, &'static str, &'static str, Domain);
-
-// Files carry the names of the buffer kinds that the original's tool subscribes to, whatever service the
-// record came from: hence HIP_RUNTIME_API in the provider's callbacks and HIP_RUNTIME_API_EXT in files.
-const KINDS: [KindRow; 16] = [
-    KindRow(
-        Kind::HsaCore,
-        "HSA_CORE_API",
-        "HSA_CORE_API",
-        Domain::HsaApi,
-    ),
-    KindRow(
-        Kind::HsaAmdExt,
-        "HSA_AMD_EXT_API",
-        "HSA_AMD_EXT_API",
-        Domain::HsaApi,
-    ),
-    KindRow(
-        Kind::HsaImageExt,
-        "HSA_IMAGE_EXT_API",
-        "HSA_IMAGE_EXT_API",
-        Domain::HsaApi,
-    ),
-    KindRow(
-        Kind::HsaFinalizeExt,
-        "HSA_FINALIZE_EXT_API",
-        "HSA_FINALIZE_EXT_API",
-        Domain::HsaApi,
-    ),
-    KindRow(
-        Kind::HipRuntime,
-        "HIP_RUNTIME_API",
-        "HIP_RUNTIME_API_EXT",
-        Domain::HipApi,
-    ),
-    KindRow(
-        Kind::HipCompiler,
-        "HIP_COMPILER_API",
-        "HIP_COMPILER_API_EXT",
-        Domain::HipApi,
-    ),
-    KindRow(
-        Kind::MarkerCoreRange,
-        "MARKER_CORE_RANGE_API",
-        "MARKER_CORE_RANGE_API",
-        Domain::MarkerApi,
-    ),
-    KindRow(
-        Kind::MarkerControl,
-        "MARKER_CONTROL_API",
-        "MARKER_CONTROL_API",
-        Domain::MarkerApi,
-    ),
-    KindRow(
-        Kind::MarkerName,
-        "MARKER_NAME_API",
-        "MARKER_NAME_API",
-        Domain::MarkerApi,
-    ),
-    KindRow(Kind::Rccl, "RCCL_API", "RCCL_API", Domain::RcclApi),
-    KindRow(
-        Kind::Rocdecode,
-        "ROCDECODE_API",
-        "ROCDECODE_API_EXT",
-        Domain::RocdecodeApi,
-    ),
-    KindRow(
-        Kind::Rocjpeg,
-        "ROCJPEG_API",
-        "ROCJPEG_API",
-        Domain::RocjpegApi,
-    ),
-    KindRow(
-        Kind::MemoryCopy,
-        "MEMORY_COPY",
-        "MEMORY_COPY",
-        Domain::MemoryCopy,
-    ),
-    KindRow(
-        Kind::KernelDispatch,
-        "KERNEL_DISPATCH",
-        "KERNEL_DISPATCH",
-        Domain::KernelDispatch,
-    ),
-    KindRow(
-        Kind::ScratchMemory,
-        "SCRATCH_MEMORY",
-        "SCRATCH_MEMORY",
-        Domain::ScratchMemory,
-    ),
-    KindRow(
-        Kind::MemoryAllocation,
-        "MEMORY_ALLOCATION",
-        "MEMORY_ALLOCATION",
-        Domain::MemoryAllocation,
-    ),
-];
 
 impl Kind {
     /// All kinds, in the order of their table.
@@ -275,10 +161,7 @@ impl Kind {
     }
 
     fn row(self) -> &'static KindRow {
-        &KINDS[KINDS
-            .iter()
-            .position(|row| row.0 == self)
-            .unwrap_or_default()]
+        &KINDS[self as usize]
     }
 
     /// The provider's name of the callback or buffer kind, as its name queries return it.

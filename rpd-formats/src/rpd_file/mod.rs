@@ -506,7 +506,12 @@ const fn domain_name(domain: Domain) -> &'static str {
         Domain::RcclApi => "rccl",
         Domain::RocdecodeApi => "rocdecode",
         Domain::RocjpegApi => "rocjpeg",
-        _ => "",
+        // Not calls.
+        Domain::KernelDispatch
+        | Domain::MemoryCopy
+        | Domain::ScratchMemory
+        | Domain::CounterCollection
+        | Domain::MemoryAllocation => "",
     }
 }
 

@@ -10,4 +10,5 @@ mod read;
 mod results;
 mod support;
 mod synthetic;
+mod tables;
 mod traces;

@@ -51,7 +51,7 @@ fn is_unknown(inst: &crate::isa::inst::Inst) -> bool {
 /// Every instruction of each target is decoded, and executed or refused as the listing says.
 #[test]
 fn the_listing_says_what_is_executed() {
-    for set in InstructionSet::ALL {
+    for &set in InstructionSet::ALL {
         let rows = listing(set);
         assert!(rows.len() > 1400);
         let mut wrong = Vec::new();
@@ -75,7 +75,7 @@ fn the_listing_says_what_is_executed() {
 /// Opcodes that the listing does not have are not decoded as something else.
 #[test]
 fn what_is_not_listed_is_unknown() {
-    for set in InstructionSet::ALL {
+    for &set in InstructionSet::ALL {
         let mut wrong = std::collections::BTreeSet::new();
         let mut random = Random(9);
         for word in (0..1 << 16).map(|high: u32| high << 16) {
