@@ -217,3 +217,20 @@ const ONE: Geometry = Geometry {
     shared: 0,
     cooperative: false,
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpd_gfx::codeobj::CodeObject;
+    use rpd_gfx::device::Device;
+
+    #[test]
+    fn every_device_has_its_kernels() {
+        for name in Device::simulated_names() {
+            let found = CODE_OBJECTS.iter().find(|(known, _)| *known == name);
+            let (_, bytes) = found.unwrap_or_else(|| panic!("{name}: no code object"));
+            let object = CodeObject::parse(bytes).expect("a code object");
+            assert_eq!(object.target().processor, name);
+        }
+    }
+}

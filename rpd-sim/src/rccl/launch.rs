@@ -85,3 +85,23 @@ pub(super) fn run(communicator: &Communicator, operations: &[(Work, Handle)]) ->
             .try_for_each(|&other| hip::order(other, stream))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::BUNDLE;
+    use rpd_gfx::codeobj::bundle::pick;
+    use rpd_gfx::device::{DEVICES, Device};
+
+    #[test]
+    fn the_bundle_has_code_for_every_device() {
+        let simulated = Device::simulated_names();
+        for device in DEVICES
+            .iter()
+            .filter(|device| simulated.contains(&device.name))
+        {
+            if let Err(error) = pick(BUNDLE, &device.target()) {
+                panic!("{}: {error}", device.name);
+            }
+        }
+    }
+}
