@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use rpd_core::options::Format;
+use rpd_gfx::device::Device;
 
 use super::super::parse::{Parsed, parse};
-use super::super::table::{OPTIONS, Support, find};
+use super::super::table::{OPTIONS, SIMULATED_GPUS, Support, find};
 use super::words;
 
 #[test]
@@ -56,6 +57,19 @@ fn the_manual_lists_the_same_options() {
                 "the manual knows --{long}"
             );
         }
+    }
+}
+
+#[test]
+fn the_simulated_gpus_are_those_of_the_simulator() {
+    assert_eq!(SIMULATED_GPUS, Device::simulated_names());
+    let manual = include_str!("../../../../docs/command-line.md");
+    let row = manual.lines().find(|line| line.contains("`--sim-gpu`"));
+    for name in SIMULATED_GPUS {
+        assert!(
+            row.is_some_and(|row| row.contains(&format!("`{name}`"))),
+            "{name} is not in the row of --sim-gpu"
+        );
     }
 }
 
