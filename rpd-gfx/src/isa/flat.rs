@@ -92,8 +92,8 @@ struct Global;
 
 impl Addressing for Global {
     #[inline(always)]
-    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
-        debug_assert_eq!(dword, 0, "global memory is contiguous");
+    fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64) {
+        debug_assert_eq!(byte, 0, "global memory is contiguous");
         let addresses = if i.has(SCALAR_OFFSET) {
             let base = x.pair(i.src[2]).wrapping_add(i.offset() as u64);
             let offsets = x.vgpr(i.src[0]);
@@ -115,7 +115,7 @@ struct Flat;
 
 impl Addressing for Flat {
     #[inline(always)]
-    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+    fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64) {
         let mut addresses = vector_addresses(x, i);
         let high = x.vgpr(i.src[0] + 1);
         let special = high
@@ -125,19 +125,17 @@ impl Addressing for Flat {
             let scratch = x.pair(FLAT_SCRATCH);
             let (lds, lds_bytes) = (x.lds.as_ptr() as u64, x.lds.len() as u64);
             for (l, a) in addresses.iter_mut().enumerate() {
-                let offset = (a.wrapping_add(4 * dword)) & 0xffff_ffff;
+                let offset = a.wrapping_add(byte) & 0xffff_ffff;
                 *a = match (*a >> 32) as u32 {
                     PRIVATE_APERTURE => scratch.wrapping_add(swizzle(offset, l as u64)),
                     // Host memory after LDS may be memory that the kernel can access: the address stays one that
                     // nothing has.
                     SHARED_APERTURE if offset < lds_bytes => lds + offset,
-                    _ => a.wrapping_add(4 * dword),
+                    _ => a.wrapping_add(byte),
                 };
             }
-        } else if dword != 0 {
-            addresses
-                .iter_mut()
-                .for_each(|a| *a = a.wrapping_add(4 * dword));
+        } else if byte != 0 {
+            addresses.iter_mut().for_each(|a| *a = a.wrapping_add(byte));
         }
         (addresses, x.exec())
     }
@@ -153,9 +151,9 @@ struct ScratchSum;
 
 impl Addressing for ScratchSum {
     #[inline(always)]
-    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+    fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64) {
         let base = x.pair(FLAT_SCRATCH);
-        let mut constant = (i.offset() as u64).wrapping_add(4 * dword);
+        let mut constant = (i.offset() as u64).wrapping_add(byte);
         if i.has(SCALAR_OFFSET) {
             constant = constant.wrapping_add(u64::from(x.s32(i.src[2], 0)));
         }
@@ -181,9 +179,9 @@ struct Scratch;
 
 impl Addressing for Scratch {
     #[inline(always)]
-    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+    fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64) {
         let base = x.pair(FLAT_SCRATCH);
-        let constant = (i.offset() as u64).wrapping_add(4 * dword);
+        let constant = (i.offset() as u64).wrapping_add(byte);
         let addresses = if i.has(SCALAR_OFFSET) {
             let offset = u64::from(x.s32(i.src[2], 0)).wrapping_add(constant);
             std::array::from_fn(|l| base.wrapping_add(swizzle(offset, l as u64)))

@@ -171,7 +171,8 @@ impl Group {
                 fine_grained: false,
             }
         });
-        x.mem.reset(&own, self.fresh);
+        let first = self.fresh;
+        x.mem.reset(&own, first);
         x.group = self.id;
         self.fresh = false;
         // Instructions report to the probe where there is one.
@@ -182,7 +183,7 @@ impl Group {
         if let Some(trace) = &mut x.trace {
             trace.group = self.id;
         }
-        let mut left = schedule.group_turn() as i64;
+        let mut left = schedule.group_turn(first) as i64;
         let ended = loop {
             let mut idle = true;
             for nth in 0..self.count {

@@ -75,7 +75,7 @@ fn bytes(x: &Exec<'_>, i: &Inst) -> u64 {
 
 impl Addressing for Buffer {
     #[inline(always)]
-    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64) {
+    fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64) {
         let descriptor = [0, 1, 2, 3].map(|n| x.s32(i.sdst + n, 0));
         let base = u64::from(descriptor[0]) | u64::from(descriptor[1] & 0xffff) << 32;
         let stride = u64::from(descriptor[1] >> 16 & 0x3fff);
@@ -89,7 +89,7 @@ impl Addressing for Buffer {
         let scalar = u64::from(x.s32(i.src[2], 0));
         let start = base.wrapping_add(scalar);
         let bytes = bytes(x, i);
-        let constant = (i.literal & OFFSET) + 4 * dword as u32;
+        let constant = (i.literal & OFFSET) + byte as u32;
         let zeros = [0; 64];
         let (indices, offsets) = match (i.has(IDXEN), i.has(OFFEN)) {
             (false, false) => (&zeros, &zeros),

@@ -5,8 +5,11 @@
 pub(super) const QUANTUM: u64 = 32;
 /// The same where no other wave needs a turn, or caches are counted: see [`Schedule::Whole`].
 const LONG: u64 = 1 << 14;
-/// Instructions of a workgroup after which others get a turn, so that workgroups may wait for each other.
-const GROUP_TURN: u64 = 1 << 20;
+/// Instructions of a workgroup after which others get a turn, so that workgroups may wait for each other. Nearly all end before:
+/// each that does not takes memory while it waits for its next turn.
+const FIRST_TURN: u64 = 1 << 20;
+/// The same when it had a turn before: it may be waiting for others, and then looks in vain all the time.
+const NEXT_TURN: u64 = 1 << 12;
 
 /// An order of execution.
 #[derive(Debug, Clone)]
@@ -43,10 +46,11 @@ impl Schedule {
         }
     }
 
-    /// Instructions of a workgroup's turn.
-    pub(super) fn group_turn(&mut self) -> u64 {
+    /// Instructions of a workgroup's turn, the `first` or one after it.
+    pub(super) fn group_turn(&mut self, first: bool) -> u64 {
         match self {
-            Self::Whole | Self::Turns => GROUP_TURN,
+            Self::Whole | Self::Turns if first => FIRST_TURN,
+            Self::Whole | Self::Turns => NEXT_TURN,
             Self::Drawn(random) => {
                 let most = 1 << random.below(13);
                 1 + random.below(most)

@@ -272,81 +272,188 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
 
 /// Computation of the addresses of an instruction's lanes.
 pub(super) trait Addressing {
-    /// Host addresses of the `dword`-th dword of each lane's transfer, and the lanes that take part.
-    fn addresses(x: &mut Exec<'_>, i: &Inst, dword: u64) -> (Lanes64, u64);
+    /// Host addresses of what each lane transfers from its `byte`-th byte on, up to the end of a dword of swizzled memory, and
+    /// the lanes that take part.
+    fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64);
 
     /// Whether the dwords of a lane follow each other (not so in swizzled memory).
     fn contiguous(x: &Exec<'_>, i: &Inst) -> bool;
 }
 
-/// Runs a transfer of `N` dwords at once, or dword by dword where memory is swizzled.
+/// Lanes whose transfer crosses from one dword of swizzled memory into the next: their bytes are transferred one by one.
+struct Crossing {
+    lanes: u64,
+    /// Addresses of each byte.
+    bytes: Vec<Lanes64>,
+}
+
+impl Crossing {
+    /// The lanes of a transfer of `bytes` at `addresses` that cross, if there are any.
+    #[inline(always)]
+    fn of<A: Addressing>(
+        x: &mut Exec<'_>,
+        i: &Inst,
+        (addresses, mask): &(Lanes64, u64),
+        bytes: usize,
+    ) -> Option<Self> {
+        let misaligned = match bytes {
+            1 => false,
+            2 => addresses.iter().fold(false, |any, at| any | (at & 3 == 3)),
+            _ => addresses.iter().fold(0, |any, at| any | at) & 3 != 0,
+        };
+        if misaligned && !A::contiguous(x, i) {
+            return Self::find::<A>(x, i, addresses, *mask, bytes);
+        }
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find<A: Addressing>(
+        x: &mut Exec<'_>,
+        i: &Inst,
+        addresses: &Lanes64,
+        mask: u64,
+        bytes: usize,
+    ) -> Option<Self> {
+        let crosses = |at: u64| (at & 3) + bytes.min(4) as u64 > 4;
+        let found = addresses.iter().enumerate();
+        let lanes = found.fold(0, |lanes, (l, at)| lanes | u64::from(crosses(*at)) << l) & mask;
+        (lanes != 0).then(|| Self {
+            lanes,
+            // A load may overwrite its own address register, so all addresses come first.
+            bytes: (0..bytes as u64)
+                .map(|byte| A::addresses(x, i, byte).0)
+                .collect(),
+        })
+    }
+
+    /// Loads the bytes, and calls `put` with each lane, the number of each dword and its value.
+    #[cold]
+    #[inline(never)]
+    fn load(&self, x: &mut Exec<'_>, i: &Inst, put: impl Fn(&mut Wave, usize, usize, u32)) {
+        let mut values = [[0; 64]; 4];
+        for (n, addresses) in self.bytes.iter().enumerate() {
+            watch(x, Operation::Load, 1, addresses, self.lanes);
+            let dword = &mut values[n / 4];
+            let done = each_allowed(x, i, addresses, self.lanes, 1, Access::Read, |_, l, at| {
+                // SAFETY: allowed.
+                dword[l] |= unsafe { read_small::<1>(at) } << (8 * (n % 4));
+            });
+            if !done {
+                return;
+            }
+        }
+        for (n, dword) in values.iter().enumerate().take(self.bytes.len().div_ceil(4)) {
+            each_lane(self.lanes, |l| put(&mut x.w, l, n, dword[l]));
+        }
+    }
+
+    /// Stores the bytes of what `value` gives for each lane and the number of each dword.
+    #[cold]
+    #[inline(never)]
+    fn store(&self, x: &mut Exec<'_>, i: &Inst, value: impl Fn(&Wave, usize, usize) -> u32) {
+        for (n, addresses) in self.bytes.iter().enumerate() {
+            watch(x, Operation::Store, 1, addresses, self.lanes);
+            let done = each_allowed(x, i, addresses, self.lanes, 1, Access::Write, |w, l, at| {
+                // SAFETY: allowed.
+                unsafe { write_small::<1>(at, value(w, l, n / 4) >> (8 * (n % 4))) };
+            });
+            if !done {
+                return;
+            }
+        }
+    }
+}
+
+/// Runs a transfer of `N` dwords at once, or dword by dword where memory is swizzled, for all lanes but those that are returned.
 #[inline(always)]
 fn whole<A: Addressing, const N: usize>(
     x: &mut Exec<'_>,
     i: &Inst,
     all: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
     one: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
-) {
+) -> Option<Crossing> {
+    let first = A::addresses(x, i, 0);
+    let crossing = Crossing::of::<A>(x, i, &first, 4 * N);
+    let others = !crossing.as_ref().map_or(0, |crossing| crossing.lanes);
     if N == 1 || A::contiguous(x, i) {
-        let (addresses, mask) = A::addresses(x, i, 0);
-        all(x, i, &addresses, mask);
-        return;
+        all(x, i, &first.0, first.1 & others);
+        return crossing;
     }
     // A load may overwrite its own address register, so all addresses come first.
-    let parts: [(Lanes64, u64); N] = std::array::from_fn(|n| A::addresses(x, i, n as u64));
+    let parts: [(Lanes64, u64); N] = std::array::from_fn(|n| match n {
+        0 => first,
+        n => A::addresses(x, i, 4 * n as u64),
+    });
     let mut i = *i;
     for (addresses, mask) in &parts {
-        one(x, &i, addresses, *mask);
+        one(x, &i, addresses, *mask & others);
         i.dst += 1;
         i.src[1] += 1;
     }
+    crossing
 }
 
 #[inline(always)]
 fn loads<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
-    whole::<A, N>(x, i, load::<N>, load::<1>);
+    if let Some(crossing) = whole::<A, N>(x, i, load::<N>, load::<1>) {
+        crossing.load(x, i, |w, l, n, value| {
+            w.v[register(i.dst + n as u16)][l] = value;
+        });
+    }
 }
 
 #[inline(always)]
 fn stores<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
-    whole::<A, N>(x, i, store::<N>, store::<1>);
+    if let Some(crossing) = whole::<A, N>(x, i, store::<N>, store::<1>) {
+        crossing.store(x, i, |w, l, n| w.v[register(i.src[1] + n as u16)][l]);
+    }
+}
+
+/// Loads one or two bytes for each lane.
+#[inline(always)]
+fn small_loads<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst) {
+    let fill = fill_of(i.opcode);
+    let first = A::addresses(x, i, 0);
+    let crossing = Crossing::of::<A>(x, i, &first, BYTES);
+    let others = !crossing.as_ref().map_or(0, |crossing| crossing.lanes);
+    load_small::<BYTES>(x, i, &first.0, first.1 & others, fill);
+    if let Some(crossing) = crossing {
+        crossing.load(x, i, |w, l, _, value| {
+            let register = &mut w.v[register(i.dst)];
+            register[l] = fill.apply(register[l], value, BYTES);
+        });
+    }
+}
+
+/// Stores one or two bytes of each lane, from bit `shift` of the register on.
+#[inline(always)]
+fn small_stores<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
+    let first = A::addresses(x, i, 0);
+    let crossing = Crossing::of::<A>(x, i, &first, BYTES);
+    let others = !crossing.as_ref().map_or(0, |crossing| crossing.lanes);
+    store_small::<BYTES>(x, i, &first.0, first.1 & others, shift);
+    if let Some(crossing) = crossing {
+        crossing.store(x, i, |w, l, _| w.v[register(i.src[1])][l] >> shift);
+    }
 }
 
 for_each_level! {
     /// Class and operation of the opcodes that MUBUF and FLAT share.
     pub(super) fn handler<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
         let (class, handler): (Class, Handler) = match opcode {
-            0x10 | 0x11 | 0x20..=0x23 => (Class::VmemRead, |x, i| {
-                let (addresses, mask) = A::addresses(x, i, 0);
-                load_small::<1>(x, i, &addresses, mask, fill_of(i.opcode));
-            }),
-            0x12 | 0x13 | 0x24 | 0x25 => (Class::VmemRead, |x, i| {
-                let (addresses, mask) = A::addresses(x, i, 0);
-                load_small::<2>(x, i, &addresses, mask, fill_of(i.opcode));
-            }),
+            0x10 | 0x11 | 0x20..=0x23 => (Class::VmemRead, small_loads::<A, 1>),
+            0x12 | 0x13 | 0x24 | 0x25 => (Class::VmemRead, small_loads::<A, 2>),
             0x14 => (Class::VmemRead, loads::<A, 1>),
             0x15 => (Class::VmemRead, loads::<A, 2>),
             0x16 => (Class::VmemRead, loads::<A, 3>),
             0x17 => (Class::VmemRead, loads::<A, 4>),
             0x18 | 0x19 => (Class::VmemWrite, |x, i| {
-                let (addresses, mask) = A::addresses(x, i, 0);
-                store_small::<1>(
-                    x,
-                    i,
-                    &addresses,
-                    mask,
-                    if i.opcode == 0x19 { 16 } else { 0 },
-                );
+                small_stores::<A, 1>(x, i, if i.opcode == 0x19 { 16 } else { 0 });
             }),
             0x1a | 0x1b => (Class::VmemWrite, |x, i| {
-                let (addresses, mask) = A::addresses(x, i, 0);
-                store_small::<2>(
-                    x,
-                    i,
-                    &addresses,
-                    mask,
-                    if i.opcode == 0x1b { 16 } else { 0 },
-                );
+                small_stores::<A, 2>(x, i, if i.opcode == 0x1b { 16 } else { 0 });
             }),
             0x1c => (Class::VmemWrite, stores::<A, 1>),
             0x1d => (Class::VmemWrite, stores::<A, 2>),

@@ -3,7 +3,7 @@
 
 use super::machine::{execute, fill, sample};
 use super::*;
-use crate::isa::exec::{Exec, State};
+use crate::isa::exec::{Exec, PRIVATE_APERTURE, State};
 use crate::isa::inst::{EXEC, M0};
 
 /// Registers of a wave: of lanes, scalar ones, and the execution mask.
@@ -324,11 +324,12 @@ fn transfers(
     transfer: &Transfer,
     code: [u32; 2],
     data: usize,
-    set: impl Fn(&mut Exec<'_>, u64, &mut Random),
+    set: impl Fn(&mut Exec<'_>, u64, &mut dyn FnMut() -> u32),
     offset: impl Fn(&Registers, usize) -> usize,
 ) {
-    for (seed, mask) in MASKS.into_iter().enumerate() {
+    for (seed, mask) in MASKS.into_iter().chain(MASKS).enumerate() {
         let mut random = Random(seed as u64 + 50);
+        let aligned = seed < MASKS.len();
         let mut scratch: Scratch = [[0; SIZE]; 64];
         scratch
             .iter_mut()
@@ -342,7 +343,9 @@ fn transfers(
             &Everything,
             |x| {
                 fill(x, || random.next() as u32);
-                set(x, address, &mut random);
+                set(x, address, &mut || {
+                    random_offset(transfer, aligned, &mut random)
+                });
                 x.set_pair(EXEC, mask);
                 expected = Some(Registers::of(x));
             },
@@ -375,13 +378,13 @@ fn transfers(
     }
 }
 
-/// An offset in a register at which all of a transfer is inside, of dwords an aligned one.
-fn random_offset(transfer: &Transfer, random: &mut Random) -> u32 {
-    let dword = random.next() as u32 % 40 * 4;
-    if transfer.bytes < 4 {
-        dword + random.next() as u32 % (4 / transfer.bytes as u32) * transfer.bytes as u32
+/// An offset in a register at which all of a transfer is inside: an aligned one, of dwords a multiple of 4, or any.
+fn random_offset(transfer: &Transfer, aligned: bool, random: &mut Random) -> u32 {
+    let offset = random.next() as u32 % 160;
+    if aligned {
+        offset & !(transfer.bytes.min(4) as u32 - 1)
     } else {
-        dword
+        offset
     }
 }
 
@@ -396,11 +399,9 @@ fn scratch_instructions_access_the_lane_s_own_memory() {
             let code = [first | 16, second | u32::from(accumulation) << 23];
             let data = field + if accumulation { 256 } else { 0 };
             // The offset in v2, and 16 in the instruction.
-            let set = |x: &mut Exec<'_>, address: u64, random: &mut Random| {
+            let set = |x: &mut Exec<'_>, address: u64, offset: &mut dyn FnMut() -> u32| {
                 base(x, address);
-                x.w.v[2]
-                    .iter_mut()
-                    .for_each(|v| *v = random_offset(transfer, random));
+                x.w.v[2].iter_mut().for_each(|v| *v = offset());
             };
             transfers(transfer, code, data, set, |r, lane| {
                 r.lanes[2][lane] as usize + 16
@@ -410,11 +411,32 @@ fn scratch_instructions_access_the_lane_s_own_memory() {
                 first | (8u32.wrapping_neg() & 0x1fff),
                 second & !0x007f_0000 | 9 << 16 | u32::from(accumulation) << 23,
             ];
-            let set = |x: &mut Exec<'_>, address: u64, random: &mut Random| {
+            let set = |x: &mut Exec<'_>, address: u64, offset: &mut dyn FnMut() -> u32| {
                 base(x, address);
-                x.set(9, 8 + random_offset(transfer, random));
+                x.set(9, 8 + offset());
             };
             transfers(transfer, code, data, set, |r, _| r.scalars[9] as usize - 8);
+        }
+    }
+}
+
+#[test]
+fn flat_instructions_access_the_lane_s_own_memory() {
+    for transfer in &TRANSFERS {
+        let [first, second] = sample(&format!("flat_{}", transfer.name));
+        let field = if transfer.fill == Fill::Store { 4 } else { 8 };
+        for accumulation in [false, true] {
+            // The address in v[2:3], and 16 in the instruction.
+            let code = [first | 16, second | u32::from(accumulation) << 23];
+            let data = field + if accumulation { 256 } else { 0 };
+            let set = |x: &mut Exec<'_>, address: u64, offset: &mut dyn FnMut() -> u32| {
+                x.set_pair(102, address);
+                x.w.v[2].iter_mut().for_each(|v| *v = offset());
+                x.w.v[3] = [PRIVATE_APERTURE; 64];
+            };
+            transfers(transfer, code, data, set, |r, lane| {
+                r.lanes[2][lane] as usize + 16
+            });
         }
     }
 }
@@ -438,16 +460,14 @@ fn buffer_instructions_access_the_lane_s_own_memory() {
                 second & 0x00ff_ffff | 12 << 24 | u32::from(accumulation) << 23,
             ];
             let data = 4 + if accumulation { 256 } else { 0 };
-            let set = |x: &mut Exec<'_>, address: u64, random: &mut Random| {
+            let set = |x: &mut Exec<'_>, address: u64, offset: &mut dyn FnMut() -> u32| {
                 // The descriptor of scratch: swizzled, elements of 4 bytes, a stride of 64 lanes.
                 x.set(8, address as u32);
                 x.set(9, (address >> 32) as u32 & 0xffff | 1 << 31);
                 x.set(10, u32::MAX);
                 x.set(11, 1 << 23 | 3 << 21 | 1 << 19 | 4 << 15);
                 x.set(12, 512);
-                x.w.v[2]
-                    .iter_mut()
-                    .for_each(|v| *v = random_offset(transfer, random));
+                x.w.v[2].iter_mut().for_each(|v| *v = offset());
             };
             transfers(transfer, code, data, set, |r, lane| {
                 20 + 512 / 64
