@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 use zerocopy::{Immutable, IntoBytes};
 
+use crate::memory;
+
 /// Rows of a batch: after that many, pages of mapped columns are given back.
 pub const BATCH: usize = 1 << 16;
 
@@ -449,6 +451,7 @@ impl<T: Copy + IntoBytes + Immutable> Map<T> {
         if begin == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        memory::map_small_pages(begin, bytes);
         Ok(NonNull::new(begin.cast()).map(|begin| Map {
             begin,
             values,

@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::column::Storage;
+use crate::memory;
 
 /// Bytes by which a file grows.
 const STEP: usize = 16 << 20;
@@ -159,9 +160,11 @@ impl<T: Copy + FromBytes + IntoBytes + Immutable> Mapping<T> {
                 0,
             )
         };
+        let place = mapped(begin)?;
+        memory::map_small_pages(begin, bytes);
         Ok(Mapping {
             file,
-            begin: mapped(begin)?,
+            begin: place,
             len: 0,
             capacity: bytes / size_of::<T>(),
         })
