@@ -27,6 +27,16 @@ const ROOM: &str = ".room";
 /// Bytes of that file.
 const ROOM_BYTES: libc::off_t = 1 << 20;
 
+/// What the reasons of [`spool::compared`] mean, for any number of pieces of memory.
+const COMPARED: [&str; spool::compared::REASONS] = [
+    "because the kernel cannot protect pages asynchronously (Linux 6.7 can)",
+    "because userfaultfd or /proc/self/pagemap is forbidden here",
+    "shared with other processes or with a file",
+    "of a kind that the kernel does not protect",
+    "replaced by the program with other memory",
+    "of which nearly all pages are always touched and few change",
+];
+
 /// Contents of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
@@ -221,6 +231,25 @@ impl Recorder {
         if read { u64::from_le_bytes(bytes) } else { 0 }
     }
 
+    /// Says which host-visible memory was compared although its written pages were asked for.
+    fn compared(&self) -> Option<String> {
+        let first = offset_of!(StageControl, compared);
+        let reasons: Vec<String> = COMPARED
+            .iter()
+            .enumerate()
+            .map(|(index, why)| (self.control_word(first + 8 * index), why))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, why)| format!("{count} {why}"))
+            .collect();
+        let followed = self.control_word(offset_of!(StageControl, followed));
+        (!reasons.is_empty()).then(|| {
+            format!(
+                "--memory pageguard: of {followed} pieces of host-visible memory these were compared as a whole: {}",
+                reasons.join("; ")
+            )
+        })
+    }
+
     /// Bytes of data so far, and bytes that wait in the staging file.
     pub fn progress(&self) -> (u64, u64, u64) {
         let calls = self.control_word(offset_of!(StageControl, calls));
@@ -259,6 +288,12 @@ impl Recorder {
             WriteError::Database(source) => failed(source),
             WriteError::Capture(error) => error,
         })?;
+        if let Some(note) = self.compared() {
+            database
+                .execute("INSERT INTO note VALUES (0, 'note', ?)", [&note])
+                .map_err(CaptureError::database(&path))?;
+            summary.notes.push(note);
+        }
         database
             .close()
             .map_err(|(_, error)| CaptureError::database(&path)(error))?;

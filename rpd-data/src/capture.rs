@@ -84,6 +84,7 @@ fn role(text: &str, arguments: &[Argument]) -> Option<Role> {
         }
         "copy2d" => Role::Copy2d,
         "copy3d" => Role::Copy3d,
+        "driver_copy3d" => Role::DriverCopy3d,
         "kernel_node" => Role::KernelNode,
         "memset_node" => Role::MemsetNode,
         "pitched" => Role::Pitched,

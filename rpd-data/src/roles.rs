@@ -64,6 +64,8 @@ pub enum Role {
     Copy2d,
     /// `hipMemcpy3DParms`.
     Copy3d,
+    /// `HIP_MEMCPY3D`.
+    DriverCopy3d,
     /// `hipKernelNodeParams`.
     KernelNode,
     /// `hipMemsetParams`.

@@ -247,6 +247,33 @@ impl Player {
                 }
                 behind.copy(&bytes)
             }
+            Role::DriverCopy3d => {
+                let mut bytes = read.ok_or_else(missing)?;
+                // Of each side: x, y, z, level, `hipMemoryType`, host, device, array, pitch, rows of a slice.
+                for side in [0, 10] {
+                    let at = match word(&bytes, side + 4) as u32 {
+                        1 => side + 5,
+                        10 => {
+                            let now = self.handle(HandleKind::Array, word(&bytes, side + 7))?;
+                            set_word(&mut bytes, side + 7, now);
+                            continue;
+                        }
+                        _ => side + 6,
+                    };
+                    let pitch = word(&bytes, side + 8).max(word(&bytes, 20));
+                    let rows_used = word(&bytes, side + 1).saturating_add(word(&bytes, 21));
+                    let rows = word(&bytes, side + 9).max(rows_used);
+                    let slices = word(&bytes, side + 2).saturating_add(word(&bytes, 22));
+                    let size = pitch
+                        .saturating_mul(rows)
+                        .saturating_mul(slices)
+                        .saturating_add(word(&bytes, side))
+                        .saturating_add(word(&bytes, 20));
+                    let now = self.base_of(word(&bytes, at), size)?;
+                    set_word(&mut bytes, at, now);
+                }
+                behind.copy(&bytes)
+            }
             Role::KernelNode => {
                 let mut bytes = read.ok_or_else(missing)?;
                 let kernel = self.kernel(call)?;

@@ -135,6 +135,10 @@ pub struct CaptureOptions {
     pub outputs: bool,
     /// Before a launch all host-visible memory that has changed is taken, not only what the arguments point to.
     pub snapshot: bool,
+    /// The same, where what has changed is found by the pages that were written, and taken by pages.
+    pub pageguard: bool,
+    /// What the device writes to host-visible memory counts as written: it is simulated.
+    pub device_writes_seen: bool,
     /// Of asynchronous copies from pinned memory what the device read is taken, not what is there when they are called.
     pub pinned_exact: bool,
     /// With the program's markers between the calls.
@@ -264,7 +268,7 @@ macro_rules! flags {
 }
 
 /// The text form's keys. A key that is absent is off, so the common case stays short.
-const FLAGS: [Flag; 35] = flags! {
+const FLAGS: [Flag; 37] = flags! {
     "hip_runtime" => traces.hip_runtime;
     "hip_compiler" => traces.hip_compiler;
     "hsa_core" => traces.hsa_core;
@@ -297,6 +301,8 @@ const FLAGS: [Flag; 35] = flags! {
     "capture_data" => capture.data;
     "capture_outputs" => capture.outputs;
     "capture_snapshot" => capture.snapshot;
+    "capture_pageguard" => capture.pageguard;
+    "capture_device_writes_seen" => capture.device_writes_seen;
     "capture_pinned_exact" => capture.pinned_exact;
     "capture_markers" => capture.markers;
     "check_kernels" => check_kernels;

@@ -84,6 +84,37 @@ static void run_arrays(void) {
     HIP(hipMemcpy3D(&from));
     check("box", out, in, sizeof in);
 
+    fill(6);
+    const HIP_MEMCPY3D up_all = {.srcMemoryType = hipMemoryTypeHost,
+                                 .srcHost = in,
+                                 .srcPitch = ROW,
+                                 .srcHeight = HEIGHT,
+                                 .dstMemoryType = hipMemoryTypeArray,
+                                 .dstArray = deep,
+                                 .WidthInBytes = ROW,
+                                 .Height = HEIGHT,
+                                 .Depth = DEPTH};
+    /* The upper rows of the last slices. */
+    const HIP_MEMCPY3D down_part = {.srcZ = 1,
+                                    .srcMemoryType = hipMemoryTypeArray,
+                                    .srcArray = deep,
+                                    .dstY = 1,
+                                    .dstMemoryType = hipMemoryTypeHost,
+                                    .dstHost = out,
+                                    .dstPitch = ROW,
+                                    .dstHeight = HEIGHT,
+                                    .WidthInBytes = ROW,
+                                    .Height = HEIGHT - 1,
+                                    .Depth = DEPTH - 1};
+    HIP(hipDrvMemcpy3D(&up_all));
+    HIP(hipDrvMemcpy3DAsync(&down_part, stream));
+    HIP(hipStreamSynchronize(stream));
+    for (int slice = 0; slice < DEPTH - 1; ++slice)
+        check("driver's box", out[slice * COUNT + WIDTH], in[(slice + 1) * COUNT], ROW * (HEIGHT - 1));
+    HIP(hipDrvMemcpy2DUnaligned(&up));
+    HIP(hipDrvMemcpy2DUnaligned(&down));
+    check("driver's rectangle", out, in, sizeof(texel) * COUNT);
+
     HIP(hipFreeArray(deep));
     HIP(hipFreeArray(array));
     HIP(hipStreamDestroy(stream));

@@ -59,6 +59,7 @@ impl Role {
             Role::Struct(bytes) | Role::Resource(bytes) => Some(bytes as usize),
             Role::Copy2d => Some(128),
             Role::Copy3d => Some(160),
+            Role::DriverCopy3d => Some(184),
             Role::KernelNode => Some(64),
             Role::MemsetNode => Some(48),
             _ => None,
@@ -450,6 +451,25 @@ pub mod ended {
     pub const LIMIT: u32 = 3;
 }
 
+/// Why host-visible memory is compared as a whole although written pages were asked for: indices into
+/// [`StageControl::compared`].
+pub mod compared {
+    /// The kernel has no asynchronous write protection.
+    pub const OLD_KERNEL: usize = 0;
+    /// The process may not use it.
+    pub const FORBIDDEN: usize = 1;
+    /// Others may write it by another way: shared memory, or a file.
+    pub const SHARED: usize = 2;
+    /// The kernel does not protect memory of this kind.
+    pub const REFUSED: usize = 3;
+    /// The program has put other memory in its place.
+    pub const REPLACED: usize = 4;
+    /// All its pages are always touched and few change.
+    pub const TOUCHED: usize = 5;
+    /// Number of reasons.
+    pub const REASONS: usize = 6;
+}
+
 /// Shared by the target and the front end, in [`CONTROL_FILE`].
 #[derive(Debug)]
 #[repr(C)]
@@ -474,6 +494,10 @@ pub struct StageControl {
     pub unused: AtomicU32,
     /// Functions of the runtime's table after those that are known here.
     pub unknown_functions: AtomicU64,
+    /// Pieces of host-visible memory whose written pages were asked for.
+    pub followed: AtomicU64,
+    /// Pieces of them that were compared instead, by reason ([`compared`]).
+    pub compared: [AtomicU64; compared::REASONS],
 }
 
 /// An item of a record.

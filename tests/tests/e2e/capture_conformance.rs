@@ -7,7 +7,7 @@
 //! | 49 | `capture_regions` |
 //! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
 //! | 42, and others again | `capture_programs` |
-//! | 6, 11, 29, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
+//! | 6, 11, 29, 44, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
 //! | 19, 22 | units of `rpd-gfx`: metadata whose segment is too small, bundles with several targets |
 //! | 28, 30, 31 | units of `rpd-replay`: addresses after memory, addresses that are taken, memory that shares a page |
 //! | 47 | a unit of `rpd-collect`: a table of the runtime with more functions (`intercept`) |

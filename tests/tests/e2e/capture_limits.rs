@@ -198,6 +198,87 @@ fn files_that_are_read_into_pinned_memory_come_back() {
     round_trip("capture-limits", &["file"], false);
 }
 
+fn round_trip_with(memory: &str, workload: &str, mode: &str) -> Outcome {
+    let run = captured(&["--memory", memory], workload, &[mode]).success();
+    let capture = capture_of(&run);
+    let played = replayed(&capture, &["--va", "same", "--verify", "exact"]).success();
+    assert!(
+        !played.stderr.contains("no result was compared"),
+        "{}",
+        played.stderr
+    );
+    let _ = replayed(&capture, &["--va", "remap"]).success();
+    run
+}
+
+/// Cases 44 and 45, with all host memory taken: as a whole, and by the pages that were written.
+#[test]
+fn host_memory_that_changes_between_launches_comes_back() {
+    for memory in ["snapshot", "pageguard"] {
+        let _ = round_trip_with(memory, "capture", "managed");
+        let _ = round_trip_with(memory, "capture-limits", "file");
+        let _ = round_trip_with(memory, "capture", "graph");
+        for mode in ["written", "forked"] {
+            let run = round_trip_with(memory, "capture-memory", mode);
+            assert!(
+                !run.stderr.contains("compared as a whole"),
+                "{}",
+                run.stderr
+            );
+        }
+    }
+}
+
+/// Only the pages that have changed are taken.
+#[test]
+fn pages_that_were_not_written_are_not_taken() {
+    let taken = |memory: &str| {
+        let run = captured(
+            &["--memory", memory],
+            "capture-memory",
+            &["cost", "8", "10"],
+        )
+        .success();
+        let manifest = std::fs::read(capture_of(&run).join("capture.json")).expect("a description");
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+        let _ = replayed(&capture_of(&run), &[]).success();
+        manifest["data"].as_u64().expect("a number")
+    };
+    // The memory once, and ten pages; or the memory before and after each launch.
+    let (pages, whole) = (taken("pageguard"), taken("snapshot"));
+    assert!((8 << 20..9 << 20).contains(&pages), "{pages}");
+    assert!(whole > 80 << 20, "{whole}");
+}
+
+/// Memory to which only memory of the device points is taken with all the rest.
+#[test]
+fn host_memory_behind_device_memory_is_taken_when_asked_for() {
+    for memory in ["snapshot", "pageguard"] {
+        let run = captured(&["--memory", memory], "capture-memory", &["table"]).success();
+        let _ = replayed(&capture_of(&run), &["--va", "same"]).success();
+    }
+    let run = captured(&[], "capture-memory", &["table"]).success();
+    let _ = replayed(&capture_of(&run), &["--va", "same"]).expect_code(4);
+}
+
+/// Where written pages cannot be asked for, memory is compared, and the capture says so.
+#[test]
+fn memory_that_cannot_be_protected_is_compared() {
+    for (mode, why) in [
+        ("shared", "1 shared with other processes or with a file"),
+        ("removed", "1 replaced by the program with other memory"),
+    ] {
+        let run = round_trip_with("pageguard", "capture-memory", mode);
+        let told = format!(
+            "--memory pageguard: of 1 pieces of host-visible memory these were compared as a whole: {why}\n"
+        );
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        let info = Rpd::plain(["capture", "info"]).option([capture_of(&run)]);
+        let info = info.run().success();
+        assert!(info.stdout.contains(&told), "{}", info.stdout);
+    }
+}
+
 /// Case 48.
 #[test]
 fn runtimes_in_other_folders_are_captured() {

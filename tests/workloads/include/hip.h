@@ -49,6 +49,8 @@ hipError_t hipMalloc(void **pointer, size_t size);
 hipError_t hipFree(void *pointer);
 hipError_t hipHostMalloc(void **pointer, size_t size, unsigned int flags);
 hipError_t hipHostFree(void *pointer);
+hipError_t hipHostRegister(void *pointer, size_t size, unsigned int flags);
+hipError_t hipHostUnregister(void *pointer);
 hipError_t hipMallocManaged(void **pointer, size_t size, unsigned int flags);
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream);
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
@@ -280,6 +282,23 @@ hipError_t hipMemcpyAtoH(void *dst, hipArray_t src, size_t offset, size_t count)
 hipError_t hipMemcpyHtoA(hipArray_t dst, size_t offset, const void *src, size_t count);
 hipError_t hipMemcpy3D(const hipMemcpy3DParms *parameters);
 hipError_t hipMemcpyParam2D(const hip_Memcpy2D *parameters);
+hipError_t hipDrvMemcpy2DUnaligned(const hip_Memcpy2D *parameters);
+typedef struct {
+    size_t srcXInBytes, srcY, srcZ, srcLOD;
+    int srcMemoryType;
+    const void *srcHost;
+    void *srcDevice;
+    hipArray_t srcArray;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
+    int dstMemoryType;
+    void *dstHost, *dstDevice;
+    hipArray_t dstArray;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes, Height, Depth;
+} HIP_MEMCPY3D;
+hipError_t hipDrvMemcpy3D(const HIP_MEMCPY3D *parameters);
+hipError_t hipDrvMemcpy3DAsync(const HIP_MEMCPY3D *parameters, hipStream_t stream);
 hipError_t hipCreateTextureObject(hipTextureObject_t *texture, const hipResourceDesc *resource,
                                   const hipTextureDesc *description, const void *view);
 hipError_t hipDestroyTextureObject(hipTextureObject_t texture);

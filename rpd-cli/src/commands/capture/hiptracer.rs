@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser as _;
 
-use super::run::{self, Arguments, DataChoice};
+use super::choices::DataChoice;
+use super::run::{self, Arguments};
 use crate::failure::Failure;
 
 const NAME: &str = "hiptracer";

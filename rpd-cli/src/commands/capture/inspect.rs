@@ -151,7 +151,13 @@ fn described(path: &Path, capture: &Capture) -> Result<String> {
         );
     }
     for (seq, severity, note) in capture.notes().map_err(failure)? {
-        row("note", format!("call {seq}: {severity}: {note}"));
+        row(
+            "note",
+            match seq {
+                0 => note,
+                _ => format!("call {seq}: {severity}: {note}"),
+            },
+        );
     }
     Ok(text)
 }

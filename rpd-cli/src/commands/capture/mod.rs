@@ -1,6 +1,7 @@
 //! `rpd capture`: records a program's GPU calls with their data, and works on what was recorded.
 
 mod accesses;
+mod choices;
 mod excerpt;
 mod hiptracer;
 mod inspect;

@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use rpd_capture::{Manifest, Recorder, Summary};
 use rpd_core::options::{Backend, Options};
 use rpd_core::os_text;
 use rpd_spool::environment::EnvironmentSelection;
 use rpd_spool::options::CaptureOptions;
 
+use super::choices::{DataChoice, Level, MemoryChoice, OutputsChoice, PinnedChoice, level};
 use super::excerpt::Region;
 use super::progress::{Progress, bytes};
 use super::{NAME, failure};
@@ -26,46 +27,6 @@ use crate::process::{backend, environment, program};
 
 /// Between two looks at what the program has staged.
 const PAUSE: Duration = Duration::from_millis(5);
-
-/// Which host data is captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum DataChoice {
-    /// What calls read and write
-    Full,
-    /// What calls read
-    Inputs,
-    /// Nothing: the capture can be looked at, not replayed
-    None,
-}
-
-/// Which results of calls are captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutputsChoice {
-    /// The hash, which a replay is compared with
-    Hash,
-    /// The content too, so that a replay can tell what differs
-    Full,
-    /// Nothing
-    None,
-}
-
-/// Which host-visible memory is taken before launches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum MemoryChoice {
-    /// What the arguments of the launch point to
-    Assisted,
-    /// All pinned, registered and managed memory that has changed
-    Snapshot,
-}
-
-/// What asynchronous copies from pinned memory are taken to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum PinnedChoice {
-    /// What is there when they are called
-    Call,
-    /// What the device read, which is copied back after each
-    Exact,
-}
 
 /// Records a program's GPU calls with their data, for rpd replay
 ///
@@ -122,23 +83,6 @@ pub(super) struct Arguments {
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(super) command: Vec<OsString>,
-}
-
-/// A level of zstd; none: not compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Level(pub(super) Option<i32>);
-
-fn level(text: &str) -> Result<Level, String> {
-    match text {
-        "none" => Ok(Level(None)),
-        "zstd" => Ok(Level(Some(1))),
-        other => other
-            .strip_prefix("zstd:")
-            .and_then(|level| level.parse().ok())
-            .filter(|level| (1..=19).contains(level))
-            .map(|level| Level(Some(level)))
-            .ok_or_else(|| "expected zstd, zstd:1 to zstd:19, or none".to_owned()),
-    }
 }
 
 /// The backend of this name.
@@ -291,6 +235,8 @@ fn options(given: &Arguments) -> Options {
         data: given.data != DataChoice::None,
         outputs: given.outputs != OutputsChoice::None && given.data == DataChoice::Full,
         snapshot: given.memory == MemoryChoice::Snapshot,
+        pageguard: given.memory == MemoryChoice::Pageguard,
+        device_writes_seen: false,
         pinned_exact: given.pinned == PinnedChoice::Exact,
         markers: matches!(given.region, Region::Marked(_)),
         staging: given.staging,
@@ -342,7 +288,9 @@ fn start(
         eprintln!("rpd: {reason}: the target runs on the simulated GPU");
     }
     given.accesses.prepare(&provider, &spool)?;
-    let changes = environment::changes(options, &provider, &spool, true, &inherited)?;
+    let mut options = options.clone();
+    options.collector.capture.device_writes_seen = provider.simulated;
+    let changes = environment::changes(&options, &provider, &spool, true, &inherited)?;
     let signals = Signals::hold()?;
     let target = spawn::start(file, &options.command, &changes, &signals)?;
     Ok((target, signals, provider))

@@ -146,7 +146,8 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         for source in uses.iter().filter_map(|one| one.source) {
             update(begun, &source);
         }
-        let written = uses.iter().filter_map(|one| one.destination).collect();
+        let written: Vec<_> = uses.iter().filter_map(|one| one.destination).collect();
+        STATE.with(|state| written.iter().for_each(|range| state.copy_writes(range)));
         pinned::device_writes(begun, |_| written);
         let words: Vec<u64> = uses.into_iter().flat_map(|one| one.words).collect();
         visible(begun, &words, stream);
@@ -189,13 +190,14 @@ fn visible(begun: &mut Begun, words: &[u64], stream: u64) {
         let found = words.iter().filter_map(|word| state.pointed_to(*word));
         found.collect()
     });
-    let (launch, all) = (
-        begun.entry,
-        options().is_some_and(|options| options.snapshot),
-    );
-    let changed = STATE.with(|state| match all {
-        true => state.all_visible(launch, stream),
-        false => state.visible(words.iter().copied(), launch, stream),
+    let launch = begun.entry;
+    let options = options().copied().unwrap_or_default();
+    let changed = STATE.with(|state| {
+        let mut changed = state.visible(words.iter().copied(), launch, stream);
+        if options.snapshot || options.pageguard {
+            state.look_at_others(&mut changed);
+        }
+        changed
     });
     for range in changed.unwrap_or_default() {
         update(begun, &range);

@@ -16,6 +16,8 @@
 //! | `runtime` | functions of the runtime that a capture calls itself |
 //! | `markers` | markers of the program between its calls |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
+//! | `guard` | pages that were written, as the kernel tells |
+//! | `pages` | which pages of host-visible memory have changed |
 //! | `content` | hashes by which data that were staged before are found again |
 //! | `pinned` | copies from pinned memory, which the host may change before they are made |
 //! | `metadata` | the layout of kernel arguments, from code objects |
@@ -25,6 +27,7 @@
 mod allocations;
 mod content;
 mod graphs;
+mod guard;
 mod images;
 mod items;
 mod launch;
@@ -32,6 +35,7 @@ mod managed;
 mod markers;
 mod metadata;
 mod order;
+mod pages;
 mod pinned;
 mod ranges;
 mod runtime;

@@ -105,6 +105,12 @@ impl Order {
         });
     }
 
+    /// What copies under way write of a range.
+    pub(super) fn written_in(&self, range: &Range) -> Vec<Range> {
+        let pending = self.pending.iter().map(|copy| copy.range);
+        pending.filter(|written| written.overlaps(range)).collect()
+    }
+
     /// Work that is complete when all work of the stream is.
     fn covered(&self, stream: u64) -> Covered {
         let mut covered = Covered::new();

@@ -209,7 +209,7 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
         n::hipMemcpyAtoD | n::hipMemcpyDtoA | n::hipMemcpyAtoA | n::hipMemcpy2DArrayToArray => {
             (None, None, kind::DEVICE_TO_DEVICE)
         }
-        n::hipMemcpyParam2D | n::hipMemcpyParam2DAsync => {
+        n::hipMemcpyParam2D | n::hipMemcpyParam2DAsync | n::hipDrvMemcpy2DUnaligned => {
             let pointer =
                 begun.operation.with_role(Role::Copy2d)?.value(arguments) as *const [u8; 128];
             if pointer.is_null() {
@@ -240,6 +240,43 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
                 source: on_host(0),
                 destination: on_host(7),
                 written: on_device(7),
+                blocks,
+            });
+        }
+        n::hipDrvMemcpy3D | n::hipDrvMemcpy3DAsync => {
+            let pointer = begun
+                .operation
+                .with_role(Role::DriverCopy3d)?
+                .value(arguments) as *const [u8; 184];
+            if pointer.is_null() {
+                return None;
+            }
+            // SAFETY: the call reads the struct.
+            let p = unsafe { &*pointer };
+            // x, y, z, level, type, host, device, array, pitch, rows of a slice; the same of the destination; extent (3).
+            let (width, rows, slices) = (word(p, 20), word(p, 21), word(p, 22));
+            let side = |first: usize, kind: u64, base: usize| {
+                let or = |given: u64, otherwise: u64| if given == 0 { otherwise } else { given };
+                let pitch = or(word(p, first + 8), width);
+                let slice_rows = or(word(p, first + 9), rows);
+                let rows_before = word(p, first + 2)
+                    .wrapping_mul(slice_rows)
+                    .wrapping_add(word(p, first + 1));
+                let before = rows_before.wrapping_mul(pitch).wrapping_add(word(p, first));
+                (word(p, first + 4) & 0xffff_ffff == kind).then(|| Range {
+                    address: word(p, first + base).wrapping_add(before),
+                    pitch,
+                    width,
+                    rows,
+                    slice_rows,
+                    slices,
+                })
+            };
+            // `hipMemoryType`, and the place of the address.
+            return Some(Copy {
+                source: side(0, 1, 5),
+                destination: side(10, 1, 5),
+                written: side(10, 2, 6),
                 blocks,
             });
         }
@@ -339,8 +376,8 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     };
     // The host may have written managed memory that the copy reads.
     let from = begun.argument(arguments, "src");
-    let managed = STATE.with(|state| state.changed(from)).flatten();
-    if let Some(range) = managed {
+    let managed = STATE.with(|state| state.changed(from));
+    for range in managed.unwrap_or_default() {
         begun.items.add_data(&range, data_use::UPDATE, 0, false);
     }
     let stream = begun.stream(arguments);
@@ -355,6 +392,7 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         STATE.with(|state| state.graphs.captured(graph, uses));
     } else if let Some(destination) = copy.destination {
         pinned::device_writes(begun, |_| vec![destination]);
+        STATE.with(|state| state.copy_writes(&destination));
     }
     if let Some(source) = copy.source
         && source.bytes() > 0

@@ -112,6 +112,20 @@ pub(super) fn set_unknown_functions(count: u64) {
     }
 }
 
+/// Written pages are asked for of one more piece of memory.
+pub(super) fn count_followed() {
+    if let Some(control) = control() {
+        control.followed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// One more piece of memory is compared, because of `why`, one of [`rpd_spool::capture::compared`].
+pub(super) fn count_compared(why: usize) {
+    if let Some(count) = control().and_then(|control| control.compared.get(why)) {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Bytes that the front end has not taken yet.
 fn waiting(control: &StageControl) -> u64 {
     let reserved = control.reserved.load(Ordering::Relaxed);

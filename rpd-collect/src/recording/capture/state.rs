@@ -11,7 +11,9 @@ use super::content::{Content, Staged};
 use super::graphs::Graphs;
 use super::images::Images;
 use super::metadata::Kernel;
+use super::options;
 use super::order::{Order, covers};
+use super::pages::Pages;
 use super::pinned::Uploads;
 use super::ranges::Range;
 use crate::recording::fork::ForkHook;
@@ -54,6 +56,8 @@ struct Memory {
     kind: u32,
     /// Its content when it was taken last.
     taken: Option<Content>,
+    /// The same by pages, where changes are found that way.
+    pages: Option<Pages>,
     /// Bases of other such memory that it points to.
     leads_to: Vec<u64>,
     /// The last launch that may use it now.
@@ -145,6 +149,7 @@ impl State {
             size: made.size,
             kind: made.kind,
             taken: None,
+            pages: None,
             leads_to: Vec::new(),
             used_by: None,
         };
@@ -372,16 +377,6 @@ impl State {
         memory_kind::is_host_visible(memory.kind).then(|| Range::flat(base, memory.size))
     }
 
-    /// As [`State::visible`], for all host-visible memory.
-    pub(super) fn all_visible(&mut self, launch: u64, stream: u64) -> Vec<Range> {
-        let bases: Vec<u64> = self.memory.keys().copied().collect();
-        let mut changed = Vec::new();
-        for base in bases {
-            self.use_memory(base, launch, stream, &mut changed);
-        }
-        changed
-    }
-
     /// The call of a launch has returned: what it may use is in use until that work is complete, or, when it has `failed`,
     /// the work that the stream had before.
     pub(super) fn launched(&mut self, launch: u64, stream: u64, failed: bool) {
@@ -416,7 +411,7 @@ impl State {
                 });
                 if begins {
                     self.in_use.push(base);
-                    changed.extend(self.take(base));
+                    changed.extend(self.take(base, false));
                 }
                 if let Some(memory) = self.memory.get(&base) {
                     waiting.extend_from_slice(&memory.leads_to);
@@ -426,24 +421,84 @@ impl State {
         }
     }
 
-    /// Looks at memory that no launch uses; all of it, if it has changed since it was taken.
-    fn take(&mut self, base: u64) -> Option<Range> {
-        let memory = self.memory.get(&base)?;
+    /// A copy writes a range: where the host makes it what it was before, that has to be taken although nothing seems to have changed.
+    pub(super) fn copy_writes(&mut self, range: &Range) {
+        if let Some((_, memory)) = self.memory_at(range.address) {
+            memory.taken = None;
+            if let Some(pages) = &mut memory.pages {
+                pages.forget(range);
+            }
+        }
+    }
+
+    /// What has changed in the host-visible memory that no launch uses, since it was taken.
+    pub(super) fn look_at_others(&mut self, changed: &mut Vec<Range>) {
+        let by_pages = options().is_some_and(|options| options.pageguard);
+        let unused = self.memory.iter().filter(|(base, memory)| {
+            let range = Range::flat(**base, memory.size);
+            memory_kind::is_host_visible(memory.kind)
+                && memory.used_by.is_none()
+                // Half of what a copy under way has written is of no use; pages can be left out.
+                && (by_pages || self.order.written_in(&range).is_empty())
+        });
+        let bases: Vec<u64> = unused.map(|(base, _)| *base).collect();
+        for base in bases {
+            changed.extend(self.take(base, false));
+        }
+    }
+
+    /// Looks at memory that no launch uses; all of it, if it has changed since it was taken, or the pages that have.
+    /// `written_by_device`: a launch has used it.
+    fn take(&mut self, base: u64, written_by_device: bool) -> Vec<Range> {
+        let options = options().copied().unwrap_or_default();
+        let Some(memory) = self.memory.get_mut(&base) else {
+            return Vec::new();
+        };
         let size = memory.size;
+        if options.pageguard {
+            let busy = self.order.written_in(&Range::flat(base, size));
+            let changed = match &mut memory.pages {
+                Some(pages) => {
+                    // What the device wrote is of interest as a result only.
+                    let is_unseen = written_by_device && !options.device_writes_seen;
+                    let changed = pages.look(is_unseen && options.outputs, &busy);
+                    if is_unseen && !options.outputs {
+                        pages.forget(&Range::flat(base, size));
+                    }
+                    changed
+                }
+                None => {
+                    // SAFETY: live memory of the host, until this entry is removed.
+                    memory.pages = Some(unsafe { Pages::new(base, size) });
+                    vec![Range::flat(base, size)]
+                }
+            };
+            // Pointers that are there no more make a launch use more memory than it does.
+            for range in &changed {
+                let found = self.pointers_in(range.address, range.bytes(), base);
+                if let Some(memory) = self.memory.get_mut(&base) {
+                    memory.leads_to.extend_from_slice(&found);
+                    memory.leads_to.sort_unstable();
+                    memory.leads_to.dedup();
+                }
+            }
+            return changed;
+        }
         // SAFETY: live memory of the host that nothing else uses now.
         let content = Some(unsafe { Content::of(base, size) });
         if memory.taken == content {
-            return None;
+            return Vec::new();
         }
-        let leads_to = self.pointers_in(base, size);
-        let memory = self.memory.get_mut(&base)?;
         memory.taken = content;
-        memory.leads_to = leads_to;
-        Some(Range::flat(base, size))
+        let leads_to = self.pointers_in(base, size, base);
+        if let Some(memory) = self.memory.get_mut(&base) {
+            memory.leads_to = leads_to;
+        }
+        vec![Range::flat(base, size)]
     }
 
-    /// Bases of the other host-visible memory that words of this memory point to.
-    fn pointers_in(&self, base: u64, size: u64) -> Vec<u64> {
+    /// Bases of other host-visible memory than that at `own` to which words of this memory point.
+    fn pointers_in(&self, base: u64, size: u64, own: u64) -> Vec<u64> {
         let Some((low, high)) = self.visible else {
             return Vec::new();
         };
@@ -455,7 +510,7 @@ impl State {
             if word.wrapping_sub(low) < high - low
                 && let Some((&other, memory)) = self.memory.range(..=word).next_back()
                 && word - other < memory.size
-                && other != base
+                && other != own
                 && memory_kind::is_host_visible(memory.kind)
                 && found.last() != Some(&other)
             {
@@ -468,12 +523,15 @@ impl State {
     }
 
     /// The managed memory at an address, if the host has changed it since it was taken and no launch uses it.
-    pub(super) fn changed(&mut self, address: u64) -> Option<Range> {
-        let (base, memory) = self.memory_at(address)?;
-        if memory.kind != memory_kind::MANAGED || memory.used_by.is_some() {
-            return None;
+    pub(super) fn changed(&mut self, address: u64) -> Vec<Range> {
+        match self.memory_at(address) {
+            Some((base, memory))
+                if memory.kind == memory_kind::MANAGED && memory.used_by.is_none() =>
+            {
+                self.take(base, false)
+            }
+            _ => Vec::new(),
         }
-        self.take(base)
     }
 
     /// The memory whose use is complete, with the launches that used it.
@@ -496,11 +554,17 @@ impl State {
             }
             !is_done
         });
-        done.into_iter()
-            .map(|(launch, base, size)| {
-                self.take(base);
-                (launch, Range::flat(base, size))
-            })
-            .collect()
+        let by_pages = options().is_some_and(|options| options.pageguard);
+        let mut results = Vec::new();
+        for (launch, base, size) in done {
+            let changed = self.take(base, true);
+            let written = if by_pages {
+                changed
+            } else {
+                vec![Range::flat(base, size)]
+            };
+            results.extend(written.into_iter().map(|range| (launch, range)));
+        }
+        results
     }
 }
