@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use zerocopy::{Immutable, IntoBytes};
 
-use crate::memory;
+/// Bytes written to a file at once. The kernel keeps what was written at once as one piece of the page cache, of 2 MiB at most,
+/// and maps it as a whole: where many sorted runs are merged, that is too much for each.
+const PIECE: usize = 64 << 10;
 
 /// Rows of a batch: after that many, pages of mapped columns are given back.
 pub const BATCH: usize = 1 << 16;
@@ -255,7 +257,9 @@ impl<T: Copy + IntoBytes + Immutable> Column<T> {
             // A hole: reads as zeros and takes no space.
             file.set_len(offset + bytes.len() as u64)?;
         } else {
-            file.write_all_at(bytes, offset)?;
+            for (piece, place) in bytes.chunks(PIECE).zip((offset..).step_by(PIECE)) {
+                file.write_all_at(piece, place)?;
+            }
         }
         *values += self.tail.len();
         self.tail.clear();
@@ -451,7 +455,6 @@ impl<T: Copy + IntoBytes + Immutable> Map<T> {
         if begin == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        memory::map_small_pages(begin, bytes);
         Ok(NonNull::new(begin.cast()).map(|begin| Map {
             begin,
             values,

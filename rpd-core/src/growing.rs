@@ -11,7 +11,6 @@ use std::ptr::NonNull;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::column::Storage;
-use crate::memory;
 
 /// Bytes by which a file grows.
 const STEP: usize = 16 << 20;
@@ -160,11 +159,9 @@ impl<T: Copy + FromBytes + IntoBytes + Immutable> Mapping<T> {
                 0,
             )
         };
-        let place = mapped(begin)?;
-        memory::map_small_pages(begin, bytes);
         Ok(Mapping {
             file,
-            begin: place,
+            begin: mapped(begin)?,
             len: 0,
             capacity: bytes / size_of::<T>(),
         })

@@ -1,14 +1,7 @@
-//! Memory of processes that read recordings: the allocator, and files that are mapped.
+//! The allocator of processes that read recordings.
 
 /// Size in bytes from which freed buffers go back to the system at once.
 const LARGE: libc::c_int = 256 << 10;
-
-/// Has the kernel map a file in pages of their usual size: where many places are read in turn, 2 MiB for each are too much.
-pub(crate) fn map_small_pages(begin: *mut libc::c_void, bytes: usize) {
-    // SAFETY: advice about a mapping, whose content stays; a range that is none is refused. A kernel without huge pages refuses
-    // as well, and has none to map.
-    unsafe { libc::madvise(begin, bytes, libc::MADV_NOHUGEPAGE) };
-}
 
 /// Makes the allocator give large buffers back when they are freed. By default glibc raises the size from which it does that
 /// to the size of buffers that were freed, up to 32 MiB, and so keeps the memory of batches of records. To be called before
