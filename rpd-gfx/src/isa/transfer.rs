@@ -288,23 +288,26 @@ struct Crossing {
 }
 
 impl Crossing {
-    /// The lanes of a transfer of `bytes` at `addresses` that cross, if there are any.
+    /// The addresses of a transfer of `bytes` and the lanes that do not cross; and those that do, if there are any.
     #[inline(always)]
-    fn of<A: Addressing>(
+    fn split<A: Addressing>(
         x: &mut Exec<'_>,
         i: &Inst,
-        (addresses, mask): &(Lanes64, u64),
         bytes: usize,
-    ) -> Option<Self> {
+    ) -> (Lanes64, u64, Option<Self>) {
+        let (addresses, mask) = A::addresses(x, i, 0);
         let misaligned = match bytes {
             1 => false,
             2 => addresses.iter().fold(false, |any, at| any | (at & 3 == 3)),
             _ => addresses.iter().fold(0, |any, at| any | at) & 3 != 0,
         };
-        if misaligned && !A::contiguous(x, i) {
-            return Self::find::<A>(x, i, addresses, *mask, bytes);
+        if misaligned
+            && !A::contiguous(x, i)
+            && let Some(found) = Self::find::<A>(x, i, &addresses, mask, bytes)
+        {
+            return (addresses, mask & !found.lanes, Some(found));
         }
-        None
+        (addresses, mask, None)
     }
 
     #[cold]
@@ -374,16 +377,14 @@ fn whole<A: Addressing, const N: usize>(
     all: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
     one: impl Fn(&mut Exec<'_>, &Inst, &Lanes64, u64),
 ) -> Option<Crossing> {
-    let first = A::addresses(x, i, 0);
-    let crossing = Crossing::of::<A>(x, i, &first, 4 * N);
-    let others = !crossing.as_ref().map_or(0, |crossing| crossing.lanes);
+    let (first, others, crossing) = Crossing::split::<A>(x, i, 4 * N);
     if N == 1 || A::contiguous(x, i) {
-        all(x, i, &first.0, first.1 & others);
+        all(x, i, &first, others);
         return crossing;
     }
     // A load may overwrite its own address register, so all addresses come first.
     let parts: [(Lanes64, u64); N] = std::array::from_fn(|n| match n {
-        0 => first,
+        0 => (first, others),
         n => A::addresses(x, i, 4 * n as u64),
     });
     let mut i = *i;
@@ -415,10 +416,8 @@ fn stores<A: Addressing, const N: usize>(x: &mut Exec<'_>, i: &Inst) {
 #[inline(always)]
 fn small_loads<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst) {
     let fill = fill_of(i.opcode);
-    let first = A::addresses(x, i, 0);
-    let crossing = Crossing::of::<A>(x, i, &first, BYTES);
-    let others = !crossing.as_ref().map_or(0, |crossing| crossing.lanes);
-    load_small::<BYTES>(x, i, &first.0, first.1 & others, fill);
+    let (addresses, others, crossing) = Crossing::split::<A>(x, i, BYTES);
+    load_small::<BYTES>(x, i, &addresses, others, fill);
     if let Some(crossing) = crossing {
         crossing.load(x, i, |w, l, _, value| {
             let register = &mut w.v[register(i.dst)];
@@ -430,10 +429,8 @@ fn small_loads<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst) {
 /// Stores one or two bytes of each lane, from bit `shift` of the register on.
 #[inline(always)]
 fn small_stores<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
-    let first = A::addresses(x, i, 0);
-    let crossing = Crossing::of::<A>(x, i, &first, BYTES);
-    let others = !crossing.as_ref().map_or(0, |crossing| crossing.lanes);
-    store_small::<BYTES>(x, i, &first.0, first.1 & others, shift);
+    let (addresses, others, crossing) = Crossing::split::<A>(x, i, BYTES);
+    store_small::<BYTES>(x, i, &addresses, others, shift);
     if let Some(crossing) = crossing {
         crossing.store(x, i, |w, l, _| w.v[register(i.src[1])][l] >> shift);
     }

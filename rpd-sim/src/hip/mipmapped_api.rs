@@ -10,7 +10,7 @@ use super::image_types::{
     AnyResource, Array3dDescriptor, ChannelFormatDesc, ResourceDesc, TextureReference, ViewDesc,
     resource_type,
 };
-use super::texture_reference_api::{bind, bound};
+use super::texture_reference_api::{bind, bound, check_array_flags};
 use super::types::Extent;
 
 /// Names what the runtime lacks, once a process; its error.
@@ -116,11 +116,8 @@ pub(crate) unsafe extern "C" fn hipTexRefSetMipmappedArray(
     array: *mut c_void,
     flags: u32,
 ) -> u32 {
-    const OVERRIDE_FORMAT: u32 = 1;
     api(|| {
-        if flags != OVERRIDE_FORMAT {
-            return Err(code::INVALID_VALUE);
-        }
+        check_array_flags(flags)?;
         // SAFETY: the caller's pointers, checked for null.
         unsafe { bind_array(reference, array) }
     })

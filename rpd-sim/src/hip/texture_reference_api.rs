@@ -309,16 +309,22 @@ pub(crate) unsafe extern "C" fn hipTexRefSetAddress2D(
     })
 }
 
+/// The format of an array takes the place of the reference's, which programs have to say.
+pub(super) fn check_array_flags(flags: u32) -> HipResult<()> {
+    const OVERRIDE_FORMAT: u32 = 1;
+    match flags {
+        OVERRIDE_FORMAT => Ok(()),
+        _ => Err(code::INVALID_VALUE),
+    }
+}
+
 pub(crate) unsafe extern "C" fn hipTexRefSetArray(
     reference: *mut TextureReference,
     array: *const c_void,
     flags: u32,
 ) -> u32 {
-    const OVERRIDE_FORMAT: u32 = 1;
     api(|| {
-        if flags != OVERRIDE_FORMAT {
-            return Err(code::INVALID_VALUE);
-        }
+        check_array_flags(flags)?;
         let elements = Array::find(array)
             .map_err(|_| code::INVALID_VALUE)?
             .elements;
