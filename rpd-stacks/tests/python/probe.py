@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import signal
+import subprocess
 import sys
 import traceback
 
@@ -20,6 +22,20 @@ for library in (released, held):
 
 CAPTURES = (("GIL released", released.probe_capture), ("GIL held", held.probe_capture))
 checks = 0
+
+
+def shut_down(text):
+    """Runs a program whose daemon threads outlive its interpreter; false where CPython itself ended it by a signal.
+
+    Before 3.12 a daemon thread that asks for the GIL after the interpreter's end reads what that end has freed
+    (`take_gil`), with the probe or without: the read faults, or the assertion of a debug build fails."""
+    child = [sys.executable, "-c", text]
+    result = subprocess.run(child, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    status, output = result.returncode, result.stdout.decode()
+    assertion = status == -signal.SIGABRT and "is_tstate_valid" in output
+    by_itself = sys.version_info < (3, 12) and (assertion or status == -signal.SIGSEGV and not output)
+    assert status == 0 or by_itself, (status, output[-2000:])
+    return status == 0
 
 
 def open_probe(mode=MERGED, depth=0):

@@ -4,7 +4,6 @@ interpreter is shut down under daemon threads that go on: `stress.py SECONDS`.""
 import ctypes
 import gc
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -14,9 +13,6 @@ import probe
 SECONDS = float(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHUTDOWN = "import sys; sys.path.insert(0, %r); import stress_end" % HERE
-# Before 3.12 `take_gil` reads the state of a daemon thread after the interpreter's end has freed it, which debug builds
-# overwrite.
-IS_FATAL_TO_DAEMON_THREADS = hasattr(sys, "gettotalrefcount") and sys.version_info < (3, 12)
 
 
 def work(stop, counts, index):
@@ -56,8 +52,8 @@ def fork_until(end, stop):
         status = os.waitpid(pid, 0)[1]
         assert status == 0, status
         forks += 1
-        if forks % 10 == 0 and not IS_FATAL_TO_DAEMON_THREADS:
-            subprocess.run([sys.executable, "-c", SHUTDOWN], check=True, timeout=120)
+        if forks % 10 == 0:
+            probe.shut_down(SHUTDOWN)
     return forks
 
 

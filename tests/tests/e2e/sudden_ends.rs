@@ -121,7 +121,7 @@ fn work_under_way_is_waited_for_when_a_signal_comes() {
     let outcome = in_flight(&KERNELS, ["400", "default"], &[(20, libc::SIGTERM)]).0;
     assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
     // A signal to the process and one to its group are one.
-    let twice = [(20, libc::SIGTERM), (5, libc::SIGTERM)];
+    let twice = [(20, libc::SIGTERM), (1, libc::SIGTERM)];
     let outcome = in_flight(&KERNELS, ["400", "sleep"], &twice).0;
     assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
 
