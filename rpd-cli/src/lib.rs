@@ -33,6 +33,7 @@ mod run_directory;
 mod thread_trace;
 pub mod untrusted;
 mod version;
+mod wording;
 
 use std::ffi::OsString;
 use std::io::Write as _;

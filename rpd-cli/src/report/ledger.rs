@@ -11,10 +11,11 @@ use rpd_core::naming;
 use rpd_core::options::{Options, ProviderChoice, Symbolize, Traces};
 use rpd_core::session::{OperationClass, Process, Provider, Session, Table};
 
-use super::{count, counted, label, sampled, shown, traced};
+use super::{counted, label, sampled, shown, traced};
 use crate::process::spawn::TargetEnd;
 use crate::process::{image, program};
 use crate::run_directory::Recording;
+use crate::wording::count;
 
 /// Lines of one sort per process; more are counted.
 const MAX_DETAILS: usize = 4;
@@ -315,7 +316,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
         lines.push(format!(
             "{name}: WARNING: {} could not write in the folder of this run (after chroot or a change of user, or when it \
              was removed); {} missing from the outputs",
-            count(ledger.lost_processes as usize, "forked process"),
+            count(ledger.lost_processes, "forked process"),
             match ledger.lost_records {
                 1 => "1 record is".to_owned(),
                 records => format!("{records} records are"),
@@ -329,14 +330,14 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
         if number > 0 {
             lines.push(format!(
                 "{name}: WARNING: {} never completed: recording ended first",
-                count(number as usize, noun)
+                count(number, noun)
             ));
         }
     }
     if ledger.paused_dispatches > 0 {
         lines.push(format!(
             "{name}: {} left out: the program had paused recording",
-            count(ledger.paused_dispatches as usize, "dispatch")
+            count(ledger.paused_dispatches, "dispatch")
         ));
     }
     if let Some(text) = given_up(session) {
@@ -368,7 +369,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if ledger.cut_calls > 0 {
         lines.push(format!(
             "{name}: {} with an argument or message of which only the beginning was kept",
-            count(ledger.cut_calls as usize, "call"),
+            count(ledger.cut_calls, "call"),
         ));
     }
     limited(name, "damaged recording: ", &ledger.damage, lines);

@@ -358,17 +358,6 @@ pub(crate) fn shown(path: &Path) -> String {
     }
 }
 
-/// Number and noun.
-fn count(number: usize, noun: &str) -> String {
-    let plural = match (number, noun) {
-        (1, _) => "",
-        (_, "copy") => return format!("{number} copies"),
-        (_, noun) if noun.ends_with("ch") || noun.ends_with('s') => "es",
-        _ => "s",
-    };
-    format!("{number} {noun}{plural}")
-}
-
 /// A process id, shown with what is known of it.
 fn label(name: &str, pid: ProcessId) -> String {
     format!("{name}[{pid}]")

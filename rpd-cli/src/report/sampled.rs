@@ -4,7 +4,7 @@ use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rpd_core::session::code::InstructionIndex;
 
-use super::count;
+use crate::wording::count;
 
 /// One remark per line: samples that are missing, or that nothing is known about.
 pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
@@ -29,7 +29,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
             let share = number as f64 * 100.0 / taken as f64;
             remarks.push(format!(
                 "WARNING: {} of {taken} ({share:.1} %) {what}",
-                count(number as usize, "PC sample")
+                count(number, "PC sample")
             ));
         }
     }

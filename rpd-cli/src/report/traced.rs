@@ -3,7 +3,7 @@
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 
-use super::count;
+use crate::wording::count;
 
 /// One remark per line: what was traced, with the values that were in effect, and what is wrong or missing.
 pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {

@@ -114,7 +114,7 @@ fn calls_that_cannot_be_replayed_are_named() {
     let run = captured(&[], "capture", &["shared"]).success();
     assert!(
         run.stderr
-            .contains("rpd: hipIpcGetMemHandle was called 1 times and cannot be replayed"),
+            .contains("rpd: hipIpcGetMemHandle was called 1 time and cannot be replayed"),
         "{}",
         run.stderr
     );
@@ -124,7 +124,7 @@ fn calls_that_cannot_be_replayed_are_named() {
         .run()
         .success();
     for name in ["hipIpcGetEventHandle", "hipIpcGetMemHandle"] {
-        let row = format!("unsupported  {name}: 1 calls, which a replay leaves out (--force)");
+        let row = format!("unsupported  {name}: 1 call, which a replay leaves out (--force)");
         assert!(info.stdout.contains(&row), "{}", info.stdout);
     }
     let refused = replayed(&capture, &[]).expect_code(6);

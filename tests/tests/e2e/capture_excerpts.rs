@@ -57,7 +57,7 @@ fn a_launch_replays_from_one_file() {
     let capsule = capsule_of(&pack);
     for options in [["--va", "same"], ["--va", "remap"]] {
         let played = replayed(&capsule, &options).success();
-        let equal = "rpd: played 4 calls with 1 launches in ";
+        let equal = "rpd: played 4 calls with 1 launch in ";
         assert!(played.stderr.contains(equal), "{}", played.stderr);
         // Twenty thousand bytes in whole pages are what the kernel writes.
         assert!(

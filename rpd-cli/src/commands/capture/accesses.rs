@@ -17,6 +17,7 @@ use crate::commands::{Form, write_output};
 use crate::exit_status::{DAMAGED, FAILED, SUCCESS};
 use crate::failure::Failure;
 use crate::process::backend;
+use crate::wording::count;
 
 /// Options for recording memory accesses of kernels.
 #[derive(Debug, Default, Args)]
@@ -246,11 +247,11 @@ fn print_for_people(report: &AccessReport, out: &mut dyn Write) -> io::Result<()
         let kernel = &lines[0].kernel;
         let dispatches = report.dispatches.get(kernel).copied().unwrap_or(0);
         let gap = if nth > 0 { "\n" } else { "" };
-        let plural = if dispatches == 1 { "" } else { "es" };
         writeln!(
             out,
-            "{gap}{}: {dispatches} dispatch{plural}",
-            demangle(kernel)
+            "{gap}{}: {}",
+            demangle(kernel),
+            count(dispatches, "dispatch")
         )?;
         let columns = [
             "source",

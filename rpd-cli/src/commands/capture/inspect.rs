@@ -12,6 +12,7 @@ use super::progress::bytes;
 use super::{Opened, failure};
 use crate::commands::write_output;
 use crate::exit_status::{DAMAGED, DIFFERS, SUCCESS};
+use crate::wording::count;
 
 /// An action on captures.
 pub(super) type Action = fn(&[OsString]) -> Result<u8>;
@@ -117,7 +118,7 @@ fn described(path: &Path, capture: &Capture) -> Result<String> {
     let total: u64 = memory.iter().map(|one| one.size).sum();
     row(
         "memory",
-        format!("{} allocations, {}", memory.len(), bytes(total)),
+        format!("{}, {}", count(memory.len(), "allocation"), bytes(total)),
     );
     let ratio = *data as f64 / (*distinct).max(1) as f64;
     row(
@@ -132,22 +133,27 @@ fn described(path: &Path, capture: &Capture) -> Result<String> {
     if stalled.1 > 0 {
         row(
             "stalls",
-            format!("{} calls, {:.1} ms", stalled.1, stalled.0 as f64 / 1e6),
+            format!(
+                "{}, {:.1} ms",
+                count(stalled.1, "call"),
+                stalled.0 as f64 / 1e6
+            ),
         );
     }
     for kernel in capture.kernels().map_err(failure)? {
         if kernel.launches > 0 {
             row(
                 "kernel",
-                format!("{} ({} launches)", kernel.name, kernel.launches),
+                format!("{} ({})", kernel.name, count(kernel.launches, "launch")),
             );
         }
     }
     let unsupported = capture.unsupported().map_err(failure)?;
-    for (name, count) in &unsupported {
+    for (name, calls) in &unsupported {
+        let calls = count(*calls, "call");
         row(
             "unsupported",
-            format!("{name}: {count} calls, which a replay leaves out (--force)"),
+            format!("{name}: {calls}, which a replay leaves out (--force)"),
         );
     }
     for (seq, severity, note) in capture.notes().map_err(failure)? {

@@ -18,6 +18,7 @@ use super::Opened;
 use crate::exit_status::{self, DAMAGED, DIFFERS, FAILED, SUCCESS};
 use crate::failure::Failure;
 use crate::process::backend;
+use crate::wording::count;
 
 const NAME: &str = "replay";
 
@@ -390,9 +391,9 @@ fn tell(given: &Arguments, report: &Report) {
         }
     };
     eprintln!(
-        "rpd: played {} calls with {} launches in {:.1} ms {place}; {verified}",
-        report.calls,
-        report.launches,
+        "rpd: played {} with {} in {:.1} ms {place}; {verified}",
+        count(report.calls, "call"),
+        count(report.launches, "launch"),
         report.duration as f64 / 1e6
     );
 }

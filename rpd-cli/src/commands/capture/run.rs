@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::options::size::size;
 use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
+use crate::wording::count;
 
 /// Between two looks at what the program has staged.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -500,8 +501,9 @@ fn link(database: &Path, output: &Path) {
 }
 
 fn tell(given: &Arguments, output: &Path, summary: &Summary) {
-    for (name, count) in &summary.unsupported {
-        eprintln!("rpd: {name} was called {count} times and cannot be replayed");
+    for (name, calls) in &summary.unsupported {
+        let times = count(*calls, "time");
+        eprintln!("rpd: {name} was called {times} and cannot be replayed");
     }
     for note in &summary.notes {
         eprintln!("rpd: {note}");
@@ -518,15 +520,16 @@ fn tell(given: &Arguments, output: &Path, summary: &Summary) {
     let (stalled, stalls) = summary.stalled;
     if stalls > 0 {
         eprintln!(
-            "rpd: {stalls} calls waited {:.1} ms in all for data to be taken (--staging)",
+            "rpd: {} waited {:.1} ms in all for data to be taken (--staging)",
+            count(stalls, "call"),
             stalled as f64 / 1e6
         );
     }
     eprintln!(
-        "rpd: wrote {}: {} calls, {} launches, {} of data, {} distinct, {} stored{}",
+        "rpd: wrote {}: {}, {}, {} of data, {} distinct, {} stored{}",
         output.display(),
-        summary.calls,
-        summary.launches,
+        count(summary.calls, "call"),
+        count(summary.launches, "launch"),
         bytes(summary.data),
         bytes(summary.distinct),
         bytes(summary.stored),

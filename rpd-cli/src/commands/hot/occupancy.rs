@@ -2,6 +2,8 @@
 
 use rpd_core::session::traces::ThreadTraces;
 
+use crate::wording::count;
+
 /// Sums over thread traces without instructions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct OccupancyOnly {
@@ -38,30 +40,25 @@ impl OccupancyOnly {
             (_, 0, 0) => (
                 format!(
                     "occupancy of {}, on the traced compute unit none",
-                    counted(*started, "wave")
+                    count(*started, "wave")
                 ),
                 "record with another --att-target-cu, more of --att-shader-engine-mask, or a larger grid",
             ),
             (_, 0, _) => (
                 format!(
                     "occupancy of {} and no instructions",
-                    counted(*started, "wave")
+                    count(*started, "wave")
                 ),
                 "record without --att-no-detail",
             ),
             _ => (
-                format!("{}, in known code none", counted(*unmatched, "instruction")),
+                format!("{}, in known code none", count(*unmatched, "instruction")),
                 "rpd att decode finds them with the .att files and code objects (.out) of the run",
             ),
         };
-        let traces = counted(*traces as u64, "thread trace");
+        let traces = count(*traces, "thread trace");
         Some(format!("{traces} with {what}; {help}"))
     }
-}
-
-fn counted(number: u64, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{ending}")
 }
 
 #[cfg(test)]
