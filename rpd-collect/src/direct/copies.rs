@@ -41,11 +41,10 @@ pub(super) fn is_idle() -> bool {
     pending.into_iter().all(Pending::is_empty)
 }
 
-/// Records the copies that are complete. Only for the thread that polls.
-pub(super) fn poll() {
-    for pending in LANES.iter().filter_map(|lane| lane.pending.get()) {
-        while pending.poll() >= 64 {}
-    }
+/// Records copies that are complete. The most that were over in one lane. Only for the thread that polls.
+pub(super) fn poll() -> usize {
+    let lanes = LANES.iter().filter_map(|lane| lane.pending.get());
+    lanes.map(Pending::poll).max().unwrap_or(0)
 }
 
 /// In a forked child: its parent's copies are not its own.

@@ -162,6 +162,9 @@ unsafe impl Send for Pending {}
 /// Nodes that are looked at beyond those that have not ended: work on a queue may overtake other work.
 const LOOK_AHEAD: usize = 256;
 
+/// Pieces of work recorded in one look at a queue: others may have ended work, too.
+const AT_ONCE: usize = 1024;
+
 fn new_node() -> *mut Node {
     Box::into_raw(Box::new(Node {
         next: AtomicPtr::new(ptr::null_mut()),
@@ -291,14 +294,14 @@ impl Pending {
         self.poller.over.load(Ordering::Acquire) == self.submitter.submitted.load(Ordering::Acquire)
     }
 
-    /// Records what is complete. How many pieces of work were over.
+    /// Records what is complete, up to [`AT_ONCE`]. How many pieces of work were over.
     ///
     /// Only for the thread that polls.
     pub(super) fn poll(&self) -> usize {
         let mut over = 0;
         let mut running = 0;
         let mut before = self.poller.first.get();
-        while running < LOOK_AHEAD {
+        while running < LOOK_AHEAD && over < AT_ONCE {
             // SAFETY: nodes from the first one on are not released.
             let node = unsafe { (*before).next.load(Ordering::Acquire) };
             // SAFETY: null or such a node.

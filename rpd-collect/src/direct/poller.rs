@@ -19,6 +19,8 @@ use crate::recording::meta;
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Looks without anything under way before the thread sleeps.
 const IDLE_LOOKS: u32 = 50;
+/// Pieces of work over in one look at a queue, from which on there is another look at once.
+const MORE: usize = 64;
 /// Longest sleep, for the case that a wake-up comes while it falls asleep.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
@@ -95,12 +97,18 @@ fn wake_up() {
 
 /// Records all work that is complete now.
 pub(super) fn pass() {
-    if let Some(_guard) = LOCK.lock() {
-        for queue in dispatch::queues().filter(|queue| queue.has_work()) {
-            // More may have ended than one look covers.
-            while queue.pending.poll() >= 64 {}
+    let Some(_guard) = LOCK.lock() else {
+        return;
+    };
+    loop {
+        // One look at each in turn: a queue whose work never stops ending must not keep the others waiting.
+        let queues = dispatch::queues().filter(|queue| queue.has_work());
+        let most = queues.map(|queue| queue.pending.poll()).max();
+        let most = most.unwrap_or(0).max(copies::poll());
+        // More may have ended than one look covers.
+        if most < MORE {
+            break;
         }
-        copies::poll();
     }
 }
 
