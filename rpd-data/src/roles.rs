@@ -74,7 +74,7 @@ pub enum Role {
     Pitched,
     /// An array of graph nodes that the call writes; the argument after it counts them.
     NodesOut,
-    /// The number of elements of the array before, in and out.
+    /// Pointer to the number of elements of the array in the argument before. The call reads and writes it.
     Count,
     /// Passed as null.
     Ignored,

@@ -37,7 +37,7 @@ pub struct Row<'a, const N: usize> {
 }
 
 impl<const N: usize> Row<'_, N> {
-    /// The error that this row is.
+    /// An error that names this row and says `reason`.
     pub fn malformed(&self, reason: impl Into<String>) -> MalformedRow {
         MalformedRow {
             table: self.table.to_owned(),

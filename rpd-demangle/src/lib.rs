@@ -24,7 +24,7 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
 
 /// The demangled C++ type of `mangled` (as `typeid().name()` returns it), or `mangled` itself.
 pub fn demangle_type(mangled: &str) -> Cow<'_, str> {
-    // A bare type is not a symbol; its type information is.
+    // A type alone is not a symbol that can be demangled; the symbol of its type information (`_ZTI`) is.
     try_demangle(&format!("_ZTI{mangled}"))
         .and_then(|text| text.strip_prefix("typeinfo for ").map(str::to_owned))
         .map_or(Cow::Borrowed(mangled), Cow::Owned)
@@ -96,8 +96,8 @@ fn without_local_return_types(mut text: String) -> String {
         if text[..=at].ends_with("(anonymous namespace)") {
             continue;
         }
-        // Back to the start of the template argument, parameter or text that the scope belongs to, and to the last
-        // blank in between that is outside of all brackets.
+        // Search backwards for the start of the enclosing template argument, parameter or text, and for the last blank
+        // after it that is outside of all brackets: what stands before that blank is the return type.
         let (mut depth, mut blank, mut start) = (0_u32, None, 0);
         for (index, &byte) in text.as_bytes()[..=at].iter().enumerate().rev() {
             match byte {

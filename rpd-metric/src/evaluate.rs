@@ -18,7 +18,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The value of something that has only one.
+    /// A value without dimensions.
     pub const fn single(value: f64) -> Self {
         Self {
             position: Position::ORIGIN,
@@ -60,10 +60,10 @@ pub enum EvaluateError {
     /// The counter was not counted.
     #[error("`{0}` was not counted")]
     NotCounted(String),
-    /// A metric is made of itself.
+    /// A metric refers to itself, directly or through others.
     #[error("`{0}` is made of itself")]
     Cycle(String),
-    /// Metrics of metrics of metrics.
+    /// Metrics are nested too deeply.
     #[error("`{0}` is made of too many layers of metrics")]
     Deep(String),
     /// Only counters can be accumulated.

@@ -130,7 +130,7 @@ impl Player {
     }
 
     /// The variables of a code object that another build of it in `module` has as well.
-    pub(crate) fn twins(
+    pub(crate) fn shared_variables(
         &mut self,
         code: i64,
         module: u64,
@@ -153,19 +153,19 @@ impl Player {
     }
 
     /// Copies variables from one build to the other, in a stream.
-    pub(crate) fn copy_twins(
+    pub(crate) fn copy_shared_variables(
         &mut self,
-        twins: &[SharedVariable],
+        shared_variables: &[SharedVariable],
         to_replacing: bool,
         stream: u64,
     ) -> Result<(), ReplayError> {
-        for twin in twins {
+        for variable in shared_variables {
             let (to, from) = match to_replacing {
-                true => (twin.replacing, twin.captured),
-                false => (twin.captured, twin.replacing),
+                true => (variable.replacing, variable.captured),
+                false => (variable.captured, variable.replacing),
             };
             self.hip
-                .check("hipMemcpyDtoDAsync", &[to, from, twin.size, stream])?;
+                .check("hipMemcpyDtoDAsync", &[to, from, variable.size, stream])?;
         }
         Ok(())
     }

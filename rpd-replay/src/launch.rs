@@ -42,8 +42,8 @@ impl Player {
             return Ok(known.clone());
         }
         let shown = String::from_utf8_lossy(name).into_owned();
-        let (module, twins) = match self.replaced(&shown, code)? {
-            Some(module) => (module, self.twins(code, module)?),
+        let (module, shared_variables) = match self.replaced(&shown, code)? {
+            Some(module) => (module, self.shared_variables(code, module)?),
             None => (self.module(code)?, Vec::new()),
         };
         let text =
@@ -65,8 +65,8 @@ impl Player {
             arguments: Arc::new(explicit(&arguments)),
         };
         self.functions.insert(key, found.clone());
-        if !twins.is_empty() {
-            self.twins.insert(function, twins);
+        if !shared_variables.is_empty() {
+            self.shared_variables.insert(function, shared_variables);
         }
         Ok(found)
     }
@@ -142,11 +142,11 @@ impl Player {
         geometry: ([u32; 3], [u32; 3], u64),
         stream: u64,
     ) -> Result<(), ReplayError> {
-        let twins = self.twins.get(&kernel.function).cloned();
-        let twins = twins.unwrap_or_default();
-        self.copy_twins(&twins, true, stream)?;
+        let shared_variables = self.shared_variables.get(&kernel.function).cloned();
+        let shared_variables = shared_variables.unwrap_or_default();
+        self.copy_shared_variables(&shared_variables, true, stream)?;
         self.add_launch(call, operation, kernel, packed, geometry, stream)?;
-        self.copy_twins(&twins, false, stream)
+        self.copy_shared_variables(&shared_variables, false, stream)
     }
 
     fn add_launch(

@@ -118,7 +118,7 @@ pub struct Player {
     /// Variables whose addresses the program has: module, and captured address.
     pub(crate) module_variables: Vec<(u64, u64)>,
     /// Of kernels that another build replaces, by function: the variables that both builds have.
-    pub(crate) twins: HashMap<u64, Vec<SharedVariable>>,
+    pub(crate) shared_variables: HashMap<u64, Vec<SharedVariable>>,
     /// Managed variables: name and captured address of the memory.
     pub(crate) managed: Vec<(CString, u64)>,
     /// Kernels by code object, device and name.
@@ -233,7 +233,7 @@ impl Player {
             thread_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),
-            twins: HashMap::new(),
+            shared_variables: HashMap::new(),
             code_places: HashMap::new(),
             module_variables: Vec::new(),
             managed: Vec::new(),

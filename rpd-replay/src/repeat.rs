@@ -20,6 +20,7 @@ pub enum Repeat {
 /// Bytes before each result: the call after which it is complete, its address and size.
 const HEAD: usize = 24;
 
+/// The head of a result: number of the call after which it is complete, address, size.
 fn head(seq: u64, data: &DataHeader) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     for (bytes, value) in head.chunks_exact_mut(8).zip([seq, data.address, data.size]) {

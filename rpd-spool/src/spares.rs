@@ -80,7 +80,7 @@ impl Spares {
         }
     }
 
-    /// Makes as many as are wanted, of `len` bytes, in files that `path` names by number. For one thread at a time.
+    /// Makes as many as are wanted, of `len` bytes, in files that `path` names by number. Only one thread at a time may call it.
     pub(super) fn make(&self, len: usize, path: impl Fn(u32) -> Option<CString>) {
         let wanted = self.wanted.load(Ordering::Relaxed);
         for slot in self.slots.iter().take(wanted) {

@@ -93,7 +93,7 @@ impl SpoolDirectory {
         self.spares.on_request(request);
     }
 
-    /// Makes segments that streams will need. For one thread at a time.
+    /// Makes segments that streams will need. Only one thread at a time may call it.
     pub fn make_spares(&self) {
         self.spares.make(LARGEST_SEGMENT, |number| {
             self.file(&format!("spare-{number}")).ok()

@@ -14,7 +14,7 @@ const SECTIONS: [&str; 3] = [".plt", ".plt.sec", ".plt.got"];
 const LONG: u64 = 16;
 /// Bytes of a stub in `.plt.got` that is nothing but a jump.
 const SHORT: u64 = 8;
-/// An indirect jump through a word at a distance from the next instruction.
+/// Opcode of `jmp *offset(%rip)`, an indirect jump through a word.
 const JUMP: [u8; 2] = [0xff, 0x25];
 /// Bytes of such a jump.
 const JUMP_LENGTH: usize = 6;

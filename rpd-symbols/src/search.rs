@@ -63,8 +63,8 @@ pub(crate) struct Finder {
     search: Search,
     /// Whether the client of debuginfod can be run; `None` until it was tried.
     client: Option<bool>,
-    /// Paths that the client gave.
-    asked: HashMap<(String, &'static str), Option<PathBuf>>,
+    /// Answers of the debuginfod client, by build id and kind of file.
+    answers: HashMap<(String, &'static str), Option<PathBuf>>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Finder {
         Finder {
             search,
             client: None,
-            asked: HashMap::new(),
+            answers: HashMap::new(),
             notes: Vec::new(),
         }
     }
@@ -198,7 +198,7 @@ impl Finder {
             return None;
         }
         let key = (build_id.to_owned(), what);
-        if let Some(known) = self.asked.get(&key) {
+        if let Some(known) = self.answers.get(&key) {
             return known.clone();
         }
         let output = Command::new(DEBUGINFOD_CLIENT)
@@ -221,7 +221,7 @@ impl Finder {
                 None
             }
         };
-        self.asked.insert(key, found.clone());
+        self.answers.insert(key, found.clone());
         found
     }
 }

@@ -21,7 +21,7 @@ pub(super) const TARGET: Target = Target {
 };
 
 /// The input is a capsule.
-const WHOLE: u8 = 0x80;
+const IS_CAPSULE: u8 = 0x80;
 /// The tables whose values are changed.
 const TABLES: &str = "%";
 /// Longest data that are read.
@@ -51,7 +51,7 @@ fn unpack_good() -> tempfile::TempDir {
 }
 
 fn seeds() -> Vec<Vec<u8>> {
-    let mut small = vec![WHOLE];
+    let mut small = vec![IS_CAPSULE];
     FOLDER.with_borrow(|folder| {
         rpd_capture::pack_capsule(&folder.path().join(GOOD), &mut small).expect("packed");
     });
@@ -79,7 +79,7 @@ fn run(data: &[u8]) {
         let good = folder.path().join(GOOD);
         let _ = std::fs::remove_dir_all(&capture);
         std::fs::create_dir(&capture).expect("a directory");
-        let made = if kind & WHOLE != 0 {
+        let made = if kind & IS_CAPSULE != 0 {
             std::fs::write(&capsule, rest).expect("written");
             rpd_capture::unpack_capsule(&capsule, &capture)
         } else {

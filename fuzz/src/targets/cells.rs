@@ -1,4 +1,4 @@
-//! Changes to single values of a database, which reach what a damaged file rarely does.
+//! Changes to single values of a database. They reach code that a database with damaged bytes rarely reaches.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;

@@ -99,7 +99,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let folder = tempfile::Builder::new()
         .prefix("rpd-check.")
         .tempdir()
-        .context("check: a temporary folder cannot be made; TMPDIR names another place")?;
+        .context(
+            "check: cannot make a temporary folder; set TMPDIR to a place where that is possible",
+        )?;
     let status = execute(&given, folder.path())?;
     let findings = read(folder.path())?;
     if let Some(reason) = unchecked(folder.path())? {

@@ -73,7 +73,7 @@ impl WindowOptions {
         }
         let Some((first, last)) = span else {
             return Err(Failure::failed(format!(
-                "{name}: there are no records to cut a window out of"
+                "{name}: there are no records, so no window can be selected"
             ))
             .into());
         };

@@ -287,7 +287,7 @@ fn word(node: &Node) -> Result<&str, String> {
         Content::Scalar { text, plain } => {
             if *plain && scalar::is_base_60(text) {
                 return Err(format!(
-                    "{text} without quotes is a number to base 60; write \"{text}\""
+                    "YAML reads {text} without quotes as a number to base 60; write \"{text}\""
                 ));
             }
             Ok(text)

@@ -299,7 +299,9 @@ impl Resolver<'_> {
                 let CounterGroup { counters, auto } =
                     counters::group(words).map_err(|message| given.refused(source, message))?;
                 if auto {
-                    return Err(given.refused(source, "auto: is for groups of --pmc and pmc"));
+                    return Err(
+                        given.refused(source, "auto: can be used in groups of --pmc and pmc only")
+                    );
                 }
                 if counters.is_empty() {
                     let message = format!("Empty counter group, number {number}");

@@ -227,7 +227,7 @@ fn pipes_and_devices_are_refused() {
     }
     let output = rpd(folder.path(), &["summary", "/dev/zero"]);
     assert_eq!(output.status.code(), Some(1));
-    // A pipe beside a database would be waited for, too.
+    // SQLite would wait for a named pipe in the place of a journal, too.
     let folder = changed("SELECT 1");
     let made = Command::new("mkfifo")
         .arg(folder.path().join("x.db-journal"))

@@ -5,7 +5,7 @@
 //! the default. At the first of them it wakes a thread of ours, which waits until the work that was submitted by then
 //! is complete, at most [`LONGEST`]; then the signal ends the process as it would have done. The thread that took the
 //! signal is held meanwhile, since by default it would not run any further. Another signal ends the process at once,
-//! unless it comes within [`SAME`] of the first: job managers often signal both the processes and their process group.
+//! unless it comes within [`REPEATED_WITHIN`] of the first: job managers often signal both the processes and their process group.
 //!
 //! The target does not see the handler: `sigaction` and its relatives return the default instead, and what it installs
 //! replaces ours. A forked child has the default until it records something itself; `exec` resets handlers.
@@ -28,7 +28,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 /// Interval between checks for completion.
 const INTERVAL: Duration = Duration::from_millis(1);
 /// Further signals within this time of the first count as the same.
-const SAME: Duration = Duration::from_millis(50);
+const REPEATED_WITHIN: Duration = Duration::from_millis(50);
 /// The longest that a held thread waits, in case the waiting thread cannot release it.
 const HELD: Duration = Duration::from_millis(1200);
 
@@ -256,7 +256,7 @@ unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _cont
             set(&CALLED);
             time
         }
-        Err(first) if time.saturating_sub(first) > SAME.as_nanos() as u64 => {
+        Err(first) if time.saturating_sub(first) > REPEATED_WITHIN.as_nanos() as u64 => {
             return end_by(number);
         }
         Err(first) => first,

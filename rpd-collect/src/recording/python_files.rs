@@ -30,7 +30,7 @@ struct Log {
     read: AtomicUsize,
     /// Hashes of logged names, each in the slot that it selects. A name that lost its slot is logged again.
     seen: [AtomicU64; SEEN],
-    /// Changes with every name; readers wait for that.
+    /// Futex: incremented with every name. Readers wait until it changes.
     signal: AtomicU32,
     waiting: AtomicU32,
     is_full: AtomicBool,

@@ -18,7 +18,7 @@ pub(super) static MOST: std::sync::RwLock<Level> = std::sync::RwLock::new(Level:
 
 #[cfg(target_arch = "x86_64")]
 impl Level {
-    /// The one to use: the most that this processor has, and that a test allows.
+    /// The level to use: the highest that this processor supports, in tests limited by `MOST`.
     pub(super) fn of_this_processor() -> Self {
         #[cfg(test)]
         return Self::detected().min(*MOST.read().unwrap_or_else(|e| e.into_inner()));

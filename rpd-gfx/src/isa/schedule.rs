@@ -32,7 +32,7 @@ impl Schedule {
         }
     }
 
-    /// Instructions of its turn.
+    /// Number of instructions that a wave executes before the next one of the `waves` of its workgroup does.
     #[inline]
     pub(super) fn turn(&mut self, waves: usize) -> u64 {
         match self {

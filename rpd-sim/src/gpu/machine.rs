@@ -110,6 +110,7 @@ impl Machine {
 }
 
 static MACHINE: AtomicPtr<Machine> = AtomicPtr::new(std::ptr::null_mut());
+/// Forks between the process that loaded the simulator and this one: [`generation`].
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// The simulated machine of this process.

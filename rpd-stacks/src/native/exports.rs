@@ -123,7 +123,7 @@ impl Exports {
         let hash = name.bytes().fold(5381u32, |hash, byte| {
             hash.wrapping_mul(33).wrapping_add(u32::from(byte))
         });
-        // Four numbers, the filter, the buckets, the chains.
+        // Layout of DT_GNU_HASH: a header of four numbers, the Bloom filter, the buckets, the chains.
         let number = |index| self.value::<u32>(self.hash, index);
         let (buckets, first) = (number(0)?, number(1)?);
         let (filter_words, shift) = (number(2)?, number(3)?);

@@ -1,7 +1,7 @@
-//! A count of the code objects that the interpreter has freed. While it does not change, an address of a code object that was
-//! seen alive is still that code object, which need not be shown by reading its content.
+//! A count of the code objects that the interpreter has freed. While it does not change, the address of a known code object
+//! still belongs to that object, so its content need not be read and compared again.
 //!
-//! Interpreters from 3.12 on number their code objects, which says the same.
+//! Interpreters from 3.12 on give each code object a number, which serves the same purpose.
 
 use std::ffi::c_void;
 use std::mem::transmute;

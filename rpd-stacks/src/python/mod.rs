@@ -122,9 +122,9 @@ pub(crate) enum Outcome {
 pub(crate) enum Located {
     /// A code object could not be read, and there are no frames.
     Unreadable,
-    /// They are in [`ThreadPython::locations`].
+    /// The locations are in [`ThreadPython::locations`], and differ from those of the capture before.
     Changed,
-    /// As above; groups and locations are those of the capture before.
+    /// The locations are in [`ThreadPython::locations`]; groups and locations are those of the capture before.
     Unchanged,
 }
 

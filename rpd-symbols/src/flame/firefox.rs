@@ -52,13 +52,13 @@ impl Strings {
 #[derive(Default)]
 struct Tables<'a> {
     strings: Strings,
-    /// Numbers of frames; functions have the same.
+    /// Frames by their index in the frame table. The function table has the same indices.
     frames: HashMap<&'a Frame, usize>,
     names: Vec<usize>,
     files: Vec<Option<usize>>,
     lines: Vec<Option<u32>>,
     categories: Vec<usize>,
-    /// Numbers of stacks by prefix and frame.
+    /// Index in the stack table, by the index of the stack below (its prefix) and of the frame.
     stacks: HashMap<(Option<usize>, usize), usize>,
     prefixes: Vec<Option<usize>>,
     stack_frames: Vec<usize>,

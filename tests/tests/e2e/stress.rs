@@ -12,7 +12,7 @@ use rpd_tests::run::{Outcome, Rpd};
 enum Recording {
     /// Calls, dispatches and copies, one by one.
     Full,
-    /// Sums, and the latest in a quarter of a mebibyte.
+    /// Sums, and one by one only the latest dispatches and copies, in 256 KiB.
     Light,
 }
 

@@ -139,7 +139,7 @@ fn work_under_way_is_waited_for_when_a_signal_comes() {
     assert!(outcome.expect_code(143).stderr.contains(lost));
     assert!(took.as_secs_f64() < 0.9, "{took:?}");
 
-    // What the program does with signals is its own business.
+    // Handlers that the program installs replace those of the collector.
     let (outcome, _) = in_flight(&KERNELS, ["20000", "catch"], &[(20, libc::SIGTERM)]);
     assert!(outcome.expect_code(5).stderr.contains(lost));
     let outcome = in_flight(&KERNELS, ["10", "ignore"], &[]).0.expect_code(3);

@@ -194,7 +194,7 @@ fn calls_on(bench: &Bench, runtimes: &str) -> Result<Vec<Row>> {
             ("light recording", &["--light", "-f", "csv"]),
         ] {
             let recorded = cost(Mode::Rpd(options))?;
-            // The target of a graph is a ratio, those of single calls are what is added.
+            // A graph has a ratio as its target, single calls have the time that recording adds.
             let (figure, unit) = match arguments[0] {
                 "graph" => (recorded / bare, "times"),
                 _ => (recorded - bare, "ns"),

@@ -1,4 +1,4 @@
-//! From a thread trace to the page about it.
+//! The time from a thread trace to its HTML page.
 
 use std::path::PathBuf;
 use std::time::Instant;

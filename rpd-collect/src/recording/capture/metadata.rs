@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Calls `take` with every key of the map that comes next; what it does not read it must skip.
+    /// Reads the map that comes next: calls `take` with each key. `take` must read or skip the value that follows.
     fn map(&mut self, mut take: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
         let Value::Map(count) = self.value()? else {
             return None;

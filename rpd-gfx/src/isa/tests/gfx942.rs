@@ -443,7 +443,7 @@ fn memory_is_loaded_to_lds() {
     }
 }
 
-/// gfx90a has a bit for that in other loads; those of buffers have it on both.
+/// Loads into LDS: FLAT loads of gfx90a have a bit for it (gfx942 has opcodes), buffer loads have a bit on both.
 #[test]
 fn loads_of_gfx90a_have_a_bit_for_lds() {
     let memory: Vec<u32> = (0..80u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();

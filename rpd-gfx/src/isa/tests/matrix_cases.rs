@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Byte,
     Double,
     /// Single precision, of which only ten bits of the mantissa are used.
-    Short,
+    Xf32,
     /// 8-bit floats, BF8 or else FP8, of A and B.
     Eight(bool, bool),
 }
@@ -75,8 +75,8 @@ pub(super) static CASES: [Case; 59] = [
     case("v_mfma_f32_16x16x8bf16", [16, 8, 1, 2], Kind::Brain),
     case("v_mfma_f64_16x16x4f64", [16, 4, 1, 1], Kind::Double),
     case("v_mfma_f64_4x4x4f64", [4, 4, 4, 1], Kind::Double),
-    newer("v_mfma_f32_16x16x8_xf32", [16, 8, 1, 2], Kind::Short),
-    newer("v_mfma_f32_32x32x4_xf32", [32, 4, 1, 2], Kind::Short),
+    newer("v_mfma_f32_16x16x8_xf32", [16, 8, 1, 2], Kind::Xf32),
+    newer("v_mfma_f32_32x32x4_xf32", [32, 4, 1, 2], Kind::Xf32),
     newer("v_mfma_f32_32x32x1_2b_f32", [32, 1, 2, 1], Kind::Single),
     newer("v_mfma_f32_16x16x1_4b_f32", [16, 1, 4, 1], Kind::Single),
     newer("v_mfma_f32_4x4x1_16b_f32", [4, 1, 16, 1], Kind::Single),
@@ -187,7 +187,7 @@ impl Case {
         let bits = u64::from(words[0]) | u64::from(words[1]) << 32;
         match self.kind {
             Kind::Single => f64::from(f32::from_bits(words[0])),
-            Kind::Short => f64::from(f32::from_bits(words[n] >> 13 << 13)),
+            Kind::Xf32 => f64::from(f32::from_bits(words[n] >> 13 << 13)),
             Kind::Eight(a, b) => eight_bits((bits >> (8 * n)) as u8, if of_a { a } else { b }),
             Kind::Double => f64::from_bits(bits),
             Kind::Byte => f64::from((bits >> (8 * n)) as i8),
@@ -218,8 +218,8 @@ impl Case {
         match self.kind {
             Kind::Byte => random.next() as u32,
             Kind::Single => (small(random) as f32 / 4.0).to_bits(),
-            // Bits that do not count are there.
-            Kind::Short => (small(random) as f32).to_bits() | random.next() as u32 & 0x1fff,
+            // XF32 operands ignore the low 13 bits.
+            Kind::Xf32 => (small(random) as f32).to_bits() | random.next() as u32 & 0x1fff,
             // Numbers from 1/8 to 8 of either sign, and none below.
             Kind::Eight(a, b) => {
                 let mut byte = |bf8: bool| {
