@@ -16,8 +16,6 @@ pub use rpd_spool::options::{
 pub use crate::agent::AgentIndex;
 use crate::compat::Compat;
 use crate::environment::EnvironmentSelection;
-use crate::session::stacks::ShownFrames;
-use crate::stats::Unit;
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $format:ident = $word:literal,)*) => {
@@ -65,6 +63,56 @@ formats! {
     Parquet = "parquet",
     /// A page for a web browser.
     Html = "html",
+}
+
+/// Unit of the times in a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Seconds.
+    Sec,
+    /// Milliseconds.
+    Msec,
+    /// Microseconds.
+    Usec,
+    /// Nanoseconds.
+    #[default]
+    Nsec,
+}
+
+impl Unit {
+    /// All units, from the longest to the shortest.
+    pub const ALL: [Unit; 4] = [Unit::Sec, Unit::Msec, Unit::Usec, Unit::Nsec];
+
+    /// The unit's name in table headers and on the command line.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Unit::Sec => "sec",
+            Unit::Msec => "msec",
+            Unit::Usec => "usec",
+            Unit::Nsec => "nsec",
+        }
+    }
+
+    /// Nanoseconds in one of it.
+    pub const fn nanoseconds(self) -> f64 {
+        match self {
+            Unit::Sec => 1e9,
+            Unit::Msec => 1e6,
+            Unit::Usec => 1e3,
+            Unit::Nsec => 1.0,
+        }
+    }
+}
+
+/// Which frames of stacks are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShownFrames {
+    /// Frames of GPU runtimes and of the profiler, between the program and the call.
+    pub runtime: bool,
+    /// Native frames of the Python interpreter in stacks that have Python frames.
+    pub interpreter: bool,
 }
 
 /// Tables of durations that were requested by name.
@@ -204,7 +252,7 @@ pub struct Options {
     pub kernel_include: String,
     /// Kernels not to count, as it was given: [`CounterOptions::exclude`]; empty is none.
     pub kernel_exclude: String,
-    /// Counter definitions of the user's, the text of their file: [`CounterOptions::extra`]; empty is none.
+    /// The text of the user's file with counter definitions ([`CounterOptions::extra`]); empty is none.
     pub extra_counters: String,
     /// Number of this pass, from 1; `None` for a single run without a pass directory.
     pub pass: Option<u32>,

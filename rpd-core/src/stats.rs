@@ -2,53 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::column::Column;
 use crate::domain::Domain;
 use crate::ids::StringId;
+pub use crate::options::Unit;
 use crate::session::ExtendedStrings;
-
-/// Unit of the times in a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Unit {
-    /// Seconds.
-    Sec,
-    /// Milliseconds.
-    Msec,
-    /// Microseconds.
-    Usec,
-    /// Nanoseconds.
-    #[default]
-    Nsec,
-}
-
-impl Unit {
-    /// All units, from the longest to the shortest.
-    pub const ALL: [Unit; 4] = [Unit::Sec, Unit::Msec, Unit::Usec, Unit::Nsec];
-
-    /// The unit's name in table headers and on the command line.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Unit::Sec => "sec",
-            Unit::Msec => "msec",
-            Unit::Usec => "usec",
-            Unit::Nsec => "nsec",
-        }
-    }
-
-    /// Nanoseconds in one of it.
-    pub const fn nanoseconds(self) -> f64 {
-        match self {
-            Unit::Sec => 1e9,
-            Unit::Msec => 1e6,
-            Unit::Usec => 1e3,
-            Unit::Nsec => 1.0,
-        }
-    }
-}
 
 /// Durations of all records that share a name. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]

@@ -7,7 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use crate::ids::{Nanoseconds, StringId};
 use crate::spool::format::location_kind;
 pub use crate::spool::format::{StackRef, stack_flag};
-pub use runtimes::{ShownFrames, is_interpreter, is_runtime};
+pub use runtimes::{is_interpreter, is_runtime};
+
+pub use crate::options::ShownFrames;
 
 /// A file with code that was mapped into the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,7 +192,8 @@ pub struct StackFrame {
 }
 
 impl StackFrame {
-    /// [`StackFrame::evidence`] of source that generated code was made from. Such frames follow that of the code.
+    /// [`StackFrame::evidence`] of a frame that names the source line from which generated code was made. It follows the
+    /// frame of that code.
     pub const SOURCE: &'static str = "source";
 
     /// Whether it is source that the code of its location was made from.

@@ -7,10 +7,10 @@ use super::device::Device;
 use super::error::{HipResult, code};
 use super::fill::FillOp;
 use super::function::{Function, Module};
+use super::hsa;
 use super::launch::{self, Geometry, GridPlace};
 use super::stream::Step;
 use super::types::Dim3;
-use crate::gpu::agents;
 
 /// Compiled from `blit/blit.cl` by `blit/build.sh`, for each device.
 static CODE_OBJECTS: [(&str, &[u8]); 2] = [
@@ -79,7 +79,8 @@ fn launch(
 impl Blit {
     pub(crate) fn load(device: &'static Device) -> HipResult<Self> {
         // A copy on the heap: the loader then reports an object in memory, not a part of this library.
-        let processor = agents::device().name;
+        const NAME: u32 = 0;
+        let processor = hsa::agent_text(device.agent, NAME)?;
         let found = CODE_OBJECTS.iter().find(|(name, _)| *name == processor);
         let (_, bytes) = found.ok_or(code::NO_BINARY_FOR_GPU)?;
         let image: &'static [u8] = Box::leak(bytes.to_vec().into_boxed_slice());

@@ -204,7 +204,7 @@ fn visible(gpus: &[u64]) -> HipResult<Vec<u64>> {
         .iter()
         .map(|&gpu| hsa::agent_text(gpu, UUID))
         .collect::<HipResult<Vec<_>>>()?;
-    Ok(match crate::gpu::visible::from_environment(&NAMES, &ids) {
+    Ok(match crate::hsa::visible::from_environment(&NAMES, &ids) {
         Some(places) => places.into_iter().map(|place| gpus[place]).collect(),
         None => gpus.to_vec(),
     })

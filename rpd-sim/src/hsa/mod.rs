@@ -24,3 +24,5 @@ pub(crate) mod system;
 mod tests;
 pub(crate) mod types;
 pub(crate) mod vmem;
+
+pub(crate) use crate::gpu::visible;

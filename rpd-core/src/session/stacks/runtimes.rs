@@ -1,15 +1,5 @@
 //! Files whose frames stacks are shown without: GPU runtimes, the profiler, Python interpreters.
 
-/// Which frames of stacks are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct ShownFrames {
-    /// Frames of GPU runtimes and of the profiler, between the program and the call.
-    pub runtime: bool,
-    /// Native frames of the Python interpreter in stacks that have Python frames.
-    pub interpreter: bool,
-}
-
 /// Beginnings of the file names of what stands between a program and the record of its call.
 const RUNTIMES: [&str; 8] = [
     "librpd_",
