@@ -246,7 +246,31 @@ impl CollectorOptions {
 
     /// Whether anything is recorded while recording is on, besides counters.
     pub fn traces_anything(&self) -> bool {
-        self.traces.any() || self.sampling.is_some() || self.thread_trace.is_some()
+        // Without `..`, so that a new option is decided on.
+        let CollectorOptions {
+            traces,
+            sampling,
+            thread_trace,
+            counters: _,
+            periods: _,
+            selected_regions: _,
+            selected_regions_ref_count: _,
+            hip_args: _,
+            annotate_args: _,
+            kernel_rename: _,
+            streams: _,
+            disable_signal_handlers: _,
+            kokkos: _,
+            original_semantics: _,
+            environment: _,
+            variables: _,
+            stacks: _,
+            capture: _,
+            check_kernels: _,
+            provider: _,
+            recent_bytes: _,
+        } = self;
+        traces.any() || sampling.is_some() || thread_trace.is_some()
     }
 }
 
@@ -526,12 +550,37 @@ mod tests {
         text += ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";
         text += ",capture_staging=8,capture_max_bytes=9,capture_accesses=inst";
         text += ",provider=direct,recent_bytes=7";
+        let traced = ThreadTraceOptions {
+            gpus: vec![0],
+            counters: vec![TracedCounter {
+                name: "SQ_WAVES".to_owned(),
+                simds: 1,
+            }],
+            serialize_all: true,
+            no_detail: true,
+            target_counters: true,
+            no_intercept: true,
+            ..ThreadTraceOptions::default()
+        };
+        text += &format!(
+            ",pc_sampling=host_trap:time:1,thread_trace={}",
+            traced.to_text()
+        );
         let all_on = CollectorOptions::from_text(&text);
         assert_eq!(all_on.provider, ProviderChoice::Direct);
         assert_eq!(all_on.recent_bytes, Some(7));
         let fields = format!("{all_on:?}");
         assert!(!fields.contains("false"), "{fields}");
         assert!(!fields.contains("[]"), "{fields}");
+        // A field without a key has the value that it has without any text.
+        let (default, all) = (CollectorOptions::default(), format!("{all_on:#?}"));
+        for line in format!("{default:#?}").lines() {
+            let is_field = line.contains(": ") && line.ends_with(',');
+            assert!(
+                !is_field || !all.lines().any(|other| other == line),
+                "{line}"
+            );
+        }
         assert_eq!(all_on.counters.groups[0][1].device, Some(0));
         assert_eq!(all_on.counters.groups[1][0].to_string(), "TCC_HIT");
         assert_eq!(all_on.counters.group_interval, 3);

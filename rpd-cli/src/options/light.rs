@@ -15,7 +15,7 @@ const KEEP: &str = "light-keep";
 const USUAL: u64 = 64 << 20;
 
 /// Options that request what a light recording does not have. Aggregates first: a message names the first.
-const REFUSED: [&str; 22] = [
+pub(super) const REFUSED: [&str; 22] = [
     "sys-trace",
     "runtime-trace",
     "hip-trace",

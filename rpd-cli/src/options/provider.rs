@@ -29,7 +29,24 @@ fn needs_sdk(
         };
         return Some((option, "counters"));
     }
-    if traces.scratch_memory {
+    // Without `..`, so that a new trace is decided on.
+    let Traces {
+        scratch_memory,
+        hip_runtime: _,
+        hip_compiler: _,
+        hsa_core: _,
+        hsa_amd: _,
+        hsa_image: _,
+        hsa_finalizer: _,
+        marker: _,
+        kernel: _,
+        memory_copy: _,
+        memory_allocation: _,
+        rccl: _,
+        rocdecode: _,
+        rocjpeg: _,
+    } = *traces;
+    if scratch_memory {
         return Some(("scratch-memory-trace", "scratch memory"));
     }
     NEED_SDK

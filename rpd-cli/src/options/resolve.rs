@@ -66,7 +66,7 @@ pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
 }
 
 /// Members of the aggregates, in the order in which they are evaluated.
-const AGGREGATES: &[(&str, &[&str])] = &[
+pub(super) const AGGREGATES: &[(&str, &[&str])] = &[
     ("kokkos-trace", &["marker-trace", "kernel-rename"]),
     (
         "sys-trace",

@@ -1,6 +1,8 @@
 //! The ledger: what was seen of each process, what was lost, and where it went. One line per process, so that
 //! "nothing happened", "not selected" and "lost" have different texts.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
@@ -267,15 +269,35 @@ fn counts(session: &Session, options: &Options) -> String {
 }
 
 fn any_call(traces: &Traces) -> bool {
-    traces.hip_runtime
-        || traces.hip_compiler
-        || traces.hsa_core
-        || traces.hsa_amd
-        || traces.hsa_image
-        || traces.hsa_finalizer
-        || traces.rccl
-        || traces.rocdecode
-        || traces.rocjpeg
+    // Without `..`, so that a new trace is decided on.
+    let Traces {
+        hip_runtime,
+        hip_compiler,
+        hsa_core,
+        hsa_amd,
+        hsa_image,
+        hsa_finalizer,
+        rccl,
+        rocdecode,
+        rocjpeg,
+        marker: _,
+        kernel: _,
+        memory_copy: _,
+        memory_allocation: _,
+        scratch_memory: _,
+    } = *traces;
+    [
+        hip_runtime,
+        hip_compiler,
+        hsa_core,
+        hsa_amd,
+        hsa_image,
+        hsa_finalizer,
+        rccl,
+        rocdecode,
+        rocjpeg,
+    ]
+    .contains(&true)
 }
 
 /// The names, or what they have in common when they are many.

@@ -5,8 +5,10 @@ use std::path::Path;
 use rpd_core::options::Format;
 use rpd_gfx::device::Device;
 
+use super::super::light;
 use super::super::parse::{Parsed, parse};
-use super::super::table::{OPTIONS, SIMULATED_GPUS, Support, find};
+use super::super::resolve::AGGREGATES;
+use super::super::table::{Group, OPTIONS, SIMULATED_GPUS, Support, find};
 use super::words;
 
 #[test]
@@ -100,6 +102,31 @@ fn every_option_that_works_is_read() {
         assert!(
             texts.iter().any(|text| text.contains(&name)),
             "--{}",
+            spec.long
+        );
+    }
+}
+
+/// Options for single traces. A new one belongs to the aggregates, and a light recording has it or refuses it.
+#[test]
+fn every_trace_is_in_an_aggregate_and_answered_by_light_recordings() {
+    let traces = OPTIONS.iter().filter(|spec| {
+        matches!(spec.group, Group::Basic | Group::Granular)
+            && spec.support == Support::Works
+            && spec.long.ends_with("-trace")
+            && spec.long != "kokkos-trace"
+    });
+    let recorded = AGGREGATES.iter().find(|(name, _)| *name == "light");
+    for spec in traces {
+        let of = |members: &[&str]| members.contains(&spec.long);
+        assert!(
+            AGGREGATES.iter().any(|(_, members)| of(members)),
+            "--{} is in no aggregate",
+            spec.long
+        );
+        assert!(
+            of(&light::REFUSED) || recorded.is_some_and(|(_, members)| of(members)),
+            "--light neither records nor refuses --{}",
             spec.long
         );
     }
