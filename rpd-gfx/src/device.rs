@@ -308,6 +308,17 @@ impl Layout {
 mod tests {
     use super::*;
 
+    /// The list is what a gfx90a lists, and the end-to-end tests look for its names.
+    #[test]
+    fn counters_of_gfx90a_are_those_of_the_list() {
+        let listed = include_str!("../../tests/golden/gfx90a-counter-names.txt").lines();
+        let device = Device::find("gfx90a").expect("a device");
+        let counters = device.counters.lines();
+        let counters = counters.filter(|line| !line.starts_with('#'));
+        let names = counters.filter_map(|line| line.split(';').next());
+        assert_eq!(names.collect::<Vec<_>>(), listed.collect::<Vec<_>>());
+    }
+
     #[test]
     fn descriptions_are_consistent() {
         for device in DEVICES {

@@ -1,29 +1,78 @@
-//! The crates and what they use, as `docs/internals.md` lists them.
+//! The crates and what they use, as `docs/internals.md` lists and draws them.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-/// Crates of the workspace that the manifest `text` lists as normal dependencies, as the table names them.
-fn used(text: &str) -> BTreeSet<String> {
+fn root() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crates.parent().expect("the workspace").to_owned()
+}
+
+fn manual() -> String {
+    std::fs::read_to_string(root().join("docs/internals.md")).expect("the manual")
+}
+
+/// Names of the crates of the workspace that the manifest `text` lists as normal dependencies.
+fn dependencies(text: &str) -> BTreeSet<String> {
     let section = text.split("[dependencies]\n").nth(1).unwrap_or_default();
     let section = section.split("\n[").next().unwrap_or_default();
     let names = section
         .lines()
         .filter_map(|line| line.split(['.', ' ']).next());
     names
-        .filter_map(|name| match name {
-            "rocprofiler-sdk-sys" => Some("sys".to_owned()),
-            _ => name.strip_prefix("rpd-").map(str::to_owned),
+        .filter(|name| *name == "rocprofiler-sdk-sys" || name.starts_with("rpd-"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The crates of the workspace, by name, with what they use.
+fn crates() -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
+    let members = text.split("members = [").nth(1);
+    let members = members.and_then(|rest| rest.split(']').next());
+    let folders = members.expect("the members").split('"').skip(1).step_by(2);
+    folders
+        .map(|folder| {
+            let manifest = root().join(folder).join("Cargo.toml");
+            let text = std::fs::read_to_string(manifest).expect("a manifest");
+            let name = text
+                .lines()
+                .find_map(|line| line.strip_prefix("name = \""))
+                .expect("a name");
+            (name.trim_end_matches('"').to_owned(), dependencies(&text))
         })
         .collect()
 }
 
 #[test]
+fn the_picture_has_every_crate_in_its_row() {
+    fn row(name: &str, crates: &BTreeMap<String, BTreeSet<String>>) -> usize {
+        let below = crates[name].iter().map(|used| row(used, crates) + 1);
+        below.max().unwrap_or(0)
+    }
+    let crates = crates();
+    let drawn: BTreeSet<(usize, String)> = manual()
+        .lines()
+        .filter_map(|line| line.strip_prefix("    ")?.split_once("   "))
+        .filter_map(|(number, names)| Some((number.parse().ok()?, names.to_owned())))
+        .flat_map(|(number, names)| {
+            let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
+            names.into_iter().map(move |name| (number, name))
+        })
+        .collect();
+    let right: BTreeSet<(usize, String)> = crates
+        .keys()
+        .map(|name| (row(name, &crates), name.clone()))
+        .collect();
+    assert_eq!(
+        drawn, right,
+        "left in docs/internals.md, right by the manifests"
+    );
+}
+
+#[test]
 fn the_manual_lists_what_each_crate_uses() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the workspace");
-    let manual = std::fs::read_to_string(root.join("docs/internals.md")).expect("the manual");
+    let (root, manual) = (root(), manual());
     let mut listed = 0;
     for row in manual.lines() {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -41,26 +90,21 @@ fn the_manual_lists_what_each_crate_uses() {
             .filter(|name| *name != "–")
             .map(str::to_owned)
             .collect();
+        let used: BTreeSet<String> = dependencies(&manifest)
+            .iter()
+            .map(|name| match name.as_str() {
+                "rocprofiler-sdk-sys" => "sys".to_owned(),
+                _ => name.trim_start_matches("rpd-").to_owned(),
+            })
+            .collect();
         assert_eq!(
-            table,
-            used(&manifest),
+            table, used,
             "{name}: left in docs/internals.md, right in its manifest"
         );
     }
-    let members =
-        std::fs::read_to_string(root.join("Cargo.toml")).expect("the workspace's manifest");
-    let members = members
-        .split("members = [")
-        .nth(1)
-        .and_then(|rest| rest.split(']').next());
-    let members = members
-        .expect("the members")
-        .lines()
-        .filter(|line| line.contains('"'))
-        .count();
     assert_eq!(
         listed + 1,
-        members,
+        crates().len(),
         "every crate but tests has a row with its uses"
     );
 }
