@@ -64,6 +64,16 @@ domains! {
 }
 
 impl Domain {
+    /// Number of domains whose records are calls.
+    pub const CALLS: usize = {
+        let (mut calls, mut index) = (0, 0);
+        while index < Domain::ALL.len() {
+            calls += matches!(Domain::ALL[index].table(), Table::Calls) as usize;
+            index += 1;
+        }
+        calls
+    };
+
     /// Name of the CSV trace file without prefix and extension.
     pub fn trace_file(self) -> String {
         match self {

@@ -13,7 +13,7 @@ use rpd_core::options::{Format, Options};
 use rpd_core::session::code::{CodeLine, Instruction, Sampling};
 use rpd_core::session::hot::listings;
 use rpd_core::session::totals::Totals;
-use rpd_core::session::{KernelSymbol, Session};
+use rpd_core::session::{KernelSymbol, SampleRow, Session};
 use rpd_core::spool::format::sample_flag;
 use rpd_core::spool::options::{SamplingMethod, SamplingUnit};
 use rpd_formats::Output;
@@ -138,26 +138,27 @@ fn session(samples: u64) -> Session {
         let random = index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
         let instruction = (tick * 16 + random % 64) % INSTRUCTIONS;
         let time = Nanoseconds(5_761_000_000_000 + tick * 1_048_576);
-        table.start.push(time);
-        table.end.push(time);
-        table.object.push(CodeObjectId(1));
-        table.offset.push(0x1000 + 8 * instruction);
-        table.exec.push(u64::MAX);
-        table.dispatch.push(DispatchId(1));
-        table.correlation.push(CorrelationId(1));
-        table.region.push(0);
-        table.hardware.push(index % 40);
-        table.workgroup.push([(index % 1000) as u32, 0, 0]);
-        table.wave.push((index % 4) as u8);
         let issued = match random % 4 {
             0 => sample_flag::ISSUED,
             _ => 0,
         };
-        table.flags.push(sample_flag::STOCHASTIC | issued);
-        table.class.push(1);
-        table.waves.push(40);
-        table.snapshot.push((random % 8) as u32);
-        table.memory.push(0);
+        table.push(SampleRow {
+            start: time,
+            end: time,
+            object: CodeObjectId(1),
+            offset: 0x1000 + 8 * instruction,
+            exec: u64::MAX,
+            dispatch: DispatchId(1),
+            correlation: CorrelationId(1),
+            hardware: index % 40,
+            workgroup: [(index % 1000) as u32, 0, 0],
+            wave: (index % 4) as u8,
+            flags: sample_flag::STOCHASTIC | issued,
+            class: 1,
+            waves: 40,
+            snapshot: (random % 8) as u32,
+            ..SampleRow::default()
+        });
     }
     session
 }

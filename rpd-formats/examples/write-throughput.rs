@@ -11,7 +11,7 @@ use rpd_core::ids::{
 };
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
-use rpd_core::session::{ArgsRef, KernelSymbol, Session};
+use rpd_core::session::{ArgsRef, CallRow, DispatchRow, KernelSymbol, Session};
 use rpd_core::spool::format::api_flag;
 use rpd_formats::{Output, registry};
 
@@ -137,31 +137,26 @@ fn session(records: u64, with_arguments: bool, mixed: bool) -> Session {
         let correlation = CorrelationId(index + 1);
         if mixed && index % 4 == 3 {
             let table = &mut session.dispatches;
-            table.start.push(start);
-            table.end.push(end);
-            table.thread.push(thread);
-            table.correlation.push(correlation);
-            table.agent.push(AgentHandle(11280));
-            table.queue.push(QueueId(1 + index % 4));
-            table.stream.push(StreamId((index % 3) as u32));
-            table.region.push(0);
-            table.kernel.push(KernelId(1));
-            table.dispatch.push(DispatchId(index / 4 + 1));
-            table.private_size.push(0);
-            table.group_size.push(0);
-            table.workgroup.push([64, 1, 1]);
-            table.grid.push([65536, 1, 1]);
+            table.push(DispatchRow {
+                start,
+                end,
+                thread,
+                correlation,
+                agent: AgentHandle(11280),
+                queue: QueueId(1 + index % 4),
+                stream: StreamId((index % 3) as u32),
+                region: 0,
+                kernel: KernelId(1),
+                dispatch: DispatchId(index / 4 + 1),
+                private_size: 0,
+                group_size: 0,
+                workgroup: [64, 1, 1],
+                grid: [65536, 1, 1],
+            });
             continue;
         }
         let which = (index % 4) as usize;
         let api = &mut session.api;
-        api.operation.push(operations[which]);
-        api.message.push(Default::default());
-        api.start.push(start);
-        api.end.push(end);
-        api.thread.push(thread);
-        api.correlation.push(correlation);
-        api.ancestor.push(CorrelationId(0));
         let mut args = ArgsRef::default();
         if with_arguments {
             args = ArgsRef {
@@ -174,7 +169,15 @@ fn session(records: u64, with_arguments: bool, mixed: bool) -> Session {
                 api.arena.extend(value.to_le_bytes());
             }
         }
-        api.args.push(args);
+        api.push(CallRow {
+            operation: operations[which],
+            start,
+            end,
+            thread,
+            correlation,
+            args,
+            ..CallRow::default()
+        });
     }
     session
 }

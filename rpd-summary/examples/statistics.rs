@@ -5,7 +5,7 @@ use std::time::Instant;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, ThreadId};
 use rpd_core::options::KernelNames;
-use rpd_core::session::{ArgsRef, Session, Strings};
+use rpd_core::session::{ArgsRef, CallRow, Session, Strings};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let records: u64 = std::env::args()
@@ -20,15 +20,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     for index in 0..records {
         let api = &mut session.api;
-        api.operation.push(names[(index % 200) as usize]);
-        api.message.push(Default::default());
-        api.start.push(Nanoseconds(1000 * index));
-        api.end.push(Nanoseconds(1000 * index + index % 977));
-        api.thread.push(ThreadId(1));
-        api.correlation.push(CorrelationId(index + 1));
-        api.ancestor.push(CorrelationId(0));
+        api.push(CallRow {
+            operation: names[(index % 200) as usize],
+            message: Default::default(),
+            start: Nanoseconds(1000 * index),
+            end: Nanoseconds(1000 * index + index % 977),
+            thread: ThreadId(1),
+            correlation: CorrelationId(index + 1),
+            ancestor: CorrelationId(0),
+            args: ArgsRef::default(),
+        });
         api.retval.push(0);
-        api.args.push(ArgsRef::default());
     }
     let begin = Instant::now();
     let stats = rpd_summary::Statistics::new(&session, KernelNames::default())?.session_stats()?;

@@ -1,5 +1,7 @@
 //! Tables over recordings that were read from databases: one per kind of record, over all recordings or for each separately.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -9,7 +11,7 @@ use rpd_core::compat::{Compat, Difference};
 use rpd_core::domain::Domain;
 use rpd_core::ids::StringId;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{ExtendedStrings, Operation, Session};
+use rpd_core::session::{ExtendedStrings, Operation, Session, Table};
 use rpd_core::sorted::Sorter;
 use rpd_core::stats::NamedSum;
 
@@ -109,40 +111,82 @@ fn percentage(part: u64, sum: Option<u64>) -> f64 {
     }
 }
 
-/// A table's name and the domains in it.
-type View = (&'static str, &'static [Domain]);
+macro_rules! views {
+    ($($(#[$doc:meta])* $view:ident = $name:literal, $category:expr;)*) => {
+        /// A summary table.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum View {
+            $($(#[$doc])* $view,)*
+        }
 
-const VIEWS: [View; 11] = [
-    ("kernels", &[Domain::KernelDispatch]),
-    ("memory_copies", &[Domain::MemoryCopy]),
-    (
-        "memory_allocations",
-        &[Domain::MemoryAllocation, Domain::ScratchMemory],
-    ),
-    ("scratch_memory", &[Domain::ScratchMemory]),
-    ("hip", &[Domain::HipApi]),
-    ("hsa", &[Domain::HsaApi]),
-    ("rccl", &[Domain::RcclApi]),
-    ("rocdecode", &[Domain::RocdecodeApi]),
-    ("rocjpeg", &[Domain::RocjpegApi]),
-    ("markers", &[Domain::MarkerApi]),
-    (OTHER_CALLS, &[]),
-];
+        impl View {
+            /// Every view, in the order of the tables. The number of a view is its place.
+            const ALL: [View; [$($name),*].len()] = [$(View::$view,)*];
 
-/// Calls of interfaces that have no table of their own: those in files of RPD.
-const OTHER_CALLS: &str = "other_calls";
+            const fn name(self) -> &'static str {
+                match self {
+                    $(View::$view => $name,)*
+                }
+            }
 
-/// The first word of the categories in a view; `None` for views that are not calls.
-fn category(view: &str) -> Option<String> {
-    match view {
-        "kernels" | "memory_copies" | "memory_allocations" | "scratch_memory" => None,
-        "markers" => Some("MARKER".to_owned()),
-        other => Some(other.to_uppercase()),
+            /// The first word of the categories in the view; `None` for views that are not calls.
+            const fn category(self) -> Option<&'static str> {
+                match self {
+                    $(View::$view => $category,)*
+                }
+            }
+        }
+    };
+}
+
+// View = name, category.
+views! {
+    /// Kernel dispatches.
+    Kernels = "kernels", None;
+    /// Copies.
+    MemoryCopies = "memory_copies", None;
+    /// Allocations and scratch.
+    MemoryAllocations = "memory_allocations", None;
+    /// Scratch.
+    ScratchMemory = "scratch_memory", None;
+    /// HIP calls.
+    Hip = "hip", Some("HIP");
+    /// HSA calls.
+    Hsa = "hsa", Some("HSA");
+    /// RCCL calls.
+    Rccl = "rccl", Some("RCCL");
+    /// rocDecode calls.
+    Rocdecode = "rocdecode", Some("ROCDECODE");
+    /// rocJPEG calls.
+    Rocjpeg = "rocjpeg", Some("ROCJPEG");
+    /// ROCTx markers.
+    Markers = "markers", Some("MARKER");
+    /// Calls of interfaces that have no table of their own: those in files of RPD.
+    OtherCalls = "other_calls", Some("OTHER_CALLS");
+}
+
+/// The views that have the records of a domain.
+const fn views_of(domain: Domain) -> &'static [View] {
+    match domain {
+        Domain::KernelDispatch => &[View::Kernels],
+        Domain::MemoryCopy => &[View::MemoryCopies],
+        Domain::MemoryAllocation => &[View::MemoryAllocations],
+        Domain::ScratchMemory => &[View::MemoryAllocations, View::ScratchMemory],
+        Domain::HipApi => &[View::Hip],
+        Domain::HsaApi => &[View::Hsa],
+        Domain::RcclApi => &[View::Rccl],
+        Domain::RocdecodeApi => &[View::Rocdecode],
+        Domain::RocjpegApi => &[View::Rocjpeg],
+        Domain::MarkerApi => &[View::Markers],
+        // Counter values have no durations.
+        Domain::CounterCollection => &[],
     }
 }
 
 /// The view takes the lowest bits of a key, the rank those above, the name the upper half.
 const VIEW_BITS: u32 = 4;
+
+const _: () = assert!(View::ALL.len() <= 1 << VIEW_BITS);
 
 /// Bits of a key below the name.
 const NAME_SHIFT: u32 = 32;
@@ -173,15 +217,16 @@ impl DatabaseSums {
         let mut rows: Vec<GroupRow> = Vec::new();
         statistics.each_group(|[key, calls, total, min, max, spread]| {
             let (domain, name) = (domain_of(key), statistics.names().get(name_of(key)));
-            for (number, (view, domains)) in (0_u64..).zip(VIEWS) {
-                if !domains.contains(&domain) {
-                    continue;
-                }
-                let name = match view {
-                    "memory_allocations" | "scratch_memory" => action(session, domain, name),
-                    _ => name,
+            for view in views_of(domain) {
+                let name = match domain.table() {
+                    Table::Allocations | Table::Scratch => action(session, domain, name),
+                    Table::Calls
+                    | Table::Dispatches
+                    | Table::Copies
+                    | Table::Counted
+                    | Table::Samples => name,
                 };
-                let key = self.key(name, rank, number);
+                let key = self.key(name, rank, *view);
                 rows.push([key, calls, total, min, max, spread]);
             }
             if rows.len() >= BATCH {
@@ -205,11 +250,11 @@ impl DatabaseSums {
         sums: impl IntoIterator<Item = NamedSum>,
     ) -> Result<(), SummaryError> {
         let rank = self.pids.len() as u64;
-        let view = |wanted: &str| (0_u64..).zip(VIEWS).find(|(_, (name, _))| *name == wanted);
+        let view = |wanted: &str| View::ALL.into_iter().find(|view| view.name() == wanted);
         let mut rows: Vec<GroupRow> = Vec::new();
         for sum in sums {
-            let number = view(&sum.table).or_else(|| view(OTHER_CALLS));
-            let key = self.key(&sum.name, rank, number.map_or(0, |(number, _)| number));
+            let view = view(&sum.table).unwrap_or(View::OtherCalls);
+            let key = self.key(&sum.name, rank, view);
             let spread = sum.spread.to_bits();
             rows.push([key, sum.calls, sum.total, sum.min, sum.max, spread]);
         }
@@ -219,8 +264,8 @@ impl DatabaseSums {
     }
 
     /// The key of a name in a view.
-    fn key(&mut self, name: &str, rank: u64, view: u64) -> u64 {
-        u64::from(self.names.intern(name).0) << NAME_SHIFT | rank << VIEW_BITS | view
+    fn key(&mut self, name: &str, rank: u64, view: View) -> u64 {
+        u64::from(self.names.intern(name).0) << NAME_SHIFT | rank << VIEW_BITS | view as u64
     }
 
     /// Ends the sums.
@@ -274,7 +319,7 @@ impl DatabaseSummary {
         categories: Option<&[String]>,
     ) -> Result<Vec<SummaryTable<'_>>, SummaryError> {
         let storage = self.storage.as_ref();
-        let mut views: Vec<CollectedView> = VIEWS
+        let mut views: Vec<CollectedView> = View::ALL
             .iter()
             .map(|_| CollectedView {
                 rows: Sorter::new(storage),
@@ -285,9 +330,9 @@ impl DatabaseSummary {
             .each_frame(|frame| self.collect(frame, by_rank, &mut views))?;
         let suffix = if by_rank { "_by_rank" } else { "" };
         let mut tables = Vec::new();
-        for ((view, _), collected) in VIEWS.iter().zip(views) {
-            let is_wanted = match (category(view), categories) {
-                (Some(word), Some(wanted)) => wanted.contains(&word),
+        for (view, collected) in View::ALL.into_iter().zip(views) {
+            let is_wanted = match (view.category(), categories) {
+                (Some(word), Some(wanted)) => wanted.iter().any(|wanted| wanted == word),
                 _ => true,
             };
             if !is_wanted || collected.totals.is_empty() {
@@ -301,7 +346,7 @@ impl DatabaseSummary {
                 sums.seal(storage)?;
             }
             tables.push(SummaryTable {
-                name: format!("{view}_summary{suffix}"),
+                name: format!("{}_summary{suffix}", view.name()),
                 rows: TableRows::Summed {
                     names: &self.names,
                     sums,

@@ -99,8 +99,8 @@ fn cells(row: &StatRow, names: &StatNames<'_>, unit: Unit) -> [String; 9] {
 /// Rows of a table that are laid out at once.
 const ROWS: usize = 1024;
 
-/// The table with its title, `indent` blanks in front of each line, an empty line before, between and after; empty
-/// for a table without rows. `names` are those of the table's statistics. The table's title stands between the name of the tool that `compat` requests and `SUMMARY`.
+/// The title and the table, with an empty line before, between and after them, and `indent` blanks in front of each line; empty
+/// for a table without rows. `names` are those of the table's statistics. `compat` selects the name of the tool in the title.
 pub fn render(
     table: &StatTable,
     names: &StatNames<'_>,

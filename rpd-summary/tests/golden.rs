@@ -9,7 +9,10 @@ use rpd_core::ids::{
     StringId, ThreadId,
 };
 use rpd_core::options::{KernelNames, SummaryOptions};
-use rpd_core::session::{ArgsRef, ExtendedStrings, KernelSymbol, Session, Strings, ValueRange};
+use rpd_core::session::{
+    AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, ExtendedStrings, KernelSymbol, Session,
+    Strings, ValueRange,
+};
 use rpd_core::stats::{StatRow, StatTable};
 use rpd_summary::database::{DatabaseSums, SummaryRow};
 use rpd_summary::diff::{self, Durations, SideOf};
@@ -25,32 +28,36 @@ fn push_api(session: &mut Session, kind: Kind, name: &str, start: u64, end: u64)
     let operation = session.add_operation(kind, function);
     let name = session.strings.intern(name);
     let api = &mut session.api;
-    api.operation.push(operation);
-    api.message.push(if marker { name } else { StringId(0) });
-    api.start.push(Nanoseconds(start));
-    api.end.push(Nanoseconds(end));
-    api.thread.push(ThreadId(1));
-    api.correlation.push(CorrelationId(0));
-    api.ancestor.push(CorrelationId(0));
-    api.args.push(ArgsRef::default());
+    api.push(CallRow {
+        operation,
+        message: if marker { name } else { StringId(0) },
+        start: Nanoseconds(start),
+        end: Nanoseconds(end),
+        thread: ThreadId(1),
+        correlation: CorrelationId(0),
+        ancestor: CorrelationId(0),
+        args: ArgsRef::default(),
+    });
 }
 
 fn push_dispatch(session: &mut Session, kernel: KernelId, start: u64, end: u64) {
     let dispatches = &mut session.dispatches;
-    dispatches.start.push(Nanoseconds(start));
-    dispatches.end.push(Nanoseconds(end));
-    dispatches.thread.push(ThreadId(1));
-    dispatches.correlation.push(CorrelationId(0));
-    dispatches.agent.push(AgentHandle(0));
-    dispatches.queue.push(QueueId(0));
-    dispatches.stream.push(StreamId(0));
-    dispatches.region.push(0);
-    dispatches.kernel.push(kernel);
-    dispatches.dispatch.push(DispatchId(0));
-    dispatches.private_size.push(0);
-    dispatches.group_size.push(0);
-    dispatches.workgroup.push([1; 3]);
-    dispatches.grid.push([1; 3]);
+    dispatches.push(DispatchRow {
+        start: Nanoseconds(start),
+        end: Nanoseconds(end),
+        thread: ThreadId(1),
+        correlation: CorrelationId(0),
+        agent: AgentHandle(0),
+        queue: QueueId(0),
+        stream: StreamId(0),
+        region: 0,
+        kernel,
+        dispatch: DispatchId(0),
+        private_size: 0,
+        group_size: 0,
+        workgroup: [1; 3],
+        grid: [1; 3],
+    });
 }
 
 fn session() -> Session {
@@ -96,15 +103,21 @@ fn session_of(records: &str) -> Session {
             }
             Kind::MemoryCopy => {
                 let operation = session.add_operation(Kind::MemoryCopy, name);
-                session.copies.operation.push(operation);
-                session.copies.start.push(Nanoseconds(start));
-                session.copies.end.push(Nanoseconds(end));
+                session.copies.push(CopyRow {
+                    operation,
+                    start: Nanoseconds(start),
+                    end: Nanoseconds(end),
+                    ..CopyRow::default()
+                });
             }
             Kind::MemoryAllocation => {
                 let operation = session.add_operation(Kind::MemoryAllocation, name);
-                session.allocations.operation.push(operation);
-                session.allocations.start.push(Nanoseconds(start));
-                session.allocations.end.push(Nanoseconds(end));
+                session.allocations.push(AllocationRow {
+                    operation,
+                    start: Nanoseconds(start),
+                    end: Nanoseconds(end),
+                    ..AllocationRow::default()
+                });
             }
             kind => push_api(&mut session, kind, name, start, end),
         }

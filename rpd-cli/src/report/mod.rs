@@ -22,7 +22,7 @@ use rpd_core::compat::Difference;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{self, Facts, Namer, Target};
 use rpd_core::options::{Options, Symbolize};
-use rpd_core::session::{LoadError, LoadOptions, Session};
+use rpd_core::session::{LoadError, LoadOptions, Session, Table};
 use rpd_symbols::Limited;
 
 use crate::failure::line;
@@ -335,16 +335,18 @@ impl Report<'_> {
     }
 }
 
-/// Number of records of a session.
+/// Number of records of a session. A counted dispatch has one for each value.
 fn records(session: &Session) -> u64 {
-    let records = session.api.len()
-        + session.dispatches.len()
-        + session.copies.len()
-        + session.allocations.len()
-        + session.scratch.len()
-        + session.counted.values.len()
-        + session.samples.len();
-    records as u64
+    let records = Table::ALL.iter().map(|table| match table {
+        Table::Counted => session.counted.values.len(),
+        Table::Calls
+        | Table::Dispatches
+        | Table::Copies
+        | Table::Allocations
+        | Table::Scratch
+        | Table::Samples => session.records(*table),
+    });
+    records.sum::<usize>() as u64
 }
 
 /// A path for messages: relative if it lies below the current directory.

@@ -186,6 +186,7 @@ mod tests {
     use rpd_core::session::ArgsRef;
 
     use super::*;
+    use rpd_core::session::CallRow;
 
     fn session() -> Session {
         let mut session = Session::default();
@@ -195,14 +196,16 @@ mod tests {
         ] {
             let operation = session.add_operation(kind, name);
             let api = &mut session.api;
-            api.operation.push(operation);
-            api.message.push(StringId(0));
-            api.start.push(Nanoseconds(0));
-            api.end.push(Nanoseconds(duration));
-            api.thread.push(ThreadId(1));
-            api.correlation.push(CorrelationId(0));
-            api.ancestor.push(CorrelationId(0));
-            api.args.push(ArgsRef::default());
+            api.push(CallRow {
+                operation,
+                message: StringId(0),
+                start: Nanoseconds(0),
+                end: Nanoseconds(duration),
+                thread: ThreadId(1),
+                correlation: CorrelationId(0),
+                ancestor: CorrelationId(0),
+                args: ArgsRef::default(),
+            });
         }
         session
     }

@@ -13,6 +13,7 @@ pub mod hot;
 mod load;
 mod operations;
 mod order;
+mod references;
 pub mod samples;
 pub mod shown;
 pub mod stacks;
@@ -31,12 +32,14 @@ pub use load::{LoadError, LoadOptions};
 pub use operations::{
     MemoryAction, MemoryLevel, Operation, OperationClass, Operations, memory_operation,
 };
+pub use references::References;
 pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};
 pub use strings::{ExtendedStrings, Strings};
 pub use tables::{
-    AllocationTable, ApiTable, ArgsRef, CopyTable, CountedTable, CounterValue, DispatchTable,
-    SampleTable, ScratchTable, ValueRange,
+    AllocationRow, AllocationTable, ApiTable, ArgsRef, CallRow, CopyRow, CopyTable, CountedTable,
+    CounterValue, DispatchRow, DispatchTable, SampleRow, SampleTable, ScratchRow, ScratchTable,
+    ValueRange,
 };
 pub use window::Window;
 

@@ -109,7 +109,7 @@ impl Session {
 }
 
 macro_rules! table {
-    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* } $({ $($(#[$extra_doc:meta])* $extra:ident: $extra_type:ty,)* })?
+    ($(#[$doc:meta])* $name:ident of $row:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* } $({ $($(#[$extra_doc:meta])* $extra:ident: $extra_type:ty,)* })?
         $(where present { $($(#[$optional_doc:meta])* $optional:ident: $optional_type:ty,)* })?) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
@@ -119,7 +119,28 @@ macro_rules! table {
             $($($(#[$optional_doc])* pub $optional: Column<$optional_type>,)*)?
         }
 
+        #[doc = concat!("A record of [`", stringify!($name), "`], without the columns that are not always there.")]
+        #[derive(Debug, Clone, Copy, PartialEq, Default)]
+        pub struct $row {
+            $($(#[$field_doc])* pub $field: $type,)*
+        }
+
         impl $name {
+            /// Adds a record.
+            #[inline]
+            pub fn push(&mut self, row: $row) {
+                $(self.$field.push(row.$field);)*
+            }
+
+            /// Record `index`.
+            ///
+            /// # Panics
+            /// When there is none.
+            #[inline]
+            pub fn row(&self, index: usize) -> $row {
+                $row { $($field: self.$field[index],)* }
+            }
+
             /// Number of records.
             pub fn len(&self) -> usize {
                 self.start.len()
@@ -212,7 +233,7 @@ macro_rules! table {
 
 table! {
     /// Calls and markers.
-    ApiTable {
+    ApiTable of CallRow {
         /// Kind and function.
         operation: OperationId,
         /// Message of a marker; 0 for calls.
@@ -243,7 +264,7 @@ table! {
 
 table! {
     /// Kernel dispatches.
-    DispatchTable {
+    DispatchTable of DispatchRow {
         /// Begin on the device.
         start: Nanoseconds,
         /// End on the device.
@@ -277,7 +298,7 @@ table! {
 
 table! {
     /// Copies.
-    CopyTable {
+    CopyTable of CopyRow {
         /// `MEMORY_COPY_HOST_TO_DEVICE` and so on.
         operation: OperationId,
         /// Begin.
@@ -307,7 +328,7 @@ table! {
 
 table! {
     /// Allocations and frees.
-    AllocationTable {
+    AllocationTable of AllocationRow {
         /// `MEMORY_ALLOCATION_ALLOCATE` and so on.
         operation: OperationId,
         /// Begin.
@@ -336,7 +357,7 @@ table! {
 
 table! {
     /// Scratch operations.
-    ScratchTable {
+    ScratchTable of ScratchRow {
         /// `SCRATCH_MEMORY_ALLOC` and so on.
         operation: OperationId,
         /// Begin.
@@ -362,7 +383,7 @@ table! {
 
 table! {
     /// PC samples.
-    SampleTable {
+    SampleTable of SampleRow {
         /// When.
         start: Nanoseconds,
         /// The same: a sample has no duration.

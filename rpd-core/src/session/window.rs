@@ -90,6 +90,7 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
+    use super::super::CallRow;
     use super::*;
     use crate::domain::Kind;
     use crate::ids::{CorrelationId, ThreadId};
@@ -100,14 +101,16 @@ mod tests {
         for &(start, end) in times {
             let operation = session.add_operation(Kind::HipRuntime, "hipMalloc");
             let api = &mut session.api;
-            api.operation.push(operation);
-            api.message.push(Default::default());
-            api.start.push(Nanoseconds(start));
-            api.end.push(Nanoseconds(end));
-            api.thread.push(ThreadId(1));
-            api.correlation.push(CorrelationId(start));
-            api.ancestor.push(CorrelationId(0));
-            api.args.push(ArgsRef::default());
+            api.push(CallRow {
+                operation,
+                message: Default::default(),
+                start: Nanoseconds(start),
+                end: Nanoseconds(end),
+                thread: ThreadId(1),
+                correlation: CorrelationId(start),
+                ancestor: CorrelationId(0),
+                args: ArgsRef::default(),
+            });
         }
         session
     }

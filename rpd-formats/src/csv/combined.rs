@@ -1,6 +1,8 @@
 //! The files that the original's converter makes from databases: one set for all processes together, each row with the
 //! id of its recording.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::path::PathBuf;
 
 use rpd_core::domain::{Domain, Kind};

@@ -1,5 +1,7 @@
 //! Tables of the page.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::domain::Domain;
@@ -65,6 +67,31 @@ impl Table<'_> {
     }
 }
 
+/// A table of statistics.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Kernels,
+    Calls,
+    Markers,
+    Memory,
+}
+
+/// The table that has the statistics of a domain; `None` for a domain that another table shows.
+const fn group(domain: Domain) -> Option<Group> {
+    match domain {
+        Domain::KernelDispatch => Some(Group::Kernels),
+        Domain::HipApi
+        | Domain::HsaApi
+        | Domain::RcclApi
+        | Domain::RocdecodeApi
+        | Domain::RocjpegApi => Some(Group::Calls),
+        Domain::MarkerApi => Some(Group::Markers),
+        Domain::MemoryAllocation | Domain::ScratchMemory => Some(Group::Memory),
+        // `copies`, by direction and agents, and `counters`.
+        Domain::MemoryCopy | Domain::CounterCollection => None,
+    }
+}
+
 /// All tables that have rows, as JSON.
 pub(super) fn all(
     session: &Session,
@@ -73,31 +100,12 @@ pub(super) fn all(
     timeline: &Timeline<'_>,
 ) -> Vec<String> {
     let mut tables = Vec::new();
-    let is = |wanted: &'static [Domain]| move |domain: Domain| wanted.contains(&domain);
-    tables.push(statistics(
-        stats,
-        ("kernels", "Kernels"),
-        is(&[Domain::KernelDispatch]),
-    ));
+    tables.push(statistics(stats, ("kernels", "Kernels"), Group::Kernels));
     let labels = KernelLabels::new(session, options.kernel_names);
     let counted = counted(session, &labels);
     tables.push(counters(session, &counted));
-    tables.push(statistics(
-        stats,
-        ("calls", "Calls"),
-        is(&[
-            Domain::HipApi,
-            Domain::HsaApi,
-            Domain::RcclApi,
-            Domain::RocdecodeApi,
-            Domain::RocjpegApi,
-        ]),
-    ));
-    tables.push(statistics(
-        stats,
-        ("markers", "Markers"),
-        is(&[Domain::MarkerApi]),
-    ));
+    tables.push(statistics(stats, ("calls", "Calls"), Group::Calls));
+    tables.push(statistics(stats, ("markers", "Markers"), Group::Markers));
     let ways = ways(session, options);
     tables.push(copies(&ways));
     let agents: Vec<String> = timeline
@@ -110,7 +118,7 @@ pub(super) fn all(
     tables.push(statistics(
         stats,
         ("memory", "Allocations and scratch"),
-        is(&[Domain::MemoryAllocation, Domain::ScratchMemory]),
+        Group::Memory,
     ));
     tables
         .iter()
@@ -122,12 +130,12 @@ pub(super) fn all(
 fn statistics<'a>(
     stats: &'a SessionStats<'_>,
     (id, title): (&'static str, &'static str),
-    wanted: impl Fn(Domain) -> bool,
+    wanted: Group,
 ) -> Table<'a> {
     let mut rows: Vec<(Domain, StatRow)> = Vec::new();
     let (mut total, mut all) = (0.0, 0);
     for (domain, table) in &stats.domains {
-        if wanted(*domain) {
+        if group(*domain) == Some(wanted) {
             // Rows with the most time come first.
             rows.extend(table.rows.iter().take(ROWS).map(|row| (*domain, *row)));
             total += table.rows.iter().map(|row| row.total as f64).sum::<f64>();

@@ -1,5 +1,7 @@
 //! OTF2: an archive of an anchor file, global definitions and a directory of events, written by the system's libotf2.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod library;
 mod tracks;
 mod versions;
@@ -14,7 +16,7 @@ use rpd_core::ids::{AgentHandle, Nanoseconds, OperationId, QueueId, ThreadId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
-use rpd_core::session::{Batches, Columns, Operation, OperationClass, Session, Strings};
+use rpd_core::session::{Batches, Columns, Operation, OperationClass, Session, Strings, Table};
 use rpd_core::sorted::Sorter;
 
 use crate::{Output, WriteError, progress};
@@ -311,14 +313,16 @@ impl<'a> Trace<'a> {
             };
             groups.push(group, slice)?;
         }
-        let others = [
-            &session.dispatches.thread,
-            &session.copies.thread,
-            &session.allocations.thread,
-            &session.scratch.thread,
-        ];
-        for &thread in others.into_iter().flatten() {
-            groups.number(thread);
+        for table in Table::ALL {
+            let is_written = match table {
+                Table::Dispatches | Table::Copies | Table::Allocations | Table::Scratch => true,
+                // Calls are there already. The others are not written.
+                Table::Calls | Table::Counted | Table::Samples => false,
+            };
+            let threads = session.references(*table).threads;
+            for &thread in threads.into_iter().filter(|_| is_written).flatten() {
+                groups.number(thread);
+            }
         }
         groups.each(|thread, slices| {
             let name = format!("Thread {thread}");
@@ -483,7 +487,16 @@ impl<'a> Trace<'a> {
 fn category(domain: Domain) -> &'static str {
     match domain {
         Domain::KernelDispatch => "kernel_dispatch",
-        other => other.stem(),
+        Domain::HsaApi
+        | Domain::HipApi
+        | Domain::MarkerApi
+        | Domain::MemoryCopy
+        | Domain::ScratchMemory
+        | Domain::CounterCollection
+        | Domain::RcclApi
+        | Domain::MemoryAllocation
+        | Domain::RocdecodeApi
+        | Domain::RocjpegApi => domain.stem(),
     }
 }
 

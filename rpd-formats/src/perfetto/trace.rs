@@ -1,5 +1,7 @@
 //! The state of the one sequence of packets: clock, names, ids.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 
 use rpd_core::domain::Domain;
@@ -19,22 +21,32 @@ const CLEARED: u64 = 1;
 /// `SEQ_NEEDS_INCREMENTAL_STATE`: names and defaults of before count.
 const CONTINUED: u64 = 2;
 
-/// Categories by number, from 1.
-const CATEGORIES: [(&str, Domain); 8] = [
-    ("hsa_api", Domain::HsaApi),
-    ("hip_api", Domain::HipApi),
-    ("marker_api", Domain::MarkerApi),
-    ("rccl_api", Domain::RcclApi),
-    ("kernel_dispatch", Domain::KernelDispatch),
-    ("memory_copy", Domain::MemoryCopy),
-    ("rocdecode_api", Domain::RocdecodeApi),
-    ("rocjpeg_api", Domain::RocjpegApi),
-];
+/// Number and name of a domain's category; `None` for domains without slices.
+const fn category_of(domain: Domain) -> Option<(u64, &'static str)> {
+    match domain {
+        Domain::HsaApi => Some((1, "hsa_api")),
+        Domain::HipApi => Some((2, "hip_api")),
+        Domain::MarkerApi => Some((3, "marker_api")),
+        Domain::RcclApi => Some((4, "rccl_api")),
+        Domain::KernelDispatch => Some((5, "kernel_dispatch")),
+        Domain::MemoryCopy => Some((6, "memory_copy")),
+        Domain::RocdecodeApi => Some((7, "rocdecode_api")),
+        Domain::RocjpegApi => Some((8, "rocjpeg_api")),
+        // These are counter tracks.
+        Domain::ScratchMemory | Domain::CounterCollection | Domain::MemoryAllocation => None,
+    }
+}
 
-/// The number of a domain's category.
+/// The number of a domain's category; 0 is none.
 pub(super) fn category(domain: Domain) -> u64 {
-    let position = CATEGORIES.iter().position(|(_, of)| *of == domain);
-    position.map_or(0, |position| position as u64 + 1)
+    category_of(domain).map_or(0, |(number, _)| number)
+}
+
+/// The categories in the order of their numbers.
+fn categories() -> Vec<(u64, &'static str)> {
+    let mut categories: Vec<_> = Domain::ALL.into_iter().filter_map(category_of).collect();
+    categories.sort_unstable();
+    categories
 }
 
 macro_rules! annotations {
@@ -133,7 +145,7 @@ impl Trace {
                 uint(out, field::defaults::CLOCK, BOOTTIME);
             });
             nested(out, field::packet::INTERNED_DATA, |out| {
-                for (number, (name, _)) in (1..).zip(CATEGORIES) {
+                for (number, name) in categories() {
                     intern(out, field::interned::CATEGORIES, number, name);
                 }
                 for (number, name) in (1..).zip(ANNOTATIONS) {
@@ -253,4 +265,15 @@ fn identity(process: &Process) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn categories_have_numbers_of_their_own() {
+        let numbers = categories().into_iter().map(|(number, _)| number);
+        assert!(numbers.eq(1..=categories().len() as u64));
+    }
 }

@@ -1,11 +1,13 @@
 //! Tracks, and the lanes that keep slices of one track from crossing.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rpd_core::agent::AgentType;
 use rpd_core::ids::{AgentHandle, QueueId, ThreadId};
 use rpd_core::options::Options;
-use rpd_core::session::{ResourceKind, Session};
+use rpd_core::session::{ResourceKind, Session, Table};
 
 use super::proto::{field, nested, text, uint};
 use super::trace::Trace;
@@ -324,11 +326,12 @@ fn agents(session: &Session, options: &Options) -> HashMap<AgentHandle, AgentNam
 /// The threads of all records that are shown by thread.
 fn threads(session: &Session) -> BTreeSet<ThreadId> {
     let mut threads = BTreeSet::new();
-    for column in [
-        &session.api.thread,
-        &session.dispatches.thread,
-        &session.copies.thread,
-    ] {
+    let shown = Table::ALL.iter().filter(|table| match table {
+        Table::Calls | Table::Dispatches | Table::Copies => true,
+        // Counter tracks and samples are those of agents.
+        Table::Allocations | Table::Scratch | Table::Counted | Table::Samples => false,
+    });
+    for column in shown.filter_map(|table| session.references(*table).threads) {
         let mut last = None;
         for &thread in column {
             if last != Some(thread) {

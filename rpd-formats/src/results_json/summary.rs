@@ -1,5 +1,7 @@
 //! `summary`: statistics by domain and by name, written row by row.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 use std::io;
 
@@ -18,7 +20,7 @@ use crate::file::TextFile;
 use crate::json::Object;
 
 /// Order of the summary.
-const SUMMARY: [Domain; 11] = [
+const SUMMARY: [Domain; Domain::ALL.len()] = [
     Domain::KernelDispatch,
     Domain::HsaApi,
     Domain::HipApi,

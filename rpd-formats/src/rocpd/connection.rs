@@ -156,7 +156,7 @@ impl Guarded {
 
     /// Converts an error that the guard caused.
     pub(super) fn guard_problem(&self, error: &rusqlite::Error) -> Option<Problem> {
-        // For functions the error has another code than for other actions.
+        // Asked first, because SQLite reports a refused function and other refused actions with different error codes.
         if let Some(what) = self.guard.take_refused() {
             return Some(Problem::Refused(what));
         }

@@ -7,7 +7,7 @@ use rpd_core::domain::Kind;
 use rpd_core::session::{Columns as _, DispatchPlaces, DispatchTable, Session};
 use rusqlite::Result;
 
-use super::rows::{BATCH, ById, Writer, in_order_of_ids, unstored};
+use super::rows::{BATCH, RowsById, Writer, in_order_of_ids, unstored};
 use crate::progress;
 
 /// Dispatches by number: first those that were traced, then those that were only counted.
@@ -81,7 +81,7 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
     let (rows, row_of) = Rows::new(session).map_err(unstored)?;
     let category = writer.ids.kind(Kind::KernelDispatch);
     let storage = session.storage.as_ref();
-    let mut by_id = ById::new(storage);
+    let mut by_id = RowsById::new(storage);
     // Events of rows follow one another.
     let mut first_event = None;
     for row in 0..rows.len() {

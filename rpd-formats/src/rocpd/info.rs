@@ -8,7 +8,7 @@ use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId
 use rpd_core::kernel_name::{KernelSpellings, spellings};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{ExtendedStrings, ResourceKind, Session};
+use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table};
 use rusqlite::{Connection, params};
 
 use super::bulk::Bulk;
@@ -223,14 +223,10 @@ fn write_threads(
     session: &Session,
 ) -> rusqlite::Result<()> {
     let mut threads: BTreeSet<ThreadId> = BTreeSet::new();
-    for column in [
-        &session.api.thread,
-        &session.dispatches.thread,
-        &session.counted.dispatches.thread,
-        &session.copies.thread,
-        &session.allocations.thread,
-        &session.scratch.thread,
-    ] {
+    let columns = Table::ALL
+        .iter()
+        .filter_map(|table| session.references(*table).threads);
+    for column in columns {
         let mut last = None;
         for &thread in column {
             if last != Some(thread) {
@@ -264,23 +260,18 @@ fn write_queues_and_streams(
     session: &Session,
     options: &Options,
 ) -> rusqlite::Result<()> {
-    let dispatches = &session.dispatches;
-    let counted = &session.counted.dispatches;
-    let queues = dispatches.queue.iter().chain(&counted.queue);
-    let queues = queues.chain(&session.scratch.queue);
-    let queues = queues.map(|&QueueId(id)| id.cast_signed());
+    let references = || Table::ALL.iter().map(|table| session.references(*table));
+    let queues = references().filter_map(|references| references.queues);
+    let queues = queues.flatten().map(|&QueueId(id)| id.cast_signed());
     write_numbered(
         connection,
         &names.table("rocpd_info_queue"),
         "Queue",
         queues,
     )?;
-    let streams = dispatches
-        .stream
-        .iter()
-        .chain(&counted.stream)
-        .chain(&session.copies.stream)
-        .chain(&session.allocations.stream)
+    let streams = references()
+        .filter_map(|references| references.streams)
+        .flatten()
         .filter(|_| !options.group_by_queue)
         .map(|&StreamId(id)| i64::from(id));
     write_numbered(
@@ -353,21 +344,18 @@ fn write_agents(
     }
     // An agent without a description needs a row, or the views leave its records out.
     let mut next = ids.values().max().map_or(0, |id| id + 1);
-    let used = session.dispatches.agent.iter();
-    for &handle in used
-        .chain(&session.counted.dispatches.agent)
-        .chain(session.counters.iter().map(|counter| &counter.agent))
-        .chain(&session.copies.dst_agent)
-        .chain(&session.copies.src_agent)
-        .chain(
-            session
-                .allocations
-                .agent
-                .iter()
-                .filter(|agent| agent.0 != 0),
-        )
-        .chain(session.scratch.agent.iter().filter(|agent| agent.0 != 0))
-    {
+    let used = |table: Table| {
+        let references = session.references(table);
+        let skips_zero = references.zero_is_no_agent;
+        let agents = references.agents.into_iter().flatten();
+        agents.filter(move |agent| !skips_zero || agent.0 != 0)
+    };
+    let dispatches = [Table::Dispatches, Table::Counted];
+    let others = Table::ALL.iter().copied();
+    let others = others.filter(|table| !dispatches.contains(table));
+    let counters = session.counters.iter().map(|counter| &counter.agent);
+    let handles = dispatches.into_iter().flat_map(used);
+    for &handle in handles.chain(counters).chain(others.flat_map(used)) {
         if let std::collections::hash_map::Entry::Vacant(entry) = ids.entry(handle) {
             connection.execute(
                 &format!("INSERT INTO {table} (id, name) VALUES (?, ?)"),

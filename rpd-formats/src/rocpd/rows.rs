@@ -24,7 +24,7 @@ use crate::progress;
 pub(super) const BATCH: i64 = 8192;
 
 /// The domains of calls in the order of their events.
-const CALLS: [Domain; 6] = [
+const CALLS: [Domain; Domain::CALLS] = [
     Domain::HipApi,
     Domain::HsaApi,
     Domain::MarkerApi,
@@ -387,14 +387,14 @@ fn memory_labels(operation: &Operation) -> (Option<&'static str>, &'static str) 
 }
 
 /// The rows of a table in a database, in the order of their ids: id, index of the record, event.
-pub(super) type ById = Sorter<3, 1>;
+pub(super) type RowsById = Sorter<3, 1>;
 
 /// Calls `insert` with the index, the event and the id of each row, ids ascending. Rows keep their own id where it can be a key;
 /// the others (id 0, or an id in use) get free ids after these. `release` gives back the memory of rows.
 pub(super) fn in_order_of_ids(
     storage: Option<&Storage>,
     release: impl Fn(),
-    rows: ById,
+    rows: RowsById,
     mut insert: impl FnMut(usize, i64, i64) -> Result<()>,
 ) -> Result<()> {
     let mut last = 0;

@@ -13,8 +13,8 @@ use rpd_core::ids::{
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
-    ArgsRef, Counter, CounterInstance, CounterValue, ExtendedStrings, KernelSymbol, Session,
-    ValueRange,
+    ArgsRef, CallRow, CopyRow, Counter, CounterInstance, CounterValue, DispatchRow,
+    ExtendedStrings, KernelSymbol, Session, ValueRange,
 };
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use written::write_one;
@@ -70,52 +70,58 @@ fn session(records: u64) -> Session {
         match index % 10 {
             0..=2 => {
                 let table = &mut session.dispatches;
-                table.start.push(Nanoseconds(start));
-                table.end.push(Nanoseconds(start + 4_000 + spread));
-                table.thread.push(ThreadId(4711));
-                table.correlation.push(CorrelationId(index));
-                table.agent.push(AgentHandle(2));
-                table.queue.push(QueueId(7 + index % 2));
-                table.stream.push(StreamId(0));
-                table.region.push(0);
-                table.kernel.push(KernelId(1 + spread % 12));
-                table.dispatch.push(DispatchId(index));
-                table.private_size.push(0);
-                table.group_size.push(0);
-                table.workgroup.push([64, 1, 1]);
-                table.grid.push([65536, 1, 1]);
+                table.push(DispatchRow {
+                    start: Nanoseconds(start),
+                    end: Nanoseconds(start + 4_000 + spread),
+                    thread: ThreadId(4711),
+                    correlation: CorrelationId(index),
+                    agent: AgentHandle(2),
+                    queue: QueueId(7 + index % 2),
+                    stream: StreamId(0),
+                    region: 0,
+                    kernel: KernelId(1 + spread % 12),
+                    dispatch: DispatchId(index),
+                    private_size: 0,
+                    group_size: 0,
+                    workgroup: [64, 1, 1],
+                    grid: [65536, 1, 1],
+                });
             }
             3 => {
                 let table = &mut session.copies;
-                table.operation.push(copy);
-                table.start.push(Nanoseconds(start));
-                table.end.push(Nanoseconds(start + 9_000));
-                table.thread.push(ThreadId(4711));
-                table.correlation.push(CorrelationId(index));
-                table.dst_agent.push(AgentHandle(2));
-                table.src_agent.push(AgentHandle(1));
-                table.bytes.push(1 << 20);
-                table.dst_address.push(0);
-                table.src_address.push(0);
-                table.stream.push(StreamId(0));
-                table.region.push(0);
+                table.push(CopyRow {
+                    operation: copy,
+                    start: Nanoseconds(start),
+                    end: Nanoseconds(start + 9_000),
+                    thread: ThreadId(4711),
+                    correlation: CorrelationId(index),
+                    dst_agent: AgentHandle(2),
+                    src_agent: AgentHandle(1),
+                    bytes: 1 << 20,
+                    dst_address: 0,
+                    src_address: 0,
+                    stream: StreamId(0),
+                    region: 0,
+                });
             }
             _ => {
                 let api = &mut session.api;
                 let is_marker = index % 10 == 9;
                 let operations = if is_marker { &markers } else { &calls };
-                api.operation.push(operations[(index % 3) as usize]);
-                api.message.push(if is_marker {
-                    message
-                } else {
-                    Default::default()
+                api.push(CallRow {
+                    operation: operations[(index % 3) as usize],
+                    message: if is_marker {
+                        message
+                    } else {
+                        Default::default()
+                    },
+                    start: Nanoseconds(start),
+                    end: Nanoseconds(start + 1_000 + spread / 4),
+                    thread: ThreadId(4711 + (index / 7 % 2) as u32),
+                    correlation: CorrelationId(index),
+                    ancestor: CorrelationId(0),
+                    args: ArgsRef::default(),
                 });
-                api.start.push(Nanoseconds(start));
-                api.end.push(Nanoseconds(start + 1_000 + spread / 4));
-                api.thread.push(ThreadId(4711 + (index / 7 % 2) as u32));
-                api.correlation.push(CorrelationId(index));
-                api.ancestor.push(CorrelationId(0));
-                api.args.push(ArgsRef::default());
             }
         }
     }

@@ -13,7 +13,7 @@ use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, ProcessId, ThreadId};
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
-use rpd_core::session::{ArgsRef, LoadOptions, Session};
+use rpd_core::session::{ArgsRef, CallRow, LoadOptions, Session};
 use rpd_formats::rocpd::read::Database;
 use rpd_formats::{WriteError, otf2};
 use rusqlite::{Connection, OpenFlags};
@@ -235,14 +235,16 @@ fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
 fn call(session: &mut Session, name: &str, start: u64, end: u64, thread: u32) {
     let operation = session.add_operation(Kind::HipRuntime, name);
     let api = &mut session.api;
-    api.operation.push(operation);
-    api.message.push(Default::default());
-    api.start.push(Nanoseconds(start));
-    api.end.push(Nanoseconds(end));
-    api.thread.push(ThreadId(thread));
-    api.correlation.push(CorrelationId(start));
-    api.ancestor.push(CorrelationId(0));
-    api.args.push(ArgsRef::default());
+    api.push(CallRow {
+        operation,
+        message: Default::default(),
+        start: Nanoseconds(start),
+        end: Nanoseconds(end),
+        thread: ThreadId(thread),
+        correlation: CorrelationId(start),
+        ancestor: CorrelationId(0),
+        args: ArgsRef::default(),
+    });
 }
 
 #[test]

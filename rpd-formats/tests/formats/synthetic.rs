@@ -12,8 +12,8 @@ use rpd_core::ids::{
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
-    ArgsRef, Counter, CounterInstance, CounterValue, KernelSymbol, LoadOptions, Region,
-    ResourceKind, ResourceName, Session, ValueRange,
+    ArgsRef, CallRow, Counter, CounterInstance, CounterValue, DispatchRow, KernelSymbol,
+    LoadOptions, Region, ResourceKind, ResourceName, ScratchRow, Session, ValueRange,
 };
 use rpd_core::spool::format::api_flag;
 use rpd_formats::WriteError;
@@ -53,32 +53,36 @@ fn call(
     let operation = session.add_operation(kind, operation);
     let message = session.strings.intern(message);
     let api = &mut session.api;
-    api.operation.push(operation);
-    api.message.push(message);
-    api.start.push(Nanoseconds(times.0));
-    api.end.push(Nanoseconds(times.1));
-    api.thread.push(ThreadId(42));
-    api.correlation.push(CorrelationId(id));
-    api.ancestor.push(CorrelationId(0));
-    api.args.push(ArgsRef::default());
+    api.push(CallRow {
+        operation,
+        message,
+        start: Nanoseconds(times.0),
+        end: Nanoseconds(times.1),
+        thread: ThreadId(42),
+        correlation: CorrelationId(id),
+        ancestor: CorrelationId(0),
+        args: ArgsRef::default(),
+    });
 }
 
 fn dispatch(session: &mut Session, kernel: u64, region: u32, id: u64) {
     let table = &mut session.dispatches;
-    table.start.push(Nanoseconds(100 + id));
-    table.end.push(Nanoseconds(200 + id));
-    table.thread.push(ThreadId(42));
-    table.correlation.push(CorrelationId(5));
-    table.agent.push(AgentHandle(99));
-    table.queue.push(QueueId(3));
-    table.stream.push(StreamId(2));
-    table.region.push(region);
-    table.kernel.push(KernelId(kernel));
-    table.dispatch.push(DispatchId(id));
-    table.private_size.push(0);
-    table.group_size.push(0);
-    table.workgroup.push([64, 1, 1]);
-    table.grid.push([u32::MAX, u32::MAX, 1]);
+    table.push(DispatchRow {
+        start: Nanoseconds(100 + id),
+        end: Nanoseconds(200 + id),
+        thread: ThreadId(42),
+        correlation: CorrelationId(5),
+        agent: AgentHandle(99),
+        queue: QueueId(3),
+        stream: StreamId(2),
+        region,
+        kernel: KernelId(kernel),
+        dispatch: DispatchId(id),
+        private_size: 0,
+        group_size: 0,
+        workgroup: [64, 1, 1],
+        grid: [u32::MAX, u32::MAX, 1],
+    });
 }
 
 fn session() -> Session {
@@ -166,16 +170,18 @@ fn session() -> Session {
         let operation = format!("SCRATCH_MEMORY_{operation}");
         let operation = session.add_operation(Kind::ScratchMemory, &operation);
         let table = &mut session.scratch;
-        table.operation.push(operation);
-        table.start.push(Nanoseconds(300));
-        table.end.push(Nanoseconds(310));
-        table.thread.push(ThreadId(43));
-        table.correlation.push(CorrelationId(1));
-        table.ancestor.push(CorrelationId(0));
-        table.agent.push(AgentHandle(99));
-        table.queue.push(QueueId(3));
-        table.bytes.push(bytes);
-        table.flags.push(1);
+        table.push(ScratchRow {
+            operation,
+            start: Nanoseconds(300),
+            end: Nanoseconds(310),
+            thread: ThreadId(43),
+            correlation: CorrelationId(1),
+            ancestor: CorrelationId(0),
+            agent: AgentHandle(99),
+            queue: QueueId(3),
+            bytes,
+            flags: 1,
+        });
     }
     session
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rpd_core::agent::{Agent, AgentType};
-use rpd_core::domain::Kind;
+use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{
     AgentHandle, CodeObjectId, CorrelationId, CounterId, DispatchId, KernelId, Nanoseconds,
     ProcessId, QueueId, StreamId, ThreadId,
@@ -11,8 +11,8 @@ use rpd_core::ids::{
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
-    ArgsRef, Counter, CounterInstance, CounterValue, DispatchTable, KernelSymbol, LoadOptions,
-    Session, Table, ValueRange,
+    AllocationRow, ArgsRef, CallRow, CopyRow, Counter, CounterInstance, CounterValue, DispatchRow,
+    DispatchTable, KernelSymbol, LoadOptions, SampleRow, ScratchRow, Session, Table, ValueRange,
 };
 use rpd_formats::otf2;
 use rpd_formats::rocpd::read::Database;
@@ -32,20 +32,35 @@ fn leaves_out(format: Format, table: Table) -> bool {
 
 /// Adds a dispatch that ends at `end`.
 fn add_dispatch(dispatches: &mut DispatchTable, end: u64) {
-    dispatches.start.push(Nanoseconds(100));
-    dispatches.end.push(Nanoseconds(end));
-    dispatches.thread.push(ThreadId(51));
-    dispatches.correlation.push(CorrelationId(2));
-    dispatches.agent.push(AgentHandle(2));
-    dispatches.queue.push(QueueId(3));
-    dispatches.stream.push(StreamId(4));
-    dispatches.region.push(0);
-    dispatches.kernel.push(KernelId(1));
-    dispatches.dispatch.push(DispatchId(1));
-    dispatches.private_size.push(0);
-    dispatches.group_size.push(0);
-    dispatches.workgroup.push([64, 1, 1]);
-    dispatches.grid.push([64, 1, 1]);
+    dispatches.push(DispatchRow {
+        start: Nanoseconds(100),
+        end: Nanoseconds(end),
+        thread: ThreadId(51),
+        correlation: CorrelationId(2),
+        agent: AgentHandle(2),
+        queue: QueueId(3),
+        stream: StreamId(4),
+        region: 0,
+        kernel: KernelId(1),
+        dispatch: DispatchId(1),
+        private_size: 0,
+        group_size: 0,
+        workgroup: [64, 1, 1],
+        grid: [64, 1, 1],
+    });
+}
+
+/// Adds a call of a kind. As [`add_row`].
+fn add_call(session: &mut Session, kind: Kind, figure: u64) {
+    let operation = session.add_operation(kind, "some_call");
+    session.api.push(CallRow {
+        operation,
+        start: Nanoseconds(100),
+        end: Nanoseconds(figure),
+        thread: ThreadId(50),
+        correlation: CorrelationId(2),
+        ..CallRow::default()
+    });
 }
 
 /// Adds a row to a table. Rows with another `figure` have another end and other figures; ids that no other table has make
@@ -53,63 +68,58 @@ fn add_dispatch(dispatches: &mut DispatchTable, end: u64) {
 fn add_row(session: &mut Session, table: Table, figure: u64) {
     let (start, end) = (Nanoseconds(100), Nanoseconds(figure));
     match table {
-        Table::Calls => {
-            let operation = session.add_operation(Kind::HsaCore, "hsa_init");
-            let calls = &mut session.api;
-            calls.operation.push(operation);
-            calls.message.push(rpd_core::ids::StringId(0));
-            calls.start.push(start);
-            calls.end.push(end);
-            calls.thread.push(ThreadId(50));
-            calls.correlation.push(CorrelationId(2));
-            calls.ancestor.push(CorrelationId(0));
-            calls.args.push(ArgsRef::default());
-        }
+        Table::Calls => add_call(session, Kind::HsaCore, figure),
         Table::Dispatches => add_dispatch(&mut session.dispatches, figure),
         Table::Copies => {
             let operation = session.add_operation(Kind::MemoryCopy, "MEMORY_COPY_HOST_TO_DEVICE");
             let copies = &mut session.copies;
-            copies.operation.push(operation);
-            copies.start.push(start);
-            copies.end.push(end);
-            copies.thread.push(ThreadId(52));
-            copies.correlation.push(CorrelationId(2));
-            copies.dst_agent.push(AgentHandle(12));
-            copies.src_agent.push(AgentHandle(22));
-            copies.bytes.push(figure);
-            copies.dst_address.push(4096);
-            copies.src_address.push(8192);
-            copies.stream.push(StreamId(5));
-            copies.region.push(0);
+            copies.push(CopyRow {
+                operation,
+                start,
+                end,
+                thread: ThreadId(52),
+                correlation: CorrelationId(2),
+                dst_agent: AgentHandle(12),
+                src_agent: AgentHandle(22),
+                bytes: figure,
+                dst_address: 4096,
+                src_address: 8192,
+                stream: StreamId(5),
+                region: 0,
+            });
         }
         Table::Allocations => {
             let operation =
                 session.add_operation(Kind::MemoryAllocation, "MEMORY_ALLOCATION_ALLOCATE");
             let allocations = &mut session.allocations;
-            allocations.operation.push(operation);
-            allocations.start.push(start);
-            allocations.end.push(end);
-            allocations.thread.push(ThreadId(53));
-            allocations.correlation.push(CorrelationId(2));
-            allocations.ancestor.push(CorrelationId(0));
-            allocations.agent.push(AgentHandle(13));
-            allocations.address.push(4096);
-            allocations.bytes.push(figure);
-            allocations.stream.push(StreamId(6));
+            allocations.push(AllocationRow {
+                operation,
+                start,
+                end,
+                thread: ThreadId(53),
+                correlation: CorrelationId(2),
+                ancestor: CorrelationId(0),
+                agent: AgentHandle(13),
+                address: 4096,
+                bytes: figure,
+                stream: StreamId(6),
+            });
         }
         Table::Scratch => {
             let operation = session.add_operation(Kind::ScratchMemory, "SCRATCH_MEMORY_ALLOC");
             let scratch = &mut session.scratch;
-            scratch.operation.push(operation);
-            scratch.start.push(start);
-            scratch.end.push(end);
-            scratch.thread.push(ThreadId(54));
-            scratch.correlation.push(CorrelationId(2));
-            scratch.ancestor.push(CorrelationId(0));
-            scratch.agent.push(AgentHandle(14));
-            scratch.queue.push(QueueId(7));
-            scratch.bytes.push(figure);
-            scratch.flags.push(1);
+            scratch.push(ScratchRow {
+                operation,
+                start,
+                end,
+                thread: ThreadId(54),
+                correlation: CorrelationId(2),
+                ancestor: CorrelationId(0),
+                agent: AgentHandle(14),
+                queue: QueueId(7),
+                bytes: figure,
+                flags: 1,
+            });
         }
         Table::Counted => {
             add_dispatch(&mut session.counted.dispatches, 200);
@@ -125,28 +135,35 @@ fn add_row(session: &mut Session, table: Table, figure: u64) {
         }
         Table::Samples => {
             let samples = &mut session.samples;
-            samples.start.push(end);
-            samples.end.push(end);
-            samples.object.push(CodeObjectId(7));
-            samples.offset.push(figure);
-            samples.exec.push(figure);
-            samples.dispatch.push(DispatchId(1));
-            samples.correlation.push(CorrelationId(2));
-            samples.region.push(0);
-            samples.hardware.push(0);
-            samples.workgroup.push([0; 3]);
-            samples.wave.push(0);
-            samples.flags.push(0);
-            samples.class.push(0);
-            samples.waves.push(0);
-            samples.snapshot.push(0);
-            samples.memory.push(0);
+            samples.push(SampleRow {
+                start: end,
+                end,
+                object: CodeObjectId(7),
+                offset: figure,
+                exec: figure,
+                dispatch: DispatchId(1),
+                correlation: CorrelationId(2),
+                region: 0,
+                hardware: 0,
+                workgroup: [0; 3],
+                wave: 0,
+                flags: 0,
+                class: 0,
+                waves: 0,
+                snapshot: 0,
+                memory: 0,
+            });
         }
     }
 }
 
 /// A session with a call from the first to the last moment, and a row of `table`.
 fn session(table: Table, figure: u64) -> Session {
+    session_with(|session| add_row(session, table, figure))
+}
+
+/// A session with a call from the first to the last moment, and what `add` adds.
+fn session_with(add: impl FnOnce(&mut Session)) -> Session {
     let mut session = Session::default();
     session.strings.intern("");
     session.process.pid = ProcessId(42);
@@ -180,15 +197,17 @@ fn session(table: Table, figure: u64) -> Session {
     });
     let operation = session.add_operation(Kind::HipRuntime, "hipInit");
     let calls = &mut session.api;
-    calls.operation.push(operation);
-    calls.message.push(rpd_core::ids::StringId(0));
-    calls.start.push(Nanoseconds(1));
-    calls.end.push(Nanoseconds(1_000_000));
-    calls.thread.push(ThreadId(42));
-    calls.correlation.push(CorrelationId(1));
-    calls.ancestor.push(CorrelationId(0));
-    calls.args.push(ArgsRef::default());
-    add_row(&mut session, table, figure);
+    calls.push(CallRow {
+        operation,
+        message: rpd_core::ids::StringId(0),
+        start: Nanoseconds(1),
+        end: Nanoseconds(1_000_000),
+        thread: ThreadId(42),
+        correlation: CorrelationId(1),
+        ancestor: CorrelationId(0),
+        args: ArgsRef::default(),
+    });
+    add(&mut session);
     session.put_in_order();
     session
 }
@@ -223,9 +242,8 @@ fn target(directory: &Path) -> Target {
     }
 }
 
-#[test]
-fn every_table_is_in_every_format() {
-    let mut wrong = Vec::new();
+/// Calls `check` with every format that can be written here, and a function that returns the files of a session.
+fn with_every_format(check: impl Fn(Format, &dyn Fn(&Session) -> Vec<(String, Vec<u8>)>)) {
     // Files may name their directory.
     let parent = tempfile::tempdir().expect("a directory");
     let directory = parent.path().join("files");
@@ -235,23 +253,46 @@ fn every_table_is_in_every_format() {
             eprintln!("skipped: libotf2 is not installed");
             continue;
         }
-        let files = |figure, table| {
-            let found = files(format, &session(table, figure), &directory);
+        check(format, &|session| {
+            let found = files(format, session, &directory);
             std::fs::remove_dir_all(&directory).expect("removed");
             found
-        };
+        });
+    }
+}
+
+#[test]
+fn every_table_is_in_every_format() {
+    with_every_format(|format, files| {
         for &table in Table::ALL {
-            let first = files(200, table);
+            let first = files(&session(table, 200));
             assert!(
-                first == files(200, table),
+                first == files(&session(table, 200)),
                 "{format:?}: the same session has other files"
             );
-            if (first == files(300, table)) != leaves_out(format, table) {
-                wrong.push((format, table));
-            }
+            assert_eq!(
+                first == files(&session(table, 300)),
+                leaves_out(format, table),
+                "{format:?}, {table:?}: not as `leaves_out` states"
+            );
         }
+    });
+}
+
+#[test]
+fn calls_of_every_domain_are_in_every_format() {
+    let domains = Domain::ALL.into_iter();
+    for domain in domains.filter(|domain| domain.table() == Table::Calls) {
+        let kind = Kind::all().find(|kind| kind.domain() == domain);
+        let kind = kind.expect("a kind of the domain");
+        let session = |figure| session_with(|session| add_call(session, kind, figure));
+        with_every_format(|format, files| {
+            assert!(
+                files(&session(200)) != files(&session(300)),
+                "{format:?} leaves {domain:?} out"
+            );
+        });
     }
-    assert!(wrong.is_empty(), "not as `leaves_out` states: {wrong:?}");
 }
 
 /// The reader finds what the writer wrote, and the rows refer to nothing that is not there.

@@ -1,13 +1,15 @@
 //! Durations of one side of a comparison, counted in buckets, so that memory does not grow with the number of records.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
-use rpd_core::ids::{Nanoseconds, StringId};
+use rpd_core::ids::{Nanoseconds, OperationId, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{ExtendedStrings, Session};
+use rpd_core::session::{ExtendedStrings, Session, Table};
 use rpd_core::sorted::Sorter;
 use rpd_core::spool::durations;
 
@@ -249,16 +251,40 @@ impl Durations {
         if let Some(storage) = &self.storage {
             self.groups.spill_to(storage);
         }
+        for table in Table::ALL {
+            match table {
+                Table::Calls => self.add_calls(session)?,
+                Table::Dispatches => self.add_dispatches(session, kernels)?,
+                Table::Copies => self.add_copies(session)?,
+                // Those that were counted are compared as dispatches, and operations on memory as the calls that make them.
+                Table::Counted | Table::Allocations | Table::Scratch => {}
+                // Samples have no durations.
+                Table::Samples => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
         // By id of a text of the session: its id among the names plus 1; 0 is unknown.
         let mut labels = vec![0_u32; session.strings.len()];
-        let mut known: HashMap<(Group, u64), u64> = HashMap::new();
         let api = &session.api;
         for index in api.indices() {
             let group = match session.call(index).domain() {
                 // Marks have no duration.
                 Domain::MarkerApi if api.start[index] == api.end[index] => continue,
                 Domain::MarkerApi => Group::Region,
-                _ => Group::Api,
+                Domain::HsaApi
+                | Domain::HipApi
+                | Domain::RcclApi
+                | Domain::RocdecodeApi
+                | Domain::RocjpegApi => Group::Api,
+                // Not calls.
+                Domain::KernelDispatch
+                | Domain::MemoryCopy
+                | Domain::ScratchMemory
+                | Domain::CounterCollection
+                | Domain::MemoryAllocation => continue,
             };
             let label = session.api_label(index);
             let name = match labels.get(label.0 as usize) {
@@ -271,6 +297,15 @@ impl Durations {
             let key = NameKey::new(group, name).0;
             self.push(key, api.start[index], api.end[index])?;
         }
+        Ok(())
+    }
+
+    fn add_dispatches(
+        &mut self,
+        session: &Session,
+        kernels: KernelNames,
+    ) -> Result<(), SummaryError> {
+        let mut known: HashMap<u64, u64> = HashMap::new();
         // As databases have it, where none was traced those that were counted are the kernels.
         let is_traced = !session.dispatches.is_empty();
         let dispatches = match is_traced {
@@ -291,15 +326,20 @@ impl Durations {
             // Kernel ids are small; regions take the upper half.
             let both = dispatches.kernel[index].0 ^ u64::from(region) << 32;
             let key = *known
-                .entry((Group::Kernel, both))
+                .entry(both)
                 .or_insert_with(|| self.key(Group::Kernel, label(index)));
             self.push(key, dispatches.start[index], dispatches.end[index])?;
         }
+        Ok(())
+    }
+
+    fn add_copies(&mut self, session: &Session) -> Result<(), SummaryError> {
+        let mut known: HashMap<OperationId, u64> = HashMap::new();
         let copies = &session.copies;
         for index in copies.indices() {
             let operation = copies.operation[index];
             let key = *known
-                .entry((Group::Copy, operation.0.into()))
+                .entry(operation)
                 .or_insert_with(|| self.key(Group::Copy, session.operation_name(operation)));
             self.push(key, copies.start[index], copies.end[index])?;
         }

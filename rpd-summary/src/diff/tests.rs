@@ -6,8 +6,8 @@ use super::*;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StringId, ThreadId};
 use rpd_core::options::KernelNames;
-use rpd_core::session::ArgsRef;
 use rpd_core::session::Session;
+use rpd_core::session::{ArgsRef, CallRow};
 
 fn session(calls: &[(&str, u64)]) -> Session {
     let mut session = Session::default();
@@ -15,14 +15,16 @@ fn session(calls: &[(&str, u64)]) -> Session {
     for &(name, duration) in calls {
         let operation = session.add_operation(Kind::HipRuntime, name);
         let api = &mut session.api;
-        api.operation.push(operation);
-        api.message.push(StringId(0));
-        api.start.push(Nanoseconds(1));
-        api.end.push(Nanoseconds(1 + duration));
-        api.thread.push(ThreadId(1));
-        api.correlation.push(CorrelationId(1));
-        api.ancestor.push(CorrelationId(0));
-        api.args.push(ArgsRef::default());
+        api.push(CallRow {
+            operation,
+            message: StringId(0),
+            start: Nanoseconds(1),
+            end: Nanoseconds(1 + duration),
+            thread: ThreadId(1),
+            correlation: CorrelationId(1),
+            ancestor: CorrelationId(0),
+            args: ArgsRef::default(),
+        });
     }
     session
 }

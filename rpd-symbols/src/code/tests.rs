@@ -5,7 +5,7 @@ use std::path::Path;
 use rpd_core::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, Nanoseconds};
 use rpd_core::session::Session;
 use rpd_core::session::code::CodeImage;
-use rpd_core::session::{CodeObject as LoadedObject, KernelSymbol};
+use rpd_core::session::{CodeObject as LoadedObject, KernelSymbol, SampleRow};
 use rpd_gfx::codeobj::{Target, bundle};
 
 use super::{CodeObject, look_up_code};
@@ -122,22 +122,24 @@ fn sampled(bytes: Vec<u8>, offsets: &[u64]) -> Session {
     for (index, offset) in offsets.iter().enumerate() {
         let samples = &mut session.samples;
         let time = Nanoseconds(index as u64 * 1_000_000);
-        samples.start.push(time);
-        samples.end.push(time);
-        samples.object.push(object);
-        samples.offset.push(*offset);
-        samples.exec.push(u64::MAX);
-        samples.dispatch.push(DispatchId(1));
-        samples.correlation.push(CorrelationId(1));
-        samples.region.push(0);
-        samples.hardware.push(0);
-        samples.workgroup.push([0; 3]);
-        samples.wave.push(0);
-        samples.flags.push(0);
-        samples.class.push(0);
-        samples.waves.push(0);
-        samples.snapshot.push(0);
-        samples.memory.push(0);
+        samples.push(SampleRow {
+            start: time,
+            end: time,
+            object,
+            offset: *offset,
+            exec: u64::MAX,
+            dispatch: DispatchId(1),
+            correlation: CorrelationId(1),
+            region: 0,
+            hardware: 0,
+            workgroup: [0; 3],
+            wave: 0,
+            flags: 0,
+            class: 0,
+            waves: 0,
+            snapshot: 0,
+            memory: 0,
+        });
     }
     session
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use super::super::{
     CodeObject, HostFunction, KernelSymbol, Process, Provider, Region, ResourceKind, ResourceName,
-    Session,
+    Session, Table,
 };
 use crate::agent::Agent;
 use crate::column::Storage;
@@ -226,13 +226,10 @@ impl Meta {
     pub(super) fn finish(self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         let numbers: BTreeMap<u32, u32> = self.regions.keys().copied().zip(1..).collect();
         let number = |region| numbers.get(&region).copied().unwrap_or(0);
-        for column in [
-            &mut session.dispatches.region,
-            &mut session.copies.region,
-            &mut session.counted.dispatches.region,
-            &mut session.samples.region,
-        ] {
-            column.rewrite(storage, number)?;
+        for table in Table::ALL {
+            if let Some(column) = session.regions_mut(*table) {
+                column.rewrite(storage, number)?;
+            }
         }
         session.regions = self.regions.into_values().collect();
         session.code_objects.sort_by_key(|code| code.id);

@@ -4,7 +4,10 @@ use std::io;
 
 use zerocopy::FromBytes;
 
-use super::super::{ArgsRef, DispatchTable, Growth, OpenCall, Session};
+use super::super::{
+    AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, DispatchTable, Growth, OpenCall,
+    ScratchRow, Session,
+};
 use super::LoadOptions;
 use super::counters::Counters;
 use super::meta::Meta;
@@ -80,14 +83,16 @@ impl Rows {
             ArgsRef::default()
         };
         let api = &mut session.api;
-        api.operation.push(operation);
-        api.message.push(message);
-        api.start.push(Nanoseconds(call.start));
-        api.end.push(Nanoseconds(call.end.max(call.start)));
-        api.thread.push(ThreadId(thread));
-        api.correlation.push(CorrelationId(call.correlation));
-        api.ancestor.push(CorrelationId(call.ancestor));
-        api.args.push(args);
+        api.push(CallRow {
+            operation,
+            message,
+            start: Nanoseconds(call.start),
+            end: Nanoseconds(call.end.max(call.start)),
+            thread: ThreadId(thread),
+            correlation: CorrelationId(call.correlation),
+            ancestor: CorrelationId(call.ancestor),
+            args,
+        });
         if self.options.args {
             api.retval.push(call.retval);
         }
@@ -150,14 +155,16 @@ impl Rows {
                 return Ok(());
             };
             let api = &mut session.api;
-            api.operation.push(range.operation);
-            api.message.push(range.message);
-            api.start.push(Nanoseconds(range.start));
-            api.end.push(Nanoseconds(end.max(range.start)));
-            api.thread.push(ThreadId(range.thread));
-            api.correlation.push(CorrelationId(range.correlation));
-            api.ancestor.push(CorrelationId(range.ancestor));
-            api.args.push(ArgsRef::default());
+            api.push(CallRow {
+                operation: range.operation,
+                message: range.message,
+                start: Nanoseconds(range.start),
+                end: Nanoseconds(end.max(range.start)),
+                thread: ThreadId(range.thread),
+                correlation: CorrelationId(range.correlation),
+                ancestor: CorrelationId(range.ancestor),
+                args: ArgsRef::default(),
+            });
             if options.args {
                 api.retval.push(0);
             }
@@ -208,40 +215,42 @@ pub(super) fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Optio
 
 /// Appends a dispatch to a table of them.
 pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispatch) {
-    table.start.push(Nanoseconds(dispatch.start));
-    table
-        .end
-        .push(Nanoseconds(dispatch.end.max(dispatch.start)));
-    table.thread.push(thread_id(dispatch.thread));
-    table.correlation.push(CorrelationId(dispatch.correlation));
-    table.agent.push(AgentHandle(dispatch.agent));
-    table.queue.push(QueueId(dispatch.queue));
-    table.stream.push(StreamId(dispatch.stream));
-    table.region.push(dispatch.region);
-    table.kernel.push(KernelId(dispatch.kernel));
-    table.dispatch.push(DispatchId(dispatch.dispatch));
-    table.private_size.push(dispatch.private_size);
-    table.group_size.push(dispatch.group_size);
-    table.workgroup.push(dispatch.workgroup);
-    table.grid.push(dispatch.grid);
+    table.push(DispatchRow {
+        start: Nanoseconds(dispatch.start),
+        end: Nanoseconds(dispatch.end.max(dispatch.start)),
+        thread: thread_id(dispatch.thread),
+        correlation: CorrelationId(dispatch.correlation),
+        agent: AgentHandle(dispatch.agent),
+        queue: QueueId(dispatch.queue),
+        stream: StreamId(dispatch.stream),
+        region: dispatch.region,
+        kernel: KernelId(dispatch.kernel),
+        dispatch: DispatchId(dispatch.dispatch),
+        private_size: dispatch.private_size,
+        group_size: dispatch.group_size,
+        workgroup: dispatch.workgroup,
+        grid: dispatch.grid,
+    });
 }
 
 pub(super) fn take_copy(record: &Record<'_>, meta: &mut Meta, session: &mut Session) -> Option<()> {
     let (copy, _) = record.parse::<format::Copy>()?;
     let operation = meta.operation(Kind::MemoryCopy, copy.operation, session);
     let table = &mut session.copies;
-    table.operation.push(operation);
-    table.start.push(Nanoseconds(copy.start));
-    table.end.push(Nanoseconds(copy.end.max(copy.start)));
-    table.thread.push(thread_id(copy.thread));
-    table.correlation.push(CorrelationId(copy.correlation));
-    table.dst_agent.push(AgentHandle(copy.dst_agent));
-    table.src_agent.push(AgentHandle(copy.src_agent));
-    table.bytes.push(copy.bytes);
-    table.dst_address.push(copy.dst_address);
-    table.src_address.push(copy.src_address);
-    table.stream.push(StreamId(copy.stream));
-    table.region.push(copy.region);
+    table.push(CopyRow {
+        operation,
+        start: Nanoseconds(copy.start),
+        end: Nanoseconds(copy.end.max(copy.start)),
+        thread: thread_id(copy.thread),
+        correlation: CorrelationId(copy.correlation),
+        dst_agent: AgentHandle(copy.dst_agent),
+        src_agent: AgentHandle(copy.src_agent),
+        bytes: copy.bytes,
+        dst_address: copy.dst_address,
+        src_address: copy.src_address,
+        stream: StreamId(copy.stream),
+        region: copy.region,
+    });
     Some(())
 }
 
@@ -253,20 +262,18 @@ pub(super) fn take_allocation(
     let (allocation, tail) = record.parse::<format::Allocation>()?;
     let operation = meta.operation(Kind::MemoryAllocation, allocation.operation, session);
     let table = &mut session.allocations;
-    table.operation.push(operation);
-    table.start.push(Nanoseconds(allocation.start));
-    table
-        .end
-        .push(Nanoseconds(allocation.end.max(allocation.start)));
-    table.thread.push(thread_id(allocation.thread));
-    table
-        .correlation
-        .push(CorrelationId(allocation.correlation));
-    table.ancestor.push(CorrelationId(allocation.ancestor));
-    table.agent.push(AgentHandle(allocation.agent));
-    table.address.push(allocation.address);
-    table.bytes.push(allocation.bytes);
-    table.stream.push(StreamId(allocation.stream));
+    table.push(AllocationRow {
+        operation,
+        start: Nanoseconds(allocation.start),
+        end: Nanoseconds(allocation.end.max(allocation.start)),
+        thread: thread_id(allocation.thread),
+        correlation: CorrelationId(allocation.correlation),
+        ancestor: CorrelationId(allocation.ancestor),
+        agent: AgentHandle(allocation.agent),
+        address: allocation.address,
+        bytes: allocation.bytes,
+        stream: StreamId(allocation.stream),
+    });
     if meta.has_stacks {
         let stack = StackRef::read_from_prefix(tail).map(|(stack, _)| stack);
         table.stack.push(stack.unwrap_or_default());
@@ -282,15 +289,17 @@ pub(super) fn take_scratch(
     let (scratch, _) = record.parse::<format::Scratch>()?;
     let operation = meta.operation(Kind::ScratchMemory, scratch.operation, session);
     let table = &mut session.scratch;
-    table.operation.push(operation);
-    table.start.push(Nanoseconds(scratch.start));
-    table.end.push(Nanoseconds(scratch.end.max(scratch.start)));
-    table.thread.push(thread_id(scratch.thread));
-    table.correlation.push(CorrelationId(scratch.correlation));
-    table.ancestor.push(CorrelationId(scratch.ancestor));
-    table.agent.push(AgentHandle(scratch.agent));
-    table.queue.push(QueueId(scratch.queue));
-    table.bytes.push(scratch.bytes);
-    table.flags.push(scratch.flags);
+    table.push(ScratchRow {
+        operation,
+        start: Nanoseconds(scratch.start),
+        end: Nanoseconds(scratch.end.max(scratch.start)),
+        thread: thread_id(scratch.thread),
+        correlation: CorrelationId(scratch.correlation),
+        ancestor: CorrelationId(scratch.ancestor),
+        agent: AgentHandle(scratch.agent),
+        queue: QueueId(scratch.queue),
+        bytes: scratch.bytes,
+        flags: scratch.flags,
+    });
     Some(())
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use super::super::Session;
 use super::super::code::{CodeImage, Sampling};
+use super::super::{SampleRow, Session};
 use super::note_damage;
 use crate::column::{Column, Storage};
 use crate::ids::{AgentHandle, CodeObjectId, CorrelationId, DispatchId, Nanoseconds};
@@ -138,21 +138,23 @@ pub(super) fn take_sampling(record: &Record<'_>, session: &mut Session) -> Optio
 pub(super) fn take_sample(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, _) = record.parse::<format::PcSample>()?;
     let samples = &mut session.samples;
-    samples.start.push(Nanoseconds(fixed.time));
-    samples.end.push(Nanoseconds(fixed.time));
-    samples.object.push(CodeObjectId(fixed.code_object));
-    samples.offset.push(fixed.offset);
-    samples.exec.push(fixed.exec);
-    samples.dispatch.push(DispatchId(fixed.dispatch));
-    samples.correlation.push(CorrelationId(fixed.correlation));
-    samples.region.push(fixed.region);
-    samples.hardware.push(fixed.hardware);
-    samples.workgroup.push(fixed.workgroup);
-    samples.wave.push(fixed.wave);
-    samples.flags.push(fixed.flags);
-    samples.class.push(fixed.class);
-    samples.waves.push(fixed.waves);
-    samples.snapshot.push(fixed.snapshot);
-    samples.memory.push(fixed.memory);
+    samples.push(SampleRow {
+        start: Nanoseconds(fixed.time),
+        end: Nanoseconds(fixed.time),
+        object: CodeObjectId(fixed.code_object),
+        offset: fixed.offset,
+        exec: fixed.exec,
+        dispatch: DispatchId(fixed.dispatch),
+        correlation: CorrelationId(fixed.correlation),
+        region: fixed.region,
+        hardware: fixed.hardware,
+        workgroup: fixed.workgroup,
+        wave: fixed.wave,
+        flags: fixed.flags,
+        class: fixed.class,
+        waves: fixed.waves,
+        snapshot: fixed.snapshot,
+        memory: fixed.memory,
+    });
     Some(())
 }

@@ -10,7 +10,8 @@ use rpd_core::ids::{
     StringId, ThreadId,
 };
 use rpd_core::session::{
-    CopyTable, DispatchTable, Growth, LoadOptions, Region, Table, ValueRange, memory_operation,
+    AllocationRow, CallRow, CopyRow, CopyTable, DispatchRow, DispatchTable, Growth, LoadOptions,
+    Region, ScratchRow, Table, ValueRange, memory_operation,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
@@ -184,17 +185,19 @@ impl Calls<'_> {
             previous = Some(((kind, function), operation));
             let class = info.session.operations[operation].class;
             let api = &mut info.session.api;
-            api.operation.push(operation);
-            api.message.push(match class.has_message() {
-                true => message,
-                false => StringId(0),
+            api.push(CallRow {
+                operation,
+                message: match class.has_message() {
+                    true => message,
+                    false => StringId(0),
+                },
+                start: piece.start[index],
+                end: piece.end[index],
+                thread: piece.thread[index],
+                correlation,
+                ancestor,
+                args: self.arguments.of(event),
             });
-            api.start.push(piece.start[index]);
-            api.end.push(piece.end[index]);
-            api.thread.push(piece.thread[index]);
-            api.correlation.push(correlation);
-            api.ancestor.push(ancestor);
-            api.args.push(self.arguments.of(event));
             if !self.stack_of.is_empty() {
                 api.stack.push(self.stack_of.get(event));
             }
@@ -255,13 +258,6 @@ fn agent_id(row: &Row<'_>, column: usize) -> AgentHandle {
     }
 }
 
-/// Appends a row of one table to another that has the same columns.
-macro_rules! push_row {
-    ($into:expr, $from:expr, $index:expr, $($column:ident)*) => {
-        $($into.$column.push($from.$column[$index]);)*
-    };
-}
-
 // Pieces of tables have ids of the database: the event stands in `correlation`, the agent's id in `agent`, the message's in
 // `region`.
 
@@ -277,24 +273,22 @@ fn dispatches(
         dispatch_id, private_segment_size, group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, \
         grid_size_x, grid_size_y, grid_size_z";
     let read = |table: &mut DispatchTable, row: &Row<'_>| {
-        table.correlation.push(CorrelationId(bits(row, 0)));
-        table.start.push(Nanoseconds(bits(row, 1)));
-        table.end.push(Nanoseconds(bits(row, 2)));
-        table.thread.push(ThreadId(word(row, 3)));
-        table.agent.push(agent_id(row, 4));
-        table.queue.push(QueueId(bits(row, 5)));
-        table.stream.push(StreamId(word(row, 6)));
-        table.region.push(word(row, 7));
-        table.kernel.push(KernelId(bits(row, 8)));
-        table.dispatch.push(DispatchId(bits(row, 9)));
-        table.private_size.push(word(row, 10));
-        table.group_size.push(word(row, 11));
-        table
-            .workgroup
-            .push([12, 13, 14].map(|column| word(row, column)));
-        table
-            .grid
-            .push([15, 16, 17].map(|column| word(row, column)));
+        table.push(DispatchRow {
+            correlation: CorrelationId(bits(row, 0)),
+            start: Nanoseconds(bits(row, 1)),
+            end: Nanoseconds(bits(row, 2)),
+            thread: ThreadId(word(row, 3)),
+            agent: agent_id(row, 4),
+            queue: QueueId(bits(row, 5)),
+            stream: StreamId(word(row, 6)),
+            region: word(row, 7),
+            kernel: KernelId(bits(row, 8)),
+            dispatch: DispatchId(bits(row, 9)),
+            private_size: word(row, 10),
+            group_size: word(row, 11),
+            workgroup: [12, 13, 14].map(|column| word(row, column)),
+            grid: [15, 16, 17].map(|column| word(row, column)),
+        });
     };
     let mut regions = Regions::default();
     let mut append = |piece: DispatchTable| {
@@ -303,21 +297,20 @@ fn dispatches(
             let region = regions.number(info, piece.region[index], events.external(event));
             let correlation = events.get(event).1;
             let agent = info.agent(piece.agent[index].0.cast_signed());
-            let push = |table: &mut DispatchTable| {
-                push_row!(table, piece, index, start end thread queue stream kernel dispatch private_size group_size
-                    workgroup grid);
-                table.region.push(region);
-                table.correlation.push(correlation);
-                table.agent.push(agent);
+            let row = DispatchRow {
+                region,
+                correlation,
+                agent,
+                ..piece.row(index)
             };
             let range = ranges
                 .find(event)
                 .map(|[_, first, count]| ValueRange { first, count });
             if !info.only_counted {
-                push(&mut info.session.dispatches);
+                info.session.dispatches.push(row);
             }
             if info.only_counted || range.is_some() {
-                push(&mut info.session.counted.dispatches);
+                info.session.counted.dispatches.push(row);
                 info.session.counted.ranges.push(range.unwrap_or_default());
             }
             growth.taken(&mut info.session)?;
@@ -338,18 +331,20 @@ fn copies(
     let columns = "event_id, name_id, start, \"end\", tid, dst_agent_id, src_agent_id, size, dst_address, \
         src_address, stream_id, region_name_id";
     let read = |table: &mut CopyTable, row: &Row<'_>| {
-        table.correlation.push(CorrelationId(bits(row, 0)));
-        table.operation.push(OperationId(word(row, 1)));
-        table.start.push(Nanoseconds(bits(row, 2)));
-        table.end.push(Nanoseconds(bits(row, 3)));
-        table.thread.push(ThreadId(word(row, 4)));
-        table.dst_agent.push(agent_id(row, 5));
-        table.src_agent.push(agent_id(row, 6));
-        table.bytes.push(bits(row, 7));
-        table.dst_address.push(bits(row, 8));
-        table.src_address.push(bits(row, 9));
-        table.stream.push(StreamId(word(row, 10)));
-        table.region.push(word(row, 11));
+        table.push(CopyRow {
+            correlation: CorrelationId(bits(row, 0)),
+            operation: OperationId(word(row, 1)),
+            start: Nanoseconds(bits(row, 2)),
+            end: Nanoseconds(bits(row, 3)),
+            thread: ThreadId(word(row, 4)),
+            dst_agent: agent_id(row, 5),
+            src_agent: agent_id(row, 6),
+            bytes: bits(row, 7),
+            dst_address: bits(row, 8),
+            src_address: bits(row, 9),
+            stream: StreamId(word(row, 10)),
+            region: word(row, 11),
+        });
     };
     let mut regions = Regions::default();
     let mut known = HashMap::new();
@@ -364,13 +359,14 @@ fn copies(
             });
             let agent = |id: AgentHandle| info.agent(id.0.cast_signed());
             let (dst, src) = (agent(piece.dst_agent[index]), agent(piece.src_agent[index]));
-            let table = &mut info.session.copies;
-            push_row!(table, piece, index, start end thread bytes dst_address src_address stream);
-            table.operation.push(operation);
-            table.correlation.push(events.get(event).1);
-            table.dst_agent.push(dst);
-            table.src_agent.push(src);
-            table.region.push(region);
+            info.session.copies.push(CopyRow {
+                operation,
+                correlation: events.get(event).1,
+                dst_agent: dst,
+                src_agent: src,
+                region,
+                ..piece.row(index)
+            });
             growth.taken(&mut info.session)?;
         }
         Ok(())
@@ -443,28 +439,32 @@ fn allocations(
             let operation = session.add_operation(row.kind, row.name);
             if row.kind == Kind::ScratchMemory {
                 let table = &mut session.scratch;
-                table.operation.push(operation);
-                table.start.push(row.start);
-                table.end.push(row.end);
-                table.thread.push(row.thread);
-                table.correlation.push(correlation);
-                table.ancestor.push(ancestor);
-                table.agent.push(agent);
-                table.queue.push(row.queue);
-                table.bytes.push(row.bytes);
-                table.flags.push(row.flags);
+                table.push(ScratchRow {
+                    operation,
+                    start: row.start,
+                    end: row.end,
+                    thread: row.thread,
+                    correlation,
+                    ancestor,
+                    agent,
+                    queue: row.queue,
+                    bytes: row.bytes,
+                    flags: row.flags,
+                });
             } else {
                 let table = &mut session.allocations;
-                table.operation.push(operation);
-                table.start.push(row.start);
-                table.end.push(row.end);
-                table.thread.push(row.thread);
-                table.correlation.push(correlation);
-                table.ancestor.push(ancestor);
-                table.agent.push(agent);
-                table.address.push(row.address);
-                table.bytes.push(row.bytes);
-                table.stream.push(row.stream);
+                table.push(AllocationRow {
+                    operation,
+                    start: row.start,
+                    end: row.end,
+                    thread: row.thread,
+                    correlation,
+                    ancestor,
+                    agent,
+                    address: row.address,
+                    bytes: row.bytes,
+                    stream: row.stream,
+                });
                 if !stack_of.is_empty() {
                     table.stack.push(stack_of.get(row.event));
                 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rpd_core::column::Column;
 use rpd_core::ids::{CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, StringId};
 use rpd_core::options::{SamplingMethod, SamplingUnit};
-use rpd_core::session::Growth;
 use rpd_core::session::code::{CodeImage, CodeLine, Instruction, Sampling, SourceFile};
 use rpd_core::session::samples::{Issue, REASONS};
 use rpd_core::session::totals::{Count, Place, REPLICATES, Replicates, Totals};
+use rpd_core::session::{Growth, SampleRow};
 use rpd_core::spool::format::sample_flag;
 use rusqlite::Result;
 
@@ -163,26 +163,25 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
         };
         let samples = &mut info.session.samples;
         let time = Nanoseconds(bits(row, 0));
-        samples.start.push(time);
-        samples.end.push(time);
-        samples.object.push(object);
-        samples.offset.push(offset);
-        samples.exec.push(bits(row, 4));
-        samples.dispatch.push(DispatchId(bits(row, 2)));
-        samples.correlation.push(CorrelationId(bits(row, 3)));
-        samples.region.push(region);
-        samples.hardware.push(bits(row, 5));
-        samples
-            .workgroup
-            .push([word(row, 6), word(row, 7), word(row, 8)]);
-        samples.wave.push((state >> 16) as u8);
-        samples.flags.push(
-            state as u8 & (sample_flag::STOCHASTIC | sample_flag::ISSUED | sample_flag::MEMORY),
-        );
-        samples.class.push((state >> 8) as u8);
-        samples.waves.push((state >> 24) as u32);
-        samples.snapshot.push(word(row, 11));
-        samples.memory.push(word(row, 12));
+        samples.push(SampleRow {
+            start: time,
+            end: time,
+            object,
+            offset,
+            exec: bits(row, 4),
+            dispatch: DispatchId(bits(row, 2)),
+            correlation: CorrelationId(bits(row, 3)),
+            region,
+            hardware: bits(row, 5),
+            workgroup: [word(row, 6), word(row, 7), word(row, 8)],
+            wave: (state >> 16) as u8,
+            flags: state as u8
+                & (sample_flag::STOCHASTIC | sample_flag::ISSUED | sample_flag::MEMORY),
+            class: (state >> 8) as u8,
+            waves: (state >> 24) as u32,
+            snapshot: word(row, 11),
+            memory: word(row, 12),
+        });
         source.stored(growth.taken(&mut info.session))
     })
 }

@@ -5,7 +5,10 @@ use rpd_core::ids::{
     AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, ProcessId,
     QueueId, StreamId, ThreadId,
 };
-use rpd_core::session::{ArgsRef, KernelSymbol, Region, ResourceKind, ResourceName, Session};
+use rpd_core::session::{
+    AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, KernelSymbol, Region, ResourceKind,
+    ResourceName, ScratchRow, Session,
+};
 use rpd_core::spool::format::api_flag;
 
 use super::ODD;
@@ -21,14 +24,16 @@ pub(super) fn call(
     let message = session.strings.intern(message);
     let api = &mut session.api;
     let correlation = api.start.len() as u64 + 1;
-    api.operation.push(operation);
-    api.message.push(message);
-    api.start.push(Nanoseconds(start));
-    api.end.push(Nanoseconds(end));
-    api.thread.push(ThreadId(42));
-    api.correlation.push(CorrelationId(correlation));
-    api.ancestor.push(CorrelationId(0));
-    api.args.push(ArgsRef::default());
+    api.push(CallRow {
+        operation,
+        message,
+        start: Nanoseconds(start),
+        end: Nanoseconds(end),
+        thread: ThreadId(42),
+        correlation: CorrelationId(correlation),
+        ancestor: CorrelationId(0),
+        args: ArgsRef::default(),
+    });
     api.retval.push(u64::MAX);
 }
 
@@ -50,54 +55,58 @@ pub(super) fn dispatch(
     region: u32,
 ) {
     let table = &mut session.dispatches;
-    table.start.push(Nanoseconds(start));
-    table.end.push(Nanoseconds(end));
-    table.thread.push(ThreadId(43));
-    table.correlation.push(CorrelationId(correlation));
-    table.agent.push(AgentHandle(77));
-    table.queue.push(QueueId(9));
-    table.stream.push(StreamId(3));
-    table.region.push(region);
-    table.kernel.push(KernelId(start % 2 + 1));
-    table.dispatch.push(DispatchId(start));
-    table.private_size.push(0);
-    table.group_size.push(u32::MAX);
-    table.workgroup.push([u32::MAX; 3]);
-    table.grid.push([1, 2, 3]);
+    table.push(DispatchRow {
+        start: Nanoseconds(start),
+        end: Nanoseconds(end),
+        thread: ThreadId(43),
+        correlation: CorrelationId(correlation),
+        agent: AgentHandle(77),
+        queue: QueueId(9),
+        stream: StreamId(3),
+        region,
+        kernel: KernelId(start % 2 + 1),
+        dispatch: DispatchId(start),
+        private_size: 0,
+        group_size: u32::MAX,
+        workgroup: [u32::MAX; 3],
+        grid: [1, 2, 3],
+    });
 }
 
 fn copy(session: &mut Session, (start, end): (u64, u64)) {
     let operation = session.add_operation(Kind::MemoryCopy, "MEMORY_COPY_HOST_TO_DEVICE");
     let table = &mut session.copies;
-    table.operation.push(operation);
-    table.start.push(Nanoseconds(start));
-    table.end.push(Nanoseconds(end));
-    table.thread.push(ThreadId(43));
-    table.correlation.push(CorrelationId(0));
-    table.dst_agent.push(AgentHandle(77));
-    table.src_agent.push(AgentHandle(78));
-    table.bytes.push(1 << 20);
-    table.dst_address.push(0);
-    table.src_address.push(0);
-    table.stream.push(StreamId(3));
-    table.region.push(0);
+    table.push(CopyRow {
+        operation,
+        start: Nanoseconds(start),
+        end: Nanoseconds(end),
+        thread: ThreadId(43),
+        correlation: CorrelationId(0),
+        dst_agent: AgentHandle(77),
+        src_agent: AgentHandle(78),
+        bytes: 1 << 20,
+        dst_address: 0,
+        src_address: 0,
+        stream: StreamId(3),
+        region: 0,
+    });
 }
 
 fn allocation(session: &mut Session, operation: &str, at: u64, address: u64, bytes: u64) {
     let operation = session.add_operation(Kind::MemoryAllocation, operation);
     let table = &mut session.allocations;
-    table.operation.push(operation);
-    table.start.push(Nanoseconds(at));
-    table.end.push(Nanoseconds(at + 10));
-    table.thread.push(ThreadId(42));
-    table.correlation.push(CorrelationId(0));
-    table.ancestor.push(CorrelationId(0));
-    table
-        .agent
-        .push(AgentHandle(if bytes == 0 { 0 } else { 77 }));
-    table.address.push(address);
-    table.bytes.push(bytes);
-    table.stream.push(StreamId(0));
+    table.push(AllocationRow {
+        operation,
+        start: Nanoseconds(at),
+        end: Nanoseconds(at + 10),
+        thread: ThreadId(42),
+        correlation: CorrelationId(0),
+        ancestor: CorrelationId(0),
+        agent: AgentHandle(if bytes == 0 { 0 } else { 77 }),
+        address,
+        bytes,
+        stream: StreamId(0),
+    });
 }
 
 /// Crossing ranges, overlapping work, odd texts, unknown agents, scratch, no provider's names.
@@ -212,16 +221,18 @@ pub(super) fn odd_session() -> Session {
     ] {
         let operation = session.add_operation(Kind::ScratchMemory, operation);
         let table = &mut session.scratch;
-        table.operation.push(operation);
-        table.start.push(Nanoseconds(at));
-        table.end.push(Nanoseconds(at + 10));
-        table.thread.push(ThreadId(42));
-        table.correlation.push(CorrelationId(0));
-        table.ancestor.push(CorrelationId(0));
-        table.agent.push(AgentHandle(77));
-        table.queue.push(QueueId(9));
-        table.bytes.push(bytes);
-        table.flags.push(2);
+        table.push(ScratchRow {
+            operation,
+            start: Nanoseconds(at),
+            end: Nanoseconds(at + 10),
+            thread: ThreadId(42),
+            correlation: CorrelationId(0),
+            ancestor: CorrelationId(0),
+            agent: AgentHandle(77),
+            queue: QueueId(9),
+            bytes,
+            flags: 2,
+        });
     }
     session
 }

@@ -11,7 +11,9 @@ use rpd_core::ids::{
     AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, ProcessId,
     QueueId, StreamId, ThreadId,
 };
-use rpd_core::session::{ArgsRef, CodeObject, KernelSymbol, Session};
+use rpd_core::session::{
+    AllocationRow, ArgsRef, CallRow, CodeObject, CopyRow, DispatchRow, KernelSymbol, Session,
+};
 use rusqlite::{Connection, Row};
 use serde_json::Value;
 
@@ -260,19 +262,20 @@ fn calls(connection: &Connection, session: &mut Session) {
             api.arena.extend((part.len() as u32).to_le_bytes());
             api.arena.extend(part.as_bytes());
         }
-        api.args.push(ArgsRef {
-            offset: offset as u64,
-            len: (api.arena.len() - offset) as u32,
-            flags: rpd_core::spool::format::api_flag::ARGUMENT_TEXTS,
+        api.push(CallRow {
+            args: ArgsRef {
+                offset: offset as u64,
+                len: (api.arena.len() - offset) as u32,
+                flags: rpd_core::spool::format::api_flag::ARGUMENT_TEXTS,
+            },
+            operation,
+            message,
+            start: Nanoseconds(int(row, "start")),
+            end: Nanoseconds(int(row, "end")),
+            thread: ThreadId(int(row, "tid") as u32),
+            correlation: CorrelationId(int(row, "stack_id")),
+            ancestor: CorrelationId(int(row, "parent_stack_id")),
         });
-        api.operation.push(operation);
-        api.message.push(message);
-        api.start.push(Nanoseconds(int(row, "start")));
-        api.end.push(Nanoseconds(int(row, "end")));
-        api.thread.push(ThreadId(int(row, "tid") as u32));
-        api.correlation.push(CorrelationId(int(row, "stack_id")));
-        api.ancestor
-            .push(CorrelationId(int(row, "parent_stack_id")));
     });
 }
 
@@ -287,40 +290,42 @@ fn device_work(
         let dim = |what: &str| {
             ["x", "y", "z"].map(|axis| int(row, &format!("{what}_size_{axis}")) as u32)
         };
-        table.start.push(Nanoseconds(int(row, "start")));
-        table.end.push(Nanoseconds(int(row, "end")));
-        table.thread.push(ThreadId(int(row, "tid") as u32));
-        table.correlation.push(CorrelationId(int(row, "stack_id")));
-        table.agent.push(handle(row, "agent_id"));
-        table.queue.push(QueueId(int(row, "queue_id")));
-        table.stream.push(StreamId(int(row, "stream_id") as u32));
-        table.region.push(0);
-        table.kernel.push(KernelId(int(row, "kernel_id")));
-        table.dispatch.push(DispatchId(int(row, "dispatch_id")));
-        table
-            .private_size
-            .push(int(row, "private_segment_size") as u32);
-        table.group_size.push(int(row, "group_segment_size") as u32);
-        table.workgroup.push(dim("workgroup"));
-        table.grid.push(dim("grid"));
+        table.push(DispatchRow {
+            start: Nanoseconds(int(row, "start")),
+            end: Nanoseconds(int(row, "end")),
+            thread: ThreadId(int(row, "tid") as u32),
+            correlation: CorrelationId(int(row, "stack_id")),
+            agent: handle(row, "agent_id"),
+            queue: QueueId(int(row, "queue_id")),
+            stream: StreamId(int(row, "stream_id") as u32),
+            region: 0,
+            kernel: KernelId(int(row, "kernel_id")),
+            dispatch: DispatchId(int(row, "dispatch_id")),
+            private_size: int(row, "private_segment_size") as u32,
+            group_size: int(row, "group_segment_size") as u32,
+            workgroup: dim("workgroup"),
+            grid: dim("grid"),
+        });
     });
     let sql = "SELECT m.*, s.string AS name, e.stack_id FROM rocpd_memory_copy m JOIN rocpd_event e ON e.id = m.event_id
         JOIN rocpd_string s ON s.id = m.name_id ORDER BY m.id";
     each(connection, sql, |row| {
         let operation = session.add_operation(Kind::MemoryCopy, &text(row, "name"));
         let table = &mut session.copies;
-        table.operation.push(operation);
-        table.start.push(Nanoseconds(int(row, "start")));
-        table.end.push(Nanoseconds(int(row, "end")));
-        table.thread.push(ThreadId(int(row, "tid") as u32));
-        table.correlation.push(CorrelationId(int(row, "stack_id")));
-        table.dst_agent.push(handle(row, "dst_agent_id"));
-        table.src_agent.push(handle(row, "src_agent_id"));
-        table.bytes.push(int(row, "size"));
-        table.dst_address.push(int(row, "dst_address"));
-        table.src_address.push(int(row, "src_address"));
-        table.stream.push(StreamId(int(row, "stream_id") as u32));
-        table.region.push(0);
+        table.push(CopyRow {
+            operation,
+            start: Nanoseconds(int(row, "start")),
+            end: Nanoseconds(int(row, "end")),
+            thread: ThreadId(int(row, "tid") as u32),
+            correlation: CorrelationId(int(row, "stack_id")),
+            dst_agent: handle(row, "dst_agent_id"),
+            src_agent: handle(row, "src_agent_id"),
+            bytes: int(row, "size"),
+            dst_address: int(row, "dst_address"),
+            src_address: int(row, "src_address"),
+            stream: StreamId(int(row, "stream_id") as u32),
+            region: 0,
+        });
     });
     let sql = "SELECT m.*, e.stack_id, e.parent_stack_id FROM rocpd_memory_allocate m JOIN rocpd_event e ON e.id = m.event_id ORDER BY start";
     each(connection, sql, |row| {
@@ -330,17 +335,17 @@ fn device_work(
         };
         let operation = session.add_operation(Kind::MemoryAllocation, operation);
         let table = &mut session.allocations;
-        table.operation.push(operation);
-        table.start.push(Nanoseconds(int(row, "start")));
-        table.end.push(Nanoseconds(int(row, "end")));
-        table.thread.push(ThreadId(int(row, "tid") as u32));
-        table.correlation.push(CorrelationId(int(row, "stack_id")));
-        table
-            .ancestor
-            .push(CorrelationId(int(row, "parent_stack_id")));
-        table.agent.push(handle(row, "agent_id"));
-        table.address.push(int(row, "address"));
-        table.bytes.push(int(row, "size"));
-        table.stream.push(StreamId(int(row, "stream_id") as u32));
+        table.push(AllocationRow {
+            operation,
+            start: Nanoseconds(int(row, "start")),
+            end: Nanoseconds(int(row, "end")),
+            thread: ThreadId(int(row, "tid") as u32),
+            correlation: CorrelationId(int(row, "stack_id")),
+            ancestor: CorrelationId(int(row, "parent_stack_id")),
+            agent: handle(row, "agent_id"),
+            address: int(row, "address"),
+            bytes: int(row, "size"),
+            stream: StreamId(int(row, "stream_id") as u32),
+        });
     });
 }
