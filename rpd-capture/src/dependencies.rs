@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use rpd_spool::capture::structs::{any_node, node_type, type_of_node};
 use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, number as n};
 
+use crate::geometry::stream_of_config;
 use crate::{Call, Capture, CaptureError};
 
 /// Collects calls from the last to the first.
@@ -72,8 +74,13 @@ fn made<'a>(
             let argument = operation.arguments().get(usize::from(item.argument));
             let words = item.payload.as_chunks::<8>().0;
             let (kind, words) = match argument.map(|argument| argument.role) {
+                // The handle may be the one with which the memory was made.
+                Some(Role::HandleOut(_)) if call.api == n::hipMemRetainAllocationHandle => {
+                    (HandleKind::Physical, &words[..0])
+                }
                 Some(Role::HandleOut(kind)) => (kind, &words[..words.len().min(1)]),
-                Some(Role::NodesOut) => (HandleKind::Node, words),
+                Some(Role::TextureReference) => (HandleKind::Texture, words),
+                Some(Role::NodesOut | Role::NodeListOut) => (HandleKind::Node, words),
                 _ => (HandleKind::Node, &words[..0]),
             };
             words
@@ -107,13 +114,32 @@ fn used(call: &Call, operation: &'static Operation) -> Vec<(HandleKind, u64)> {
                     found.push((HandleKind::Array, u64::from_le_bytes(*array)));
                 }
             }
-            // `hipLaunchConfig_t`: the stream is the fifth word.
-            Role::Struct(_) if call.api == n::hipLaunchKernelExC => {
-                let stream = payload().get(4).copied().unwrap_or_default();
-                found.push((HandleKind::Stream, u64::from_le_bytes(stream)));
+            Role::AnyNode => {
+                let words = payload();
+                let bytes = words.as_flattened();
+                let word = |at: usize| {
+                    let word = words.get(at / 8).copied().unwrap_or_default();
+                    u64::from_le_bytes(word)
+                };
+                let handle = word(any_node::PARAMETERS);
+                match type_of_node(bytes) {
+                    node_type::GRAPH => found.push((HandleKind::Graph, handle)),
+                    node_type::WAIT_EVENT | node_type::RECORD_EVENT => {
+                        found.push((HandleKind::Event, handle));
+                    }
+                    node_type::COPY => {
+                        let arrays = [any_node::COPY, any_node::COPY + 64];
+                        found.extend(arrays.map(|at| (HandleKind::Array, word(at))));
+                    }
+                    _ => {}
+                }
             }
             _ => {}
         }
+    }
+    if operation.group == Group::Launch {
+        let stream = stream_of_config(operation, &call.items);
+        found.extend(stream.map(|stream| (HandleKind::Stream, stream)));
     }
     // Any word of the arguments of a kernel may be a texture or surface.
     let words = call
@@ -146,6 +172,10 @@ impl Needs<'_> {
                         | n::hipStreamWaitEvent_spt
                         | n::hipStreamBeginCapture
                         | n::hipStreamBeginCapture_spt
+                        | n::hipStreamBeginCaptureToGraph
+                        | n::hipStreamUpdateCaptureDependencies
+                        | n::hipStreamGetCaptureInfo_v2
+                        | n::hipStreamGetCaptureInfo_v2_spt
                         | n::hipStreamEndCapture
                         | n::hipStreamEndCapture_spt
                 ));
@@ -176,6 +206,16 @@ impl Needs<'_> {
                 }) || call
                     .allocation()
                     .is_some_and(|made| (self.has_memory)(made.base))
+            }
+            // Physical memory may be mapped several times, anywhere in them.
+            Group::Memory if call.api == n::hipMemAddressReserve => true,
+            Group::Memory
+                if matches!(
+                    call.api,
+                    n::hipMemSetAccess | n::hipMemRetainAllocationHandle
+                ) =>
+            {
+                (self.has_memory)(address)
             }
             Group::Memory => match (call.allocation(), stored) {
                 (Some(made), _) => (self.has_memory)(made.base),
@@ -208,7 +248,9 @@ impl Needs<'_> {
         let stream = call.argument("stream");
         match call.api {
             n::hipStreamEndCapture | n::hipStreamEndCapture_spt => self.captures.push(stream),
-            n::hipStreamBeginCapture | n::hipStreamBeginCapture_spt => {
+            n::hipStreamBeginCapture
+            | n::hipStreamBeginCapture_spt
+            | n::hipStreamBeginCaptureToGraph => {
                 self.captures.retain(|known| *known != stream);
             }
             _ => {}

@@ -258,7 +258,7 @@ impl ExcerptWriter {
              INSERT INTO sync SELECT * FROM source.sync WHERE seq IN kept;
              INSERT INTO output SELECT * FROM source.output WHERE seq IN kept AND copy IN kept;
              INSERT INTO note SELECT * FROM source.note WHERE seq IN kept;
-             INSERT INTO unsupported SELECT u.api, u.name, count(*) FROM source.unsupported u JOIN call c ON c.api = u.api
+             INSERT INTO unsupported SELECT u.api, u.name, count(*) FROM source.unsupported u JOIN call c ON c.api = u.api WHERE c.rc = 0
                  GROUP BY u.api;",
         )?;
         let blobs = self.rewrite_items(source, database, kept)?;

@@ -1,6 +1,6 @@
 //! The sizes of a launch, from the arguments of any of the calls that launch kernels.
 
-use rpd_spool::capture::{Items, Operation, Role, item};
+use rpd_spool::capture::{Items, NO_ARGUMENT, Operation, Role, item, structs};
 
 /// Grid in blocks, block, and dynamic local memory in bytes, of a launch with these arguments and items.
 pub fn geometry(
@@ -26,15 +26,9 @@ pub fn geometry(
         Some([part("X")?, part("Y")?, part("Z")?])
     };
     let lds = named("sharedMemBytes").unwrap_or(0);
-    if let Some(item) = Items(items).find(|item| item.kind == item::IN)
-        && operation
-            .arguments()
-            .iter()
-            .any(|one| one.role == Role::Struct(56))
-    {
-        // `hipLaunchConfig_t`.
+    if let Some(config) = launch_config(operation, items) {
         let word = |at: usize| {
-            let bytes = item.payload.get(at..at + 4);
+            let bytes = config.get(at..at + 4);
             bytes.map_or(0, |bytes| {
                 u32::from_le_bytes(bytes.try_into().unwrap_or_default())
             })
@@ -59,4 +53,41 @@ pub fn geometry(
         })
         .unwrap_or_default();
     (grid, block, lds)
+}
+
+/// The structs that a launch has read about its configuration: `hipLaunchConfig_t` first, then the list of attributes.
+fn configuration<'a>(
+    operation: &'a Operation,
+    items: &'a [u8],
+) -> impl Iterator<Item = &'a [u8]> + 'a {
+    Items(items)
+        .filter(|item| item.kind == item::IN)
+        .filter(|item| {
+            let argument = operation.arguments().get(usize::from(item.argument));
+            item.argument == NO_ARGUMENT
+                || argument.is_some_and(|one| one.role == Role::LaunchConfig)
+        })
+        .map(|item| item.payload)
+}
+
+/// `hipLaunchConfig_t`, or `HIP_LAUNCH_CONFIG`, of a launch whose sizes and stream are there; of those that are set by earlier
+/// calls as well.
+fn launch_config<'a>(operation: &'a Operation, items: &'a [u8]) -> Option<&'a [u8]> {
+    configuration(operation, items).next()
+}
+
+/// The stream of a launch whose stream is in [`launch_config`].
+pub fn stream_of_config(operation: &Operation, items: &[u8]) -> Option<u64> {
+    const STREAM: usize = 4;
+    let config = launch_config(operation, items)?;
+    let word = config.as_chunks::<8>().0.get(STREAM)?;
+    Some(u64::from_le_bytes(*word))
+}
+
+/// Whether the workgroups of a launch may wait for each other.
+pub fn is_cooperative(operation: &Operation, items: &[u8]) -> bool {
+    operation.name().contains("Cooperative")
+        || configuration(operation, items)
+            .nth(1)
+            .is_some_and(structs::is_cooperative)
 }

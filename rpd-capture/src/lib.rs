@@ -44,7 +44,7 @@ pub use error::{CaptureError, Class};
 pub use excerpt::{ExcerptSummary, ExcerptWriter, code_objects, variables};
 pub use export::export;
 pub use foreign::{ForeignDatabase, foreign};
-pub use geometry::geometry;
+pub use geometry::{geometry, is_cooperative, stream_of_config};
 pub use live::LiveReader;
 pub use manifest::{ExcerptOf, Manifest, VERSION};
 pub use markers::{Marker, regions};

@@ -17,7 +17,7 @@ pub(crate) fn place(operation: &Operation, entry: u64, exit: u64) -> u64 {
     let makes = operation.arguments().iter().any(|argument| {
         matches!(
             argument.role,
-            Role::HandleOut(_) | Role::AddressOut | Role::StructOut(_)
+            Role::HandleOut(_) | Role::AddressOut | Role::StructOut(_) | Role::TextureReference
         )
     });
     match waits || blocks || makes {

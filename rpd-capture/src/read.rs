@@ -384,6 +384,20 @@ impl Capture {
         Ok(found.into_iter().next())
     }
 
+    /// The first call up to `last` that maps physical memory which was mapped elsewhere before, if there is one.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn mapped_again(&self, last: u64) -> Result<Option<u64>, CaptureError> {
+        let sql = format!(
+            "SELECT seq FROM call WHERE flags & {} AND seq <= {} ORDER BY seq LIMIT 1",
+            rpd_spool::capture::call_flag::MAPPED_AGAIN,
+            i64::try_from(last).unwrap_or(i64::MAX)
+        );
+        let found = self.all(&sql, |row| Ok(row.get::<_, i64>(0)? as u64))?;
+        Ok(found.into_iter().next())
+    }
+
     /// Calls that cannot be replayed: name and count.
     ///
     /// # Errors

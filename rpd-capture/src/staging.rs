@@ -7,7 +7,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{FallocateFlags, fallocate};
+use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
 use rpd_spool::capture::{DataHeader, STAGE_FILE};
 
 use crate::CaptureError;
@@ -43,6 +43,16 @@ impl StagingFile {
     pub(crate) fn open(spool: &Path) -> Option<StagingFile> {
         let path = spool.join(STAGE_FILE);
         let file = File::options().read(true).write(true).open(&path).ok()?;
+        // The process waits for room as long as somebody has this lock. File systems without locks are rare; there it waits as long
+        // as data are taken.
+        let lock = nix::libc::flock {
+            l_type: nix::libc::F_WRLCK as nix::libc::c_short,
+            l_whence: nix::libc::SEEK_SET as nix::libc::c_short,
+            l_start: 0,
+            l_len: 0,
+            l_pid: 0,
+        };
+        let _ = fcntl(&file, FcntlArg::F_OFD_SETLK(&lock));
         Some(StagingFile {
             path,
             file,

@@ -22,6 +22,9 @@ use crate::{BLOBS, CODE, CaptureError, VERSION, database};
 /// Note about copies whose source was changed.
 const CHANGED: &str = "the host changed the source after the call and before it had waited for the copy; the data are those of the call (--pinned exact takes what the device reads)";
 
+/// Note about launches that may read host-visible memory which was not taken for them.
+const BEHIND: &str = "only memory of the device points to host-visible memory that the launch may read; its content was not taken (--memory snapshot or pageguard takes it)";
+
 pub(crate) enum WriteError {
     Database(rusqlite::Error),
     Capture(CaptureError),
@@ -64,6 +67,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) unsupported: BTreeMap<u32, u64>,
     /// Copies whose source the host changed before it had waited for them.
     pub(crate) changed: u64,
+    /// Launches that may read host-visible memory which was not taken for them.
+    pub(crate) behind: u64,
     pub(crate) seq: i64,
     pub(crate) pid: u32,
 }
@@ -98,6 +103,7 @@ impl Writer<'_> {
             seq_of: HashMap::new(),
             unsupported: BTreeMap::new(),
             changed: 0,
+            behind: 0,
             seq: 0,
             pid,
         };
@@ -321,6 +327,11 @@ impl Writer<'_> {
                         let text = String::from_utf8_lossy(item.payload).into_owned();
                         self.note("error", &format!("{}: {text}", operation.name()))?;
                     }
+                    item::BEHIND_DEVICE => {
+                        self.behind += 1;
+                        self.note("warning", BEHIND)?;
+                        continue;
+                    }
                     item::CHANGED => {
                         let copy = item.word().and_then(|entry| self.seq_of.get(&entry));
                         if let Some(&copy) = copy {
@@ -404,11 +415,12 @@ impl Writer<'_> {
                 arguments,
                 rewritten,
             ])?;
-        if operation.group == Group::Unsupported {
-            *self.unsupported.entry(call.operation).or_default() += 1;
+        // What failed has changed nothing: a replay lacks nothing without it.
+        if call.result != 0 {
             return Ok(());
         }
-        if call.result != 0 {
+        if operation.group == Group::Unsupported {
+            *self.unsupported.entry(call.operation).or_default() += 1;
             return Ok(());
         }
         self.effects(
@@ -427,6 +439,11 @@ impl Writer<'_> {
                 "{} copies from pinned memory: {CHANGED}",
                 self.changed
             ));
+        }
+        if self.behind > 0 {
+            self.summary
+                .notes
+                .push(format!("{} launches: {BEHIND}", self.behind));
         }
         for (api, count) in &self.unsupported {
             let name = operation(*api).map_or("", Operation::name);

@@ -65,6 +65,10 @@ fn usual(argument: &Argument) -> Role {
 
 fn role(text: &str, arguments: &[Argument]) -> Option<Role> {
     let (word, value) = text.split_once(':').unwrap_or((text, ""));
+    let position = |name: &str| {
+        let found = arguments.iter().position(|one| one.name == name)?;
+        u32::try_from(found).ok()
+    };
     Some(match word {
         "address" => Role::Address,
         "address_out" => Role::AddressOut,
@@ -79,9 +83,15 @@ fn role(text: &str, arguments: &[Argument]) -> Option<Role> {
         "struct_out" => Role::StructOut(value.parse().ok()?),
         "array" => {
             let (count, unit) = value.split_once('*')?;
-            let position = arguments.iter().position(|one| one.name == count)?;
-            Role::Array(u32::try_from(position).ok()?, unit.parse().ok()?)
+            Role::Array(position(count)?, unit.parse().ok()?)
         }
+        "memory_operations" => Role::MemoryOperations(position(value)?),
+        "memory_operations_node" => Role::MemoryOperationsNode,
+        "launch_config" => Role::LaunchConfig,
+        "any_node" => Role::AnyNode,
+        "node_list_out" => Role::NodeListOut,
+        "texture_reference" => Role::TextureReference,
+        "context" => Role::Context,
         "copy2d" => Role::Copy2d,
         "copy3d" => Role::Copy3d,
         "driver_copy3d" => Role::DriverCopy3d,

@@ -66,15 +66,29 @@ pub enum Role {
     Copy3d,
     /// `HIP_MEMCPY3D`.
     DriverCopy3d,
+    /// `hipLaunchConfig_t` or `HIP_LAUNCH_CONFIG`, with the list of attributes.
+    LaunchConfig,
     /// `hipKernelNodeParams`.
     KernelNode,
     /// `hipMemsetParams`.
     MemsetNode,
+    /// `hipGraphNodeParams`, which has the parameters of a node of any type.
+    AnyNode,
+    /// An array of `hipStreamBatchMemOpParams`: position of the argument that counts them.
+    MemoryOperations(u32),
+    /// `hipBatchMemOpNodeParams`, with the array that it leads to.
+    MemoryOperationsNode,
+    /// `textureReference`, a variable of the program or the runtime.
+    TextureReference,
+    /// A `hipCtx_t`; the current one in a replay.
+    Context,
     /// `hipPitchedPtr` by value.
     Pitched,
-    /// An array of graph nodes that the call writes; the argument after it counts them.
+    /// An array of graph nodes that the call writes; the next argument that is a count has their number.
     NodesOut,
-    /// Pointer to the number of elements of the array in the argument before. The call reads and writes it.
+    /// Pointer to which the call stores where the runtime has an array of graph nodes, counted as before.
+    NodeListOut,
+    /// Pointer to the number of elements of the arrays before. The call reads and writes it.
     Count,
     /// Passed as null.
     Ignored,

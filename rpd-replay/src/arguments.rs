@@ -232,19 +232,7 @@ impl Player {
             }
             Role::Copy3d => {
                 let mut bytes = read.ok_or_else(missing)?;
-                for at in [0, 8] {
-                    let now = self.handle(HandleKind::Array, word(&bytes, at))?;
-                    set_word(&mut bytes, at, now);
-                }
-                for at in [4, 12] {
-                    // Pitch, rows of a slice, and slices with those before the box.
-                    let (pitch, rows) = (word(&bytes, at + 1), word(&bytes, at + 3));
-                    let slices = word(&bytes, at - 1) + word(&bytes, 18);
-                    let rows = rows.max(word(&bytes, at - 2) + word(&bytes, 17));
-                    let size = pitch * rows * slices + word(&bytes, 16);
-                    let now = self.base_of(word(&bytes, at), size)?;
-                    set_word(&mut bytes, at, now);
-                }
+                self.translate_box(&mut bytes)?;
                 behind.copy(&bytes)
             }
             Role::DriverCopy3d => {
@@ -276,18 +264,7 @@ impl Player {
             }
             Role::KernelNode => {
                 let mut bytes = read.ok_or_else(missing)?;
-                let kernel = self.kernel(call)?;
-                let packed = self.packed(call, &kernel);
-                let values = behind.copy(&packed);
-                let mut pointers = Vec::new();
-                for (offset, ..) in kernel.arguments.iter() {
-                    pointers.extend_from_slice(&(values + u64::from(*offset)).to_le_bytes());
-                }
-                // extra, func, kernelParams.
-                set_word(&mut bytes, 2, 0);
-                set_word(&mut bytes, 3, kernel.function);
-                let pointers = behind.copy(&pointers);
-                set_word(&mut bytes, 6, pointers);
+                self.translate_kernel_node(call, &mut bytes, behind)?;
                 behind.copy(&bytes)
             }
             Role::MemsetNode => {
@@ -296,12 +273,53 @@ impl Player {
                 set_word(&mut bytes, 0, now);
                 behind.copy(&bytes)
             }
+            Role::AnyNode => {
+                let mut bytes = read.ok_or_else(missing)?;
+                self.translate_node(call, &mut bytes, behind)?;
+                behind.copy(&bytes)
+            }
+            Role::MemoryOperations(_) => {
+                let mut list = read.ok_or_else(missing)?;
+                self.translate_operations(call, &mut list)?;
+                behind.copy(&list)
+            }
+            Role::MemoryOperationsNode => {
+                let mut bytes = read.ok_or_else(missing)?;
+                let mut lists = call
+                    .items()
+                    .filter(|item| item.kind == item::IN && usize::from(item.argument) == position);
+                let mut list = lists.nth(1).ok_or_else(missing)?.payload.to_vec();
+                self.translate_operations(call, &mut list)?;
+                // Context, number of operations, list, flags.
+                let context = self.context()?;
+                set_word(&mut bytes, 0, context);
+                let list = behind.copy(&list);
+                set_word(&mut bytes, 2, list);
+                behind.copy(&bytes)
+            }
+            Role::Context => self.context()?,
             Role::NodesOut => match wrote {
                 Some(nodes) if value != 0 => behind.copy(&vec![0; nodes.len()]),
                 _ => 0,
             },
+            Role::NodeListOut => match value {
+                0 => 0,
+                _ => behind.slot(position, 0),
+            },
+            // The arrays have room for as many nodes as the capture lists.
             Role::Count => match wrote {
-                Some(count) if value != 0 => behind.copy(&count),
+                Some(count) if value != 0 => {
+                    let arrays = operation.arguments().iter().enumerate();
+                    let mut arrays = arrays.filter(|(_, one)| one.role == Role::NodesOut);
+                    let room = arrays.find_map(|(array, _)| {
+                        let mut items = call.items();
+                        items.find(|item| {
+                            item.kind == item::OUT && usize::from(item.argument) == array
+                        })
+                    });
+                    let room = room.map(|item| (item.payload.len() / 8) as u64);
+                    behind.slot(position, room.unwrap_or_else(|| word(&count, 0)))
+                }
                 _ => 0,
             },
             Role::Scratch => match value {
@@ -312,6 +330,8 @@ impl Player {
             | Role::Kernel
             | Role::Arguments
             | Role::Extra
+            | Role::LaunchConfig
+            | Role::TextureReference
             | Role::StructOut(_)
             | Role::Pitched => 0,
         })

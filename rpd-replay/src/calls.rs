@@ -1,6 +1,7 @@
 //! Repeats each call of a capture.
 
 use rpd_capture::Call;
+use rpd_spool::capture::structs::{self, node_type};
 use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, number as n};
 
 use crate::arguments::{PointedMemory, input, out_word, word};
@@ -82,8 +83,13 @@ impl Player {
             }
             // What the host did in their functions is in the data of later calls as well. Memory of a graph is there from its node to
             // the end of the replay, which is longer than it has to be.
-            n::hipGraphAddHostNode | n::hipGraphAddMemFreeNode => {
+            n::hipGraphAddHostNode
+            | n::hipGraphAddMemFreeNode
+            | n::hipDrvGraphAddMemFreeNode => {
                 self.with_name(call, operation, "hipGraphAddEmptyNode")
+            }
+            n::hipGraphAddNode | n::hipGraphNodeSetParams | n::hipGraphExecNodeSetParams => {
+                self.any_node(call, operation)
             }
             n::hipGraphAddMemAllocNode => {
                 self.graph_memory(call, operation)?;
@@ -100,7 +106,12 @@ impl Player {
             | n::hipGraphExecHostNodeSetParams
             | n::hipFuncSetAttribute
             | n::hipFuncSetCacheConfig
-            | n::hipFuncSetSharedMemConfig => {
+            | n::hipFuncSetSharedMemConfig
+            // What they set is with the launch.
+            | n::hipConfigureCall
+            | n::hipSetupArgument
+            // References are found when something is bound to them.
+            | n::hipModuleGetTexRef => {
                 self.report.skipped += 1;
                 Ok(())
             }
@@ -110,6 +121,7 @@ impl Player {
             | n::hipMemCreate
             | n::hipMemMap
             | n::hipMemRelease
+            | n::hipMemRetainAllocationHandle
             | n::hipMemSetAccess
             | n::hipMemUnmap => self.virtual_memory(call, operation),
             _ if operation.group == Group::Memory => self.memory(call, operation),
@@ -127,6 +139,27 @@ impl Player {
         // The per-thread default stream is a separate stream here.
         let name = name.strip_suffix("_spt").unwrap_or(name);
         self.with_name(call, operation, name)
+    }
+
+    /// Makes a call about a node of any type. Some are other nodes in a replay.
+    fn any_node(&mut self, call: &Call, operation: &'static Operation) -> Result<(), ReplayError> {
+        let parameters = node_parameters(call, operation);
+        let kind = parameters.map(structs::type_of_node);
+        let adds = call.api == n::hipGraphAddNode;
+        match kind {
+            Some(node_type::ALLOCATE) if adds => {
+                self.graph_memory(call, operation)?;
+                self.with_name(call, operation, "hipGraphAddEmptyNode")
+            }
+            Some(node_type::HOST | node_type::FREE) if adds => {
+                self.with_name(call, operation, "hipGraphAddEmptyNode")
+            }
+            Some(node_type::HOST) => {
+                self.report.skipped += 1;
+                Ok(())
+            }
+            _ => self.generic(call, operation),
+        }
     }
 
     fn with_name(
@@ -171,9 +204,16 @@ impl Player {
                         self.translation.insert(old, size, new);
                     }
                 }
-                Role::NodesOut => {
+                Role::NodesOut | Role::NodeListOut => {
                     // The runtime lists nodes in the order in which they were made.
-                    let slot = words.get(position).copied().unwrap_or(0) as *const u64;
+                    let slot = match argument.role {
+                        Role::NodesOut => words.get(position).copied(),
+                        _ => self.listed(call, operation, position, &behind)?,
+                    };
+                    let slot = slot.unwrap_or(0) as *const u64;
+                    if slot.is_null() {
+                        continue;
+                    }
                     for (index, old) in item.payload.as_chunks::<8>().0.iter().enumerate() {
                         // SAFETY: the buffer has room for as many nodes as the capture lists.
                         let new = unsafe { slot.add(index).read_volatile() };
@@ -185,6 +225,30 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// Where the runtime has the nodes that it lists behind an argument; an error when it lists another number of them than in the
+    /// capture.
+    fn listed(
+        &self,
+        call: &Call,
+        operation: &Operation,
+        position: usize,
+        behind: &PointedMemory,
+    ) -> Result<Option<u64>, ReplayError> {
+        let wanted = out_word(call, position_of_count(operation, position) as u16);
+        let found = behind.stored(position_of_count(operation, position));
+        match wanted == found {
+            true => Ok(behind.stored(position)),
+            false => Err(ReplayError::new(
+                Status::Api,
+                format!(
+                    "lists {} nodes here, and listed {} in the capture",
+                    found.unwrap_or(0),
+                    wanted.unwrap_or(0)
+                ),
+            )),
+        }
     }
 
     /// Stores the handle that a call made.
@@ -247,4 +311,20 @@ impl Player {
             }
         }
     }
+}
+
+/// `hipGraphNodeParams` of a call.
+fn node_parameters<'a>(call: &'a Call, operation: &Operation) -> Option<&'a [u8]> {
+    let mut arguments = operation.arguments().iter();
+    let position = arguments.position(|argument| argument.role == Role::AnyNode)?;
+    let mut items = call.items();
+    let found = items.find(|item| item.kind == item::IN && usize::from(item.argument) == position);
+    found.map(|item| item.payload)
+}
+
+/// The position of the argument that counts the nodes of another one.
+fn position_of_count(operation: &Operation, position: usize) -> usize {
+    let arguments = operation.arguments().iter().enumerate().skip(position);
+    let mut counts = arguments.filter(|(_, argument)| argument.role == Role::Count);
+    counts.next().map_or(position, |(found, _)| found)
 }

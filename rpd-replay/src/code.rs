@@ -213,7 +213,13 @@ impl Player {
                 continue;
             }
             let mut bytes = self.capture.bytes(head.data)?;
+            if self.options.guess {
+                self.translate_images(&mut bytes);
+            }
             self.translate_code(&mut bytes);
+            if !self.same && self.options.deep {
+                self.translation.probable += self.translation.translate_words(&mut bytes);
+            }
             let device = i32::try_from(head.device).unwrap_or(-1);
             self.set_device(device)?;
             let module = self.module(head.code)?;
@@ -247,11 +253,20 @@ impl Player {
         {
             return Ok((now, size));
         }
+        let module = self.module_of_symbol(call, &name)?;
+        self.variable(module, &name)
+    }
+
+    /// The module with the variable of a call.
+    pub(crate) fn module_of_symbol(
+        &mut self,
+        call: &Call,
+        name: &CString,
+    ) -> Result<u64, ReplayError> {
         let provider = call.items().find(|item| item.kind == item::SYMBOL_CODE);
         let provider = provider.and_then(|item| item.word());
         if let Some(code) = provider.and_then(|provider| self.code_at(provider, call.seq)) {
-            let module = self.module(code)?;
-            return self.variable(module, &name);
+            return self.module(code);
         }
         // The first code object with this name: those of the program are loaded before modules.
         let codes: Vec<(i64, i64)> = self.codes.iter().map(|row| (row.id, row.blob)).collect();
@@ -261,8 +276,7 @@ impl Player {
                 .iter()
                 .any(|(known, _)| known.as_bytes() == name.as_bytes())
             {
-                let module = self.module(code)?;
-                return self.variable(module, &name);
+                return self.module(code);
             }
         }
         Err(ReplayError::damaged(format!(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rpd_capture::Call;
-use rpd_spool::capture::{HandleKind, Operation, number as n};
+use rpd_spool::capture::{HandleKind, Operation, Role, number as n};
 
 use crate::arguments::{input, out_word, set_word, word};
 use crate::error::{ReplayError, Status};
@@ -36,6 +36,9 @@ impl Player {
         call: &Call,
         operation: &'static Operation,
     ) -> Result<(), ReplayError> {
+        if operation.with_role(Role::TextureReference).is_some() {
+            return self.reference(call, operation);
+        }
         match call.api {
             n::hipMalloc3DArray => return self.array_3d(call, operation),
             n::hipDestroyTextureObject => {

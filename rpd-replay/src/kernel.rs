@@ -235,7 +235,9 @@ impl Player {
         else {
             return Ok(());
         };
-        if operation.name().contains("Cooperative") || operation.name().contains("GraphLaunch") {
+        if rpd_capture::is_cooperative(operation, &call.items)
+            || operation.name().contains("GraphLaunch")
+        {
             return Err(ReplayError::failed(
                 "cooperative and graph launches cannot be run many times",
             ));

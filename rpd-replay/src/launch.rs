@@ -4,9 +4,8 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use rpd_capture::Call;
-use rpd_spool::capture::{HandleKind, Operation, item, number as n};
+use rpd_spool::capture::{HandleKind, Operation, item};
 
-use crate::arguments::{input, word};
 use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::player::{Launchable, Player, broken};
@@ -107,6 +106,18 @@ impl Player {
         packed
     }
 
+    /// The stream of a launch.
+    pub(crate) fn launch_stream(
+        &mut self,
+        call: &Call,
+        operation: &Operation,
+    ) -> Result<u64, ReplayError> {
+        match rpd_capture::stream_of_config(operation, &call.items) {
+            Some(raw) => self.stream_of(call, raw, false),
+            None => Ok(self.stream(call, operation)),
+        }
+    }
+
     pub(crate) fn launch(
         &mut self,
         call: &Call,
@@ -115,13 +126,7 @@ impl Player {
         let kernel = self.kernel(call)?;
         let packed = self.packed(call, &kernel);
         let (grid, block, shared) = rpd_capture::geometry(operation, &call.arguments, &call.items);
-        let stream = match call.api {
-            n::hipLaunchKernelExC => {
-                let raw = input(call).map_or(0, |config| word(config, 4));
-                self.stream_of(call, raw, false)?
-            }
-            _ => self.stream(call, operation),
-        };
+        let stream = self.launch_stream(call, operation)?;
         self.launch_kernel(
             call,
             operation,
@@ -169,7 +174,7 @@ impl Player {
         // First arguments of all launch functions.
         let launch = |[x, y, z]: [u64; 3]| [kernel.function, x, y, z, bx, by, bz, shared, stream];
         let events = ["startEvent", "stopEvent"].map(|name| call.argument(name));
-        if operation.name().contains("Cooperative") {
+        if rpd_capture::is_cooperative(operation, &call.items) {
             let pointers: Vec<u64> = kernel
                 .arguments
                 .iter()

@@ -11,6 +11,8 @@
 //! | `memory` | allocations and frees |
 //! | `virtual_memory` | addresses that the program reserves, and what it maps there |
 //! | `images` | arrays, textures and surfaces |
+//! | `references` | texture references |
+//! | `nodes` | parameters of graph nodes |
 //! | `addresses` | where captured memory lies in the replay |
 //! | `host` | host memory of the program |
 //! | `hip` | the runtime, loaded from a library |
@@ -38,7 +40,9 @@ mod kernel;
 mod kernel_name;
 mod launch;
 mod memory;
+mod nodes;
 mod player;
+mod references;
 mod repeat;
 mod verify;
 mod virtual_memory;

@@ -185,7 +185,14 @@ impl Player {
         let held = match options.placement {
             Placement::Remap => None,
             Placement::Same | Placement::Auto => {
-                match HeldRanges::hold(addresses::regions(&memory)) {
+                let held = match capture.mapped_again(last)? {
+                    // At the addresses of the capture all memory is there from the start, each piece by itself.
+                    Some(seq) => Err(format!(
+                        "call {seq} maps physical memory that was mapped at another address before"
+                    )),
+                    None => HeldRanges::hold(addresses::regions(&memory)),
+                };
+                match held {
                     Ok(held) => Some(held),
                     Err(reason) if options.placement == Placement::Same => {
                         return Err(addresses::refused(&reason));

@@ -49,6 +49,21 @@ impl Player {
             n::hipMemCreate => self.create(call, operation),
             n::hipMemMap => self.map(call),
             n::hipMemSetAccess => self.set_access(call),
+            n::hipMemRetainAllocationHandle => {
+                let address = call.argument("addr");
+                let Some(now) = self.translation.find(address) else {
+                    return Err(ReplayError::damaged(format!(
+                        "the capture has no memory at {address:#x}"
+                    )));
+                };
+                let mut found = 0u64;
+                self.hip
+                    .check("hipMemRetainAllocationHandle", &[word_of(&mut found), now])?;
+                if let Some(old) = out_word(call, 0) {
+                    self.handles.insert((HandleKind::Physical, old), found);
+                }
+                Ok(())
+            }
             n::hipMemUnmap => {
                 let (base, size) = (call.argument("ptr"), call.argument("size"));
                 let now = self.reserved_at(base);
@@ -129,6 +144,8 @@ impl Player {
                 let (offset, flags) = (call.argument("offset"), call.argument("flags"));
                 self.hip
                     .check("hipMemMap", &[now, size, offset, handle, flags])?;
+                // The call that does this may be about more than an excerpt has.
+                self.allow(now, size)?;
                 now
             }
             // An excerpt has the memory without the reservation.
@@ -140,6 +157,16 @@ impl Player {
         };
         self.translation.insert(base, size, now);
         Ok(())
+    }
+
+    /// Lets the current device access memory.
+    fn allow(&mut self, now: u64, size: u64) -> Result<(), ReplayError> {
+        const DEVICE: u32 = 1;
+        const READ_WRITE: u32 = 3;
+        let device = self.place(self.device).cast_unsigned();
+        let access = [DEVICE, device, READ_WRITE];
+        let words = [now, size, access.as_ptr() as u64, 1];
+        self.hip.check("hipMemSetAccess", &words)
     }
 
     fn set_access(&mut self, call: &Call) -> Result<(), ReplayError> {

@@ -52,6 +52,7 @@ program capture-memory capture-memory -lhip
 program jit jit -rdynamic -lhip
 program capture-graphs capture-graphs -lhip
 program capture-images capture-images -lhip
+program capture-nodes capture-nodes -lhip
 program capture-region capture-region -lhip -lroctx
 program capture-variables capture-variables -lhip
 program spin spin -lhip
@@ -85,6 +86,7 @@ program event-log.so tools/event-log -shared -fPIC -ldl
 program kill-at.so tools/kill-at -shared -fPIC -ldl
 program other-addresses.so tools/other-addresses -shared -fPIC -Wl,--no-as-needed -lhip -ldl
 program exec-timer tools/exec-timer
+program refuse tools/refuse
 
 mkdir -p "$out/kernels"
 cp "$src"/kernels/prebuilt/* "$out/kernels/"

@@ -3,6 +3,7 @@
  * arrays     every kind of copy to and from arrays of one, two and three dimensions
  * textures   textures of arrays and of linear memory
  * reference  a texture whose object is in a variable of the device
+ * references texture references of a module, and one that is registered, to which memory and arrays are bound
  * surfaces   a surface that a kernel writes
  * atomics    a surface to whose elements a kernel adds */
 #include "fatbin.h"
@@ -202,6 +203,109 @@ static void run_reference(hipModule_t module) {
     HIP(hipFree(device));
 }
 
+/* A texture reference that is registered, as compiled programs do. */
+static textureReference registered_reference;
+
+/* Registers the code as an offload bundle, which has it on a page of its own. */
+static void **register_reference(void) {
+    enum { PAGE = 4096 };
+    extern const unsigned char image_kernels_end[] __attribute__((visibility("hidden")));
+    static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__", triple[] = "hipv4-amdgcn-amd-amdhsa--gfx90a";
+    static struct fatbin_wrapper wrapper = {0x48495046, 1, NULL, NULL};
+    const uint64_t size = (uint64_t)(image_kernels_end - image_kernels), head[] = {1, PAGE, size, sizeof triple - 1};
+    char *bundle = aligned_alloc(PAGE, (size + 2 * PAGE) / PAGE * PAGE);
+    if (!bundle)
+        FAIL("no memory for %s", "a bundle");
+    memcpy(bundle, magic, sizeof magic - 1);
+    memcpy(bundle + sizeof magic - 1, head, sizeof head);
+    memcpy(bundle + sizeof magic - 1 + sizeof head, triple, sizeof triple);
+    memcpy(bundle + PAGE, image_kernels, size);
+    wrapper.bundle = bundle;
+    void **handle = __hipRegisterFatBinary(&wrapper);
+    __hipRegisterTexture(handle, &registered_reference, (char *)"reference", (char *)"reference", 2, 0, 0);
+    return handle;
+}
+
+static const char *const by_reference = "sample_reference_2d";
+static void sample_registered(texel *results, const texel *places, unsigned count) {
+    void *arguments[] = {&results, &places, &count};
+    HIP(hipLaunchKernel((const void *)sample_registered, linear(BLOCKS), linear(BLOCK), arguments, 0, NULL));
+}
+
+static void run_references(hipModule_t module) {
+    hipArray_t array;
+    texel *device, *linear_memory, *places;
+    textureReference *reference;
+    size_t offset;
+    int mode;
+    const HIP_ARRAY_DESCRIPTOR rows = {WIDTH, HEIGHT, HIP_AD_FORMAT_FLOAT, 4};
+    static texel coordinates[COUNT];
+    HIP(hipMalloc((void **)&device, sizeof(texel) * COUNT));
+    HIP(hipMalloc((void **)&places, sizeof coordinates));
+    /* Rows of memory begin at multiples of 256 bytes. */
+    const size_t pitch = 512;
+    HIP(hipMalloc((void **)&linear_memory, pitch * HEIGHT));
+    HIP(hipMallocArray(&array, &four_floats, WIDTH, HEIGHT, 0));
+    for (int i = 0; i < COUNT; ++i) {
+        coordinates[i][0] = (float)(i % WIDTH) + 0.5f;
+        coordinates[i][1] = (float)(i / WIDTH) + 0.5f;
+    }
+    HIP(hipMemcpy(places, coordinates, sizeof coordinates, hipMemcpyHostToDevice));
+
+    HIP(hipModuleGetTexRef(&reference, module, "reference"));
+    HIP(hipTexRefSetFormat(reference, HIP_AD_FORMAT_FLOAT, 4));
+    HIP(hipTexRefSetAddressMode(reference, 0, 1));
+    HIP(hipTexRefSetAddressMode(reference, 1, 1));
+    HIP(hipTexRefGetAddressMode(&mode, reference, 1));
+    fill(10);
+    HIP(hipMemcpy2D(linear_memory, pitch, in, ROW, ROW, HEIGHT, hipMemcpyHostToDevice));
+    HIP(hipTexRefSetAddress2D(reference, &rows, linear_memory, pitch));
+    launch(module, by_reference, NULL, device, 1);
+    HIP(hipMemcpy(out, device, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+    check("rows of memory", out, in, sizeof(texel) * COUNT);
+
+    fill(11);
+    HIP(hipMemcpy2DToArray(array, 0, 0, in, ROW, ROW, HEIGHT, hipMemcpyHostToDevice));
+    HIP(hipTexRefSetArray(reference, array, HIP_TRSA_OVERRIDE_FORMAT));
+    launch(module, by_reference, NULL, device, 1);
+    HIP(hipMemcpy(out, device, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+    check("array", out, in, sizeof(texel) * COUNT);
+
+    fill(12);
+    HIP(hipMemcpy(linear_memory, in, ROW, hipMemcpyHostToDevice));
+    HIP(hipTexRefSetAddress(&offset, reference, linear_memory, ROW));
+    launch(module, "fetch_reference", NULL, device, 0);
+    HIP(hipMemcpy(out, device, ROW, hipMemcpyDeviceToHost));
+    check("memory", out, in, ROW);
+    HIP(hipUnbindTexture(reference));
+
+    void **handle = register_reference();
+    __hipRegisterFunction(handle, (const void *)sample_registered, (char *)by_reference, by_reference, ~0u, NULL, NULL, NULL,
+                          NULL, NULL);
+    registered_reference = (textureReference){.addressMode = {1, 1, 1}};
+    for (int to_array = 0; to_array < 2; ++to_array) {
+        fill(13 + (float)to_array);
+        if (to_array) {
+            HIP(hipMemcpy2DToArray(array, 0, 0, in, ROW, ROW, HEIGHT, hipMemcpyHostToDevice));
+            HIP(hipBindTextureToArray(&registered_reference, array, &four_floats));
+        } else {
+            HIP(hipMemcpy2D(linear_memory, pitch, in, ROW, ROW, HEIGHT, hipMemcpyHostToDevice));
+            HIP(hipBindTexture2D(&offset, &registered_reference, linear_memory, &four_floats, WIDTH, HEIGHT, pitch));
+        }
+        sample_registered(device, places, COUNT);
+        HIP(hipMemcpy(out, device, sizeof(texel) * COUNT, hipMemcpyDeviceToHost));
+        check("registered", out, in, sizeof(texel) * COUNT);
+        HIP(hipUnbindTexture(&registered_reference));
+    }
+    HIP(hipBindTexture(&offset, &registered_reference, linear_memory, &four_floats, ROW));
+    HIP(hipUnbindTexture(&registered_reference));
+    HIP(hipFreeArray(array));
+    HIP(hipFree(linear_memory));
+    HIP(hipFree(places));
+    HIP(hipFree(device));
+    __hipUnregisterFatBinary(handle);
+}
+
 static void run_surfaces(hipModule_t module) {
     hipArray_t array;
     hipSurfaceObject_t surface;
@@ -259,6 +363,8 @@ int main(int argc, char **argv) {
             run_textures(module);
         else if (!strcmp(mode, "reference"))
             run_reference(module);
+        else if (!strcmp(mode, "references"))
+            run_references(module);
         else if (!strcmp(mode, "surfaces"))
             run_surfaces(module);
         else if (!strcmp(mode, "atomics"))

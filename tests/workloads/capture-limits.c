@@ -6,6 +6,7 @@
  * back       pinned memory that is copied to the device and back
  * large      5 GiB of memory, and a copy of 3 GiB that a graph has and that is never made
  * mapped     memory that is mapped to addresses which the program has reserved, part by part
+ * aliased    physical memory that is mapped at two addresses, and at a third one later
  * peer       copies between two GPUs
  * peers      as peer, with a stream on each, and a kernel that reads memory of the other
  * varying    a kernel whose results differ a little from run to run
@@ -202,6 +203,43 @@ static void run_mapped(void) {
     HIP(hipMemAddressFree(reserved, 4 * size));
 }
 
+static void run_aliased(void) {
+    const size_t size = 2 << 20;
+    const hipMemAllocationProp properties = {.type = 1, .locationType = 1};
+    const hipMemAccessDesc access = {.locationType = 1, .flags = 3};
+    static uint32_t in[COUNT], out[COUNT];
+    hipMemGenericAllocationHandle_t memory, again;
+    char *reserved;
+    HIP(hipSetDevice(0));
+    HIP(hipMemAddressReserve((void **)&reserved, 3 * size, 0, NULL, 0));
+    HIP(hipMemCreate(&memory, size, &properties, 0));
+    HIP(hipMemMap(reserved, size, 0, memory, 0));
+    HIP(hipMemSetAccess(reserved, size, &access, 1));
+    HIP(hipMemRetainAllocationHandle(&again, reserved));
+    HIP(hipMemMap(reserved + size, size, 0, again, 0));
+    HIP(hipMemSetAccess(reserved + size, size, &access, 1));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        in[i] = i * 5;
+    HIP(hipMemcpy(reserved, in, sizeof in, hipMemcpyHostToDevice));
+    /* Reads at one address what was written at the other, and the other way round. */
+    uint32_t *first = (uint32_t *)reserved, *second = (uint32_t *)(reserved + size), *third = (uint32_t *)(reserved + 2 * size);
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, NULL, second + COUNT, second, COUNT);
+    HIP(hipMemcpy(out, first + COUNT, sizeof out, hipMemcpyDeviceToHost));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        check(out[i] == in[i] + 1, "aliased", i);
+    HIP(hipMemUnmap(reserved, size));
+    HIP(hipMemUnmap(reserved + size, size));
+    HIP(hipMemMap(third, size, 0, memory, 0));
+    HIP(hipMemSetAccess(third, size, &access, 1));
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, NULL, third, third + COUNT, COUNT);
+    HIP(hipMemcpy(out, third, sizeof out, hipMemcpyDeviceToHost));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        check(out[i] == in[i] + 2, "mapped later", i);
+    HIP(hipMemUnmap(third, size));
+    HIP(hipMemRelease(memory));
+    HIP(hipMemAddressFree(reserved, 3 * size));
+}
+
 static void run_large(void) {
     const size_t gibibyte = (size_t)1 << 30;
     void *device, *host = mmap(NULL, 3 * gibibyte, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -325,7 +363,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } modes[] = {
         {"file", run_file},       {"late", run_late},     {"boxes", run_boxes},       {"back", run_back},
-        {"mapped", run_mapped}, {"large", run_large},     {"peer", run_peer},     {"peers", run_peers},   {"varying", run_varying},   {"moving", run_moving},
+        {"mapped", run_mapped}, {"aliased", run_aliased}, {"large", run_large},     {"peer", run_peer},     {"peers", run_peers},   {"varying", run_varying},   {"moving", run_moving},
         {"counting", run_counting},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)

@@ -4,6 +4,8 @@
  *            and while a kernel that reads other memory runs
  * table      pinned memory to which only memory of the device points
  * forked     pinned memory, written by this process while a child with a copy of it writes as well
+ * put-back   managed memory that the device changes by fills and copies, and to which the host gives its content back
+ * many       pinned memory in many pieces, all of which a launch may read
  * removed    registered memory that the program replaces by other memory
  * shared     registered memory that is shared with a child, which writes it
  * cost MIB ROUNDS   pinned memory of which one page changes between launches; prints ns per launch */
@@ -153,6 +155,81 @@ static void run_forked(void) {
     HIP(hipHostFree(in));
 }
 
+/* The device changes it in one of several ways, the host writes what was there before, and a kernel reads it. */
+static void run_put_back(void) {
+    enum { WAYS = 8 };
+    uint32_t *in, *device, *other;
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    hipGraphNode_t node;
+    HIP(hipStreamCreate(&stream));
+    HIP(hipMallocManaged((void **)&in, BYTES, 1));
+    HIP(hipMalloc((void **)&device, BYTES));
+    HIP(hipMalloc((void **)&other, BYTES));
+    HIP(hipMemset(other, 9, BYTES));
+    static uint32_t before[COUNT], zeros[COUNT];
+    for (int i = 0; i < COUNT; ++i)
+        before[i] = in[i] = (uint32_t)i * 3;
+    launch(device, in, COUNT);
+    check("at first", device, in);
+    for (int way = 0; way < WAYS; ++way) {
+        switch (way) {
+        case 0:
+            HIP(hipMemset(in, 0, BYTES));
+            break;
+        case 1:
+            HIP(hipMemcpy(in, other, BYTES, hipMemcpyDeviceToDevice));
+            break;
+        case 2:
+            HIP(hipMemcpyDtoD(in, other, BYTES));
+            break;
+        case 3:
+            HIP(hipMemcpy(in, zeros, BYTES, hipMemcpyHostToDevice));
+            break;
+        case 4:
+            HIP(hipMemset2D(in, PAGE, 5, PAGE / 2, PAGES));
+            break;
+        case 5:
+            HIP(hipMemsetD32(in, 77, COUNT));
+            break;
+        default:
+            if (way == 6) {
+                const hipMemsetParams fill = {.dst = in, .elementSize = 4, .height = 1, .value = 6, .width = COUNT};
+                HIP(hipGraphCreate(&graph, 0));
+                HIP(hipGraphAddMemsetNode(&node, graph, NULL, 0, &fill));
+            } else {
+                HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+                HIP(hipMemcpyAsync(in, other, BYTES, hipMemcpyDeviceToDevice, stream));
+                HIP(hipMemsetAsync(in, 1, PAGE, stream));
+                HIP(hipStreamEndCapture(stream, &graph));
+            }
+            HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+            HIP(hipGraphLaunch(exec, stream));
+            HIP(hipGraphExecDestroy(exec));
+            HIP(hipGraphDestroy(graph));
+        }
+        HIP(hipDeviceSynchronize());
+        memcpy(in, before, BYTES);
+        launch(device, in, COUNT);
+        check("put back", device, before);
+    }
+    HIP(hipFree(in));
+}
+
+static void run_many(void) {
+    enum { PIECES = 6 };
+    uint32_t *pieces[PIECES], *device;
+    HIP(hipMalloc((void **)&device, BYTES));
+    for (int piece = 0; piece < PIECES; ++piece) {
+        HIP(hipHostMalloc((void **)&pieces[piece], BYTES, 0));
+        for (uint32_t i = 0; i < COUNT; ++i)
+            pieces[piece][i] = i * 2654435761u + (uint32_t)piece;
+    }
+    launch(device, pieces[PIECES - 1], COUNT);
+    check("many", device, pieces[PIECES - 1]);
+}
+
 static void run_shared(void) {
     uint32_t *device, *in = registered(MAP_SHARED);
     HIP(hipMalloc((void **)&device, BYTES));
@@ -204,7 +281,8 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } modes[] = {{"written", run_written}, {"table", run_table},   {"forked", run_forked},
-                 {"shared", run_shared},   {"removed", run_removed}};
+                 {"shared", run_shared},   {"removed", run_removed}, {"put-back", run_put_back},
+                 {"many", run_many}};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)
         if (!strcmp(mode, modes[i].name)) {
             modes[i].run();

@@ -79,10 +79,12 @@ static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(std::ptr::null
 mod compiler {
     pub(super) const REGISTER_FUNCTION: usize = 3;
     pub(super) const REGISTER_MANAGED_VAR: usize = 4;
+    pub(super) const REGISTER_TEXTURE: usize = 6;
     pub(super) const REGISTER_VAR: usize = 7;
 }
 
 static NEXT_REGISTER_FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+static NEXT_REGISTER_TEXTURE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT_REGISTER_VAR: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT_REGISTER_MANAGED_VAR: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -162,6 +164,33 @@ unsafe extern "C" fn register_var(
     }
 }
 
+type RegisterTexture =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *const c_char, *const c_char, i32, i32, i32);
+
+unsafe extern "C" fn register_texture(
+    modules: *mut c_void,
+    reference: *mut c_void,
+    host: *const c_char,
+    device: *const c_char,
+    dimensions: i32,
+    normalised: i32,
+    external: i32,
+) {
+    SERVICE.on_event(|| {
+        // SAFETY: compilers pass text.
+        capture::register_variable(modules as u64, reference as u64, unsafe {
+            text::text(device)
+        });
+    });
+    let next = NEXT_REGISTER_TEXTURE.load(Ordering::Relaxed);
+    // SAFETY: the slot of this function held it; the arguments are the caller's.
+    unsafe {
+        std::mem::transmute::<*mut c_void, RegisterTexture>(next)(
+            modules, reference, host, device, dimensions, normalised, external,
+        );
+    }
+}
+
 type RegisterManagedVar =
     unsafe extern "C" fn(*mut c_void, *mut *mut c_void, *mut c_void, *const c_char, usize, u32);
 
@@ -237,6 +266,11 @@ unsafe extern "C" fn on_table(
                         compiler::REGISTER_FUNCTION,
                         register_function as *mut c_void,
                         &NEXT_REGISTER_FUNCTION,
+                    ),
+                    (
+                        compiler::REGISTER_TEXTURE,
+                        register_texture as *mut c_void,
+                        &NEXT_REGISTER_TEXTURE,
                     ),
                     (
                         compiler::REGISTER_VAR,

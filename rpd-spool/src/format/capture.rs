@@ -8,6 +8,7 @@
 
 pub mod element;
 mod stage;
+pub mod structs;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -60,8 +61,12 @@ impl Role {
             Role::Copy2d => Some(128),
             Role::Copy3d => Some(160),
             Role::DriverCopy3d => Some(184),
+            Role::LaunchConfig => Some(56),
             Role::KernelNode => Some(64),
             Role::MemsetNode => Some(48),
+            Role::AnyNode => Some(256),
+            Role::MemoryOperationsNode => Some(32),
+            Role::TextureReference => Some(88),
             _ => None,
         }
     }
@@ -248,6 +253,8 @@ pub mod call_flag {
     pub const INCOMPLETE: u32 = 1;
     /// Made while its stream was being captured into a graph.
     pub const IN_STREAM_CAPTURE: u32 = 2;
+    /// Physical memory was mapped that had been mapped before, elsewhere: a replay has its content only where it maps it as well.
+    pub const MAPPED_AGAIN: u32 = 4;
 }
 
 /// A code object was loaded for a device. Tail: one item [`item::DATA`] with its bytes.
@@ -336,6 +343,9 @@ pub mod item {
     pub const CHANGED: u16 = 11;
     /// The number of the code object that has the device variable: eight bytes.
     pub const SYMBOL_CODE: u16 = 12;
+    /// A launch may read host-visible memory that was not taken, because only memory of the device points to it: eight bytes, the
+    /// first address of one of these.
+    pub const BEHIND_DEVICE: u16 = 13;
 }
 
 /// Uses of host memory by a call.

@@ -261,6 +261,107 @@ fn host_memory_behind_device_memory_is_taken_when_asked_for() {
     let _ = replayed(&capture_of(&run), &["--va", "same"]).expect_code(4);
 }
 
+/// Case 44: where memory is taken as arguments of launches point to it, launches that may read other memory are told.
+#[test]
+fn host_memory_behind_device_memory_is_told() {
+    let told = "4 launches: only memory of the device points to host-visible memory that the launch may read; \
+                its content was not taken (--memory snapshot or pageguard takes it)";
+    let run = captured(&[], "capture-memory", &["table"]).success();
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let notes = database(&capture_of(&run))
+        .number("SELECT count(*) FROM note WHERE severity = 'warning' AND seq > 0");
+    assert_eq!(notes, 4);
+    for options in [&["--memory", "snapshot"], &["--memory", "pageguard"]] {
+        let run = captured(options, "capture-memory", &["table"]).success();
+        assert!(!run.stderr.contains("only memory"), "{}", run.stderr);
+    }
+    // Pointers among the arguments are followed.
+    let run = captured(&[], "capture-memory", &["written"]).success();
+    assert!(!run.stderr.contains("only memory"), "{}", run.stderr);
+}
+
+/// The host writes what was there before the device changed it: nothing seems to have changed, and the replay needs it all the same.
+#[test]
+fn content_that_is_put_back_comes_back() {
+    for memory in ["assisted", "snapshot", "pageguard"] {
+        let run = round_trip_with(memory, "capture-memory", "put-back");
+        for launch in ["struct_kernel#3", "struct_kernel#9"] {
+            let options = ["--kernel", launch, "--iterations", "5", "--until", "100000"];
+            let runs = replayed(&capture_of(&run), &options).success();
+            assert!(
+                runs.stderr.contains(" results are equal"),
+                "{launch}: {}",
+                runs.stderr
+            );
+        }
+    }
+}
+
+/// A call may read more than may wait: none of it is taken before the call has returned.
+#[test]
+fn calls_read_more_than_may_wait() {
+    let options = ["--memory", "snapshot", "--staging", "600K"];
+    let run = captured(&options, "capture-memory", &["many"]).success();
+    assert!(!run.stderr.contains("ended"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains(" ms in all for data to be taken (--staging)"),
+        "{}",
+        run.stderr
+    );
+    let _ = replayed(&capture_of(&run), &[]).success();
+}
+
+/// Where the kernel does not do what written pages are asked for with, memory is compared, and one line says why.
+#[test]
+fn kernels_without_write_protection_are_told() {
+    let old = "because the kernel cannot protect pages asynchronously (Linux 6.7 can)";
+    let forbidden = "because userfaultfd or /proc/self/pagemap is forbidden here";
+    let refused = "of a kind that the kernel does not protect";
+    let tool = workloads::path("refuse");
+    let (no_call, not_permitted, invalid) = (libc::ENOSYS, libc::EPERM, libc::EINVAL);
+    for (what, error, why) in [
+        ("userfaultfd", no_call, old),
+        ("userfaultfd", not_permitted, forbidden),
+        ("userfaultfd", invalid, old),
+        ("api", invalid, old),
+        ("api", not_permitted, forbidden),
+        ("register", invalid, refused),
+        ("protect", no_call, refused),
+        ("scan", invalid, old),
+        ("scan", not_permitted, forbidden),
+    ] {
+        let program = workloads::path("capture-memory");
+        let error_number = error.to_string();
+        let run = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
+            .option(["--memory", "pageguard"])
+            .target([
+                tool.as_os_str(),
+                what.as_ref(),
+                error_number.as_ref(),
+                program.as_os_str(),
+                "written".as_ref(),
+            ])
+            .success();
+        let told: Vec<&str> = run
+            .stderr
+            .lines()
+            .filter(|line| line.contains("--memory pageguard"))
+            .collect();
+        assert!(
+            matches!(told[..], [line] if line.ends_with(why)),
+            "{what} {error}: {}",
+            run.stderr
+        );
+        let played = replayed(&capture_of(&run), &["--va", "same"]).success();
+        assert!(
+            !played.stderr.contains("no result was compared"),
+            "{}",
+            played.stderr
+        );
+    }
+}
+
 /// Where written pages cannot be asked for, memory is compared, and the capture says so.
 #[test]
 fn memory_that_cannot_be_protected_is_compared() {

@@ -104,9 +104,98 @@ fn memory_at_reserved_addresses_comes_back() {
     );
 }
 
+/// Physical memory that is mapped several times is one memory in a replay at other addresses, and cannot have those of the capture.
+#[test]
+fn memory_that_is_mapped_twice_comes_back() {
+    let run = captured(&[], "capture-limits", &["aliased"]).success();
+    let capture = capture_of(&run);
+    let told = "maps physical memory that was mapped at another address before";
+    for options in [&[][..], &["--va", "remap"]] {
+        let played = replayed(&capture, options).success();
+        assert!(
+            played
+                .stderr
+                .contains("at other addresses; 2 of 2 results are equal"),
+            "{}",
+            played.stderr
+        );
+        assert_eq!(played.stderr.contains(told), options.is_empty());
+    }
+    let refused = replayed(&capture, &["--va", "same"]).expect_code(1);
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+    // The same in a part of it.
+    let pack = packed(&capture, "increment_kernel#2").success();
+    let played = replayed(&capsule_of(&pack), &[]).success();
+    assert!(
+        played.stderr.contains(" results are equal"),
+        "{}",
+        played.stderr
+    );
+}
+
+/// Case 39: nodes of every type from one function, those of the driver's functions, and operations on memory.
+#[test]
+fn nodes_of_all_kinds_come_back() {
+    for mode in ["any", "driver", "values", "into"] {
+        round_trip("capture-nodes", &[mode], false);
+    }
+}
+
+/// Launches with a configuration and its attributes, and launches in parts.
+#[test]
+fn launches_in_other_forms_come_back() {
+    round_trip("capture-nodes", &["launches"], false);
+    let run = captured(&[], "capture-nodes", &["launches"]).success();
+    let capture = capture_of(&run);
+    let launches = database(&capture).rows(
+        "SELECT c.name, k.name, gx, bx, length(l.args) FROM launch l JOIN call c USING (seq) JOIN kernel k ON k.id = l.kernel
+         ORDER BY l.seq",
+    );
+    let names: Vec<&str> = launches.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "hipLaunchKernelExC",
+            "hipDrvLaunchKernelEx",
+            "hipLaunchKernelExC",
+            "hipDrvLaunchKernelEx",
+            "hipLaunchByPtr"
+        ]
+    );
+    for row in &launches {
+        assert_eq!(row[1..], ["increment_kernel", "64", "64", "20"]);
+    }
+    // The last one is not cooperative, and can be run many times.
+    let options = ["--kernel", "increment_kernel#5", "--iterations", "3"];
+    let runs = replayed(&capture, &options).success();
+    assert!(runs.stderr.contains("increment_kernel"), "{}", runs.stderr);
+    let refused = replayed(
+        &capture,
+        &["--kernel", "increment_kernel#3", "--iterations", "3"],
+    )
+    .expect_code(1);
+    assert!(
+        refused
+            .stderr
+            .contains("cooperative and graph launches cannot be run many times"),
+        "{}",
+        refused.stderr
+    );
+    let pack = packed(&capture, "increment_kernel#5").success();
+    let _ = replayed(&capsule_of(&pack), &[]).success();
+}
+
 #[test]
 fn arrays_textures_and_surfaces_come_back() {
-    for mode in ["arrays", "textures", "reference", "surfaces", "atomics"] {
+    for mode in [
+        "arrays",
+        "textures",
+        "reference",
+        "references",
+        "surfaces",
+        "atomics",
+    ] {
         round_trip("capture-images", &[mode], false);
     }
 }
@@ -116,9 +205,19 @@ fn arrays_textures_and_surfaces_come_back() {
 fn launches_with_textures_are_packed() {
     let run = captured(&[], "capture-images", &["textures"]).success();
     let capture = capture_of(&run);
-    for (kernel, pieces) in [("sample_2d", "3 pieces"), ("fetch", "3 pieces")] {
-        let pack = packed(&capture, kernel).success();
-        assert!(pack.stderr.contains(pieces), "{}", pack.stderr);
+    let bound = captured(&[], "capture-images", &["references"]).success();
+    let bound = capture_of(&bound);
+    for (capture, kernel, pieces) in [
+        (&capture, "sample_2d", "3 pieces"),
+        (&capture, "fetch", "3 pieces"),
+        // What is bound to texture references: memory, arrays, memory again; then the same of one that is registered.
+        (&bound, "sample_reference_2d#1", "3 pieces"),
+        (&bound, "sample_reference_2d#2", "3 pieces"),
+        (&bound, "fetch_reference#1", "3 pieces"),
+        (&bound, "sample_reference_2d#3", "3 pieces"),
+    ] {
+        let pack = packed(capture, kernel).success();
+        assert!(pack.stderr.contains(pieces), "{kernel}: {}", pack.stderr);
         for addresses in ["same", "remap"] {
             let played = replayed(&capsule_of(&pack), &["--va", addresses]).success();
             assert!(

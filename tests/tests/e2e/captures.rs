@@ -2,6 +2,7 @@
 //! conformance cases for captures.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rpd_tests::run::{self, Outcome, Rpd};
 use rpd_tests::{outputs::Database, workloads};
@@ -182,6 +183,46 @@ fn calls_wait_for_little_staging_space() {
     let _ = replayed(&capture, &[]).success();
     let calls = database(&capture).number("SELECT count(*) FROM launch");
     assert_eq!(calls, 80);
+}
+
+/// Whether a process has staged data in a folder below `folder`.
+fn has_staged(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    entries.flatten().any(|entry| match entry.metadata() {
+        Ok(kind) if kind.is_dir() => has_staged(&entry.path()),
+        Ok(kind) => entry.file_name() == "capture-data" && kind.len() > 0,
+        Err(_) => false,
+    })
+}
+
+/// Callers wait for room as long as there is somebody who makes it, also when that takes very long.
+#[test]
+fn calls_wait_while_no_data_are_taken() {
+    let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
+        .option(["--staging", "4M"])
+        .start_workload("capture", &["upload", "128", "64"]);
+    let begin = Instant::now();
+    while !has_staged(running.folder()) {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "nothing is staged"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(12));
+    running.signal(libc::SIGCONT);
+    let run = running.finish().success();
+    assert!(!run.stderr.contains("ended"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains(" ms in all for data to be taken (--staging)"),
+        "{}",
+        run.stderr
+    );
+    let _ = replayed(&capture_of(&run), &[]).success();
 }
 
 /// Case 12 and the size of captures.

@@ -14,13 +14,15 @@ struct fatbin_wrapper {
     void *reserved;
 };
 
-/* Puts a file into the program and names its first byte `symbol`. */
+/* Puts a file into the program and names its first byte `symbol`, and the byte behind the last `symbol_end`. */
 #define EMBED(section, symbol, file)                                                                                   \
     __asm__(".pushsection " section ",\"a\",@progbits\n"                                                               \
             ".p2align 12\n"                                                                                            \
             ".hidden " #symbol "\n"                                                                                    \
             ".globl " #symbol "\n" #symbol ":\n"                                                                       \
             ".incbin \"" file "\"\n"                                                                                   \
+            ".hidden " #symbol "_end\n"                                                                                \
+            ".globl " #symbol "_end\n" #symbol "_end:\n"                                                               \
             ".popsection\n");                                                                                          \
     extern const unsigned char symbol[] __attribute__((visibility("hidden")))
 

@@ -322,7 +322,161 @@ hipError_t hipMemMap(void *address, size_t size, size_t offset, hipMemGenericAll
                      unsigned long long flags);
 hipError_t hipMemSetAccess(void *address, size_t size, const hipMemAccessDesc *access, size_t count);
 hipError_t hipMemUnmap(void *address, size_t size);
+hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *address);
 hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle);
+
+/* Nodes of any type, nodes of the driver's functions, and operations on memory in streams and graphs */
+typedef struct hipCtx *hipCtx_t;
+typedef struct {
+    void *dst;
+    unsigned elementSize;
+    size_t height, pitch;
+    unsigned value;
+    size_t width;
+} hipMemsetParams;
+typedef struct {
+    int type, reserved[3];
+    union {
+        long long words[29];
+        hipKernelNodeParams kernel;
+        struct {
+            int flags, reserved[3];
+            hipMemcpy3DParms copyParams;
+        } memcpy;
+        hipMemsetParams memset;
+        hipHostNodeParams host;
+        hipGraph_t graph;
+        hipEvent_t event;
+        hipMemAllocNodeParams alloc;
+        void *free;
+    };
+    long long reserved2;
+} hipGraphNodeParams;
+enum {
+    hipGraphNodeTypeKernel = 0,
+    hipGraphNodeTypeMemcpy = 1,
+    hipGraphNodeTypeMemset = 2,
+    hipGraphNodeTypeHost = 3,
+    hipGraphNodeTypeGraph = 4,
+    hipGraphNodeTypeEmpty = 5,
+    hipGraphNodeTypeWaitEvent = 6,
+    hipGraphNodeTypeEventRecord = 7,
+    hipGraphNodeTypeMemAlloc = 10,
+    hipGraphNodeTypeMemFree = 11,
+};
+typedef union {
+    int operation;
+    struct {
+        int operation;
+        void *address;
+        uint64_t value;
+        unsigned flags;
+        void *alias;
+    } value;
+    uint64_t pad[6];
+} hipStreamBatchMemOpParams;
+typedef struct {
+    hipCtx_t ctx;
+    unsigned count;
+    hipStreamBatchMemOpParams *paramArray;
+    unsigned flags;
+} hipBatchMemOpNodeParams;
+enum { hipStreamMemOpWaitValue32 = 1, hipStreamMemOpWriteValue32 = 2, hipStreamMemOpWriteValue64 = 5 };
+hipError_t hipCtxGetCurrent(hipCtx_t *context);
+hipError_t hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                           hipGraphNodeParams *parameters);
+hipError_t hipGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                 const hipMemsetParams *parameters);
+hipError_t hipGraphNodeSetParams(hipGraphNode_t node, hipGraphNodeParams *parameters);
+hipError_t hipGraphExecNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, hipGraphNodeParams *parameters);
+hipError_t hipDrvGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                    const HIP_MEMCPY3D *parameters, hipCtx_t context);
+hipError_t hipDrvGraphAddMemsetNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                    const hipMemsetParams *parameters, hipCtx_t context);
+hipError_t hipDrvGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                     void *memory);
+hipError_t hipDrvGraphMemcpyNodeSetParams(hipGraphNode_t node, const HIP_MEMCPY3D *parameters);
+hipError_t hipDrvGraphMemcpyNodeGetParams(hipGraphNode_t node, HIP_MEMCPY3D *parameters);
+hipError_t hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, const HIP_MEMCPY3D *parameters,
+                                              hipCtx_t context);
+hipError_t hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *parameters,
+                                              hipCtx_t context);
+hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count, hipStreamBatchMemOpParams *list, unsigned flags);
+hipError_t hipGraphAddBatchMemOpNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
+                                     const hipBatchMemOpNodeParams *parameters);
+hipError_t hipGraphBatchMemOpNodeSetParams(hipGraphNode_t node, hipBatchMemOpNodeParams *parameters);
+hipError_t hipGraphExecBatchMemOpNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
+                                               const hipBatchMemOpNodeParams *parameters);
+hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, hipGraph_t graph, const hipGraphNode_t *from,
+                                        const void *edges, size_t count, hipStreamCaptureMode mode);
+hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, int *status, unsigned long long *id, hipGraph_t *graph,
+                                      const hipGraphNode_t **nodes, size_t *count);
+hipError_t hipStreamUpdateCaptureDependencies(hipStream_t stream, hipGraphNode_t *nodes, size_t count, unsigned flags);
+hipError_t hipGraphGetEdges(hipGraph_t graph, hipGraphNode_t *from, hipGraphNode_t *to, size_t *count);
+hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t *nodes, size_t *count);
+
+/* Launches with a configuration, and launches in parts */
+typedef struct {
+    unsigned id;
+    char pad[4];
+    union {
+        char bytes[64];
+        int cooperative;
+    } value;
+} hipLaunchAttribute;
+enum { hipLaunchAttributeCooperative = 2 };
+typedef struct {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    hipStream_t stream;
+    hipLaunchAttribute *attrs;
+    unsigned numAttrs;
+} hipLaunchConfig_t;
+typedef struct {
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    hipStream_t hStream;
+    hipLaunchAttribute *attrs;
+    unsigned numAttrs;
+} HIP_LAUNCH_CONFIG;
+hipError_t hipLaunchKernelExC(const hipLaunchConfig_t *config, const void *function, void **args);
+hipError_t hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG *config, hipFunction_t function, void **params, void **extra);
+hipError_t hipGetFuncBySymbol(hipFunction_t *function, const void *symbol);
+hipError_t hipConfigureCall(dim3 grid, dim3 block, size_t shared, hipStream_t stream);
+hipError_t hipSetupArgument(const void *argument, size_t size, size_t offset);
+hipError_t hipLaunchByPtr(const void *function);
+
+/* Texture references */
+typedef struct {
+    int normalized, readMode, filterMode, addressMode[3];
+    hipChannelFormatDesc channelDesc;
+    int sRGB;
+    unsigned maxAnisotropy;
+    int mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    hipTextureObject_t textureObject;
+    int numChannels, format;
+} textureReference;
+typedef struct {
+    size_t Width, Height;
+    unsigned Format, NumChannels;
+} HIP_ARRAY_DESCRIPTOR;
+enum { HIP_AD_FORMAT_FLOAT = 0x20, HIP_TRSA_OVERRIDE_FORMAT = 1 };
+hipError_t hipModuleGetTexRef(textureReference **reference, hipModule_t module, const char *name);
+hipError_t hipTexRefSetFormat(textureReference *reference, int format, int channels);
+hipError_t hipTexRefSetAddressMode(textureReference *reference, int dimension, int mode);
+hipError_t hipTexRefGetAddressMode(int *mode, textureReference *reference, int dimension);
+hipError_t hipTexRefSetAddress(size_t *offset, textureReference *reference, void *pointer, size_t size);
+hipError_t hipTexRefSetAddress2D(textureReference *reference, const HIP_ARRAY_DESCRIPTOR *descriptor, void *pointer,
+                                 size_t pitch);
+hipError_t hipTexRefSetArray(textureReference *reference, hipArray_t array, unsigned flags);
+hipError_t hipBindTexture(size_t *offset, const textureReference *reference, const void *pointer,
+                          const hipChannelFormatDesc *channels, size_t size);
+hipError_t hipBindTexture2D(size_t *offset, const textureReference *reference, const void *pointer,
+                            const hipChannelFormatDesc *channels, size_t width, size_t height, size_t pitch);
+hipError_t hipBindTextureToArray(const textureReference *reference, hipArray_t array, const hipChannelFormatDesc *channels);
+hipError_t hipUnbindTexture(const textureReference *reference);
+void __hipRegisterTexture(void **modules, void *reference, char *host, char *device, int dimensions, int normalised,
+                          int external);
 
 void __hipRegisterManagedVar(void **modules, void **pointer, void *initial, const char *name, size_t size, unsigned align);
 void __hipRegisterVar(void **modules, void *variable, char *host, char *device, int external, size_t size, int constant,

@@ -1,7 +1,7 @@
 //! Allocations and frees.
 
 use rpd_spool::capture::{
-    AllocationItem, HandleKind, NO_ARGUMENT, Role, item, memory_kind, number,
+    AllocationItem, HandleKind, NO_ARGUMENT, Role, call_flag, item, memory_kind, number,
 };
 use zerocopy::IntoBytes as _;
 
@@ -78,10 +78,17 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             STATE.with(|state| state.new_physical(made));
             return;
         }
+        n::hipMemRetainAllocationHandle => {
+            // SAFETY: as for this function.
+            let found = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Physical)) };
+            let address = named("addr");
+            STATE.with(|state| state.physical_found(found, address));
+            return;
+        }
         n::hipMemMap => {
             let (base, size, handle) = (named("ptr"), named("size"), named("handle"));
-            if STATE.with(|state| state.map_physical(handle)) == Some(false) {
-                begun.missing("the physical memory was mapped before, with content that a replay does not have");
+            if STATE.with(|state| state.is_mapped_again(handle, base)) == Some(true) {
+                begun.flags |= call_flag::MAPPED_AGAIN;
             }
             allocated(begun, base, size, memory_kind::DEVICE, 0);
             return;

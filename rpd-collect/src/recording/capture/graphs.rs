@@ -15,12 +15,30 @@ pub(super) struct HostUse {
     pub(super) destination: Option<Range>,
     /// Words of a kernel's arguments that point to such memory.
     pub(super) words: Vec<u64>,
+    /// What the device writes by a fill, or a copy within the device.
+    pub(super) written: Option<Range>,
 }
 
 impl HostUse {
-    fn uses_memory(&self) -> bool {
-        self.source.is_some() || self.destination.is_some() || !self.words.is_empty()
+    /// The device writes a range.
+    pub(super) fn writing(written: Option<Range>) -> HostUse {
+        HostUse {
+            written,
+            ..HostUse::default()
+        }
     }
+
+    fn uses_memory(&self) -> bool {
+        self.source.is_some()
+            || self.destination.is_some()
+            || self.written.is_some()
+            || !self.words.is_empty()
+    }
+}
+
+/// What a graph inside of another one uses: its nodes are not those that calls about the outer graph name.
+fn inner(uses: Vec<HostUse>) -> impl Iterator<Item = HostUse> {
+    uses.into_iter().map(|one| HostUse { node: 0, ..one })
 }
 
 /// Graphs, executable graphs, and stream captures that become graphs.
@@ -31,6 +49,8 @@ pub(super) struct Graphs {
     capturing_events: HashMap<u64, u64>,
     captures: HashMap<u64, Vec<HostUse>>,
     last_capture: u64,
+    /// The graphs that the program has while they are made by captures: it may add nodes itself.
+    exposed: HashMap<u64, u64>,
     /// By graph and executable graph.
     uses: HashMap<u64, Vec<HostUse>>,
     /// The graphs of nodes.
@@ -47,6 +67,22 @@ impl Graphs {
     /// The number of the capture of a stream.
     pub(super) fn capturing(&self, stream: u64) -> Option<u64> {
         self.capturing.get(&stream).copied()
+    }
+
+    /// The capture of a stream adds to a graph that the program has.
+    pub(super) fn exposes(&mut self, stream: u64, graph: u64) {
+        if let Some(capture) = self.capturing(stream) {
+            self.exposed.insert(capture, graph);
+        }
+    }
+
+    /// The program has asked for the graph that the capture of a stream makes; its handle may be that of an older one.
+    pub(super) fn found_graph(&mut self, stream: u64, graph: u64) {
+        let known = self.capturing(stream).map(|one| self.exposed.get(&one));
+        if graph != 0 && known == Some(None) {
+            self.uses.remove(&graph);
+            self.exposes(stream, graph);
+        }
     }
 
     pub(super) fn event_recorded(&mut self, event: u64, stream: u64) {
@@ -77,7 +113,10 @@ impl Graphs {
         self.capturing.retain(|_, known| *known != capture);
         self.capturing_events.retain(|_, known| *known != capture);
         let uses = self.captures.remove(&capture).unwrap_or_default();
-        self.uses.insert(graph, uses);
+        match self.exposed.remove(&capture) == Some(graph) {
+            true => self.uses.entry(graph).or_default().extend(uses),
+            false => drop(self.uses.insert(graph, uses)),
+        }
     }
 
     /// The graph was made; its handle may be that of an older one.
@@ -106,12 +145,24 @@ impl Graphs {
         }
     }
 
+    /// A captured launch of a graph with these uses.
+    pub(super) fn captured_graph(&mut self, capture: u64, uses: Vec<HostUse>) {
+        for one in inner(uses) {
+            self.captured(capture, one);
+        }
+    }
+
     /// Adds what graph `from` uses to graph `to`.
     pub(super) fn add_graph(&mut self, from: u64, to: u64) {
         let uses = self.uses(from).to_vec();
-        // Nodes of a child are not those that calls about the outer graph name.
-        let uses = uses.into_iter().map(|one| HostUse { node: 0, ..one });
-        self.uses.entry(to).or_default().extend(uses);
+        self.uses.entry(to).or_default().extend(inner(uses));
+    }
+
+    /// Adds what graph `from` uses to the graph of a node.
+    pub(super) fn add_graph_of_node(&mut self, from: u64, node: u64) {
+        if let Some(graph) = self.nodes.get(&node).copied() {
+            self.add_graph(from, graph);
+        }
     }
 
     /// `to` uses what `from` does, and nothing else.
@@ -174,5 +225,25 @@ mod tests {
         graphs.add_graph(1, 2);
         graphs.add_graph(1, 2);
         assert_eq!(sources(&graphs, 2), [100, 200, 100, 200]);
+    }
+
+    #[test]
+    fn captures_add_to_graphs_that_the_program_has() {
+        let mut graphs = Graphs::default();
+        graphs.new_graph(1);
+        graphs.new_node(1, copy(10, 1000));
+        graphs.capture_begins(7);
+        graphs.exposes(7, 1);
+        let capture = graphs.capturing(7).expect("a capture");
+        graphs.captured(capture, copy(0, 2000));
+        graphs.capture_ends(7, 1);
+        assert_eq!(sources(&graphs, 1), [1000, 2000]);
+        // A graph that is asked for is new, though its handle was another's.
+        graphs.capture_begins(7);
+        graphs.found_graph(7, 1);
+        graphs.new_node(1, copy(11, 3000));
+        graphs.found_graph(7, 1);
+        graphs.capture_ends(7, 1);
+        assert_eq!(sources(&graphs, 1), [3000]);
     }
 }

@@ -112,6 +112,15 @@ fn ask<T>(file: libc::c_int, request: libc::Ioctl, argument: &mut T) -> Option<u
     usize::try_from(done).ok()
 }
 
+/// Why the last system call of this thread failed.
+fn reason() -> usize {
+    // SAFETY: reading the errno of this thread.
+    match unsafe { *libc::__errno_location() } {
+        libc::EPERM | libc::EACCES => compared::FORBIDDEN,
+        _ => compared::OLD_KERNEL,
+    }
+}
+
 /// Gives an open descriptor of ours a high number, if there is a free one.
 fn out_of_the_way(file: libc::c_int) -> libc::c_int {
     // SAFETY: the descriptor is of this module, and used by its new number only.
@@ -142,18 +151,17 @@ impl Kernel {
         // SAFETY: the call has no other argument.
         let faults = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) } as libc::c_int;
         if faults < 0 {
-            // SAFETY: reading the errno of this thread.
-            return Err(match unsafe { *libc::__errno_location() } {
-                libc::EPERM | libc::EACCES => compared::FORBIDDEN,
-                _ => compared::OLD_KERNEL,
-            });
+            return Err(reason());
         }
         let mut api = kernel::Api {
             api: kernel::API,
             features: kernel::WP_ASYNC,
             ioctls: 0,
         };
-        let ready = ask(faults, kernel::UFFDIO_API, &mut api).is_some();
+        let ready = match ask(faults, kernel::UFFDIO_API, &mut api) {
+            Some(_) => Ok(()),
+            None => Err(reason()),
+        };
         // SAFETY: the path is NUL-terminated.
         let pagemap = unsafe {
             libc::open(
@@ -161,16 +169,13 @@ impl Kernel {
                 libc::O_RDONLY | libc::O_CLOEXEC,
             )
         };
-        if !ready || pagemap < 0 {
+        if ready.is_err() || pagemap < 0 {
             // SAFETY: descriptors of this function.
             unsafe {
                 libc::close(faults);
                 libc::close(pagemap);
             }
-            return Err(match ready {
-                true => compared::FORBIDDEN,
-                false => compared::OLD_KERNEL,
-            });
+            return Err(ready.err().unwrap_or(compared::FORBIDDEN));
         }
         Ok(Kernel {
             faults: out_of_the_way(faults),
@@ -201,12 +206,19 @@ impl Kernel {
             mode: kernel::MODE_WP,
         };
         let done = ask(self.faults, kernel::UFFDIO_WRITEPROTECT, &mut protect).is_some();
+        let protected = match done {
+            true => self.protected(start, end).ok_or_else(reason),
+            false => Err(compared::REFUSED),
+        };
         // Memory of drivers is accepted, and then left out.
-        if !done || self.protected(start, end) != Some(end - start) {
+        let all = protected.and_then(|bytes| match bytes == end - start {
+            true => Ok(()),
+            false => Err(compared::REFUSED),
+        });
+        if all.is_err() {
             self.leave(start, end);
-            return Err(compared::REFUSED);
         }
-        Ok(())
+        all
     }
 
     /// Bytes of pages that are protected.

@@ -5,7 +5,7 @@ use rpd_spool::capture::{NO_ARGUMENT, Role, call_flag, data_use, item, number};
 use super::graphs::HostUse;
 use super::metadata::Kernel;
 use super::state::{Launchable, STATE};
-use super::{Begun, LOADED, options, pinned, runtime};
+use super::{Begun, LOADED, behind, configured, options, pinned, runtime};
 
 /// Kernel that the function launches. The code of a host function is loaded first: runtimes do that at the first launch, and the
 /// layout of the arguments is needed before. `is_handle`: it is a handle that the runtime has given out.
@@ -87,13 +87,15 @@ unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
     Some(packed)
 }
 
-/// Adds kernel and arguments.
-///
-/// # Safety
-/// As for [`pack`].
-unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) {
+/// Adds a kernel, and its arguments as `pack` finds them.
+pub(super) fn add_kernel(
+    begun: &mut Begun,
+    function: u64,
+    pack: impl FnOnce(&Kernel) -> Option<Vec<u8>>,
+) {
     // Host functions go by another role.
-    let is_handle = begun.operation.name().contains("ModuleLaunch");
+    let name = begun.operation.name();
+    let is_handle = name.contains("ModuleLaunch") || name.contains("DrvLaunch");
     let Some(found) = launchable(function, is_handle) else {
         begun.missing("the kernel is in no code object that was captured");
         return;
@@ -101,8 +103,7 @@ unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) {
     begun.items.add_kernel(found.code, &found.kernel.name);
     // The code may have been loaded since the call began, by this or by another thread.
     begun.entry = super::next();
-    // SAFETY: by the contract of this function.
-    match unsafe { pack(&found.kernel, pointers, extra) } {
+    match pack(&found.kernel) {
         Some(packed) => begun
             .items
             .add(item::KERNEL_ARGUMENTS, NO_ARGUMENT, &packed),
@@ -110,17 +111,31 @@ unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) {
     }
 }
 
+/// As [`add_kernel`], with arguments from one pointer for each, or from the list with the packed ones.
+///
+/// # Safety
+/// As for [`pack`].
+pub(super) unsafe fn add(begun: &mut Begun, function: u64, pointers: u64, extra: u64) {
+    // SAFETY: by the contract of this function.
+    add_kernel(begun, function, |kernel| unsafe {
+        pack(kernel, pointers, extra)
+    });
+}
+
 /// The stream of a launch.
 ///
 /// # Safety
 /// As for [`super::begin`].
 unsafe fn stream(begun: &Begun, arguments: &[u8]) -> u64 {
-    if begun.number == number::hipLaunchKernelExC {
-        let config = begun.argument(arguments, "config") as *const u64;
+    if let Some(config) = begun.operation.with_role(Role::LaunchConfig) {
+        let config = config.value(arguments) as *const u64;
         if !config.is_null() {
-            // SAFETY: the stream is the fifth word of `hipLaunchConfig_t`.
+            // SAFETY: the stream is the fifth word of `hipLaunchConfig_t` and `HIP_LAUNCH_CONFIG`.
             return super::order::stream(unsafe { config.add(4).read_unaligned() }, false);
         }
+    }
+    if begun.number == number::hipLaunchByPtr {
+        return configured::stream(begun);
     }
     begun.stream(arguments)
 }
@@ -143,14 +158,21 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         let graph = begun.argument(arguments, "graphExec");
         let uses = STATE.with(|state| state.graphs.uses(graph).to_vec());
         let uses = uses.unwrap_or_default();
+        if let Some(capture) = capture {
+            STATE.with(|state| state.graphs.captured_graph(capture, uses));
+            return;
+        }
         for source in uses.iter().filter_map(|one| one.source) {
             update(begun, &source);
         }
         let written: Vec<_> = uses.iter().filter_map(|one| one.destination).collect();
-        STATE.with(|state| written.iter().for_each(|range| state.copy_writes(range)));
+        let by_device: Vec<_> = uses.iter().filter_map(|one| one.written).collect();
+        let all: Vec<_> = written.iter().chain(&by_device).copied().collect();
         pinned::device_writes(begun, |_| written);
         let words: Vec<u64> = uses.into_iter().flat_map(|one| one.words).collect();
         visible(begun, &words, stream);
+        // After it was looked at.
+        STATE.with(|state| all.iter().for_each(|range| state.copy_writes(range)));
         return;
     }
     let with = |role| {
@@ -163,9 +185,13 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         0 => begun.argument(arguments, "f"),
         kernel => kernel,
     };
-    let (pointers, extra) = (with(Role::Arguments), with(Role::Extra));
-    // SAFETY: by the contract of this function.
-    unsafe { add(begun, function, pointers, extra) };
+    if begun.number == number::hipLaunchByPtr {
+        configured::add(begun, function);
+    } else {
+        let (pointers, extra) = (with(Role::Arguments), with(Role::Extra));
+        // SAFETY: by the contract of this function.
+        unsafe { add(begun, function, pointers, extra) };
+    }
     let words = argument_words(begun);
     match capture {
         None => visible(begun, &words, stream),
@@ -202,6 +228,7 @@ fn visible(begun: &mut Begun, words: &[u64], stream: u64) {
     for range in changed.unwrap_or_default() {
         update(begun, &range);
     }
+    behind::launched(begun);
 }
 
 fn update(begun: &mut Begun, range: &super::ranges::Range) {
@@ -219,31 +246,6 @@ pub(super) fn argument_words(begun: &Begun) -> Vec<u64> {
     let mut words = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
     STATE.with(|state| state.images.add_memory(&mut words));
     words
-}
-
-/// Takes the kernel of a graph node.
-///
-/// # Safety
-/// As for [`super::begin`].
-pub(super) unsafe fn begin_node(begun: &mut Begun, arguments: &[u8]) {
-    let Some(argument) = begun.operation.with_role(Role::KernelNode) else {
-        return;
-    };
-    let parameters = argument.value(arguments) as *const u64;
-    if parameters.is_null() {
-        return;
-    }
-    // blockDim, extra, func, gridDim, kernelParams, sharedMemBytes.
-    // SAFETY: the call reads `hipKernelNodeParams` there.
-    let (extra, function, pointers) = unsafe {
-        (
-            parameters.add(2).read_unaligned(),
-            parameters.add(3).read_unaligned(),
-            parameters.add(6).read_unaligned(),
-        )
-    };
-    // SAFETY: by the contract of this function.
-    unsafe { add(begun, function, pointers, extra) };
 }
 
 /// The call of a launch has returned: its work is under way, and a graph writes host memory until it is complete.
@@ -266,9 +268,13 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8], failed: bool) {
     STATE.with(|state| {
         state.launched(entry, stream, failed);
         if writes_host {
-            let uses = state.graphs.uses(graph).to_vec();
-            for range in uses.into_iter().filter_map(|one| one.destination) {
-                state.order.pend(stream, entry, range);
+            for uses in state.graphs.uses(graph).to_vec() {
+                if let Some(range) = uses.destination {
+                    state.order.pend(stream, entry, range);
+                }
+                if let Some(range) = uses.written {
+                    state.order.pend_write(stream, range);
+                }
             }
         }
     });

@@ -8,14 +8,18 @@
 //! |---|---|
 //! | `state` | what is known of the program: memory, streams, events, graphs, kernels |
 //! | `order` | which work a synchronisation has waited for |
+//! | `inputs` | what a call reads behind its arguments |
 //! | `ranges` | the host memory that a copy reads or writes |
 //! | `allocations` | allocations and frees |
 //! | `managed` | managed variables, which the runtime allocates itself |
 //! | `graphs` | the host memory that graphs read and write |
+//! | `nodes` | nodes of graphs |
 //! | `images` | arrays, and the memory behind textures |
 //! | `runtime` | functions of the runtime that a capture calls itself |
+//! | `behind` | host-visible memory to which memory of the device points |
 //! | `markers` | markers of the program between its calls |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
+//! | `configured` | launches whose sizes and arguments are set by calls before |
 //! | `guard` | pages that were written, as the kernel tells |
 //! | `pages` | which pages of host-visible memory have changed |
 //! | `content` | hashes by which data that were staged before are found again |
@@ -25,15 +29,19 @@
 //! | `stage` | host data on the way to the front end |
 
 mod allocations;
+mod behind;
+mod configured;
 mod content;
 mod graphs;
 mod guard;
 mod images;
+mod inputs;
 mod items;
 mod launch;
 mod managed;
 mod markers;
 mod metadata;
+mod nodes;
 mod order;
 mod pages;
 mod pinned;
@@ -143,6 +151,8 @@ pub(crate) struct Begun {
     waits_for: order::Covered,
     /// The allocation that the call frees.
     frees: u64,
+    /// Elements for which the arrays have room that the call writes.
+    room: u64,
 }
 
 /// Leaves the call that this thread is in, also when a panic passes.
@@ -166,6 +176,7 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
     DEPTH.set(1);
     let leave = LeaveOnDrop;
     LOADED.set(Loaded::NONE);
+    stage::set_staged_by_call(0);
     let mut begun = Begun {
         operation,
         number,
@@ -175,112 +186,15 @@ pub(crate) unsafe fn begin(number: u32, arguments: &[u8]) -> Option<Begun> {
         items: Items::new(),
         waits_for: order::Covered::new(),
         frees: 0,
+        room: 0,
     };
     if operation.group != Group::Unsupported {
         // SAFETY: by the contract of this function.
-        unsafe { inputs(&mut begun, arguments) };
+        unsafe { inputs::take(&mut begun, arguments) };
     }
     begun.start = now();
     std::mem::forget(leave);
     Some(begun)
-}
-
-/// Takes what the call reads.
-///
-/// # Safety
-/// As for [`begin`].
-unsafe fn inputs(begun: &mut Begun, arguments: &[u8]) {
-    let operation = begun.operation;
-    for (position, argument) in operation.arguments().iter().enumerate() {
-        let value = argument.value(arguments);
-        let position = position as u16;
-        match argument.role {
-            // SAFETY: the call reads the text or struct; pointers of the program are valid for it.
-            Role::Text if value != 0 => unsafe {
-                let text = super::text::text(value as *const std::ffi::c_char);
-                begun.items.add(item::IN, position, text);
-            },
-            Role::Array(count, unit) => {
-                let count = operation.arguments().get(count as usize);
-                let count = count.map_or(0, |count| count.value(arguments));
-                let bytes = (count * u64::from(unit)) as usize;
-                // SAFETY: as above.
-                unsafe { begun.items.add_memory(item::IN, position, value, bytes) };
-            }
-            Role::Symbol => {
-                let name = STATE.with(|state| state.variable(value)).flatten();
-                match name {
-                    Some(name) => begun.items.add(item::SYMBOL, position, &name),
-                    None => begun.missing("the name of the device variable is not known"),
-                }
-                if let Some(code) = code_of_variable(value) {
-                    begun
-                        .items
-                        .add(item::SYMBOL_CODE, position, code.as_bytes());
-                    // The code may have been loaded since the call began.
-                    begun.entry = next();
-                }
-            }
-            role => {
-                if let Some(bytes) = role.struct_bytes() {
-                    // SAFETY: as above.
-                    unsafe { begun.items.add_memory(item::IN, position, value, bytes) };
-                }
-            }
-        }
-    }
-    order::begin(begun, arguments);
-    match operation.group {
-        // SAFETY: by the contract of the caller.
-        Group::Launch => unsafe { launch::begin(begun, arguments) },
-        // SAFETY: as above.
-        Group::Transfer => unsafe { ranges::begin(begun, arguments) },
-        // SAFETY: as above.
-        Group::Graph => unsafe { launch::begin_node(begun, arguments) },
-        Group::Memory => {
-            let base = begun.address(arguments);
-            begun.frees = STATE.with(|state| state.allocation(base)).unwrap_or(0);
-            note_stream_capture(begun, arguments);
-        }
-        Group::Order
-            if matches!(
-                begun.number,
-                number::hipLaunchHostFunc
-                    | number::hipLaunchHostFunc_spt
-                    | number::hipStreamAddCallback
-                    | number::hipStreamAddCallback_spt
-            ) =>
-        {
-            note_stream_capture(begun, arguments);
-        }
-        _ => {}
-    }
-}
-
-/// Marks a call whose stream is being captured into a graph.
-fn note_stream_capture(begun: &mut Begun, arguments: &[u8]) {
-    let handle = Role::Handle(rpd_spool::capture::HandleKind::Stream);
-    if begun.operation.with_role(handle).is_none() {
-        return;
-    }
-    let stream = begun.stream(arguments);
-    let capture = STATE.with(|state| state.graphs.capturing(stream));
-    if capture.flatten().is_some() {
-        begun.flags |= call_flag::IN_STREAM_CAPTURE;
-    }
-}
-
-/// The code object that has a device variable on the current device: several may have variables of this name.
-fn code_of_variable(host: u64) -> Option<u64> {
-    let device = DEVICE.get();
-    let known = STATE.with(|state| state.code_of_variable(host, device));
-    if let Some(code) = known.flatten() {
-        return Some(code);
-    }
-    let address = runtime::symbol_address(host)?;
-    STATE
-        .with(|state| state.variable_found(host, device, address))
-        .flatten()
 }
 
 impl Begun {
@@ -328,6 +242,19 @@ pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
     let _leave = LeaveOnDrop;
     let end = now();
     let exit = next();
+    // Programs query completion in loops: queries that replay as nothing are left out.
+    let asks_in_vain = match begun.number {
+        number::hipStreamQuery | number::hipStreamQuery_spt | number::hipEventQuery => result != 0,
+        number::hipStreamGetCaptureInfo_v2 | number::hipStreamGetCaptureInfo_v2_spt => {
+            let stream = begun.stream(arguments);
+            let capture = STATE.with(|state| state.graphs.capturing(stream));
+            capture.flatten().is_none()
+        }
+        _ => false,
+    };
+    if asks_in_vain {
+        return;
+    }
     match begun.operation.group {
         Group::Unsupported => {}
         // SAFETY: by the contract of this function.
@@ -335,14 +262,6 @@ pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
         // SAFETY: as above.
         Group::Launch => unsafe { launch::end(&mut begun, arguments, true) },
         _ => {}
-    }
-    // Programs query completion in loops: queries that replay as nothing are left out.
-    let asks = matches!(
-        begun.number,
-        number::hipStreamQuery | number::hipStreamQuery_spt | number::hipEventQuery
-    );
-    if asks && result != 0 {
-        return;
     }
     stage::count_call();
     let room = arguments.len().next_multiple_of(8);
@@ -405,15 +324,16 @@ unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
             Role::HandleOut(_) | Role::AddressOut => 8,
             Role::StructOut(bytes) => bytes as usize,
             Role::Count => 8,
-            Role::NodesOut => {
-                let count = operation.arguments().get(usize::from(position) + 1);
-                let count = count.map_or(0, |count| count.value(arguments)) as *const u64;
-                if count.is_null() {
-                    0
-                } else {
-                    // SAFETY: the call has stored the count there.
-                    unsafe { count.read_unaligned() as usize * 8 }
+            // SAFETY: by the contract of this function.
+            Role::NodesOut => unsafe { counted(begun, arguments).min(begun.room) as usize * 8 },
+            Role::NodeListOut if value != 0 => {
+                // SAFETY: the call has stored there where the runtime has the nodes.
+                unsafe {
+                    let list = (value as *const u64).read_unaligned();
+                    let bytes = counted(begun, arguments) as usize * 8;
+                    begun.items.add_memory(item::OUT, position, list, bytes);
                 }
+                0
             }
             _ => 0,
         };
@@ -433,8 +353,13 @@ unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
         // SAFETY: as above.
         Group::Code => unsafe { code(begun, arguments) },
         Group::Context => {
-            if begun.number == number::hipDeviceReset {
-                STATE.with(State::forget_memory);
+            match begun.number {
+                number::hipDeviceReset => drop(STATE.with(State::forget_memory)),
+                // SAFETY: as above.
+                number::hipConfigureCall | number::hipSetupArgument => unsafe {
+                    configured::end(begun, arguments);
+                },
+                _ => {}
             }
         }
         Group::Query | Group::Unsupported => {}
@@ -447,6 +372,15 @@ unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
             loaded.ids().as_bytes(),
         );
     }
+}
+
+/// The number of elements that the call stored behind its count.
+///
+/// # Safety
+/// The call succeeded.
+unsafe fn counted(begun: &Begun, arguments: &[u8]) -> u64 {
+    // SAFETY: by the contract of this function.
+    unsafe { stored(begun, arguments, Role::Count) }
 }
 
 /// The eight bytes that the call stored behind the first argument with this role.
@@ -530,6 +464,7 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
         LOADED.set(loaded);
     }
     let mut items = Items::new();
+    let staged = stage::staged_by_call();
     let bytes = load.bytes;
     let range = ranges::Range::flat(bytes.as_ptr() as u64, bytes.len() as u64);
     // A capture without host data has the code nevertheless.
@@ -544,6 +479,7 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
         entry: next(),
     };
     append(code.as_bytes(), &[], 0, items.bytes(), len);
+    stage::set_staged_by_call(staged);
     // Last: a launch from this code object, on any thread, then comes after its record, which is kept even when the
     // program is killed.
     let kernels = metadata::kernels(load.bytes);

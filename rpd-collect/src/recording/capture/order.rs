@@ -3,13 +3,12 @@
 
 use std::collections::HashMap;
 
-use rpd_spool::capture::{Group, HandleKind, Role, data_use, memory_kind, number};
+use rpd_spool::capture::{Group, HandleKind, Role, data_use, number};
 use rpd_spool::writer::ForkLock;
 
-use super::graphs::HostUse;
-use super::ranges::{self, Range};
-use super::state::{STATE, State};
-use super::{Begun, allocations, launch, pinned, stored};
+use super::ranges::Range;
+use super::state::STATE;
+use super::{Begun, nodes, pinned, stored};
 use crate::recording::fork::ForkHook;
 use crate::recording::thread;
 
@@ -54,6 +53,8 @@ pub(super) struct Order {
     streams: HashMap<u64, Stream>,
     events: HashMap<u64, Covered>,
     pending: Vec<Pending>,
+    /// Fills of host-visible memory, and copies to it within the device, that are under way: stream, work and range.
+    writes: Vec<(u64, u64, Range)>,
 }
 
 /// Whether this work of a stream is complete.
@@ -105,10 +106,23 @@ impl Order {
         });
     }
 
-    /// What copies under way write of a range.
+    /// The last work that was added to a stream writes `range`, which the host does not get as a result.
+    pub(super) fn pend_write(&mut self, stream: u64, range: Range) {
+        self.writes.push((stream, self.work(stream), range));
+    }
+
+    /// Takes those of these writes out that are complete.
+    fn take_writes(&mut self, covered: &[(u64, u64)]) -> Vec<Range> {
+        let writes = &mut self.writes;
+        let done = writes.extract_if(.., |(stream, work, _)| covers(covered, *stream, *work));
+        done.map(|(.., range)| range).collect()
+    }
+
+    /// What copies and fills under way write of a range.
     pub(super) fn written_in(&self, range: &Range) -> Vec<Range> {
         let pending = self.pending.iter().map(|copy| copy.range);
-        pending.filter(|written| written.overlaps(range)).collect()
+        let all = pending.chain(self.writes.iter().map(|(.., range)| *range));
+        all.filter(|written| written.overlaps(range)).collect()
     }
 
     /// Work that is complete when all work of the stream is.
@@ -212,6 +226,10 @@ pub(super) fn settle(begun: &mut Begun) {
     let found = STATE.with(|state| {
         let copies = state.order.take(&covered);
         let memory = state.settle(&covered);
+        // It may have been looked at while they were under way.
+        for range in state.order.take_writes(&covered) {
+            state.copy_writes(&range);
+        }
         (copies, memory)
     });
     let Some((copies, memory)) = found else {
@@ -273,6 +291,18 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
         n::hipStreamBeginCapture | n::hipStreamBeginCapture_spt => {
             STATE.with(|state| state.graphs.capture_begins(stream));
         }
+        n::hipStreamBeginCaptureToGraph => {
+            let graph = named("graph");
+            STATE.with(|state| {
+                state.graphs.capture_begins(stream);
+                state.graphs.exposes(stream, graph);
+            });
+        }
+        n::hipStreamGetCaptureInfo_v2 | n::hipStreamGetCaptureInfo_v2_spt => {
+            // SAFETY: as above.
+            let graph = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
+            STATE.with(|state| state.graphs.found_graph(stream, graph));
+        }
         n::hipStreamEndCapture | n::hipStreamEndCapture_spt => {
             // SAFETY: as above.
             let graph = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Graph)) };
@@ -309,76 +339,9 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             let (graph, exec) = (named("hGraph"), named("hGraphExec"));
             STATE.with(|state| state.graphs.copy_graph(graph, exec));
         }
-        n::hipGraphAddMemAllocNode => {
-            let parameters = named("pNodeParams") as *const [u64; NODE_WORDS];
-            if !parameters.is_null() {
-                // SAFETY: the call has stored the address in its `hipMemAllocNodeParams`.
-                let parameters = unsafe { parameters.read_unaligned() };
-                let (size, base) = (parameters[NODE_WORDS - 2], parameters[NODE_WORDS - 1]);
-                allocations::allocated(begun, base, size, memory_kind::DEVICE, 0);
-            }
-        }
-        n::hipGraphAddKernelNode
-        | n::hipGraphKernelNodeSetParams
-        | n::hipGraphExecKernelNodeSetParams => {
-            let words = launch::argument_words(begun);
-            node(begun, arguments, |state, node| HostUse {
-                node,
-                words: state.host_words(words),
-                ..HostUse::default()
-            });
-        }
-        n::hipGraphAddMemcpyNodeToSymbol
-        | n::hipGraphAddMemcpyNodeFromSymbol
-        | n::hipGraphMemcpyNodeSetParamsToSymbol
-        | n::hipGraphMemcpyNodeSetParamsFromSymbol
-        | n::hipGraphExecMemcpyNodeSetParamsToSymbol
-        | n::hipGraphExecMemcpyNodeSetParamsFromSymbol
-        | n::hipGraphAddMemcpyNode1D
-        | n::hipGraphMemcpyNodeSetParams1D
-        | n::hipGraphExecMemcpyNodeSetParams1D
-        | n::hipGraphAddMemcpyNode
-        | n::hipGraphMemcpyNodeSetParams
-        | n::hipGraphExecMemcpyNodeSetParams => {
-            // SAFETY: by the contract of this function.
-            let (source, destination) = unsafe { ranges::of_node(begun, arguments) };
-            node(begun, arguments, |state, node| {
-                let mut host =
-                    |range: Option<Range>| range.filter(|range| state.is_host(range.address));
-                HostUse {
-                    node,
-                    source: host(source),
-                    destination: host(destination),
-                    words: Vec::new(),
-                }
-            });
-        }
-        _ => {}
+        // SAFETY: as above.
+        _ => unsafe { nodes::end(begun, arguments) },
     }
-}
-
-/// Words of `hipMemAllocNodeParams`, of which the last are the size and the address of the memory.
-const NODE_WORDS: usize = 15;
-
-/// A node of a graph was added or changed; what it uses of the host's memory.
-pub(super) fn node(begun: &Begun, arguments: &[u8], uses: impl FnOnce(&mut State, u64) -> HostUse) {
-    let made = begun
-        .operation
-        .with_role(Role::HandleOut(HandleKind::Node))
-        .map_or(0, |argument| argument.value(arguments)) as *const u64;
-    let named = |name: &str| begun.argument(arguments, name);
-    let (node, exec) = match made.is_null() {
-        // SAFETY: the call succeeded and has stored the node there.
-        false => (unsafe { made.read_unaligned() }, 0),
-        true => (named("node") | named("hNode"), named("hGraphExec")),
-    };
-    STATE.with(|state| {
-        let uses = uses(state, node);
-        match made.is_null() {
-            false => state.graphs.new_node(named("graph"), uses),
-            true => state.graphs.set_node(exec, uses),
-        }
-    });
 }
 
 #[cfg(test)]

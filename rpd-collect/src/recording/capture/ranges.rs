@@ -1,11 +1,12 @@
 //! The host memory that a copy reads or writes.
 
-use rpd_spool::capture::{Role, call_flag, data_use, number};
+use rpd_spool::capture::structs::{any_node, node_type, type_of_node};
+use rpd_spool::capture::{Argument, Role, call_flag, data_use, item, number};
 
 use super::Begun;
 use super::graphs::HostUse;
 use super::state::STATE;
-use super::{order, pinned, runtime};
+use super::{behind, order, pinned, runtime};
 
 /// Host memory: rows of `width` bytes, `pitch` bytes apart, in slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,13 +234,16 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
                     slices: 1,
                 })
             };
-            // `hipMemoryType`, and the place of the address.
-            let on_host = |first| side(first, 1, 3);
-            let on_device = |first| side(first, 2, 4);
+            // The type of memory, and the place of the address.
+            let unified = |first| side(first, UNIFIED, 4);
+            let found = |first| unified(first).and_then(|range| host(range.address, range));
+            let on_host = |first| side(first, ON_HOST, 3).or_else(|| found(first));
+            let destination = on_host(7);
+            let written = side(7, ON_DEVICE, 4).or_else(|| unified(7));
             return Some(Copy {
                 source: on_host(0),
-                destination: on_host(7),
-                written: on_device(7),
+                destination,
+                written: written.filter(|_| destination.is_none()),
                 blocks,
             });
         }
@@ -252,38 +256,24 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
                 return None;
             }
             // SAFETY: the call reads the struct.
-            let p = unsafe { &*pointer };
-            // x, y, z, level, type, host, device, array, pitch, rows of a slice; the same of the destination; extent (3).
-            let (width, rows, slices) = (word(p, 20), word(p, 21), word(p, 22));
-            let side = |first: usize, kind: u64, base: usize| {
-                let or = |given: u64, otherwise: u64| if given == 0 { otherwise } else { given };
-                let pitch = or(word(p, first + 8), width);
-                let slice_rows = or(word(p, first + 9), rows);
-                let rows_before = word(p, first + 2)
-                    .wrapping_mul(slice_rows)
-                    .wrapping_add(word(p, first + 1));
-                let before = rows_before.wrapping_mul(pitch).wrapping_add(word(p, first));
-                (word(p, first + 4) & 0xffff_ffff == kind).then(|| Range {
-                    address: word(p, first + base).wrapping_add(before),
-                    pitch,
-                    width,
-                    rows,
-                    slice_rows,
-                    slices,
-                })
-            };
-            // `hipMemoryType`, and the place of the address.
+            let side = driver_box(unsafe { &*pointer });
+            let unified = |first| side(first, UNIFIED);
+            let found = |first| unified(first).and_then(|range| host(range.address, range));
+            let on_host = |first| side(first, ON_HOST).or_else(|| found(first));
+            let destination = on_host(10);
+            let written = side(10, ON_DEVICE).or_else(|| unified(10));
             return Some(Copy {
-                source: side(0, 1, 5),
-                destination: side(10, 1, 5),
-                written: side(10, 2, 6),
+                source: on_host(0),
+                destination,
+                written: written.filter(|_| destination.is_none()),
                 blocks,
             });
         }
         n::hipMemcpy3D | n::hipMemcpy3D_spt | n::hipMemcpy3DAsync | n::hipMemcpy3DAsync_spt => {
-            // SAFETY: by the contract of this function.
-            let (source, destination, kind) = unsafe { box_of(begun, arguments)? };
-            (source, destination, kind)
+            let pointer = begun.operation.with_role(Role::Copy3d)?.value(arguments);
+            let pointer = pointer as *const [u8; 160];
+            // SAFETY: the call reads the struct, unless it is null.
+            box_of(unsafe { pointer.as_ref()? })
         }
         _ => return None,
     };
@@ -312,17 +302,38 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
     })
 }
 
-/// Source, destination and kind of a copy that `hipMemcpy3DParms` describes; a side that is an array is none.
-///
-/// # Safety
-/// As for [`super::begin`].
-unsafe fn box_of(begun: &Begun, arguments: &[u8]) -> Option<(Option<Range>, Option<Range>, u64)> {
-    let pointer = begun.operation.with_role(Role::Copy3d)?.value(arguments) as *const [u8; 160];
-    if pointer.is_null() {
-        return None;
+/// `hipMemoryType`.
+const ON_HOST: u64 = 1;
+const ON_DEVICE: u64 = 2;
+const UNIFIED: u64 = 11;
+
+/// The sides of a copy that `HIP_MEMCPY3D` describes, by the first word of a side and the type of memory; none where it is of
+/// another type.
+fn driver_box(p: &[u8; 184]) -> impl Fn(usize, u64) -> Option<Range> {
+    // x, y, z, level, type, host, device, array, pitch, rows of a slice; the same of the destination; extent (3).
+    let (width, rows, slices) = (word(p, 20), word(p, 21), word(p, 22));
+    move |first: usize, kind: u64| {
+        let or = |given: u64, otherwise: u64| if given == 0 { otherwise } else { given };
+        let pitch = or(word(p, first + 8), width);
+        let slice_rows = or(word(p, first + 9), rows);
+        let rows_before = word(p, first + 2)
+            .wrapping_mul(slice_rows)
+            .wrapping_add(word(p, first + 1));
+        let before = rows_before.wrapping_mul(pitch).wrapping_add(word(p, first));
+        let base = first + if kind == ON_HOST { 5 } else { 6 };
+        (word(p, first + 4) & 0xffff_ffff == kind).then(|| Range {
+            address: word(p, base).wrapping_add(before),
+            pitch,
+            width,
+            rows,
+            slice_rows,
+            slices,
+        })
     }
-    // SAFETY: the call reads the struct.
-    let p = unsafe { &*pointer };
+}
+
+/// Source, destination and kind of a copy that `hipMemcpy3DParms` describes; a side that is an array is none.
+fn box_of(p: &[u8; 160]) -> (Option<Range>, Option<Range>, u64) {
     // srcArray, srcPos (3), srcPtr (address, pitch, xsize, ysize); the same of the destination; extent (3), kind.
     let arrays = [word(p, 0), word(p, 8)];
     // With an array the width counts its elements.
@@ -344,20 +355,43 @@ unsafe fn box_of(begun: &Begun, arguments: &[u8]) -> Option<(Option<Range>, Opti
             slices: word(p, 18),
         })
     };
-    Some((side(0), side(8), word(p, 19) & 0xffff_ffff))
+    (side(0), side(8), word(p, 19) & 0xffff_ffff)
 }
 
-/// Source and destination of the copy of a graph node.
-///
-/// # Safety
-/// As for [`super::begin`].
-pub(super) unsafe fn of_node(begun: &Begun, arguments: &[u8]) -> (Option<Range>, Option<Range>) {
-    if begun.operation.with_role(Role::Copy3d).is_some() {
-        // SAFETY: by the contract of this function.
-        let found = unsafe { box_of(begun, arguments) };
-        return found.map_or((None, None), |(source, destination, _)| {
-            (source, destination)
-        });
+/// Source and destination of the copy of a graph node; both none where it is no copy.
+pub(super) fn of_node(begun: &Begun, arguments: &[u8]) -> (Option<Range>, Option<Range>) {
+    let taken = |position: usize| {
+        let items = rpd_spool::capture::Items(begun.items.bytes());
+        let mut found = items.filter(|item| item.kind == item::IN);
+        found.find(|item| usize::from(item.argument) == position)
+    };
+    for (position, argument) in begun.operation.arguments().iter().enumerate() {
+        let Some(bytes) = taken(position).map(|item| item.payload) else {
+            continue;
+        };
+        let bytes = match argument.role {
+            Role::Copy3d => bytes,
+            Role::AnyNode if type_of_node(bytes) == node_type::COPY => {
+                bytes.get(any_node::COPY..).unwrap_or_default()
+            }
+            Role::AnyNode => return (None, None),
+            Role::DriverCopy3d => {
+                let Ok(parameters) = bytes.try_into() else {
+                    return (None, None);
+                };
+                let side = driver_box(parameters);
+                let on_host = |first| side(first, ON_HOST).or_else(|| side(first, UNIFIED));
+                return (on_host(0), on_host(10));
+            }
+            _ => continue,
+        };
+        return match bytes.first_chunk() {
+            Some(parameters) => {
+                let (source, destination, _) = box_of(parameters);
+                (source, destination)
+            }
+            None => (None, None),
+        };
     }
     let named = |name: &str| begun.argument(arguments, name);
     // One of them is missing where the other side is a variable.
@@ -365,13 +399,84 @@ pub(super) unsafe fn of_node(begun: &Begun, arguments: &[u8]) -> (Option<Range>,
     (flat(named("src")), flat(named("dst")))
 }
 
+/// The memory that a fill writes, or a copy within the device to an address.
+fn filled(begun: &Begun, arguments: &[u8]) -> Option<Range> {
+    let named = |name: &str| begun.argument(arguments, name);
+    let name = begun.operation.name();
+    if let Some(pitched) = begun.operation.with_role(Role::Pitched) {
+        // Address, pitch, bytes of a row, rows; the extent counts its bytes and rows.
+        let field = |from: &Argument, index: usize| {
+            let bytes = arguments.get(usize::from(from.offset)..);
+            bytes.map_or(0, |bytes| word(bytes, index))
+        };
+        let extent = begun.operation.argument("extent")?;
+        return Some(Range {
+            address: field(pitched, 0),
+            pitch: field(pitched, 1),
+            width: field(extent, 0),
+            rows: field(extent, 1),
+            slice_rows: field(pitched, 3),
+            slices: field(extent, 2),
+        });
+    }
+    let unit = match name {
+        _ if name.contains("D16") => 2,
+        _ if name.contains("D32") => 4,
+        _ => 1,
+    };
+    let size = named("sizeBytes") | named("count") | named("ByteCount");
+    let address = named("dst") | named("dest") | named("dstDevice");
+    let is_address = begun.operation.with_role(Role::Address).is_some();
+    let rows = named("height");
+    let range = match rows {
+        0 => Range::flat(address, size.saturating_mul(unit)),
+        _ => Range {
+            address,
+            pitch: named("pitch") | named("dpitch"),
+            width: named("width"),
+            rows,
+            slice_rows: rows,
+            slices: 1,
+        },
+    };
+    (is_address && address != 0 && range.bytes() > 0).then_some(range)
+}
+
+/// The host-visible memory that a fill writes, or a copy whose result the host does not get.
+fn written_by_device(begun: &Begun, arguments: &[u8], copy: Option<&Copy>) -> Option<Range> {
+    if copy.is_some_and(|copy| copy.destination.is_some()) {
+        return None;
+    }
+    // What a copy between addresses of the device writes has no place of its own in `Copy`.
+    let written = copy.and_then(|copy| copy.written);
+    let written = written.or_else(|| filled(begun, arguments))?;
+    let is_visible = STATE.with(|state| state.is_visible(written.address));
+    Some(written).filter(|_| is_visible == Some(true))
+}
+
 /// Takes the host data that the copy reads.
 ///
 /// # Safety
 /// As for [`super::begin`].
 pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
+    let stream = begun.stream(arguments);
+    let graph = STATE.with(|state| state.graphs.capturing(stream)).flatten();
     // SAFETY: by the contract of this function.
-    let Some(copy) = (unsafe { copy(begun, arguments) }) else {
+    let copy = unsafe { copy(begun, arguments) };
+    let written = written_by_device(begun, arguments, copy.as_ref());
+    let Some(copy) = copy else {
+        if graph.is_some() {
+            begun.flags |= call_flag::IN_STREAM_CAPTURE;
+        }
+        if let Some(written) = written {
+            STATE.with(|state| match graph {
+                Some(graph) => {
+                    let uses = HostUse::writing(Some(written));
+                    state.graphs.captured(graph, uses);
+                }
+                None => state.copy_writes(&written),
+            });
+        }
         return;
     };
     // The host may have written managed memory that the copy reads.
@@ -380,19 +485,26 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     for range in managed.unwrap_or_default() {
         begun.items.add_data(&range, data_use::UPDATE, 0, false);
     }
-    let stream = begun.stream(arguments);
-    let graph = STATE.with(|state| state.graphs.capturing(stream)).flatten();
     if let Some(graph) = graph {
         begun.flags |= call_flag::IN_STREAM_CAPTURE;
         let uses = HostUse {
             source: copy.source,
             destination: copy.destination,
-            ..HostUse::default()
+            ..HostUse::writing(written)
         };
         STATE.with(|state| state.graphs.captured(graph, uses));
-    } else if let Some(destination) = copy.destination {
-        pinned::device_writes(begun, |_| vec![destination]);
-        STATE.with(|state| state.copy_writes(&destination));
+    } else {
+        if let Some(destination) = copy.destination {
+            pinned::device_writes(begun, |_| vec![destination]);
+            STATE.with(|state| state.copy_writes(&destination));
+        }
+        if let Some(written) = written {
+            STATE.with(|state| state.copy_writes(&written));
+        }
+        if let Some(source) = copy.source.filter(|_| copy.destination.is_none()) {
+            let to = copy.written.map_or(0, |written| written.address);
+            behind::copied(&source, to);
+        }
     }
     if let Some(source) = copy.source
         && source.bytes() > 0
@@ -408,9 +520,16 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
     if begun.flags & call_flag::IN_STREAM_CAPTURE != 0 {
         return;
     }
-    STATE.with(|state| state.order.enqueue(stream));
     // SAFETY: the call has read what its pointers lead to, and returned.
-    let Some(copy) = (unsafe { copy(begun, arguments) }) else {
+    let copy = unsafe { copy(begun, arguments) };
+    let written = written_by_device(begun, arguments, copy.as_ref());
+    STATE.with(|state| {
+        state.order.enqueue(stream);
+        if let Some(written) = written {
+            state.order.pend_write(stream, written);
+        }
+    });
+    let Some(copy) = copy else {
         return;
     };
     if copy.blocks && (copy.source.is_some() || copy.destination.is_some()) {

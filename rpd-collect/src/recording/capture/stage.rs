@@ -2,6 +2,7 @@
 //! runs. Bytes are written with system calls, which fail where a store to mapped memory would raise a signal: when the
 //! disk is full, and when the program's own pointer is wrong.
 
+use std::cell::Cell;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -27,7 +28,7 @@ const ALIGN: u64 = 64;
 const PART: u64 = 256 << 10;
 /// Nanoseconds between two looks at how far the front end is.
 const PAUSE: i64 = 500_000;
-/// Nanoseconds without progress after which the front end counts as gone.
+/// Nanoseconds without progress after which it is looked for the front end.
 const PATIENCE: u64 = 10_000_000_000;
 
 fn control() -> Option<&'static StageControl> {
@@ -133,9 +134,47 @@ fn waiting(control: &StageControl) -> u64 {
     reserved.saturating_sub(done)
 }
 
+/// Bytes that were staged by calls which are waiting in this moment: the front end takes them when these calls have returned.
+static STUCK: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Bytes that the call of this thread has staged.
+    static OWN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes that the call of this thread has staged so far; a record of its own may come in between.
+pub(super) fn staged_by_call() -> u64 {
+    OWN.get()
+}
+
+/// Sets what [`staged_by_call`] says: the record of what was staged since is there.
+pub(super) fn set_staged_by_call(bytes: u64) {
+    OWN.set(bytes);
+}
+
+/// Whether the front end has the staging file open: it holds a lock on it, which ends with it.
+fn has_reader() -> bool {
+    // SAFETY: a struct of integers, for which zero is valid.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    let file = FILE.load(Ordering::Acquire);
+    // SAFETY: the argument is valid for the call, which changes no lock.
+    let asked = unsafe { libc::fcntl(file, libc::F_OFD_GETLK, &mut lock) };
+    asked == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+}
+
 /// Waits until `bytes` more may be staged. False when the front end is gone.
 #[cold]
 fn wait(control: &StageControl, bytes: u64, limit: u64) -> bool {
+    let own = OWN.get();
+    STUCK.fetch_add(own, Ordering::Relaxed);
+    let fits = wait_for_room(control, bytes, limit);
+    STUCK.fetch_sub(own, Ordering::Relaxed);
+    fits
+}
+
+fn wait_for_room(control: &StageControl, bytes: u64, limit: u64) -> bool {
     let begin = now();
     control.stalls.fetch_add(1, Ordering::Relaxed);
     let mut consumed = control.consumed.load(Ordering::Acquire);
@@ -143,8 +182,8 @@ fn wait(control: &StageControl, bytes: u64, limit: u64) -> bool {
     let fits = loop {
         let taken = control.consumed.load(Ordering::Acquire);
         let waiting = waiting(control);
-        // A piece larger than the limit is staged alone.
-        if waiting == 0 || waiting + bytes <= limit {
+        // What a call stages that is larger than the limit is staged alone: none of it is taken before the call has returned.
+        if waiting <= STUCK.load(Ordering::Relaxed) || waiting + bytes <= limit {
             break true;
         }
         let time = now();
@@ -152,7 +191,11 @@ fn wait(control: &StageControl, bytes: u64, limit: u64) -> bool {
             consumed = taken;
             progress = time;
         } else if time.saturating_sub(progress) > PATIENCE {
-            break false;
+            // It may be slow, or be stopped: large data and a busy machine take long.
+            if !has_reader() {
+                break false;
+            }
+            progress = time;
         }
         let pause = libc::timespec {
             tv_sec: 0,
@@ -242,6 +285,7 @@ fn copy(range: &Range, mut hashers: Option<&mut [Hasher; 2]>) -> Option<u64> {
         return None;
     }
     let offset = control.reserved.fetch_add(room, Ordering::Relaxed);
+    OWN.set(OWN.get() + room);
     let file = FILE.load(Ordering::Acquire);
     let mut at = offset;
     for (address, len) in range.pieces() {

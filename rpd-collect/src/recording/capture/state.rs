@@ -1,7 +1,7 @@
 //! State of the program: its memory, streams, graphs and kernels.
 
 use std::cell::UnsafeCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rpd_spool::capture::{AllocationItem, memory_kind};
@@ -49,11 +49,11 @@ impl Shared {
 }
 
 /// Live memory.
-struct Memory {
+pub(super) struct Memory {
     /// Number of the allocation, from 1.
-    number: u64,
+    pub(super) number: u64,
     size: u64,
-    kind: u32,
+    pub(super) kind: u32,
     /// Its content when it was taken last.
     taken: Option<Content>,
     /// The same by pages, where changes are found that way.
@@ -61,14 +61,14 @@ struct Memory {
     /// Bases of other such memory that it points to.
     leads_to: Vec<u64>,
     /// The last launch that may use it now.
-    used_by: Option<Use>,
+    pub(super) used_by: Option<Use>,
 }
 
 /// A launch that may use host-visible memory.
 #[derive(Debug, Clone, Copy)]
-struct Use {
+pub(super) struct Use {
     /// The start of the launch.
-    launch: u64,
+    pub(super) launch: u64,
     stream: u64,
     /// The number of the work; `None` until it is submitted to the runtime.
     work: Option<u64>,
@@ -95,10 +95,12 @@ pub(super) struct State {
     pub(super) order: Order,
     pub(super) staged: Staged,
     pub(super) uploads: Uploads,
-    memory: BTreeMap<u64, Memory>,
+    pub(super) memory: BTreeMap<u64, Memory>,
     last_memory: u64,
     /// The lowest and the highest address of host-visible memory so far.
-    visible: Option<(u64, u64)>,
+    pub(super) visible: Option<(u64, u64)>,
+    /// Base and number of the host-visible memory to which memory of the device points.
+    pub(super) behind: Vec<(u64, u64)>,
     /// Bases of the memory of managed variables.
     managed: Vec<u64>,
     /// Bases of the memory that launches may use.
@@ -118,8 +120,8 @@ pub(super) struct State {
     modules: HashMap<u64, Vec<u64>>,
     pub(super) graphs: Graphs,
     pub(super) images: Images,
-    /// Physical memory that was mapped.
-    mapped: HashSet<u64>,
+    /// Where physical memory was mapped first, by its handle.
+    mapped: HashMap<u64, u64>,
 }
 
 /// What a program has registered: the handle of its fat binary, and its name in the code objects.
@@ -191,9 +193,16 @@ impl State {
         self.mapped.remove(&handle);
     }
 
-    /// Physical memory was mapped. False if it had been before.
-    pub(super) fn map_physical(&mut self, handle: u64) -> bool {
-        self.mapped.insert(handle)
+    /// Physical memory was mapped. True if it had been before, at another address.
+    pub(super) fn is_mapped_again(&mut self, handle: u64, base: u64) -> bool {
+        *self.mapped.entry(handle).or_insert(base) != base
+    }
+
+    /// The program has the handle of the physical memory at an address.
+    pub(super) fn physical_found(&mut self, handle: u64, address: u64) {
+        if let Some((base, _)) = self.memory_at(address) {
+            self.mapped.entry(handle).or_insert(base);
+        }
     }
 
     pub(super) fn forget_memory(&mut self) {
@@ -208,7 +217,7 @@ impl State {
         }
     }
 
-    fn memory_at(&mut self, address: u64) -> Option<(u64, &mut Memory)> {
+    pub(super) fn memory_at(&mut self, address: u64) -> Option<(u64, &mut Memory)> {
         let (&base, memory) = self.memory.range_mut(..=address).next_back()?;
         (address - base < memory.size).then_some((base, memory))
     }
@@ -231,6 +240,17 @@ impl State {
     pub(super) fn variable(&self, host: u64) -> Option<Arc<[u8]>> {
         let found = self.variables.get(&host)?;
         Some(Arc::clone(&found.name))
+    }
+
+    /// The runtime has given out the texture reference `name` of a module, for the current device of the thread.
+    pub(super) fn reference_found(&mut self, at: u64, module: u64, name: &[u8], device: i32) {
+        let code = self.modules.get(&module).and_then(|codes| codes.last());
+        match code {
+            Some(code) => drop(self.variable_codes.insert((at, device), *code)),
+            None => drop(self.variable_codes.remove(&(at, device))),
+        }
+        let (binary, name) = (0, name.into());
+        self.variables.insert(at, Registered { binary, name });
     }
 
     /// The code object that has a device variable on a device, as far as that is known.

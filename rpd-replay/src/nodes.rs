@@ -1,0 +1,107 @@
+//! What calls about graph nodes and about operations on memory lead to: handles and addresses of the capture become those of the
+//! replay.
+
+use rpd_capture::Call;
+use rpd_spool::capture::HandleKind;
+use rpd_spool::capture::structs::{
+    MEMORY_OPERATION, address_of_operation, any_node, node_type, type_of_node,
+};
+
+use crate::arguments::{PointedMemory, set_word, word};
+use crate::error::ReplayError;
+use crate::hip::word_of;
+use crate::player::Player;
+
+impl Player {
+    /// `hipMemcpy3DParms`.
+    pub(crate) fn translate_box(&mut self, bytes: &mut [u8]) -> Result<(), ReplayError> {
+        for at in [0, 8] {
+            let now = self.handle(HandleKind::Array, word(bytes, at))?;
+            set_word(bytes, at, now);
+        }
+        for at in [4, 12] {
+            // Pitch, rows of a slice, and slices with those before the box.
+            let (pitch, rows) = (word(bytes, at + 1), word(bytes, at + 3));
+            let slices = word(bytes, at - 1) + word(bytes, 18);
+            let rows = rows.max(word(bytes, at - 2) + word(bytes, 17));
+            let size = pitch * rows * slices + word(bytes, 16);
+            let now = self.base_of(word(bytes, at), size)?;
+            set_word(bytes, at, now);
+        }
+        Ok(())
+    }
+
+    /// `hipKernelNodeParams`.
+    pub(crate) fn translate_kernel_node(
+        &mut self,
+        call: &Call,
+        bytes: &mut [u8],
+        behind: &mut PointedMemory,
+    ) -> Result<(), ReplayError> {
+        let kernel = self.kernel(call)?;
+        let packed = self.packed(call, &kernel);
+        let values = behind.copy(&packed);
+        let mut pointers = Vec::new();
+        for (offset, ..) in kernel.arguments.iter() {
+            pointers.extend_from_slice(&(values + u64::from(*offset)).to_le_bytes());
+        }
+        // extra, func, kernelParams.
+        set_word(bytes, 2, 0);
+        set_word(bytes, 3, kernel.function);
+        let pointers = behind.copy(&pointers);
+        set_word(bytes, 6, pointers);
+        Ok(())
+    }
+
+    /// `hipGraphNodeParams`.
+    pub(crate) fn translate_node(
+        &mut self,
+        call: &Call,
+        bytes: &mut [u8],
+        behind: &mut PointedMemory,
+    ) -> Result<(), ReplayError> {
+        let cut = || ReplayError::damaged("the parameters of a node are cut");
+        let kind = type_of_node(bytes);
+        let at = match kind {
+            node_type::COPY => any_node::COPY,
+            _ => any_node::PARAMETERS,
+        };
+        let parameters = bytes.get_mut(at..).ok_or_else(cut)?;
+        let handle = word(parameters, 0);
+        let now = match kind {
+            node_type::KERNEL => return self.translate_kernel_node(call, parameters, behind),
+            node_type::COPY => return self.translate_box(parameters),
+            node_type::FILL => self.address(call, handle)?,
+            node_type::GRAPH => self.handle(HandleKind::Graph, handle)?,
+            node_type::WAIT_EVENT | node_type::RECORD_EVENT => {
+                self.handle(HandleKind::Event, handle)?
+            }
+            _ => return Ok(()),
+        };
+        set_word(parameters, 0, now);
+        Ok(())
+    }
+
+    /// A list of `hipStreamBatchMemOpParams`.
+    pub(crate) fn translate_operations(
+        &mut self,
+        call: &Call,
+        list: &mut [u8],
+    ) -> Result<(), ReplayError> {
+        for operation in list.chunks_exact_mut(MEMORY_OPERATION) {
+            if let Some(at) = address_of_operation(operation) {
+                let now = self.address(call, word(operation, at / 8))?;
+                set_word(operation, at / 8, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// The current context.
+    pub(crate) fn context(&mut self) -> Result<u64, ReplayError> {
+        let mut context = 0u64;
+        self.hip
+            .check("hipCtxGetCurrent", &[word_of(&mut context)])?;
+        Ok(context)
+    }
+}
