@@ -1,6 +1,6 @@
 //! Which earlier calls some calls need: those that made their streams, events, graphs, modules and memory.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rpd_spool::capture::structs::{any_node, node_type, type_of_node};
 use rpd_spool::capture::{Group, HandleKind, Operation, Role, call_flag, item, number as n};
@@ -14,6 +14,8 @@ struct Needs<'a> {
     handles: HashSet<(HandleKind, u64)>,
     /// Streams whose capture into a graph is kept from here back to its start.
     captures: Vec<u64>,
+    /// Graphs of nodes, each from a call on: handles are given out again.
+    graphs: HashMap<u64, Vec<(u64, u64)>>,
     /// Whether memory at an address is part of the excerpt.
     has_memory: &'a dyn Fn(u64) -> bool,
 }
@@ -41,6 +43,7 @@ pub(crate) fn dependencies(
         kept: BTreeSet::new(),
         handles: HashSet::new(),
         captures: Vec::new(),
+        graphs: graphs_of_nodes(capture, last)?,
         has_memory,
     };
     // The state before the first of the wanted calls is reached.
@@ -61,6 +64,29 @@ pub(crate) fn dependencies(
         Ok(true)
     })?;
     Ok(needs.kept)
+}
+
+/// The graphs of nodes, each from a call on.
+fn graphs_of_nodes(
+    capture: &Capture,
+    last: u64,
+) -> Result<HashMap<u64, Vec<(u64, u64)>>, CaptureError> {
+    let mut graphs: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+    capture.calls(1, last, |call| -> Result<bool, CaptureError> {
+        if let Some(operation) = call.operation()
+            && operation.group == Group::Graph
+            && let Some(graph) = operation.with_role(Role::Handle(HandleKind::Graph))
+        {
+            let graph = graph.value(&call.arguments);
+            for (kind, node) in made(&call, operation) {
+                if kind == HandleKind::Node {
+                    graphs.entry(node).or_default().push((call.seq, graph));
+                }
+            }
+        }
+        Ok(true)
+    })?;
+    Ok(graphs)
 }
 
 /// The handles that the call makes.
@@ -201,8 +227,15 @@ impl Needs<'_> {
             // Calls that change a needed graph.
             Group::Graph => {
                 let mut used = used(call, operation).into_iter();
-                used.any(|(kind, raw)| {
-                    matches!(kind, HandleKind::Graph | HandleKind::GraphExec) && needed(kind, raw)
+                used.any(|(kind, raw)| match kind {
+                    HandleKind::Graph | HandleKind::GraphExec => needed(kind, raw),
+                    // Some only name the node.
+                    HandleKind::Node => {
+                        let known = self.graphs.get(&raw).into_iter().flatten();
+                        let before = known.rev().find(|(seq, _)| *seq <= call.seq);
+                        before.is_some_and(|(_, graph)| needed(HandleKind::Graph, *graph))
+                    }
+                    _ => false,
                 }) || call
                     .allocation()
                     .is_some_and(|made| (self.has_memory)(made.base))

@@ -4,10 +4,10 @@
 use rpd_capture::Call;
 use rpd_spool::capture::HandleKind;
 use rpd_spool::capture::structs::{
-    MEMORY_OPERATION, address_of_operation, any_node, node_type, type_of_node,
+    MEMORY_OPERATION, address_of_operation, any_node, node_type, type_of_node, waits_for_value,
 };
 
-use crate::arguments::{PointedMemory, set_word, word};
+use crate::arguments::{PointedMemory, input, set_word, word};
 use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::player::Player;
@@ -95,6 +95,26 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// Makes those operations of a list that do not wait, in the one stream that there is.
+    pub(crate) fn write_values(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let mut list = input(call).unwrap_or_default().to_vec();
+        self.translate_operations(call, &mut list)?;
+        let operations = list.chunks_exact(MEMORY_OPERATION);
+        let rest: Vec<u8> = operations
+            .filter(|operation| !waits_for_value(operation))
+            .flatten()
+            .copied()
+            .collect();
+        let count = (rest.len() / MEMORY_OPERATION) as u64;
+        if count == 0 {
+            self.report.skipped += 1;
+            return Ok(());
+        }
+        let mut behind = PointedMemory::default();
+        let words = [0, count, behind.copy(&rest), call.argument("flags")];
+        self.hip.check("hipStreamBatchMemOp", &words)
     }
 
     /// The current context.

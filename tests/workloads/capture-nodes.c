@@ -4,6 +4,7 @@
  * any        nodes of every type from one function, with other parameters between launches
  * driver     nodes of the driver's functions
  * values     values that streams and graphs write, and wait for
+ * released   a stream that waits for a value which the host writes, and for one that another stream writes
  * into       a stream capture that goes on in a graph, and whose nodes the program asks for
  * launches   launches with a configuration, and launches in parts */
 #include "fatbin.h"
@@ -254,6 +255,40 @@ static void run_values(void) {
     HIP(hipStreamDestroy(stream));
 }
 
+static void run_released(void) {
+    enum { AT_LEAST = 0 };
+    uint32_t *flags, *device, *result;
+    hipStream_t streams[2];
+    for (int i = 0; i < 2; ++i)
+        HIP(hipStreamCreateWithFlags(&streams[i], hipStreamNonBlocking));
+    HIP(hipHostMalloc((void **)&flags, 4096, 0));
+    HIP(hipHostMalloc((void **)&result, sizeof in, 0));
+    HIP(hipMalloc((void **)&device, sizeof in));
+    flags[0] = flags[1] = flags[2] = 0;
+    for (uint32_t round = 1; round < 4; ++round) {
+        fill(round * 17);
+        hipStreamBatchMemOpParams host = operation(hipStreamMemOpWaitValue32, flags + 2, round);
+        HIP(hipStreamWaitValue32(streams[0], flags, round, AT_LEAST, ~0u));
+        HIP(hipStreamBatchMemOp(streams[0], 1, &host, 0));
+        HIP(hipStreamWaitValue32(streams[0], flags + 1, round, AT_LEAST, ~0u));
+        LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, streams[0], device, device, COUNT);
+        HIP(hipMemcpyAsync(result, device, sizeof in, hipMemcpyDeviceToHost, streams[0]));
+        HIP(hipMemcpyAsync(device, in, sizeof in, hipMemcpyHostToDevice, streams[1]));
+        HIP(hipStreamWriteValue32(streams[1], flags + 1, round, 0));
+        *(volatile uint32_t *)flags = round;
+        *(volatile uint32_t *)(flags + 2) = round;
+        HIP(hipStreamSynchronize(streams[0]));
+        HIP(hipStreamSynchronize(streams[1]));
+        for (uint32_t i = 0; i < COUNT; ++i)
+            check(result[i] == in[i] + 1, "released", i);
+    }
+    HIP(hipHostFree(flags));
+    HIP(hipHostFree(result));
+    HIP(hipFree(device));
+    for (int i = 0; i < 2; ++i)
+        HIP(hipStreamDestroy(streams[i]));
+}
+
 static void run_into(void) {
     enum { SET = 1, ACTIVE = 1 };
     uint32_t *device;
@@ -331,7 +366,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } modes[] = {
-        {"any", run_any}, {"driver", run_driver}, {"values", run_values}, {"into", run_into}, {"launches", run_launches},
+        {"any", run_any}, {"driver", run_driver}, {"values", run_values}, {"released", run_released}, {"into", run_into}, {"launches", run_launches},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i)
         if (!strcmp(mode, modes[i].name)) {

@@ -140,6 +140,35 @@ fn nodes_of_all_kinds_come_back() {
     for mode in ["any", "driver", "values", "into"] {
         round_trip("capture-nodes", &[mode], false);
     }
+    // Parameters of nodes that were changed before the graph was made executable, in a part of the capture.
+    let run = captured(&[], "capture-nodes", &["any"]).success();
+    let capture = capture_of(&run);
+    let last = database(&capture).number("SELECT max(seq) FROM call WHERE name = 'hipGraphLaunch'");
+    let trimmed = Rpd::plain(["capture", "trim", "--backend", "sim", "-o", "part"])
+        .option(["--from", &last.to_string()])
+        .option([&capture])
+        .run()
+        .success();
+    let played = replayed(&trimmed.folder.path().join("part"), &[]).success();
+    assert!(
+        played.stderr.contains("1 of 1 results are equal"),
+        "{}",
+        played.stderr
+    );
+}
+
+/// A stream that waits for the host goes on in a replay, which has no such host.
+#[test]
+fn values_that_the_host_writes_come_back() {
+    round_trip("capture-nodes", &["released"], false);
+    // In one stream nothing can wait for what comes later: other results, but an end.
+    let run = captured(&[], "capture-nodes", &["released"]).success();
+    let serial = replayed(&capture_of(&run), &["--streams", "serial"]).expect_code(4);
+    assert!(
+        serial.stderr.contains("of 3 results are equal"),
+        "{}",
+        serial.stderr
+    );
 }
 
 /// Launches with a configuration and its attributes, and launches in parts.

@@ -401,6 +401,8 @@ hipError_t hipDrvGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_
                                               hipCtx_t context);
 hipError_t hipDrvGraphExecMemsetNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *parameters,
                                               hipCtx_t context);
+hipError_t hipStreamWaitValue32(hipStream_t stream, void *address, uint32_t value, unsigned flags, uint32_t mask);
+hipError_t hipStreamWriteValue32(hipStream_t stream, void *address, uint32_t value, unsigned flags);
 hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count, hipStreamBatchMemOpParams *list, unsigned flags);
 hipError_t hipGraphAddBatchMemOpNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
                                      const hipBatchMemOpNodeParams *parameters);

@@ -24,6 +24,7 @@
 //! | `pages` | which pages of host-visible memory have changed |
 //! | `content` | hashes by which data that were staged before are found again |
 //! | `pinned` | copies from pinned memory, which the host may change before they are made |
+//! | `values` | values that streams wait for |
 //! | `metadata` | the layout of kernel arguments, from code objects |
 //! | `items` | the items of a record |
 //! | `stage` | host data on the way to the front end |
@@ -49,6 +50,7 @@ mod ranges;
 mod runtime;
 mod stage;
 mod state;
+mod values;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -8,7 +8,7 @@ use rpd_spool::writer::ForkLock;
 
 use super::ranges::Range;
 use super::state::STATE;
-use super::{Begun, nodes, pinned, stored};
+use super::{Begun, nodes, pinned, stored, values};
 use crate::recording::fork::ForkHook;
 use crate::recording::thread;
 
@@ -225,16 +225,18 @@ pub(super) fn settle(begun: &mut Begun) {
     };
     let found = STATE.with(|state| {
         let copies = state.order.take(&covered);
+        let values = state.values_of_host(&covered);
         let memory = state.settle(&covered);
         // It may have been looked at while they were under way.
         for range in state.order.take_writes(&covered) {
             state.copy_writes(&range);
         }
-        (copies, memory)
+        (copies, memory, values)
     });
-    let Some((copies, memory)) = found else {
+    let Some((copies, memory, values)) = found else {
         return;
     };
+    values::take(begun, values);
     for (copy, range) in copies {
         begun.items.add_data(&range, data_use::OUTPUT, copy, false);
     }
@@ -339,6 +341,11 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
             let (graph, exec) = (named("hGraph"), named("hGraphExec"));
             STATE.with(|state| state.graphs.copy_graph(graph, exec));
         }
+        n::hipStreamWaitValue32
+        | n::hipStreamWaitValue64
+        | n::hipStreamWriteValue32
+        | n::hipStreamWriteValue64
+        | n::hipStreamBatchMemOp => values::end(begun, arguments),
         // SAFETY: as above.
         _ => unsafe { nodes::end(begun, arguments) },
     }

@@ -16,6 +16,7 @@ use super::order::{Order, covers};
 use super::pages::Pages;
 use super::pinned::Uploads;
 use super::ranges::Range;
+use super::values::Values;
 use crate::recording::fork::ForkHook;
 
 /// The state, behind its lock.
@@ -95,6 +96,7 @@ pub(super) struct State {
     pub(super) order: Order,
     pub(super) staged: Staged,
     pub(super) uploads: Uploads,
+    pub(super) values: Values,
     pub(super) memory: BTreeMap<u64, Memory>,
     last_memory: u64,
     /// The lowest and the highest address of host-visible memory so far.

@@ -21,6 +21,24 @@ pub fn address_of_operation(operation: &[u8]) -> Option<usize> {
     WITH_ADDRESS.contains(&number(operation, 0)).then_some(8)
 }
 
+/// Whether an operation, `hipStreamBatchMemOpParams`, waits for a value.
+pub fn waits_for_value(operation: &[u8]) -> bool {
+    /// Of four and of eight bytes.
+    const WAITS: [u32; 2] = [1, 4];
+    WAITS.contains(&number(operation, 0))
+}
+
+/// Bytes of the value of an operation, `hipStreamBatchMemOpParams`, that has an address.
+pub fn bytes_of_value(operation: &[u8]) -> u64 {
+    /// A wait and a write of eight bytes.
+    const LONG: [u32; 2] = [4, 5];
+    if LONG.contains(&number(operation, 0)) {
+        8
+    } else {
+        4
+    }
+}
+
 /// `hipGraphNodeParams`: its type, one of [`node_type`], padding, then the parameters.
 pub mod any_node {
     /// Place of the parameters; of event and graph nodes that is their handle.
