@@ -202,7 +202,7 @@ fn has_staged(folder: &Path) -> bool {
 fn calls_wait_while_no_data_are_taken() {
     let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(["--staging", "4M"])
-        .start_workload("capture", &["upload", "128", "64"]);
+        .start_workload("capture", ["upload", "128", "64"]);
     let begin = Instant::now();
     while !has_staged(running.folder()) {
         assert!(
