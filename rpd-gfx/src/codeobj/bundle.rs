@@ -11,10 +11,12 @@ const PLAIN_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED_MAGIC: &[u8; 4] = b"CCOB";
 /// First word of the wrapper that `__hipRegisterFatBinary` gets ("HIPF" read as big-endian).
 const WRAPPER_MAGIC: u32 = 0x4849_5046;
-/// More than any bundle has, and a bound on what a hostile header can make us allocate.
+/// More than any code object of a compressed bundle has, and a bound on what hostile data can make us allocate.
 const MAX_UNCOMPRESSED: u64 = 4 << 30;
 /// Entries a bundle may have.
 const MAX_ENTRIES: u64 = 4096;
+/// Bytes that an entry's triple may have.
+const MAX_TRIPLE: u64 = 4096;
 
 /// State of a target feature (`xnack`, `sramecc`) of a device or code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,16 +159,17 @@ pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error>
         first = false;
         if rest.starts_with(COMPRESSED_MAGIC) {
             let header = Compressed::read(rest)?;
-            let plain = header.decompress(rest)?;
-            if let Some(range) = find(&plain, device, &mut present)? {
-                return Ok(Cow::Owned(plain[range].to_vec()));
+            let mut contents = header.contents(rest)?;
+            let table = contents.table()?;
+            if let Some(range) = find(&table, header.uncompressed, device, &mut present)? {
+                return Ok(Cow::Owned(contents.range(range)?));
             }
             rest = &rest[(header.total as usize).min(rest.len())..];
         } else if rest.starts_with(PLAIN_MAGIC) {
-            if let Some(range) = find(rest, device, &mut present)? {
+            if let Some(range) = find(rest, rest.len() as u64, device, &mut present)? {
                 return Ok(Cow::Borrowed(&rest[range]));
             }
-            let end = entries(rest)?
+            let end = entries(rest, rest.len() as u64)?
                 .iter()
                 .map(|e| e.range.end)
                 .max()
@@ -191,7 +194,8 @@ struct Entry<'a> {
     range: std::ops::Range<usize>,
 }
 
-fn entries(bundle: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
+/// The entries of a bundle of `size` bytes, of which at least the table is in `bundle`.
+fn entries(bundle: &[u8], size: u64) -> Result<Vec<Entry<'_>>, Error> {
     let count = number::<8>(bundle, 24, "bundle header")?;
     if count > MAX_ENTRIES {
         return Err(Error::malformed(
@@ -203,23 +207,32 @@ fn entries(bundle: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
     let mut out = Vec::new();
     for _ in 0..count {
         let offset = number::<8>(bundle, at, "bundle entry")?;
-        let size = number::<8>(bundle, at + 8, "bundle entry")?;
+        let bytes = number::<8>(bundle, at + 8, "bundle entry")?;
         let length = number::<8>(bundle, at + 16, "bundle entry")?;
         let triple = slice(bundle, at + 24, length, "bundle entry's triple")?;
         let triple = std::str::from_utf8(triple)
             .map_err(|_| Error::malformed("bundle entry", "triple is not UTF-8"))?;
-        slice(bundle, offset, size, "bundle entry's contents")?;
+        let end = offset.saturating_add(bytes);
+        if end > size {
+            return Err(Error::Truncated {
+                what: "bundle entry's contents",
+                needed: end,
+                available: size,
+            });
+        }
         out.push(Entry {
             triple,
-            range: offset as usize..(offset + size) as usize,
+            range: offset as usize..end as usize,
         });
         at += 24 + length;
     }
     Ok(out)
 }
 
+/// Where the code object for `device` is in a bundle of `size` bytes, whose table is in `bundle`.
 fn find(
     bundle: &[u8],
+    size: u64,
     device: &Target,
     present: &mut Vec<String>,
 ) -> Result<Option<std::ops::Range<usize>>, Error> {
@@ -230,7 +243,7 @@ fn find(
         });
     }
     let mut best: Option<(u32, std::ops::Range<usize>)> = None;
-    for entry in entries(bundle)? {
+    for entry in entries(bundle, size)? {
         if entry.range.is_empty() || !entry.triple.contains("amdgcn") {
             continue;
         }
@@ -286,12 +299,6 @@ impl Compressed {
                 format!("total size {total} is less than the header"),
             ));
         }
-        if uncompressed > MAX_UNCOMPRESSED {
-            return Err(Error::malformed(
-                WHAT,
-                format!("uncompressed size {uncompressed} is beyond reason"),
-            ));
-        }
         slice(data, 0, total, "compressed bundle")?;
         Ok(Self {
             method,
@@ -301,27 +308,20 @@ impl Compressed {
         })
     }
 
-    fn decompress(&self, data: &[u8]) -> Result<Vec<u8>, Error> {
+    /// The bundle, to be read from its beginning.
+    fn contents<'a>(&self, data: &'a [u8]) -> Result<Contents<'a>, Error> {
         let payload = slice(
             data,
             self.header,
             self.total - self.header,
             "compressed bundle",
         )?;
-        let mut out = Vec::new();
-        // One byte more than the header says, to detect a wrong header.
-        let limit = self.uncompressed + 1;
-        let failed = |e: &dyn fmt::Display| Error::Decompress(e.to_string());
-        match self.method {
-            0 => flate2::read::ZlibDecoder::new(payload)
-                .take(limit)
-                .read_to_end(&mut out)
-                .map_err(|e| failed(&e))?,
-            1 => ruzstd::decoding::StreamingDecoder::new(payload)
-                .map_err(|e| failed(&e))?
-                .take(limit)
-                .read_to_end(&mut out)
-                .map_err(|e| failed(&e))?,
+        let stream: Box<dyn Read + 'a> = match self.method {
+            0 => Box::new(flate2::read::ZlibDecoder::new(payload)),
+            1 => Box::new(
+                ruzstd::decoding::StreamingDecoder::new(payload)
+                    .map_err(|error| Error::Decompress(error.to_string()))?,
+            ),
             method => {
                 return Err(Error::Unsupported {
                     what: "compression method",
@@ -329,13 +329,78 @@ impl Compressed {
                 });
             }
         };
-        if out.len() as u64 != self.uncompressed {
-            return Err(Error::Decompress(format!(
-                "{} bytes announced, {} found",
-                self.uncompressed,
-                out.len()
-            )));
+        Ok(Contents { stream, at: 0 })
+    }
+}
+
+/// A compressed bundle while it is read. Bundles for many processors have gigabytes, of which one entry is needed:
+/// what is before it is dropped as it comes, and what is behind it is not read.
+struct Contents<'a> {
+    stream: Box<dyn Read + 'a>,
+    /// Bytes that were read.
+    at: u64,
+}
+
+impl Contents<'_> {
+    /// Appends the next `bytes` bytes to `out`.
+    fn next(&mut self, bytes: u64, out: &mut Vec<u8>) -> Result<(), Error> {
+        let read = (&mut self.stream).take(bytes).read_to_end(out);
+        self.count(bytes, read.map(|read| read as u64))
+    }
+
+    fn skip(&mut self, bytes: u64) -> Result<(), Error> {
+        let read = std::io::copy(&mut (&mut self.stream).take(bytes), &mut std::io::sink());
+        self.count(bytes, read)
+    }
+
+    fn count(&mut self, wanted: u64, read: std::io::Result<u64>) -> Result<(), Error> {
+        let read = read.map_err(|error| Error::Decompress(error.to_string()))?;
+        let needed = self.at.saturating_add(wanted);
+        self.at += read;
+        if read == wanted {
+            return Ok(());
         }
+        Err(Error::Truncated {
+            what: "decompressed bundle",
+            needed,
+            available: self.at,
+        })
+    }
+
+    /// The beginning of the bundle, up to the end of its table of entries.
+    fn table(&mut self) -> Result<Vec<u8>, Error> {
+        let mut table = Vec::new();
+        self.next(32, &mut table)?;
+        if !table.starts_with(PLAIN_MAGIC) {
+            return Ok(table);
+        }
+        let count = number::<8>(&table, 24, "bundle header")?;
+        // `entries` refuses more.
+        for _ in 0..count.min(MAX_ENTRIES) {
+            let at = self.at;
+            self.next(24, &mut table)?;
+            let length = number::<8>(&table, at + 16, "bundle entry")?;
+            if length > MAX_TRIPLE {
+                return Err(Error::malformed("bundle entry", "triple too long"));
+            }
+            self.next(length, &mut table)?;
+        }
+        Ok(table)
+    }
+
+    /// The bytes of an entry.
+    fn range(&mut self, range: std::ops::Range<usize>) -> Result<Vec<u8>, Error> {
+        let Some(before) = (range.start as u64).checked_sub(self.at) else {
+            let text = "the contents begin before the end of the table";
+            return Err(Error::malformed("bundle entry", text));
+        };
+        if range.len() as u64 > MAX_UNCOMPRESSED {
+            let text = format!("size {} is beyond reason", range.len());
+            return Err(Error::malformed("bundle entry", text));
+        }
+        self.skip(before)?;
+        let mut out = Vec::new();
+        self.next(range.len() as u64, &mut out)?;
         Ok(out)
     }
 }
@@ -408,7 +473,7 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
             let length = number::<8>(head, at as u64 + 16, "bundle entry")?;
             at = usize::try_from(length)
                 .ok()
-                .filter(|l| *l < 4096)
+                .filter(|l| *l as u64 <= MAX_TRIPLE)
                 .map(|l| at + 24 + l)
                 .ok_or_else(|| Error::malformed("bundle entry", "triple too long"))?;
             let stop = offset

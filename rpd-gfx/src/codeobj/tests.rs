@@ -118,6 +118,46 @@ fn other_compressed_forms() {
     }
 }
 
+/// Only as much of a compressed bundle is read as the device's code object needs.
+#[test]
+fn compressed_bundles_are_not_read_to_their_end() {
+    use std::io::Write;
+    let bundle = |contents: &[u8]| {
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        zlib.write_all(contents).unwrap();
+        let zlib = zlib.finish().unwrap();
+        let mut bundle = b"CCOB\x02\0\0\0".to_vec();
+        bundle.extend((24 + zlib.len() as u32).to_le_bytes());
+        bundle.extend((PLAIN.len() as u32).to_le_bytes());
+        bundle.extend([0; 8]);
+        bundle.extend(zlib);
+        bundle
+    };
+    let device = gfx90a();
+    let whole = bundle::pick(PLAIN, &device).unwrap();
+    let start = PLAIN.windows(whole.len()).position(|part| part == &*whole);
+    let start = start.unwrap();
+    let end = start + whole.len();
+    let cut = bundle(&PLAIN[..end]);
+    assert_eq!(bundle::pick(&cut, &device).unwrap(), whole);
+    let error = bundle::pick(&bundle(&PLAIN[..end - 1]), &device).unwrap_err();
+    let text = format!("needs {end} bytes, {} there", end - 1);
+    assert!(error.to_string().contains(&text), "{error}");
+
+    // That it is not there is known from the table.
+    let other = Target::parse("gfx1100").unwrap();
+    let table = bundle(&PLAIN[..512]);
+    let error = bundle::pick(&table, &other).unwrap_err();
+    assert!(matches!(error, Error::NoMatch { .. }), "{error}");
+
+    // What a table says is checked against the size that the header says.
+    let mut far = PLAIN.to_vec();
+    far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
+    far[40..48].copy_from_slice(&1u64.to_le_bytes());
+    let error = bundle::pick(&bundle(&far), &device).unwrap_err();
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
+}
+
 #[test]
 fn metadata_and_descriptors() {
     let object = CodeObject::parse(OBJECT).unwrap();
