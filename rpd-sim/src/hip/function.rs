@@ -83,14 +83,12 @@ impl Module {
             object,
             functions: RwLock::default(),
         };
-        let names: Vec<String> = module
-            .object
-            .kernels()
-            .iter()
-            .map(|k| k.name.clone())
-            .collect();
-        for name in names {
-            module.function(&name)?;
+        for kernel in module.object.kernels() {
+            let function = module.prepare(kernel)?;
+            // Of several kernels with a name, the first has it.
+            write(&module.functions)
+                .entry(kernel.name.clone())
+                .or_insert(function);
         }
         Ok(module)
     }
@@ -100,7 +98,14 @@ impl Module {
         if let Some(function) = read(&self.functions).get(name) {
             return Ok(Arc::clone(function));
         }
-        let kernel = self.object.kernel(name).ok_or(code::NOT_FOUND)?.clone();
+        let kernel = self.object.kernel(name).ok_or(code::NOT_FOUND)?;
+        let function = self.prepare(kernel)?;
+        write(&self.functions).insert(name.to_owned(), Arc::clone(&function));
+        Ok(function)
+    }
+
+    fn prepare(&self, kernel: &Kernel) -> HipResult<Arc<Function>> {
+        let kernel = kernel.clone();
         let text = |text: &str| CString::new(text).map_err(|_| code::INVALID_VALUE);
         let symbol = self.executable.kernel(&text(&kernel.symbol)?)?;
         let explicit: Vec<ExplicitArgument> = kernel
@@ -114,8 +119,8 @@ impl Module {
             .hidden_args()
             .map(|arg| (arg.kind.clone(), arg.offset as usize, arg.size as usize))
             .collect();
-        let function = Arc::new(Function {
-            name: text(name)?,
+        Ok(Arc::new(Function {
+            name: text(&kernel.name)?,
             device: self.device,
             symbol,
             kernarg_bytes: kernel.kernarg_bytes().max(symbol.kernarg_size) as usize,
@@ -136,9 +141,7 @@ impl Module {
             kernel,
             formats: Arc::clone(&self.formats),
             const_size: self.const_size,
-        });
-        write(&self.functions).insert(name.to_owned(), Arc::clone(&function));
-        Ok(function)
+        }))
     }
 
     /// Names of all kernels.

@@ -35,6 +35,8 @@ struct Contents {
     frozen: bool,
     objects: Vec<Arc<Loaded>>,
     symbols: Vec<Arc<Symbol>>,
+    /// Places in `symbols` by name: libraries of kernels have tens of thousands.
+    by_name: HashMap<String, Vec<usize>>,
     variables: HashMap<(String, Option<usize>), u64>,
 }
 
@@ -59,6 +61,16 @@ impl Executable {
     /// Symbols of the executable in the order of loading.
     pub(super) fn symbols(&self) -> Vec<Arc<Symbol>> {
         lock(&self.contents).symbols.clone()
+    }
+
+    /// The first symbol of a name that belongs to an agent.
+    pub(super) fn symbol(&self, name: &str, agent: &Agent) -> Option<Arc<Symbol>> {
+        let contents = lock(&self.contents);
+        let places = contents.by_name.get(name)?;
+        let mut symbols = places.iter().map(|&place| &contents.symbols[place]);
+        symbols
+            .find(|symbol| symbol.agent.index == agent.index)
+            .cloned()
     }
 
     /// Reports its code objects as unloaded and frees them. While the process exits they stay in memory: see [`exiting`].
@@ -283,7 +295,12 @@ fn load(
             known.insert(symbol.handle, Arc::clone(symbol));
         }
     }
-    contents.symbols.extend(symbols);
+    for symbol in symbols {
+        let place = contents.symbols.len();
+        let name = symbol.name.clone();
+        contents.by_name.entry(name).or_default().push(place);
+        contents.symbols.push(symbol);
+    }
     contents.objects.push(Arc::new(Loaded {
         agent,
         info,

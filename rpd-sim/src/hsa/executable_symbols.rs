@@ -15,10 +15,7 @@ unsafe fn find(handle: u64, name: *const c_char, agent: Option<u64>, result: *mu
     // SAFETY: the program's string is ended by a zero.
     let name = unsafe { text(name) }.ok_or(status::ERROR_INVALID_SYMBOL_NAME)?;
     let agent = agent.map(self::agent).transpose()?;
-    let symbols = executable.symbols();
-    let found = symbols.iter().find(|symbol| {
-        symbol.name == name && agent.is_some_and(|agent| agent.index == symbol.agent.index)
-    });
+    let found = agent.and_then(|agent| executable.symbol(name, agent));
     let found = found.ok_or(status::ERROR_INVALID_SYMBOL_NAME)?;
     // SAFETY: the program's pointer is writable.
     unsafe { put(result, found.handle) }
