@@ -157,15 +157,15 @@ fn load_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, fill: Fill) {
     let addresses = *x.vgpr(i.src[0]);
     watch(x, Operation::Load, BYTES, &addresses, i.literal);
     let mask = x.exec();
+    let (lds, to) = (&x.lds[..], &mut x.w.v[register(i.dst)]);
     each_lane(mask, |l| {
         let at = addresses[l].wrapping_add(i.literal);
         let value = if BYTES == 1 {
-            u32::from(read::<1>(&x.lds, at)[0])
+            u32::from(read::<1>(lds, at)[0])
         } else {
-            u32::from(u16::from_le_bytes(read(&x.lds, at)))
+            u32::from(u16::from_le_bytes(read(lds, at)))
         };
-        let register = x.vgpr_mut(i.dst);
-        register[l] = fill.apply(register[l], value, BYTES);
+        to[l] = fill.apply(to[l], value, BYTES);
     });
     x.stats.lds_bytes += BYTES as u64 * u64::from(mask.count_ones());
 }
@@ -175,13 +175,11 @@ fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     let addresses = *x.vgpr(i.src[0]);
     watch(x, Operation::Store, BYTES, &addresses, i.literal);
     let mask = x.exec();
+    let (lds, values) = (&mut x.lds[..], &x.w.v[register(i.src[1])]);
     each_lane(mask, |l| {
-        let value = (x.vgpr(i.src[1])[l] >> shift).to_le_bytes();
-        write(
-            &mut x.lds,
-            addresses[l].wrapping_add(i.literal),
-            &value[..BYTES],
-        );
+        let value = (values[l] >> shift).to_le_bytes();
+        let at = addresses[l].wrapping_add(i.literal);
+        write(lds, at, &value[..BYTES]);
     });
     x.stats.lds_bytes += BYTES as u64 * u64::from(mask.count_ones());
 }
