@@ -2,6 +2,7 @@
 
 use super::Error;
 use rmpv::ValueRef;
+use std::collections::HashSet;
 
 /// A kernel as the metadata describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,6 +160,21 @@ pub struct Metadata {
     pub kernels: Vec<Kernel>,
     /// Formats of `printf` (`amdhsa.printf`), of kernels that write messages to a buffer, by the numbers in the messages.
     pub formats: Vec<(u64, Vec<u8>)>,
+}
+
+impl Metadata {
+    /// Adds what another note of the code object describes; the linker keeps the first of several kernels with a name.
+    pub(super) fn merge(&mut self, more: Self) {
+        let known: HashSet<String> = self.kernels.iter().map(|k| k.symbol.clone()).collect();
+        let new = more.kernels.into_iter();
+        self.kernels
+            .extend(new.filter(|kernel| !known.contains(&kernel.symbol)));
+        for format in more.formats {
+            if !self.formats.contains(&format) {
+                self.formats.push(format);
+            }
+        }
+    }
 }
 
 /// Limit of nesting, far above that of real notes.

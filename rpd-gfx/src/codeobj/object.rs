@@ -179,7 +179,12 @@ impl CodeObject {
             } else if let Some(mut notes) = program.notes(LE, data).map_err(bad("note segment"))? {
                 while let Some(note) = notes.next().map_err(bad("note"))? {
                     if note.name() == b"AMDGPU" && note.n_type(LE).0 == NT_AMDGPU_METADATA {
-                        metadata = Some(metadata::parse(note.desc())?);
+                        // Of code that was linked without optimisation, each object has a note.
+                        let more = metadata::parse(note.desc())?;
+                        match &mut metadata {
+                            None => metadata = Some(more),
+                            Some(metadata) => metadata.merge(more),
+                        }
                     }
                 }
             }

@@ -158,6 +158,35 @@ fn compressed_bundles_are_not_read_to_their_end() {
     assert!(matches!(error, Error::Truncated { .. }), "{error}");
 }
 
+/// Code that was linked without optimisation has the notes of its parts, one after the other.
+#[test]
+fn kernels_of_all_notes() {
+    let word = |at: usize| u64::from_le_bytes(OBJECT[at..at + 8].try_into().unwrap()) as usize;
+    let (headers, count) = (word(32), usize::from(OBJECT[56]));
+    let header = (0..count).map(|n| headers + 56 * n);
+    let header = header.into_iter().find(|&at| OBJECT[at] == 4).unwrap();
+    let (offset, size) = (word(header + 8), word(header + 32));
+    let note = OBJECT[offset..offset + size].to_vec();
+    let mut other = note.clone();
+    for at in 0..other.len() - 5 {
+        if &other[at..at + 5] == b"calls" {
+            other[at..at + 5].copy_from_slice(b"CALLS");
+        }
+    }
+    let mut object = OBJECT.to_vec();
+    object.resize(object.len().next_multiple_of(8), 0);
+    let start = object.len() as u64;
+    object.extend([&note[..], &other[..]].concat());
+    object[header + 8..header + 16].copy_from_slice(&start.to_le_bytes());
+    object[header + 32..header + 40].copy_from_slice(&(2 * size as u64).to_le_bytes());
+
+    let whole = CodeObject::parse(OBJECT).unwrap();
+    let merged = CodeObject::parse(&object).unwrap();
+    assert!(merged.kernel("calls").is_some() && merged.kernel("CALLS").is_some());
+    // The others are in both notes, but once in the code object.
+    assert_eq!(merged.kernels().len(), whole.kernels().len() + 1);
+}
+
 #[test]
 fn metadata_and_descriptors() {
     let object = CodeObject::parse(OBJECT).unwrap();
