@@ -1,7 +1,7 @@
 //! Calls clang.
 
 use std::collections::HashMap;
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -22,7 +22,9 @@ const COMPILERS: [&str; 7] = [
     "clang-18",
     "clang",
 ];
-/// Replacement of HIP's headers.
+/// What the real library has built in, from the headers of an installed ROCm.
+const INSTALLED_HEADER: &str = include_str!("installed.h");
+/// Replacement of HIP's headers where there are none.
 const DEVICE_HEADER: &str = include_str!("device.h");
 /// Names under which programs include it.
 const HEADERS: [&str; 6] = [
@@ -33,8 +35,64 @@ const HEADERS: [&str; 6] = [
     "hip/math_functions.h",
     "hip/device_functions.h",
 ];
+/// Folder of the replacements.
+const BUILT_IN: &str = "rpd-sim-built-in";
+/// What the compiler says where an installation has headers, but not all it needs for device code.
+const INCOMPLETE: [&str; 2] = ["cannot find ROCm device library", "cannot find HIP runtime"];
 /// The variables that hold name expressions.
 const LOWERED: &str = "rpd_sim_lowered_name_";
+
+/// Where programs have HIP's headers and the device libraries from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Hip {
+    /// An installation, at this place.
+    Installed(PathBuf),
+    /// `device.h`, without device libraries.
+    BuiltIn,
+}
+
+impl Hip {
+    /// The first of some places at which HIP's headers are.
+    fn find(places: impl IntoIterator<Item = PathBuf>) -> Self {
+        places
+            .into_iter()
+            .find(|place| place.join("include/hip/hip_runtime.h").is_file())
+            .map_or(Self::BuiltIn, Self::Installed)
+    }
+
+    /// The places at which ROCm is looked for: what the environment says, the vendor's packages, the distribution's.
+    fn places() -> impl Iterator<Item = PathBuf> {
+        let told = ["HIP_PATH", "ROCM_PATH"].into_iter();
+        told.filter_map(std::env::var_os)
+            .map(PathBuf::from)
+            .chain([PathBuf::from("/opt/rocm"), PathBuf::from("/usr")])
+    }
+
+    /// The compiler's options, for the program in a folder.
+    fn options(&self, folder: &Path) -> Vec<OsString> {
+        let mut options: Vec<OsString> = Vec::new();
+        let header = match self {
+            Self::Installed(place) => {
+                options.push("-D__HIPCC_RTC__=1".into());
+                // A distribution's compiler has device libraries of its own, and knows the place of the headers.
+                if place != Path::new("/usr") {
+                    let mut path = OsString::from("--rocm-path=");
+                    path.push(place);
+                    options.push(path);
+                    options.extend(["-isystem".into(), place.join("include").into()]);
+                }
+                folder.join("rpd-sim-installed.h")
+            }
+            Self::BuiltIn => {
+                options.extend(["-nogpuinc".into(), "-nogpulib".into()]);
+                options.extend(["-I".into(), folder.join(BUILT_IN).into()]);
+                folder.join(BUILT_IN).join("rpd-sim-device.h")
+            }
+        };
+        options.extend(["-include".into(), header.into()]);
+        options
+    }
+}
 
 /// The text that is compiled, with its headers.
 pub(super) struct Source {
@@ -91,7 +149,11 @@ impl Drop for Folder {
 
 /// Compiles a program for the current device.
 pub(super) fn compile(source: &Source, options: &[CString]) -> Compiled {
-    match try_compile(source, options) {
+    let compiled = target().and_then(|target| {
+        let installed = Hip::find(Hip::places());
+        try_compile(source, options, target, installed)
+    });
+    match compiled {
         Ok(compiled) => compiled,
         Err(error) => Compiled {
             log: text(format!("rpd-sim: {error}\n").into_bytes()),
@@ -106,12 +168,21 @@ fn text(mut bytes: Vec<u8>) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-fn try_compile(source: &Source, options: &[CString]) -> io::Result<Compiled> {
+fn try_compile(
+    source: &Source,
+    options: &[CString],
+    target: &str,
+    mut hip: Hip,
+) -> io::Result<Compiled> {
     let folder = Folder::new()?;
+    let built_in = Path::new(BUILT_IN);
     for name in HEADERS {
-        folder.write(Path::new(name), b"#pragma once\n")?;
+        folder.write(&built_in.join(name), b"#pragma once\n")?;
     }
-    folder.write(Path::new("rpd-sim-device.h"), DEVICE_HEADER.as_bytes())?;
+    let header = built_in.join("rpd-sim-device.h");
+    folder.write(&header, DEVICE_HEADER.as_bytes())?;
+    let header = Path::new("rpd-sim-installed.h");
+    folder.write(header, INSTALLED_HEADER.as_bytes())?;
     for (name, header) in &source.headers {
         folder.write(
             Path::new(OsStr::from_bytes(name.to_bytes())),
@@ -133,7 +204,15 @@ fn try_compile(source: &Source, options: &[CString]) -> io::Result<Compiled> {
     named.extend_from_slice(&program);
     folder.write(Path::new("program.hip"), &named)?;
 
-    let output = run(&folder, options, "program.co", &[])?;
+    let mut output = run(&folder, options, target, &hip, "program.co", &[])?;
+    let incomplete = |output: &Output| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        INCOMPLETE.iter().any(|text| said.contains(text))
+    };
+    if hip != Hip::BuiltIn && !output.status.success() && incomplete(&output) {
+        hip = Hip::BuiltIn;
+        output = run(&folder, options, target, &hip, "program.co", &[])?;
+    }
     let log = text(output.stderr);
     if !output.status.success() {
         return Ok(Compiled {
@@ -144,7 +223,8 @@ fn try_compile(source: &Source, options: &[CString]) -> io::Result<Compiled> {
     let code = fs::read(folder.0.join("program.co"))?;
     let mut names = HashMap::new();
     if !source.expressions.is_empty() {
-        run(&folder, options, "program.ll", &["-S", "-emit-llvm"])?;
+        let more = ["-S", "-emit-llvm"];
+        run(&folder, options, target, &hip, "program.ll", &more)?;
         let listing = fs::read_to_string(folder.0.join("program.ll"))?;
         for (number, expression) in source.expressions.iter().enumerate() {
             if let Some(name) = lowered(&listing, number) {
@@ -157,11 +237,18 @@ fn try_compile(source: &Source, options: &[CString]) -> io::Result<Compiled> {
 }
 
 /// Runs the compiler on the program of a folder.
-fn run(folder: &Folder, options: &[CString], result: &str, more: &[&str]) -> io::Result<Output> {
+fn run(
+    folder: &Folder,
+    options: &[CString],
+    target: &str,
+    hip: &Hip,
+    result: &str,
+    more: &[&str],
+) -> io::Result<Output> {
     for compiler in COMPILERS {
         let mut command = Command::new(compiler);
         command
-            .args(["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib"])
+            .args(["-x", "hip", "--cuda-device-only"])
             .args([
                 "--no-gpu-bundle-output",
                 "-mcode-object-version=5",
@@ -169,11 +256,10 @@ fn run(folder: &Folder, options: &[CString], result: &str, more: &[&str]) -> io:
                 "-fuse-cuid=none",
             ])
             .arg("-std=c++17")
-            .arg("-include")
-            .arg(folder.0.join("rpd-sim-device.h"))
             .arg("-I")
             .arg(&folder.0)
-            .arg(format!("--offload-arch={}", target()?));
+            .args(hip.options(&folder.0))
+            .arg(format!("--offload-arch={target}"));
         for option in options {
             let bytes = option.to_bytes();
             let architecture = ["--gpu-architecture", "--offload-arch", "-arch"];
