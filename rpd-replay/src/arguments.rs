@@ -9,6 +9,7 @@ use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::host;
 use crate::player::Player;
+use crate::stream_capture;
 
 /// Memory behind the pointers of a call while it is made.
 #[derive(Default)]
@@ -167,6 +168,7 @@ impl Player {
         let missing = || ReplayError::damaged(format!("{} is not in the capture", argument.name()));
         Ok(match argument.role {
             Role::Value => match argument.name() {
+                "mode" => stream_capture::mode(call).unwrap_or(value),
                 "dstDeviceId" | "srcDeviceId" | "srcDevice" | "deviceId" | "peerDeviceId"
                 | "device" => u64::from(self.place(value as i32).cast_unsigned()),
                 _ => value,

@@ -161,7 +161,7 @@ impl Player {
         if device != array.device {
             self.set_device(array.device)?;
         }
-        self.hip.check("hipMemcpy3D", &[word_of(&mut parameters)])?;
+        self.copy_3d(word_of(&mut parameters))?;
         match device == array.device {
             true => Ok(()),
             false => self.set_device(device),

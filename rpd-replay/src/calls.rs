@@ -59,6 +59,7 @@ impl Player {
                 let raw = call.argument("stream");
                 let stream = self.handle(HandleKind::Stream, raw)?;
                 self.handles.remove(&(HandleKind::Stream, raw));
+                self.forget_capture(stream);
                 self.hip.check("hipStreamDestroy", &[stream])
             }
             n::hipStreamQuery | n::hipStreamQuery_spt => {
@@ -76,6 +77,11 @@ impl Player {
                 }
                 Ok(())
             }
+            n::hipStreamBeginCapture
+            | n::hipStreamBeginCapture_spt
+            | n::hipStreamBeginCaptureToGraph
+            | n::hipStreamEndCapture
+            | n::hipStreamEndCapture_spt => self.stream_capture(call, operation),
             // All that it could wait for is done in one stream, or comes later.
             n::hipStreamWaitValue32 | n::hipStreamWaitValue64 if self.options.serial => {
                 self.report.skipped += 1;

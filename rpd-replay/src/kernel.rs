@@ -313,12 +313,6 @@ impl Player {
         String::from_utf8_lossy(name).into_owned()
     }
 
-    /// Copies between any two places, and waits.
-    pub(crate) fn copy(&mut self, to: u64, from: u64, size: u64) -> Result<(), ReplayError> {
-        const BY_ADDRESS: u64 = 4;
-        self.hip.check("hipMemcpy", &[to, from, size, BY_ADDRESS])
-    }
-
     /// Reads memory; in it, words that are addresses of the replay become those of the capture.
     pub(crate) fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<(), ReplayError> {
         self.copy(bytes.as_mut_ptr() as u64, from, bytes.len() as u64)?;

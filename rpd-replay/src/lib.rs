@@ -7,6 +7,7 @@
 //! | `calls` | how each kind of call is made again |
 //! | `arguments` | handles and addresses of the capture become those of the replay |
 //! | `launch` | launches of kernels |
+//! | `stream_capture` | captures of streams as graphs |
 //! | `code` | modules and device variables |
 //! | `memory` | allocations and frees |
 //! | `virtual_memory` | addresses that the program reserves, and what it maps there |
@@ -44,6 +45,7 @@ mod nodes;
 mod player;
 mod references;
 mod repeat;
+mod stream_capture;
 mod verify;
 mod virtual_memory;
 

@@ -110,6 +110,10 @@ pub struct Player {
     pub(crate) reserved: Vec<ReservedRange>,
     /// Per-thread default streams, by thread.
     pub(crate) thread_streams: HashMap<u32, u64>,
+    /// Streams of the replay on which a capture began that has not ended.
+    pub(crate) stream_captures: Vec<u64>,
+    /// Streams of the replay itself, by device.
+    pub(crate) copy_streams: HashMap<i32, u64>,
     pub(crate) codes: Vec<CodeRow>,
     /// Modules of code objects, by number and device.
     pub(crate) modules: HashMap<(i64, i32), u64>,
@@ -238,6 +242,8 @@ impl Player {
             arrays: BTreeMap::new(),
             reserved: Vec::new(),
             thread_streams: HashMap::new(),
+            stream_captures: Vec::new(),
+            copy_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),
             shared_variables: HashMap::new(),
@@ -367,11 +373,6 @@ impl Player {
         self.wait_for_all()
     }
 
-    /// Waits until all devices are idle.
-    pub(crate) fn wait_for_all(&mut self) -> Result<(), ReplayError> {
-        self.hip.check("hipDeviceSynchronize", &[])
-    }
-
     /// Makes a call of the capture again.
     fn play(&mut self, call: &Call) -> Result<(), ReplayError> {
         let Some(operation) = call.operation() else {
@@ -382,7 +383,7 @@ impl Player {
         };
         if operation.group == Group::Unsupported || call.result != SUCCESS {
             self.report.skipped += 1;
-            return Ok(());
+            return self.skip_failed(call, operation);
         }
         let context = |error: ReplayError| ReplayError {
             message: format!(
@@ -541,20 +542,13 @@ impl Player {
     /// # Errors
     /// When they cannot be copied.
     pub fn peek(&mut self, address: u64, len: u64) -> Result<Option<Vec<u8>>, ReplayError> {
-        const TO_HOST_OR_DEVICE: u64 = 4;
         let Some((base, size, now)) = self.translation.memory(address) else {
             return Ok(None);
         };
         let len = len.min(base + size - address);
         self.wait_for_all()?;
         let mut bytes = vec![0u8; len as usize];
-        let words = [
-            bytes.as_mut_ptr() as u64,
-            now + (address - base),
-            len,
-            TO_HOST_OR_DEVICE,
-        ];
-        self.hip.check("hipMemcpy", &words)?;
+        self.copy(bytes.as_mut_ptr() as u64, now + (address - base), len)?;
         Ok(Some(bytes))
     }
 
