@@ -3,10 +3,12 @@
  * nodes      a host function, copies of boxes, kernels and another source for a copy between launches
  * memory     memory that the graph allocates and frees
  * symbols    copies to and from a device variable
- * pinned     a kernel that reads pinned memory itself, which the host changes between launches */
+ * pinned     a kernel that reads pinned memory itself, which the host changes between launches
+ * beside     streams that capture while another thread allocates, copies, waits and frees */
 #include "fatbin.h"
 #include "workload.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum { COUNT = 4096, BLOCK = 64, BLOCKS = COUNT / BLOCK, ROWS = 16 };
@@ -196,6 +198,56 @@ static void run_pinned(void) {
     HIP(hipStreamDestroy(stream));
 }
 
+/* In another thread, with its own stream. */
+static void *work_beside(void *from) {
+    static uint32_t back[COUNT];
+    uint32_t *device;
+    hipStream_t own;
+    HIP(hipStreamCreateWithFlags(&own, hipStreamNonBlocking));
+    HIP(hipMalloc((void **)&device, sizeof back));
+    HIP(hipMemcpyAsync(device, from, sizeof back, hipMemcpyHostToDevice, own));
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, own, device, device, COUNT);
+    HIP(hipMemcpyAsync(back, device, sizeof back, hipMemcpyDeviceToHost, own));
+    HIP(hipStreamSynchronize(own));
+    for (int i = 0; i < COUNT; ++i)
+        check(back[i] == ((uint32_t *)from)[i] + 1, "beside", i);
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(own));
+    return NULL;
+}
+
+static void run_beside(void) {
+    static uint32_t in[COUNT], out[COUNT];
+    uint32_t *device;
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    HIP(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+    HIP(hipMalloc((void **)&device, sizeof in));
+    for (int round = 0; round < 4; ++round) {
+        pthread_t other;
+        for (int i = 0; i < COUNT; ++i)
+            in[i] = (uint32_t)(i * 7 + round);
+        HIP(hipStreamBeginCapture(stream, round % 2 ? hipStreamCaptureModeRelaxed : hipStreamCaptureModeThreadLocal));
+        HIP(hipMemcpyAsync(device, in, sizeof in, hipMemcpyHostToDevice, stream));
+        if (pthread_create(&other, NULL, work_beside, in))
+            FAIL("cannot start %s", "a thread");
+        pthread_join(other, NULL);
+        LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, stream, device, device, COUNT);
+        HIP(hipMemcpyAsync(out, device, sizeof out, hipMemcpyDeviceToHost, stream));
+        HIP(hipStreamEndCapture(stream, &graph));
+        HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+        HIP(hipGraphLaunch(exec, stream));
+        HIP(hipStreamSynchronize(stream));
+        for (int i = 0; i < COUNT; ++i)
+            check(out[i] == in[i] + 1, "captured", i);
+        HIP(hipGraphExecDestroy(exec));
+        HIP(hipGraphDestroy(graph));
+    }
+    HIP(hipFree(device));
+    HIP(hipStreamDestroy(stream));
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     if (!strcmp(mode, "nodes"))
@@ -206,6 +258,8 @@ int main(int argc, char **argv) {
         run_symbols();
     else if (!strcmp(mode, "pinned"))
         run_pinned();
+    else if (!strcmp(mode, "beside"))
+        run_beside();
     else
         FAIL("no mode %s", mode);
     puts("ok");

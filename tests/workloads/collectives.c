@@ -515,8 +515,10 @@ static void graph(int number) {
         prepare(&ranks[n], n, number);
         ranks[n].comm = comms[n];
         fill(&ranks[n], ncclFloat32, count);
-        HIP(hipStreamBeginCapture(ranks[n].stream, hipStreamCaptureModeThreadLocal));
     }
+    /* From here on the runtime refuses synchronous copies. */
+    for (int n = 0; n < number; ++n)
+        HIP(hipStreamBeginCapture(ranks[n].stream, hipStreamCaptureModeThreadLocal));
     RCCL(ncclGroupStart());
     for (int n = 0; n < number; ++n)
         ask(&ranks[n], ALL_REDUCE, ncclFloat32, ncclSum, 0);

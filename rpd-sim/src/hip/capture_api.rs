@@ -1,9 +1,9 @@
 //! The functions of the API that capture streams as graphs.
 
 use core::ffi::c_void;
-use std::cell::Cell;
 use std::sync::Arc;
 
+use super::capture_rules::{self, UnderWay};
 use super::error::{HipResult, api, code, put};
 use super::graph::{Capture, Graph, Node, reaches};
 use super::graph_api::nodes;
@@ -18,9 +18,7 @@ fn begin(
     after: Vec<Arc<Node>>,
     into: bool,
 ) -> HipResult {
-    if mode > 2 {
-        return Err(code::INVALID_VALUE);
-    }
+    let rules = UnderWay::begin(mode)?;
     if stream.legacy {
         return Err(code::STREAM_CAPTURE_UNSUPPORTED);
     }
@@ -32,6 +30,7 @@ fn begin(
         after,
         began_here: true,
         into,
+        rules: Some(rules),
         listed: Vec::new(),
     }));
     Ok(())
@@ -91,6 +90,7 @@ fn end(stream: &Stream, out: *mut Handle) -> HipResult {
         }
     }
     let capture = stream.set_capture(None).ok_or(code::ILLEGAL_STATE)?;
+    let invalid = capture.is_invalid();
     let graph = capture.graph;
     // Streams the capture reached must have been joined again: their last nodes lie before ours.
     let mut unjoined = false;
@@ -107,6 +107,11 @@ fn end(stream: &Stream, out: *mut Handle) -> HipResult {
                 other.set_capture(None);
             }
         }
+    }
+    if invalid {
+        // SAFETY: the caller's pointer, not null.
+        unsafe { put(out, std::ptr::null_mut())? };
+        return Err(code::STREAM_CAPTURE_INVALIDATED);
     }
     let handle = if capture.into {
         graph.handle()
@@ -139,13 +144,25 @@ pub(crate) unsafe extern "C" fn hipStreamEndCapture_spt(stream: Handle, out: *mu
     api(|| end(&*stream::resolve_spt(stream)?, out))
 }
 
+/// `hipStreamCaptureStatus`.
+fn state(capture: Option<&Capture>) -> u32 {
+    const NONE: u32 = 0;
+    const ACTIVE: u32 = 1;
+    const INVALIDATED: u32 = 2;
+    match capture {
+        None => NONE,
+        Some(capture) if capture.is_invalid() => INVALIDATED,
+        Some(_) => ACTIVE,
+    }
+}
+
 /// # Safety
 /// The pointers are null or valid.
 unsafe fn capture_info(stream: &Stream, status: *mut u32, id: *mut u64) -> HipResult {
     let slot = stream.capture();
     // SAFETY: by contract, checked for null.
     unsafe {
-        put(status, u32::from(slot.is_some()))?;
+        put(status, state(slot.as_ref()))?;
         match slot.as_ref() {
             Some(capture) if !id.is_null() => put(id, capture.graph.id),
             _ => Ok(()),
@@ -287,20 +304,11 @@ pub(crate) unsafe extern "C" fn hipStreamUpdateCaptureDependencies(
 }
 
 pub(crate) unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(mode: *mut u32) -> u32 {
-    thread_local! {
-        static MODE: Cell<u32> = const { Cell::new(0) };
-    }
     api(|| {
         if mode.is_null() {
             return Err(code::INVALID_VALUE);
         }
         // SAFETY: the caller's pointer, not null.
-        unsafe {
-            let wanted = mode.read_unaligned();
-            if wanted > 2 {
-                return Err(code::INVALID_VALUE);
-            }
-            put(mode, MODE.replace(wanted))
-        }
+        unsafe { put(mode, capture_rules::exchange(mode.read_unaligned())?) }
     })
 }

@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use std::sync::atomic::Ordering;
 
+use super::capture_rules;
 use super::error::{HipResult, api, code, put};
 use super::runtime;
 use super::types::Handle;
@@ -171,5 +172,8 @@ pub(crate) unsafe extern "C" fn hipDevicePrimaryCtxGetState(
 }
 
 pub(crate) unsafe extern "C" fn hipCtxSynchronize() -> u32 {
-    api(|| runtime::current()?.synchronize())
+    api(|| {
+        capture_rules::device_wait()?;
+        runtime::current()?.synchronize()
+    })
 }

@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use super::capture_rules;
 use super::copy::{self, CopyOp};
 use super::copy_params::{cube, driver_cube, driver_rect, from_symbol, linear, rect, to_symbol};
 use super::error::{HipResult, api, code};
@@ -16,11 +17,11 @@ pub(super) type Resolved = HipResult<Arc<Stream>>;
 
 /// Enqueues a copy and, for the synchronous functions, waits for it.
 pub(super) fn submit(stream: Resolved, op: CopyOp, wait: bool) -> HipResult {
+    if wait {
+        capture_rules::synchronous()?;
+    }
     copy::check(&op)?;
     let stream = stream?;
-    if wait && stream.is_capturing() {
-        return Err(code::STREAM_CAPTURE_UNSUPPORTED);
-    }
     graph::submit(&stream, Op::Copy(op))?;
     if wait { stream.synchronize() } else { Ok(()) }
 }
@@ -85,7 +86,15 @@ pub(crate) unsafe extern "C" fn hipMemcpyWithStream(
     kind: u32,
     stream: Handle,
 ) -> u32 {
-    api(|| submit(stream::resolve(stream), linear(dst, src, size, kind), true))
+    api(|| {
+        let stream = stream::resolve(stream)?;
+        if stream.is_capturing() {
+            return Err(code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        // Permitted while other streams capture.
+        submit(Ok(Arc::clone(&stream)), linear(dst, src, size, kind), false)?;
+        stream.synchronize()
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipMemcpyHtoD(

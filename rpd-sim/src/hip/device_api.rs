@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::Ordering;
 
+use super::capture_rules;
 use super::device::Device;
 use super::error::{HipResult, api, code, put};
 use super::hsa;
@@ -255,7 +256,10 @@ pub(crate) unsafe extern "C" fn hipDriverGetVersion(version: *mut c_int) -> u32 
 }
 
 pub(crate) unsafe extern "C" fn hipDeviceSynchronize() -> u32 {
-    api(|| runtime::current()?.synchronize())
+    api(|| {
+        capture_rules::device_wait()?;
+        runtime::current()?.synchronize()
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipDeviceReset() -> u32 {

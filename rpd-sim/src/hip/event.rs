@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
+use super::capture_rules;
 use super::error::{HipResult, api, code, put};
 use super::graph;
 use super::hsa;
@@ -180,16 +181,19 @@ pub(crate) unsafe extern "C" fn hipEventRecordWithFlags(
 }
 
 pub(crate) unsafe extern "C" fn hipEventSynchronize(event: Handle) -> u32 {
-    api(|| match runtime::get()?.event(event)?.recorded() {
-        None => Ok(()),
-        Some(Recorded::Captured(_)) => Err(code::CAPTURED_EVENT),
-        Some(Recorded::Mark { signal, .. }) => {
-            signal.wait();
-            Ok(())
-        }
-        Some(Recorded::Shared(point)) => {
-            point.wait();
-            Ok(())
+    api(|| {
+        capture_rules::unsafe_call()?;
+        match runtime::get()?.event(event)?.recorded() {
+            None => Ok(()),
+            Some(Recorded::Captured(_)) => Err(code::CAPTURED_EVENT),
+            Some(Recorded::Mark { signal, .. }) => {
+                signal.wait();
+                Ok(())
+            }
+            Some(Recorded::Shared(point)) => {
+                point.wait();
+                Ok(())
+            }
         }
     })
 }

@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use super::capture_rules;
 use super::error::{HipResult, api, code};
 use super::fill::{self, FillOp};
 use super::graph::{self, Op};
@@ -13,11 +14,11 @@ type Resolved = HipResult<Arc<Stream>>;
 
 /// Enqueues a fill and, for the synchronous functions, waits for it.
 pub(super) fn submit(stream: Resolved, op: FillOp, wait: bool) -> HipResult {
+    if wait {
+        capture_rules::synchronous()?;
+    }
     fill::check(&op)?;
     let stream = stream?;
-    if wait && stream.is_capturing() {
-        return Err(code::STREAM_CAPTURE_UNSUPPORTED);
-    }
     graph::submit(&stream, Op::Fill(op))?;
     if wait { stream.synchronize() } else { Ok(()) }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, Weak};
 
 use super::callback::HostCall;
+use super::capture_rules::UnderWay;
 use super::copy::{self, CopyOp};
 use super::error::{HipResult, code};
 use super::event::{Event, Recorded};
@@ -354,8 +355,24 @@ pub(crate) struct Capture {
     pub(crate) began_here: bool,
     /// Graph the capture adds to instead of making one.
     pub(crate) into: bool,
+    /// What else may be done meanwhile; `None` where the capture had ended when the stream joined it.
+    pub(crate) rules: Option<Arc<UnderWay>>,
     /// The list of `after` that `hipStreamGetCaptureInfo_v2` gave out.
     pub(crate) listed: Vec<usize>,
+}
+
+impl Capture {
+    /// A call that is not permitted was made.
+    pub(crate) fn invalidate(&self) {
+        if let Some(rules) = &self.rules {
+            rules.invalidate();
+        }
+    }
+
+    /// Whether the capture gives no graph.
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.rules.as_ref().is_some_and(|one| one.is_invalid())
+    }
 }
 
 /// The position in a capture at which an event was recorded.
@@ -363,6 +380,7 @@ pub(crate) struct Capture {
 pub(crate) struct Origin {
     pub(crate) graph: Arc<Graph>,
     pub(crate) after: Vec<Arc<Node>>,
+    rules: Weak<UnderWay>,
 }
 
 /// Enqueues an operation on a stream, or adds it to the graph while the stream is captured.
@@ -375,10 +393,17 @@ pub(crate) fn submit(stream: &Stream, op: Op) -> HipResult {
         drop(slot);
         return op.run(stream);
     };
+    if capture.is_invalid() {
+        return Err(code::STREAM_CAPTURE_INVALIDATED);
+    }
     if let Op::Record(event) = &op {
         let origin = Origin {
             graph: Arc::clone(&capture.graph),
             after: capture.after.clone(),
+            rules: capture
+                .rules
+                .as_ref()
+                .map_or_else(Weak::new, Arc::downgrade),
         };
         event.set(Recorded::Captured(origin));
         return Ok(());
@@ -420,6 +445,7 @@ pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
                 after: origin.after,
                 began_here: false,
                 into: false,
+                rules: origin.rules.upgrade(),
                 listed: Vec::new(),
             }));
             Ok(())

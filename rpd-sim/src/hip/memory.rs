@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
+use super::capture_rules;
 use super::device::Device;
 use super::error::{HipError, HipResult, api, code, put};
 use super::hsa;
@@ -219,7 +220,10 @@ unsafe fn put_address(out: *mut *mut c_void, made: impl FnOnce() -> HipResult<us
 
 pub(crate) unsafe extern "C" fn hipMalloc(out: *mut *mut c_void, size: usize) -> u32 {
     // SAFETY: the caller's pointer, checked for null.
-    api(|| unsafe { put_address(out, || malloc_device(size, false)) })
+    api(|| unsafe {
+        capture_rules::unsafe_call()?;
+        put_address(out, || malloc_device(size, false))
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipExtMallocWithFlags(
@@ -248,6 +252,7 @@ pub(crate) unsafe extern "C" fn hipMallocManaged(
     flags: u32,
 ) -> u32 {
     api(|| {
+        capture_rules::unsafe_call()?;
         if size == 0 || !matches!(flags, 0..=2) {
             return Err(code::INVALID_VALUE);
         }
@@ -261,6 +266,7 @@ const HOST_FLAGS: u32 = 0xE000_0007;
 
 fn host_flags(flags: u32) -> HipResult {
     const COHERENCE: u32 = 0xC000_0000;
+    capture_rules::unsafe_call()?;
     if flags & !HOST_FLAGS != 0 || flags & COHERENCE == COHERENCE {
         return Err(code::INVALID_VALUE);
     }
@@ -355,6 +361,7 @@ pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipRe
 
 pub(crate) unsafe extern "C" fn hipFree(pointer: *mut c_void) -> u32 {
     api(|| {
+        capture_rules::unsafe_call()?;
         free(pointer, |kind| {
             !matches!(kind, Kind::Registered | Kind::Host | Kind::Array)
         })
@@ -362,11 +369,17 @@ pub(crate) unsafe extern "C" fn hipFree(pointer: *mut c_void) -> u32 {
 }
 
 pub(crate) unsafe extern "C" fn hipHostFree(pointer: *mut c_void) -> u32 {
-    api(|| free(pointer, |kind| kind == Kind::Host))
+    api(|| {
+        capture_rules::unsafe_call()?;
+        free(pointer, |kind| kind == Kind::Host)
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipFreeHost(pointer: *mut c_void) -> u32 {
-    api(|| free(pointer, |kind| kind == Kind::Host))
+    api(|| {
+        capture_rules::unsafe_call()?;
+        free(pointer, |kind| kind == Kind::Host)
+    })
 }
 
 pub(crate) unsafe extern "C" fn hipHostRegister(
@@ -376,6 +389,7 @@ pub(crate) unsafe extern "C" fn hipHostRegister(
 ) -> u32 {
     const KNOWN: u32 = 0xf;
     api(|| {
+        capture_rules::unsafe_call()?;
         let runtime = runtime::get()?;
         if pointer.is_null() || size == 0 || flags & !KNOWN != 0 {
             return Err(code::INVALID_VALUE);

@@ -10,6 +10,7 @@
 mod array;
 mod blit;
 mod callback;
+mod capture_rules;
 mod copy;
 mod device;
 pub(crate) mod error;

@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::callback::HostCall;
+use super::capture_rules;
 use super::error::{HipResult, api, code, put};
 use super::graph::{self, Op};
 use super::runtime::{self, Opaque, write};
@@ -95,12 +96,17 @@ pub(crate) unsafe extern "C" fn hipStreamDestroy(handle: Handle) -> u32 {
     })
 }
 
+/// Whether the host may wait for it now. For the null stream it always may.
 fn ready(stream: &Stream) -> HipResult {
-    if stream.is_capturing() {
-        Err(code::STREAM_CAPTURE_UNSUPPORTED)
-    } else {
-        Ok(())
+    if !stream.legacy {
+        capture_rules::unsafe_call()?;
     }
+    let slot = stream.capture();
+    let Some(capture) = slot.as_ref() else {
+        return Ok(());
+    };
+    capture.invalidate();
+    Err(code::STREAM_CAPTURE_UNSUPPORTED)
 }
 
 fn query(stream: &Stream) -> HipResult {

@@ -1,8 +1,11 @@
 //! The API as a program uses it, calling the implementations directly.
 
 use core::ffi::{CStr, c_void};
+use std::cell::Cell;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockWriteGuard, TryLockError};
+use std::time::Duration;
 
 use super::capture_api::*;
 use super::copy_api::*;
@@ -31,17 +34,71 @@ use crate::api::types::Dim3;
 static KERNELS: &[u8] = include_bytes!("testdata/kernels.co");
 
 macro_rules! ok {
-    ($call:expr) => {
+    ($call:expr) => {{
         // SAFETY: arguments of the tests' own making.
-        assert_eq!(unsafe { $call }, code::SUCCESS, stringify!($call))
-    };
+        let status = in_turn(|| unsafe { $call });
+        assert_eq!(status, code::SUCCESS, stringify!($call));
+    }};
 }
 
 macro_rules! fails {
-    ($call:expr, $error:ident) => {
+    ($call:expr, $error:ident) => {{
         // SAFETY: the point of the test: wrong arguments are refused.
-        assert_eq!(unsafe { $call }, code::$error, stringify!($call))
-    };
+        let status = in_turn(|| unsafe { $call });
+        assert_eq!(status, code::$error, stringify!($call));
+    }};
+}
+
+/// Held for writing by a test that captures a stream, and for reading by each call of the others: some of these would be refused,
+/// and end the capture.
+static TURN: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes a call while no test of another thread captures.
+fn in_turn<T>(call: impl FnOnce() -> T) -> T {
+    if HAS_TURN.get() {
+        return call();
+    }
+    let _turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
+    call()
+}
+
+/// A test that captures a stream.
+struct Alone(Option<RwLockWriteGuard<'static, ()>>);
+
+impl Alone {
+    fn new() -> Alone {
+        // Calls of other threads may wait for each other, so that none must wait for this one to get its turn.
+        let turn = loop {
+            match TURN.try_write() {
+                Ok(turn) => break turn,
+                Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        HAS_TURN.set(true);
+        Alone(Some(turn))
+    }
+
+    /// Runs `body` in another thread.
+    fn elsewhere<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
+        let run = || {
+            HAS_TURN.set(true);
+            body()
+        };
+        let ended = std::thread::scope(|scope| scope.spawn(run).join());
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        HAS_TURN.set(false);
+        self.0 = None;
+    }
 }
 
 fn device_memory(bytes: usize) -> *mut c_void {
@@ -124,6 +181,7 @@ fn download(pointer: *mut c_void, n: usize) -> Vec<u32> {
     out
 }
 
+mod captures;
 mod copies;
 mod graphs;
 mod images;

@@ -30,6 +30,12 @@ fn pinned_memory_of_kernels_in_graphs_comes_back() {
     round_trip("capture-graphs", &["pinned"], false);
 }
 
+/// The calls of other threads are made in the thread in which a stream captures, and results are compared meanwhile.
+#[test]
+fn work_beside_a_stream_capture_comes_back() {
+    round_trip("capture-graphs", &["beside"], false);
+}
+
 /// Case 44, for managed variables.
 #[test]
 fn managed_variables_come_back() {

@@ -262,6 +262,7 @@ fn edges_clones_and_descriptions() {
 
 #[test]
 fn memory_of_graphs() {
+    let _alone = Alone::new();
     let out = device_memory(BYTES);
     let graph = new_graph();
     // SAFETY: plain numbers and pointers.
@@ -391,6 +392,7 @@ fn nodes_by_their_type() {
 
 #[test]
 fn captures_are_described_and_steered() {
+    let _alone = Alone::new();
     let data = device_memory(BYTES);
     let stream = new_stream(STREAM_NON_BLOCKING);
     ok!(hipStreamBeginCapture(stream, 0));

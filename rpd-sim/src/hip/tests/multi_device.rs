@@ -48,6 +48,7 @@ fn linear(x: u32) -> Dim3 {
 
 #[test]
 fn captured_streams_launch_at_once() {
+    let _alone = Alone::new();
     let mut data = device_memory(4 * N as usize);
     let stream = new_stream(0);
     let (mut factor, mut term, mut n) = (1u32, 1u32, N);
