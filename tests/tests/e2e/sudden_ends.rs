@@ -94,7 +94,7 @@ fn kernels(outcome: &run::Outcome) -> usize {
 fn traces_under_way_are_complete_after_a_signal() {
     let options = ["--att", "--att-target-cu", "0", "-f", "json", "rocpd"];
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        let (outcome, _) = in_flight(&options, ["400", "sleep"], &[(20, signal)]);
+        let (outcome, _) = in_flight(&options, ["200", "sleep"], &[(20, signal)]);
         let outcome = outcome.expect_code(128 + signal);
         let database = Database::open(&outcome.file("results.db"));
         let traces = database.number("SELECT count(DISTINCT trace) FROM thread_traces");
@@ -111,18 +111,18 @@ fn work_under_way_is_waited_for_when_a_signal_comes() {
     const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];
     let lost = "]: WARNING: 1 dispatch never completed: recording ended first\n";
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT] {
-        let (outcome, _) = in_flight(&KERNELS, ["400", "sleep"], &[(20, signal)]);
+        let (outcome, _) = in_flight(&KERNELS, ["200", "sleep"], &[(20, signal)]);
         let outcome = outcome.expect_code(128 + signal);
         assert!(!outcome.stderr.contains("WARNING"), "{}", outcome.stderr);
         assert!(kernels(&outcome) > 2);
     }
-    let outcome = in_flight(&KERNELS, ["400", "abort"], &[]).0;
+    let outcome = in_flight(&KERNELS, ["200", "abort"], &[]).0;
     assert!(!outcome.expect_code(134).stderr.contains("WARNING"));
-    let outcome = in_flight(&KERNELS, ["400", "default"], &[(20, libc::SIGTERM)]).0;
+    let outcome = in_flight(&KERNELS, ["200", "default"], &[(20, libc::SIGTERM)]).0;
     assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
     // A signal to the process and one to its group are one.
     let twice = [(20, libc::SIGTERM), (1, libc::SIGTERM)];
-    let outcome = in_flight(&KERNELS, ["400", "sleep"], &twice).0;
+    let outcome = in_flight(&KERNELS, ["200", "sleep"], &twice).0;
     assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
 
     // Not longer than a second, not at all after a second signal, and not where that is switched off.
