@@ -44,6 +44,9 @@ impl Player {
         };
         // The same module that launches use, so that they share its variables.
         let module = self.module(code)?;
+        if self.module_codes.insert(code) {
+            self.keep_managed(code)?;
+        }
         if let Some(old) = out_word(call, 0) {
             self.handles.insert((HandleKind::Module, old), module);
         }
@@ -170,8 +173,8 @@ impl Player {
         Ok(())
     }
 
-    /// Sets the device variable of a managed variable, if the code object has one of this name, to the memory that the capture has
-    /// at `base`.
+    /// Sets the device variable of a registered managed variable, if the code object has one of this name, to the memory that the
+    /// capture has at `base`.
     pub(crate) fn set_managed(
         &mut self,
         code: i64,
@@ -179,21 +182,65 @@ impl Player {
         name: &CString,
         base: u64,
     ) -> Result<(), ReplayError> {
-        let row = self.codes.iter().find(|row| row.id == code);
-        let (Some(blob), Some(now)) = (row.map(|row| row.blob), self.translation.find(base)) else {
-            return Ok(());
-        };
-        let names = rpd_capture::variables(&mut self.capture, blob)?;
-        if !names
-            .iter()
-            .any(|(known, _)| known.as_bytes() == name.as_bytes())
-        {
+        if self.module_codes.contains(&code) {
             return Ok(());
         }
+        let Some(now) = self.translation.find(base) else {
+            return Ok(());
+        };
+        match self.managed_pointer(code, device, name)? {
+            Some((_, place)) => self.copy(place, now.to_le_bytes().as_ptr() as u64, 8),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the managed variables of a module of the program the memory that the runtime made for them: the code object may have
+    /// been loaded before it was known to be such a module.
+    fn keep_managed(&mut self, code: i64) -> Result<(), ReplayError> {
+        for (name, _) in self.managed.clone() {
+            if let Some((module, place)) = self.managed_pointer(code, self.device, &name)? {
+                let (own, _) = self.variable(module, &name)?;
+                if own != place {
+                    self.copy(place, own.to_le_bytes().as_ptr() as u64, 8)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The module of a code object, and the place where that has the address of a managed variable; `None` without a variable of
+    /// this name.
+    fn managed_pointer(
+        &mut self,
+        code: i64,
+        device: i32,
+        name: &CString,
+    ) -> Result<Option<(u64, u64)>, ReplayError> {
+        let row = self.codes.iter().find(|row| row.id == code);
+        let Some(blob) = row.map(|row| row.blob) else {
+            return Ok(None);
+        };
+        let variables = rpd_capture::variables(&mut self.capture, blob)?;
+        let value = |name: &[u8]| {
+            let found = variables.iter().find(|(one, _)| one.as_bytes() == name);
+            found.map(|(_, value)| *value)
+        };
+        let Some(pointer) = value(name.as_bytes()) else {
+            return Ok(None);
+        };
         self.set_device(device)?;
         let module = self.module(code)?;
-        let (place, _) = self.variable(module, name)?;
-        self.copy(place, now.to_le_bytes().as_ptr() as u64, 8)
+        let initial = CString::new([name.as_bytes(), b".managed"].concat()).ok();
+        let initial = initial.and_then(|name| Some((value(name.as_bytes())?, name)));
+        let place = match initial {
+            // By the variable's own name HIP gives the memory that the pointer leads to.
+            Some((value, name)) => {
+                let (place, _) = self.variable(module, &name)?;
+                place.wrapping_add(pointer).wrapping_sub(value)
+            }
+            None => self.variable(module, name)?.0,
+        };
+        Ok(Some((module, place)))
     }
 
     /// Sets the device variables that an excerpt begins with.

@@ -1,6 +1,6 @@
 //! Plays the calls of a capture, one after the other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -125,6 +125,8 @@ pub struct Player {
     pub(crate) shared_variables: HashMap<u64, Vec<SharedVariable>>,
     /// Managed variables: name and captured address of the memory.
     pub(crate) managed: Vec<(CString, u64)>,
+    /// Code objects that the program loaded as modules: the runtime makes their managed variables.
+    pub(crate) module_codes: HashSet<i64>,
     /// Kernels by code object, device and name.
     pub(crate) functions: HashMap<(i64, i32, Vec<u8>), Launchable>,
     /// Addresses that are the capture's.
@@ -250,6 +252,7 @@ impl Player {
             code_places: HashMap::new(),
             module_variables: Vec::new(),
             managed: Vec::new(),
+            module_codes: HashSet::new(),
             functions: HashMap::new(),
             same,
             device: 0,

@@ -3,7 +3,8 @@
  * managed    a managed variable, which the host writes between launches
  * list       a list in managed memory, whose links lie in several allocations
  * twins      two device variables with one name, in two code objects
- * library    a kernel of the library interface */
+ * library    a kernel of the library interface
+ * module     a managed variable of a module that the program loads first of all */
 #include "fatbin.h"
 #include "workload.h"
 
@@ -118,9 +119,35 @@ static void run_library(uint32_t *device) {
     check(out == 3, "library", 0);
 }
 
+static void run_module(void) {
+    hipModule_t module;
+    hipFunction_t kernel;
+    uint32_t *values, *device, out[COUNT], count = COUNT;
+    size_t size = 0;
+    HIP(hipModuleLoadData(&module, embedded_bundle));
+    HIP(hipModuleGetFunction(&kernel, module, "managed_kernel"));
+    HIP(hipModuleGetGlobal((void **)&values, &size, module, "managed_values"));
+    check(size == sizeof initial, "module", (long)size);
+    HIP(hipMemcpy(values, initial, sizeof initial, hipMemcpyHostToDevice));
+    HIP(hipMalloc((void **)&device, sizeof out));
+    void *arguments[] = {&device, &count};
+    HIP(hipModuleLaunchKernel(kernel, 1, 1, 1, COUNT, 1, 1, 0, NULL, arguments, NULL));
+    HIP(hipMemcpy(out, device, sizeof out, hipMemcpyDeviceToHost));
+    check(out[0] == 5 && out[1] == 6, "module", 0);
+    HIP(hipMemcpy(out, values, sizeof out, hipMemcpyDeviceToHost));
+    check(out[1] == 7, "module", 1);
+    HIP(hipFree(device));
+    HIP(hipModuleUnload(module));
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     uint32_t *device;
+    if (!strcmp(mode, "module")) {
+        run_module();
+        puts("ok");
+        return 0;
+    }
     HIP(hipMalloc((void **)&device, COUNT * sizeof *device));
     if (!strcmp(mode, "managed"))
         run_managed(device);

@@ -152,6 +152,13 @@ impl Module {
             .map(|kernel| kernel.name.as_str())
     }
 
+    /// Names of all variables.
+    pub(crate) fn variable_names(&self) -> impl Iterator<Item = &str> {
+        self.object
+            .variables()
+            .map(|variable| variable.name.as_str())
+    }
+
     /// Address and size of a variable.
     pub(crate) fn variable(&self, name: &str) -> HipResult<(usize, usize)> {
         self.executable

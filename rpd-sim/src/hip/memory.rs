@@ -187,7 +187,7 @@ pub(crate) fn malloc_device(size: usize, fine: bool) -> HipResult<usize> {
     Ok(base)
 }
 
-fn malloc_host(size: usize, kind: Kind, flags: u32) -> HipResult<usize> {
+pub(crate) fn malloc_host(size: usize, kind: Kind, flags: u32) -> HipResult<usize> {
     let runtime = runtime::get()?;
     let device = runtime::current()?;
     if size == 0 {

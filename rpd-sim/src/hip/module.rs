@@ -34,6 +34,45 @@ pub(crate) struct Functions {
 struct Loaded {
     module: Arc<Module>,
     kernels: Arc<Mutex<Vec<usize>>>,
+    managed: Arc<[ManagedVariable]>,
+}
+
+/// A managed variable of a module. The variable of this name in the code object holds the address.
+#[derive(Debug)]
+struct ManagedVariable {
+    name: String,
+    address: usize,
+    size: usize,
+}
+
+/// Ending of the name of a managed variable's initial value.
+const INITIAL: &str = ".managed";
+
+/// Makes the managed variables of a module, with their initial values.
+fn make_managed(module: &Module) -> HipResult<Vec<ManagedVariable>> {
+    let mut made = Vec::new();
+    for name in module
+        .variable_names()
+        .filter_map(|name| name.strip_suffix(INITIAL))
+    {
+        let Ok((pointer, _)) = module.variable(name) else {
+            continue;
+        };
+        let (initial, size) = module.variable(&format!("{name}{INITIAL}"))?;
+        let address = memory::malloc_host(size, memory::Kind::Managed, 1)?;
+        // SAFETY: the memory was made just now, and device memory is reachable from here.
+        unsafe {
+            std::ptr::copy_nonoverlapping(initial as *const u8, address as *mut u8, size);
+            (pointer as *mut usize).write(address);
+        }
+        let name = name.to_owned();
+        made.push(ManagedVariable {
+            name,
+            address,
+            size,
+        });
+    }
+    Ok(made)
 }
 
 fn module(handle: Handle) -> HipResult<Loaded> {
@@ -87,6 +126,7 @@ fn load(out: *mut Handle, image: &'static [u8]) -> HipResult {
     let module = Arc::new(unsafe { Module::load(device, image)? });
     let handle = Arc::as_ptr(&module).cast_mut().cast::<c_void>();
     let loaded = Loaded {
+        managed: make_managed(&module)?.into(),
         module,
         kernels: Arc::default(),
     };
@@ -181,6 +221,10 @@ pub(super) fn unload(handle: Handle) -> HipResult {
         handles.remove(&kernel);
     }
     drop(handles);
+    for variable in loaded.managed.iter() {
+        let address = variable.address as *mut c_void;
+        memory::free(address, |kind| kind == memory::Kind::Managed)?;
+    }
     loaded.module.unload();
     Ok(())
 }
@@ -230,7 +274,12 @@ pub(super) unsafe fn get_global(
     }
     // SAFETY: the caller's text.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    let (address, bytes) = module(handle)?.module.variable(&name)?;
+    let loaded = module(handle)?;
+    let managed = loaded.managed.iter().find(|one| one.name == name);
+    let (address, bytes) = match managed {
+        Some(variable) => (variable.address, variable.size),
+        None => loaded.module.variable(&name)?,
+    };
     if memory::find(address)?.is_none() {
         let device = runtime::current()?.ordinal;
         memory::note(address, bytes, memory::Kind::Device, device, 0, address)?;

@@ -53,6 +53,12 @@ fn managed_variables_come_back() {
     );
 }
 
+/// A module whose managed variable the runtime makes, in the first call of all.
+#[test]
+fn managed_variables_of_modules_come_back() {
+    round_trip("capture-variables", &["module"], false);
+}
+
 /// Case 44: memory that only other such memory points to.
 #[test]
 fn lists_in_managed_memory_come_back() {

@@ -31,8 +31,9 @@ EXPORTED void increment_kernel(unsigned *out, const unsigned *in, unsigned count
         out[i] = in[i] + 1;
 }
 
-/* What a compiler makes of `__managed__ unsigned managed_values[]`: a pointer, which the runtime sets. */
+/* What a compiler makes of `__managed__ unsigned managed_values[64]`: a pointer, which the runtime sets, and the initial value. */
 __device__ unsigned *managed_values;
+__device__ unsigned managed_initial[64] __asm__("managed_values.managed") = {5, 6, 7};
 
 EXPORTED void managed_kernel(unsigned *out, unsigned count) {
     unsigned i = block_x() * 64 + thread_x();

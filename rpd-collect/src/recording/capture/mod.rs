@@ -87,6 +87,9 @@ thread_local! {
     static LOADED: Cell<Loaded> = const { Cell::new(Loaded::NONE) };
 }
 
+/// Beginning of the names of HIP's own kernels.
+const RUNTIMES_KERNELS: &[u8] = b"__amd_rocclr_";
+
 /// Code objects of one call that are kept; a fat binary has one for each device.
 const LOADED_IDS: usize = 16;
 
@@ -457,7 +460,12 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
     if !ACTIVE.load(Ordering::Acquire) {
         return;
     }
-    if DEPTH.get() > 0 {
+    let kernels = metadata::kernels(load.bytes);
+    // HIP loads its own kernels within the program's first call that needs them.
+    let is_runtimes = kernels
+        .iter()
+        .any(|kernel| kernel.name.starts_with(RUNTIMES_KERNELS));
+    if DEPTH.get() > 0 && !is_runtimes {
         let mut loaded = LOADED.get();
         if let Some(slot) = loaded.ids.get_mut(loaded.count) {
             *slot = load.id;
@@ -484,7 +492,6 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
     stage::set_staged_by_call(staged);
     // Last: a launch from this code object, on any thread, then comes after its record, which is kept even when the
     // program is killed.
-    let kernels = metadata::kernels(load.bytes);
     STATE.with(|state| state.code_loaded(load.id, load.load, kernels));
 }
 
