@@ -76,7 +76,7 @@ fn launch_config<'a>(operation: &'a Operation, items: &'a [u8]) -> Option<&'a [u
     configuration(operation, items).next()
 }
 
-/// The stream of a launch whose stream is in [`launch_config`].
+/// The stream of a launch that has it in its configuration (`hipLaunchConfig_t`, `HIP_LAUNCH_CONFIG`).
 pub fn stream_of_config(operation: &Operation, items: &[u8]) -> Option<u64> {
     const STREAM: usize = 4;
     let config = launch_config(operation, items)?;
