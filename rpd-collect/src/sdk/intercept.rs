@@ -127,6 +127,18 @@ unsafe extern "C" fn register_function(
     }
 }
 
+/// A binary of the program has a variable, or a texture reference, called `name`.
+///
+/// # Safety
+/// `name` is null or a C string.
+unsafe fn variable_registered(modules: *mut c_void, variable: *mut c_void, name: *const c_char) {
+    SERVICE.on_event(|| {
+        // SAFETY: by contract.
+        let name = unsafe { text::text(name) };
+        capture::register_variable(modules as u64, variable as u64, name);
+    });
+}
+
 type RegisterVar = unsafe extern "C" fn(
     *mut c_void,
     *mut c_void,
@@ -149,12 +161,8 @@ unsafe extern "C" fn register_var(
     constant: i32,
     global: i32,
 ) {
-    SERVICE.on_event(|| {
-        // SAFETY: compilers pass text.
-        capture::register_variable(modules as u64, variable as u64, unsafe {
-            text::text(device)
-        });
-    });
+    // SAFETY: compilers pass text.
+    unsafe { variable_registered(modules, variable, device) };
     let next = NEXT_REGISTER_VAR.load(Ordering::Relaxed);
     // SAFETY: as above.
     unsafe {
@@ -176,12 +184,8 @@ unsafe extern "C" fn register_texture(
     normalised: i32,
     external: i32,
 ) {
-    SERVICE.on_event(|| {
-        // SAFETY: compilers pass text.
-        capture::register_variable(modules as u64, reference as u64, unsafe {
-            text::text(device)
-        });
-    });
+    // SAFETY: compilers pass text.
+    unsafe { variable_registered(modules, reference, device) };
     let next = NEXT_REGISTER_TEXTURE.load(Ordering::Relaxed);
     // SAFETY: the slot of this function held it; the arguments are the caller's.
     unsafe {

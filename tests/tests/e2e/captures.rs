@@ -197,6 +197,18 @@ fn has_staged(folder: &Path) -> bool {
     })
 }
 
+/// Checks that calls of a run waited for room, and that its capture is whole nevertheless.
+pub(crate) fn check_that_calls_waited(run: &Outcome) {
+    assert!(!run.stderr.contains("ended"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains(" ms in all for data to be taken (--staging)"),
+        "{}",
+        run.stderr
+    );
+    let _ = replayed(&capture_of(run), &[]).success();
+}
+
 /// Callers wait for room as long as there is somebody who makes it, also when that takes very long.
 #[test]
 fn calls_wait_while_no_data_are_taken() {
@@ -215,14 +227,7 @@ fn calls_wait_while_no_data_are_taken() {
     std::thread::sleep(Duration::from_secs(12));
     running.signal(libc::SIGCONT);
     let run = running.finish().success();
-    assert!(!run.stderr.contains("ended"), "{}", run.stderr);
-    assert!(
-        run.stderr
-            .contains(" ms in all for data to be taken (--staging)"),
-        "{}",
-        run.stderr
-    );
-    let _ = replayed(&capture_of(&run), &[]).success();
+    check_that_calls_waited(&run);
 }
 
 /// Case 12 and the size of captures.
