@@ -24,8 +24,8 @@ const PIECE: usize = 64 << 10;
 pub const BATCH: usize = 1 << 16;
 
 /// Rows of a table that are kept in memory before they are written to files. More make loading faster; all tables together
-/// take at most 220 MiB with this many.
-const ROWS: usize = 1 << 19;
+/// take at most 110 MiB with this many, which leaves writers the rest of 256 MiB.
+const ROWS: usize = 1 << 18;
 
 /// The folder for files of long columns, and the length from which a column is written to one.
 #[derive(Debug, Clone)]

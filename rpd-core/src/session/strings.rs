@@ -9,7 +9,7 @@ use crate::column::Storage;
 use crate::growing::Growing;
 use crate::ids::StringId;
 
-/// Bytes of [`limit`] for each row that a table may have in memory: 64 MiB with the usual number of rows.
+/// Bytes of [`limit`] for each row that a table may have in memory: 32 MiB with the usual number of rows.
 const BYTES_PER_ROW: usize = 128;
 
 /// Bytes that the kernel maps when one of them is read.

@@ -26,6 +26,9 @@ use tracks::{Description, Location, Slice};
 /// Suffix of the anchor file, after the prefix.
 pub(crate) const FILE: &str = "results.otf2";
 
+/// Labels of calls, by their ids, whose regions are kept at hand; those of others are looked up by their text.
+const KNOWN_REGIONS: usize = 1 << 16;
+
 /// Group 0 is the process; those of agents follow in the order of agents.
 const PROCESS_GROUP: u32 = 0;
 
@@ -163,20 +166,16 @@ fn fill(
     archive.close()
 }
 
-struct RegionDefinition {
-    name: u32,
-    role: Role,
-    paradigm: Paradigm,
-}
-
 struct Trace<'a> {
     archive: &'a Archive<'a>,
     session: &'a Session,
     options: &'a Options,
+    /// All texts but names of regions; an id is the reference of the string.
     texts: Strings,
-    regions: Vec<RegionDefinition>,
-    /// By string reference of the name.
-    region_ids: HashMap<u32, u32>,
+    /// Names of regions; an id is the region. Their strings are defined after `texts`.
+    region_names: Strings,
+    /// By region.
+    regions: Vec<(Role, Paradigm)>,
     groups: HashMap<AgentHandle, u32>,
     locations: Vec<Location>,
     /// First and last time of any event.
@@ -197,17 +196,18 @@ struct AgentWork<'a> {
 impl<'a> Trace<'a> {
     fn new(archive: &'a Archive<'a>, session: &'a Session, options: &'a Options) -> Trace<'a> {
         let groups = (1..).zip(&session.agents);
-        let mut texts = Strings::new();
+        let mut region_names = Strings::default();
         if let Some(storage) = &session.storage {
-            texts.spill_to(storage);
+            // Most are texts of the session, which has some of them in memory.
+            region_names.spill_to(&storage.clone().with_rows(storage.rows() / 8));
         }
         Trace {
             archive,
             session,
             options,
-            texts,
+            texts: Strings::new(),
+            region_names,
             regions: Vec::new(),
-            region_ids: HashMap::new(),
             groups: groups.map(|(id, agent)| (agent.handle, id)).collect(),
             locations: Vec::new(),
             // 0 is not known.
@@ -221,15 +221,11 @@ impl<'a> Trace<'a> {
 
     /// The region called `name`. The first caller's description is used.
     fn region(&mut self, name: &str, role: Role, paradigm: Paradigm) -> u32 {
-        let name = self.texts.intern(name).0;
-        *self.region_ids.entry(name).or_insert_with(|| {
-            self.regions.push(RegionDefinition {
-                name,
-                role,
-                paradigm,
-            });
-            self.regions.len() as u32 - 1
-        })
+        let region = self.region_names.intern(name).0;
+        if region as usize == self.regions.len() {
+            self.regions.push((role, paradigm));
+        }
+        region
     }
 
     /// `<TYPE> <agent>` and group of an agent.
@@ -274,7 +270,7 @@ impl<'a> Trace<'a> {
         for kind in Kind::all().filter(|kind| kind.is_api()) {
             categories[kind as usize] = self.texts.intern(category(kind.domain())).0;
         }
-        let mut regions: Vec<Option<u32>> = vec![None; session.strings.len()];
+        let mut regions = vec![None; session.strings.len().min(KNOWN_REGIONS)];
         let mut groups = Groups::new(session);
         for index in api.indices() {
             let Operation { kind, class, .. } = *session.call(index);
@@ -463,12 +459,14 @@ impl<'a> Trace<'a> {
             real_time => real_time.wrapping_sub(process.init_time.0.wrapping_sub(first)),
         };
         definitions.clock(first, self.last - first, real_time)?;
-        for (id, text) in (0..).zip(self.texts.iter()) {
+        let names = self.region_names.iter();
+        for (id, text) in (0..).zip(self.texts.iter().chain(names)) {
             definitions.string(id, text)?;
         }
         definitions.category(attribute, description)?;
-        for (id, region) in (0..).zip(&self.regions) {
-            definitions.region(id, region.name, region.role, region.paradigm)?;
+        let first_name = self.texts.len() as u32;
+        for (id, &(role, paradigm)) in (0..).zip(&self.regions) {
+            definitions.region(id, first_name + id, role, paradigm)?;
         }
         definitions.node(executable, host)?;
         definitions.group(PROCESS_GROUP, executable, GroupType::Process)?;

@@ -34,9 +34,20 @@ use records::Rows;
 pub struct LoadOptions {
     /// Keep the raw arguments of calls, and what they returned.
     pub args: bool,
-    /// Rows of a table that are kept in memory before they are written to files; `None` is what is good for speed. For
-    /// tests and measurements.
+    /// Rows of a table that are kept in memory before they are written to files; `None` is the usual number. For tests and
+    /// measurements.
     pub rows: Option<usize>,
+}
+
+impl LoadOptions {
+    /// Where long columns of a recording or database in `directory` are kept.
+    pub fn storage(&self, directory: &Path) -> Storage {
+        let storage = Storage::new(directory);
+        match self.rows {
+            Some(rows) => storage.with_rows(rows),
+            None => storage,
+        }
+    }
 }
 
 /// Why a spool could not be read at all. Damage to single segments is not an error: see [`super::Ledger::damage`].
@@ -123,11 +134,7 @@ impl Session {
             source,
         })?;
         // The path by which the directory was listed: it cannot be replaced in between.
-        let storage = Storage::new(spool.path());
-        let storage = match options.rows {
-            Some(rows) => storage.with_rows(rows),
-            None => storage,
-        };
+        let storage = options.storage(spool.path());
         let mut tables = Growth::new(storage.clone());
         let failed = |source| LoadError::Storage {
             path: directory.to_owned(),

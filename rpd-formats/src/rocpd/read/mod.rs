@@ -33,10 +33,6 @@ pub use super::error::{Problem, ReadError};
 pub use rpd::{RpdCall, RpdStacks};
 pub use rpd_sums::RpdFile;
 
-/// Rows of a table that are kept in memory. Fewer than from a spool, because SQLite and the columns of events take memory at
-/// the same time.
-const ROWS: usize = 1 << 18;
-
 /// Views without which a database cannot be read.
 const VIEWS: [&str; 18] = [
     "rocpd_metadata",
@@ -179,8 +175,7 @@ impl Database {
         };
         let path = self.path.canonicalize();
         let folder = path.iter().find_map(|path| path.parent());
-        let storage =
-            Storage::new(folder.unwrap_or(Path::new("."))).with_rows(options.rows.unwrap_or(ROWS));
+        let storage = options.storage(folder.unwrap_or(Path::new(".")));
         self.connection.begin();
         let found = info::read(&source, recording, &storage).and_then(|(mut info, settings)| {
             let more = read(&source, &mut info, &storage)?;
