@@ -351,7 +351,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     ] {
         if number > 0 {
             lines.push(format!(
-                "{name}: WARNING: {} never completed: recording ended first",
+                "{name}: WARNING: no completion was recorded for {}: recording ended first",
                 count(number, noun)
             ));
         }

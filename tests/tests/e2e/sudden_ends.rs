@@ -109,7 +109,7 @@ fn traces_under_way_are_complete_after_a_signal() {
 #[test]
 fn work_under_way_is_waited_for_when_a_signal_comes() {
     const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];
-    let lost = "]: WARNING: 1 dispatch never completed: recording ended first\n";
+    let lost = "]: WARNING: no completion was recorded for 1 dispatch: recording ended first\n";
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT] {
         let (outcome, _) = in_flight(&KERNELS, ["200", "sleep"], &[(20, signal)]);
         let outcome = outcome.expect_code(128 + signal);
