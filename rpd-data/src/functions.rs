@@ -3,9 +3,6 @@
 use std::{collections::HashMap, error::Error};
 
 use crate::abi;
-use crate::table::rows;
-
-const RETURNS: &str = include_str!("../../data/api-returns.csv");
 
 /// A parameter of a call.
 #[derive(Debug)]
@@ -39,7 +36,7 @@ pub struct Domain {
 }
 
 /// Kinds whose functions have slots in a dispatch table of a runtime.
-const DOMAINS: [&str; 12] = [
+pub(crate) const DOMAINS: [&str; 12] = [
     "HIP_RUNTIME_API",
     "HIP_COMPILER_API",
     "HSA_CORE_API",
@@ -74,15 +71,6 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
             abi: abi::of(c_type).ok_or_else(|| format!("no ABI known for C type `{c_type}`"))?,
         });
     }
-    let mut rets: HashMap<&str, Option<abi::Abi>> = HashMap::new();
-    for row in rows("api-returns.csv", RETURNS) {
-        let [name, c_type] = row?.fields;
-        let ret = match c_type {
-            "void" => None,
-            t => Some(abi::of(t).ok_or_else(|| format!("no ABI known for C type `{t}`"))?),
-        };
-        rets.insert(name, ret);
-    }
     let mut domains: Vec<Domain> = DOMAINS
         .iter()
         .map(|name| Domain {
@@ -102,13 +90,15 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
         d.functions.push(Function {
             name: name.to_owned(),
             params: params.remove(&(operation.kind, name)).unwrap_or_default(),
-            ret: rets.remove(name).unwrap_or(Some(abi::Abi::U32)),
+            ret: match operation.result {
+                "void" => None,
+                c_type => Some(
+                    abi::of(c_type).ok_or_else(|| format!("no ABI known for C type `{c_type}`"))?,
+                ),
+            },
         });
     }
-    match rets.keys().next() {
-        Some(name) => Err(format!("api-returns.csv: `{name}` is not an operation").into()),
-        None => Ok(domains),
-    }
+    Ok(domains)
 }
 
 /// Effect of a call on its HIP stream, with the position of the parameter.

@@ -135,7 +135,7 @@ fn types() -> Result<HashMap<&'static str, Type>, MalformedRow> {
 /// The row that is not understood, or a text that names the argument whose type or operation no table has.
 pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
     let types = types()?;
-    // Calls without arguments occur in the table of operations only.
+    // Calls without arguments have no parameter below.
     let mut layouts: Vec<Layout> = operations()?
         .into_iter()
         .filter(|operation| operation.kind.ends_with("_API"))

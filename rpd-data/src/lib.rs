@@ -4,6 +4,9 @@
 //! A build dependency: build scripts turn what they need into Rust source, so that nothing parses
 //! tables at run time, least of all in the target. A table that is not understood fails the build.
 
+use std::collections::BTreeSet;
+use std::error::Error;
+
 pub mod abi;
 mod capture;
 mod functions;
@@ -36,6 +39,8 @@ pub struct Operation {
     pub number: u32,
     /// Name of the operation: a function's, or `MEMORY_COPY_HOST_TO_DEVICE`.
     pub name: &'static str,
+    /// C type of the function's result; empty for an operation that is no function of a dispatch table.
+    pub result: &'static str,
 }
 
 /// Every operation, those of a kind together and ordered by number.
@@ -47,7 +52,7 @@ pub fn operations() -> Result<Vec<Operation>, MalformedRow> {
     let mut operations: Vec<Operation> = Vec::new();
     for row in rows(TABLE, OPERATIONS) {
         let row = row?;
-        let [kind, number, name] = row.fields;
+        let [kind, number, name, result] = row.fields;
         let number = row.number(number)?;
         let follows = match operations.last() {
             Some(last) if last.kind == kind => number == last.number + 1,
@@ -56,7 +61,17 @@ pub fn operations() -> Result<Vec<Operation>, MalformedRow> {
         if !follows {
             return Err(row.malformed("numbers of a kind follow one another"));
         }
-        operations.push(Operation { kind, number, name });
+        if result.is_empty() == functions::DOMAINS.contains(&kind) {
+            return Err(row.malformed(
+                "a function of a dispatch table has a result (`void` is one), another operation has none",
+            ));
+        }
+        operations.push(Operation {
+            kind,
+            number,
+            name,
+            result,
+        });
     }
     Ok(operations)
 }
@@ -79,20 +94,28 @@ pub struct Parameter {
 /// Every parameter, those of a call together and in order.
 ///
 /// # Errors
-/// The row that is not understood.
-pub fn parameters() -> Result<Vec<Parameter>, MalformedRow> {
+/// The row that is not understood, or a text that names the function without a row.
+pub fn parameters() -> Result<Vec<Parameter>, Box<dyn Error>> {
     let mut parameters: Vec<Parameter> = Vec::new();
+    let mut functions = BTreeSet::new();
+    const ORDER: &str =
+        "arguments of a call follow one another, and a call without arguments has one row";
     for (table, text) in ARGUMENTS {
         for row in rows(table, text) {
             let row = row?;
             let [kind, operation, position, name, declared] = row.fields;
+            let is_first = functions.insert((kind, operation));
+            if (position, name, declared) == ("", "", "") && is_first {
+                continue;
+            }
             let position = row.number(position)?;
             let expected = match parameters.last() {
                 Some(last) if (last.kind, last.operation) == (kind, operation) => last.position + 1,
-                _ => 0,
+                _ if is_first => 0,
+                _ => return Err(row.malformed(ORDER).into()),
             };
             if position != expected {
-                return Err(row.malformed("arguments of a call follow one another"));
+                return Err(row.malformed(ORDER).into());
             }
             parameters.push(Parameter {
                 kind,
@@ -103,7 +126,16 @@ pub fn parameters() -> Result<Vec<Parameter>, MalformedRow> {
             });
         }
     }
-    Ok(parameters)
+    let missing = operations()?.into_iter().find(|operation| {
+        !operation.result.is_empty() && !functions.contains(&(operation.kind, operation.name))
+    });
+    match missing {
+        Some(Operation { kind, name, .. }) => Err(format!(
+            "api-args.csv: {name} of {kind} has no row: list its arguments, or `{kind},{name},,,` if it has none"
+        )
+        .into()),
+        None => Ok(parameters),
+    }
 }
 
 /// An enumerator of a C type.

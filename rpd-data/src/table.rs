@@ -37,7 +37,7 @@ pub struct Row<'a, const N: usize> {
 }
 
 impl<const N: usize> Row<'_, N> {
-    /// An error that names this row and says `reason`.
+    /// An error that names this row and the reason.
     pub fn malformed(&self, reason: impl Into<String>) -> MalformedRow {
         MalformedRow {
             table: self.table.to_owned(),
