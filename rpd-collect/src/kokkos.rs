@@ -2,10 +2,11 @@
 //!
 //! Only with the Kokkos option, and only if a ROCTx library is loaded.
 
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::Mutex;
 use std::sync::OnceLock;
 
+use crate::recording::fork::ForkHook;
 use crate::recording::guard::Service;
 use crate::recording::process;
 use crate::recording::text::text;
@@ -33,7 +34,7 @@ fn look_up(name: &CStr) -> Option<*mut c_void> {
     (!address.is_null()).then_some(address)
 }
 
-/// ROCTx, if it is there and Kokkos events are wanted.
+/// ROCTx, if it is loaded and Kokkos events are requested.
 fn roctx() -> Option<&'static Roctx> {
     static ROCTX: OnceLock<Option<Roctx>> = OnceLock::new();
     ROCTX
@@ -123,16 +124,22 @@ struct Section {
     range: Option<u64>,
 }
 
-static SECTIONS: Mutex<Vec<Section>> = Mutex::new(Vec::new());
+struct Sections(UnsafeCell<Vec<Section>>);
 
-/// The sections; also when a panic has passed through a holder of the lock.
-fn sections() -> std::sync::MutexGuard<'static, Vec<Section>> {
-    SECTIONS
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+// SAFETY: the content is only touched with the lock of [`FORK`] held.
+unsafe impl Sync for Sections {}
+
+static SECTIONS: Sections = Sections(UnsafeCell::new(Vec::new()));
+static FORK: ForkHook = ForkHook::new();
+
+/// Lets `act` work on the sections. `None` when this thread does that already: a signal handler interrupted it.
+fn with_sections<T>(act: impl FnOnce(&mut Vec<Section>) -> T) -> Option<T> {
+    let _guard = FORK.lock()?;
+    // SAFETY: the lock is held.
+    Some(act(unsafe { &mut *SECTIONS.0.get() }))
 }
 
-/// Tells Kokkos that it need not fence around every event.
+/// Sets that Kokkos need not fence around every event.
 ///
 /// # Safety
 ///
@@ -216,7 +223,7 @@ pub(crate) unsafe extern "C" fn kokkosp_begin_fence(
     id: *mut u64,
 ) {
     with(|roctx| {
-        // SAFETY: ROCTx takes any text of the caller; Kokkos wants the id back.
+        // SAFETY: ROCTx takes any text of the caller; Kokkos reads the id there.
         unsafe {
             let range = (roctx.start)(name);
             if !id.is_null() {
@@ -229,7 +236,7 @@ pub(crate) unsafe extern "C" fn kokkosp_begin_fence(
 /// A fence ends.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_end_fence(id: u64) {
-    // SAFETY: ROCTx ignores ids that it does not know.
+    // SAFETY: ROCTx ignores ids that it has not given.
     with(|roctx| unsafe { (roctx.stop)(id) });
 }
 
@@ -241,17 +248,18 @@ pub(crate) extern "C" fn kokkosp_end_fence(id: u64) {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn kokkosp_create_profile_section(name: *const c_char, id: *mut u32) {
     with(|_| {
-        let mut sections = sections();
-        if !id.is_null() {
-            // SAFETY: Kokkos wants the number back.
-            unsafe { id.write(sections.len() as u32) };
-        }
         // SAFETY: as this function demands.
-        let label = unsafe { text(name) };
-        sections.push(Section {
-            label: CString::new(label).unwrap_or_default(),
-            range: None,
+        let label = CString::new(unsafe { text(name) }).unwrap_or_default();
+        let number = with_sections(|sections| {
+            sections.push(Section { label, range: None });
+            sections.len() - 1
         });
+        if let Some(number) = number
+            && !id.is_null()
+        {
+            // SAFETY: Kokkos reads the number there.
+            unsafe { id.write(number as u32) };
+        }
     });
 }
 
@@ -260,15 +268,17 @@ pub(crate) unsafe extern "C" fn kokkosp_create_profile_section(name: *const c_ch
 pub(crate) extern "C" fn kokkosp_start_profile_section(id: u32) {
     with(|roctx| {
         // The lock is not held while ROCTx runs, which calls us back through the provider.
-        let label = sections()
-            .get(id as usize)
-            .map(|section| section.label.clone());
-        let Some(label) = label else { return };
+        let label = with_sections(|sections| Some(sections.get(id as usize)?.label.clone()));
+        let Some(label) = label.flatten() else {
+            return;
+        };
         // SAFETY: a NUL-terminated text.
         let range = unsafe { (roctx.start)(label.as_ptr()) };
-        if let Some(section) = sections().get_mut(id as usize) {
-            section.range = Some(range);
-        }
+        with_sections(|sections| {
+            if let Some(section) = sections.get_mut(id as usize) {
+                section.range = Some(range);
+            }
+        });
     });
 }
 
@@ -276,10 +286,8 @@ pub(crate) extern "C" fn kokkosp_start_profile_section(id: u32) {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_stop_profile_section(id: u32) {
     with(|roctx| {
-        let range = sections()
-            .get_mut(id as usize)
-            .and_then(|section| section.range.take());
-        if let Some(range) = range {
+        let range = with_sections(|sections| sections.get_mut(id as usize)?.range.take());
+        if let Some(range) = range.flatten() {
             // SAFETY: a range that was started.
             unsafe { (roctx.stop)(range) };
         }

@@ -8,6 +8,11 @@
 //! Only a signal with value 1 that no other work refers to is borrowed: one that counts several pieces of work has the times
 //! of the last of them only.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "a forked child opens all of these locks in `forget`"
+)]
+
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,7 +29,7 @@ const SHARDS: usize = 64;
 /// Counters by which a signal is known not to be borrowed.
 const FILTERS: usize = 1024;
 
-/// In its own cache line: threads that submit do not meet there.
+/// In its own cache line: threads that submit do not share one.
 #[repr(align(64))]
 struct Shard {
     lock: ForkLock,
@@ -93,7 +98,7 @@ pub(super) fn borrow(signal: u64, node: &Node) -> bool {
     if hsa::signal_load(signal) != 1 {
         return false;
     }
-    // Times of earlier work are no longer wanted: the packet processor is about to replace them.
+    // Times of earlier work are no longer needed: the packet processor is about to replace them.
     // SAFETY: the handle of a signal is the address of its `amd_signal_t`, which the program keeps while
     // work refers to it.
     unsafe {

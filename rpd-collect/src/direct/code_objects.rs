@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
-use rpd_spool::writer::{ForkLock, now};
+use rpd_spool::writer::now;
 
 use super::agents;
 use super::hooks::{Hook, hook};
@@ -106,20 +106,18 @@ struct Stub {
 
 struct Shared(UnsafeCell<Option<State>>);
 
-// SAFETY: only touched with `LOCK` held.
+// SAFETY: only touched with the lock of [`FORK`] held.
 unsafe impl Sync for Shared {}
 
 static STATE: Shared = Shared(UnsafeCell::new(None));
-static LOCK: ForkLock = ForkLock::new();
 /// To be registered before the runtime loads anything.
-pub(super) static FORK: ForkHook = ForkHook::new()
-    .lock(&LOCK)
-    .in_child(|| FORKED.store(true, Ordering::Relaxed));
+pub(super) static FORK: ForkHook =
+    ForkHook::new().in_child(|| FORKED.store(true, Ordering::Relaxed));
 /// In a forked child whose runtime starts anew: handles of code objects may be those of its parent's.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 fn with<T>(act: impl FnOnce(&mut State) -> T) -> Option<T> {
-    let _guard = LOCK.lock()?;
+    let _guard = FORK.lock()?;
     // SAFETY: the lock is held.
     let state = unsafe { &mut *STATE.0.get() }.get_or_insert_default();
     if FORKED.swap(false, Ordering::Relaxed) {

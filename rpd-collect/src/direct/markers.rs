@@ -7,7 +7,7 @@ use std::ffi::c_char;
 use std::sync::OnceLock;
 
 use rpd_spool::options::CollectorOptions;
-use rpd_spool::writer::{ForkLock, OpenRecord, now};
+use rpd_spool::writer::{OpenRecord, now};
 
 use super::calls;
 use super::hooks::{Hook, hook};
@@ -60,10 +60,6 @@ pub(super) fn configure(options: &CollectorOptions, names: &Catalogue) {
         names.kind("MARKER_CONTROL_API"),
     );
     let recorded = options.traces.marker;
-    FORK.register();
-    if options.kernel_rename {
-        regions::FORK.register();
-    }
     CONFIG.get_or_init(|| Config {
         recorded,
         ranges: number(ranges),
@@ -86,12 +82,11 @@ struct Open {
 /// Ranges of processes by the id that ROCTx gave them.
 struct StartedRanges(UnsafeCell<Option<HashMap<u64, Open>>>);
 
-// SAFETY: only touched with `LOCK` held.
+// SAFETY: only touched with the lock of [`FORK`] held.
 unsafe impl Sync for StartedRanges {}
 
 static STARTED: StartedRanges = StartedRanges(UnsafeCell::new(None));
-static LOCK: ForkLock = ForkLock::new();
-static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+static FORK: ForkHook = ForkHook::new();
 
 thread_local! {
     /// Ranges that the thread has pushed; `None` for those that are not recorded.
@@ -99,7 +94,7 @@ thread_local! {
 }
 
 fn with_started<T>(act: impl FnOnce(&mut HashMap<u64, Open>) -> T) -> Option<T> {
-    let _guard = LOCK.lock()?;
+    let _guard = FORK.lock()?;
     // SAFETY: the lock is held.
     Some(act(unsafe { &mut *STARTED.0.get() }.get_or_insert_default()))
 }

@@ -5,11 +5,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use rpd_spool::writer::ForkLock;
-
 use super::dispatch::Queue;
 use super::{copies, dispatch};
-use crate::recording::background::spawn;
+use crate::recording::background::{InChild, spawn};
 use crate::recording::fork::ForkHook;
 use crate::recording::futex;
 use crate::recording::guard::{self, Service};
@@ -25,14 +23,12 @@ const MORE: usize = 64;
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 static SERVICE: Service = Service::new("times of device work");
-/// Held while work is looked at.
-static LOCK: ForkLock = ForkLock::new();
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// 1 while the thread sleeps.
 static ASLEEP: AtomicU32 = AtomicU32::new(0);
 
-/// A forked child has neither the thread nor its parent's work.
-static FORK: ForkHook = ForkHook::new().lock(&LOCK).in_child(|| {
+/// Its lock is held while work is looked at. A forked child has neither the thread nor its parent's work.
+static FORK: ForkHook = ForkHook::new().in_child(|| {
     dispatch::forget();
     copies::forget();
     super::borrowed::forget();
@@ -41,9 +37,8 @@ static FORK: ForkHook = ForkHook::new().lock(&LOCK).in_child(|| {
 
 /// Starts the thread, unless it runs.
 pub(super) fn start() {
-    FORK.register();
     if !RUNNING.swap(true, Ordering::AcqRel)
-        && !spawn("rpd-times", || {
+        && !spawn("rpd-times", InChild::Hook(&FORK), || {
             SERVICE.run(run);
         })
     {
@@ -97,7 +92,7 @@ fn wake_up() {
 
 /// Records all work that is complete now.
 pub(super) fn pass() {
-    let Some(_guard) = LOCK.lock() else {
+    let Some(_guard) = FORK.lock() else {
         return;
     };
     loop {
@@ -126,14 +121,14 @@ pub(super) fn drain(limit: Duration) {
 
 /// Keeps work from being looked at until [`resume`].
 pub(super) fn suspend() {
-    if let Some(guard) = LOCK.lock() {
+    if let Some(guard) = FORK.lock() {
         std::mem::forget(guard);
     }
 }
 
 /// Ends [`suspend`].
 pub(super) fn resume() {
-    LOCK.reset();
+    FORK.unlock();
 }
 
 /// The runtime is gone, and with it the signals of all work. While nothing looks at work.

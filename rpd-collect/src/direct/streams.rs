@@ -5,7 +5,6 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rpd_spool::writer::ForkLock;
 use zerocopy::FromZeros;
 
 use crate::recording::fork::ForkHook;
@@ -36,13 +35,11 @@ pub(super) fn of_operation(slot: usize) -> Option<Stream> {
 /// The numbers of streams by handle; 0 is the null stream's.
 struct Numbers(UnsafeCell<Option<HashMap<u64, u32>>>);
 
-// SAFETY: only touched with `LOCK` held.
+// SAFETY: only touched with the lock of [`FORK`] held.
 unsafe impl Sync for Numbers {}
 
 static NUMBERS: Numbers = Numbers(UnsafeCell::new(None));
-static LOCK: ForkLock = ForkLock::new();
-/// To be registered before calls are traced.
-pub(super) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+static FORK: ForkHook = ForkHook::new();
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Changes when a stream is destroyed, whose handle may then be that of another.
 static AGE: AtomicU64 = AtomicU64::new(1);
@@ -82,7 +79,7 @@ pub(super) fn id(stream: u64) -> u32 {
 
 #[cold]
 fn look_up(stream: u64) -> u32 {
-    let Some(_guard) = LOCK.lock() else { return 0 };
+    let Some(_guard) = FORK.lock() else { return 0 };
     // SAFETY: the lock is held.
     let numbers = unsafe { &mut *NUMBERS.0.get() }.get_or_insert_default();
     *numbers
@@ -107,7 +104,7 @@ pub(super) unsafe fn after_call(stream: Stream, arguments: *const u8, status: u6
             }
         }
         Stream::Destroy(offset) => {
-            if let Some(_guard) = LOCK.lock() {
+            if let Some(_guard) = FORK.lock() {
                 // SAFETY: the lock is held.
                 if let Some(numbers) = unsafe { &mut *NUMBERS.0.get() } {
                     numbers.remove(&argument(offset));

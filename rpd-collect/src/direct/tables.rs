@@ -18,7 +18,7 @@ use crate::recording::stacks::Selection;
 use crate::recording::{meta, process::Process};
 use crate::tables::{Code, Slot, flat, versioned};
 
-/// A table that this build knows.
+/// A table that this build has wrappers for.
 struct Table {
     kind: &'static str,
     api: &'static ApiSlot,
@@ -65,9 +65,6 @@ pub(super) fn configure(process: &Process, names: &Catalogue) {
         let traces = &options.traces;
         traces.kernel || traces.memory_copy || traces.memory_allocation
     };
-    if options.streams {
-        streams::FORK.register();
-    }
     code_objects::FORK.register();
     for table in &TABLES {
         let Some(kind) = names.kind(table.kind) else {
@@ -113,7 +110,7 @@ const HSA: [(&str, usize); 4] = [
     ("HSA_IMAGE_EXT_API", 5),
 ];
 
-/// Major versions of the sub-tables of HSA that this build knows.
+/// Major versions of the sub-tables of HSA that this build supports.
 const HSA_MAJOR: u32 = 2;
 
 /// Kinds of the tables that a runtime registers under a name.
@@ -129,7 +126,7 @@ fn kinds(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether this build knows the tables that a runtime registers. A table that is longer than known is.
+/// Whether this build supports the tables that a runtime registers, also when they have more functions at their end.
 ///
 /// # Safety
 ///
@@ -143,7 +140,7 @@ pub(super) unsafe fn are_known(name: &str, tables: &[*mut c_void]) -> bool {
     !kinds.is_empty() && tables.len() >= kinds.len()
 }
 
-/// Whether this build knows every function of the tables that a runtime registers.
+/// Whether this build has wrappers for every function of the tables that a runtime registers.
 ///
 /// # Safety
 ///
@@ -166,7 +163,7 @@ pub(super) unsafe fn are_complete(name: &str, tables: &[*mut c_void]) -> bool {
     tables.all(|(kind, table)| unknown(kind, unsafe { flat(*table) }) == 0)
 }
 
-/// Number of functions at a table's end that this build does not know.
+/// Number of functions at a table's end that this build has no wrappers for.
 fn unknown(kind: &str, slots: &[Slot]) -> usize {
     let known = find(kind).map_or(0, |table| table.wrappers.len());
     let untraced = match kind {
@@ -231,7 +228,7 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
     // SAFETY: as this function demands.
     if !unsafe { are_known(name, tables) } {
         meta::note(&format!(
-            "the calls of {name} are not recorded: this version of rpd does not know its tables; try --provider sdk"
+            "the calls of {name} are not recorded: this version of rpd does not support its tables; try --provider sdk"
         ));
         return false;
     }
@@ -249,7 +246,7 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
             return false;
         };
         for (kind, slots) in &tables {
-            remember(kind, slots);
+            store_slots(kind, slots);
         }
         clock::prepare();
         agents::prepare();
@@ -278,7 +275,7 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
     for (kind, table) in kinds(name).iter().zip(tables) {
         // SAFETY: as this function demands.
         let slots = unsafe { flat(*table) };
-        remember(kind, slots);
+        store_slots(kind, slots);
         let hooks: &[&Hook] = match *kind {
             "HIP_COMPILER_API" => &code_objects::COMPILER_HOOKS,
             "MARKER_CORE_API" | "MARKER_CONTROL_API" | "MARKER_NAME_API" => &markers::HOOKS,
@@ -297,7 +294,7 @@ fn find(kind: &str) -> Option<&'static Table> {
 }
 
 /// Keeps what the runtime has in its slots.
-fn remember(kind: &str, slots: &[Slot]) {
+fn store_slots(kind: &str, slots: &[Slot]) {
     let Some(table) = find(kind) else { return };
     for (slot, below) in slots.iter().zip(table.below) {
         below

@@ -10,7 +10,7 @@ static EXIT: Service = Service::new("process");
 
 /// Runs when the library is loaded, before the target's `main`.
 extern "C" fn on_load() {
-    if process::wanted_directory().is_none() {
+    if process::requested_directory().is_none() {
         process::switch_off();
         return;
     }

@@ -7,7 +7,7 @@
 //! signal is held meanwhile, since by default it would not run any further. Another signal ends the process at once,
 //! unless it comes within [`REPEATED_WITHIN`] of the first: job managers often signal both the processes and their process group.
 //!
-//! The target does not see the handler: `sigaction` and its relatives return the default instead, and what it installs
+//! The handler is hidden from the target: `sigaction` and its relatives return the default instead, and what it installs
 //! replaces ours. A forked child has the default until it records something itself; `exec` resets handlers.
 
 use std::cell::UnsafeCell;
@@ -15,9 +15,9 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpd_spool::writer::{ForkLock, now};
+use rpd_spool::writer::now;
 
-use crate::recording::background::spawn;
+use crate::recording::background::{InChild, spawn};
 use crate::recording::fork::ForkHook;
 use crate::recording::futex;
 use crate::recording::guard::Service;
@@ -39,22 +39,20 @@ type Action = libc::sigaction;
 type SigactionFn = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
 type SignalFn = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 
-/// Guards [`PLACES`].
-static LOCK: ForkLock = ForkLock::new();
 /// A forked child has the default, and handlers of its own when it records something.
-pub(super) static FORK: ForkHook = ForkHook::new()
-    .lock(&LOCK)
-    .in_child(forget_parent)
-    .when_child_records(|| {
-        if WANTED.load(Ordering::Relaxed) {
-            prepare();
-        }
-    });
+pub(super) static FORK: ForkHook =
+    ForkHook::new()
+        .in_child(forget_parent)
+        .when_child_records(|| {
+            if REQUESTED.load(Ordering::Relaxed) {
+                prepare();
+            }
+        });
 
 /// For each of [`SIGNALS`]: the action that the target has set, while our handler is installed instead.
 struct Places(UnsafeCell<[Option<Action>; SIGNALS.len()]>);
 
-// SAFETY: the content is only touched with `LOCK` held, or by the one thread of a forked child.
+// SAFETY: the content is only touched with the lock of [`FORK`] held, or by the one thread of a forked child.
 unsafe impl Sync for Places {}
 
 static PLACES: Places = Places(UnsafeCell::new([None; SIGNALS.len()]));
@@ -62,7 +60,7 @@ static SERVICE: Service = Service::new("signals");
 /// Our handler is installed, and replaces the default whenever the target sets that.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// [`prepare`] was called in this process or before it was forked.
-static WANTED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// The process with the thread that waits.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// Time of the first signal; 0 before.
@@ -133,19 +131,19 @@ pub(crate) fn prepare() {
     if process.options.disable_signal_handlers {
         return;
     }
-    WANTED.store(true, Ordering::Relaxed);
+    REQUESTED.store(true, Ordering::Relaxed);
     let pid = std::process::id().cast_signed();
     if OWNER.swap(pid, Ordering::AcqRel) == pid {
         return;
     }
     // Without the thread signals end the process at once, as they would without us.
-    let waits = spawn("rpd-signals", || {
+    let waits = spawn("rpd-signals", InChild::Hook(&FORK), || {
         SERVICE.run(wait);
     });
     if !waits {
         return;
     }
-    let Some(_guard) = LOCK.lock() else { return };
+    let Some(_guard) = FORK.lock() else { return };
     // SAFETY: the lock is held.
     let places = unsafe { &mut *PLACES.0.get() };
     for (number, place) in SIGNALS.into_iter().zip(places) {
@@ -162,7 +160,7 @@ pub(crate) fn prepare() {
 /// Restores the actions of the target: recording has ended.
 pub(crate) fn withdraw() {
     if ACTIVE.swap(false, Ordering::AcqRel)
-        && let Some(_guard) = LOCK.lock()
+        && let Some(_guard) = FORK.lock()
     {
         put_back();
     }
@@ -269,10 +267,10 @@ unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _cont
 }
 
 /// Lets `change` have its effect on what is in place for a signal, and hides our handler from what it answers. `change`
-/// gives the action that was in place before, where the caller is to know it. `None` when the signal is none of ours.
+/// gives the action that was in place before, where the caller gets it. `None` when the signal is none of ours.
 fn hidden<T>(number: c_int, change: impl FnOnce(&mut dyn FnMut(&mut Action)) -> T) -> T {
     let place = place_of(number).filter(|_| ACTIVE.load(Ordering::Acquire));
-    let Some((place, _guard)) = place.and_then(|place| Some((place, LOCK.lock()?))) else {
+    let Some((place, _guard)) = place.and_then(|place| Some((place, FORK.lock()?))) else {
         return change(&mut |_| {});
     };
     // SAFETY: the lock is held.
@@ -365,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_target_sees_what_it_installed() {
+    fn the_target_gets_the_handler_that_it_installed() {
         extern "C" fn own(_: c_int) {}
         let number = libc::SIGQUIT;
         let place = place_of(number).expect("handled");

@@ -6,7 +6,6 @@
 use std::cell::UnsafeCell;
 
 use rpd_spool::format::{CodeBytes, CodeContent, tag};
-use rpd_spool::writer::ForkLock;
 
 use super::fork::ForkHook;
 use super::{header, meta};
@@ -17,20 +16,17 @@ const PART: usize = 4 << 20;
 /// The contents that are written.
 struct WrittenContents(UnsafeCell<Vec<[u64; 2]>>);
 
-// SAFETY: the content is only touched with `LOCK` held.
+// SAFETY: the content is only touched with the lock of [`FORK`] held.
 unsafe impl Sync for WrittenContents {}
 
 static WRITTEN: WrittenContents = WrittenContents(UnsafeCell::new(Vec::new()));
-/// Guards [`WRITTEN`], and keeps the parts of one content together.
-static LOCK: ForkLock = ForkLock::new();
-/// To be registered before code objects are recorded.
-pub(crate) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+static FORK: ForkHook = ForkHook::new();
 
 /// Records the bytes of a code object that has just been loaded. False when they could not be stored.
 pub(crate) fn loaded(code_object: u64, bytes: &[u8]) -> bool {
     let content = name(bytes);
     {
-        let Some(_guard) = LOCK.lock() else {
+        let Some(_guard) = FORK.lock() else {
             return false;
         };
         // SAFETY: the lock is held.

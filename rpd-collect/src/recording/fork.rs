@@ -1,18 +1,22 @@
 //! Actions of modules around a fork of the target.
 //!
-//! A module that has a lock, a thread or state which a child must not keep describes it in a [`ForkHook`] and registers
-//! that before it uses them. The fork handlers of [`super::process`] run the hooks.
+//! A module that has a lock, a thread or state which a child must not keep describes it in a [`ForkHook`]. The lock is a part
+//! of the hook, and [`super::background::spawn`] takes the hook of a thread: with either the hook is registered. A hook
+//! for state alone is registered by its module before the state is used. The fork handlers of [`super::process`] run the
+//! hooks. Lints of this crate refuse other locks and other ways to start a thread (`clippy.toml`).
+
+#![expect(clippy::disallowed_types, reason = "the locks of hooks")]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use rpd_spool::writer::ForkLock;
+use rpd_spool::writer::{ForkGuard, ForkLock};
 
 /// Actions of one module around a fork.
 pub(crate) struct ForkHook {
-    lock: Option<&'static ForkLock>,
+    lock: ForkLock,
     in_child: Option<fn()>,
     when_child_records: Option<fn()>,
-    /// The thread that forks has taken `lock`.
+    /// The thread that forks took `lock` for the fork.
     held: AtomicBool,
     registered: AtomicBool,
     /// The hook that was registered before this one.
@@ -26,21 +30,12 @@ impl ForkHook {
     /// A hook that does nothing yet.
     pub(crate) const fn new() -> ForkHook {
         ForkHook {
-            lock: None,
+            lock: ForkLock::new(),
             in_child: None,
             when_child_records: None,
             held: AtomicBool::new(false),
             registered: AtomicBool::new(false),
             next: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-
-    /// `lock` is held over the fork and open in the child. While it is held elsewhere, no other lock is taken: the order in
-    /// which a fork takes the locks of hooks is not defined.
-    pub(crate) const fn lock(self, lock: &'static ForkLock) -> ForkHook {
-        ForkHook {
-            lock: Some(lock),
-            ..self
         }
     }
 
@@ -61,8 +56,30 @@ impl ForkHook {
         }
     }
 
+    /// Takes the hook's lock, which is held over every fork and open in the child. `None` when this thread holds it already:
+    /// a signal handler interrupted the holder. While it is held, only locks of hooks that were registered earlier are
+    /// taken: a fork takes the locks of hooks in the reverse order of their registration.
+    #[inline]
+    pub(crate) fn lock(&'static self) -> Option<ForkGuard<'static>> {
+        self.register();
+        self.lock.lock()
+    }
+
+    /// Opens the lock, whose guard was forgotten.
+    pub(crate) fn unlock(&self) {
+        self.lock.reset();
+    }
+
     /// Has this hook run at every fork from now on. Repeats have no effect.
+    #[inline]
     pub(crate) fn register(&'static self) {
+        if !self.registered.load(Ordering::Acquire) {
+            self.add();
+        }
+    }
+
+    #[cold]
+    fn add(&'static self) {
         if self.registered.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -89,11 +106,11 @@ fn hooks() -> impl Iterator<Item = &'static ForkHook> {
     })
 }
 
-/// Before the fork: takes the locks.
+/// Before the fork: takes the locks, that of the hook registered last first.
 pub(super) fn hold_locks() {
     for hook in hooks() {
         // A lock that this very thread holds stays as it is: a signal handler forks.
-        let guard = hook.lock.and_then(ForkLock::lock);
+        let guard = hook.lock.lock();
         hook.held.store(guard.is_some(), Ordering::Relaxed);
         std::mem::forget(guard);
     }
@@ -102,21 +119,17 @@ pub(super) fn hold_locks() {
 /// In the parent: opens the locks that [`hold_locks`] took.
 pub(super) fn release_locks() {
     for hook in hooks() {
-        if hook.held.swap(false, Ordering::Relaxed)
-            && let Some(lock) = hook.lock
-        {
-            lock.reset();
+        if hook.held.swap(false, Ordering::Relaxed) {
+            hook.lock.reset();
         }
     }
 }
 
-/// In the child: opens all locks, and has every module forget what belongs to the parent.
+/// In the child: opens all locks, and runs the hooks that drop what belongs to the parent.
 pub(super) fn forget_parent() {
     for hook in hooks() {
         hook.held.store(false, Ordering::Relaxed);
-        if let Some(lock) = hook.lock {
-            lock.reset();
-        }
+        hook.lock.reset();
     }
     for act in hooks().filter_map(|hook| hook.in_child) {
         act();
@@ -136,12 +149,10 @@ mod tests {
 
     use super::*;
 
-    static LOCK: ForkLock = ForkLock::new();
     static CALLS: AtomicU32 = AtomicU32::new(0);
     static HOOK: ForkHook = ForkHook::new()
-        .lock(&LOCK)
         .in_child(|| {
-            assert!(LOCK.lock().is_some());
+            assert!(HOOK.lock().is_some());
             CALLS.fetch_add(1, Ordering::Relaxed);
         })
         .when_child_records(|| {
@@ -153,9 +164,9 @@ mod tests {
         HOOK.register();
         HOOK.register();
         hold_locks();
-        assert!(LOCK.lock().is_none(), "this thread holds it");
+        assert!(HOOK.lock().is_none(), "this thread holds it");
         release_locks();
-        assert!(LOCK.lock().is_some());
+        assert!(HOOK.lock().is_some());
         assert_eq!(CALLS.load(Ordering::Relaxed), 0);
         hold_locks();
         forget_parent();
@@ -163,10 +174,29 @@ mod tests {
         child_records();
         assert_eq!(CALLS.load(Ordering::Relaxed), 11);
         // A lock that the forking thread held before the fork stays held.
-        let guard = LOCK.lock();
+        let guard = HOOK.lock();
         hold_locks();
         release_locks();
-        assert!(LOCK.lock().is_none(), "still held");
+        assert!(HOOK.lock().is_none(), "still held");
         drop(guard);
+        the_lock_registered_last_is_taken_first();
+    }
+
+    /// A thread that holds the later lock takes the earlier one while another thread forks.
+    fn the_lock_registered_last_is_taken_first() {
+        static EARLIER: ForkHook = ForkHook::new();
+        static LATER: ForkHook = ForkHook::new();
+        EARLIER.register();
+        let later = LATER.lock();
+        std::thread::scope(|scope| {
+            let forks = scope.spawn(|| {
+                hold_locks();
+                release_locks();
+            });
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(EARLIER.lock().is_some());
+            drop(later);
+            assert!(forks.join().is_ok());
+        });
     }
 }

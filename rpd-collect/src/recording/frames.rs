@@ -34,7 +34,7 @@ pub(crate) struct Frame {
 /// Action on a HIP stream at the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamAction {
-    /// Nothing.
+    /// The stream of the thread does not change.
     Nothing,
     /// The thread is not in a call on the stream any more.
     Pop,
@@ -186,6 +186,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test")]
     fn ids_of_threads_differ() {
         let ids = || (0..3 * BLOCK).map(|_| of_work().0).collect::<Vec<u64>>();
         let other = std::thread::spawn(ids);

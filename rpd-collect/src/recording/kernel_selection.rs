@@ -7,7 +7,6 @@ use std::path::Path;
 use rpd_spool::kernel_filter::Matcher;
 use rpd_spool::kernel_name::{self, KernelNames};
 use rpd_spool::options::{CounterOptions, IterationRange};
-use rpd_spool::writer::ForkLock;
 use rpd_spool::{EXCLUDE_FILE, INCLUDE_FILE};
 
 use super::fork::ForkHook;
@@ -15,10 +14,7 @@ use super::fork::ForkHook;
 /// The name of kernels that were never registered.
 const UNKNOWN: &str = "0";
 
-/// Guards the kernels of the one [`Selection`].
-static LOCK: ForkLock = ForkLock::new();
-/// To be registered before kernels are selected.
-pub(crate) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+static FORK: ForkHook = ForkHook::new();
 
 /// A kernel that was registered or dispatched.
 #[derive(Clone, Copy)]
@@ -40,7 +36,7 @@ pub(crate) struct Selection {
     kernels: UnsafeCell<HashMap<u64, Kernel>>,
 }
 
-// SAFETY: `kernels` is only touched with `LOCK` held.
+// SAFETY: `kernels` is only touched with the lock of [`FORK`] held.
 unsafe impl Sync for Selection {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl Send for Selection {}
@@ -117,7 +113,7 @@ impl Selection {
 
     /// `None` when this very thread holds the lock: a signal handler interrupted it.
     fn with<T>(&self, act: impl FnOnce(&mut HashMap<u64, Kernel>) -> T) -> Option<T> {
-        let _guard = LOCK.lock()?;
+        let _guard = FORK.lock()?;
         // SAFETY: the lock is held.
         Some(act(unsafe { &mut *self.kernels.get() }))
     }

@@ -1,4 +1,9 @@
-//! The process as the spool knows it: its directory, its meta stream, and what a fork makes of them.
+//! The process in the spool: its directory, its meta stream, and the effects of a fork on them.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "locks that the fork handlers below take"
+)]
 
 use std::cell::UnsafeCell;
 use std::path::PathBuf;
@@ -172,8 +177,8 @@ pub(crate) fn lost_record() {
 }
 
 /// The run's directory that the front end named; `None` if there is none. A program that runs with more rights than its user
-/// does not write where the user's environment says.
-pub(crate) fn wanted_directory() -> Option<PathBuf> {
+/// does not write to a directory from the user's environment.
+pub(crate) fn requested_directory() -> Option<PathBuf> {
     // SAFETY: the entry may be read at any time.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return None;
@@ -188,7 +193,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
             parent.options.clone(),
         ),
         None => {
-            let run = wanted_directory()?;
+            let run = requested_directory()?;
             if !run.is_absolute() {
                 return None;
             }
@@ -207,7 +212,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
     let version = parent.map_or(0, |parent| parent.version.load(Ordering::Relaxed));
     let head = process_record::write(&mut meta, &options, init_time, parent.is_some(), version);
     if head == OpenRecord::default() {
-        // Nothing in there says whose it is.
+        // The directory has no record that names the process.
         let _ = std::fs::remove_dir(directory.path());
         return None;
     }

@@ -3,7 +3,6 @@
 use std::cell::UnsafeCell;
 
 use rpd_spool::format::{Region, tag};
-use rpd_spool::writer::ForkLock;
 
 use super::fork::ForkHook;
 use super::thread::RegionNumbers;
@@ -12,14 +11,11 @@ use super::{header, meta, thread};
 /// Numbers of all messages of the process.
 struct Regions(UnsafeCell<Option<RegionNumbers>>);
 
-// SAFETY: the content is only touched with `LOCK` held.
+// SAFETY: the content is only touched with the lock of [`FORK`] held.
 unsafe impl Sync for Regions {}
 
 static REGIONS: Regions = Regions(UnsafeCell::new(None));
-/// Guards [`REGIONS`].
-static LOCK: ForkLock = ForkLock::new();
-/// To be registered before regions are pushed.
-pub(crate) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+static FORK: ForkHook = ForkHook::new();
 
 /// The calling thread enters the region `message`, in the call with this correlation id.
 pub(crate) fn push(message: &[u8], correlation: u64) {
@@ -44,7 +40,7 @@ pub(crate) fn pop() {
 /// The number of a message, given when it is new.
 fn number(message: &[u8], correlation: u64) -> u32 {
     let (number, new) = {
-        let Some(_guard) = LOCK.lock() else {
+        let Some(_guard) = FORK.lock() else {
             return 0;
         };
         // SAFETY: the lock is held.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::background::spawn;
+use super::background::{InChild, spawn};
 use super::fork::ForkHook;
 use super::guard::Service;
 use super::{futex, process};
@@ -20,9 +20,8 @@ pub(super) fn request() {
     if RUNNING.load(Ordering::Relaxed) {
         futex::wake(&REQUESTS);
     } else if !RUNNING.swap(true, Ordering::Relaxed) {
-        FORK.register();
         // Where the target cannot have another thread, each makes its own segments.
-        spawn("rpd-segments", || {
+        spawn("rpd-segments", InChild::Hook(&FORK), || {
             SERVICE.run(run);
         });
     }

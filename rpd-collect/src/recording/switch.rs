@@ -1,6 +1,6 @@
 //! Switching recording on and off: pause and resume, selected regions and collection periods.
 //!
-//! The provider starts and stops what it traces ([`Switched`]). Counters ask [`is_on`] for each dispatch instead,
+//! The provider starts and stops what it traces ([`Switched`]). Counters check [`is_on`] for each dispatch instead,
 //! and what records refer to (code objects, streams, regions that rename kernels) is recorded all the time.
 
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rpd_spool::options::{CollectionPeriod, CollectorOptions};
 use rpd_spool::writer::now;
 
-use super::background::spawn;
+use super::background::{InChild, spawn};
 use super::fork::ForkHook;
 use super::guard::{self, Service};
 use super::meta;
@@ -93,7 +93,7 @@ pub(crate) fn begin_periods() {
     }
 }
 
-/// Has the provider do what is wanted now.
+/// Has the provider trace and count according to the present state.
 fn apply(recording: &Recording) {
     until_stable(is_on, |on| recording.provider.trace(on));
     until_stable(is_paused, |on| recording.provider.count_paused(on));
@@ -148,12 +148,12 @@ fn period(periods: &[CollectionPeriod], mut round: u64) -> Option<CollectionPeri
     None
 }
 
-/// Starts the thread that switches recording on and off as the periods say. It is never joined: it ends with the process.
+/// Starts the thread that switches recording on and off by the periods. It is never joined: it ends with the process.
 fn start_periods() {
     let work = || {
         PERIODS.run(run);
     };
-    if !spawn("rpd-periods", work) {
+    if !spawn("rpd-periods", InChild::Hook(&FORK), work) {
         meta::note("collection periods are not kept: the target cannot have another thread");
     }
 }

@@ -64,6 +64,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test")]
     fn each_thread_has_variables_of_its_own_that_begin_as_zeros() {
         let use_them = || {
             assert_eq!(first().get(), 0);

@@ -32,7 +32,6 @@ struct Operations {
 
 pub(super) fn configure(setup: &Setup<'_>) {
     if let Some(kind) = setup.callback_kind("CODE_OBJECT") {
-        code::FORK.register();
         let operations = Operations {
             keeps_code: setup.options.keeps_code(),
             load: kind.operation("CODE_OBJECT_LOAD"),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rpd_spool::writer::now;
 
 use super::provider::functions;
-use crate::recording::background::spawn;
+use crate::recording::background::{InChild, spawn};
 use crate::recording::guard::Service;
 use crate::recording::process::fork_time;
 
@@ -51,9 +51,13 @@ pub(super) fn prepare() {
 unsafe extern "C" fn on_end(status: c_int, _data: *mut c_void) {
     if applies() {
         // Without a thread nothing can be done.
-        let _ = spawn("rpd-end", move || {
-            SERVICE.run(|| watch(status));
-        });
+        let _ = spawn(
+            "rpd-end",
+            InChild::Nothing("the process is ending"),
+            move || {
+                SERVICE.run(|| watch(status));
+            },
+        );
     }
 }
 
@@ -77,7 +81,7 @@ fn watch(status: c_int) {
         }
     }
     // SAFETY: what the program has written and the C library keeps would be lost otherwise, since the handlers that are
-    // still to come do not run; then the process ends as it wanted to.
+    // still to come do not run; then the process ends with its own status.
     unsafe {
         libc::fflush(std::ptr::null_mut());
         libc::_exit(status);

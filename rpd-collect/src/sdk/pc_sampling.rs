@@ -26,7 +26,7 @@ use super::query::visit2;
 use super::setup::Setup;
 use super::stream::unpack;
 use super::{agents, forked_end};
-use crate::recording::background::spawn;
+use crate::recording::background::{InChild, spawn};
 use crate::recording::guard::{self, Service};
 use crate::recording::{header, meta, samples};
 
@@ -131,7 +131,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     }
     for (gpu, says) in refusals {
         meta::note(&format!(
-            "program counters of GPU {gpu} are not sampled: the provider says: {says}"
+            "program counters of GPU {gpu} are not sampled: the provider reports: {says}"
         ));
     }
     if let Some(Some(buffer)) = buffer
@@ -140,9 +140,13 @@ pub(super) fn configure(setup: &Setup<'_>) {
         SAMPLED.get_or_init(|| Sampled { functions, buffer });
         // The buffer has a thread of the provider's, which a forked child lacks.
         forked_end::prepare();
-        let flushing = spawn("rpd-pc-samples", || {
-            FLUSHES.run(flush_periodically);
-        });
+        let flushing = spawn(
+            "rpd-pc-samples",
+            InChild::Nothing("a child has no buffer to flush, and [`end`] does not wait in it"),
+            || {
+                FLUSHES.run(flush_periodically);
+            },
+        );
         if !flushing {
             meta::note(
                 "PC samples are delivered late: the target cannot have another thread, and what is not delivered when it is killed is lost",
@@ -222,7 +226,7 @@ fn flush_periodically() {
 /// Has the provider deliver what it has taken.
 fn flush() {
     if let Some(sampled) = SAMPLED.get() {
-        // SAFETY: a buffer of this provider. A buffer that is being delivered answers that it is busy, which is as good.
+        // SAFETY: a buffer of this provider. For a buffer that is being delivered the result is "busy": its content is delivered as well.
         unsafe { (sampled.functions.rocprofiler_flush_buffer)(sampled.buffer) };
     }
 }

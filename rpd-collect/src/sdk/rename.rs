@@ -28,7 +28,6 @@ pub(super) fn configure(setup: &Setup<'_>) {
         mark: mark.filter(|_| original),
         without_message: !original,
     };
-    regions::FORK.register();
     // Always: regions count also while recording is paused.
     setup.trace_always("kernel renaming", kind, &operations, renaming);
 }

@@ -31,7 +31,7 @@ use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
 use super::{agents, counters, dispatch, forked_end, payload};
 use crate::recording::guard::Service;
-use crate::recording::kernel_selection::{self, Selection};
+use crate::recording::kernel_selection::Selection;
 use crate::recording::thread_traces::{self, Chunk};
 use crate::recording::{header, meta, process, switch};
 
@@ -159,7 +159,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         if status != rocprofiler_status_t::SUCCESS {
             let says = describe(functions, status);
             meta::note(&format!(
-                "GPU {number} is not traced: the provider says: {says}"
+                "GPU {number} is not traced: the provider reports: {says}"
             ));
             continue;
         }
@@ -176,7 +176,6 @@ pub(super) fn configure(setup: &Setup<'_>) {
     if traced == 0 {
         return;
     }
-    kernel_selection::FORK.register();
     TRACED.get_or_init(|| Traced {
         functions,
         context,
@@ -261,12 +260,12 @@ fn shader_callback(version: u32) -> rocprofiler_thread_trace_shader_data_callbac
 }
 
 /// Starts tracing, unless [`hsa_initialised`] will be called. Everything is configured by now.
-pub(super) fn begin(setup: &Setup<'_>, announces_hsa: bool) {
+pub(super) fn begin(setup: &Setup<'_>) {
     let Some(traced) = TRACED.get() else { return };
     if let TraceTrigger::Consecutive(_) = traced.when {
         watch_kernels(setup);
     }
-    if !announces_hsa {
+    if !setup.announces_hsa {
         hsa_initialised();
     }
 }
@@ -330,7 +329,7 @@ impl Traced {
         if status != rocprofiler_status_t::SUCCESS {
             let says = describe(self.functions, status);
             meta::note(&format!(
-                "{PURPOSE} is not recorded: the provider says: {says}"
+                "{PURPOSE} is not recorded: the provider reports: {says}"
             ));
         }
         status == rocprofiler_status_t::SUCCESS

@@ -20,7 +20,7 @@
 //! | `markers` | markers of the program between its calls |
 //! | `launch` | kernels, their arguments, and the host-visible memory that they may read |
 //! | `configured` | launches whose sizes and arguments are set by calls before |
-//! | `guard` | pages that were written, as the kernel tells |
+//! | `guard` | pages that were written, by the kernel's report |
 //! | `pages` | which pages of host-visible memory have changed |
 //! | `content` | hashes by which data that were staged before are found again |
 //! | `pinned` | copies from pinned memory, which the host may change before they are made |
@@ -118,7 +118,6 @@ pub(crate) fn start() -> bool {
     if !stage::open(process.directory.path(), &process.options.capture) {
         return false;
     }
-    order::FORK.register();
     state::FORK.register();
     ACTIVE.store(true, Ordering::Release);
     true

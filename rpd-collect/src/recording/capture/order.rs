@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use rpd_spool::capture::{Group, HandleKind, Role, data_use, number};
-use rpd_spool::writer::ForkLock;
 
 use super::ranges::Range;
 use super::state::STATE;
@@ -33,7 +32,7 @@ struct Stream {
     work: u64,
     /// Work of others that its own waits for.
     follows: Covered,
-    /// It does not wait for the legacy default stream.
+    /// Whether the stream does not wait for the legacy default stream.
     independent: bool,
 }
 
@@ -210,8 +209,9 @@ pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
 
 /// Held while results are taken. A result may be taken by a thread that waited for it and did not request it; the one that did is
 /// held here until then, because it may overwrite the result once its own wait has returned.
-static TAKING: ForkLock = ForkLock::new();
-pub(super) static FORK: ForkHook = ForkHook::new().lock(&TAKING);
+///
+/// [`STATE`] is taken while it is held, so its hook is registered after that of the state: at its first use.
+static TAKING: ForkHook = ForkHook::new();
 
 /// The call has waited: takes the results that are complete.
 pub(super) fn settle(begun: &mut Begun) {
@@ -227,7 +227,7 @@ pub(super) fn settle(begun: &mut Begun) {
         let copies = state.order.take(&covered);
         let values = state.values_of_host(&covered);
         let memory = state.settle(&covered);
-        // It may have been looked at while they were under way.
+        // This memory may have been compared while the writes were under way.
         for range in state.order.take_writes(&covered) {
             state.copy_writes(&range);
         }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rpd_spool::capture::{AllocationItem, memory_kind};
-use rpd_spool::writer::ForkLock;
 
 use super::content::{Content, Staged};
 use super::graphs::Graphs;
@@ -21,7 +20,6 @@ use crate::recording::fork::ForkHook;
 
 /// The state, behind its lock.
 pub(super) struct Shared {
-    lock: ForkLock,
     state: UnsafeCell<Option<State>>,
 }
 
@@ -30,19 +28,16 @@ unsafe impl Sync for Shared {}
 
 /// The state of this process.
 pub(super) static STATE: Shared = Shared {
-    lock: ForkLock::new(),
     state: UnsafeCell::new(None),
 };
 
-/// A child that is forked is not captured.
-pub(super) static FORK: ForkHook = ForkHook::new()
-    .lock(&STATE.lock)
-    .in_child(super::forget_parent);
+/// Its lock is that of [`STATE`]. A child that is forked is not captured.
+pub(super) static FORK: ForkHook = ForkHook::new().in_child(super::forget_parent);
 
 impl Shared {
     /// Runs `act` with the lock held. `None` when this thread holds it: a signal handler interrupted the holder.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> Option<T> {
-        let _guard = self.lock.lock()?;
+        let _guard = FORK.lock()?;
         // SAFETY: the lock is held.
         let state = unsafe { &mut *self.state.get() };
         Some(act(state.get_or_insert_with(State::default)))

@@ -3,6 +3,11 @@
 //! The provider is given one configuration per GPU and group, with the counters in the order of their names: on a device
 //! whose values depend on how often its registers are read, every further one would change what is counted.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "a lock that is not held over a fork"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -118,7 +123,7 @@ impl Configs {
                     complete = false;
                     let says = describe(functions, status);
                     notes.push(format!(
-                        "nothing is counted on GPU {number}: the provider says: {says}"
+                        "nothing is counted on GPU {number}: the provider reports: {says}"
                     ));
                     BTreeMap::new()
                 }
@@ -137,7 +142,7 @@ impl Configs {
                         let names: Vec<&str> = chosen.iter().map(|&(name, _)| name).collect();
                         let (names, says) = (names.join(" "), describe(functions, status));
                         notes.push(format!(
-                            "{names} is not counted on GPU {number}: the provider says: {says}"
+                            "{names} is not counted on GPU {number}: the provider reports: {says}"
                         ));
                         None
                     }

@@ -12,7 +12,6 @@ use rocprofiler_sdk_sys::{
     rocprofiler_status_t,
 };
 use rpd_spool::format::{Counter, CounterInstance, tag};
-use rpd_spool::writer::ForkLock;
 use zerocopy::IntoBytes;
 
 use crate::recording::fork::ForkHook;
@@ -33,18 +32,15 @@ struct Recorded {
 
 struct Shared(UnsafeCell<Option<Recorded>>);
 
-// SAFETY: the content is only touched with `LOCK` held.
+// SAFETY: the content is only touched with the lock of [`FORK`] held.
 unsafe impl Sync for Shared {}
 
 static RECORDED: Shared = Shared(UnsafeCell::new(None));
-/// Guards [`RECORDED`].
-static LOCK: ForkLock = ForkLock::new();
-/// To be registered before counters are recorded.
-pub(super) static FORK: ForkHook = ForkHook::new().lock(&LOCK);
+static FORK: ForkHook = ForkHook::new();
 
 /// `None` when this very thread holds the lock: a signal handler interrupted it.
 fn with<T>(act: impl FnOnce(&mut Recorded) -> T) -> Option<T> {
-    let _guard = LOCK.lock()?;
+    let _guard = FORK.lock()?;
     // SAFETY: the lock is held.
     Some(act(
         unsafe { &mut *RECORDED.0.get() }.get_or_insert_default()
@@ -58,7 +54,7 @@ struct Dimension<'a> {
     name: &'a [u8],
 }
 
-/// The name of a counter; `None` when the provider does not know it.
+/// The name of a counter; `None` when the provider has no counter of this id.
 pub(super) fn name(functions: &Functions, id: u64) -> Option<&'static [u8]> {
     // SAFETY: the provider's texts last for the process.
     info(functions, id).map(|info| unsafe { text(info.name) })

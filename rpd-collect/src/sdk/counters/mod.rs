@@ -2,7 +2,7 @@
 //!
 //! On a context of their own, which stays on as long as the target runs (see [`super::contexts`]).
 //!
-//! The provider asks about each dispatch on the thread that submits it, and delivers the values on its own thread when
+//! The provider calls back for each dispatch on the thread that submits it, and delivers the values on its own thread when
 //! the kernel is complete. They are written at once, as dispatches are: a target that ends suddenly loses only what its
 //! runtime has not delivered.
 
@@ -24,7 +24,7 @@ use super::provider::describe;
 use super::setup::Setup;
 use super::{agents, dispatch, forked_end};
 use crate::recording::guard::Service;
-use crate::recording::kernel_selection::{self, Selection};
+use crate::recording::kernel_selection::Selection;
 use crate::recording::{device_work, meta, process, switch, thread};
 use config::Configs;
 pub(super) use config::available;
@@ -70,7 +70,7 @@ pub(super) fn define(setup: &Setup<'_>) {
     };
     if status != Default::default() {
         let says = describe(setup.functions, status);
-        failed(&format!("the provider says: {says}"));
+        failed(&format!("the provider reports: {says}"));
     }
 }
 
@@ -108,8 +108,6 @@ pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
         }
     };
     let context = setup.context(PURPOSE)?;
-    kernel_selection::FORK.register();
-    facts::FORK.register();
     COUNTING.get_or_init(|| Counting {
         functions,
         context,
@@ -127,9 +125,9 @@ pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
 /// SDK 1.0 starts the thread that delivers values with the context. A forked child does not have the thread: its values
 /// would never come, and its exit would wait for the thread forever. So counting must not have started in a process
 /// that forks before it uses a GPU.
-pub(super) fn begin(setup: &Setup<'_>, announces_hsa: bool) {
+pub(super) fn begin(setup: &Setup<'_>) {
     if let Some(context) = setup.counting
-        && !announces_hsa
+        && !setup.announces_hsa
         && setup.start(context, PURPOSE)
     {
         forked_end::prepare();
@@ -145,7 +143,7 @@ pub(super) fn hsa_initialised() {
     let status = unsafe { (counting.functions.rocprofiler_start_context)(counting.context) };
     if status != Default::default() {
         let says = describe(counting.functions, status);
-        meta::note(&format!("nothing is counted: the provider says: {says}"));
+        meta::note(&format!("nothing is counted: the provider reports: {says}"));
         return;
     }
     forked_end::prepare();
