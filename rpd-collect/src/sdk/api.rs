@@ -27,7 +27,7 @@ static SERVICE: Service = Service::new("API calls");
 /// Which arguments of an operation are copied.
 #[derive(Debug, Clone, Copy)]
 enum Arguments {
-    /// Nothing.
+    /// No arguments.
     None,
     /// The struct, and the texts behind the pointers in it.
     Raw(Layout),
@@ -52,7 +52,7 @@ struct ApiKind {
 /// A payload of the provider.
 #[derive(Debug, Clone, Copy)]
 struct Payload {
-    /// Bytes, as this build knows it.
+    /// Size in bytes in the layout of this build.
     size: usize,
     /// Offset of the result in it.
     retval: usize,
@@ -160,7 +160,7 @@ impl Tracer for ApiKind {
     }
 }
 
-/// First eight bytes of the result; 0 when the payload is of a size that this build does not know.
+/// First eight bytes of the result; 0 when the payload has a size that is not in the tables of this build.
 #[inline]
 fn retval(kind: &ApiKind, payload: *const c_void) -> u64 {
     if payload.is_null() {

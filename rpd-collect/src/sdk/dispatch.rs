@@ -38,7 +38,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
 }
 
 /// The context that counts the dispatches submitted while the program has paused recording; it is started by the pause.
-/// None where dispatches are not recorded, where counting sees all of them, and with the original's semantics: the
+/// None where dispatches are not recorded, where counting covers all of them, and with the original's semantics: the
 /// provider's numbers of dispatches omit those that no context traces.
 pub(super) fn configure_paused(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     let options = setup.options;

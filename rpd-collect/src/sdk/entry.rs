@@ -12,13 +12,10 @@ use super::contexts;
 use super::names::Catalogue;
 use super::provider;
 use super::setup::Setup;
-use super::{
-    access_trace, agents, api, capture_markers, code_object, counters, dispatch, forked_end,
-    intercept, kernel_check, marker, memory, pc_sampling, rename, runtime, stream, thread_trace,
-};
+use super::{agents, forked_end, services};
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
-use crate::recording::{meta, process, stacks};
+use crate::recording::{meta, process};
 
 static SERVICE: Service = Service::new("registration");
 /// The provider's function that ends the recording; null before, and once it is ending.
@@ -108,6 +105,7 @@ fn set_up(code: *const c_void) -> bool {
         names: Catalogue::query(functions),
         client: rocprofiler_context_id_t::default(),
         counting: None,
+        announces_hsa: false,
     };
     setup.names.record();
     agents::record(functions);
@@ -115,44 +113,12 @@ fn set_up(code: *const c_void) -> bool {
         return false;
     };
     setup.client = client;
-    // Before anything that reads the provider's counters or makes it register kernels.
-    counters::define(&setup);
-    setup.counting = counters::configure(&setup);
-    thread_trace::configure(&setup);
-    // Before all other contexts, and never stopped: the provider does not repeat what was loaded before.
-    code_object::configure(&setup);
-    intercept::configure(&setup);
-    capture_markers::configure(&setup);
-    access_trace::configure(&setup);
-    kernel_check::configure(&setup);
-    let announces_hsa = runtime::configure(&setup);
-
-    let traces = setup.options.traces;
-    stacks::prepare(setup.options);
-    stacks::note_useless_globs(&setup.options.stacks, setup.names.operations());
-    api::configure(&setup);
-    if traces.marker {
-        marker::configure(&setup);
-    }
-    let anything = setup.options.traces_anything() || setup.options.counters.any();
-    if anything {
-        marker::configure_control(&setup);
-    }
-    if setup.options.kernel_rename {
-        rename::configure(&setup);
-    }
-    if traces.kernel {
-        dispatch::configure(&setup);
-    }
-    memory::configure(&setup);
-    stream::configure(&setup);
-    pc_sampling::configure(&setup);
-    if anything {
+    services::configure(&mut setup);
+    if setup.records_anything() {
         contexts::begin(&setup);
-        counters::begin(&setup, announces_hsa);
-        thread_trace::begin(&setup, announces_hsa);
+        services::begin(&setup);
     }
-    if !announces_hsa {
+    if !setup.announces_hsa {
         signals::prepare();
     }
     true
@@ -173,7 +139,7 @@ pub(crate) fn end() {
     if let Some(function) = function
         && !forked_end::applies()
     {
-        end_services();
+        services::end();
         let client = rocprofiler_client_id_t {
             size: size_of::<rocprofiler_client_id_t>(),
             name: c"rpd".as_ptr(),
@@ -189,15 +155,9 @@ pub(crate) fn end() {
     });
 }
 
-/// Has the provider deliver what it holds.
-fn end_services() {
-    pc_sampling::end();
-    thread_trace::end();
-}
-
 unsafe extern "C" fn finalize(_data: *mut c_void) {
     static ENDING: Service = Service::new("finalisation");
-    ENDING.run(end_services);
+    ENDING.run(services::end);
     guard::set_finalized();
     signals::withdraw();
     // The provider is ending already.

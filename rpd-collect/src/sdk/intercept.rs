@@ -229,7 +229,7 @@ unsafe extern "C" fn register_managed_var(
     });
 }
 
-/// Asks the provider for the runtimes' tables.
+/// Requests the runtimes' tables from the provider.
 pub(super) fn configure(setup: &Setup<'_>) {
     if !setup.options.capture.calls {
         return;

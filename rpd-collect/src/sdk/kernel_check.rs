@@ -10,8 +10,8 @@ use rpd_spool::kernel_check::UNCHECKED;
 use super::setup::Setup;
 use crate::recording::process;
 
-/// Tells the provider to watch kernels, if that was requested. Findings go into the run's directory. If the provider cannot do
-/// it, the directory gets a file that says why.
+/// Has the provider watch kernels, if that was requested. Findings go into the run's directory. If the provider cannot do
+/// it, the directory gets a file with the reason.
 pub(super) fn configure(setup: &Setup<'_>) {
     if !setup.options.check_kernels {
         return;
@@ -21,7 +21,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     };
     if let Err(reason) = start(setup, run) {
         let name = format!("{UNCHECKED}{}", std::process::id());
-        // Without the file the front end cannot know. The target goes on.
+        // Without the file the front end has no reason to report. The target goes on.
         let _ = std::fs::write(run.join(name), reason);
     }
 }

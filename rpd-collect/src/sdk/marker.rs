@@ -41,7 +41,7 @@ pub(super) fn configure_control(setup: &Setup<'_>) {
     let Some(kind) = setup.names.callback(KIND) else {
         if switch::by_regions(options) {
             meta::note(
-                "nothing is recorded: this provider does not tell where selected regions begin",
+                "nothing is recorded: this provider does not report where selected regions begin",
             );
         } else if recorded {
             note_missing(KIND);

@@ -1,10 +1,11 @@
-//! The provider of the rocprofiler-sdk ABI. Nothing outside this folder knows that ABI.
+//! The provider of the rocprofiler-sdk ABI. Nothing outside this folder uses that ABI.
 //!
 //! Another provider would be a folder beside this one that writes through [`crate::recording`].
 //!
 //! | module | subject |
 //! |---|---|
 //! | `entry` | how the provider finds, starts and ends the collector |
+//! | `services` | table of the services: what each does at set-up, beginning and end |
 //! | `contexts` | contexts that pause and resume start and stop |
 //! | `api` | calls of HIP, HSA, RCCL, rocDecode, rocJPEG |
 //! | `marker`, `rename` | ROCTx: marks, ranges, names, pause and resume; ranges that rename kernels |
@@ -45,6 +46,7 @@ mod provider;
 mod query;
 mod rename;
 mod runtime;
+mod services;
 mod setup;
 mod stream;
 mod thread_trace;

@@ -33,7 +33,7 @@ fn name_of(
 }
 
 impl Catalogue {
-    /// Asks the provider for all names.
+    /// Reads all names from the provider.
     pub(super) fn query(functions: &Functions) -> Catalogue {
         let mut callback = Vec::new();
         // SAFETY: callback and data belong together.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-/// A struct of the ABI whose first eight bytes say how many of its bytes are meaningful. Fields beyond them are zero.
+/// A struct of the ABI whose first eight bytes are the number of its bytes that are meaningful. Fields beyond them are zero.
 ///
 /// # Safety
 ///

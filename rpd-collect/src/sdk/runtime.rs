@@ -6,7 +6,7 @@ use rpd_spool::writer::now;
 
 use super::setup::Setup;
 use super::trace::{Record, Tracer};
-use super::{counters, payload, thread_trace};
+use super::{payload, services};
 use crate::lifecycle::signals;
 use crate::recording::guard::Service;
 use crate::recording::{header, meta};
@@ -44,8 +44,7 @@ impl Tracer for Runtimes {
         };
         meta::write(tag::RUNTIME_INIT, 0, &init, b"");
         if self.hsa == Some(record.operation) {
-            counters::hsa_initialised();
-            thread_trace::hsa_initialised();
+            services::hsa_initialised();
             signals::prepare();
         }
     }

@@ -8,7 +8,7 @@ use super::provider::describe;
 use crate::recording::kinds::KindNames;
 use crate::recording::meta;
 
-/// Kinds of libraries that most programs do not use and of which providers of the same ABI version know some or none.
+/// Kinds of libraries that most programs do not use and of which providers of the same ABI version have some or none.
 /// The aggregate options include them, so their absence is not reported here; the front end reports it to users who request
 /// one by name, from the names of all kinds, which are recorded.
 const OPTIONAL: [&str; 3] = ["RCCL_API", "ROCDECODE_API", "ROCJPEG_API"];
@@ -25,9 +25,16 @@ pub(super) struct Setup<'a> {
     pub(super) client: rocprofiler_context_id_t,
     /// The context that counts, if anything is counted.
     pub(super) counting: Option<rocprofiler_context_id_t>,
+    /// The provider will report that the HSA runtime is initialised, before that has any queue.
+    pub(super) announces_hsa: bool,
 }
 
 impl Setup<'_> {
+    /// Whether anything is recorded while recording is on.
+    pub(super) fn records_anything(&self) -> bool {
+        self.options.traces_anything() || self.options.counters.any()
+    }
+
     /// Makes a context; notes the failure of `purpose` otherwise.
     pub(super) fn context(&self, purpose: &str) -> Option<rocprofiler_context_id_t> {
         let mut context = rocprofiler_context_id_t::default();
@@ -50,7 +57,7 @@ impl Setup<'_> {
         }
         let text = describe(self.functions, status);
         meta::note(&format!(
-            "{purpose} is not recorded: the provider says: {text}"
+            "{purpose} is not recorded: the provider reports: {text}"
         ));
         false
     }
@@ -65,7 +72,7 @@ impl Setup<'_> {
     }
 }
 
-/// Notes that this provider does not know `kind`.
+/// Notes that this provider does not have `kind`.
 pub(super) fn note_missing(kind: &str) {
     meta::note(&format!(
         "{kind} is not recorded: this provider does not have it"

@@ -51,7 +51,7 @@ fn configure_requests(setup: &Setup<'_>) {
         .functions
         .rocprofiler_configure_external_correlation_id_request_service;
     let (Some(service), false) = (service, kinds.is_empty()) else {
-        meta::note("this provider does not tell which stream device work belongs to");
+        meta::note("this provider does not report which stream device work belongs to");
         return;
     };
     for context in std::iter::once(setup.client).chain(setup.counting) {
@@ -72,7 +72,7 @@ fn configure_requests(setup: &Setup<'_>) {
 }
 
 struct Streams {
-    /// Number of the operation that says on which stream a thread works.
+    /// Number of the operation that sets the stream on which a thread works.
     set: Option<i32>,
 }
 

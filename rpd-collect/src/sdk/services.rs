@@ -1,0 +1,121 @@
+//! The services of this provider: what each does when the collector is set up, when recording begins and when it ends.
+
+use super::setup::Setup;
+use super::{
+    access_trace, api, capture_markers, code_object, counters, dispatch, intercept, kernel_check,
+    marker, memory, pc_sampling, rename, runtime, stream, thread_trace,
+};
+use crate::recording::stacks;
+
+/// Steps of a service. There are no defaults, so that a new service states what it does at each step; `None` is nothing.
+struct Steps {
+    /// Has the provider report what the options request. Contexts are made here and not started.
+    configure: fn(&mut Setup<'_>),
+    /// Starts what is not on the client context, once everything is configured and when anything is recorded. A service with
+    /// `hsa_initialised` leaves it to that if [`Setup::announces_hsa`].
+    begin: Option<fn(&Setup<'_>)>,
+    /// The HSA runtime is initialised and has no queue yet.
+    hsa_initialised: Option<fn()>,
+    /// Recording is about to end: has the provider deliver the events that it holds. May be called twice.
+    end: Option<fn()>,
+}
+
+/// Every service, in the order in which they are configured.
+const SERVICES: &[Steps] = &[
+    // Before anything that reads the provider's counters or makes it register kernels.
+    Steps {
+        configure: |setup| {
+            counters::define(setup);
+            setup.counting = counters::configure(setup);
+        },
+        begin: Some(counters::begin),
+        hsa_initialised: Some(counters::hsa_initialised),
+        end: None,
+    },
+    Steps {
+        configure: |setup| thread_trace::configure(setup),
+        begin: Some(thread_trace::begin),
+        hsa_initialised: Some(thread_trace::hsa_initialised),
+        end: Some(thread_trace::end),
+    },
+    // Before all other contexts, and never stopped: the provider does not repeat what was loaded before.
+    only_configured(|setup| code_object::configure(setup)),
+    only_configured(|setup| intercept::configure(setup)),
+    only_configured(|setup| capture_markers::configure(setup)),
+    only_configured(|setup| access_trace::configure(setup)),
+    only_configured(|setup| kernel_check::configure(setup)),
+    only_configured(|setup| setup.announces_hsa = runtime::configure(setup)),
+    // Which operations have stacks, before the first is traced.
+    only_configured(|setup| {
+        stacks::prepare(setup.options);
+        stacks::note_useless_globs(&setup.options.stacks, setup.names.operations());
+    }),
+    only_configured(|setup| api::configure(setup)),
+    only_configured(|setup| {
+        if setup.options.traces.marker {
+            marker::configure(setup);
+        }
+        if setup.records_anything() {
+            marker::configure_control(setup);
+        }
+    }),
+    only_configured(|setup| {
+        if setup.options.kernel_rename {
+            rename::configure(setup);
+        }
+    }),
+    only_configured(|setup| {
+        if setup.options.traces.kernel {
+            dispatch::configure(setup);
+        }
+    }),
+    only_configured(|setup| memory::configure(setup)),
+    only_configured(|setup| stream::configure(setup)),
+    Steps {
+        configure: |setup| pc_sampling::configure(setup),
+        begin: None,
+        hsa_initialised: None,
+        end: Some(pc_sampling::end),
+    },
+];
+
+/// Steps of a service whose events are all on the client context or on one that is never stopped, and delivered at once.
+const fn only_configured(configure: fn(&mut Setup<'_>)) -> Steps {
+    Steps {
+        configure,
+        begin: None,
+        hsa_initialised: None,
+        end: None,
+    }
+}
+
+/// Configures every service.
+pub(super) fn configure(setup: &mut Setup<'_>) {
+    for service in SERVICES {
+        (service.configure)(setup);
+    }
+}
+
+/// Starts every service.
+pub(super) fn begin(setup: &Setup<'_>) {
+    for begin in SERVICES.iter().filter_map(|service| service.begin) {
+        begin(setup);
+    }
+}
+
+/// The HSA runtime is initialised and has no queue yet.
+pub(super) fn hsa_initialised() {
+    for act in SERVICES
+        .iter()
+        .filter_map(|service| service.hsa_initialised)
+    {
+        act();
+    }
+}
+
+/// Has the provider deliver what it holds, for the service that was configured last first.
+pub(super) fn end() {
+    for end in SERVICES.iter().rev().filter_map(|service| service.end) {
+        end();
+    }
+}
