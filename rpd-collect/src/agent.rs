@@ -19,7 +19,7 @@ const LARGEST: usize = 4096;
 ///
 /// # Safety
 ///
-/// `agent` points to an agent struct of version 0, and `known` is what this build knows of it; what it points to is valid.
+/// `agent` points to an agent struct of version 0, and `known` is its part in the layout of this build; what it points to is valid.
 pub(crate) unsafe fn record(agent: *const c_void, known: &rocprofiler_agent_v0_t) {
     let mut tail = Vec::new();
     let mut put = |bytes: &[u8]| {
@@ -27,7 +27,7 @@ pub(crate) unsafe fn record(agent: *const c_void, known: &rocprofiler_agent_v0_t
         tail.extend_from_slice(bytes);
     };
     let size = usize::try_from(known.size).unwrap_or(0).min(LARGEST);
-    // SAFETY: the struct has as many bytes as its size says; the arrays have the lengths in the fields beside them; texts
+    // SAFETY: the struct has the bytes that its size states; the arrays have the lengths in the fields beside them; texts
     // are valid like the struct. Fields that the size does not cover are null or 0 in `known`.
     unsafe {
         put(bytes_of(agent.cast::<u8>(), size));

@@ -39,7 +39,7 @@ pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
     });
 }
 
-/// Asked once, at the first table: 1 when this and all further tables are for [`rpd_collect_set_api_table`] and no SDK is to
+/// Called once, at the first table: 1 when this and all further tables are for [`rpd_collect_set_api_table`] and no SDK is to
 /// be loaded, 0 when they are for an SDK. `other_tool` is 1 when the process may have its own tool that needs the SDK.
 ///
 /// # Safety

@@ -1,6 +1,6 @@
 //! The collector that rpd injects into the target.
 //!
-//! Two environment variables say where and what to record ([`rpd_spool::SPOOL_VARIABLE`], [`rpd_spool::COLLECT_VARIABLE`]).
+//! Two environment variables hold where and what to record ([`rpd_spool::SPOOL_VARIABLE`], [`rpd_spool::COLLECT_VARIABLE`]).
 //! The collector configures the provider accordingly, and writes what the provider delivers into the spool. It prints
 //! nothing and does not change the behaviour of the target, also when that forks, is killed or ends abnormally.
 //!

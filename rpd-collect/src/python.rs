@@ -45,7 +45,7 @@ pub(crate) unsafe extern "C" fn rpd_python_file(buffer: *mut c_char, size: usize
     SERVICE.run(next).flatten().unwrap_or(0)
 }
 
-/// Says what the lines `first` to `last` of the generated file `file` were made from: `frames_len` bytes at `frames`, as
+/// Records the sources of the lines `first` to `last` of the generated file `file`: `frames_len` bytes at `frames`, as
 /// [`rpd_spool::format::StackSource`] has them. Returns 1 if that was stored, else 0.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! The agents: what the HSA runtime and the kernel driver say of them, in the SDK's struct.
+//! The agents: their properties from the HSA runtime and the kernel driver, in the SDK's struct.
 
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
@@ -87,7 +87,7 @@ pub(super) fn gpu_of(address: u64) -> Option<u64> {
     (status == SUCCESS && known(info.owner)?.is_gpu).then_some(info.owner)
 }
 
-/// Reads an attribute of an agent; the default when the runtime does not know it.
+/// Reads an attribute of an agent; the default when the runtime lacks it.
 ///
 /// # Safety
 ///
@@ -126,7 +126,7 @@ pub(super) fn prepare() {
                 let described = describe(handle, is_gpu, has_driver, index as u32, *of_type);
                 *of_type += 1;
                 let raw = (&raw const described).cast::<c_void>();
-                // SAFETY: the struct is what it says; what it points to is never freed.
+                // SAFETY: the struct has the size that it states; what it points to is never freed.
                 unsafe { agent::record(raw, &described) };
                 let mut pools = hsa::pools(handle);
                 pools.extend(hsa::regions(handle));
@@ -277,7 +277,7 @@ fn describe(handle: u64, is_gpu: bool, has_driver: bool, index: u32, of_type: i3
         if has_driver {
             Node::read(node).fill_in(&mut agent);
         }
-        // A driver that does not say it knows no device with several.
+        // A driver without this property supports no device with several.
         agent.num_xcc = agent.num_xcc.max(1);
         agent
     }

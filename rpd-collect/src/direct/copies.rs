@@ -27,7 +27,7 @@ struct Lane {
     pending: OnceLock<Pending>,
 }
 
-/// Threads share lanes, so that they seldom meet.
+/// Threads are spread over the lanes, so that two seldom use one at a time.
 static LANES: [Lane; 16] = [const {
     Lane {
         taken: AtomicBool::new(false),
@@ -272,7 +272,7 @@ hook! {
     TIMES: HSA_AMD_EXT_API::hsa_amd_profiling_async_copy_enable,
     fn async_copy_enable(_enable: bool) -> u32,
     |next| {
-        // They are needed whether or not the program wants them.
+        // They are needed whether or not the program requests them.
         next(true)
     }
 }

@@ -1,6 +1,6 @@
 //! Kernel dispatches: queues whose packets pass through [`on_packets`].
 //!
-//! The program's `hsa_queue_create` makes a queue of the runtime's that passes packets to us before a packet processor sees
+//! The program's `hsa_queue_create` makes a queue of the runtime's that passes packets to us before a packet processor reads
 //! them, with profiling on. A dispatch packet without completion signal is given one of a pool; one that has a signal
 //! keeps it ([`super::borrowed`]), or, where that cannot be, is followed by a barrier packet that completes the program's.
 
@@ -45,7 +45,7 @@ pub(super) struct Queue {
     agent: AtomicU64,
     /// The agent's handle in records.
     agent_id: AtomicU64,
-    /// It is the agent's queue for cooperative launches.
+    /// Set for the agent's queue for cooperative launches.
     cooperative: Option<Cooperative>,
     id: AtomicU64,
     /// Work of the queue that is not complete.
@@ -55,9 +55,9 @@ pub(super) struct Queue {
 
 /// Time for which work of a destroyed queue is polled, in nanoseconds. Work that has not ended by then
 /// never does.
-const AFTERMATH: u64 = 100_000_000;
+const POLL_AFTER_DESTROY: u64 = 100_000_000;
 /// Time after which a destroyed queue's entry may be reused, in nanoseconds.
-const REUSE: u64 = 10 * AFTERMATH;
+const REUSE: u64 = 10 * POLL_AFTER_DESTROY;
 
 impl Queue {
     /// Whether work of it may be complete that is not recorded.
@@ -66,7 +66,7 @@ impl Queue {
             return false;
         }
         let destroyed = self.destroyed.load(Ordering::Acquire);
-        destroyed == 0 || now().saturating_sub(destroyed) < AFTERMATH
+        destroyed == 0 || now().saturating_sub(destroyed) < POLL_AFTER_DESTROY
     }
 }
 
@@ -273,7 +273,7 @@ hook! {
     PROFILER_ENABLED: HSA_AMD_EXT_API::hsa_amd_profiling_set_profiler_enabled,
     fn profiler_enabled(queue: *mut c_void, enable: i32) -> u32,
     |next| {
-        // The times of our queues are needed whether or not the program wants them.
+        // The times of our queues are needed whether or not the program requests them.
         match SERVICE.on_event(|| find(queue)).flatten() {
             Some(_) => next(queue, 1),
             None => next(queue, enable),

@@ -13,7 +13,7 @@ pub(super) struct Hook {
     pub(super) function: Code,
 }
 
-/// Defines a function that goes into a slot, and the [`Hook`] that says so. `next` in its body calls what the runtime had
+/// Defines a function that goes into a slot, and its [`Hook`]. `next` in its body calls what the runtime had
 /// there.
 macro_rules! hook {
     ($hook:ident: $kind:ident::$slot:ident, fn $name:ident($($a:ident: $t:ty),* $(,)?) -> $r:ty, |$next:ident| $body:block) => {

@@ -108,7 +108,7 @@ pub(super) fn clock_frequency() -> u64 {
     if status == SUCCESS { frequency } else { 0 }
 }
 
-/// Reads an attribute of an agent into `value`; whether the runtime knows it.
+/// Reads an attribute of an agent into `value`; false when the runtime lacks it.
 ///
 /// # Safety
 ///
@@ -204,7 +204,7 @@ pub(super) fn symbols(executable: u64, agent: u64) -> Vec<u64> {
     symbols
 }
 
-/// Reads an attribute of a symbol into `value`; whether the runtime knows it.
+/// Reads an attribute of a symbol into `value`; false when the runtime lacks it.
 ///
 /// # Safety
 ///

@@ -26,9 +26,9 @@ pub(super) enum Work {
 /// Which signal shows that work is complete.
 #[derive(Debug)]
 pub(super) struct Signals {
-    /// The one that the work is submitted with.
+    /// The signal that the work is submitted with.
     pub(super) work: u64,
-    /// The one that the program waits for, when that is another and is to be changed as the work would have done.
+    /// The signal that the program waits for, when that is another and is to be changed as the work would have done.
     pub(super) program: u64,
     /// Argument of [`Pending::withdraw`] and [`Pending::completed`].
     pub(super) node: *const Node,
@@ -57,7 +57,7 @@ const RUNNING: u8 = 0;
 const COMPLETE: u8 = 1;
 /// Times will never be known.
 const LOST: u8 = 2;
-/// It has been dealt with, and waits for the nodes before it.
+/// The record is written; the node is released after those before it.
 const DONE: u8 = 3;
 
 impl Node {
@@ -154,7 +154,7 @@ struct Poller {
     over: AtomicU64,
 }
 
-// SAFETY: cells are used by one thread at a time, as the module's description says.
+// SAFETY: cells are used by one thread at a time, see the module's description.
 unsafe impl Sync for Pending {}
 // SAFETY: as above.
 unsafe impl Send for Pending {}

@@ -203,7 +203,7 @@ mod tests {
             ),
             (1, 2, 1)
         );
-        // SAFETY: the arrays have as many elements as the counts say, and the name ends with a zero.
+        // SAFETY: the arrays have the numbers of elements in the counts, and the name ends with a zero.
         let (name, bank, caches, link) = unsafe {
             (
                 CStr::from_ptr(agent.model_name),

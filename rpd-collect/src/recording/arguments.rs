@@ -47,8 +47,8 @@ impl Layout {
     }
 }
 
-/// The layouts of the calls of a kind, which goes by the provider's name, ordered by name; empty for a kind that the
-/// tables do not know.
+/// The layouts of the calls of a kind, which goes by the provider's name, ordered by name; empty for a kind that is
+/// not in the tables.
 pub(crate) fn of_kind(kind: &str) -> &'static [Layout] {
     KINDS
         .iter()
@@ -57,7 +57,7 @@ pub(crate) fn of_kind(kind: &str) -> &'static [Layout] {
         .unwrap_or_default()
 }
 
-/// The layout of one of the calls of a kind; `None` for operations that the tables do not know (a newer runtime's).
+/// The layout of one of the calls of a kind; `None` for operations that are not in the tables (a newer runtime's).
 pub(crate) fn find<'a>(layouts: &'a [Layout], operation: &str) -> Option<&'a Layout> {
     layouts
         .binary_search_by_key(&operation, |layout| layout.operation())

@@ -103,7 +103,7 @@ fn append(meta: &mut StreamWriter, (of, subject): (u16, u64)) -> usize {
     total.header.aux = of;
     total.subject = subject;
     total.min = u64::MAX;
-    // It stays open, which keeps its segment mapped.
+    // The record stays open, which keeps its segment mapped.
     let record = meta.append_open(SIZE, |bytes| bytes.copy_from_slice(total.as_bytes()));
     match record.0 as usize {
         0 => Box::into_raw(Box::new(total)) as usize,

@@ -1,7 +1,7 @@
 //! Begin and end of a recorded call: of a runtime's function, or of a marker range, which is recorded as a call.
 //!
 //! A call is written when it begins, with end 0, and completed in place when it returns. Every call that is recorded
-//! passes through [`Call::begin`] on the calling thread, and through [`end`] if it returns: what a service wants to know
+//! passes through [`Call::begin`] on the calling thread, and through [`end`] if it returns: what a service needs
 //! about each call is collected there.
 
 use rpd_spool::format::{ApiCall, RecordHeader, StackRef, tag};

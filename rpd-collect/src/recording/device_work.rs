@@ -1,7 +1,7 @@
 //! Work of the device: dispatches, copies, allocations, scratch memory.
 //!
 //! Written when it is complete, on the thread on which the provider reports it: a target that ends suddenly loses only
-//! what its runtime has not reported. How much was submitted is counted, so that the ledger can say how much that was.
+//! what its runtime has not reported. How much was submitted is counted, so that the ledger can state how much that was.
 //! Work that began before this process was forked belongs to the parent and is not recorded.
 
 use rpd_spool::format::{
@@ -84,7 +84,7 @@ pub(crate) fn scratch(mut record: Scratch) {
     complete(record.start, None, &record, |_| {});
 }
 
-/// A dispatch is submitted whose counters will be read. A reader knows by this record which values are missing when the
+/// A dispatch is submitted whose counters will be read. This record shows a reader which values are missing when the
 /// program ends first.
 pub(crate) fn counting_submitted(dispatch: u64) {
     thread::write(&Selected {

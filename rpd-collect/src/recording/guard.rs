@@ -1,4 +1,4 @@
-//! Panics do not unwind into foreign code: a service that panics is switched off, and a note says so.
+//! Panics do not unwind into foreign code: a service that panics is switched off, and a note reports it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;

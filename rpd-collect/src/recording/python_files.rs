@@ -1,7 +1,7 @@
-//! Python files that stacks meet, for the Python package `rpd` that requests them, and what it says that generated ones
-//! were made from.
+//! Python files in stacks, for the Python package `rpd`, which requests them and reports what generated files were made
+//! from.
 //!
-//! A thread that sees a file for the first time while it takes a stack only appends the name to a log: it takes no lock
+//! A thread that has a file in a stack for the first time only appends the name to a log: it takes no lock
 //! and never waits. A thread of the package waits for the names.
 
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use super::{futex, header, meta};
 const WORDS: usize = 1 << 16;
 /// Slots of the table of files that are in the log.
 const SEEN: usize = 1 << 12;
-/// Bytes of what one call may say about a file.
+/// Largest size of one report about a file, in bytes.
 const LONGEST_SOURCE: usize = 1 << 20;
 
 static LOG: Log = Log::new();
@@ -49,7 +49,7 @@ impl Log {
         }
     }
 
-    fn tell(&self, name: &[u8]) {
+    fn append(&self, name: &[u8]) {
         let hash = hash(name);
         let seen = &self.seen[hash as usize % SEEN];
         if seen.swap(hash, Ordering::Relaxed) == hash {
@@ -117,7 +117,7 @@ impl Log {
         true
     }
 
-    /// Forgets everything. There is no other thread.
+    /// Removes all entries. There is no other thread.
     fn clear(&self) {
         let used = self.used.swap(0, Ordering::Relaxed);
         for word in &self.words[..used.min(WORDS)] {
@@ -141,10 +141,10 @@ fn hash(bytes: &[u8]) -> u64 {
 /// A stack has code of this file.
 #[inline]
 pub(super) fn met(name: &[u8]) {
-    LOG.tell(name);
+    LOG.append(name);
 }
 
-/// A forked child meets its files anew.
+/// A forked child reports the files of its own stacks.
 pub(super) fn forked() {
     LOG.clear();
 }
@@ -159,7 +159,7 @@ pub(crate) fn next(buffer: &mut [u8]) -> Option<usize> {
     static SAID: OnceLock<()> = OnceLock::new();
     if LOG.is_full.load(Ordering::Relaxed) {
         SAID.get_or_init(|| {
-            meta::note("stacks have more Python files than rpd.register_generated can be told of; the later ones have no source frames");
+            meta::note("stacks have more Python files than rpd.register_generated can take; the later ones have no source frames");
         });
     }
     LOG.take(buffer)
@@ -192,28 +192,28 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_told_once_and_in_order() {
+    fn every_file_is_reported_once_and_in_order() {
         static LOG: Log = Log::new();
         for name in ["/a.py", "/a.py", "<string>", "/a.py", "12345678", ""] {
-            LOG.tell(name.as_bytes());
+            LOG.append(name.as_bytes());
         }
         for name in ["/a.py", "<string>", "12345678", ""] {
             assert_eq!(taken(&LOG).as_deref(), Some(name));
         }
         assert_eq!(taken(&LOG), None);
-        LOG.tell(b"/b.py");
+        LOG.append(b"/b.py");
         LOG.clear();
         assert_eq!(taken(&LOG), None);
-        LOG.tell(b"/b.py");
+        LOG.append(b"/b.py");
         assert_eq!(taken(&LOG).as_deref(), Some("/b.py"));
     }
 
     #[test]
-    fn a_full_log_says_so_and_keeps_what_it_has() {
+    fn a_full_log_is_marked_and_keeps_its_names() {
         static LOG: Log = Log::new();
         let name = |number: usize| format!("{number:0>800}");
         for number in 0..WORDS / 101 + 2 {
-            LOG.tell(name(number).as_bytes());
+            LOG.append(name(number).as_bytes());
         }
         assert!(LOG.is_full.load(Ordering::Relaxed));
         let mut buffer = [0; 1000];
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_wait_and_share_what_threads_tell() {
+    fn readers_wait_and_share_the_names() {
         static LOG: Log = Log::new();
         let mut all: Vec<u32> = std::thread::scope(|scope| {
             let readers: Vec<_> = (0..2)
@@ -248,7 +248,7 @@ mod tests {
             for thread in 0..4_u32 {
                 scope.spawn(move || {
                     for number in 0..100 {
-                        LOG.tell((thread * 1000 + number).to_string().as_bytes());
+                        LOG.append((thread * 1000 + number).to_string().as_bytes());
                     }
                 });
             }

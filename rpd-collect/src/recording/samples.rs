@@ -21,7 +21,7 @@ pub(crate) fn sample(mut record: PcSample) {
 }
 
 /// Samples that are not recorded: how many the provider called unusable, had no room for, and has in a layout that the
-/// collector does not know.
+/// collector cannot read.
 pub(crate) fn left_out(invalid: u64, lost: u64, unknown: u64) {
     if let Some(process) = process::existing() {
         process.totals.invalid_samples.add(invalid);

@@ -37,7 +37,7 @@ struct Recorder {
     flags: u32,
 }
 
-/// Gets ready to take stacks if any are wanted.
+/// Gets ready to take stacks if any are requested.
 pub(crate) fn prepare(options: &CollectorOptions) {
     let wanted = &options.stacks;
     let mode = match wanted.mode {
@@ -130,7 +130,7 @@ impl Selection {
     }
 }
 
-/// Tells the user of globs that are about none of `operations`, which are all that the provider has.
+/// Notes globs that match none of `operations`, which are all that the provider has.
 pub(crate) fn note_useless_globs<'a>(
     options: &StackOptions,
     operations: impl Iterator<Item = &'a str> + Clone,

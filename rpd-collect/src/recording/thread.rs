@@ -115,7 +115,7 @@ fn interrupted<T>() -> Option<T> {
     None
 }
 
-/// To be called when a record could not be stored: has the meta stream say so where the stream itself has no segment.
+/// To be called when a record could not be stored: has the meta stream hold the loss where the stream itself has no segment.
 #[cold]
 pub(crate) fn lost() {
     if let Some(process) = process::existing() {

@@ -110,7 +110,7 @@ impl Totals {
         self.all().map(|work| work.begun.load(Ordering::Relaxed))
     }
 
-    /// Whether as much work as `begun` says is complete.
+    /// Whether the amount of work in `begun` is complete.
     pub(crate) fn have_ended(&self, begun: [u64; 3]) -> bool {
         let mut pairs = self.all().into_iter().zip(begun);
         pairs.all(|(work, begun)| work.ended.load(Ordering::Acquire) >= begun)

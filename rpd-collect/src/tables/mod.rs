@@ -26,7 +26,7 @@ const FLAT_HEAD: usize = 8;
 /// Bytes before the slots of an HSA table: its version, whose second word is the size.
 const VERSIONED_HEAD: usize = 16;
 
-/// The slots of a table: as many as the runtime says it has.
+/// The slots of a table, by the size that the runtime states.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn slots_are_counted_by_the_size_of_the_table() {
         let mut flat_table = [24u64, 7, 8, 9];
-        // SAFETY: the table has the size that it says.
+        // SAFETY: the table has the size that it states.
         let slots = unsafe { flat(std::ptr::from_mut(&mut flat_table).cast()) };
         assert_eq!(slots.len(), 2);
         // Major version 2, 32 bytes.

@@ -1,4 +1,4 @@
-//! Counters, from the options to what a reader of the spool sees.
+//! Counters, from the options to what a reader of the spool gets.
 
 use std::path::PathBuf;
 
@@ -193,7 +193,7 @@ fn a_group_that_cannot_be_collected_is_noted() {
     assert_eq!(numbers(&session), [1, 2, 3, 4]);
     assert_eq!(
         session.ledger.notes,
-        ["BROKEN WAVES is not counted on GPU 0: the provider says: some error"]
+        ["BROKEN WAVES is not counted on GPU 0: the provider reports: some error"]
     );
 }
 
@@ -296,7 +296,7 @@ fn one_thread_makes_the_configurations() {
 
 #[test]
 fn counting_starts_when_the_runtime_is_there() {
-    // A process that forks before that must not have started: the SDK's own thread does not come along.
+    // A process that forks before that must not have started: the child lacks the SDK's own thread.
     let (_, session) = script("counters=WAVES", "run:3:0:1 hsa run:3:0:1 hsa run:3:0:1");
     assert_eq!(numbers(&session), [2, 3]);
 }
@@ -381,7 +381,7 @@ fn a_child_counts_its_own_dispatches() {
         panic!("{} processes", sessions.len());
     };
     assert_eq!(numbers(parent), [1, 2]);
-    // What it needs to understand them is there, though the provider told it to the parent. Number 99 was the parent's.
+    // The facts that its records refer to are there, though the provider reported them to the parent. Number 99 was the parent's.
     assert_eq!(counted(child), [(3, "WAVES=1003 HITS=4106".to_owned())]);
     assert!(child.ledger.damage.is_empty());
     assert_eq!(printed, "config 0 HITS WAVES\nconfig 1 WAVES\n");
@@ -415,7 +415,7 @@ fn definitions_reach_the_provider_first() {
     let (_, sessions) = script_with(OPTIONS, "run:3:0:1", &files("unreadable"));
     assert_eq!(
         sessions[0].ledger.notes,
-        ["the extra counters are not defined: the provider says: some error"]
+        ["the extra counters are not defined: the provider reports: some error"]
     );
     assert_eq!(numbers(&sessions[0]), [1]);
 }

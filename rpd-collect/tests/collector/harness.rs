@@ -58,7 +58,7 @@ pub(crate) fn collector() -> PathBuf {
         .expect("cargo builds the library before its tests")
 }
 
-/// What one record of a thread stream says.
+/// Content of one record of a thread stream.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) operation: u32,

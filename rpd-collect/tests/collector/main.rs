@@ -6,12 +6,15 @@ mod sampling;
 mod sudden_end;
 mod tracing;
 
+use std::collections::HashSet;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Command;
 
 use rpd_spool::SPOOL_VARIABLE;
 use rpd_spool::format::{ApiCall, api_flag, tag};
 use rpd_spool::reader::ByteStrings;
+use rpd_spool::record::RecordKind;
 
 use harness::{Call, Recorded, collector, provider, run, run_one};
 
@@ -21,6 +24,40 @@ fn a_program_without_gpu_leaves_one_small_stream() {
     assert_eq!(found.tags, [tag::PROCESS, tag::TOTALS, tag::END]);
     let process = found.process.expect("described");
     assert_eq!((process.forked, process.provider_version), (0, 0));
+}
+
+/// A kind of record that the collector never writes has a reader and is in no recording.
+#[test]
+fn every_kind_of_record_is_written() {
+    fn sources(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => sources(&path, text),
+                false => *text += &std::fs::read_to_string(&path).expect("a source file"),
+            }
+        }
+    }
+    let mut collector = String::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    sources(&folder, &mut collector);
+    let words: HashSet<&str> = collector
+        .split(|character: char| !character.is_ascii_alphanumeric() && !"_:".contains(character))
+        .collect();
+    // Rows of the table: `Process = PROCESS 1, Process, Left, ...`.
+    let table = include_str!("../../../rpd-spool/src/format/record.rs");
+    let constants: Vec<&str> = table
+        .lines()
+        .filter(|line| line.contains("Role::") && line.ends_with(';'))
+        .filter_map(|line| line.split_once(" = ")?.1.split(' ').next())
+        .collect();
+    assert_eq!(constants.len(), RecordKind::ALL.len());
+    for constant in constants {
+        assert!(
+            words.contains(format!("tag::{constant}").as_str()),
+            "nothing in the collector names tag::{constant}"
+        );
+    }
 }
 
 #[test]
@@ -153,7 +190,7 @@ fn dispatches_know_their_region_and_stream() {
 }
 
 #[test]
-fn a_killed_process_loses_nothing_it_was_told() {
+fn a_killed_process_loses_no_reported_record() {
     let (status, _, recorded) = run("kernel=1", &["dispatches", "100", "kill"]);
     assert_eq!(status.signal(), Some(9));
     assert_eq!(recorded[0].dispatches.len(), 101);
@@ -174,7 +211,7 @@ fn a_killed_process_loses_nothing_it_was_told() {
 }
 
 #[test]
-fn copies_allocations_and_scratch_are_told_once_with_their_times() {
+fn copies_allocations_and_scratch_are_recorded_once_with_their_times() {
     let found = run_one(
         "memory_copy=1,memory_allocation=1,scratch_memory=1",
         &["memory"],
@@ -183,7 +220,7 @@ fn copies_allocations_and_scratch_are_told_once_with_their_times() {
     let [copy] = &found.copies[..] else {
         panic!("{:?}", found.copies);
     };
-    // On the thread that submitted it, though another one told.
+    // On the thread that submitted it, though another one reported it.
     assert_eq!(
         (copy.thread, copy.operation, copy.bytes),
         (pid.into(), 2, 4096)
@@ -321,13 +358,13 @@ fn what_the_provider_lacks_is_noted() {
     let found = run_one("rccl=1,hip_compiler=1", &["calls", "1"]);
     let noted = |kind: &str| found.notes.iter().any(|note| note.starts_with(kind));
     assert!(noted("HIP_COMPILER_API"), "{:?}", found.notes);
-    // Of the libraries that most programs do not use, nothing is said.
+    // There are no notes about libraries that most programs do not use.
     assert!(!noted("RCCL_API"), "{:?}", found.notes);
     assert!(found.calls.is_empty());
 }
 
 #[test]
-fn kokkos_events_become_markers_when_asked_for() {
+fn kokkos_events_become_markers_on_request() {
     let found = run_one("marker=1,kokkos=1", &["kokkos"]);
     let texts: Vec<String> = found
         .calls
@@ -356,7 +393,7 @@ fn recording_ends_where_main_returns() {
     assert_eq!(found.calls.len(), 1);
     let ends = found.tags.iter().filter(|tag| **tag == tag::END).count();
     assert_eq!(ends, 1);
-    // Who calls exit() never returns; there it is the provider that knows when to end.
+    // A call of exit() never returns; the provider ends recording then.
     let found = run_one("hip_runtime=1", &["main-exits"]);
     assert_eq!(found.calls.len(), 2);
     assert!(found.tags.contains(&tag::END));
@@ -370,6 +407,6 @@ fn nothing_happens_without_a_spool() {
         .env("LD_PRELOAD", collector())
         .status()
         .expect("runs");
-    // The program's way to say that its tool declined.
+    // The status with which the program shows that its tool declined.
     assert_eq!(status.code(), Some(91));
 }

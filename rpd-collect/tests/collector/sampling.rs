@@ -7,7 +7,7 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
 use super::harness::{collector, each_record, note_text, provider};
 
-/// What a run says about samples.
+/// Records of a run about samples.
 #[derive(Default)]
 struct Sampled {
     printed: String,
@@ -167,7 +167,8 @@ fn a_provider_that_refuses_is_noted() {
     );
     assert!(found.samples.is_empty());
     assert!(
-        found.notes[0].starts_with("program counters of GPU 0 are not sampled: the provider says:"),
+        found.notes[0]
+            .starts_with("program counters of GPU 0 are not sampled: the provider reports:"),
         "{:?}",
         found.notes
     );

@@ -8,7 +8,7 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
 use super::harness::{collector, each_record, note_text, provider, provider_without_tracing};
 
-/// What a run says about traces.
+/// Records of a run about traces.
 #[derive(Default)]
 struct Traced {
     printed: String,
@@ -142,7 +142,7 @@ fn what_the_provider_cannot_do_is_noted() {
     let found = run("2:3:16:1048576:0:0:0:0:0:0//", &["traced:1:1:1"]);
     assert_eq!(found.parts.len(), 1);
     assert!(
-        found.notes[0].starts_with("GPU 1 is not traced: the provider says: "),
+        found.notes[0].starts_with("GPU 1 is not traced: the provider reports: "),
         "{:?}",
         found.notes
     );

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes as _;
 use super::state::STATE;
 use super::{Begun, order, stored};
 
-/// Takes what an allocation made, or forgets what was freed.
+/// Adds what an allocation made, or removes what was freed.
 ///
 /// # Safety
 /// The call succeeded.

@@ -15,7 +15,7 @@ const WORDS: usize = 7;
 const SHARED: usize = 3;
 const STREAM: usize = 4;
 
-/// What was said of a launch so far.
+/// Configuration of a launch so far.
 struct Configured {
     /// As in `hipLaunchConfig_t`, without attributes.
     config: [u64; WORDS],
@@ -95,7 +95,7 @@ pub(super) fn stream(begun: &Begun) -> u64 {
     let taken = taken.and_then(|item| item.payload.as_chunks::<8>().0.get(STREAM).copied());
     let raw = match taken {
         Some(word) => u64::from_le_bytes(word),
-        // It is added after this.
+        // The item with the stream is added later.
         None => CONFIGURED
             .try_with(|all| all.borrow().last().map_or(0, |last| last.config[STREAM]))
             .unwrap_or(0),

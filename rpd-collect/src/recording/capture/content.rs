@@ -30,7 +30,7 @@ impl Content {
     }
 
     /// The content of the pieces of a range whose address may be wrong; `None` when the bytes cannot be read, or the kernel cannot
-    /// tell.
+    /// check the address.
     pub(super) fn of_range(range: &Range) -> Option<Content> {
         if !can_be_read(range.address, range.span()) {
             return None;
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_tell_changes() {
+    fn hashes_show_changes() {
         let mut bytes = vec![0u8; 1000];
         // SAFETY: a slice.
         let of = |bytes: &[u8]| unsafe { Content::of(bytes.as_ptr() as u64, bytes.len() as u64) };

@@ -76,7 +76,7 @@ impl Graphs {
         }
     }
 
-    /// The program has asked for the graph that the capture of a stream makes; its handle may be that of an older one.
+    /// The program has queried the graph that the capture of a stream makes; its handle may be that of an older one.
     pub(super) fn found_graph(&mut self, stream: u64, graph: u64) {
         let known = self.capturing(stream).map(|one| self.exposed.get(&one));
         if graph != 0 && known == Some(None) {
@@ -238,7 +238,7 @@ mod tests {
         graphs.captured(capture, copy(0, 2000));
         graphs.capture_ends(7, 1);
         assert_eq!(sources(&graphs, 1), [1000, 2000]);
-        // A graph that is asked for is new, though its handle was another's.
+        // A graph that is queried is new, though its handle was another's.
         graphs.capture_begins(7);
         graphs.found_graph(7, 1);
         graphs.new_node(1, copy(11, 3000));

@@ -1,4 +1,4 @@
-//! Pages that were written, as the kernel tells.
+//! Pages that were written, by the kernel's report.
 //!
 //! It protects the pages against writes and lifts the protection of a page itself when something writes it: no signal, no waiting
 //! thread, and writes by system calls count as well (`UFFD_FEATURE_WP_ASYNC` and `PAGEMAP_SCAN`, Linux 6.7).
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use rpd_spool::capture::compared;
 
-/// Regions that the kernel tells at once.
+/// Regions that the kernel reports at once.
 const REGIONS: usize = 512;
 
 /// `UFFDIO_API` and the other requests, and their structs, from `linux/userfaultfd.h` and `linux/fs.h`.
@@ -91,7 +91,7 @@ mod kernel {
     pub(super) const SWAPPED: u64 = 1 << 4;
 }
 
-/// What the kernel is asked through.
+/// The file through which the kernel is queried.
 pub(super) struct Kernel {
     faults: libc::c_int,
     pagemap: libc::c_int,
@@ -106,7 +106,7 @@ const FIRST_DESCRIPTOR: libc::c_int = 900;
 static KERNEL: OnceLock<Result<Kernel, usize>> = OnceLock::new();
 
 /// Makes a request whose argument is a struct of the kernel's.
-fn ask<T>(file: libc::c_int, request: libc::Ioctl, argument: &mut T) -> Option<usize> {
+fn ioctl_on<T>(file: libc::c_int, request: libc::Ioctl, argument: &mut T) -> Option<usize> {
     // SAFETY: the argument is the struct of this request; memory it refers to is valid for the call.
     let done = unsafe { libc::ioctl(file, request, std::ptr::from_mut(argument)) };
     usize::try_from(done).ok()
@@ -158,7 +158,7 @@ impl Kernel {
             features: kernel::WP_ASYNC,
             ioctls: 0,
         };
-        let ready = match ask(faults, kernel::UFFDIO_API, &mut api) {
+        let ready = match ioctl_on(faults, kernel::UFFDIO_API, &mut api) {
             Some(_) => Ok(()),
             None => Err(reason()),
         };
@@ -198,14 +198,14 @@ impl Kernel {
             mode: kernel::REGISTER_MODE_WP,
             ioctls: 0,
         };
-        if ask(self.faults, kernel::UFFDIO_REGISTER, &mut register).is_none() {
+        if ioctl_on(self.faults, kernel::UFFDIO_REGISTER, &mut register).is_none() {
             return Err(compared::REFUSED);
         }
         let mut protect = kernel::Protect {
             range,
             mode: kernel::MODE_WP,
         };
-        let done = ask(self.faults, kernel::UFFDIO_WRITEPROTECT, &mut protect).is_some();
+        let done = ioctl_on(self.faults, kernel::UFFDIO_WRITEPROTECT, &mut protect).is_some();
         let protected = match done {
             true => self.protected(start, end).ok_or_else(reason),
             false => Err(compared::REFUSED),
@@ -245,7 +245,7 @@ impl Kernel {
             len: end - start,
         };
         // Fails where the program has removed the memory, and nothing is left to do.
-        let _ = ask(self.faults, kernel::UFFDIO_UNREGISTER, &mut range);
+        let _ = ioctl_on(self.faults, kernel::UFFDIO_UNREGISTER, &mut range);
     }
 
     /// Pages that were written since the last call, in order, which are protected again. `None` when that is not known.
@@ -255,7 +255,7 @@ impl Kernel {
         end: u64,
         mut found: impl FnMut(u64, u64),
     ) -> Option<()> {
-        // Pages that are not there are told as well: the program may have dropped their content, which is no write.
+        // Pages that are not there are reported as well: the program may have dropped their content, which is no write.
         let scan = kernel::Scan {
             flags: kernel::SCAN_WP_MATCHING | kernel::SCAN_CHECK_WPASYNC,
             category_inverted: kernel::PRESENT,
@@ -287,7 +287,7 @@ impl Kernel {
                 regions_len: REGIONS as u64,
                 ..*what
             };
-            let count = ask(self.pagemap, kernel::PAGEMAP_SCAN, &mut scan)?;
+            let count = ioctl_on(self.pagemap, kernel::PAGEMAP_SCAN, &mut scan)?;
             for region in regions.get(..count)? {
                 found(*region);
             }

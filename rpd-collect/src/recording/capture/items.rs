@@ -65,7 +65,7 @@ impl Items {
     }
 
     /// Adds bytes of host memory. `copy` is the start of the copy that wrote them, 0 for this call. `always` takes them also
-    /// when data are not wanted. False when they could not be read or stored.
+    /// when the capture is without data. False when they could not be read or stored.
     pub(super) fn add_data(
         &mut self,
         range: &Range,

@@ -81,7 +81,7 @@ unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
         return kernel.arguments.is_empty().then_some(packed);
     }
     let len = packed.len().min(size as usize);
-    // SAFETY: the buffer has the size that the list says.
+    // SAFETY: the buffer has the size that is in the list.
     let bytes = unsafe { std::slice::from_raw_parts(buffer as *const u8, len) };
     packed[..len].copy_from_slice(bytes);
     Some(packed)

@@ -1,6 +1,6 @@
 //! Which pages of host-visible memory have changed since they were looked at last.
 //!
-//! Pages that were written are hashed, and those with another hash have changed. Memory of which the kernel does not say what was
+//! Pages that were written are hashed, and those with another hash have changed. Memory of which the kernel does not report what was
 //! written is hashed as a whole. Partial pages at the ends are hashed always: other memory may share them, and asking for writes
 //! clears them.
 
@@ -28,7 +28,7 @@ pub(super) struct Pages {
     page: u64,
     /// Hashes of the pages; none where the device has written since. The first and the last page may be partial.
     hashes: Vec<Option<Content>>,
-    /// The whole pages, while the kernel says which were written.
+    /// The whole pages, while the kernel reports which were written.
     watched: Option<(u64, u64)>,
     useless: u32,
     /// Pages that were left out of the last look, first and the one behind the last.
@@ -159,7 +159,7 @@ impl Pages {
         }
     }
 
-    /// Gives up asking where nearly everything is always written and little changes.
+    /// Stops the queries where nearly all pages are always written and few change.
     fn judge(&mut self, written: u64, changed: u64) {
         let count = self.hashes.len() as u64;
         let is_useless = written >= count - count / 8 && changed <= count / 8 && count >= 16;

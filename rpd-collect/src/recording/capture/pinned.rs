@@ -153,8 +153,8 @@ fn dense_copy(from: &Range, to: u64) -> [u64; runtime::COPY_3D_WORDS] {
     words
 }
 
-/// Work of the device that may write memory of the host is about to be added: `ranges` tells which. Changes that the host has made
-/// to the sources of pending copies there are noted now, because later they cannot be told from those of the device.
+/// Work of the device that may write memory of the host is about to be added, in `ranges`. Changes that the host has made
+/// to the sources of pending copies there are noted now, because later they cannot be distinguished from those of the device.
 pub(super) fn device_writes(begun: &mut Begun, ranges: impl FnOnce(&mut State) -> Vec<Range>) {
     let overlapping = STATE.with(|state| {
         if state.uploads.pending.is_empty() {
@@ -183,7 +183,7 @@ fn note_change(begun: &mut Begun, upload: &Upload) {
     }
 }
 
-/// The program has waited for what `covered` says: takes what the device read, or notes what the host has changed.
+/// The program has waited for the work in `covered`: takes what the device read, or notes what the host has changed.
 pub(super) fn settle(begun: &mut Begun, covered: &[(u64, u64)]) {
     let done = STATE.with(|state| {
         let pending = &mut state.uploads.pending;

@@ -70,7 +70,7 @@ impl Range {
     }
 }
 
-/// The memory that a copy reads and writes, as far as the program's pointers say.
+/// The memory that a copy reads and writes, by the program's pointers.
 struct Copy {
     source: Option<Range>,
     destination: Option<Range>,
@@ -394,7 +394,7 @@ pub(super) fn of_node(begun: &Begun, arguments: &[u8]) -> (Option<Range>, Option
         };
     }
     let named = |name: &str| begun.argument(arguments, name);
-    // One of them is missing where the other side is a variable.
+    // `src` or `dst` is missing where that side of the copy is a variable.
     let flat = |address: u64| (address != 0).then(|| Range::flat(address, named("count")));
     (flat(named("src")), flat(named("dst")))
 }

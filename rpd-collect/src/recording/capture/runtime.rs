@@ -33,7 +33,7 @@ static SYMBOL_ADDRESS: Function = Function::new();
 static KERNEL_NAME: Function = Function::new();
 static GET_DEVICE: Function = Function::new();
 
-/// Sets the functions; `find` tells the runtime's own function with a number, or null.
+/// Sets the functions; `find` returns the runtime's own function with a number, or null.
 pub(crate) fn set_functions(find: impl Fn(u32) -> *mut c_void) {
     for (function, number) in [
         (&ATTRIBUTES, number::hipFuncGetAttributes),

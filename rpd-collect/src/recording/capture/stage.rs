@@ -113,7 +113,7 @@ pub(super) fn set_unknown_functions(count: u64) {
     }
 }
 
-/// Written pages are asked for of one more piece of memory.
+/// Written pages are requested of one more piece of memory.
 pub(super) fn count_followed() {
     if let Some(control) = control() {
         control.followed.fetch_add(1, Ordering::Relaxed);
@@ -134,8 +134,8 @@ fn waiting(control: &StageControl) -> u64 {
     reserved.saturating_sub(done)
 }
 
-/// Bytes that were staged by calls which are waiting in this moment: the front end takes them when these calls have returned.
-static STUCK: AtomicU64 = AtomicU64::new(0);
+/// Bytes that were staged by calls which are waiting now: the front end takes them when these calls have returned.
+static STAGED_BY_WAITING_CALLS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// Bytes that the call of this thread has staged.
@@ -147,7 +147,7 @@ pub(super) fn staged_by_call() -> u64 {
     OWN.get()
 }
 
-/// Sets what [`staged_by_call`] says: the record of what was staged since is there.
+/// Sets the result of [`staged_by_call`]: the record of what was staged since is there.
 pub(super) fn set_staged_by_call(bytes: u64) {
     OWN.set(bytes);
 }
@@ -168,9 +168,9 @@ fn has_reader() -> bool {
 #[cold]
 fn wait(control: &StageControl, bytes: u64, limit: u64) -> bool {
     let own = OWN.get();
-    STUCK.fetch_add(own, Ordering::Relaxed);
+    STAGED_BY_WAITING_CALLS.fetch_add(own, Ordering::Relaxed);
     let fits = wait_for_room(control, bytes, limit);
-    STUCK.fetch_sub(own, Ordering::Relaxed);
+    STAGED_BY_WAITING_CALLS.fetch_sub(own, Ordering::Relaxed);
     fits
 }
 
@@ -183,7 +183,7 @@ fn wait_for_room(control: &StageControl, bytes: u64, limit: u64) -> bool {
         let taken = control.consumed.load(Ordering::Acquire);
         let waiting = waiting(control);
         // What a call stages that is larger than the limit is staged alone: none of it is taken before the call has returned.
-        if waiting <= STUCK.load(Ordering::Relaxed) || waiting + bytes <= limit {
+        if waiting <= STAGED_BY_WAITING_CALLS.load(Ordering::Relaxed) || waiting + bytes <= limit {
             break true;
         }
         let time = now();
@@ -191,7 +191,7 @@ fn wait_for_room(control: &StageControl, bytes: u64, limit: u64) -> bool {
             consumed = taken;
             progress = time;
         } else if time.saturating_sub(progress) > PATIENCE {
-            // It may be slow, or be stopped: large data and a busy machine take long.
+            // The reader may be slow or stopped: large data and a busy machine take long.
             if !has_reader() {
                 break false;
             }
@@ -228,7 +228,7 @@ pub(super) fn read(range: &Range, into: &mut [u8]) -> bool {
         // SAFETY: the first range is ours; the kernel checks the other one. Errors are checked below.
         let copied = unsafe { libc::process_vm_readv(libc::getpid(), &ours, 1, &theirs, 1, 0) };
         if copied != part.len() as isize {
-            // Where the call is forbidden, the pointer is taken to be as good as the runtime needs it to be.
+            // Where the system call is forbidden, the pointer is assumed to be valid, as the runtime does.
             // SAFETY: reading the errno of this thread.
             if copied < 0 && unsafe { *libc::__errno_location() } != libc::EFAULT {
                 // SAFETY: the program passes the pointer to a call that reads as many bytes.
