@@ -73,9 +73,9 @@ impl std::fmt::Display for CounterRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IterationRange {
-    /// First.
+    /// First iteration.
     pub first: u64,
-    /// Last.
+    /// Last iteration.
     pub last: u64,
 }
 
@@ -159,7 +159,7 @@ pub enum ProviderChoice {
     /// rocprofiler-sdk.
     #[default]
     Sdk,
-    /// The runtimes' dispatch tables, if the collector knows them; otherwise rocprofiler-sdk.
+    /// The runtimes' dispatch tables, if the collector has wrappers for them; otherwise rocprofiler-sdk.
     Auto,
     /// The runtimes' dispatch tables.
     Direct,
@@ -292,7 +292,7 @@ macro_rules! flags {
 }
 
 /// The text form's keys. A key that is absent is off, so the common case stays short.
-const FLAGS: [Flag; 37] = flags! {
+const FLAGS: &[Flag] = &flags! {
     "hip_runtime" => traces.hip_runtime;
     "hip_compiler" => traces.hip_compiler;
     "hsa_core" => traces.hsa_core;
@@ -333,7 +333,7 @@ const FLAGS: [Flag; 37] = flags! {
 };
 
 /// The keys with values of their own. Lists are joined by `+`, groups by `/`, parts of an item by `:`; counter names
-/// hold none of these, since providers know none that do.
+/// hold none of these, since no counter of a provider does.
 const COUNTERS: &str = "counters";
 const INTERVAL: &str = "group_interval";
 const ITERATIONS: &str = "iterations";

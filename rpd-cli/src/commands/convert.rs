@@ -117,6 +117,12 @@ fn agent_index(text: &str) -> Result<AgentIndex, String> {
     }
 }
 
+/// The command's options, for the test that compares them with those of a run.
+#[cfg(test)]
+pub(crate) fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
+}
+
 /// Runs `rpd convert`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let is_format = |word: &str| word.split(',').all(|part| format(part).is_ok());

@@ -231,7 +231,7 @@ fn inherited_variables_are_defaults() {
     assert_eq!(json!(both.formats), json!(["csv", "rocpd"]), "case 68");
     let both = with("--hip-trace -- a", &[("ROCPROF_OUTPUT_FORMAT", "csv")]);
     assert_eq!(json!(both.formats), json!(["csv", "rocpd"]), "case 69");
-    // Case 67 differs: an inherited variable is a default, and what is said on the command line wins.
+    // Case 67 differs: an inherited variable is a default, which the command line overrides.
     let inherited = [("ROCPROF_KERNEL_TRACE", "1")];
     assert!(
         !with("--kernel-trace=no --hip-trace -- a", &inherited)
@@ -350,7 +350,7 @@ fn simple_options() {
 }
 
 #[test]
-fn libraries_that_nothing_looks_for_are_accepted_with_a_word() {
+fn libraries_that_are_not_loaded_are_accepted_with_a_warning() {
     let warned = |line: &str| plan_with(line, &[]).warnings;
     assert_eq!(
         warned("-s -f csv --otf2-library x.so -- a"),
@@ -370,12 +370,12 @@ fn libraries_that_nothing_looks_for_are_accepted_with_a_word() {
 fn settings_of_a_tracing_service_are_accepted_with_a_word() {
     assert!(options("-s -f json pftrace -- a").collector.hip_args);
     let plan = plan_with(
-        "-s -f pftrace --perfetto-buffer-size 4096 --perfetto-backend system -- a",
+        "-s -f pftrace --perfetto-buffer-size 4096 --perfetto-backend system --perfetto-shmem-size-hint 64 -- a",
         &[],
     );
     assert_eq!(plan.passes[0].options.formats, [Format::Pftrace]);
     assert_eq!(plan.warnings.len(), 1);
-    let told = "--perfetto-backend, --perfetto-buffer-size: no effect";
+    let told = "--perfetto-backend, --perfetto-buffer-size, --perfetto-shmem-size-hint: no effect";
     assert!(plan.warnings[0].starts_with(told), "{:?}", plan.warnings);
     let usual = "-s --perfetto-backend inprocess --perfetto-buffer-fill-policy discard -- a";
     assert!(plan_with(usual, &[]).warnings.is_empty());

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn collector_options_survive_the_text_form_one_by_one() {
-    for (key, get, set) in &FLAGS {
+    for (key, get, set) in FLAGS {
         let mut options = CollectorOptions::default();
         set(&mut options, true);
         assert!(get(&options), "{key}");
@@ -17,7 +17,8 @@ fn collector_options_survive_the_text_form_one_by_one() {
 
 #[test]
 fn every_collector_option_has_a_key() {
-    let mut text = FLAGS.map(|flag| flag.0).join(",");
+    let keys: Vec<&str> = FLAGS.iter().map(|flag| flag.0).collect();
+    let mut text = keys.join(",");
     text += ",counters=SQ_WAVES+GRBM_COUNT:0/TCC_HIT,group_interval=3,iterations=1:3+5:5,periods=0:10:2+1:2:0,environment=all,variables=A+B";
     text +=
         ",stacks=merged,stack_apis=hsa_*+!roctx*,stack_depth=9,stack_every=3,stack_min_duration=70";

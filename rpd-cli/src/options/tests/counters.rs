@@ -29,7 +29,7 @@ fn groups() {
             "case {case}: {line}"
         );
     }
-    // Case 100 is the older original's, which forgets all but the last group.
+    // Case 100 is the older original's, which counts the last group alone.
     for (case, line, expected) in [
         (
             99,

@@ -56,7 +56,7 @@ fn files_that_cannot_be_used() {
         (159, "f.yaml", "", "f.yaml"),
         (159, "f.yaml", "# nothing\n", "f.yaml"),
         (159, "f.yaml", "jobs:", "must be a list"),
-        // D7: neither silence nor a crash.
+        // D7: an error, where the original crashes or does nothing.
         (160, "f.json", r#"{"jobs":[]}"#, "no job"),
         (160, "f.yaml", "jobs: []", "no job"),
         (164, "f.txt", "# pmc: A\n", "no job"),
@@ -271,7 +271,7 @@ fn command_line_and_job() {
         message.contains("Cannot specify both"),
         "case 196, by both: {message}"
     );
-    // Aggregates of the command line leave what a job says about their members.
+    // Aggregates of the command line do not change members that a job sets.
     let options = plan(r#"{"hsa_trace":false}"#, "-s -- a")
         .passes
         .remove(0)
@@ -325,7 +325,7 @@ fn the_samples_of_the_guide() {
         &[],
     );
     assert_eq!(text.expect("a plan").passes.len(), 2);
-    // What ends the original after its first pass is found before it: the second job says csv and json.
+    // What ends the original after its first pass is refused before it: the second job requests csv and json.
     let failure = yaml(counters, "-f csv -- a").expect_err("a conflict");
     assert!(
         failure

@@ -1,4 +1,4 @@
-//! Passes and their directories: cases 199 to 219, as far as a plan tells.
+//! Passes and their directories: cases 199 to 219, as far as a plan shows them.
 
 use super::{layout, plan_with, with_file};
 use crate::options::plan::{DirectoryStem, Plan};

@@ -191,7 +191,7 @@ fn mistakes() {
     }
 }
 
-/// Every rank has an rpd of its own, which knows nothing of the others' names.
+/// Every rank has an rpd of its own, which does not have the names of the other ranks.
 #[test]
 fn one_name_for_all_ranks_is_a_warning() {
     let warned = |line: &str, rank: &str| {

@@ -1,4 +1,4 @@
-//! Command lines that are refused: the status and what the message says.
+//! Command lines that are refused: the status and words of the message.
 
 use rpd_core::options::Format;
 
@@ -6,7 +6,7 @@ use super::super::table::{Form, Group, OPTIONS, Spec, Support};
 use super::{Got, run_with};
 
 #[test]
-fn mistakes_have_their_status_and_say_what_is_wrong() {
+fn mistakes_have_their_status_and_message() {
     for (case, line, status, fragment) in [
         ("6", "--foo -- true", 2, "unrecognized arguments: --foo"),
         ("8", "--hip-trace ./app", 1, "invalid truth value ./app"),
@@ -183,7 +183,7 @@ fn what_this_build_lacks_is_refused_by_name() {
     let alone = |spec: &&Spec| !spec.key_only && !together.contains(&spec.long);
     for spec in OPTIONS.iter().filter(alone) {
         let line = match spec.form {
-            // It refuses other traces.
+            // `--light` refuses other traces.
             _ if spec.long == "light" => "--light -- a".to_owned(),
             Form::Bool | Form::Flag | Form::Categories(_) => format!("--{} -s -- a", spec.long),
             Form::Integer(low, _) => format!("--{} {} -s -- a", spec.long, low.max(1)),

@@ -22,7 +22,7 @@ fn refused(line: &str, environment: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn nothing_is_taken_unless_asked_for() {
+fn no_stacks_are_taken_unless_requested() {
     let options = options("--hip-trace", &[]);
     assert_eq!(options.collector.stacks, StackOptions::default());
     assert!(!options.collector.to_text().contains("stack"));
@@ -31,7 +31,7 @@ fn nothing_is_taken_unless_asked_for() {
 }
 
 #[test]
-fn all_of_it_can_be_said() {
+fn every_option_of_stacks_is_passed_on() {
     let options = options(
         "--sys-trace --stacks merged --stacks-apis 'hip*,!hipGet*' hsa_* --stacks-depth 0 --stacks-every 100 \
          --stacks-min-duration 50us --stacks-symbolize post --stacks-runtime-frames --stacks-interpreter-frames=on",
@@ -70,7 +70,7 @@ fn variables_are_defaults() {
     let given = options("--hip-trace --stacks native --stacks-every 2", &variables);
     assert_eq!(given.collector.stacks.mode, StackMode::Native);
     assert_eq!(given.collector.stacks.every, 2);
-    // Those of the original's mode are the original's alone.
+    // In the original's mode only variables of the original count.
     let original = options("--compat rocprofv3 --hip-trace", &variables);
     assert_eq!(original.collector.stacks, StackOptions::default());
     let asked = options("--compat rocprofv3 --hip-trace --stacks merged", &variables);
@@ -79,7 +79,7 @@ fn variables_are_defaults() {
 }
 
 #[test]
-fn the_variable_of_rocm_profile_data_asks_for_native_stacks() {
+fn the_variable_of_rocm_profile_data_requests_native_stacks() {
     let with = |value: &str, line: &str| {
         let options = options(line, &[("RPDT_STACKFRAMES", value)]);
         (options.collector.stacks.mode, options.stacks.shown.runtime)
@@ -101,7 +101,7 @@ fn the_variable_of_rocm_profile_data_asks_for_native_stacks() {
 }
 
 #[test]
-fn what_has_no_effect_is_said() {
+fn options_without_effect_give_a_warning() {
     assert_eq!(
         warnings("--hip-trace --stacks-depth 3", &[]),
         ["--stacks-depth: no effect without --stacks"]

@@ -1,5 +1,6 @@
 //! The table of options, the help, the manual and the code that reads options agree.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use rpd_core::options::Format;
@@ -8,8 +9,9 @@ use rpd_gfx::device::Device;
 use super::super::light;
 use super::super::parse::{Parsed, parse};
 use super::super::resolve::AGGREGATES;
-use super::super::table::{Group, OPTIONS, SIMULATED_GPUS, Support, find};
+use super::super::table::{Group, OPTIONS, SIMULATED_GPUS, Spec, Support, find};
 use super::words;
+use crate::commands::convert;
 
 #[test]
 fn the_help_names_every_option_that_works_and_no_other() {
@@ -40,11 +42,17 @@ fn the_manual_lists_the_same_options() {
     let row = manual
         .lines()
         .find(|line| line.contains("`--output-format`"));
+    let results = include_str!("../../../../docs/results.md");
+    let counters = results.split_once("## Counters in each format");
     for format in Format::WORDS {
         let word = format!("`{format}`");
         assert!(
             row.is_some_and(|row| row.contains(&word)),
             "{format} is not in the manual"
+        );
+        assert!(
+            counters.is_some_and(|(_, section)| section.contains(&format!("\n| {word} |"))),
+            "{format} has no row in \"Counters in each format\""
         );
     }
     for word in manual.split('`').skip(1).step_by(2) {
@@ -65,42 +73,167 @@ fn the_manual_lists_the_same_options() {
 #[test]
 fn the_simulated_gpus_are_those_of_the_simulator() {
     assert_eq!(SIMULATED_GPUS, Device::simulated_names());
-    let manual = include_str!("../../../../docs/command-line.md");
-    let row = manual.lines().find(|line| line.contains("`--sim-gpu`"));
-    for name in SIMULATED_GPUS {
+    for (manual, key) in [
+        (
+            include_str!("../../../../docs/command-line.md"),
+            "`--sim-gpu`",
+        ),
+        (
+            include_str!("../../../../docs/simulator.md"),
+            "| `RPD_SIM_GPU` |",
+        ),
+    ] {
+        let row = manual.lines().find(|line| line.contains(key));
+        for name in SIMULATED_GPUS {
+            assert!(
+                row.is_some_and(|row| row.contains(&format!("`{name}`"))),
+                "{name} is not in the row of {key}"
+            );
+        }
+    }
+}
+
+/// The sources below a folder of the workspace for which `take` holds, one after the other.
+fn sources(folder: &str, take: impl Fn(&Path) -> bool) -> String {
+    fn add(folder: &Path, take: &dyn Fn(&Path) -> bool, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                add(&path, take, text);
+            } else if path.extension().is_some_and(|extension| extension == "rs") && take(&path) {
+                *text += &std::fs::read_to_string(&path).expect("a source file");
+            }
+        }
+    }
+    let mut text = String::new();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    add(&workspace.join(folder), &take, &mut text);
+    text
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components()
+        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
+}
+
+/// An option that is in the table and that no code reads would be accepted and have no effect.
+#[test]
+fn every_option_that_works_is_read() {
+    let text = sources("rpd-cli/src", |path| {
+        !path.ends_with("options/table.rs") && !is_test(path)
+    });
+    for spec in OPTIONS.iter().filter(|spec| spec.support == Support::Works) {
+        let name = format!("\"{}\"", spec.long);
+        assert!(text.contains(&name), "--{}", spec.long);
+    }
+}
+
+/// As options are written in lines and in job files, with a dash or an underscore between their words.
+#[test]
+fn every_option_that_works_has_a_test() {
+    let in_cli = sources("rpd-cli", |path| {
+        is_test(path) && !path.ends_with("tests/table.rs")
+    });
+    let tests = in_cli + &sources("tests/tests", |_| true);
+    let words: HashSet<&str> = tests
+        .split(|character: char| !character.is_ascii_alphanumeric() && !"-_".contains(character))
+        .collect();
+    for spec in OPTIONS.iter().filter(|spec| spec.support == Support::Works) {
+        let option = format!("--{}", spec.long);
+        let key = spec.long.replace('-', "_");
         assert!(
-            row.is_some_and(|row| row.contains(&format!("`{name}`"))),
-            "{name} is not in the row of --sim-gpu"
+            words.contains(option.as_str()) || words.contains(key.as_str()),
+            "no test gives {option}"
         );
     }
 }
 
-/// An option that is in the table, and that nothing looks at, would be accepted and have no effect.
+/// A field that `pass.rs` sets and that no other code reads would have no effect.
 #[test]
-fn every_option_that_works_is_read() {
-    fn sources(folder: &Path, texts: &mut Vec<String>) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.ends_with("options/table.rs")
-                || path.file_stem().is_some_and(|stem| stem == "tests")
-            {
-                continue;
-            }
-            match path.is_dir() {
-                true => sources(&path, texts),
-                false => texts.push(std::fs::read_to_string(&path).expect("a source file")),
-            }
+fn every_field_of_the_options_is_read() {
+    const DEFINITIONS: [&str; 5] = [
+        "rpd-core/src/options.rs",
+        "rpd-spool/src/options.rs",
+        "rpd-spool/src/sampling.rs",
+        "rpd-spool/src/stacks.rs",
+        "rpd-spool/src/thread_trace.rs",
+    ];
+    let is_reader = |path: &Path| {
+        let defines = DEFINITIONS
+            .iter()
+            .any(|definition| path.ends_with(definition));
+        let resolves = path.ends_with("rpd-cli/src/options/pass.rs");
+        !defines && !resolves && !is_test(path)
+    };
+    let folders = [
+        "rpd-cli/src",
+        "rpd-core/src",
+        "rpd-spool/src",
+        "rpd-collect/src",
+        "rpd-formats/src",
+        "rpd-summary/src",
+        "rpd-symbols/src",
+    ];
+    let readers: String = folders
+        .iter()
+        .map(|folder| sources(folder, is_reader))
+        .collect();
+    let read: HashSet<&str> = readers
+        .split('.')
+        .skip(1)
+        .filter_map(|text| {
+            text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .next()
+        })
+        .collect();
+    for definition in DEFINITIONS {
+        let (folder, _) = definition.rsplit_once('/').expect("a path");
+        let text = sources(folder, |path| path.ends_with(definition));
+        let fields = text.lines().filter_map(|line| {
+            let (field, _) = line.strip_prefix("    pub ")?.split_once(": ")?;
+            (!field.contains(' ')).then_some(field)
+        });
+        let mut count = 0;
+        for field in fields {
+            assert!(
+                read.contains(field),
+                "{definition}: nothing reads `{field}`"
+            );
+            count += 1;
         }
+        assert!(count > 1, "{definition}: no fields");
     }
-    let mut texts = Vec::new();
-    sources(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut texts,
-    );
-    for spec in OPTIONS.iter().filter(|spec| spec.support == Support::Works) {
-        let name = format!("\"{}\"", spec.long);
-        assert!(
-            texts.iter().any(|text| text.contains(&name)),
+}
+
+/// Options about files that `rpd convert` writes as well; the others are about the run.
+#[test]
+fn options_about_files_are_options_of_convert() {
+    const OF_THE_RUN: [&str; 6] = [
+        "input",
+        "list-avail",
+        "output-config",
+        "output-environment",
+        "log-level",
+        "extra-counters",
+    ];
+    let convert = convert::command();
+    let has = |long: &str| {
+        convert.get_arguments().any(|argument| {
+            let aliases = argument.get_all_aliases().unwrap_or_default();
+            argument.get_long() == Some(long) || aliases.contains(&long)
+        })
+    };
+    let about_files = |spec: &&Spec| {
+        matches!(
+            spec.group,
+            Group::Output | Group::Naming | Group::Display | Group::Perfetto
+        ) && spec.support == Support::Works
+            && !spec.key_only
+    };
+    for spec in OPTIONS.iter().filter(about_files) {
+        assert_eq!(
+            has(spec.long),
+            !OF_THE_RUN.contains(&spec.long),
             "--{}",
             spec.long
         );

@@ -217,7 +217,7 @@ fn without_att_its_options_have_no_effect() {
 
 /// Cases 2 to 4, 115 and 116.
 #[test]
-fn a_decoder_library_is_looked_for_where_it_is_said_to_be() {
+fn a_decoder_library_is_looked_for_in_the_given_folder() {
     let good = tempfile::tempdir().expect("a directory");
     let bad = tempfile::tempdir().expect("a directory");
     let below = good.path().join("lib");
@@ -247,4 +247,14 @@ fn a_decoder_library_is_looked_for_where_it_is_said_to_be() {
         }
         _ => panic!("accepted"),
     }
+}
+
+#[test]
+fn options_of_later_providers_are_passed_on() {
+    let line = "--att-perfcounters SQ_WAVES --att-perfcounter-ctrl 3";
+    let without = traced(line, &[]);
+    assert!(!without.target_counters && !without.no_detail);
+    let options = "--att-perfcounter-target-only --att-no-detail";
+    let with = traced(&format!("{line} {options}"), &[]);
+    assert!(with.target_counters && with.no_detail);
 }

@@ -92,6 +92,11 @@ fn aggregates_and_their_negation() {
             with(&HSA, &[], &["hsa_amd"]),
         ),
         (
+            0,
+            "--hsa-image-trace --hsa-finalizer-trace",
+            with(&[], &["hsa_image", "hsa_finalizer"], &[]),
+        ),
+        (
             57,
             "--sys-trace --kfd-trace=no --hsa-trace=no",
             with(&runtime, &["hip_compiler"], &[]),
@@ -212,7 +217,7 @@ fn summaries() {
 }
 
 #[test]
-fn the_provider_follows_what_is_asked_for() {
+fn the_provider_follows_from_what_is_requested() {
     use rpd_core::options::ProviderChoice;
     for (line, expected) in [
         ("--hip-trace -- a", ProviderChoice::Sdk),

@@ -16,7 +16,7 @@ fn keys() {
             plan.passes.into_iter().next().expect("a pass").options,
         )
     };
-    // D3: said, with place and what may have been meant.
+    // D3: reported, with its place and the key that may have been meant.
     let (warnings, options) =
         warned("jobs:\n  - hip_trace: true\n    bogus_key: 1\n    kernal_trace: yes\n");
     assert_eq!(
@@ -40,7 +40,7 @@ fn keys() {
     );
     let (warnings, _) = warned("else: 1\njobs: [{hip_trace: on}]\n");
     assert_eq!(warnings, ["f.yaml:1:1: unknown key 'else' is ignored"]);
-    // A key that stands twice counts once, the last time, and that is said.
+    // Of a key that occurs twice the last counts, and a warning names it.
     let (warnings, options) = warned(
         "jobs:\n  - hip_trace: no\njobs:\n  - hip-trace: no\n    hip_trace: yes\n    kernel_trace: no\n",
     );
