@@ -144,7 +144,7 @@ fn is_written(name: &str, age: Option<Duration>) -> Option<bool> {
 }
 
 /// Removes temporary files that killed processes left in a directory, when this process first makes one there. `own` is
-/// what the system says of that one.
+/// what the operating system reports for that one.
 fn sweep_once(directory: &Path, own: io::Result<Metadata>) {
     static SWEPT: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
     let fresh = SWEPT
@@ -186,7 +186,7 @@ fn sweep(directory: &Path, user: u32) {
 
 /// Removes temporary files that killed processes of this user left in a directory.
 pub fn remove_abandoned(directory: &Path) {
-    // Whose files this process makes there: on some network file systems not those of the process's user.
+    // Owner of the files that this process makes there: on some network file systems not the process's user.
     if let Ok(own) = tempfile::tempfile_in(directory).and_then(|file| file.metadata()) {
         sweep(directory, own.uid());
     }
@@ -247,6 +247,7 @@ impl TextFile {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "files that are there before")]
 mod tests {
     use super::*;
 

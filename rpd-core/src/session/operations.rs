@@ -1,6 +1,8 @@
 //! The operations that a session has records of: each function, copy direction and memory operation once. Records refer to
 //! them by id.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 
 use super::Strings;
@@ -68,7 +70,7 @@ pub enum OperationClass {
     Copy,
     /// A kernel dispatch.
     Dispatch,
-    /// An operation on memory; without an action it is one that rpd does not know, or none.
+    /// An operation on memory; without an action for one that is not in the table, or that does nothing to memory.
     Memory(MemoryLevel, Option<MemoryAction>),
 }
 
@@ -178,7 +180,7 @@ pub fn memory_operation(action: &str, level: &str) -> (Kind, &'static str) {
 pub struct Operation {
     /// The kind of records that the operation belongs to.
     pub kind: Kind,
-    /// The provider's number within the kind; `None` when the recording does not say it (databases).
+    /// The provider's number within the kind; `None` when the recording lacks it (databases).
     pub number: Option<u32>,
     /// The provider's name: of a call its function, of others `MEMORY_COPY_HOST_TO_DEVICE` and the like.
     pub name: StringId,
@@ -257,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_operations_are_found_by_what_databases_say_of_them() {
+    fn memory_operations_are_found_by_their_names_in_databases() {
         for (name, level, action) in MEMORY {
             let kind = match level {
                 MemoryLevel::Scratch => Kind::ScratchMemory,

@@ -1,5 +1,7 @@
 //! `buffer_records`: one element per record.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::compat::Difference;
 use rpd_core::domain::Domain;

@@ -56,7 +56,15 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
         LocationKind::UnplacedMarker if !is_call => {
             return text + " the Python frames above have no place among the native ones";
         }
-        _ => {}
+        LocationKind::Native
+        | LocationKind::Python
+        | LocationKind::Jit
+        | LocationKind::Api
+        | LocationKind::Script
+        | LocationKind::Inductor
+        | LocationKind::UnplacedMarker
+        | LocationKind::TruncatedMarker
+        | LocationKind::GapMarker => {}
     }
     match known(frame.function) {
         _ if is_call => text += &format!(" in {function}()"),

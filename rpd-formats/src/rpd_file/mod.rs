@@ -1,5 +1,7 @@
 //! Files as RPD (ROCm/rocmProfileData) writes them, schema 3, with call stacks as rows.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod frames;
 
 use std::collections::HashMap;
@@ -47,7 +49,7 @@ pub struct RpdFile {
 /// Numbers of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
     /// Kernels and copies.
     pub operations: u64,
@@ -181,7 +183,17 @@ impl RpdFile {
                     let message = session.strings.get(session.api_label(index));
                     ("UserMarker", message.to_owned())
                 }
-                _ => (operation, arguments(session, index)),
+                Domain::HipApi
+                | Domain::HsaApi
+                | Domain::RcclApi
+                | Domain::RocdecodeApi
+                | Domain::RocjpegApi
+                // Not calls.
+                | Domain::KernelDispatch
+                | Domain::MemoryCopy
+                | Domain::ScratchMemory
+                | Domain::CounterCollection
+                | Domain::MemoryAllocation => (operation, arguments(session, index)),
             };
             let name_id = texts.id(name)?;
             calls

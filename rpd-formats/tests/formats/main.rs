@@ -1,7 +1,10 @@
 //! What the writers write, against files of the original tools and through independent readers. One binary, so that the
 //! tests link once.
 
+#![expect(clippy::disallowed_methods, reason = "inputs of tests")]
+
 mod counters;
+mod facts;
 mod golden;
 mod html;
 mod otf2;

@@ -163,7 +163,7 @@ fn session(table: Table, figure: u64) -> Session {
 }
 
 /// A session with a call from the first to the last moment, and what `add` adds.
-fn session_with(add: impl FnOnce(&mut Session)) -> Session {
+pub(crate) fn session_with(add: impl FnOnce(&mut Session)) -> Session {
     let mut session = Session::default();
     session.strings.intern("");
     session.process.pid = ProcessId(42);
@@ -235,7 +235,7 @@ fn files(format: Format, session: &Session, directory: &Path) -> Vec<(String, Ve
     found
 }
 
-fn target(directory: &Path) -> Target {
+pub(crate) fn target(directory: &Path) -> Target {
     Target {
         directory: directory.to_owned(),
         prefix: "p".to_owned(),
