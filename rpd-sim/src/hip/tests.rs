@@ -183,6 +183,7 @@ fn download(pointer: *mut c_void, n: usize) -> Vec<u32> {
 
 mod captures;
 mod copies;
+mod coverage;
 mod graphs;
 mod images;
 mod kernels;

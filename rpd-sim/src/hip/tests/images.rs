@@ -1,4 +1,4 @@
-//! Arrays, textures and surfaces: from what the API is told to what kernels read.
+//! Arrays, textures and surfaces: from arguments of calls to what kernels read.
 
 use super::*;
 use crate::api::types::{ChannelFormatDesc, Extent, PitchedPtr};
@@ -188,7 +188,7 @@ fn arrays_are_copied_in_every_direction() {
 }
 
 #[test]
-fn arrays_say_what_they_are() {
+fn arrays_report_their_properties() {
     let mut array = null_mut();
     let shorts = channels([16, 16, 0, 0], 0);
     ok!(hipMalloc3DArray(

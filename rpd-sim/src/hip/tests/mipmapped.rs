@@ -1,4 +1,4 @@
-//! Mipmapped arrays: what the runtime on Linux says of them.
+//! Mipmapped arrays: the results of the runtime on Linux.
 
 use super::*;
 use crate::api::types::{ChannelFormatDesc, Extent};

@@ -130,7 +130,7 @@ fn kernels_read_what_is_bound() {
 }
 
 #[test]
-fn references_say_what_was_set() {
+fn references_return_what_was_set() {
     let (module, reference) = module();
     let mut again = null_mut();
     ok!(hipModuleGetTexRef(
