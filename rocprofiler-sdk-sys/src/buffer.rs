@@ -424,7 +424,7 @@ c_struct! {
         pub correlation_id: rocprofiler_correlation_id_t,
         /// Kernel id of the thread.
         pub thread_id: rocprofiler_thread_id_t,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
         /// Version, `10000*major + 100*minor + patch`.
         pub version: u64,
@@ -434,13 +434,13 @@ c_struct! {
 }
 
 c_struct! {
-    /// Nothing more will carry this correlation id.
+    /// No further record will have this correlation id.
     struct rocprofiler_buffer_tracing_correlation_id_retirement_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
         /// Kind of the record.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
         /// The id that is no longer in use.
         pub internal_correlation_id: u64,

@@ -72,7 +72,7 @@ pub struct hipChannelFormatDesc {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct hipIpcMemHandle_t {
-    /// Bytes whose meaning the runtime alone knows.
+    /// Bytes that only the runtime interprets.
     pub reserved: [u8; 64],
 }
 
@@ -88,6 +88,6 @@ pub struct hsa_ext_control_directives_t {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct ncclUniqueId {
-    /// Bytes whose meaning the library alone knows.
+    /// Bytes that only the library interprets.
     pub internal: [u8; 128],
 }

@@ -261,7 +261,7 @@ pub type rocprofiler_device_counting_agent_cb_t = Option<
     ) -> rocprofiler_status_t,
 >;
 
-/// Asked, when a context starts, to choose what to count on an agent by calling `set_config`.
+/// Called when a context starts: chooses what is counted on an agent by calling `set_config`.
 pub type rocprofiler_device_counting_service_cb_t = Option<
     unsafe extern "C" fn(
         context: rocprofiler_context_id_t,

@@ -33,7 +33,7 @@ macro_rules! functions {
 
         /// The functions of a loaded SDK. What tracing cannot do without is required, the rest is optional.
         ///
-        /// All functions are thread safe unless the text says otherwise, and report success as
+        /// All functions are thread safe unless their description states otherwise, and report success as
         /// [`rocprofiler_status_t::SUCCESS`]. Pointers passed in must be valid for the call.
         #[derive(Clone, Copy, Debug)]
         pub struct Functions {

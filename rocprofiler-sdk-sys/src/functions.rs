@@ -462,7 +462,7 @@ functions! {
             tid: rocprofiler_thread_id_t,
             external_correlation_id: *mut rocprofiler_user_data_t,
         ) -> rocprofiler_status_t;
-        /// Asks a callback for external ids, per kind of work. `kinds` null with count 0 means all.
+        /// Sets a callback that gives external ids, per kind of work. `kinds` null with count 0 means all.
         ///
         /// Errors: `CONTEXT_NOT_FOUND`, `INVALID_ARGUMENT`, `SERVICE_ALREADY_CONFIGURED`, `KIND_NOT_FOUND`.
         fn rocprofiler_configure_external_correlation_id_request_service as rocprofiler_configure_external_correlation_id_request_service_fn(

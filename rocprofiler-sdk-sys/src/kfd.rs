@@ -165,7 +165,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_page_migrate_operation_t,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
         /// Process id.
         pub pid: u32,
@@ -195,7 +195,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_page_fault_operation_t,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
         /// Process id.
         pub pid: u32,
@@ -215,7 +215,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_queue_operation_t,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
         /// Process id.
         pub pid: u32,
@@ -233,7 +233,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_unmap_from_gpu_operation_t,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
         /// Process id.
         pub pid: u32,
@@ -255,7 +255,7 @@ c_struct! {
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Which operation of the kind.
         pub operation: rocprofiler_kfd_event_dropped_events_operation_t,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
         /// Process id.
         pub pid: u32,

@@ -129,7 +129,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// For which work an external correlation id is asked.
+    /// Kinds of work for which a tool's callback gives an external correlation id.
     rocprofiler_external_correlation_id_request_kind_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_EXTERNAL_CORRELATION_REQUEST_NONE",

@@ -24,7 +24,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// A tool as the SDK knows it.
+    /// The SDK's description of a tool.
     struct rocprofiler_client_id_t {
         /// Size of this struct in bytes, set by the SDK.
         pub size: usize,

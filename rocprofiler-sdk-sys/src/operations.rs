@@ -135,7 +135,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Scratch events as the HSA runtime numbers them; says which member of the scratch arguments is live.
+    /// Scratch events as the HSA runtime numbers them; the number decides which member of the scratch arguments is valid.
     hsa_amd_tool_event_kind_t: u32 {
         /// `HSA_AMD_TOOL_EVENT_MIN`.
         MIN = 0 => c"HSA_AMD_TOOL_EVENT_MIN",

@@ -313,7 +313,7 @@ c_struct! {
         pub pc: rocprofiler_pc_t,
         /// Lanes that were enabled.
         pub exec_mask: u64,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: u64,
         /// The dispatch.
         pub dispatch_id: u64,
@@ -349,7 +349,7 @@ c_struct! {
         pub workgroup_id: rocprofiler_dim3_t,
         /// Waves active on the compute unit.
         pub wave_count: u32,
-        /// When, ns of `CLOCK_BOOTTIME`.
+        /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: u64,
         /// The dispatch.
         pub dispatch_id: u64,
@@ -357,7 +357,7 @@ c_struct! {
         pub correlation_id: rocprofiler_async_correlation_id_t,
         /// State of the issue logic.
         pub snapshot: rocprofiler_pc_sampling_snapshot_v0_t,
-        /// Outstanding memory operations; valid when the flag says so.
+        /// Outstanding memory operations; valid when the flag is set.
         pub memory_counters: rocprofiler_pc_sampling_memory_counters_t,
     }
 }

@@ -10,7 +10,7 @@ c_enum! {
     rocprofiler_register_error_code_t: u32 {
         /// The table went to the SDK.
         SUCCESS = 0 => c"ROCP_REG_SUCCESS",
-        /// No tool wants the table.
+        /// No tool takes the table.
         NO_TOOLS = 1 => c"ROCP_REG_NO_TOOLS",
         /// Nested or concurrent registration.
         DEADLOCK = 2 => c"ROCP_REG_DEADLOCK",

@@ -22,9 +22,9 @@ pub type roctxRangeStartA_fn_t =
 pub type roctxRangeStop_fn_t = Option<unsafe extern "C" fn(id: roctx_range_id_t)>;
 /// Writes the id of the calling thread; 0 on success.
 pub type roctxGetThreadId_fn_t = Option<unsafe extern "C" fn(tid: *mut roctx_thread_id_t) -> c_int>;
-/// Asks tools to pause; 0 on success.
+/// Requests that tools pause recording; 0 on success.
 pub type roctxProfilerPause_fn_t = Option<unsafe extern "C" fn(tid: roctx_thread_id_t) -> c_int>;
-/// Asks tools to resume; 0 on success.
+/// Requests that tools resume recording; 0 on success.
 pub type roctxProfilerResume_fn_t = Option<unsafe extern "C" fn(tid: roctx_thread_id_t) -> c_int>;
 /// Names the calling thread; 0 on success.
 pub type roctxNameOsThread_fn_t = Option<unsafe extern "C" fn(name: *const c_char) -> c_int>;
