@@ -1,7 +1,7 @@
 //! Capsules: a capture in one file, as an uncompressed tar archive of its directory.
 //!
 //! Any tar program unpacks a capsule. Here only the files of a capture are taken out, under the names that these have, and
-//! what an archive says of links, owners and modes is ignored.
+//! links, owners and modes in an archive are ignored.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use crate::{BLOBS, CODE, CaptureError, DATABASE, MANIFEST, REPORT};
 const BLOCK: usize = 512;
 /// Most files of a capsule.
 const MOST: usize = 10_000;
-/// Largest size that the head of a file can tell, bytes.
+/// Largest size that fits into the head of a file, in bytes.
 const LARGEST: u64 = 0o777_7777_7777;
 
 /// Whether a file of this name is part of a capture.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use crate::CaptureError;
 use crate::pack::{self, Chunk, Hash};
 
-/// Tables.
+/// SQL that makes the tables.
 pub const TABLES: &str = "
 CREATE TABLE call (
   seq INTEGER PRIMARY KEY, entry INTEGER, exit INTEGER, tid INTEGER, pid INTEGER, dev INTEGER, stream INTEGER,

@@ -173,7 +173,7 @@ impl ExcerptWriter {
         Ok(())
     }
 
-    /// Writes the excerpt, complete with the earlier calls that it needs. `has_memory` tells whether the memory or variable
+    /// Writes the excerpt, complete with the earlier calls that it needs. `has_memory` is whether the memory or variable
     /// at an address of the capture is part of it; `launch` names the launch that it is about.
     ///
     /// # Errors

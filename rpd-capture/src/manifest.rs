@@ -45,7 +45,7 @@ pub struct Manifest {
     pub ended: String,
     /// How the program ended: its exit status, or 128 and the number of the signal.
     pub status: Option<i32>,
-    /// Calls.
+    /// Number of captured calls.
     pub calls: u64,
     /// Number of the last call; 0: as many as there are calls.
     pub last: u64,

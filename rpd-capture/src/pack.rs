@@ -24,7 +24,7 @@ pub const CHUNK: usize = 1 << 20;
 /// Bytes after which another pack is begun.
 const LARGEST: u64 = 1 << 30;
 
-/// Bytes that are compressed to see whether a chunk is worth it.
+/// Bytes that are compressed to estimate whether compression of the chunk saves enough.
 const PROBE: usize = 64 << 10;
 
 /// Head of a chunk in a pack: hash, bytes, stored bytes, codec, padding.
@@ -235,7 +235,7 @@ impl PackWriter {
         found
     }
 
-    /// Forgets the chunks that remain in a part of the staging file.
+    /// Removes the entries of the chunks that are in a part of the staging file.
     pub(crate) fn forget_staged(&mut self, part: Range<u64>) {
         let staging = self.staging;
         self.chunks

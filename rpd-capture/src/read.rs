@@ -35,7 +35,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The function that was called; `None` for one that this version does not know.
+    /// The function that was called; `None` for a function that is not in this version's table.
     pub fn operation(&self) -> Option<&'static Operation> {
         operation(self.api)
     }
@@ -107,7 +107,7 @@ pub struct CodeRow {
     pub load: (u64, u64),
 }
 
-/// A kernel.
+/// A kernel with its launches in a capture.
 #[derive(Debug, Clone)]
 pub struct KernelRow {
     /// Number of the kernel in the capture.
@@ -116,7 +116,7 @@ pub struct KernelRow {
     pub code: i64,
     /// Mangled name.
     pub name: String,
-    /// Launches of it.
+    /// Number of launches.
     pub launches: u64,
 }
 
@@ -219,7 +219,7 @@ impl Capture {
     /// As [`Capture::calls`], the last first.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Capture::calls`].
     pub fn calls_backwards<E: From<CaptureError>>(
         &self,
         first: u64,

@@ -40,7 +40,7 @@ const COMPARED: [&str; spool::compared::REASONS] = [
 /// Contents of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// Calls.
+    /// Number of captured calls.
     pub calls: u64,
     /// Launches of kernels and graphs.
     pub launches: u64,
@@ -134,7 +134,7 @@ impl Recorder {
     /// Takes the data that the program has staged since the last call.
     ///
     /// # Errors
-    /// When the spool cannot be read. A full disk is none: the capture ends there, and [`Recorder::finish`] says so.
+    /// When the spool cannot be read. A full disk is not an error: the capture ends there, and [`Recorder::finish`] reports it.
     pub fn poll(&mut self) -> Result<(), CaptureError> {
         if self.control.is_none() {
             self.control = File::options()
@@ -231,7 +231,7 @@ impl Recorder {
         if read { u64::from_le_bytes(bytes) } else { 0 }
     }
 
-    /// Says which host-visible memory was compared although its written pages were asked for.
+    /// Reports the host-visible memory that was compared as a whole although written pages were requested.
     fn compared(&self) -> Option<String> {
         let first = offset_of!(StageControl, compared);
         let reasons: Vec<String> = COMPARED
@@ -314,7 +314,7 @@ impl Recorder {
         let unknown = self.control_word(offset_of!(StageControl, unknown_functions));
         if unknown > 0 {
             summary.notes.push(format!(
-                "the runtime has {unknown} functions that this rpd does not know; calls of them are not captured"
+                "the runtime has {unknown} functions that are not in this rpd's table; calls of them are not captured"
             ));
         }
         (summary.distinct, summary.stored) = self.packs.sums();
