@@ -1,6 +1,6 @@
 //! The statuses that rpd ends with. docs/command-line.md lists them, and a test compares.
 
-/// All is well. (A run ends with the status of its target.)
+/// Success. (A run ends with the status of its target.)
 pub(crate) const SUCCESS: u8 = 0;
 /// Something went wrong: an output or a recording is not complete, or the run could not begin.
 pub(crate) const FAILED: u8 = 1;

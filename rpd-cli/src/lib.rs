@@ -167,7 +167,7 @@ fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
     let near = rpd_core::near::nearest(name, known.iter().copied());
     let hint = match near {
         Some(near) => format!("; did you mean {near}?"),
-        None => format!("; a program to run stands after `--`: rpd [options] -- {name}"),
+        None => format!("; the program to run goes after `--`: rpd [options] -- {name}"),
     };
     Err(Failure::usage(format!(
         "unrecognized arguments: {name} is not a sub-command (known: {}){hint}",

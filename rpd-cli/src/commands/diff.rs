@@ -38,7 +38,7 @@ struct Arguments {
     /// The run before and the one after
     #[arg(value_name = "A B")]
     databases: Vec<PathBuf>,
-    /// Runs before, instead of A; three or more tell chance from change
+    /// Runs before, instead of A; with three or more, changes are told from chance
     #[arg(short = 'a', long, value_name = "DB", num_args = 1..)]
     before: Vec<PathBuf>,
     /// Runs after, instead of B

@@ -43,7 +43,7 @@ fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
         }
         Err(error) => {
             let text = error.render().to_string();
-            // The first paragraph says what is wrong; usage and tips take further ones.
+            // The first paragraph is the error; usage and tips take further ones.
             let lines: Vec<&str> = text
                 .lines()
                 .map(str::trim)
@@ -298,11 +298,11 @@ fn write_output(
         };
     };
     write_file(path, write)?;
-    tell_written(path, compat)
+    print_written(path, compat)
 }
 
 /// Reports that a file was written, in the form of the tool whose behaviour is selected.
-fn tell_written(path: &Path, compat: Compat) -> Result<()> {
+fn print_written(path: &Path, compat: Compat) -> Result<()> {
     if compat.has(Difference::RocpdWords) {
         let path = std::path::absolute(path)?;
         crate::print(&format!("Exported to: {}\n\n", path.display()))?;

@@ -13,8 +13,8 @@ use rpd_summary::database::{DatabaseSums, SummaryTable};
 
 use super::window::WindowOptions;
 use super::{
-    Form, Inputs, Naming, each_recording_of, inherited, output_directory, parse, spread,
-    tell_written, with_ending, write_file, write_output,
+    Form, Inputs, Naming, each_recording_of, inherited, output_directory, parse, print_written,
+    spread, with_ending, write_file, write_output,
 };
 
 const NAME: &str = "summary";
@@ -142,7 +142,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             write_file(&path, |out| {
                 print(compat, &table, by_rank, &ranks, look, out)
             })?;
-            tell_written(&path, compat)?;
+            print_written(&path, compat)?;
         }
     }
     Ok(0)

@@ -10,7 +10,7 @@ use crate::options::plan::{Pass, Plan};
 /// Checks all passes that sample. GPUs that lack the configuration are named in a warning, when others have it.
 ///
 /// # Errors
-/// No GPU can be sampled in this way: what they offer.
+/// No GPU can be sampled in this way; the error lists the configurations that they have.
 pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
     let open = |pass: &Pass| ProviderCounters::open(&pass.options, &pass.sdk_suffixes);
     let mut warnings = Vec::new();
@@ -88,7 +88,7 @@ fn listed(unit: SamplingUnit) -> &'static str {
     }
 }
 
-/// Why a GPU with these configurations cannot be sampled as wanted; `None` when it can.
+/// Why a GPU with these configurations cannot be sampled as requested; `None` when it can.
 fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
     let of_method: Vec<&Sampling> = offered
         .iter()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_would_do() {
+    fn refusals_list_the_configurations() {
         let refused = |method, unit, interval, stochastic| {
             let wanted = SamplingOptions {
                 method,

@@ -40,7 +40,7 @@ pub(crate) fn derived(name: &str, expression: &str) -> Counter {
     }
 }
 
-/// GPUs: their names, what they know, and what of it they cannot count. Two counters of a block fit into a pass.
+/// GPUs: their names, their counters, and those that they cannot count. Two counters of a block fit into a pass.
 pub(crate) struct Tables(Vec<(&'static str, Vec<Counter>, &'static [&'static str])>);
 
 const PER_BLOCK: usize = 2;
@@ -304,7 +304,7 @@ fn a_plan_without_counters_starts_no_query() {
 }
 
 #[test]
-fn refusals_say_what_to_do() {
+fn refusals_name_the_remedy() {
     for (passes, expected) in [
         (
             &["SQ_WAVE SQ_WAVES"][..],

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn bases_are_merged_under_what_a_mapping_says_itself() {
+    fn keys_of_a_mapping_override_those_of_its_bases() {
         let root = read("- &a {x-x: 1, y: 1}\n- &b {y: 2, z: 2}\n- {<<: [*a, *b], x_x: 0}\n");
         let Content::List(items) = root.expect("good").content else {
             panic!("a list");

@@ -33,7 +33,7 @@ pub(crate) fn iterations(words: &[String]) -> Result<Vec<IterationRange>, String
 /// Reads `DELAY:DURATION:REPEAT`, the first two in `unit`.
 ///
 /// # Errors
-/// One line that says what is wrong with it.
+/// One line with the reason why it is refused.
 pub(crate) fn period(word: &str, unit: &str) -> Result<CollectionPeriod, String> {
     let fields: Vec<&str> = word.split(':').map(str::trim).collect();
     let [delay, duration, repeat] = fields[..] else {
@@ -68,7 +68,7 @@ fn nanoseconds(text: &str, unit: &str) -> Option<u64> {
         "nsec" => 1,
         _ => return None,
     };
-    // Whole numbers exactly, the others as what a double can tell.
+    // Whole numbers exactly, others with the precision of a double.
     if let Ok(whole) = text.parse::<u64>() {
         return whole.checked_mul(factor);
     }

@@ -118,7 +118,7 @@ impl OptionValues {
     }
 
     /// Whether the option was given otherwise than by switching it off.
-    pub(crate) fn asks(&self, long: &str) -> bool {
+    pub(crate) fn requests(&self, long: &str) -> bool {
         !matches!(self.value(long), None | Some(Value::Bool(false)))
     }
 

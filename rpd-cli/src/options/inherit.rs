@@ -44,7 +44,7 @@ impl<'a> Variables<'a> {
         Variables(OPTIONS.iter().filter_map(set).collect())
     }
 
-    /// Fills in what they say about options that were not given and that `concerned` picks.
+    /// Fills in their values for options that were not given and that `concerned` selects.
     ///
     /// # Errors
     /// A variable that is looked at has a value that its option cannot have.

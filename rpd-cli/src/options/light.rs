@@ -62,13 +62,13 @@ pub(super) fn resolve(
             ),
         )
     };
-    if let Some(long) = REFUSED.iter().find(|long| given.asks(long)) {
+    if let Some(long) = REFUSED.iter().find(|long| given.requests(long)) {
         return Err(refused(long));
     }
     if counters.any() {
         let long = ["pmc", "pmc-groups"]
             .into_iter()
-            .find(|long| given.asks(long));
+            .find(|long| given.requests(long));
         return Err(refused(long.unwrap_or("pmc")));
     }
     if stacks != StackMode::Off {
@@ -103,8 +103,8 @@ pub(super) fn resolve(
     Ok(Some(bytes))
 }
 
-/// A warning about an option that says nothing without `--light`.
+/// A warning about an option that has no effect without `--light`.
 pub(super) fn without_effect(given: &OptionValues) -> Option<String> {
-    (given.asks(KEEP) && given.bool(LIGHT) != Some(true))
+    (given.requests(KEEP) && given.bool(LIGHT) != Some(true))
         .then(|| format!("{}: no effect without --{LIGHT}", given.name(KEEP)))
 }

@@ -29,7 +29,7 @@ pub(super) struct Drafts {
 /// single job without counters is settings alone where the command line has groups.
 ///
 /// # Errors
-/// Command line and a job say different things about one option, a group is empty or holds what is not a counter.
+/// Command line and job give one option different values, or a group is empty or holds an element that is no counter.
 pub(super) fn drafts(mut given: OptionValues, input: Option<Input>) -> Result<Drafts, Failure> {
     let groups = flags(&mut given)?;
     let (jobs, stem) = match input {

@@ -1,4 +1,4 @@
-//! Options that say which files are written, and where.
+//! Options that select the files to write and their directory.
 
 use std::path::PathBuf;
 
@@ -108,19 +108,19 @@ pub(super) fn preload(given: &OptionValues, environment: &Environment) -> Vec<Pa
         .collect()
 }
 
-/// Warnings about options that name libraries which nothing will look for.
+/// Warnings about options that name libraries which this run does not load.
 pub(super) fn unused_libraries(given: &OptionValues, formats: &[Format]) -> Vec<String> {
     let mut warnings = Vec::new();
     let library = "otf2-library";
-    if given.asks(library) && !formats.contains(&Format::Otf2) {
+    if given.requests(library) && !formats.contains(&Format::Otf2) {
         warnings.push(format!(
             "{}: no effect without -f otf2",
             given.name(library)
         ));
     }
-    let simulated = given.text("backend") == Some("sim") || given.asks("sim-gpu");
+    let simulated = given.text("backend") == Some("sim") || given.requests("sim-gpu");
     let installation = ["rocm-root", "sdk-soversion", "sdk-version"].into_iter();
-    for long in installation.filter(|long| simulated && given.asks(long)) {
+    for long in installation.filter(|long| simulated && given.requests(long)) {
         let name = given.name(long);
         warnings.push(format!(
             "{name}: no effect, since the simulated GPU needs no installation"
@@ -129,7 +129,7 @@ pub(super) fn unused_libraries(given: &OptionValues, formats: &[Format]) -> Vec<
     warnings
 }
 
-/// What follows `.so` in the names of the SDK library that are tried when no option says so.
+/// What follows `.so` in the names of the SDK library that are tried when no option gives it.
 pub(crate) fn default_sdk_suffixes() -> Vec<String> {
     sdk_suffixes(&OptionValues::default())
 }

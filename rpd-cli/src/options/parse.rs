@@ -359,7 +359,7 @@ fn unknown(argument: &str, own: &[String]) -> String {
         }
     } else if !name.starts_with('-') {
         message.push_str(&format!(
-            " (a program to run stands after `--`: rpd [options] -- {shown})"
+            " (the program to run goes after `--`: rpd [options] -- {shown})"
         ));
     }
     message
@@ -371,7 +371,7 @@ fn forgotten_dashes(value: &str) -> String {
         || std::path::Path::new(value).exists()
         || crate::process::program::find(value.as_ref()).is_ok();
     if program {
-        format!("; a program to run stands after `--`: rpd [options] -- {value}")
+        format!("; the program to run goes after `--`: rpd [options] -- {value}")
     } else {
         "; use y, yes, t, true, on, 1 or n, no, f, false, off, 0".to_owned()
     }

@@ -119,10 +119,10 @@ impl Resolver<'_> {
             self.warn(warning);
         }
         let ranks = ranks::resolve(given, self.environment)?;
-        if let Some(number) = ranks.spoken_for.filter(|number| *number > 1)
+        if let Some(number) = ranks.reported_count.filter(|number| *number > 1)
             && ![&output_directory, &output_file]
                 .into_iter()
-                .any(|pattern| naming::tells_ranks_apart(pattern))
+                .any(|pattern| naming::distinguishes_ranks(pattern))
         {
             self.warn(format!(
                 "{}: if {number} ranks run rpd, they overwrite one another's files: add %rank% or %pid%",
@@ -229,7 +229,7 @@ impl Resolver<'_> {
                 (Some("rocm"), Some(_)) => {
                     return Err(given.refused(
                         "sim-gpu",
-                        "names a simulated GPU, and --backend rocm asks for none",
+                        "names a simulated GPU, and --backend rocm selects the ROCm installation",
                     ));
                 }
                 (Some("rocm"), None) => Backend::Rocm,
@@ -319,10 +319,10 @@ impl Resolver<'_> {
             ));
         }
         if groups.is_empty()
-            && !thread_trace::is_wanted(given)
+            && !thread_trace::is_requested(given)
             && let Some(long) = FILTERS
                 .into_iter()
-                .find(|long| given.asks(long) && given.text(long) != Some(""))
+                .find(|long| given.requests(long) && given.text(long) != Some(""))
         {
             let name = given.name(long);
             self.warn(format!(
@@ -391,7 +391,7 @@ impl Resolver<'_> {
                 "{name}: what follows an endless period (repeat 0) never begins"
             ));
         }
-        if periods.is_empty() && given.asks("collection-period-unit") {
+        if periods.is_empty() && given.requests("collection-period-unit") {
             let name = given.name("collection-period-unit");
             self.warn(format!("{name}: no effect without --{PERIOD}"));
         }

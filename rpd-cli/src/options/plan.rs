@@ -35,7 +35,7 @@ pub(crate) struct Pass {
     pub(crate) unprofiled: Option<String>,
     /// Leave the ROCTx library out of `LD_PRELOAD`.
     pub(crate) suppress_marker_preload: bool,
-    /// Versions of the SDK library to look for, most wanted first: what follows `.so`.
+    /// Versions of the SDK library to look for, as what follows `.so`; the first that is found is used.
     pub(crate) sdk_suffixes: Vec<String>,
 }
 

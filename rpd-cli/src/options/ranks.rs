@@ -25,10 +25,10 @@ const SIZE: &str = "mpi-world-size-variable";
 pub(super) struct Ranks {
     /// Why this rank is not profiled, if it is not.
     pub(super) unprofiled: Option<String>,
-    /// Variables that tell names of outputs which variables were looked at.
+    /// Variables in which placeholders of output names find rank and size.
     pub(super) naming: Vec<(String, String)>,
     /// How many ranks are profiled; set in the one rank that reports it.
-    pub(super) spoken_for: Option<i64>,
+    pub(super) reported_count: Option<i64>,
 }
 
 /// Reads the variables of the launcher. A process without a known rank is profiled.
@@ -96,7 +96,7 @@ pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result
         (None, Some(size)) => vec![(0, size - 1)],
         (None, None) => Vec::new(),
     };
-    let spoken_for = ranges
+    let reported_count = ranges
         .iter()
         .map(|(first, _)| *first)
         .min()
@@ -118,7 +118,7 @@ pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result
     Ok(Ranks {
         unprofiled,
         naming: naming(rank_variable, size_variable, environment),
-        spoken_for,
+        reported_count,
     })
 }
 

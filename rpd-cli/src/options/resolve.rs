@@ -52,7 +52,7 @@ impl Environment {
 /// The current directory.
 ///
 /// # Errors
-/// It was deleted, or may not be looked at; says so.
+/// The current directory was deleted, or may not be read; the error states which.
 pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir().map_err(|error| {
         let problem = match error.kind() {
@@ -196,7 +196,7 @@ pub(super) struct Resolver<'a> {
     /// Patterns that are known to be good.
     pub(super) patterns: HashSet<String>,
     warnings: Vec<String>,
-    /// The same, to say nothing twice.
+    /// The same, so that each warning is given once.
     told: HashSet<String>,
 }
 
@@ -230,7 +230,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Fills in what follows from what was given, and what inherited variables say.
+    /// Fills in options that follow from those given, and values of inherited variables.
     fn complete(&self, draft: &mut Draft) -> Result<(), Failure> {
         let given = &mut draft.given;
         for (aggregate, members) in AGGREGATES {
@@ -254,7 +254,7 @@ impl<'a> Resolver<'a> {
 
 /// Refuses options whose work this build does not do. Switching one off is fine.
 fn refuse_missing(given: &OptionValues) -> Result<(), Failure> {
-    for spec in OPTIONS.iter().filter(|spec| given.asks(spec.long)) {
+    for spec in OPTIONS.iter().filter(|spec| given.requests(spec.long)) {
         let message = match spec.support {
             Support::Works => continue,
             Support::Missing(what) => format!("this build of rpd lacks {what}"),

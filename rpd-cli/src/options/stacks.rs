@@ -23,7 +23,7 @@ const SYMBOLIZE_LIMIT: &str = "stacks-symbolize-limit";
 const RUNTIME_FRAMES: &str = "stacks-runtime-frames";
 const INTERPRETER_FRAMES: &str = "stacks-interpreter-frames";
 
-/// Options that say nothing without stacks.
+/// Options that have no effect without stacks.
 const DETAILS: [&str; 8] = [
     APIS,
     DEPTH,
@@ -83,7 +83,7 @@ pub(super) fn resolve(
     };
     let mut warnings = Vec::new();
     if mode == StackMode::Off {
-        let said = |long: &&&str| given.asks(long) && given.variable(long).is_none();
+        let said = |long: &&&str| given.requests(long) && given.variable(long).is_none();
         if let Some(long) = DETAILS.iter().find(said) {
             warnings.push(format!(
                 "{}: no effect without --{STACKS}",

@@ -23,7 +23,7 @@ const NEED_TRACES: [&str; 6] = [
 
 /// The first given option that needs something to be traced.
 pub(super) fn needs_traces(given: &OptionValues) -> Option<&'static str> {
-    NEED_TRACES.into_iter().find(|long| given.asks(long))
+    NEED_TRACES.into_iter().find(|long| given.requests(long))
 }
 
 /// Checks and collects them. `variable` is where the groups come from, when not from the command line.
@@ -105,7 +105,7 @@ pub(super) fn without_tables(
         .collect();
     (!given.is_empty()).then(|| {
         format!(
-            "{}: no effect, since no table was asked for (try --summary)",
+            "{}: no effect, since no table was requested (try --summary)",
             given.join(", ")
         )
     })

@@ -85,7 +85,7 @@ pub(crate) const SIMULATED_GPUS: &[&str] = &["gfx90a", "gfx942"];
 pub(crate) enum Inherit {
     /// The option is not inherited.
     No,
-    /// By its value.
+    /// The variable's value is the option's.
     Value(&'static str),
     /// By the opposite of its truth.
     Opposite(&'static str),
@@ -96,7 +96,7 @@ pub(crate) enum Inherit {
 pub(crate) enum Support {
     /// The option works in this build.
     Works,
-    /// It cannot; what the option needs.
+    /// The option does not work in this build; the text is what it needs.
     Missing(&'static str),
     /// Provider kinds that came after SDK 1.0: refused by name, left out of aggregates.
     NewerKind,
@@ -231,7 +231,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
     option(Output, "otf2-library", Form::Text, "File of libotf2, for -f otf2 [default: the one that the loader finds]")
         .value("PATH"),
     switch(Output, "csv-safe", "Begin CSV fields that a spreadsheet would take for a formula (=, +, -, @) with an apostrophe"),
-    option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "What the ROCm libraries in the target say: fatal, error, warning, info or trace; config and env make rpd print its options and the variables it adds")
+    option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "Messages of the ROCm libraries in the target: fatal, error, warning, info or trace; config and env make rpd print its options and the variables it adds")
         .value("LEVEL"),
     option(Output, "extra-counters", Form::Text, "YAML file with definitions of further counters")
         .short('E').value("FILE").from("ROCPROF_EXTRA_COUNTERS_CONTENTS"),
@@ -300,7 +300,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .value("TIME"),
     option(Stacks, "stacks-symbolize", Form::Choice(&["stop", "post", "off"], false), "When names and lines of native frames are looked up: stop (after the run), post (later, with rpd symbolize) or off [default: stop]")
         .value("WHEN").from("RPD_STACKS_SYMBOLIZE"),
-    option(Stacks, "stacks-symbolize-limit", Form::Text, "Time that may be spent on that after a run, such as 30s; what was not looked up by then is said, and rpd symbolize does it [default: 60s]")
+    option(Stacks, "stacks-symbolize-limit", Form::Text, "Time that may be spent on that after a run, such as 30s; a line reports what was not looked up by then, and rpd symbolize does that [default: 60s]")
         .value("TIME"),
     switch(Stacks, "stacks-runtime-frames", "Show the frames of GPU runtimes and the profiler between the program and the call; they are recorded in any case")
         .from("RPD_STACKS_RUNTIME_FRAMES"),
@@ -316,7 +316,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
     option(Counters, "pmc-raw", Form::List(0), "Raw counter specifications").key_only().missing("raw counter specifications"),
     switch(Counters, "continue-on-error", "Go on with the next run of the program when one fails"),
 
-    switch(Statistics, "stats", "Print a table of durations per domain unless a summary is asked for; with csv also <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
+    switch(Statistics, "stats", "Print a table of durations per domain unless a summary is requested; with csv also <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
         .from("ROCPROF_STATS"),
 
     switch(Summary, "summary", "Print one table of durations over all domains").short('S')
@@ -417,7 +417,7 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Attach, "attach-children", "Attach to children").missing(ATTACH),
     switch(Attach, "attach-sync-output", "Wait for the output").missing(ATTACH),
 
-    option(Advanced, "compat", Form::Choice(&["none", "rocprofv3"], false), "Behave as this manual says (none) or as rocprofv3 does where they differ; a link named rocprofv3 does so by itself; see docs/drop-in.md [default: none]")
+    option(Advanced, "compat", Form::Choice(&["none", "rocprofv3"], false), "Behave as this manual describes (none) or as rocprofv3 does where they differ; a link named rocprofv3 does so by itself; see docs/drop-in.md [default: none]")
         .value("TOOL"),
     option(Advanced, "backend", Form::Choice(&["auto", "rocm", "sim"], false), "What the target runs on: the ROCm installation, the simulated GPU, or auto: ROCm if there is a device and an SDK [default: auto]")
         .value("BACKEND"),

@@ -27,7 +27,7 @@ const TARGET_COUNTERS: &str = "att-perfcounter-target-only";
 const NO_INTERCEPT: &str = "att-no-intercept";
 const RESOURCE_MODE: &str = "att-resource-mode";
 
-/// Options that pick dispatches, or say when a trace of a whole GPU begins and ends.
+/// Options that select dispatches, or the times at which a trace of a whole GPU begins and ends.
 const SELECTION: [&str; 5] = [
     "kernel-include-regex",
     "kernel-exclude-regex",
@@ -60,7 +60,7 @@ pub(super) struct Resolved {
 }
 
 /// Whether kernels are traced.
-pub(super) fn is_wanted(given: &OptionValues) -> bool {
+pub(super) fn is_requested(given: &OptionValues) -> bool {
     [THREAD_TRACE, NO_INTERCEPT]
         .into_iter()
         .any(|long| given.bool(long) == Some(true))
@@ -75,7 +75,7 @@ pub(super) fn resolve(
     environment: &Environment,
     counts: bool,
 ) -> Result<Resolved, Failure> {
-    if !is_wanted(given) {
+    if !is_requested(given) {
         return without(given);
     }
     let number = |long: &str, range: std::ops::RangeInclusive<u64>| number(given, long, range);
@@ -106,7 +106,7 @@ pub(super) fn resolve(
              the option out, or give hsa",
         ));
     }
-    let selects = |long: &&str| given.asks(long) && given.text(long) != Some("");
+    let selects = |long: &&str| given.requests(long) && given.text(long) != Some("");
     let warning = match SELECTION.into_iter().find(selects).filter(|_| no_intercept) {
         Some(long) if long.starts_with("selected") => Some(format!(
             "{}: no effect, since traces of regions are of whole GPUs in any case",
@@ -171,7 +171,8 @@ fn without(given: &OptionValues) -> Result<Resolved, Failure> {
     let mut options = OPTIONS
         .iter()
         .filter(|spec| spec.group == Group::ThreadTrace);
-    let useless = options.find(|spec| given.asks(spec.long) && given.variable(spec.long).is_none());
+    let useless =
+        options.find(|spec| given.requests(spec.long) && given.variable(spec.long).is_none());
     Ok(Resolved {
         warning: useless.map(|spec| format!("{}: no effect without --att", given.name(spec.long))),
         ..Resolved::default()

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_tell_what_stands_in_the_way() {
+    fn files_show_why_they_cannot_be_traced() {
         let folder = tempfile::tempdir().expect("a folder");
         let own = std::env::current_exe().expect("this test");
         assert_eq!(obstacle(&own), None);

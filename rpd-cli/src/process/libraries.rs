@@ -10,7 +10,7 @@ use crate::failure::Failure;
 pub(crate) fn own(name: &str) -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()
         .and_then(std::fs::canonicalize)
-        .map_err(|error| Failure::failed(format!("cannot tell where rpd itself is: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot find the path of rpd itself: {error}")))?;
     let folder = program.parent().unwrap_or(Path::new("/"));
     let mut folders = vec![folder.to_owned(), folder.join("deps")];
     if let Some(parent) = folder.parent() {

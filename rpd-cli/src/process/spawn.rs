@@ -71,7 +71,7 @@ impl Signals {
             .context("cannot hold back signals")?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let file = SignalFd::with_flags(&set, flags).context("cannot read signals")?;
-        // Orphaned descendants of the target become rpd's children, so that rpd sees their exit.
+        // Orphaned descendants of the target become rpd's children, so that rpd is notified of their exit.
         set_child_subreaper(true).context("cannot adopt orphans of the target")?;
         Ok(Signals {
             file,

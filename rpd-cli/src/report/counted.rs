@@ -69,7 +69,7 @@ fn nothing(session: &Session, options: &Options) -> String {
         (_, []) => String::new(),
         (_, flags) => format!(": none was selected by {}", flags.join(", ")),
     };
-    format!("WARNING: counters were asked for, but no dispatch was counted{why}")
+    format!("WARNING: counters were requested, but no dispatch was counted{why}")
 }
 
 /// Dispatches that were recorded on a GPU with counters and not counted, although no setting excludes them.
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_gaps_are_told() {
+    fn zeros_and_gaps_are_reported() {
         let plain = options();
         assert!(remarks(&session(&[[1.0, 0.0], [0.0, 2.0]], 2), &plain).is_empty());
         assert_eq!(
@@ -183,18 +183,18 @@ mod tests {
         );
         assert_eq!(
             remarks(&session(&[], 0), &plain),
-            ["WARNING: counters were asked for, but no dispatch was counted"]
+            ["WARNING: counters were requested, but no dispatch was counted"]
         );
         assert_eq!(
             remarks(&session(&[], 4), &plain),
-            ["WARNING: counters were asked for, but no dispatch was counted of 4"]
+            ["WARNING: counters were requested, but no dispatch was counted of 4"]
         );
         let mut filtered = options();
         filtered.collector.counters.include = true;
         assert_eq!(
             remarks(&session(&[], 4), &filtered),
             [
-                "WARNING: counters were asked for, but no dispatch was counted: none was selected by \
+                "WARNING: counters were requested, but no dispatch was counted: none was selected by \
                  --kernel-include-regex"
             ]
         );

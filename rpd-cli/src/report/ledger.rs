@@ -67,7 +67,7 @@ impl Outcome {
         })
     }
 
-    /// Whether there is nothing to say but that the process never used the GPU.
+    /// Whether the only line is that the process never used the GPU.
     pub(super) fn is_idle(&self) -> bool {
         self.complete()
             && self.session.as_ref().is_some_and(|session| {
@@ -300,7 +300,7 @@ fn any_call(traces: &Traces) -> bool {
     .contains(&true)
 }
 
-/// The names, or what they have in common when they are many.
+/// The names of the files; of many their common part.
 fn files_shown(files: &[PathBuf]) -> String {
     let texts: Vec<String> = files.iter().map(|file| shown(file)).collect();
     if texts.len() <= 2 {
@@ -508,7 +508,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_stored_is_not_said_not_to_have_happened() {
+    fn the_ledger_does_not_deny_what_could_not_be_stored() {
         let mut options = Options::default();
         options.collector.traces.kernel = true;
         let mut session = Session::default();

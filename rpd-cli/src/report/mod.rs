@@ -147,7 +147,7 @@ struct Report<'a> {
     run: &'a RunDirectory,
     options: &'a Options,
     hostname: &'a str,
-    /// Tables need to say whose they are.
+    /// Tables need a heading that names the process.
     several: bool,
     progress: Progress,
     /// Directory to which outputs are confined, if any.

@@ -21,7 +21,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
         ),
         (
             ledger.unknown_samples,
-            "left out: this build does not know their layout",
+            "left out: this build cannot read their layout",
         ),
     ] {
         if number > 0 {

@@ -66,7 +66,7 @@ impl Folder {
     /// Opens a subdirectory that must belong to this user alone.
     ///
     /// # Errors
-    /// It does not exist, is a symbolic link, belongs to another user, or is writable for others.
+    /// The folder does not exist, is a symbolic link, belongs to another user, or is writable for others.
     pub(crate) fn folder(&self, name: &str) -> Result<Folder> {
         let folder = self.own(name)?;
         let mode = folder.mode()?;
@@ -114,7 +114,7 @@ impl Folder {
     /// Opens a subdirectory that must belong to this user.
     ///
     /// # Errors
-    /// It does not exist, is a symbolic link or belongs to another user.
+    /// The folder does not exist, is a symbolic link or belongs to another user.
     pub(crate) fn own(&self, name: &str) -> Result<Folder> {
         let folder = self.descend(name).map_err(|error| {
             let path = self.path.join(name);

@@ -57,7 +57,7 @@ pub(crate) struct Recording {
     pub(crate) alive: bool,
 }
 
-/// Makes sure that outputs can be written where `options` want them, before anything starts. Mode bits do
+/// Checks that outputs can be written to the directory in `options`, before the target starts. Mode bits do
 /// not stop root, so a file is really made.
 fn probe(directory: &Path) -> Result<(), Failure> {
     let refuse = |error: std::io::Error| {

@@ -17,7 +17,7 @@ use rpd_core::session::traces::{
     OccupiedTime, OccupiedUnit, ThreadTraces, TraceSummary, TracedLine, TracedWave,
 };
 
-use super::decode::{Decoded, Decoding, Wanted, decode_dispatch};
+use super::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch};
 use super::files::{TraceKey, Traces};
 use crate::failure::line;
 
@@ -46,7 +46,7 @@ pub(crate) fn process(
     };
     let drop_in = options.compat.has(Difference::TraceFolders);
     let has = |format| options.formats.contains(&format);
-    let wanted = Wanted {
+    let wanted = RequestedFiles {
         csv: has(Format::Csv) || drop_in,
         json: has(Format::Json) || drop_in,
         pftrace: has(Format::Pftrace),

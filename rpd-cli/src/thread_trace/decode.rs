@@ -1,4 +1,4 @@
-//! Decodes the traces of a dispatch and writes what they say.
+//! Decodes the traces of a dispatch and writes the results.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::files::{TraceFile, TraceKey, Traces};
 
 /// The outputs that are made of traces.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct RequestedFiles {
     /// `stats_*.csv`.
     pub(crate) csv: bool,
     /// The folder of JSON files.
@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
 /// Settings and destinations of decoding.
 pub(crate) struct Decoding<'a> {
     /// The outputs to make.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: RequestedFiles,
     /// Names of the counters in the trace.
     pub(crate) counters: &'a [String],
     /// A decoder to use in place of rpd's own.
@@ -266,7 +266,7 @@ fn decode_engine(
     };
     let diagnosis = match library {
         None => diagnosis,
-        // A library says less: counts are those of its records.
+        // A library returns less: counts are those of its records.
         Some(_) => Diagnosis {
             bytes,
             waves,
@@ -310,7 +310,7 @@ pub(crate) fn decode_dispatch(
     let name = folder_name(key);
     std::fs::create_dir_all(into)
         .with_context(|| format!("cannot make the directory {}", into.display()))?;
-    // Nothing has its final name before it is complete.
+    // A folder gets its final name when it is complete.
     let pending = match wanted.json {
         true => Some(
             tempfile::Builder::new()

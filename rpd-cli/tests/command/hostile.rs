@@ -1,5 +1,5 @@
 //! Databases that were made to do harm, on every command that reads databases: nothing but the result is written, every
-//! command ends, and what is wrong is said in one line.
+//! command ends, with an error of one line.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

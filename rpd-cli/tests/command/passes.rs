@@ -1,4 +1,4 @@
-//! Several passes, and what is asked before them, through the real binary: targets that need no GPU.
+//! Several passes, and the queries before them, through the real binary: targets that need no GPU.
 
 use std::process::{Command, Stdio};
 
@@ -75,7 +75,7 @@ fn nothing_runs_when_a_later_pass_cannot() {
     assert_eq!(entries(&setup.work().join("out")), ["pass_3"]);
 }
 
-/// Whoever interrupts a pass wants no further one, even where the target makes a good end of it.
+/// After an interrupted pass there is no further one, even if the target exits with status 0.
 #[test]
 fn an_interrupt_ends_the_whole_command() {
     let setup = with_jobs();
@@ -107,7 +107,7 @@ fn an_interrupt_ends_the_whole_command() {
 
 /// A provider that is none is one line, and nothing has run or been made by then.
 #[test]
-fn counters_are_asked_for_before_anything_runs() {
+fn counters_are_checked_before_anything_runs() {
     let setup = Setup::new();
     let output = setup.run(&[
         "--backend",

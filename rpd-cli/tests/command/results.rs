@@ -474,7 +474,7 @@ fn windows() {
         "{inside} {overlapping} {all}"
     );
 
-    // The converter sees the same window.
+    // The converter takes the same window.
     good(
         out.path(),
         &[

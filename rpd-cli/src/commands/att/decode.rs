@@ -11,7 +11,7 @@ use rpd_formats::table::{Cell, Printer, TableFormat};
 use super::super::parse;
 use crate::exit_status;
 use crate::failure::Failure;
-use crate::thread_trace::decode::{Decoded, Decoding, Wanted, decode_dispatch};
+use crate::thread_trace::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch};
 use crate::thread_trace::files::{TraceKey, Traces};
 
 /// Lines that are printed for each dispatch.
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
             Some(Library::open(&path).map_err(failed)?)
         }
     };
-    let wanted = Wanted {
+    let wanted = RequestedFiles {
         csv: given.format.contains(&Format::Csv),
         json: given.format.contains(&Format::Json),
         pftrace: given.format.contains(&Format::Pftrace),

@@ -145,7 +145,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     Ok(exit_status::of(same))
 }
 
-/// One line for each thing that differs, with the first place where it does.
+/// One line for each field or record kind that differs, with the first place where it does.
 fn compare(ours: &DecodedTrace, theirs: &DecodedTrace) -> Vec<String> {
     let mut lines = Vec::new();
     if ours.waves.len() != theirs.waves.len() {

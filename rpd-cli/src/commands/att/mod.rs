@@ -53,6 +53,6 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 .join(", ")
         ))
         .into()),
-        None => Err(Failure::usage("att: what to do is missing (see rpd att --help)").into()),
+        None => Err(Failure::usage("att: a command is missing (see rpd att --help)").into()),
     }
 }

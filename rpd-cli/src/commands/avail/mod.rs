@@ -50,7 +50,7 @@ struct Common {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// What to ask: the ROCm installation, the simulator, or whichever there is
+    /// Source of the information: the ROCm installation, the simulator, or whichever there is
     #[arg(long, value_name = "NAME", value_parser = ["auto", "rocm", "sim"], default_value = "auto", global = true)]
     backend: String,
     /// Root of the ROCm installation

@@ -46,7 +46,7 @@ fn words() {
 
 /// Cases 292 and 293.
 #[test]
-fn what_is_no_request_is_refused_before_anybody_is_asked() {
+fn malformed_requests_are_refused_before_a_provider_is_queried() {
     for (words, fragment) in [
         (&[][..], "Provide counter"),
         (&["A:b:c"], "Invalid format"),

@@ -18,7 +18,7 @@ pub(super) enum DataChoice {
 pub(super) enum OutputsChoice {
     /// The hash, which a replay is compared with
     Hash,
-    /// The content too, so that a replay can tell what differs
+    /// The content too, so that a replay can show what differs
     Full,
     /// Nothing
     None,

@@ -138,7 +138,7 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
     std::fs::rename(folder.path().join(PART), output)
         .with_context(|| format!("{} cannot be made", output.display()))?;
     if !given.playing.quiet {
-        eprintln!("{}", told(output, &made));
+        eprintln!("{}", message(output, &made));
     }
     Ok(SUCCESS)
 }
@@ -179,7 +179,7 @@ fn pack(arguments: &[OsString]) -> Result<u8> {
         Ok(rpd_capture::pack_capsule(folder.path(), out).map_err(failure)?)
     })?;
     if !given.playing.quiet {
-        eprintln!("{}", told(&given.output, &made));
+        eprintln!("{}", message(&given.output, &made));
     }
     Ok(SUCCESS)
 }
@@ -318,12 +318,12 @@ pub(super) fn keep_part(output: &Path, part: &Part, backend: Backend, quiet: boo
     });
     replaced.with_context(|| format!("{} cannot be replaced by its part", output.display()))?;
     if !quiet {
-        eprintln!("{}", told(output, &made));
+        eprintln!("{}", message(output, &made));
     }
     Ok(())
 }
 
-fn told(output: &Path, made: &Excerpt) -> String {
+fn message(output: &Path, made: &Excerpt) -> String {
     let (first, last) = made.calls;
     let (pieces, size) = made.memory;
     let part = match &made.launch {

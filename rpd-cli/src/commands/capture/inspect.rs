@@ -38,7 +38,7 @@ struct CaptureArgument {
     capture: PathBuf,
 }
 
-/// Tells what a capture holds
+/// Shows what a capture holds
 #[derive(Debug, Parser)]
 struct InfoArguments {
     #[command(flatten)]

@@ -182,7 +182,7 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    /// Looks for the runtime; where it is the simulated one because there is no other, it says so unless `quiet`.
+    /// Looks for the runtime. If it is the simulated one because there is no other, a line says so unless `quiet`.
     pub(super) fn choose(wanted: Backend, quiet: bool) -> Result<Runtime> {
         let links = tempfile::tempdir()?;
         let options = Options {
@@ -263,7 +263,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let other = match (given.verify, &given.keep_results) {
         (Verify::Repeated(..), None) => match OtherReplay::make(arguments)? {
             Ok(other) => Some(other),
-            // It has said why.
+            // The child has printed the reason.
             Err(status) => return Ok(status),
         },
         _ => None,
@@ -313,7 +313,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         on: given.step && given.keep_results.is_none(),
         until: None,
     };
-    let report = rpd_replay::replay(path, options, |player, call| prompt.ask(player, call))
+    let report = rpd_replay::replay(path, options, |player, call| prompt.prompt(player, call))
         .map_err(failure)?;
     if given.keep_results.is_some() {
         return Ok(SUCCESS);
@@ -324,7 +324,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             Ok(writeln!(out)?)
         })?;
     }
-    tell(&given, &report);
+    print_report(&given, &report);
     Ok(match report.mismatches.is_empty() {
         true => SUCCESS,
         false => DIFFERS,
@@ -342,7 +342,7 @@ pub(super) fn notes(quiet: bool) -> fn(&str) {
 /// Results that are named.
 const MOST_SHOWN: usize = 10;
 
-fn tell(given: &Arguments, report: &Report) {
+fn print_report(given: &Arguments, report: &Report) {
     for mismatch in report.mismatches.iter().take(MOST_SHOWN) {
         eprintln!("rpd: {mismatch}");
     }
@@ -415,7 +415,7 @@ fn times(kernel: &KernelRuns) -> String {
     )
 }
 
-/// Asks before each call.
+/// Stops before each call and prompts.
 struct Prompt {
     on: bool,
     /// Go on to the next launch of a kernel with this in its name; empty: any.
@@ -430,7 +430,11 @@ const HELP: &str = "n  make this call            k [NAME]  go on to the next lau
 const MOST_PRINTED: u64 = 4096;
 
 impl Prompt {
-    fn ask(&mut self, player: &mut Player, call: &rpd_capture::Call) -> Result<Step, ReplayError> {
+    fn prompt(
+        &mut self,
+        player: &mut Player,
+        call: &rpd_capture::Call,
+    ) -> Result<Step, ReplayError> {
         if !self.on {
             return Ok(Step::Go);
         }

@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
 pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> {
     if given.command.is_empty() {
         return Err(Failure::usage(format!(
-            "{NAME}: a program to run stands after `--`: rpd capture [options] -- PROGRAM (see rpd capture --help)"
+            "{NAME}: the program to run goes after `--`: rpd capture [options] -- PROGRAM (see rpd capture --help)"
         ))
         .into());
     }
@@ -175,7 +175,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             if let Some(database) = database {
                 link(database, &output);
             }
-            tell(given, &output, &summary);
+            print_summary(given, &output, &summary);
             summary.ended.is_empty() && keep_region(given, &output, &summary)
         }
         Ok(None) => {
@@ -199,7 +199,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
     })
 }
 
-/// Reduces the capture to the part that the user wants. False when that failed, which is told.
+/// Reduces the capture to the part that the user selected. False when that failed; the error is printed.
 fn keep_region(given: &Arguments, output: &Path, summary: &Summary) -> bool {
     let part = match &given.region {
         Region::All => return true,
@@ -500,7 +500,7 @@ fn link(database: &Path, output: &Path) {
     }
 }
 
-fn tell(given: &Arguments, output: &Path, summary: &Summary) {
+fn print_summary(given: &Arguments, output: &Path, summary: &Summary) {
     for (name, calls) in &summary.unsupported {
         let times = count(*calls, "time");
         eprintln!("rpd: {name} was called {times} and cannot be replayed");

@@ -14,7 +14,7 @@ use rpd_symbols::flame::{Format, Frame, Kind, Profile};
 use super::super::window::WindowOptions;
 use super::super::{Inputs, Naming, expand as expand_paths, parse, write_output};
 use super::sources::Sources;
-use super::{FrameOptions, WeightName, each_stacked, glob, wants};
+use super::{FrameOptions, WeightName, each_stacked, glob, matches_globs};
 use crate::failure::Failure;
 
 const NAME: &str = "flame";
@@ -132,7 +132,7 @@ impl Arguments {
         let mut profile = Profile::new(weight.name(), weight.unit());
         for file in &sources.rpd_files {
             each_rpd_call(file, |function, cost, frames| {
-                let Some(frames) = frames.filter(|_| wants(&self.api, function)) else {
+                let Some(frames) = frames.filter(|_| matches_globs(&self.api, function)) else {
                     return;
                 };
                 let call = Frame {
@@ -156,7 +156,7 @@ impl Arguments {
             false,
             |_, session, settings, expanded| {
                 let names = self.naming.over(settings);
-                let costs = costs(session, names, |name| wants(&self.api, name));
+                let costs = costs(session, names, |name| matches_globs(&self.api, name));
                 let texts = Texts::new(session, expanded);
                 for (used, cost) in &costs.uses {
                     profile.add(texts.flame(*used, part), cost.of(weight));

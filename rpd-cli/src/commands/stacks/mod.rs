@@ -97,8 +97,8 @@ fn glob(text: &str) -> Result<String, String> {
     }
 }
 
-/// Whether a function is wanted; all are when there are no patterns.
-fn wants(globs: &[String], name: &str) -> bool {
+/// Whether a function matches a pattern; without patterns every function does.
+fn matches_globs(globs: &[String], name: &str) -> bool {
     globs.is_empty() || picks(globs, name)
 }
 

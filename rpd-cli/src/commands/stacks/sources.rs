@@ -13,14 +13,14 @@ use super::super::window::WindowOptions;
 pub(super) struct Sources {
     /// Databases, and other files that were named, which are reported as errors when they are opened.
     pub(super) databases: Vec<PathBuf>,
-    /// Files of RPD.
+    /// Files of RPD among the inputs.
     pub(super) rpd_files: Vec<RpdStacks>,
     /// Time window that is read of the databases.
     pub(super) window: Option<Window>,
 }
 
 impl Sources {
-    /// Tells the files apart. Files of RPD are read whole.
+    /// Sorts the files into databases and files of RPD. Files of RPD are read whole.
     pub(super) fn open(
         name: &str,
         paths: Vec<PathBuf>,

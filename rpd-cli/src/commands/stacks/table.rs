@@ -17,7 +17,7 @@ use rpd_symbols::each_rpd_call;
 use super::super::window::WindowOptions;
 use super::super::{Form, Inputs, Naming, parse, write_output};
 use super::sources::Sources;
-use super::{FrameOptions, WeightName, each_stacked, glob, wants};
+use super::{FrameOptions, WeightName, each_stacked, glob, matches_globs};
 use crate::failure::Failure;
 
 const NAME: &str = "stacks";
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         !given.whole,
         |_, session, settings, expanded| {
             let names = given.naming.over(settings);
-            let costs = costs(session, names, |name| wants(&given.api, name));
+            let costs = costs(session, names, |name| matches_globs(&given.api, name));
             let texts = Texts::new(session, expanded);
             let mut keys: HashMap<StackedFunction, Key> = HashMap::new();
             let mut key = |used: StackedFunction| {
@@ -198,7 +198,7 @@ impl Arguments {
             .into());
         }
         each_rpd_call(file, |function, cost, frames| {
-            if !wants(&self.api, function) {
+            if !matches_globs(&self.api, function) {
                 return;
             }
             let Some(frames) = frames else {

@@ -108,7 +108,7 @@ fn a_gate_fails_on_what_is_beyond_chance() {
 }
 
 #[test]
-fn one_run_a_side_says_that_chance_is_unknown() {
+fn with_one_run_a_side_chance_is_reported_as_unknown() {
     let out = directory();
     let before = runs(out.path(), "a", 1.0, [1.0, 1.01, 0.99]);
     let after = runs(out.path(), "b", 2.0, [1.0, 1.01, 0.99]);
