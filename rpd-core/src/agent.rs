@@ -256,7 +256,7 @@ impl Agent {
         let mut parts = ByteStrings(tail).map(Option::unwrap_or_default);
         let mut part = || parts.next().unwrap_or_default();
         let raw = part();
-        // Never more than the struct says it has.
+        // At most the size that the struct states.
         let size = u64::read(Fields(raw), 0);
         let at = Fields(raw.get(..size as usize).unwrap_or(raw));
         let mut agent = Agent::read(at);

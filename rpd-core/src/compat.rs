@@ -11,11 +11,11 @@ pub enum Compat {
     /// rpd's own.
     #[default]
     None,
-    /// The behaviour of rocprofv3, rocprofv3-avail and rocpd, also where their manual says otherwise.
+    /// The behaviour of rocprofv3, rocprofv3-avail and rocpd, also where it differs from their manual.
     Rocprofv3,
 }
 
-/// One difference between the modes. Code asks [`Compat::has`] for one of these and for nothing else, so that
+/// One difference between the modes. Code queries [`Compat::has`] with one of these and nothing else, so that
 /// [`DIFFERENCES`] lists all there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
@@ -138,7 +138,7 @@ impl Compat {
             .find(|mode| mode.label() == label)
     }
 
-    /// Whether this mode does what [`Row::original`] says.
+    /// Whether this mode behaves as [`Row::original`] describes.
     pub const fn has(self, _: Difference) -> bool {
         matches!(self, Compat::Rocprofv3)
     }

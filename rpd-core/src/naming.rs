@@ -135,7 +135,7 @@ pub fn variables(pattern: &str) -> Vec<&str> {
 }
 
 /// Whether a pattern, filled in by several ranks, is likely to give several names.
-pub fn tells_ranks_apart(pattern: &str) -> bool {
+pub fn distinguishes_ranks(pattern: &str) -> bool {
     pieces(pattern).iter().any(|piece| match piece {
         Piece::Key(key) => ["pid", "rank", "nid", "hostname", "ppid", "pgid", "psid"].contains(key),
         Piece::Variable(_) => true,
@@ -229,7 +229,7 @@ impl Facts<'_> {
         };
         let time = local_time(nanoseconds);
         let mut text = String::new();
-        // A format that chrono does not know is an error of `write!`, and is then used as it stands.
+        // A format that chrono rejects is an error of `write!`; its text is then used unchanged.
         if write!(text, "{}", time.format(format)).is_err() {
             format.clone_into(&mut text);
         }
@@ -508,7 +508,7 @@ impl Namer {
         Target { directory, prefix }
     }
 
-    /// Takes over the names that another has given: those of earlier passes, whose directories do not tell names apart
+    /// Takes over the names that another `Namer` has given: those of earlier passes, whose directories do not make names distinct
     /// that begin with `/` or `..`.
     pub fn extend(&mut self, other: &Namer) {
         self.used.extend(other.used.iter().cloned());

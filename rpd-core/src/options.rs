@@ -19,7 +19,7 @@ use crate::environment::EnvironmentSelection;
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $format:ident = $word:literal,)*) => {
-        /// Output formats. What else there is to know of each, its writer included, is one entry of `rpd-formats`, which a
+        /// Output formats. The other properties of each, its writer included, are one entry of `rpd-formats`, which a
         /// new format here does not compile without.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Format {

@@ -74,7 +74,7 @@ pub struct ArgLayout {
     pub arguments: &'static [Argument],
 }
 
-/// The layout of the argument struct of an operation; `None` for operations that the table does not know (a newer
+/// The layout of the argument struct of an operation; `None` for operations that are not in the table (a newer
 /// runtime's), whose arguments are recorded as the provider's own texts.
 pub fn layout(kind: Kind, operation: &str) -> Option<&'static ArgLayout> {
     let (_, operations) = LAYOUTS

@@ -167,7 +167,7 @@ fn values_do_not_leave_the_directory() {
 }
 
 #[test]
-fn a_replacement_is_told_once() {
+fn a_replacement_is_reported_once() {
     let options = Options {
         output_file: "%env{UNSET}%/x".to_owned(),
         ..Options::default()
@@ -289,12 +289,12 @@ fn processes_of_a_run_never_share_a_file() {
 }
 
 #[test]
-fn patterns_that_tell_ranks_apart() {
+fn patterns_that_distinguish_ranks() {
     for pattern in [DEFAULT_PREFIX, "x_%rank%", "%r", "{pid}", "x%env{RANK}%"] {
-        assert!(tells_ranks_apart(pattern), "{pattern}");
+        assert!(distinguishes_ranks(pattern), "{pattern}");
     }
     for pattern in ["x", "%tag%/x", "%size%", "%job%"] {
-        assert!(!tells_ranks_apart(pattern), "{pattern}");
+        assert!(!distinguishes_ranks(pattern), "{pattern}");
     }
 }
 

@@ -7,10 +7,10 @@ use crate::ids::Nanoseconds;
 
 /// Interface of all tables.
 pub trait Columns {
-    /// Begins.
+    /// Start times of the rows in memory.
     fn starts(&self) -> &[Nanoseconds];
 
-    /// Ends.
+    /// End times of the rows in memory.
     fn ends(&self) -> &[Nanoseconds];
 
     /// Number of rows, those included that [`Columns::spill`] has written.

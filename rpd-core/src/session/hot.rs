@@ -13,9 +13,9 @@ use crate::options::KernelNames;
 /// Counts of PC samples or thread trace cycles at an instruction, or their sums over lines and kernels.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Of those, stochastic ones: only they say whether an instruction was issued.
+    /// Of those, stochastic ones: only they hold whether an instruction was issued.
     pub stochastic: u64,
     /// Of those, how many issued an instruction.
     pub issued: u64,
@@ -271,7 +271,7 @@ fn kernel_name(
         return labels.formatted(kernel).to_owned();
     }
     match instruction.map(|instruction| instruction.function) {
-        // A function that kernels call, and no dispatch says which of them did.
+        // A function that kernels call, where no dispatch is known from which the calling kernel would follow.
         Some(function) if function != StringId(0) => {
             crate::kernel_name::formatted(session.strings.get(function), names).into_owned()
         }
@@ -314,7 +314,7 @@ pub struct Listing {
     pub measure: Measure,
     /// Sums over the kernel.
     pub tally: Tally,
-    /// All of its instructions.
+    /// Every instruction of the function, in the order of addresses.
     pub instructions: Vec<ListedInstruction>,
 }
 

@@ -136,7 +136,7 @@ impl CodeObject {
     }
 }
 
-/// A kernel symbol.
+/// A kernel of a loaded code object, as the runtime registered it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelSymbol {
     /// Id, from 1.
@@ -220,7 +220,7 @@ pub struct CounterInstance {
 pub struct Counter {
     /// Id. Agents of one architecture may share it.
     pub id: CounterId,
-    /// Its agent.
+    /// The agent that it is counted on.
     pub agent: AgentHandle,
     /// Name of the counter.
     pub name: String,
@@ -315,7 +315,7 @@ pub struct Ledger {
     pub invalid_samples: u64,
     /// Number of PC samples that the provider dropped because its buffer was full.
     pub lost_samples: u64,
-    /// Number of PC samples in a layout that the collector does not know.
+    /// Number of PC samples in a layout that the collector cannot read.
     pub unknown_samples: u64,
     /// Number of bytes of the records that were read.
     pub bytes: u64,
@@ -332,7 +332,7 @@ pub struct Origin {
     pub node: i64,
     /// Hash of the machine id.
     pub node_hash: i64,
-    /// Machine id.
+    /// Machine id, from `/etc/machine-id`.
     pub machine_id: String,
     /// Operating system.
     pub system_name: String,
@@ -380,9 +380,9 @@ pub struct Session {
     pub api: ApiTable,
     /// Kernel dispatches.
     pub dispatches: DispatchTable,
-    /// Copies.
+    /// Memory copies.
     pub copies: CopyTable,
-    /// Allocations.
+    /// Allocations and frees.
     pub allocations: AllocationTable,
     /// Scratch operations.
     pub scratch: ScratchTable,

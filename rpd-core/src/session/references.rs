@@ -9,15 +9,15 @@ use crate::ids::{AgentHandle, QueueId, StreamId, ThreadId};
 /// The references of a table; `None` and empty for what its records do not refer to.
 #[derive(Debug, Clone)]
 pub struct References<'a> {
-    /// Threads.
+    /// Column of threads, if the table has one.
     pub threads: Option<&'a Column<ThreadId>>,
-    /// Agents.
+    /// Columns of agents.
     pub agents: Vec<&'a Column<AgentHandle>>,
     /// Whether agent 0 stands for none.
     pub zero_is_no_agent: bool,
-    /// Queues.
+    /// Column of queues, if the table has one.
     pub queues: Option<&'a Column<QueueId>>,
-    /// Streams.
+    /// Column of streams, if the table has one.
     pub streams: Option<&'a Column<StreamId>>,
 }
 

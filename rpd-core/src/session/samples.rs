@@ -59,9 +59,9 @@ pub const PIPES: [&str; 10] = [
     "brmsg",
 ];
 
-/// First bit of [`PIPES`] that says that some wave was chosen for the pipe.
+/// First bit of [`PIPES`]; each is set when a wave was chosen for the pipe.
 pub const ISSUE_SHIFT: u32 = 5;
-/// First bit of [`PIPES`] that says that the chosen wave could not enter the pipe.
+/// First bit of [`PIPES`]; each is set when the chosen wave could not enter the pipe.
 pub const STALL_SHIFT: u32 = 16;
 
 /// Classes of instructions, by number, without [`CLASS_PREFIX`].
@@ -122,7 +122,7 @@ pub struct Issue(pub u8);
 impl Issue {
     /// Not known: the sample is not a stochastic one.
     pub const HOST_TRAP: Issue = Issue(254);
-    /// It issued an instruction.
+    /// The wave issued an instruction.
     pub const ISSUED: Issue = Issue(255);
 
     /// Of a sample with these flags and this state of the issue logic.

@@ -39,7 +39,7 @@ pub struct PythonCode {
     pub id: u32,
     /// Source file.
     pub file: StringId,
-    /// Name.
+    /// Name of the function.
     pub name: StringId,
     /// Qualified name; 0 when the interpreter has none.
     pub qualname: StringId,
@@ -58,11 +58,11 @@ pub struct JitObject {
     pub id: u32,
     /// `e_type` of its header.
     pub kind: u16,
-    /// Its section headers.
+    /// Bytes of its section headers.
     pub sections: Vec<u8>,
-    /// Its symbols.
+    /// Bytes of its symbol table.
     pub symbols: Vec<u8>,
-    /// Their names.
+    /// Bytes of the names of its symbols.
     pub names: Vec<u8>,
 }
 

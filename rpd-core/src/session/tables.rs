@@ -238,11 +238,11 @@ table! {
         operation: OperationId,
         /// Message of a marker; 0 for calls.
         message: StringId,
-        /// Begin.
+        /// Time at which it began.
         start: Nanoseconds,
-        /// End.
+        /// Time at which the call returned.
         end: Nanoseconds,
-        /// Thread.
+        /// Thread that made the call.
         thread: ThreadId,
         /// Internal correlation id.
         correlation: CorrelationId,
@@ -273,17 +273,17 @@ table! {
         thread: ThreadId,
         /// Correlation id of the submitting call.
         correlation: CorrelationId,
-        /// Agent.
+        /// Agent that the kernel ran on.
         agent: AgentHandle,
-        /// Queue.
+        /// Queue that it was submitted to.
         queue: QueueId,
-        /// Stream.
+        /// HIP stream that it belongs to.
         stream: StreamId,
         /// Index plus 1 into [`super::Session::regions`]; 0 is none.
         region: u32,
-        /// Kernel.
+        /// Kernel that ran.
         kernel: KernelId,
-        /// Dispatch.
+        /// Id of the dispatch.
         dispatch: DispatchId,
         /// Scratch bytes of the packet.
         private_size: u32,
@@ -301,9 +301,9 @@ table! {
     CopyTable of CopyRow {
         /// `MEMORY_COPY_HOST_TO_DEVICE` and so on.
         operation: OperationId,
-        /// Begin.
+        /// Time at which it began.
         start: Nanoseconds,
-        /// End.
+        /// Time at which the copy ended.
         end: Nanoseconds,
         /// Submitting thread.
         thread: ThreadId,
@@ -313,13 +313,13 @@ table! {
         dst_agent: AgentHandle,
         /// Agent read from.
         src_agent: AgentHandle,
-        /// Bytes.
+        /// Number of bytes that were copied.
         bytes: u64,
         /// Address written to.
         dst_address: u64,
         /// Address read from.
         src_address: u64,
-        /// Stream.
+        /// HIP stream that it belongs to.
         stream: StreamId,
         /// Index plus 1 into [`super::Session::regions`]; 0 is none.
         region: u32,
@@ -331,11 +331,11 @@ table! {
     AllocationTable of AllocationRow {
         /// `MEMORY_ALLOCATION_ALLOCATE` and so on.
         operation: OperationId,
-        /// Begin.
+        /// Time at which it began.
         start: Nanoseconds,
-        /// End.
+        /// Time at which the operation ended.
         end: Nanoseconds,
-        /// Thread.
+        /// Thread that made the call.
         thread: ThreadId,
         /// Correlation id of the call.
         correlation: CorrelationId,
@@ -343,11 +343,11 @@ table! {
         ancestor: CorrelationId,
         /// Agent; 0 for frees.
         agent: AgentHandle,
-        /// Address.
+        /// Address of the memory.
         address: u64,
         /// Bytes; 0 for frees.
         bytes: u64,
-        /// Stream.
+        /// HIP stream that it belongs to.
         stream: StreamId,
     } where present {
         /// Its stack. Empty (not one per record) unless stacks were taken.
@@ -360,19 +360,19 @@ table! {
     ScratchTable of ScratchRow {
         /// `SCRATCH_MEMORY_ALLOC` and so on.
         operation: OperationId,
-        /// Begin.
+        /// Time at which it began.
         start: Nanoseconds,
-        /// End.
+        /// Time at which the operation ended.
         end: Nanoseconds,
-        /// Thread.
+        /// Thread that reported it.
         thread: ThreadId,
         /// Correlation id.
         correlation: CorrelationId,
         /// Correlation id of the enclosing call.
         ancestor: CorrelationId,
-        /// Agent.
+        /// Agent whose scratch memory changed.
         agent: AgentHandle,
-        /// Queue.
+        /// Queue whose scratch memory changed.
         queue: QueueId,
         /// Bytes; 0 for frees.
         bytes: u64,
@@ -384,17 +384,17 @@ table! {
 table! {
     /// PC samples.
     SampleTable of SampleRow {
-        /// When.
+        /// Time at which the sample was taken.
         start: Nanoseconds,
         /// The same: a sample has no duration.
         end: Nanoseconds,
-        /// Code object; 0 when the provider does not know the code.
+        /// Code object; 0 when the provider found none for the address.
         object: CodeObjectId,
         /// Offset from the load address of the code object; an address when there is none.
         offset: u64,
         /// Lanes that were enabled.
         exec: u64,
-        /// Dispatch; 0 when the provider does not know it.
+        /// Dispatch; 0 when the provider does not report it.
         dispatch: DispatchId,
         /// Correlation id of the submitting call.
         correlation: CorrelationId,

@@ -85,7 +85,7 @@ fn weights(tick: u64) -> [u8; REPLICATES] {
 pub struct Place {
     /// The kernel that ran; 0 when it is not known.
     pub kernel: KernelId,
-    /// Code object; 0 when the provider does not know the code.
+    /// Code object; 0 when the provider found none for the address.
     pub object: CodeObjectId,
     /// Offset from the load address of the code object; an address when there is none.
     pub offset: u64,
@@ -94,7 +94,7 @@ pub struct Place {
 /// A sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
     /// Lanes that were enabled in them, added up.
     pub lanes: u64,
@@ -222,7 +222,7 @@ impl Totals {
 
 impl Totals {
     /// Adds up the cycles of the instructions in a session's thread traces. They are exact, so there are no replicates, and
-    /// traces say nothing about lanes.
+    /// traces hold no lanes.
     pub fn of_traces(session: &Session) -> Totals {
         let mut totals = Totals {
             measure: Measure::Cycles,
@@ -362,7 +362,7 @@ impl TickClock {
     }
 }
 
-/// The latest answer, for questions that are asked again at once.
+/// The latest result, because the same query often follows at once.
 struct Latest<K, V>(Option<(K, V)>);
 
 impl<K, V> Default for Latest<K, V> {

@@ -40,7 +40,7 @@ pub struct TraceStream {
     pub trace: u64,
     /// The shader engine.
     pub engine: u32,
-    /// The provider said that a buffer was full, or the stream is as long as the buffer.
+    /// The provider reported a full buffer, or the stream is as long as the buffer.
     pub full: bool,
     /// Bytes between those that are there, or at the end, are missing: the program ended while they were delivered.
     pub incomplete: bool,
@@ -86,13 +86,13 @@ pub struct TracedWave {
     pub stream: u32,
     /// Compute unit; for RDNA the shader array (bit 7) and WGP.
     pub cu: u8,
-    /// SIMD.
+    /// SIMD that the wave ran on.
     pub simd: u8,
     /// Slot in the SIMD.
     pub slot: u8,
     /// Begin in cycles of the trace.
     pub begin: i64,
-    /// End.
+    /// End, in cycles of the trace.
     pub end: i64,
     /// Instructions that it executed.
     pub instructions: u64,
@@ -111,7 +111,7 @@ pub struct OccupiedTime {
     pub stream: u32,
     /// Begin of this part in cycles of the trace.
     pub begin: i64,
-    /// End.
+    /// End, in cycles of the trace.
     pub end: i64,
     /// Cycles in it of all waves on all compute units, added up.
     pub wave_cycles: u64,

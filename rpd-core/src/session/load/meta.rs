@@ -33,7 +33,7 @@ struct KindNames {
     operations: BTreeMap<u32, String>,
 }
 
-/// A kind that rpd knows, with its operations by number.
+/// A kind in the table of rpd, with its operations by number.
 #[derive(Debug)]
 struct Resolved {
     kind: Kind,
@@ -359,7 +359,7 @@ pub(super) fn take_totals(record: &Record<'_>, session: &mut Session) -> Option<
     Some(())
 }
 
-/// The kinds of a name space and their operations, each at the place that its number says.
+/// The kinds of a name space and their operations, each at the index that is its number.
 fn numbered(names: &BTreeMap<(u32, u32), KindNames>, space: u32) -> Vec<(String, Vec<String>)> {
     let mut kinds = Vec::new();
     for (&(_, number), kind) in names.range((space, 0)..=(space, MAX_KINDS)) {

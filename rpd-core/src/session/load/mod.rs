@@ -246,7 +246,7 @@ impl Session {
                 path: directory.to_owned(),
                 reason: match session.ledger.damage.first() {
                     Some(damage) => damage.clone(),
-                    None => "nothing says which process it was".to_owned(),
+                    None => "no record names the process".to_owned(),
                 },
             });
         }

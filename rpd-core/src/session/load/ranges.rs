@@ -82,7 +82,7 @@ impl Ranges {
     /// any.
     ///
     /// # Errors
-    /// Those of `found`, and those of the file.
+    /// When `found` returns one, or the file cannot be read.
     pub(super) fn join(
         self,
         mut found: impl FnMut(StartedRange, Option<u64>) -> io::Result<()>,

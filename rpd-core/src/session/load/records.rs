@@ -75,7 +75,7 @@ impl Rows {
             session.api.arena.extend_from_slice(tail);
             ArgsRef {
                 offset,
-                // A record is never longer than a `u32` says.
+                // The length of a record fits into a `u32`.
                 len: tail.len() as u32,
                 flags: call.flags,
             }

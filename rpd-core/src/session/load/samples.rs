@@ -21,7 +21,7 @@ const LONG: usize = 1 << 20;
 /// Takes the bytes of code objects.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// The one whose parts are being read.
+    /// The content whose parts are being read: its hash, its size, and the bytes so far.
     open: Option<([u64; 2], u64, Vec<u8>)>,
     places: HashMap<[u64; 2], u32>,
     of_objects: Vec<(CodeObjectId, [u64; 2])>,

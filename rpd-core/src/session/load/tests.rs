@@ -265,7 +265,7 @@ fn ranges_are_joined_over_threads() {
 }
 
 #[test]
-fn arguments_are_kept_when_asked_for() {
+fn arguments_are_kept_when_requested() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let mut one = thread(&directory, 1);

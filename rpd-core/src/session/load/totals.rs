@@ -14,7 +14,7 @@ pub(super) struct Totals(Vec<(u16, format::DeviceTotal)>);
 impl Totals {
     pub(super) fn take(&mut self, record: &Record<'_>) -> Option<()> {
         let (total, _) = record.parse::<format::DeviceTotal>()?;
-        // It is written before the first piece of work is added.
+        // The record is written before the first piece of work is added to it.
         if total.count > 0 {
             self.0.push((record.header.aux, total));
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn no_process_is_an_error_and_unknown_things_are_reported() {
+fn no_process_is_an_error_and_unknown_records_are_reported() {
     let run = tempfile::tempdir().expect("a directory");
     assert!(matches!(
         Session::open(run.path(), LoadOptions::default()),
@@ -48,7 +48,7 @@ fn blank(kind: RecordKind, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_kind_of_record_goes_where_the_table_says() {
+fn every_kind_of_record_has_the_role_in_the_table() {
     for kind in RecordKind::ALL {
         let run = tempfile::tempdir().expect("a directory");
         let (directory, _meta) = spool(run.path());

@@ -66,7 +66,7 @@ fn tree(writer: &mut StreamWriter, nodes: &[(u32, u32, u32, u32)]) {
     }
 }
 
-/// The PROCESS record of a spool says whether calls may have stacks.
+/// The PROCESS record of a spool states whether calls may have stacks.
 fn with_stacks(run: &Path) -> Arc<SpoolDirectory> {
     let directory = SpoolDirectory::create(run).expect("a directory");
     let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0);
