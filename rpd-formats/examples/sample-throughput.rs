@@ -71,7 +71,7 @@ fn timed<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
     Ok((done, seconds))
 }
 
-/// What the scheduler gave this thread: says on a busy machine what would be on an idle one.
+/// Processor time of this thread: on a busy machine about the time that an idle one would take.
 fn seconds_on_cpu() -> f64 {
     std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()

@@ -157,7 +157,7 @@ pub(crate) fn of_database(session: &Session, options: &Options, target: &Target)
     ];
     let mut settings = of_outputs(session, options, target);
     settings.0.retain(|(key, _)| KEYS.contains(key));
-    // Counted dispatches have rows among the dispatches; this setting says whether they were also traced.
+    // Counted dispatches have rows among the dispatches; this setting is whether they were also traced.
     let only_counted = session.dispatches.is_empty() && !session.counted.is_empty();
     settings.with("kernel_trace", !only_counted)
 }
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_told_as_the_original_tells_it() {
+    fn counters_are_listed_in_the_form_of_the_original() {
         let plain = config_of(&Options::default());
         assert_eq!(plain["counter_collection"], false);
         assert_eq!(plain["counters"], json!([]));

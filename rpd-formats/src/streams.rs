@@ -1,7 +1,7 @@
 //! On which stream a HIP call works.
 //!
 //! Records of calls carry the address of the runtime's stream object among their arguments, not the number that
-//! dispatches and copies carry. The first dispatch or copy of each stream tells which address had which number.
+//! dispatches and copies carry. The first dispatch or copy of each stream links its address and its number.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,7 +48,7 @@ impl<'a> CallStreams<'a> {
                 .flatten()
                 .find(|argument| argument.declared == "hipStream_t");
             StreamArgument {
-                // The runtime says on which stream it works; what the compiler makes of `<<<>>>` only announces it.
+                // A call of the runtime has the stream on which it works; calls of the compiler interface, which `<<<>>>` becomes, only announce it.
                 works: operation.kind == Kind::HipRuntime,
                 offset: stream.map(|argument| argument.offset),
                 destroys: operation.class == OperationClass::StreamDestroy,
@@ -60,12 +60,12 @@ impl<'a> CallStreams<'a> {
             lives: HashMap::new(),
         };
         if !options.group_by_queue {
-            streams.learn();
+            streams.link_addresses();
         }
         streams
     }
 
-    fn learn(&mut self) {
+    fn link_addresses(&mut self) {
         let session = self.session;
         let mut first: BTreeMap<StreamId, (Nanoseconds, CorrelationId)> = BTreeMap::new();
         let (dispatches, copies) = (&session.dispatches, &session.copies);

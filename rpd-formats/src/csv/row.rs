@@ -83,7 +83,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A number with as many digits as tell it from others.
+    /// A number with as many digits as make it distinct from others.
     pub(crate) fn shortest(self, value: f64) -> Self {
         self.plain(&format!("{value}"))
     }

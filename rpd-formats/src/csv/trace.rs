@@ -207,7 +207,7 @@ impl<'a> Resources<'a> {
         self.symbol = self.symbols.get(&self.table.kernel[index]).copied();
     }
 
-    /// Bytes of local memory: what the hardware grants, which databases do not say.
+    /// Bytes of local memory: what the hardware grants, which databases lack.
     pub(super) fn lds(&self, shape: &Shape) -> u64 {
         match shape.combined {
             true => self.table.group_size[self.index].into(),

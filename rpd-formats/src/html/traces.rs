@@ -15,7 +15,7 @@ use crate::json::Object;
 const TRACES: usize = 8;
 /// Waves of a trace up to which each of them is in the page; of more there are sums over parts of the time.
 const EXACT: usize = 20_000;
-/// Those parts, more than a wide screen has columns.
+/// Number of the parts of the time, more than a wide screen has columns.
 const BINS: usize = 2048;
 /// Slots that are shown: browsers limit the height of a canvas.
 const SLOTS: usize = 640;

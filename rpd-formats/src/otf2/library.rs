@@ -32,7 +32,7 @@ const CATEGORY: u32 = 0;
 /// Reason why there is no archive.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The library cannot be loaded; what the loader said.
+    /// The library cannot be loaded; the loader's message.
     Missing(String),
     /// A function of it failed; its name and the library's text.
     Refused(&'static str, String),
@@ -562,7 +562,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_library_says_which() {
+    fn a_missing_library_is_named() {
         let Err(Failure::Missing(text)) = Library::load_named("libotf2.so.none".as_ref()) else {
             panic!("there is such a library");
         };

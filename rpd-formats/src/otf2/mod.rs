@@ -174,7 +174,7 @@ struct Trace<'a> {
     texts: Strings,
     /// Names of regions; an id is the region. Their strings are defined after `texts`.
     region_names: Strings,
-    /// By region.
+    /// Role and paradigm, by the number of the region.
     regions: Vec<(Role, Paradigm)>,
     groups: HashMap<AgentHandle, u32>,
     locations: Vec<Location>,

@@ -13,7 +13,7 @@ use super::trace::Trace;
 use super::tracks::Tracks;
 use crate::WriteError;
 
-/// Points of a track: what a viewer can tell apart.
+/// Points of a track: about as many as a viewer can show.
 const POINTS: u64 = 4000;
 /// The shortest stretch, ns.
 const SHORTEST: u64 = 1000;
@@ -84,7 +84,7 @@ pub(super) fn write(
         if curve.number != number {
             curve.write(trace, first + curve.number * length);
             if curve.number + 1 < number {
-                // Nothing in between.
+                // 0 between the two points.
                 write_point(
                     trace,
                     curve.tracks[0],

@@ -235,7 +235,7 @@ impl Tracks {
         }
         match self.devices.get_mut(&device) {
             Some(lanes) => lanes.place(trace, self.process, start, end),
-            // It was just put there.
+            // The entry was inserted above.
             None => self.process,
         }
     }

@@ -25,7 +25,7 @@ pub struct WavePlace {
     pub engine: u32,
     /// Compute unit.
     pub cu: u8,
-    /// SIMD.
+    /// SIMD that the wave ran on.
     pub simd: u8,
     /// Slot in the SIMD.
     pub slot: u8,

@@ -69,7 +69,7 @@ impl Guarded {
     /// As [`Guarded::read`], and when it cannot be written.
     pub(super) fn write_symbols(path: &Path) -> Result<Guarded, Problem> {
         let source = Source::of(path)?;
-        // SQLite would open it for reading only, and say so when everything is done.
+        // SQLite would open it for reading only, and report an error when the work is done.
         OpenOptions::new()
             .write(true)
             .custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits())
@@ -134,7 +134,7 @@ impl Guarded {
         self.connection.close().map_err(|(_, error)| error)
     }
 
-    /// Says whose statements come next.
+    /// Sets the source of the statements that follow.
     pub(super) fn set_trust(&self, trust: Trust) {
         self.guard.set_trust(trust);
     }
@@ -156,7 +156,7 @@ impl Guarded {
 
     /// Converts an error that the guard caused.
     pub(super) fn guard_problem(&self, error: &rusqlite::Error) -> Option<Problem> {
-        // Asked first, because SQLite reports a refused function and other refused actions with different error codes.
+        // Checked first, because SQLite reports a refused function and other refused actions with different error codes.
         if let Some(what) = self.guard.take_refused() {
             return Some(Problem::Refused(what));
         }

@@ -28,7 +28,7 @@ impl<'a> Rows<'a> {
             only_counted: Column::new(),
         };
         let mut row_of = Column::new();
-        // Those that were traced, too: their rows.
+        // Rows of the counted dispatches that were traced as well.
         let places = match counted.is_empty() {
             true => DispatchPlaces::default(),
             false => DispatchPlaces::new(traced, storage)?,
@@ -180,7 +180,7 @@ fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<
                 .integer(event)
                 .integer(writer.ids.counter(counter))
                 .real(value.value)
-                // The rows of a counter are its instances in their order, unless said otherwise.
+                // The rows of a counter are its instances in their order: the column is set only where that is not so.
                 .optional((value.instance != next).then_some(value.instance.into()))
                 .end_row()?;
             next = value.instance.saturating_add(1);

@@ -1,4 +1,4 @@
-//! Problems of databases, in messages that say what to do.
+//! Problems of databases. Messages name the remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub enum Problem {
     /// The system does not let it be read.
     #[error("{0}")]
     Io(std::io::Error),
-    /// It is a directory.
+    /// The path is a directory.
     #[error("is a directory; name the databases in it (they end in _results.db)")]
     Directory,
     /// A pipe, a device or a socket.
@@ -94,7 +94,9 @@ pub enum Problem {
     #[error("is locked by another program; wait until that is done with it and try again")]
     Locked,
     /// Another version of the schema.
-    #[error("has schema version {0}, and this rpd reads version 3; use an rpd that knows {0}")]
+    #[error(
+        "has schema version {0}, and this rpd reads version 3; use an rpd that reads version {0}"
+    )]
     Schema(String),
     /// A view is missing.
     #[error(
@@ -105,7 +107,7 @@ pub enum Problem {
     /// No call stacks were recorded.
     #[error("holds no call stacks; record with --stacks native, python or merged")]
     NoStacks,
-    /// It can be read, but not written.
+    /// The file can be read, but not written.
     #[error(
         "cannot be written ({0}), and symbols are written into it; make it writable, or name a copy"
     )]
@@ -116,7 +118,7 @@ pub enum Problem {
          or name a directory with space in TMPDIR"
     )]
     Storage(std::io::Error),
-    /// Anything else that SQLite says.
+    /// Any other error of SQLite.
     #[error("cannot be read: {0}")]
     Sqlite(String),
 }

@@ -1,6 +1,6 @@
 //! Limits of statements on a connection: permitted actions, processor time and memory.
 //!
-//! Databases come from anywhere, and their views are programs. SQLite asks [`Guard::authorize`] about every action when a
+//! Databases come from unknown sources, and their views are programs. SQLite calls [`Guard::authorize`] for every action when a
 //! statement is compiled, and [`Guard::is_exhausted`] every few instructions while it runs.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -94,7 +94,7 @@ const FUNCTIONS: &[&str] = &[
 /// Functions that reach outside the database.
 const REFUSED_FUNCTIONS: &[&str] = &["load_extension", "fts3_tokenizer"];
 
-/// Pragmas that only tell something, also when they are given the name of a table, an index or a number of rows.
+/// Pragmas that only read, also when they are given the name of a table, an index or a number of rows.
 const PRAGMAS_WITH_NAME: &[&str] = &[
     "foreign_key_check",
     "foreign_key_list",
@@ -108,7 +108,7 @@ const PRAGMAS_WITH_NAME: &[&str] = &[
     "table_xinfo",
 ];
 
-/// Pragmas that only tell something as long as they are given no value.
+/// Pragmas that only read as long as they are given no value.
 const PRAGMAS_WITHOUT_VALUE: &[&str] = &[
     "application_id",
     "cache_size",
@@ -195,7 +195,7 @@ impl Guard {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Says whose statements come next.
+    /// Sets the source of the statements that follow.
     pub(super) fn set_trust(&self, trust: Trust) {
         self.trust.store(trust as u8, Ordering::Relaxed);
     }

@@ -68,7 +68,7 @@ impl Node {
 }
 
 /// The id of a recording: a UUID of version 7's layout over the process' start on the boot clock, with the rest drawn
-/// from what tells one process image of one machine from all others.
+/// from values that differ between process images and machines.
 pub(crate) fn guid(process: &Process, node: &Node) -> String {
     let milliseconds = process.init_time.0 / 1_000_000;
     let origin = format!(

@@ -139,7 +139,7 @@ struct Views(BTreeMap<String, Vec<(PathBuf, String)>>);
 #[derive(Default)]
 struct Recordings {
     count: usize,
-    /// Those that rpd wrote with call stacks.
+    /// Recordings that rpd wrote with call stacks.
     with_stacks: Vec<Names>,
 }
 
@@ -186,7 +186,7 @@ fn schema(connection: &Guarded, kind: &str) -> std::result::Result<Vec<(String, 
     read().map_err(|error| connection.meaning(&error))
 }
 
-/// Carries out a statement of an input's schema: one, which makes what its name says and does nothing else.
+/// Runs a statement of an input's schema: one statement, which makes the named table or index and does nothing else.
 fn make(
     connection: &Guarded,
     kind: &str,
@@ -242,7 +242,7 @@ fn copy_rows(connection: &Guarded, name: &str) -> std::result::Result<(), Failed
     if let Some(problem) = connection.guard_problem(&error) {
         return Err(problem.into());
     }
-    // One statement reads and writes. Reading alone tells which of the two failed.
+    // One statement reads and writes. Whether reading alone fails shows which of the two failed.
     let read = || -> Result<()> {
         let mut statement = connection.prepare(&format!("SELECT * FROM input.{name}"))?;
         let mut rows = statement.query([])?;

@@ -1,6 +1,6 @@
 //! rocpd: the SQLite database, schema 3.
 //!
-//! Everything that repeats in every row of a record table is left to the views (`schema.sql` says which), and indices
+//! Everything that repeats in every row of a record table is left to the views (`schema.sql` lists it), and indices
 //! are made at the end. The file is built under another name with SQLite's safety nets off: until it has its final
 //! name, losing it costs nothing.
 
@@ -107,7 +107,7 @@ fn fill(
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Statements that make the views under which readers know tables.
+/// Statements that make the views by whose names readers find tables.
 fn table_views() -> impl Iterator<Item = &'static str> {
     VIEWS
         .split(";\n")
@@ -118,7 +118,7 @@ fn table_views() -> impl Iterator<Item = &'static str> {
         .map(Names::without_comments)
 }
 
-/// Whether readers know a table or view of this name: one of schema 3, or one of call stacks, PC samples, thread traces or sums
+/// Whether readers use a table or view of this name: one of schema 3, or one of call stacks, PC samples, thread traces or sums
 /// of device work.
 fn is_known_view(name: &str) -> bool {
     let is_of_rpd = || table_views().any(|statement| names::view_name(statement) == Some(name));

@@ -62,7 +62,7 @@ pub struct Combined {
     tables: Vec<(String, Vec<String>)>,
     databases: Vec<Vec<(String, Vec<String>)>>,
     limit: Limit,
-    /// The file of RPD that is asked, whose tables and views are what they are.
+    /// The file of RPD that is queried; its tables and views are unchanged.
     rpd_file: Option<PathBuf>,
 }
 
@@ -118,7 +118,7 @@ impl Combined {
         Ok(combined)
     }
 
-    /// The file of RPD that is asked, if it is one and no database.
+    /// The file of RPD that is queried, if the input is one and not a database.
     pub fn rpd_file(&self) -> Option<&Path> {
         self.rpd_file.as_deref()
     }
@@ -227,7 +227,7 @@ impl Combined {
             ),
             Some(TooMuch(mib)) => {
                 format!(
-                    "it took more than {mib} MiB of memory and was stopped; ask for less at once"
+                    "it took more than {mib} MiB of memory and was stopped; select less at once"
                 )
             }
             _ => return failed(error, sql),

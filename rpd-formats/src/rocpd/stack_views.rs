@@ -86,7 +86,7 @@ pub(super) fn merged(recordings: &[Names]) -> Merged {
     merged
 }
 
-/// The name of a view of one recording among several. Readers know no tables of such names.
+/// The name of a view of one recording among several. Readers use no tables of such names.
 fn own_name(names: &Names, view: &str) -> String {
     names.table(&format!("rpd_own_{view}"))
 }

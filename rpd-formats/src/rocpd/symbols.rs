@@ -1,4 +1,4 @@
-//! Writing symbols into a database: the one thing for which an existing database is changed.
+//! Writing symbols into a database: the only change that is made to an existing database.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -182,7 +182,7 @@ fn csv_of_counters_and_trace_together_is_that_of_the_original() {
 }
 
 #[test]
-fn kernels_and_agents_are_called_as_asked() {
+fn kernels_and_agents_are_named_as_requested() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut session = counted();
     let message = session.strings.intern("a \"phase\"");
@@ -329,7 +329,7 @@ fn counter_tracks_have_the_points_of_the_original() {
 }
 
 #[test]
-fn slices_of_counted_dispatches_tell_the_counts() {
+fn slices_of_counted_dispatches_have_the_counts() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut session = session(&golden("counters-plus-trace/trace_results.db"));
     // Beside a ratio, and a counter that is called as an annotation of ours.

@@ -149,7 +149,7 @@ fn statistics_files_have_the_number_formats_of_the_original() {
 }
 
 #[test]
-fn agents_are_numbered_as_asked() {
+fn agents_are_numbered_as_requested() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = support::session(&golden_database());
     let options = Options {
@@ -175,7 +175,7 @@ fn agents_are_numbered_as_asked() {
 }
 
 #[test]
-fn little_data_is_not_written_when_more_is_asked_for() {
+fn little_data_is_not_written_when_a_minimum_is_set() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = support::session(&golden_database());
     let target = target(directory.path());

@@ -130,7 +130,7 @@ fn session(records: u64) -> Session {
     session
 }
 
-/// Two counters on the first thirty dispatches: one that says how many there were, and a ratio.
+/// Two counters on the first thirty dispatches: one that is a number of waves, and a ratio.
 fn count(session: &mut Session) {
     for (id, name) in [(10, "SQ_WAVES"), (20, "Ratio")] {
         session.counters.push(Counter {

@@ -28,7 +28,7 @@ fn target(directory: &Path) -> Target {
     }
 }
 
-/// Whether library and reader are there; says so when not.
+/// Whether library and reader are installed; prints `skipped:` when not.
 fn can_run(target: &Target) -> bool {
     if let Err(error) = otf2::check(&Options::default(), target) {
         let text = error.to_string();
@@ -248,7 +248,7 @@ fn call(session: &mut Session, name: &str, start: u64, end: u64, thread: u32) {
 }
 
 #[test]
-fn crossing_calls_are_told_apart_and_no_time_changes() {
+fn crossing_calls_are_separated_and_no_time_changes() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     if !can_run(&target) {

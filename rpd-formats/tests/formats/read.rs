@@ -147,7 +147,7 @@ fn what_was_written_is_read_again_and_stays_the_same_recording() {
 }
 
 #[test]
-fn bad_databases_are_told_apart() {
+fn bad_databases_have_different_errors() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("x.db");
     let problem = |path: &Path| match Database::open(path) {

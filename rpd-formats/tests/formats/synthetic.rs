@@ -263,7 +263,7 @@ fn texts(connection: &Connection, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn csv_of_odd_things() {
+fn csv_of_odd_values() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     let mut options = Options::default();
@@ -361,7 +361,7 @@ fn nothing_vanishes_from_the_views() {
 }
 
 #[test]
-fn counters_of_odd_things() {
+fn counters_with_odd_values() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     let mut options = Options::default();

@@ -241,7 +241,7 @@ seen.push([...code.querySelectorAll(".stack")].at(-1).title.split("\n")[1]);
 document.body.dataset.seen = seen.join("|");
 </script></body>"##;
 
-/// What [`READER`] sees on a page; `None` without a browser.
+/// What [`READER`] prints about a page; `None` without a browser.
 fn read_page(page: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(page).expect("a page");
     std::fs::write(page, text.replace("</body>", READER)).expect("written");

@@ -18,7 +18,7 @@ use super::by_event::{ByEvent, key};
 use super::info::{Info, json};
 use super::scan::{Source, bits, bytes, integer, text};
 
-/// Columns of later schemas that say where an instance is: name, and the dimension with the provider's number.
+/// Columns of later schemas with the position of an instance: name, and the dimension with the provider's number.
 const PLACES: [(&str, u64, &str); 5] = [
     ("xcc", 1, "DIMENSION_XCC"),
     ("shader_engine", 3, "DIMENSION_SHADER_ENGINE"),
@@ -400,7 +400,7 @@ impl InstanceFinder {
     fn name_places(&mut self, counters: &mut [Counter]) {
         self.places
             .retain(|counter, _| !self.ambiguous.contains(counter));
-        // Where the recording says more about its instances that counts.
+        // If the recording describes more instances, its description is used.
         self.places
             .retain(|&counter, _| counters[counter as usize].instances.is_empty());
         for (&number, places) in &mut self.places {

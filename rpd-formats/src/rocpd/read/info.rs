@@ -74,7 +74,7 @@ pub(super) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-/// Reads it all.
+/// Reads all facts of a recording.
 pub(super) fn read(
     source: &Source<'_>,
     recording: &Recording,

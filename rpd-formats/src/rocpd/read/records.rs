@@ -214,7 +214,7 @@ impl Calls<'_> {
             };
             let notes = &mut info.session.ledger.notes;
             notes.push(format!(
-                "{count} records of {name} are left out: this rpd does not know that kind"
+                "{count} records of {name} are left out: this rpd does not support that kind"
             ));
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The rest of a statement's condition. A guid is written out, so that SQLite sees which parts of a view over
+    /// The rest of a statement's condition. A guid is written out, so that SQLite can determine which parts of a view over
     /// several processes cannot match.
     pub(super) fn condition(&self) -> String {
         match self.guid {

@@ -175,7 +175,7 @@ pub(super) fn odd_session() -> Session {
         (1_000_350, 1_000_400),
     );
     let mut texts = Vec::new();
-    // Longer than lengths of two bytes can say, and named as an annotation of ours.
+    // Longer than a length of two bytes can hold, and named as one of our annotations.
     for text in ["i", "kind", &"x".repeat(40_000), "PKc", ODD, ODD] {
         texts.extend((text.len() as u32).to_le_bytes());
         texts.extend(text.as_bytes());

@@ -5,7 +5,7 @@ use std::process::Command;
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 
-/// What a script prints; `None`, with a line that says so, when Python or one of the modules is not there.
+/// What a script prints; `None`, with a line `skipped:`, when Python or one of the modules is not installed.
 pub(crate) fn python(modules: &str, script: &str, arguments: &[&Path]) -> Option<String> {
     let importable = Command::new("python3")
         .args(["-c", &format!("import {modules}")])
