@@ -324,7 +324,7 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-/// An element of the list. What is wrong with it as a whole is said inside of its map, so that the place of
+/// An element of the list. An error about the whole element is made while its map is read, so that the place of
 /// the error is the element's.
 struct NewerForm<'a> {
     seen: &'a mut Seen,

@@ -118,7 +118,7 @@ pub fn shape(name: &str, from: &impl Metrics) -> Result<Shape, EvaluateError> {
     .named(name, Resolution::None)
 }
 
-/// Everything that a counter or metric is made of, each once, in the order of first use.
+/// The counters and constants that a counter or metric is made of, each once, in the order of first use.
 ///
 /// # Errors
 /// When something does not exist or is made of itself.

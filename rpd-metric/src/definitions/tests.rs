@@ -107,7 +107,7 @@ fn nothing_defines_nothing() {
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_have_a_place() {
     let replaced = |from: &str, to: &str| wrong(&LIST.replacen(from, to, 1));
     assert_eq!(
         replaced("max)*", "mex)*"),
@@ -138,7 +138,7 @@ proptest! {
 }
 
 #[test]
-fn a_long_expression_is_told_in_part() {
+fn a_long_expression_is_cut_in_messages() {
     let message = |expression: &str| {
         let file = format!(
             "A:\n  architectures:\n    gfx90a:\n      expression: {expression}\n  description: x\n"

@@ -175,7 +175,7 @@ fn metrics_of_metrics_end_somewhere() {
 }
 
 #[test]
-fn unknown_and_uncounted_are_told_apart() {
+fn unknown_and_uncounted_are_different_errors() {
     assert_eq!(refused("NOPE"), EvaluateError::Unknown("NOPE".into()));
     assert_eq!(
         refused("accumulate(G,HIGH_RES)"),

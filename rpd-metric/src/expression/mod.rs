@@ -39,7 +39,7 @@ impl Expression {
     /// Parses an expression.
     ///
     /// # Errors
-    /// The first thing that does not belong there, with its column.
+    /// The first unexpected character or word, with its column.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         parse::parse(text)
     }
@@ -66,7 +66,7 @@ impl Expression {
     }
 
     /// Columns of numbers with digits after the point, which SDK 1.0 silently reads without them (`0.5` is 0
-    /// there). Here they mean what they say.
+    /// there). Here they have their usual meaning.
     pub fn fractions(&self) -> &[usize] {
         &self.truncated
     }

@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_mean_what_they_say_and_truncated_ones_are_told() {
+    fn numbers_have_fractions_and_those_that_the_sdk_truncates_are_listed() {
         let e = parse("A*0.5+2.0").expect("an expression");
         assert_eq!(shown(e.root()), "((A*0.5)+2)");
         assert_eq!(e.fractions(), [3]);
