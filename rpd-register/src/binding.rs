@@ -1,6 +1,6 @@
 //! Gives the collector to the SDK when the first runtime registers its tables, once for each process image.
 //!
-//! A collector that wraps the runtimes' functions itself is asked first: if it takes the tables, no SDK is opened. Otherwise
+//! A collector that wraps the runtimes' functions itself comes first: if it takes the tables, no SDK is opened. Otherwise
 //! the rule is `rocprofiler_force_configure`. A collector named in `ROCP_TOOL_LIBRARIES`, as any other tool of the SDK,
 //! is what is used
 //!
@@ -48,7 +48,7 @@ pub(crate) fn prepare() {
     if !sdk::is_named() {
         return;
     }
-    if collector::open().is_some() && by_tool_list(&Objects::look()) {
+    if collector::open().is_some() && by_tool_list(&Objects::read()) {
         collector::list();
     }
 }
@@ -60,7 +60,7 @@ fn caller() -> u64 {
     u64::from(process.cast_unsigned()) << 32 | u64::from(thread.cast_unsigned())
 }
 
-/// The SDK, opened and configured by the first caller. `first` are the tables that the call is about, if it is.
+/// The SDK, opened and configured by the first caller. `first` are the tables with which the call came, if any.
 fn bound(first: Option<&Registration>) -> Option<&'static Sdk> {
     let me = caller();
     loop {
@@ -101,7 +101,7 @@ fn bind(first: Option<&Registration>) {
     } else {
         None
     };
-    let objects = Objects::look();
+    let objects = Objects::read();
     let by_tool_list = by_tool_list(&objects);
     if let (Some(collector), Some(first)) = (collector, first)
         && !first.name.is_null()

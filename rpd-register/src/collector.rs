@@ -97,7 +97,7 @@ pub(crate) fn opened() -> Option<&'static Collector> {
 }
 
 impl Collector {
-    /// The definition of a name in it, or in the C library after it; null when there is none.
+    /// The definition of a name in the collector, or in the C library after it; null when there is none.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         symbol(self.handle, name)
     }
@@ -118,7 +118,7 @@ impl Collector {
         }
     }
 
-    /// The function that takes tables in the place of an SDK's, if the collector wants those of this process, of which the
+    /// The function that takes tables in the place of an SDK's, if the collector takes those of this process, of which the
     /// given ones are the first. `other_tool`: a tool of the process may need an SDK.
     ///
     /// # Safety

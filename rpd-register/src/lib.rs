@@ -5,7 +5,7 @@
 //! the SDK, gives it the collector's entry point with `rocprofiler_force_configure`, and every call is forwarded to the
 //! function of the same name in the SDK.
 //!
-//! The collector is opened with local scope, so that no `rocprofiler_configure` is globally visible: an SDK that sees one
+//! The collector is opened with local scope, so that no `rocprofiler_configure` is globally visible: an SDK that finds one
 //! parses the ELF file of every loaded library, which takes some 350 ms at the start of each program that uses the GPU.
 //!
 //! For programs with an SDK or a tool of their own, `ROCP_TOOL_LIBRARIES` is used instead (see `binding`).

@@ -14,8 +14,8 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Looks through everything that is loaded.
-    pub(crate) fn look() -> Objects {
+    /// Reads the loader's list of the objects in this process.
+    pub(crate) fn read() -> Objects {
         let mut found = Objects::default();
         // SAFETY: the callback fits, and the record outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
@@ -81,7 +81,7 @@ const STRING_TABLE: i64 = 5;
 unsafe fn needs_sdk(section: *const Entry, base: u64) -> bool {
     let entries = |wanted: i64| {
         (0..)
-            // SAFETY: the section ends with an entry that says so, and nothing after that one is read.
+            // SAFETY: the section ends with an entry DT_NULL, and nothing after that one is read.
             .map(move |index| unsafe { *section.add(index) })
             .take_while(|entry| entry.tag != END)
             .filter(move |entry| entry.tag == wanted)
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_program_without_gpu_uses_no_sdk() {
-        let found = Objects::look();
+        let found = Objects::read();
         assert!(!found.use_sdk(), "{found:?}");
     }
 

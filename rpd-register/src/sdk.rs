@@ -84,12 +84,12 @@ impl Sdk {
         })
     }
 
-    /// One of its functions; null when it does not have it.
+    /// The address of a function of the SDK; null when the SDK lacks it.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         symbol(self.handle, name)
     }
 
-    /// Whether it has looked for its tools, or does so now.
+    /// Whether the SDK has looked for its tools, or does so now.
     pub(crate) fn is_initialized(&self) -> bool {
         type Query = unsafe extern "C" fn(*mut c_int) -> rocprofiler_status_t;
         let address = self.function(c"rocprofiler_is_initialized");

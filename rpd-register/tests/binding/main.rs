@@ -1,4 +1,4 @@
-//! The library between a registration library, an SDK and a collector in C, each of which says what is done with it.
+//! The library between a registration library, an SDK and a collector in C, each of which prints the calls that it gets.
 //!
 //! `RPD_TEST_REGISTRATION` may name a `librocprofiler-register.so.0` of ROCm, which then takes the place of the one here.
 
@@ -147,8 +147,8 @@ impl Start {
         self
     }
 
-    /// What everyone says, with the folder's path as `@`. The program must end with its own status.
-    fn says(mut self, status: i32) -> Vec<String> {
+    /// What all of them print, with the folder's path as `@`. The program must end with its own status.
+    fn printed(mut self, status: i32) -> Vec<String> {
         let output = self.command.output().expect("starts");
         let text =
             String::from_utf8_lossy(&output.stdout).replace(&folder().display().to_string(), "@");
@@ -168,7 +168,7 @@ fn the_collector_is_forced_and_tables_are_forwarded() {
             "program",
             &["visible", "hsa", "hip", "hip", "visible", "list"]
         )
-        .says(RETURNED),
+        .printed(RETURNED),
         [
             "collector: loaded",
             "program: sees no rocprofiler_configure",
@@ -204,24 +204,24 @@ fn a_collector_that_takes_tables_needs_no_sdk() {
         "collector: end",
         "program: after main",
     ];
-    assert_eq!(start().says(RETURNED), expected);
+    assert_eq!(start().printed(RETURNED), expected);
     let without_sdk = start().with("RPD_SDK", "/nonexistent/sdk.so");
-    assert_eq!(without_sdk.says(RETURNED), expected);
+    assert_eq!(without_sdk.printed(RETURNED), expected);
     let declined = Start::new("program", &["hsa"]).with("TAKES", "0");
-    assert_eq!(declined.says(RETURNED)[2], "sdk: forced");
+    assert_eq!(declined.printed(RETURNED)[2], "sdk: forced");
     let with_tool = Start::new("with-tool", &["hsa"]).with("TAKES", "0");
-    let said = with_tool.says(RETURNED);
+    let printed = with_tool.printed(RETURNED);
     let asked = "collector: asked for hsa, version 70000, 1 table(s), other tool".to_owned();
-    assert!(said.contains(&asked), "{said:?}");
+    assert!(printed.contains(&asked), "{printed:?}");
 }
 
 #[test]
 fn a_preload_that_is_lost_does_no_harm() {
-    let said = Start::new("program", &["hip"])
+    let printed = Start::new("program", &["hip"])
         .without("LD_PRELOAD")
-        .says(RETURNED);
+        .printed(RETURNED);
     assert_eq!(
-        said,
+        printed,
         [
             "collector: loaded",
             "sdk: forced",
@@ -236,30 +236,33 @@ fn a_preload_that_is_lost_does_no_harm() {
 
 #[test]
 fn without_rpd_tables_are_only_forwarded() {
-    let said = Start::new("program", &["hip"])
+    let printed = Start::new("program", &["hip"])
         .without("RPD_SDK")
-        .says(RETURNED);
+        .printed(RETURNED);
     assert_eq!(
-        said,
+        printed,
         [
             "sdk: hip 0, version 70000, 1 table(s)",
             "sdk: call",
             "program: after main"
         ]
     );
-    let said = Start::plain("program", &["hip"]).says(RETURNED);
-    assert_eq!(said[0], "program: hip is refused: 1", "no tools: {said:?}");
+    let printed = Start::plain("program", &["hip"]).printed(RETURNED);
+    assert_eq!(
+        printed[0], "program: hip is refused: 1",
+        "no tools: {printed:?}"
+    );
 }
 
 #[test]
-fn a_program_without_gpu_meets_no_sdk() {
+fn a_program_without_gpu_loads_no_sdk() {
     assert_eq!(
-        Start::new("program", &[]).says(RETURNED),
+        Start::new("program", &[]).printed(RETURNED),
         ["collector: loaded", "collector: end", "program: after main"]
     );
     // A program that calls exit() does not return from main.
     assert_eq!(
-        Start::new("program", &["exit"]).says(0),
+        Start::new("program", &["exit"]).printed(0),
         ["collector: loaded", "program: after main"]
     );
 }
@@ -268,18 +271,18 @@ fn a_program_without_gpu_meets_no_sdk() {
 fn signal_handlers_are_the_collectors_business() {
     let start = || Start::new("program", &["signals"]);
     assert_eq!(
-        start().says(RETURNED)[1..3],
+        start().printed(RETURNED)[1..3],
         ["collector: signal 10", "program: does not ignore"]
     );
-    let said = start().without("RPD_SDK").says(RETURNED);
-    assert_eq!(said[0], "program: ignores");
+    let printed = start().without("RPD_SDK").printed(RETURNED);
+    assert_eq!(printed[0], "program: ignores");
 }
 
 #[test]
 fn a_table_is_forwarded_once() {
-    let said = Start::new("program", &["hsa", "rocjpeg", "replay"]).says(RETURNED);
+    let printed = Start::new("program", &["hsa", "rocjpeg", "replay"]).printed(RETURNED);
     assert_eq!(
-        said[4..said.len() - 2],
+        printed[4..printed.len() - 2],
         [
             "sdk: hsa 0, version 70000, 1 table(s)",
             "sdk: call",
@@ -293,11 +296,11 @@ fn a_table_is_forwarded_once() {
 
 #[test]
 fn a_table_may_come_while_the_sdk_is_configured() {
-    let said = Start::new("program", &["hip"])
+    let printed = Start::new("program", &["hip"])
         .with("NESTED", "1")
-        .says(RETURNED);
+        .printed(RETURNED);
     assert_eq!(
-        said[1..said.len() - 2],
+        printed[1..printed.len() - 2],
         [
             "sdk: forced",
             "collector: configured by 10000 as 0",
@@ -312,30 +315,30 @@ fn a_table_may_come_while_the_sdk_is_configured() {
 
 #[test]
 fn threads_and_forked_children_bind_as_well() {
-    let said = Start::new("program", &["thread=hip", "fork", "roctx"]).says(RETURNED);
-    let count = |text: &str| said.iter().filter(|line| *line == text).count();
-    assert_eq!(count("sdk: forced"), 1, "{said:?}");
+    let printed = Start::new("program", &["thread=hip", "fork", "roctx"]).printed(RETURNED);
+    let count = |text: &str| printed.iter().filter(|line| *line == text).count();
+    assert_eq!(count("sdk: forced"), 1, "{printed:?}");
     assert_eq!(
         count("sdk: roctx 0, version 70000, 1 table(s)"),
         1,
-        "{said:?}"
+        "{printed:?}"
     );
-    assert_eq!(count("collector: end"), 2, "{said:?}");
-    let said = Start::new("program", &["fork", "hip"]).says(RETURNED);
+    assert_eq!(count("collector: end"), 2, "{printed:?}");
+    let printed = Start::new("program", &["fork", "hip"]).printed(RETURNED);
     assert_eq!(
-        said.iter().filter(|line| *line == "sdk: forced").count(),
+        printed.iter().filter(|line| *line == "sdk: forced").count(),
         1,
-        "{said:?}"
+        "{printed:?}"
     );
 }
 
 #[test]
 fn the_users_library_takes_the_place_of_the_sdk() {
-    let said = Start::new("program", &["hip"])
+    let printed = Start::new("program", &["hip"])
         .with("RPD_SDK", "@/other-sdk.so")
-        .says(RETURNED);
+        .printed(RETURNED);
     assert_eq!(
-        said[1..said.len() - 2],
+        printed[1..printed.len() - 2],
         [
             "other sdk: forced",
             "collector: configured by 10000 as 0",
@@ -346,7 +349,7 @@ fn the_users_library_takes_the_place_of_the_sdk() {
     );
 }
 
-/// What is said when the SDK finds the collector in `ROCP_TOOL_LIBRARIES`.
+/// What is printed when the SDK finds the collector in `ROCP_TOOL_LIBRARIES`.
 const LISTED: [&str; 4] = [
     "collector: configured by 10000 as 0",
     "collector: initialized",
@@ -356,19 +359,19 @@ const LISTED: [&str; 4] = [
 
 #[test]
 fn an_sdk_that_cannot_be_forced_finds_the_collector_itself() {
-    let said = Start::new("program", &["hip", "list"])
+    let printed = Start::new("program", &["hip", "list"])
         .with("RPD_SDK", "@/old/librocprofiler-sdk.so.1")
-        .says(RETURNED);
-    assert_eq!(said[1..5], LISTED);
-    assert_eq!(said[5], "program: tools @/rpd/librpd_collect.so:");
+        .printed(RETURNED);
+    assert_eq!(printed[1..5], LISTED);
+    assert_eq!(printed[5], "program: tools @/rpd/librpd_collect.so:");
 }
 
 #[test]
 fn an_sdk_that_begins_in_its_constructor_finds_the_collector_itself() {
-    let said = Start::new("program", &["hip"])
+    let printed = Start::new("program", &["hip"])
         .with("ROCPROFILER_LIBRARY_CTOR", "1")
-        .says(RETURNED);
-    assert_eq!(said[1..5], LISTED);
+        .printed(RETURNED);
+    assert_eq!(printed[1..5], LISTED);
 }
 
 #[test]
@@ -378,11 +381,11 @@ fn tools_of_the_user_are_found_and_so_is_the_collector() {
         "@/tool.so",
         "@/tool.so:@/rpd/librpd_collect.so:",
     ] {
-        let said = Start::new("program", &["hip"])
+        let printed = Start::new("program", &["hip"])
             .with("ROCP_TOOL_LIBRARIES", list)
-            .says(RETURNED);
+            .printed(RETURNED);
         assert_eq!(
-            said[1..said.len() - 2],
+            printed[1..printed.len() - 2],
             [
                 "tool: configured by 10000 as 0",
                 "collector: configured by 10000 as 1",
@@ -398,9 +401,9 @@ fn tools_of_the_user_are_found_and_so_is_the_collector() {
 
 #[test]
 fn a_program_with_a_tool_of_its_own_keeps_it() {
-    let said = Start::new("with-tool", &["hip"]).says(RETURNED);
+    let printed = Start::new("with-tool", &["hip"]).printed(RETURNED);
     assert_eq!(
-        said[1..said.len() - 2],
+        printed[1..printed.len() - 2],
         [
             "sdk: parses all libraries",
             "collector: configured by 10000 as 0",
@@ -415,9 +418,9 @@ fn a_program_with_a_tool_of_its_own_keeps_it() {
 
 #[test]
 fn a_program_that_is_linked_to_the_sdk_may_configure_it_first() {
-    let said = Start::new("with-sdk", &["force", "hip"]).says(RETURNED);
+    let printed = Start::new("with-sdk", &["force", "hip"]).printed(RETURNED);
     assert_eq!(
-        said[1..said.len() - 2],
+        printed[1..printed.len() - 2],
         [
             "sdk: forced",
             "program: configured by 10000 as 0",
@@ -428,43 +431,46 @@ fn a_program_that_is_linked_to_the_sdk_may_configure_it_first() {
             "sdk: call",
         ]
     );
-    // It is the SDK that it has which gets the tables.
-    let said = Start::new("with-sdk", &["hip"])
+    // The SDK that the program has gets the tables.
+    let printed = Start::new("with-sdk", &["hip"])
         .with("RPD_SDK", "@/new/librocprofiler-sdk.so.1")
-        .says(RETURNED);
-    assert_eq!(said[1..5], LISTED);
+        .printed(RETURNED);
+    assert_eq!(printed[1..5], LISTED);
 }
 
 #[test]
 fn an_sdk_that_the_program_opened_is_the_one() {
     let path = folder().join("lib/librocprofiler-sdk.so.1");
     let open = format!("open={}", path.display());
-    let said = Start::new("program", &[&open, "hip"])
+    let printed = Start::new("program", &[&open, "hip"])
         .with("RPD_SDK", "@/new/librocprofiler-sdk.so.1")
-        .says(RETURNED);
-    assert_eq!(said[1..5], LISTED);
+        .printed(RETURNED);
+    assert_eq!(printed[1..5], LISTED);
 }
 
 #[test]
 fn what_prevents_recording_is_noted_and_the_program_goes_on() {
     let note = |start: Start| {
-        let said = start.says(RETURNED);
-        let notes: Vec<_> = said
+        let printed = start.printed(RETURNED);
+        let notes: Vec<_> = printed
             .iter()
             .filter_map(|line| line.strip_prefix("collector: note: "))
             .collect();
-        assert_eq!(notes.len(), 1, "{said:?}");
-        (notes[0].to_owned(), said)
+        assert_eq!(notes.len(), 1, "{printed:?}");
+        (notes[0].to_owned(), printed)
     };
     let start = || Start::new("program", &["hip"]);
 
-    let (text, said) = note(start().with("RPD_SDK", "/nonexistent/sdk.so"));
+    let (text, printed) = note(start().with("RPD_SDK", "/nonexistent/sdk.so"));
     assert_eq!(
         text,
         "nothing is recorded: the SDK cannot be opened: /nonexistent/sdk.so: cannot open shared object file: \
          No such file or directory"
     );
-    assert!(said.iter().any(|line| line == "program: call"), "{said:?}");
+    assert!(
+        printed.iter().any(|line| line == "program: call"),
+        "{printed:?}"
+    );
 
     let (text, _) = note(start().with("RPD_SDK", "@/empty/librocprofiler-sdk.so.1"));
     assert_eq!(
@@ -474,13 +480,16 @@ fn what_prevents_recording_is_noted_and_the_program_goes_on() {
 
     // The program opens an SDK and configures it before any runtime comes up.
     let open = format!("open={}/lib/librocprofiler-sdk.so.1", folder().display());
-    let (text, said) = note(Start::new("program", &[&open, "force", "hip"]));
+    let (text, printed) = note(Start::new("program", &[&open, "force", "hip"]));
     assert_eq!(
         text,
         "nothing is recorded: another tool had initialised the SDK before the first runtime came up; name \
          librpd_collect.so in ROCP_TOOL_LIBRARIES, where that SDK looks for tools"
     );
-    assert!(said.iter().any(|line| line == "sdk: call"), "{said:?}");
+    assert!(
+        printed.iter().any(|line| line == "sdk: call"),
+        "{printed:?}"
+    );
 }
 
 #[test]
@@ -488,7 +497,7 @@ fn attach_functions_are_forwarded() {
     let attach = |sdk: &str| {
         Start::new("program", &["attach", "hip"])
             .with("RPD_SDK", sdk)
-            .says(RETURNED)
+            .printed(RETURNED)
     };
     assert_eq!(
         attach("@/new/librocprofiler-sdk.so.1")[1..10],
