@@ -206,7 +206,7 @@ fn occupy_device(hip: &mut Hip, region: &Region, device: i32) -> Result<(), Stri
         // Success alone proves nothing: runtimes answer with other addresses where the wanted ones are taken.
         let _ = hip.call("hipMemAddressFree", &[got, size]);
         return Err(format!(
-            "the runtime reserved {got:#x} where {:#x} was asked for",
+            "the runtime reserved {got:#x} where {:#x} was requested",
             region.base
         ));
     }

@@ -116,7 +116,7 @@ impl Player {
         }
         self.handles.get(&(kind, raw)).copied().ok_or_else(|| {
             ReplayError::damaged(format!(
-                "the capture does not say where the {} {raw:#x} comes from",
+                "the capture does not hold where the {} {raw:#x} comes from",
                 kind.name()
             ))
         })

@@ -31,7 +31,7 @@ impl Array {
 
     /// The array that a successful call has made, if it makes one.
     fn made(call: &Call, operation: &Operation) -> Option<Array> {
-        // Those of structs lie after each other as words, and so does an extent among the arguments.
+        // The sizes in structs follow one another as words, and so do those of an extent among the arguments.
         let described = |count: usize| {
             let bytes = input(call)?;
             let extent = [0, 1, 2].map(|index| if index < count { word(bytes, index) } else { 1 });
@@ -71,7 +71,7 @@ pub(crate) struct SavedArray {
     pub(crate) handle: u64,
     pub(crate) array: Array,
     content: Vec<u8>,
-    /// It was written since.
+    /// Whether a call has written to the array since its content was saved.
     pub(crate) written: bool,
 }
 

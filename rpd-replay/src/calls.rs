@@ -108,7 +108,7 @@ impl Player {
                 self.with_name(call, operation, "hipGraphAddEmptyNode")
             }
             n::hipGraphInstantiateWithParams => self.instantiate(call),
-            // Every call says on which device it was made.
+            // Every call has the device on which it was made.
             n::hipCtxCreate
             | n::hipCtxDestroy
             | n::hipCtxPopCurrent

@@ -58,7 +58,7 @@ pub(crate) fn capture(capture: &Capture, options: &Options) -> Result<(), Replay
     Ok(())
 }
 
-/// Refuses devices that are not here; `count` are.
+/// Refuses a capture that uses more devices than the `count` of this machine.
 pub(crate) fn devices(
     capture: &Capture,
     count: i32,

@@ -44,7 +44,7 @@ impl Player {
         }
     }
 
-    /// Where a code object is on a device, as far as one of its variables tells.
+    /// Address of a code object on a device, if the address of one of its variables is known.
     fn code_place(&mut self, code: i64, device: i32) -> Result<Option<CodePlace>, ReplayError> {
         let row = self.codes.iter().find(|row| row.id == code);
         let Some((blob, (captured, size))) = row.map(|row| (row.blob, row.load)) else {

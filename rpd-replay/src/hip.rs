@@ -83,7 +83,7 @@ impl Hip {
 
     /// Calls a function; its `hipError_t`.
     ///
-    /// Pointers among the words lead to memory that the function may use as HIP's manual says, for as long as it says.
+    /// Pointers among the words lead to memory that the function may use in the ways and for the time that HIP's manual states.
     pub(crate) fn call(&mut self, name: &'static str, words: &[u64]) -> Result<i32, ReplayError> {
         let address = self.function(name)?;
         let mut all = [0; WORDS];

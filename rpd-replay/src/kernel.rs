@@ -129,7 +129,7 @@ impl Player {
         let seq = *seq;
         drop(matches);
         choice.seq = Some(seq);
-        // Nothing after it matters, unless the user requests more.
+        // Calls after the launch are not played, unless the user requests them.
         if self.options.until.is_none() {
             self.last = seq;
         }

@@ -116,7 +116,7 @@ impl Player {
         self.generic(call, operation)
     }
 
-    /// Memory of a graph.
+    /// Makes a call that allocates memory of a graph, and enters the address of that memory.
     pub(crate) fn graph_memory(
         &mut self,
         call: &Call,

@@ -47,7 +47,7 @@ pub struct Options {
     pub force: bool,
     /// Translate words of uploaded data that look like addresses.
     pub deep: bool,
-    /// Take words of arguments passed by value that look like addresses for addresses.
+    /// Translate words of arguments passed by value that look like addresses.
     pub guess: bool,
     /// Run one launch many times.
     pub kernel: Option<KernelChoice>,
@@ -64,7 +64,7 @@ pub struct Report {
     pub calls: u64,
     /// Calls that had failed in the capture, or that have no effect in a replay.
     pub skipped: u64,
-    /// Launches.
+    /// Number of launches that were played.
     pub launches: u64,
     /// Results that were compared.
     pub compared: u64,
