@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn all_and_none_mean_what_they_say() {
+    fn all_keeps_every_variable_and_none_keeps_none() {
         assert!(EnvironmentSelection::All.keeps("GITHUB_TOKEN"));
         assert!(!EnvironmentSelection::None.keeps("ROCR_VISIBLE_DEVICES"));
         assert!(EnvironmentSelection::Relevant.keeps("ROCR_VISIBLE_DEVICES"));

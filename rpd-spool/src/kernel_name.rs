@@ -31,7 +31,7 @@ pub struct KernelSpellings {
     pub truncated: String,
 }
 
-/// The name of a kernel registered as `raw`, as `names` wants it shown (renaming aside).
+/// The name of a kernel registered as `raw`, in the form that `names` selects (renaming aside).
 pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
     let mangled = match raw.strip_suffix(DESCRIPTOR_SUFFIX) {
         None | Some("") => raw,

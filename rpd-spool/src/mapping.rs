@@ -145,7 +145,7 @@ pub fn abandon_all() {
 }
 
 /// Maps the pages of a segment that hold `len` bytes at `address` a second time, for good: a child that is forked still
-/// reaches the file through this address, which [`abandon_all`] does not know. `None` where the kernel refuses.
+/// reaches the file through this address, which [`abandon_all`] leaves mapped. `None` where the kernel refuses.
 pub fn map_again(address: usize, len: usize) -> Option<NonNull<u8>> {
     // SAFETY: the name is one that every system has.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;

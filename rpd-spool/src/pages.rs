@@ -52,7 +52,7 @@ pub(super) fn share(fd: libc::c_int, len: usize, ahead: bool) -> io::Result<NonN
 /// Removes a mapping made by [`share`].
 ///
 /// # Safety
-/// It is one of `len` bytes, and nothing refers to it any more.
+/// The mapping has `len` bytes, and nothing refers to it any more.
 pub(super) unsafe fn unshare(base: NonNull<u8>, len: usize) {
     // SAFETY: the caller says so.
     unsafe { libc::munmap(base.as_ptr().cast(), len) };

@@ -1,5 +1,5 @@
 //! What takes the place of `pages.rs` under Miri, which maps no files: memory of the process, which is written to its file
-//! when it is no longer used. Readers see a segment from then on.
+//! when it is no longer used. Readers find the segment's bytes from then on.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -42,7 +42,7 @@ pub(super) fn share(fd: libc::c_int, len: usize, _: bool) -> io::Result<NonNull<
 /// Writes the memory to its file and frees it.
 ///
 /// # Safety
-/// It is of `len` bytes from [`share`], and nothing refers to it any more.
+/// The mapping has `len` bytes and is from [`share`], and nothing refers to it any more.
 pub(super) unsafe fn unshare(base: NonNull<u8>, len: usize) {
     let mut files = FILES.lock().expect("no one panicked with the lock");
     let index = files

@@ -35,7 +35,7 @@ pub enum DamageKind {
     /// The file could not be opened or read.
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    /// It was not opened, for instance because it is a pipe or a symbolic link.
+    /// The file was not opened, for instance because it is a pipe or a symbolic link.
     #[error("{0}")]
     Refused(FileError),
     /// The file is shorter than a segment head.
@@ -47,7 +47,7 @@ pub enum DamageKind {
     /// The segment has another layout version.
     #[error("has layout version {0}, this rpd reads {VERSION}")]
     WrongVersion(u32),
-    /// More bytes are said to be committed than there are.
+    /// The committed length is larger than the file.
     #[error("ends {missing} bytes before its last committed record")]
     Truncated {
         /// Bytes that are missing.
@@ -72,7 +72,7 @@ pub enum DamageKind {
         to: u32,
     },
     /// The number in the head is not the one in the name.
-    #[error("says that it is segment {0}")]
+    #[error("has the number of segment {0} in its head")]
     WrongNumber(u32),
     /// Further damage that is not listed, because there is much of it.
     #[error("and {0} more problems in this stream")]
@@ -452,7 +452,7 @@ impl Records<'_> {
         self.shown.join(path.file_name().unwrap_or_default())
     }
 
-    /// Gives up the rest of the current segment because of a record that claims `len` bytes.
+    /// Skips the rest of the current segment because of a record whose length is given as `len` bytes.
     #[cold]
     fn skip_segment(&mut self, len: u32) {
         let offset = self.file_offset + self.start as u64;

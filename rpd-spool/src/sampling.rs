@@ -5,7 +5,7 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum SamplingMethod {
-    /// The hardware picks waves and says what their issue logic does.
+    /// The hardware picks waves and reports the state of their issue logic.
     Stochastic,
     /// The driver interrupts waves periodically.
     HostTrap,
@@ -44,7 +44,7 @@ impl SamplingMethod {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum SamplingUnit {
-    /// Instructions.
+    /// The interval is a number of instructions.
     Instructions,
     /// Cycles of the compute unit.
     Cycles,

@@ -1,7 +1,7 @@
 //! Segments that are made before a stream needs them.
 //!
 //! The system calls of a thread that records are nearly all for new segments: the kernel finds memory for the file and clears
-//! it. Streams that have come to segments of the largest size tell the owner of the process's directory, one of whose
+//! it. Streams that have come to segments of the largest size request them from the owner of the process's directory, one of whose
 //! threads makes segments ahead ([`super::writer::SpoolDirectory::make_spares`]). A stream that finds none makes one itself.
 
 use std::ffi::{CStr, CString};
@@ -30,7 +30,7 @@ pub(super) struct Spares {
     next: AtomicU32,
     /// No more are made.
     closed: AtomicBool,
-    /// Called when spare segments are wanted.
+    /// Called when spare segments are needed.
     request: OnceLock<fn()>,
 }
 
@@ -45,7 +45,7 @@ impl Spares {
         }
     }
 
-    /// Has `request` called when spare segments are wanted: from then on streams use them. Only the first call counts.
+    /// Has `request` called when spare segments are needed: from then on streams use them. Only the first call counts.
     pub(super) fn on_request(&self, request: fn()) {
         let _ = self.request.set(request);
     }
@@ -80,7 +80,7 @@ impl Spares {
         }
     }
 
-    /// Makes as many as are wanted, of `len` bytes, in files that `path` names by number. Only one thread at a time may call it.
+    /// Makes as many as are needed, of `len` bytes, in files that `path` names by number. Only one thread at a time may call it.
     pub(super) fn make(&self, len: usize, path: impl Fn(u32) -> Option<CString>) {
         let wanted = self.wanted.load(Ordering::Relaxed);
         for slot in self.slots.iter().take(wanted) {
@@ -89,7 +89,7 @@ impl Spares {
             }
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = path(number) else { return };
-            // A stream that needs a segment will make it, or drop records and say so.
+            // A stream that needs a segment will make it, or drop records and count them.
             let Ok(mapping) = Mapping::create(&file, len, true) else {
                 return;
             };

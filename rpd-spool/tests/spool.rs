@@ -77,7 +77,7 @@ fn records_come_back_in_order_across_segments() {
     assert!(damage.is_empty(), "{damage:?}");
 }
 
-/// Files in a directory whose names begin so.
+/// Number of files in a directory whose names begin with `prefix`.
 fn files_named(directory: &Path, prefix: &str) -> usize {
     let entries = std::fs::read_dir(directory).expect("listed");
     entries

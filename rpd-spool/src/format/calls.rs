@@ -10,7 +10,7 @@ pub mod api_flag {
     /// count (`u32::MAX` for a null pointer) and the bytes.
     pub const ARGUMENTS: u32 = 1;
     /// The tail is the provider's own argument texts: per argument `u32` count and bytes of type (as the provider
-    /// gave it), name, value. For operations whose argument struct rpd does not know.
+    /// gave it), name, value. For operations whose argument struct is not in rpd's table.
     pub const ARGUMENT_TEXTS: u32 = 2;
     /// The tail is a marker's message: `u32` byte count (`u32::MAX` for a null pointer) and the bytes.
     pub const MESSAGE: u32 = 4;
@@ -54,7 +54,7 @@ pub struct RangeBegin {
     pub operation: u32,
     /// [`api_flag`]s.
     pub flags: u32,
-    /// When, `CLOCK_BOOTTIME` ns.
+    /// Time, in ns of `CLOCK_BOOTTIME`.
     pub start: u64,
     /// Internal correlation id; [`RangeEnd`] has the same.
     pub correlation: u64,
@@ -70,7 +70,7 @@ pub struct RangeEnd {
     pub header: RecordHeader,
     /// Internal correlation id of its [`RangeBegin`].
     pub correlation: u64,
-    /// When, `CLOCK_BOOTTIME` ns.
+    /// Time, in ns of `CLOCK_BOOTTIME`.
     pub end: u64,
 }
 

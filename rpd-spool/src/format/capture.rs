@@ -4,7 +4,7 @@
 //! A record of a call ([`CaptureCall`]) is written when the call has returned. Its tail is the argument struct, padded to
 //! eight bytes, then *items*: each an [`ItemHeader`] and a payload padded to eight bytes. Bytes of host memory are an item
 //! [`item::DATA`], short ones in the record itself, longer ones in the staging file of the process, from where the front
-//! end takes them while the program runs. [`StageControl`] tells each side how far the other is.
+//! end takes them while the program runs. [`StageControl`] holds how far each side is.
 
 pub mod element;
 mod stage;
@@ -249,7 +249,7 @@ pub struct CaptureCall {
 
 /// Bits of [`CaptureCall::flags`].
 pub mod call_flag {
-    /// Part of what a replay needs could not be taken; an item says what.
+    /// Part of what a replay needs could not be taken; an item states which.
     pub const INCOMPLETE: u32 = 1;
     /// Made while its stream was being captured into a graph.
     pub const IN_STREAM_CAPTURE: u32 = 2;
@@ -291,9 +291,9 @@ pub struct CaptureMarker {
 
 /// Markers of the program, in [`CaptureMarker`].
 pub mod marker {
-    /// The program wants recording to go on.
+    /// The program resumes recording.
     pub const RESUME: u16 = 1;
-    /// The program wants recording to pause.
+    /// The program pauses recording.
     pub const PAUSE: u16 = 2;
     /// A range begins.
     pub const BEGIN: u16 = 3;
@@ -370,11 +370,11 @@ pub mod data_use {
     pub const ARRAY_RESULT: u32 = 8;
 }
 
-/// Values of [`DataHeader::offset`] that say where the bytes of an item [`item::DATA`] are.
+/// Values of [`DataHeader::offset`] that state where the bytes of an item [`item::DATA`] are.
 pub mod data_place {
     /// Behind the header.
     pub const INLINE: u64 = u64::MAX;
-    /// They were not taken, because data are not wanted.
+    /// They were not taken, because the capture is without data.
     pub const SKIPPED: u64 = u64::MAX - 1;
 }
 

@@ -52,13 +52,13 @@ pub struct Copy {
     pub correlation: u64,
     /// Begin, `CLOCK_BOOTTIME` ns.
     pub start: u64,
-    /// End.
+    /// End time, in ns of `CLOCK_BOOTTIME`.
     pub end: u64,
     /// Agent written to.
     pub dst_agent: u64,
     /// Agent read from.
     pub src_agent: u64,
-    /// Bytes.
+    /// Number of bytes that were copied.
     pub bytes: u64,
     /// Address written to; 0 when the provider does not report it.
     pub dst_address: u64,
@@ -80,7 +80,7 @@ pub struct Copy {
 pub struct Allocation {
     /// Record head.
     pub header: RecordHeader,
-    /// Thread.
+    /// Id of the thread that made the call.
     pub thread: u64,
     /// Internal correlation id of the call that did it.
     pub correlation: u64,
@@ -88,7 +88,7 @@ pub struct Allocation {
     pub ancestor: u64,
     /// Begin, `CLOCK_BOOTTIME` ns.
     pub start: u64,
-    /// End.
+    /// End time, in ns of `CLOCK_BOOTTIME`.
     pub end: u64,
     /// Agent handle; 0 for frees.
     pub agent: u64,
@@ -108,7 +108,7 @@ pub struct Allocation {
 pub struct Scratch {
     /// Record head.
     pub header: RecordHeader,
-    /// Thread.
+    /// Id of the thread that reported it.
     pub thread: u64,
     /// Internal correlation id.
     pub correlation: u64,
@@ -116,7 +116,7 @@ pub struct Scratch {
     pub ancestor: u64,
     /// Begin, `CLOCK_BOOTTIME` ns.
     pub start: u64,
-    /// End.
+    /// End time, in ns of `CLOCK_BOOTTIME`.
     pub end: u64,
     /// Agent handle.
     pub agent: u64,

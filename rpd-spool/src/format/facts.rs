@@ -29,7 +29,7 @@ pub struct Name {
 }
 
 /// An agent. The tail holds, each as a `u32` byte count followed by the bytes: the agent struct as the provider
-/// gave it (as many bytes as its `size` says), its memory banks, caches, links (arrays as in the ABI), name,
+/// gave it (as many bytes as its `size`), its memory banks, caches, links (arrays as in the ABI), name,
 /// vendor name, product name, model name.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -66,7 +66,7 @@ pub struct CodeObject {
     pub memory_size: u64,
     /// Payload size as the provider reports it.
     pub size: u64,
-    /// When, `CLOCK_BOOTTIME` ns.
+    /// Time, in ns of `CLOCK_BOOTTIME`.
     pub time: u64,
 }
 
@@ -90,7 +90,7 @@ pub struct KernelSymbol {
     pub group_size: u32,
     /// Static scratch bytes per work item.
     pub private_size: u32,
-    /// SGPRs.
+    /// Number of SGPRs of a wave.
     pub sgpr_count: u32,
     /// Architected VGPRs.
     pub arch_vgpr_count: u32,
@@ -136,7 +136,7 @@ pub struct NamedResource {
     pub header: RecordHeader,
     /// Thread id, device number, stream pointer or agent handle.
     pub resource: u64,
-    /// When, `CLOCK_BOOTTIME` ns.
+    /// Time, in ns of `CLOCK_BOOTTIME`.
     pub time: u64,
     /// Bytes of name in the tail.
     pub name_len: u32,

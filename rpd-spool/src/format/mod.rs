@@ -2,7 +2,7 @@
 //!
 //! A segment is one file of fixed size: [`SegmentHeader`], then records up to `committed`. A record starts
 //! with [`RecordHeader`]; its fixed part is the struct that the table of kinds ([`crate::record`]) names; a variable tail
-//! may follow. Readers count what has a tag they do not know.
+//! may follow. Readers count records with tags that are not in the table.
 
 mod calls;
 pub mod capture;
@@ -61,9 +61,9 @@ pub mod segment_flag {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct SegmentHeader {
-    /// [`MAGIC`].
+    /// Always [`MAGIC`].
     pub magic: [u8; 8],
-    /// [`VERSION`].
+    /// [`VERSION`] of the writer.
     pub version: u32,
     /// One of [`stream`].
     pub stream_kind: u16,

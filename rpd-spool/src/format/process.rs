@@ -1,4 +1,4 @@
-//! The process, its sums and the texts that say how it ended.
+//! The process, its sums, and texts about its end.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -48,15 +48,15 @@ pub struct Totals {
     pub header: RecordHeader,
     /// Dispatches that were submitted and will be recorded when they are complete.
     pub dispatches_begun: u64,
-    /// Those of them that the provider called complete.
+    /// Number of these that the provider reported as complete.
     pub dispatches_ended: u64,
     /// Asynchronous copies that were submitted and will be recorded when they are complete.
     pub copies_begun: u64,
-    /// Those of them that the provider called complete.
+    /// Number of these that the provider reported as complete.
     pub copies_ended: u64,
     /// Dispatches that were submitted to be counted.
     pub counted_begun: u64,
-    /// Those of them whose values the provider has handed over.
+    /// Number of these whose values the provider has delivered.
     pub counted_ended: u64,
     /// Dispatches that were submitted while the program had paused recording, and are not recorded for that reason.
     pub dispatches_paused: u64,
@@ -68,7 +68,7 @@ pub struct Totals {
     pub invalid_samples: u64,
     /// PC samples that the provider had no room for.
     pub lost_samples: u64,
-    /// PC samples of a layout that the collector does not know.
+    /// PC samples of a layout that the collector cannot read.
     pub unknown_samples: u64,
 }
 
@@ -84,9 +84,9 @@ pub struct RuntimeInit {
     pub reserved: u32,
     /// Version as the runtime numbers it.
     pub version: u64,
-    /// Instance.
+    /// Number of the runtime's instance.
     pub instance: u64,
-    /// When, `CLOCK_BOOTTIME` ns.
+    /// Time, in ns of `CLOCK_BOOTTIME`.
     pub time: u64,
 }
 
@@ -96,7 +96,7 @@ pub struct RuntimeInit {
 pub struct TimedText {
     /// Record head.
     pub header: RecordHeader,
-    /// When, `CLOCK_BOOTTIME` ns.
+    /// Time, in ns of `CLOCK_BOOTTIME`.
     pub time: u64,
     /// Zero.
     pub value: u64,

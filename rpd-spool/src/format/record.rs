@@ -1,4 +1,4 @@
-//! The kinds of record: one table that says of each what its tag and fixed part are, what becomes of
+//! The kinds of record: one table with the tag and the fixed part of each, what becomes of
 //! it when the process forks, and what it is for the session that is made of a recording.
 //!
 //! Other properties of a kind of record, above all how a session loads it, are exhaustive `match`es over
@@ -122,8 +122,8 @@ record_kinds! {
     CounterInstance = COUNTER_INSTANCE 16, CounterInstance, Repeated, Role::Fact;
     /// Sums that are kept up to date in place. One per process.
     Totals = TOTALS 17, Totals, Left, Role::Completeness;
-    /// A file with code was seen on a stack. Tail: see [`format::StackModule`]. In the stream of the
-    /// thread that met it, as all facts about stacks. A child starts with none: it writes its own as it meets them.
+    /// A file with code that a stack has frames in. Tail: see [`format::StackModule`]. In the stream of the
+    /// thread whose stack had it first, as all facts about stacks. A forked child starts with none and writes those of its own stacks.
     StackModule = STACK_MODULE 18, StackModule, Left, Role::Fact;
     /// A Python code object. Tail: see [`format::StackCode`].
     StackCode = STACK_CODE 19, StackCode, Left, Role::Fact;

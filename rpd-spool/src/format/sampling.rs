@@ -36,15 +36,15 @@ pub mod sample_flag {
 pub struct PcSample {
     /// Record head.
     pub header: RecordHeader,
-    /// When, `CLOCK_BOOTTIME` ns.
+    /// Time, in ns of `CLOCK_BOOTTIME`.
     pub time: u64,
-    /// [`super::CodeObject::id`]; 0 when the provider does not know the code.
+    /// [`super::CodeObject::id`]; 0 when the provider found none for the address.
     pub code_object: u64,
     /// Offset from the load address of the code object; an address when there is none.
     pub offset: u64,
     /// Lanes that were enabled.
     pub exec: u64,
-    /// Dispatch id; 0 when the provider does not know it.
+    /// Dispatch id; 0 when the provider does not report it.
     pub dispatch: u64,
     /// Internal correlation id of the call that submitted the dispatch.
     pub correlation: u64,

@@ -1,10 +1,10 @@
-//! What the target and the front end tell each other while data is staged.
+//! Memory that the target and the front end share while data are staged.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Why a capture ended before the program, in [`StageControl::ended`].
 pub mod ended {
-    /// It did not.
+    /// The capture did not end before the program.
     pub const NOT: u32 = 0;
     /// Data or records could not be written: no space.
     pub const NO_SPACE: u32 = 1;
@@ -14,7 +14,7 @@ pub mod ended {
     pub const LIMIT: u32 = 3;
 }
 
-/// Why host-visible memory is compared as a whole although written pages were asked for: indices into
+/// Why host-visible memory is compared as a whole although written pages were requested: indices into
 /// [`StageControl::compared`].
 pub mod compared {
     /// The kernel has no asynchronous write protection.
@@ -57,7 +57,7 @@ pub struct StageControl {
     pub unused: AtomicU32,
     /// Functions of the runtime's table after those that are known here.
     pub unknown_functions: AtomicU64,
-    /// Pieces of host-visible memory whose written pages were asked for.
+    /// Pieces of host-visible memory whose written pages were requested.
     pub followed: AtomicU64,
     /// Pieces of them that were compared instead, by reason ([`compared`]).
     pub compared: [AtomicU64; compared::REASONS],
