@@ -1,7 +1,7 @@
 //! Cost of native captures, beside framehop's on the same stacks.
 //!
-//! Prints one line per figure: `NAME: NUMBER ns`. A figure is the lower decile of many batches: what the machine does
-//! beside this only adds.
+//! Prints one line per figure: `NAME: NUMBER ns`. A figure is the lower decile of many batches, because other work of the
+//! machine only adds time.
 
 #[path = "../tests/native/oracle.rs"]
 mod oracle;

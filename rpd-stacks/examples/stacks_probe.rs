@@ -348,7 +348,7 @@ impl Facts {
 /// The exported symbol before an address.
 fn symbol(address: u64) -> String {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: fills the structure if it knows the address.
+    // SAFETY: fills the structure if the address is in a loaded object.
     let known = unsafe { libc::dladdr(address as *const _, info.as_mut_ptr()) } != 0;
     // SAFETY: zeroed, so valid in any case.
     let name = unsafe { info.assume_init() }.dli_sname;

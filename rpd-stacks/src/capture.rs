@@ -161,7 +161,7 @@ impl Stacks {
         })
     }
 
-    /// Stacks with Python frames. The native stack is walked even if only Python frames are wanted: that is how the
+    /// Stacks with Python frames. The native stack is walked even if only Python frames are requested: that is how the
     /// interpreter is found, however and whenever it was loaded.
     fn python(
         &self,

@@ -60,7 +60,7 @@ pub(crate) const MOST_RANGES: usize = 32;
 ///
 /// # Safety
 ///
-/// It is.
+/// The memory is readable until the function returns.
 pub(crate) unsafe fn unchecked(address: u64, into: &mut [u8]) {
     // SAFETY: passed on to our caller; nothing else refers to `into`.
     unsafe { std::ptr::copy_nonoverlapping(address as *const u8, into.as_mut_ptr(), into.len()) };

@@ -9,7 +9,7 @@ use crate::copy;
 pub struct Module<'a> {
     /// Its id. An object that is loaded again after it was unloaded gets another one.
     pub id: u32,
-    /// Its path as the loader knows it (the program's own path is resolved); bytes, not necessarily UTF-8.
+    /// Its path in the loader's list (the program's own path is resolved); bytes, not necessarily UTF-8.
     pub path: &'a [u8],
     /// The GNU build id, empty if it has none.
     pub build_id: &'a [u8],
@@ -34,7 +34,7 @@ pub struct PythonCode<'a> {
     pub qualname: &'a [u8],
     /// `co_firstlineno`.
     pub first_line: i32,
-    /// Version of the interpreter as in `PY_VERSION_HEX`; says how the line table is encoded.
+    /// Version of the interpreter as in `PY_VERSION_HEX`; decides how the line table is encoded.
     pub version: u32,
     /// Bytes of the line table (`co_lnotab` before 3.10, `co_linetable` from then on).
     pub line_table: &'a [u8],
@@ -61,7 +61,7 @@ impl JitObject {
     ///
     /// # Panics
     ///
-    /// If there is less room than [`JitObject::lens`] tell.
+    /// If there is less room than [`JitObject::lens`] return.
     pub fn copy_to(&self, mut bytes: &mut [u8]) {
         for (address, len) in self.parts {
             let (part, rest) = bytes.split_at_mut(len as usize);
@@ -123,7 +123,7 @@ pub struct Node {
     pub id: u32,
     /// The caller's node, 0 for an outermost frame.
     pub parent: u32,
-    /// The [`Location`].
+    /// Id of the [`Location`].
     pub location: u32,
     /// Number of nodes between it and the root: 0 for an outermost frame.
     pub depth: u32,
@@ -131,8 +131,8 @@ pub struct Node {
 
 /// Receives what captured stacks refer to.
 ///
-/// Each fact is reported before an id that refers to it is returned to any caller on any thread, by the thread that met it
-/// first. When two threads meet the same thing at the same moment both report it, under two ids; one of the ids is never
+/// Each fact is reported before an id that refers to it is returned to any caller on any thread, by the thread that found it
+/// first. When two threads find the same fact at the same moment both report it, under two ids; one of the ids is never
 /// referred to.
 ///
 /// Every function returns whether the fact was stored. If it was not, nothing refers to it: the capture ends without a

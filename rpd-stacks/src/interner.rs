@@ -14,7 +14,7 @@ const PROBES: [usize; LEVELS.len()] = [GROUP, GROUP, 32 * GROUP];
 /// Two words, numbered from 1 upwards in order of first sight. Keys are never removed.
 ///
 /// A slot holds the upper half of the key's hash and the number. It is written once, after the key's entry, by
-/// compare-and-swap: all threads probe in one order, so two threads with one key meet at the same empty slot.
+/// compare-and-swap: all threads probe in one order, so two threads with one key reach the same empty slot.
 pub(crate) struct Interner {
     levels: [Region<AtomicU64>; LEVELS.len()],
     entries: Region<[AtomicU64; 2]>,
@@ -64,7 +64,7 @@ impl Interner {
         !self.entries.is_empty() && self.levels.iter().all(|level| !level.is_empty())
     }
 
-    /// The number of a key. `announce` is called with a new number before any other thread can see it; if another
+    /// The number of a key. `announce` is called with a new number before any other thread can find it; if another
     /// thread numbers the same key meanwhile, its number is returned and the announced one is never used.
     #[inline]
     pub(crate) fn number(
@@ -85,7 +85,7 @@ impl Interner {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Forgets all keys. No other thread may use the table meanwhile.
+    /// Removes all keys. No other thread may use the table meanwhile.
     pub(crate) fn clear(&self) {
         self.levels.iter().for_each(Region::discard);
         self.entries.discard();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_says_so_and_keeps_what_it_has() {
+    fn a_full_table_reports_it_and_keeps_its_keys() {
         let interner = Interner::reserve(10);
         for key in 0..10 {
             assert!(interner.number([key, 0], |_| true).is_ok());

@@ -64,7 +64,7 @@ impl Entries<'_> {
     #[inline(always)]
     pub(crate) fn push(&mut self, location: u32) {
         if let Some(entry) = self.left.next() {
-            // Without a branch: entries differ from some place on that no branch predictor knows.
+            // Without a branch: entries differ from some place on that no branch predictor foresees.
             self.is_same &= *entry == location;
             self.same += usize::from(self.is_same);
             *entry = location;
@@ -187,7 +187,7 @@ impl Path {
         .all(|&len| len > 0)
     }
 
-    /// Forgets the last path.
+    /// Clears the last path.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
         self.old_len = 0;

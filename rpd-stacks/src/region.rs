@@ -88,11 +88,11 @@ impl<T: Zeroed> Region<T> {
         };
     }
 
-    /// The first `N` values, as an array whose length the compiler knows.
+    /// The first `N` values, as an array, whose length is a constant.
     ///
     /// # Panics
     ///
-    /// If the region is shorter: it was refused, which `len` tells.
+    /// If the region is shorter: it was refused, and `len` is 0.
     #[inline(always)]
     pub(crate) fn first<const N: usize>(&self) -> &[T; N] {
         assert!(self.len >= N);
@@ -104,7 +104,7 @@ impl<T: Zeroed> Region<T> {
     ///
     /// # Panics
     ///
-    /// As there.
+    /// As [`Region::first`].
     #[inline(always)]
     pub(crate) fn first_mut<const N: usize>(&mut self) -> &mut [T; N] {
         assert!(self.len >= N);

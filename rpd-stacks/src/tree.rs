@@ -77,7 +77,7 @@ impl Tree {
             })
     }
 
-    /// Forgets everything: the ids of a forked child start again.
+    /// Removes all nodes: the ids of a forked child start again.
     pub(crate) fn clear(&self) {
         self.locations.clear();
         self.nodes.clear();

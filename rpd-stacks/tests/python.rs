@@ -49,7 +49,7 @@ fn run(interpreter: &Path, script: &str, arguments: &[&str]) -> Output {
 fn run_in_all(script: &str, arguments: &[&str]) {
     let mut failures = Vec::new();
     for (version, interpreter) in interpreters() {
-        // Structures of later versions are not known: case 88 says what happens there.
+        // Structures of later versions are not known: case 88 tests that.
         if version.starts_with("3.15") && arguments != ["88"] {
             continue;
         }
@@ -133,7 +133,7 @@ fn places_of_pytorch_have_all_frames_of_its_own_tracebacks() {
 }
 
 #[test]
-fn random_trees_are_as_the_interpreter_sees_them() {
+fn random_trees_are_those_of_the_interpreter() {
     let known = interpreters()
         .keys()
         .filter(|version| !version.starts_with("3.15"));

@@ -1,10 +1,10 @@
 //! Whether objects were loaded or unloaded since the last capture.
 //!
-//! glibc counts loads in a variable of its loader and tells the count to callbacks of `dl_iterate_phdr`, which takes the
+//! glibc counts loads in a variable of its loader and passes the count to callbacks of `dl_iterate_phdr`, which takes the
 //! loader's lock. The same two variables can be read without the lock: `_rtld_global` is exported, starts with the list
 //! of the first namespace (a pointer, then the number of objects in it), and contains the count of loads, which is found
 //! once by its value and its place behind the loader's locks. Where it is not found (another C library),
-//! `dl_iterate_phdr` is asked.
+//! `dl_iterate_phdr` is called.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -120,7 +120,7 @@ impl Changes {
     }
 }
 
-/// The counters as `dl_iterate_phdr` tells them.
+/// The counters that `dl_iterate_phdr` passes.
 fn iterate() -> Counters {
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,

@@ -3,7 +3,7 @@
 /// Counts of events on a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Captures.
+    /// Number of captures.
     pub captures: u64,
     /// Frames that were walked to.
     pub walked: u64,

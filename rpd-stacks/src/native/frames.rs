@@ -47,7 +47,7 @@ impl Frame {
     }
 }
 
-/// Two walks. Frames stand outermost first. A walk meets them innermost first, so it is stored from the middle of a region
+/// Two walks. Frames are in the order outermost first. A walk reaches them innermost first, so it is stored from the middle of a region
 /// downwards; the upper half is for frames that later walks find further in.
 pub(super) struct Frames {
     last: Walk,
@@ -96,7 +96,7 @@ impl Frames {
         &self.last.frames[self.first..self.first + self.len]
     }
 
-    /// Forgets the last walk.
+    /// Clears the last walk.
     pub(super) fn clear(&mut self) {
         self.len = 0;
     }

@@ -163,7 +163,7 @@ impl Lookup {
         }
         if !native
             .modules
-            .tell(module, pc, shared.session, &mut self.buffer, sink)
+            .report(module, pc, shared.session, &mut self.buffer, sink)
         {
             return Err(NoNumber::Refused);
         }

@@ -25,7 +25,7 @@ pub(crate) struct OwnStack {
 }
 
 impl OwnStack {
-    /// Asks the C library. Costs some microseconds and, except on the main thread, an allocation: once per thread.
+    /// Queries the C library. Costs some microseconds and, except on the main thread, an allocation: once per thread.
     pub(crate) fn of_calling_thread(sp: u64) -> OwnStack {
         if let Some(stack) = OwnStack::of_main_thread()
             && stack.contains(sp)

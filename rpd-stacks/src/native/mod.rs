@@ -3,7 +3,7 @@
 //! Layers, each uses only those above it:
 //!
 //! - `registers`, `memory`: where a walk starts and what it may read;
-//! - `objects`, `exports`, `maps`: what the loader, an object and the kernel say;
+//! - `objects`, `exports`, `maps`: data of the loader, of an object and of the kernel;
 //! - `changes`: whether that may have changed;
 //! - `rules`, `cfi`: how to get from a frame to its caller;
 //! - `modules`: which module a rule is of, and whether it still is;
@@ -50,7 +50,7 @@ pub(crate) trait ModuleObserver {
     ///
     /// # Safety
     ///
-    /// The module is loaded, and `object` is what the loader says about it.
+    /// The module is loaded, and `object` is the loader's entry for it.
     unsafe fn module_met(&self, module: u32, object: &Object);
 }
 

@@ -10,7 +10,7 @@ use crate::region::{Region, Zeroed};
 
 const CAPACITY: usize = NO_MODULE as usize;
 const BUCKETS: usize = 1 << 16;
-/// Probes before a lookup by address gives up.
+/// Largest number of probes of a lookup by address.
 const PROBES: usize = 64;
 
 /// Whether rules of a module may be used.
@@ -156,7 +156,7 @@ impl Modules {
             ) {
                 Ok(_) => return Some(index),
                 Err(theirs) => {
-                    // Another thread met the same module, or another one for the same bucket, at the same moment.
+                    // Another thread added the same module, or another one for the same bucket, at the same moment.
                     self.states[index as usize].store(DEAD, Ordering::Release);
                     if self.slots[theirs as usize - 1]
                         .fingerprint
@@ -193,7 +193,7 @@ impl Modules {
     }
 
     /// Reports a module that has code at `pc` on the stack to the sink, once in a session.
-    pub(crate) fn tell(
+    pub(crate) fn report(
         &self,
         index: u32,
         pc: u64,
@@ -232,7 +232,7 @@ impl Modules {
 }
 
 /// A path that does not depend on the working directory. The program has no name with the loader, and what was opened
-/// by a relative path keeps that: the kernel knows both.
+/// by a relative path keeps that: the kernel has both.
 fn full_path<'a>(name: &'a [u8], start: u64, buffer: &'a mut [u8]) -> &'a [u8] {
     if name.is_empty() {
         // SAFETY: the buffer is as long as stated.

@@ -1,7 +1,7 @@
 //! Code that the program registered with debuggers, through GDB's interface for code that is made at run time.
 //!
 //! The library that makes the code has a variable [`DESCRIPTOR`], which leads to a list of ELF objects that describe code.
-//! Nothing tells when the list changes, and other threads change it at any time. So all of it is read through the kernel,
+//! There is no notice when the list changes, and other threads change it at any time. So all of it is read through the kernel,
 //! which checks addresses, and a thread keeps the bytes from which it found the objects of its frames: what it found holds
 //! while these bytes are the same.
 
@@ -29,11 +29,11 @@ const MOST_OBJECTS: usize = 1 << 14;
 const MOST_SECTIONS: usize = 1000;
 /// Bytes of symbols, and of their names, that are reported of an object.
 const MOST_BYTES: u64 = 1 << 20;
-/// Bytes at the end of an object's names by which it is told from another in the same place.
+/// Bytes at the end of an object's names, by which it is distinguished from another at the same address.
 const COMPARED: u64 = 2048;
 /// Bytes that a thread compares.
 const ROOM: usize = 1 << 15;
-/// Program counters whose object a thread remembers.
+/// Program counters whose object is in a thread's cache.
 const KNOWN: usize = 64;
 
 /// `struct jit_descriptor` of GDB's manual.
@@ -182,7 +182,7 @@ impl RegisteredCode {
         self.compared = false;
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         self.state = 0;
         self.range_count = 0;
@@ -388,7 +388,7 @@ impl Object {
         })
     }
 
-    /// The range by which it is told from another in the same place.
+    /// The range by which it is distinguished from another at the same address.
     fn end_of_names(&self) -> (u64, u64) {
         let (start, len) = self.names;
         let compared = len.min(COMPARED);

@@ -97,7 +97,7 @@ impl Rule {
         })
     }
 
-    /// Whether it says nothing yet.
+    /// Whether it is still empty.
     #[inline(always)]
     fn is_empty(self) -> bool {
         self.0 & 7 == Kind::Empty as u64
@@ -298,7 +298,7 @@ impl Rules {
         );
     }
 
-    /// Forgets all locations; rules stay. No other thread may use the table meanwhile.
+    /// Removes all locations; rules stay. No other thread may use the table meanwhile.
     pub(crate) fn clear_locations(&self) {
         self.locations.discard();
     }

@@ -41,7 +41,7 @@ pub(super) fn step(
     }
 }
 
-/// From code that was made at run time, if something but the frame pointer tells the way.
+/// From code that was made at run time, if there is another rule than the frame pointer.
 fn jit_step(
     native: &Native,
     context: &mut Context,
@@ -84,7 +84,7 @@ fn frame_pointer_step(at: Registers, readable: &mut Readable) -> Step {
     }
 }
 
-/// From a stub that does nothing but call to its caller: the instructions that it executes after the call say where its
+/// From a stub that does nothing but call to its caller: the instructions that it executes after the call determine where its
 /// return address is. CPython's perf trampolines are such stubs.
 fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
     let next = at.pc + 1;

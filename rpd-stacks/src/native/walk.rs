@@ -51,13 +51,13 @@ struct Progress {
     registers: Registers,
     /// Origin of its registers.
     origin: i32,
-    /// Frames of the last walk that may be met still: the outermost ones.
+    /// Frames of the last walk that this walk may still reach: the outermost ones.
     old: usize,
     /// Number of frames before the outermost guessed one.
     guess: usize,
     switches: u32,
     comparable: bool,
-    /// Whether a frame of code in no module was met.
+    /// Whether there was a frame of code in no module.
     met_jit: bool,
     walked: Walked,
 }
@@ -88,7 +88,7 @@ impl Walker {
         self.frames.last()
     }
 
-    /// Forgets the last walk.
+    /// Clears the last walk.
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
         self.comparable = false;
@@ -139,7 +139,7 @@ impl Walker {
         };
         self.frames.begin();
         loop {
-            let is_stored = self.meets_last_walk(&mut at);
+            let is_stored = self.reaches_last_walk(&mut at);
             if is_stored {
                 let same = self.same_callers(shared, at.old - 1, &mut readable);
                 if same == 0 {
@@ -163,7 +163,7 @@ impl Walker {
 
     /// Whether the next frame is one of the last walk, which is then `old - 1`.
     #[inline(always)]
-    fn meets_last_walk(&self, at: &mut Progress) -> bool {
+    fn reaches_last_walk(&self, at: &mut Progress) -> bool {
         let mut old = self.frames.last()[..at.old].iter();
         let met = skip_to(&mut old, at.registers);
         at.old = old.len();

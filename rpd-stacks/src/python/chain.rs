@@ -81,7 +81,7 @@ impl Chain {
         self.is_unchanged
     }
 
-    /// Forgets all frames.
+    /// Removes all frames.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.frame_count = 0;
@@ -252,7 +252,7 @@ impl Chain {
         frame: &Object<'_, M>,
         owner: u8,
     ) -> Result<(), Unreadable> {
-        // The lowest bits say whether the frame owns the reference.
+        // The lowest bits are set if the frame owns the reference.
         let code = frame.word(layout.frame_code).ok_or(Unreadable)? & !3;
         let object = memory.object(code).ok_or(Unreadable)?;
         let instruction = frame.word(layout.frame_instruction).ok_or(Unreadable)?;

@@ -1,4 +1,4 @@
-//! Code objects: what they say, and whether the object at an address is still the one that was seen there.
+//! Code objects: their fields, and whether the object at an address is still the one that was there at the last capture.
 
 use super::layout::Layout;
 use super::memory::{Memory, plausible};
@@ -230,7 +230,7 @@ unsafe fn bytes<'a, M: Memory>(
     Some(unsafe { std::slice::from_raw_parts((object + layout.bytes_data) as *const u8, length) })
 }
 
-/// Says whether the code object at an address is the one that was there before.
+/// Determines whether the code object at an address is the one that was there before.
 pub(super) struct Identities {
     /// The file name that was hashed last: code objects of one stack share few.
     file: (usize, u64),
@@ -410,7 +410,7 @@ impl Mix {
                 sum = sum.wrapping_add(product(&words(pair), factors));
             }
             if let (false, Some(factors)) = (rest.is_empty(), factors.next()) {
-                // Bytes are read twice rather than copied: the length tells contents apart whose words are equal.
+                // Bytes are read twice rather than copied: the length distinguishes contents whose words are equal.
                 let last = block.last_chunk().map_or_else(|| few(rest), words);
                 sum = sum.wrapping_add(product(&last, factors));
             }

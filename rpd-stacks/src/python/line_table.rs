@@ -27,7 +27,7 @@ impl Position {
 
 /// The place of the instruction at byte offset `lasti` of a code object.
 ///
-/// `version` is the interpreter's `PY_VERSION_HEX`. Version 0 says that the interpreter computed the line when the frame
+/// `version` is the interpreter's `PY_VERSION_HEX`. Version 0 means that the interpreter computed the line when the frame
 /// was captured: `lasti` is that line and the table is empty. A table that ends early or is malformed yields no line.
 pub fn position(version: u32, table: &[u8], first_line: i32, lasti: i64) -> Position {
     let first_line = i64::from(first_line);
@@ -126,7 +126,7 @@ fn locations(table: &[u8], first_line: i64, lasti: i64) -> Option<Position> {
     None
 }
 
-/// Six bits a byte, the lowest first; bit 6 says that more follow.
+/// Six bits a byte, the lowest first; bit 6 is set if more follow.
 fn unsigned(bytes: &mut impl Iterator<Item = u8>) -> Option<u32> {
     let (mut value, mut shift) = (0u32, 0);
     loop {

@@ -12,7 +12,7 @@
 //! - `runtime`: the interpreter that was found;
 //! - `chain`: the frames of a thread;
 //! - `freed`: whether code objects were freed;
-//! - `code`: what a code object says;
+//! - `code`: fields of code objects;
 //! - `public_api`: frames of interpreters whose structures are not known.
 
 mod chain;
@@ -69,7 +69,7 @@ pub enum Interpreter {
     /// Its structures are not known, so its frames are read through its public interface by threads that hold the GIL,
     /// and not by others.
     Unknown(u32),
-    /// Its structures are not what its version has, so its frames are not read.
+    /// Its structures differ from those of its version, so its frames are not read.
     Refused(u32),
 }
 
@@ -113,7 +113,7 @@ pub(crate) enum Outcome {
     None,
     /// Its frames are in [`ThreadPython::frames`].
     Frames,
-    /// It runs Python, but its frames could not be read.
+    /// The thread runs Python, but its frames could not be read.
     Unreadable,
 }
 
@@ -155,7 +155,7 @@ impl Python {
         }
     }
 
-    /// Forgets all code objects: the ids of a forked child start again.
+    /// Removes all code objects: the ids of a forked child start again.
     pub(crate) fn clear(&self) {
         self.codes.clear();
     }
@@ -200,7 +200,7 @@ pub(crate) enum PlacingRule {
     ExactCount,
 }
 
-/// A rule, and what tells activations of the evaluator among native frames.
+/// A rule, and what distinguishes activations of the evaluator among native frames.
 #[derive(Clone, Copy)]
 pub(crate) struct Placing<'a> {
     pub(crate) rule: PlacingRule,
@@ -208,7 +208,7 @@ pub(crate) struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// Whether a native frame is an activation of the evaluator, as far as the evaluator's symbol says.
+    /// Whether a native frame is an activation of the evaluator, by the range of the evaluator's symbol.
     #[inline(always)]
     pub(crate) fn is_activation(&self, pc: u64) -> bool {
         self.runtime
@@ -286,7 +286,7 @@ impl ThreadPython {
             && self.scratch.usable()
     }
 
-    /// Reads the frames of the calling thread, whose native stack has been walked. `is_loaded` says of the interpreter's
+    /// Reads the frames of the calling thread, whose native stack has been walked. `is_loaded` returns of the interpreter's
     /// module whether it still is.
     #[inline]
     pub(crate) fn read(&mut self, python: &Python, is_loaded: impl FnOnce(u32) -> bool) -> Outcome {
@@ -511,7 +511,7 @@ fn cached(cache: &mut [Cached], seen: &StackedCode) -> Option<u32> {
     Some(entry.id)
 }
 
-/// The number of a code object that the thread has not met, or not lately; `None` if it cannot be read.
+/// The number of a code object that is not in the thread's cache; `None` if it cannot be read.
 #[cold]
 fn number(
     python: &Python,

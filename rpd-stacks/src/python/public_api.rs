@@ -74,7 +74,7 @@ pub(super) fn read(runtime: &Runtime, chain: &mut Chain) -> Outcome {
     Outcome::Frames
 }
 
-/// Calls `use_it` with what a code object of the calling thread says.
+/// Calls `use_it` with the fields of a code object of the calling thread.
 #[cold]
 pub(super) fn with_content<T>(
     runtime: &Runtime,

@@ -55,7 +55,7 @@ pub(crate) enum Trust {
     Unproven = 0,
     /// The layout has been verified on a real stack.
     Proven = 1,
-    /// It contradicts what is in memory; nothing is read any more.
+    /// The description contradicts what is in memory; frames are not read any more.
     Refused = 2,
 }
 
@@ -126,7 +126,7 @@ impl Runtime {
         }
     }
 
-    /// Whether an address is in the evaluator, as far as its symbol says.
+    /// Whether an address is in the range of the evaluator's symbol.
     #[inline(always)]
     pub(crate) fn in_evaluator(&self, address: usize) -> bool {
         address.wrapping_sub(self.evaluator.0) < self.evaluator.1
@@ -149,7 +149,7 @@ impl Runtime {
         }
     }
 
-    /// Whether the state of `thread` may still be used. To be asked after the first pointer was read from it: once
+    /// Whether the state of `thread` may still be used. To be called after the first pointer was read from it: once
     /// finalization has begun, the states of all threads but the one that finalizes are freed.
     #[inline]
     pub(crate) fn still(&self, layout: &Layout, state: usize) -> bool {
@@ -164,7 +164,7 @@ impl Runtime {
         unsafe { ((self.runtime + layout.finalizing) as *const usize).read_volatile() }
     }
 
-    /// Whether Python is initialised, as far as its public interface says.
+    /// Whether Python is initialised, by its public interface.
     pub(crate) fn is_running(&self) -> bool {
         // SAFETY: reads a flag.
         unsafe { (self.is_initialized)() != 0 }

@@ -150,7 +150,7 @@ fn n37_coroutine_stacks_are_walked_and_marked() {
 
 #[test]
 fn a_stack_that_ends_at_an_unmapped_page_is_not_read_beyond() {
-    // The coroutine's first frame says that its caller's frame lies where nothing is mapped.
+    // By the coroutine's first frame, its caller's frame is at an address where nothing is mapped.
     let source = COROUTINES.replace("void body(int n) {", "void real(int n) {").replace(
         "void start(",
         r#"

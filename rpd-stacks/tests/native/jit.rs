@@ -180,7 +180,7 @@ fn registered(process: &Process, taken: &Taken) -> (u32, Vec<u8>) {
 }
 
 #[test]
-fn n27_code_is_told_apart_by_what_is_registered_for_it() {
+fn n27_code_is_distinguished_by_what_is_registered_for_it() {
     let include = rpd_tests::install::source_root().join("tests/workloads/include");
     let flags = ["-I", include.to_str().unwrap(), "-Wno-unused-function"];
     let library = Library::of("registers", &flags, REGISTERS);

@@ -52,7 +52,7 @@ fn n21_a_plugin_is_known_by_path_and_build_id_after_it_was_unloaded() {
 }
 
 #[test]
-fn n22_plugins_at_one_address_are_told_apart() {
+fn n22_plugins_at_one_address_are_distinguished() {
     // The same file under two names, too: then even the code is the same.
     let (one, other) = (plugin("first"), plugin("other"));
     let copy = one.with_extension("copy");
@@ -106,7 +106,7 @@ fn n24_a_library_that_is_loaded_twice_is_two_modules() {
         first.function("start")(probe);
         start(probe);
     });
-    // framehop is told of the objects of one namespace only.
+    // framehop is given the objects of one namespace only.
     process.agree_with_libgcc(&taken);
     let (one, other) = (
         module_of(&process, &taken[0], &path),
@@ -120,7 +120,7 @@ fn n24_a_library_that_is_loaded_twice_is_two_modules() {
 }
 
 #[test]
-fn a_library_opened_by_a_relative_path_is_told_with_its_full_path() {
+fn a_library_opened_by_a_relative_path_is_reported_with_its_full_path() {
     let path = plugin("first");
     let current = std::env::current_dir().unwrap();
     let up: std::path::PathBuf = current.components().skip(1).map(|_| "..").collect();

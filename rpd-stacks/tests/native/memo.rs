@@ -70,7 +70,7 @@ fn n31_a_million_equal_calls_add_nothing_to_the_tree() {
         .names(taken[0].captured.stack)
         .len();
     assert_eq!(process.sizes().2 as usize, nodes);
-    // The probe's own frames are walked each time, as RBP holds something else in them; the C code's are not.
+    // The probe's own frames are walked each time, because RBP is no frame pointer in them; the C code's are not.
     assert!(
         end.walked < 3 * 1_000_000 && end.reused as usize > (nodes - 4) * 999_999,
         "{end:?}"

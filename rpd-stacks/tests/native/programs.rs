@@ -1,4 +1,4 @@
-//! Whole programs, from `_start` on, and what gdb says about them.
+//! Whole programs, from `_start` on, and gdb's stacks of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -225,7 +225,7 @@ end
 "#;
 
 #[test]
-fn stacks_of_a_program_are_those_that_gdb_sees_at_the_same_stop() {
+fn stacks_of_a_program_are_those_of_gdb_at_the_same_stop() {
     if lacks("c++") || lacks("gdb") {
         return;
     }

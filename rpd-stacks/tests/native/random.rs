@@ -2,7 +2,7 @@
 
 use crate::support::{Library, Process, repeat};
 
-/// Functions of 24 shapes that call each other as a generator of random numbers says, through the C library's `qsort`
+/// Functions of 24 shapes that call each other at random, through the C library's `qsort`
 /// and `bsearch` among others.
 fn source() -> String {
     let mut text = String::from(

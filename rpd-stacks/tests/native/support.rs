@@ -1,4 +1,4 @@
-//! What the tests share: libraries built from C sources, a sink that checks what it is told, and framehop as the oracle.
+//! What the tests share: libraries built from C sources, a sink that checks the facts that it gets, and framehop as the oracle.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -115,7 +115,7 @@ impl Drop for Library {
     }
 }
 
-/// A module as it was told.
+/// A module as it was reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModuleFact {
     pub(crate) path: PathBuf,
@@ -124,7 +124,7 @@ pub(crate) struct ModuleFact {
     pub(crate) range: (u64, u64),
 }
 
-/// All that was told.
+/// All facts that were reported.
 #[derive(Default)]
 pub(crate) struct Facts {
     pub(crate) modules: HashMap<u32, ModuleFact>,
@@ -207,7 +207,7 @@ pub(crate) fn symbol_at(address: u64) -> Option<String> {
     }
 }
 
-/// Checks that every fact is told once, and after the facts that it refers to.
+/// Checks that every fact is reported once, and after the facts that it refers to.
 struct Checked<'a>(&'a Mutex<Facts>);
 
 impl Sink for Checked<'_> {
@@ -222,7 +222,7 @@ impl Sink for Checked<'_> {
         if !facts.refuse
             && let Some(before) = facts.modules.insert(module.id, fact.clone())
         {
-            // Two threads may meet a module at the same moment.
+            // Two threads may find a module at the same moment.
             assert_eq!(before, fact);
         }
         !facts.refuse
@@ -318,7 +318,7 @@ impl Sink for Recorder {
     }
 }
 
-/// What a test captures with: shared tables and what was told.
+/// What a test captures with: shared tables and the facts that were reported.
 #[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) stacks: Arc<Stacks>,
@@ -330,7 +330,7 @@ pub(crate) struct Process {
 pub(crate) struct Taken {
     pub(crate) tag: i32,
     pub(crate) captured: Captured,
-    /// Addresses of the frames outside the probe, innermost first, from framehop. It gives up at some frames whose
+    /// Addresses of the frames outside the probe, innermost first, from framehop. It stops at some frames whose
     /// stack was realigned.
     pub(crate) oracle: Option<Vec<u64>>,
     /// The same from libgcc.
@@ -369,7 +369,7 @@ impl Process {
         self.run_with(true, run)
     }
 
-    /// Like `run`; framehop is asked too if wanted.
+    /// As `run`; with the frames of framehop if `oracle` is set.
     pub(crate) fn run_with(&self, oracle: bool, run: impl FnOnce(Probe)) -> Vec<Taken> {
         let thread = ThreadStacks::new();
         let current = Current {

@@ -104,7 +104,7 @@ fn n39_64_threads_all_get_their_stacks() {
 }
 
 #[test]
-fn threads_that_meet_everything_at_once_agree_on_ids() {
+fn threads_that_find_all_modules_at_once_agree_on_ids() {
     for _ in 0..20 {
         let library = Library::open(&shared_recursion());
         let process = Process::new(512);
@@ -159,7 +159,7 @@ fn in_child(check: impl FnOnce() -> bool) {
     }
 }
 
-/// A capture in a C function; what was told is counted.
+/// A capture in a C function; the reported facts are counted.
 struct Small {
     stacks: Stacks,
     thread: ThreadStacks,
@@ -179,7 +179,7 @@ extern "C" fn small_probe(_: i32) {
 }
 
 #[test]
-fn n42_a_forked_child_tells_everything_again_and_the_parent_nothing() {
+fn n42_a_forked_child_reports_all_facts_again_and_the_parent_none() {
     let library = Library::open(&shared_recursion());
     let start = library.function("start");
     let mut small = Small {
@@ -261,7 +261,7 @@ fn n43_a_child_of_a_fork_during_captures_of_other_threads_captures() {
 }
 
 #[test]
-fn a_refusing_sink_leaves_no_stack_and_is_told_again_later() {
+fn a_refusing_sink_leaves_no_stack_and_is_called_again_later() {
     let library = Library::open(&shared_recursion());
     let process = Process::new(512);
     let taken = process.run(|probe| {

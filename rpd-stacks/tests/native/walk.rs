@@ -284,7 +284,7 @@ fn n35_destructors_during_unwinding_show_the_landing_pad() {
 }
 
 #[test]
-fn code_without_unwind_information_is_crossed_by_the_frame_pointer_and_that_is_said() {
+fn code_without_unwind_information_is_crossed_by_the_frame_pointer_and_that_is_flagged() {
     // `bare` keeps a frame pointer but has no call frame information.
     let source = r#"
         typedef void (*probe_fn)(int);
@@ -319,7 +319,7 @@ fn code_without_unwind_information_is_crossed_by_the_frame_pointer_and_that_is_s
 
 #[test]
 fn wrong_unwind_information_ends_the_stack_with_a_marker() {
-    // The information says that the frame is far larger, smaller, or relative to a register that holds no address.
+    // By the unwind information the frame is far larger, smaller, or relative to a register that holds no address.
     for cfi in [
         ".cfi_def_cfa_offset 0x100000",
         ".cfi_def_cfa_offset 0",

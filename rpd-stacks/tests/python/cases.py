@@ -45,7 +45,7 @@ def case_55():
 
 
 def case_56():
-    # `check` compares both; here that nothing but the native rows between differs.
+    # `check` compares both; this test checks that only the native rows between them differ.
     def both():
         return capture(held), capture(released)
 
@@ -590,7 +590,7 @@ def case_78():
 
 
 def case_79():
-    # The allocator gives a new code object the address of the last one, and often its parts theirs.
+    # The allocator often gives a new code object the address of the last one, and its parts those of the last one's parts.
     seen, repeated = set(), 0
     for round in range(400):
         lines = "\n" * (round % 7)
@@ -640,7 +640,7 @@ def case_81():
 
 
 def case_84():
-    # Daemon threads capture while the interpreter ends; the exit status says whether it could.
+    # Daemon threads capture while the interpreter ends; the exit status is whether it could.
     text = """
 import sys, threading
 sys.path.insert(0, %r)
@@ -734,7 +734,7 @@ def case_86():
 
 
 def child_of_fork():
-    """What the child of a fork sees; exits with 0 if it is right."""
+    """Checks the stacks in the child of a fork; exits with 0 if they are right."""
     held.probe_forked()
     stack = check()
     ok = stack.number != 0 and names(stack)[-1] == "child_of_fork"

@@ -250,7 +250,7 @@ os.register_at_fork(after_in_child=probe.held.probe_forked)
 
 
 def main():
-    # The first capture of a process meets everything for the first time.
+    # In the first capture of a process every fact is new.
     probe.held.probe_capture(None)
     print("PyTorch %s, Python %s" % (torch.__version__, sys.version.split()[0]))
     visit()
