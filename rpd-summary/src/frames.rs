@@ -249,7 +249,7 @@ impl<'a> Statistics<'a> {
     /// Hands out the groups: [`key`] and figures.
     ///
     /// # Errors
-    /// Those of `take`.
+    /// Those that `take` returns.
     pub(crate) fn each_group(
         &self,
         mut take: impl FnMut(GroupRow) -> Result<(), SummaryError>,

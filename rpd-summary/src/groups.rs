@@ -316,7 +316,7 @@ impl GroupTable {
     /// Hands out the groups in frames. All groups of a name are in the same frame.
     ///
     /// # Errors
-    /// Those of `take`, and of polars.
+    /// Those that `take` or polars returns.
     pub(crate) fn each_frame(
         &self,
         mut take: impl FnMut(&DataFrame) -> Result<(), SummaryError>,

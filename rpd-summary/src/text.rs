@@ -121,7 +121,7 @@ pub fn render(
 /// As [`render`], in pieces of whole lines, so that tables of any length take little memory.
 ///
 /// # Errors
-/// Those of `take`, which gets the pieces.
+/// Those that `take` returns; it gets the pieces.
 pub fn render_to(
     table: &StatTable,
     names: &StatNames<'_>,

@@ -17,7 +17,7 @@ use super::{Group, Run, SideFigures};
 use crate::SummaryError;
 use crate::groups::{Groups, rows_of};
 
-/// Bits of a duration that tell its bucket, after the first that is set.
+/// Bits of a duration, after the first that is set, that select its bucket.
 const BITS: u32 = 8;
 
 /// Records of a run whose durations are kept one by one: the figures of runs with no more records are exact.
