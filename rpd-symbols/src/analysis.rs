@@ -14,7 +14,7 @@ use crate::flame;
 /// Costs of a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
     /// Time in them, in nanoseconds.
     pub cpu: u64,
@@ -68,7 +68,7 @@ impl Weight {
         }
     }
 
-    /// Its unit.
+    /// The unit of the weight.
     pub const fn unit(self) -> flame::Unit {
         match self {
             Weight::Calls => flame::Unit::Count,
@@ -99,7 +99,7 @@ pub struct Launches {
 /// Memory that was taken with a stack and not given back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeldMemory {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
     /// Allocations.
     pub count: u64,
@@ -108,7 +108,7 @@ pub struct HeldMemory {
 /// A change of the memory that is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryChange {
-    /// When, in nanoseconds.
+    /// Time of the change, in nanoseconds.
     pub time: u64,
     /// Stack that allocated the memory; `None` when it is unknown.
     pub taken_by: Option<StackedFunction>,

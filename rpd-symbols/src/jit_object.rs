@@ -36,7 +36,7 @@ pub(crate) fn name_at(object: &JitObject, address: u64) -> Option<String> {
 fn function(object: &JitObject, symbol: &[u8]) -> Option<(u64, u64)> {
     let (kind, section) = (symbol[4] & 15, number(symbol, 6, 2) as u16);
     let (value, size) = (number(symbol, 8, 8), number(symbol, 16, 8));
-    // Symbols without a kind are labels, in code as in data; a size tells that one is a function.
+    // Symbols without a kind are labels, in code as in data; one with a size is a function.
     let is_function = kind == STT_FUNC || kind == STT_NOTYPE && size > 0;
     if !is_function || section == 0 {
         return None;

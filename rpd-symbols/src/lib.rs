@@ -49,7 +49,7 @@ pub struct Module {
 /// A function at an address, or one that was inlined there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// As people write it, at most [`LONGEST_FUNCTION`] bytes.
+    /// Its demangled name, at most [`LONGEST_FUNCTION`] bytes.
     pub function: Option<String>,
     /// Source file.
     pub file: Option<String>,
@@ -82,9 +82,9 @@ pub enum Evidence {
     Symtab,
     /// The table of exported symbols.
     Dynsym,
-    /// Nothing: the file is there, and names no function at the address.
+    /// No evidence: the file was read, and names no function at the address.
     None,
-    /// Nothing: there is no file to look into.
+    /// No evidence: the file was not found.
     NoFile(NoFile),
 }
 
@@ -109,9 +109,9 @@ impl Evidence {
 pub enum NoFile {
     /// There is none under its path.
     Missing,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
-    /// It is no ELF file.
+    /// The file is no ELF file.
     NotElf,
     /// Its build id is another one: it was replaced after the run.
     OtherBuild,

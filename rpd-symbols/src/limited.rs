@@ -65,7 +65,7 @@ impl Limited {
     }
 
     /// One portion; `None` when the time is over.
-    fn ask(&mut self, module: &Module, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
+    fn request(&mut self, module: &Module, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
         if self.left.is_zero() {
             return None;
         }
@@ -91,7 +91,7 @@ impl Limited {
                 self.left = Duration::ZERO;
                 None
             }
-            // The thread does not end by itself while it may be asked.
+            // The thread does not end by itself while requests may come.
             Err(RecvTimeoutError::Disconnected) => {
                 self.left = Duration::ZERO;
                 let ended = self.worker.take()?.thread.join();
@@ -108,7 +108,7 @@ impl Symbols for Limited {
     fn frames(&mut self, module: &Module, addresses: &[u64]) -> Vec<Option<Vec<Frame>>> {
         let mut found = Vec::with_capacity(addresses.len());
         for portion in addresses.chunks(PORTION) {
-            match self.ask(module, portion) {
+            match self.request(module, portion) {
                 Some(frames) => found.extend(frames.into_iter().map(Some)),
                 None => found.extend(portion.iter().map(|_| None)),
             }

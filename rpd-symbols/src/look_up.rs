@@ -154,7 +154,7 @@ fn nothing(location: u32) -> StackFrame {
     }
 }
 
-/// The frames of a location that is no code of a file. Markers have none: their kind says all.
+/// The frames of a location that is no code of a file. Markers have none: their kind describes them.
 fn other(session: &mut Session, location: &StackLocation, report: &mut Report) -> Vec<StackFrame> {
     let Some(code) = session.stacks.code_of(location) else {
         return match location.kind {

@@ -38,7 +38,7 @@ impl std::fmt::Debug for Symbolizer {
 }
 
 impl Symbolizer {
-    /// A symbolizer that looks for files as `search` says.
+    /// A symbolizer that looks for files with `search`.
     pub fn new(search: Search) -> Symbolizer {
         Symbolizer {
             blazesym: Blazesym::builder()
@@ -71,7 +71,7 @@ impl Symbolizer {
                 .collect(),
             Err(_) => vec![None; addresses.len()],
         };
-        // The file with the most to say comes first; what it does not know is looked up in the next.
+        // The file with the most information comes first; addresses that it does not cover are looked up in the next.
         if let Some((path, object)) = &files.debug {
             let table = |address| object.table_of(address);
             self.shown
@@ -90,7 +90,7 @@ impl Symbolizer {
         }
         let none = match &files.module {
             Ok(_) => Evidence::None,
-            // With debug information at hand, the module's file is not missed.
+            // With the file of debug information the module's own file is not needed.
             Err(_) if files.debug.is_some() => Evidence::None,
             Err(problem) => Evidence::NoFile(*problem),
         };
@@ -159,14 +159,14 @@ impl Names for HashMap<String, String> {
             return;
         }
         let wanted: Vec<u64> = missing.iter().map(|&index| addresses[index]).collect();
-        let ask = |debug_syms| {
+        let symbolize = |debug_syms| {
             let mut elf = Elf::new(path);
             elf.debug_syms = debug_syms;
             blazesym.symbolize(&Source::Elf(elf), Input::VirtOffset(&wanted))
         };
         // Damaged debug information leaves the symbol tables.
-        let answers = match ask(with_dwarf) {
-            Err(_) if with_dwarf => ask(false),
+        let answers = match symbolize(with_dwarf) {
+            Err(_) if with_dwarf => symbolize(false),
             other => other,
         };
         let Ok(answers) = answers else { return };
@@ -256,7 +256,7 @@ pub(crate) fn readable(name: &str) -> String {
     demangle(name).into_owned()
 }
 
-/// Cuts a text off that is longer than names may be, and says so.
+/// Cuts a text off that is longer than names may be, and marks it.
 pub(crate) fn shorten(text: &str) -> String {
     if text.len() <= LONGEST_FUNCTION {
         return text.to_owned();

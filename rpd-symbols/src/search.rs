@@ -1,5 +1,5 @@
 //! Finding the files that describe a module: the module itself, and its debug information. A file counts only when it is
-//! the one that was loaded: its build id, or the checksum in the module, says so.
+//! the one that was loaded: its build id, or the checksum in the module, proves it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -21,12 +21,12 @@ const DEBUGINFOD_CLIENT: &str = "debuginfod-find";
 pub struct Search {
     /// Directories with debug information or copies of modules, in the order in which they are looked through.
     pub debug_dirs: Vec<PathBuf>,
-    /// Whether servers in `DEBUGINFOD_URLS` are asked, through `debuginfod-find`.
+    /// Whether servers in `DEBUGINFOD_URLS` are queried, through `debuginfod-find`.
     pub debuginfod: bool,
 }
 
 impl Search {
-    /// Looks through `debug_dirs` and then the system's directory, and asks debuginfod servers when `DEBUGINFOD_URLS` names
+    /// Looks through `debug_dirs` and then the system's directory, and queries debuginfod servers when `DEBUGINFOD_URLS` names
     /// some.
     pub fn with_dirs(debug_dirs: &[PathBuf]) -> Search {
         let mut dirs = debug_dirs.to_vec();
@@ -97,7 +97,7 @@ impl Finder {
             Ok(found) => return Ok(found),
             Err(problem) => problem,
         };
-        // Without a build id nothing tells a copy from another file of the same name.
+        // Without a build id a copy cannot be distinguished from another file of the same name.
         let Some(build_id) = &module.build_id else {
             return Err(problem);
         };
@@ -112,7 +112,7 @@ impl Finder {
                 }
             }
         }
-        if let Some(candidate) = self.ask("executable", build_id)
+        if let Some(candidate) = self.request("executable", build_id)
             && let Ok(found) = accept(&candidate, module)
         {
             return Ok(found);
@@ -153,7 +153,7 @@ impl Finder {
         {
             return Some(found);
         }
-        let candidate = self.ask("debuginfo", module.build_id.as_deref()?)?;
+        let candidate = self.request("debuginfo", module.build_id.as_deref()?)?;
         accept(&candidate, module).ok()
     }
 
@@ -192,8 +192,8 @@ impl Finder {
         })
     }
 
-    /// Asks the servers for a file.
-    fn ask(&mut self, what: &'static str, build_id: &str) -> Option<PathBuf> {
+    /// Requests a file from the servers.
+    fn request(&mut self, what: &'static str, build_id: &str) -> Option<PathBuf> {
         if !self.search.debuginfod || self.client == Some(false) {
             return None;
         }

@@ -37,7 +37,7 @@ pub struct AccessReport {
     pub lines: Vec<LineAccesses>,
     /// Dispatches of each kernel that are summed up, by name.
     pub dispatches: BTreeMap<String, u64>,
-    /// One sentence for each thing that is missing.
+    /// One sentence for each file or table that is missing.
     pub notes: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ const LARGEST_SOURCE: u64 = 8 << 20;
 const ALL_SOURCES: u64 = 128 << 20;
 
 /// Disassembles every function that PC samples or traced instructions of the session are in, looks up its source lines, and reads the source files
-/// where `sources` says so and they are readable. `session.code.instructions` and what they refer to are replaced.
+/// where `sources` requests it and they are readable. `session.code.instructions` and what they refer to are replaced.
 pub fn look_up_code(session: &mut Session, sources: bool) {
     let mut wanted: BTreeMap<CodeObjectId, BTreeSet<u64>> = BTreeMap::new();
     let samples = &session.samples;

@@ -1,4 +1,4 @@
-//! Against what LLVM's symbolizer says of a code object with inlined and called functions.
+//! Against the output of LLVM's symbolizer for a code object with inlined and called functions.
 
 use std::path::Path;
 

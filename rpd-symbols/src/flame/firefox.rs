@@ -13,7 +13,7 @@ const VERSION: u32 = 49;
 /// Version of the Gecko format that it goes back to.
 const GECKO_VERSION: u32 = 24;
 
-/// Categories: names and colours that the viewer knows.
+/// Categories: names and colours of the viewer.
 const CATEGORIES: [(&str, &str); 4] = [
     ("Native", "blue"),
     ("Python", "green"),

@@ -1,4 +1,4 @@
-//! Flame graphs: weighted stacks, put into one tree and written in the formats that viewers read. Knows nothing of where
+//! Flame graphs: weighted stacks, put into one tree and written in the formats that viewers read. Independent of where
 //! stacks come from.
 
 mod firefox;

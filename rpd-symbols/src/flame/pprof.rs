@@ -81,7 +81,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let mut functions: HashMap<(&str, &str), u64> = HashMap::new();
     let mut definitions = Vec::new();
     for (stack, weight) in &ordered {
-        // Innermost first, and every number by itself: old readers know no packed fields.
+        // Innermost first, and every number by itself: old readers cannot read packed fields.
         let numbers: Vec<u64> = stack
             .iter()
             .rev()

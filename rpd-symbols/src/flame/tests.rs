@@ -116,7 +116,7 @@ fn the_profile_of_firefox_has_a_tree_of_stacks() {
     let thread = &file["threads"][0];
     assert_eq!(thread["processName"], "title");
     let texts = &thread["stringArray"];
-    // Every table is as long as it says.
+    // Every table has the length that it states.
     for name in [
         "samples",
         "markers",

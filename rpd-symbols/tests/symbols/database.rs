@@ -131,7 +131,7 @@ fn the_sql_of_the_guide_runs_unchanged() {
     let ids = recording.rows("select id from rocpd_stackframe order by api_ptr_id, depth");
     let ids: Vec<i64> = ids.iter().map(|id| id.parse().expect("a number")).collect();
     assert!(ids.is_sorted());
-    // The database's own view says the same.
+    // The database's view has the same result.
     let own = recording
         .rows("select hip_api, args, depth, frame from main.rocpd_stackstrings order by id");
     assert_eq!(
@@ -285,7 +285,7 @@ fn stacks_without_an_address_of_the_call_and_long_ones() {
 }
 
 #[test]
-fn what_cannot_be_written_says_so_and_stays_as_it_was() {
+fn what_cannot_be_written_is_reported_and_stays_as_it_was() {
     if lacks("c++") {
         return;
     }

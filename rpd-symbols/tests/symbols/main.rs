@@ -1,4 +1,4 @@
-//! Symbols of real binaries, built here, beside what GNU addr2line says of them.
+//! Symbols of real binaries, built here, beside the output of GNU addr2line.
 
 mod database;
 mod native;

@@ -216,7 +216,7 @@ fn debug_files_are_found_by_build_id_and_by_link() {
     run("objcopy", &["--only-keep-debug", &program, &debug]);
     run("objcopy", &["--strip-all", &program]);
 
-    // Beside the module, under a name that nothing but a link tells.
+    // Beside the module, under a name that only its debug link has.
     assert_eq!(frames(&module, &[], address)[0].evidence, Evidence::Dynsym);
     run(
         "objcopy",
@@ -291,7 +291,7 @@ fn files_of_another_build_are_not_trusted() {
 }
 
 #[test]
-fn what_is_no_file_is_told() {
+fn what_is_no_file_is_reported() {
     if lacks("c++") {
         return;
     }

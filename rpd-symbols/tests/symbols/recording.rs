@@ -34,7 +34,7 @@ pub(crate) struct Recording {
     calls: i64,
 }
 
-/// What a frame of a stack is.
+/// The code that a frame of a stack is in.
 pub(crate) enum Code<'a> {
     /// A module's id, and an address in its file.
     Native(i64, u64),
