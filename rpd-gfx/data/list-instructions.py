@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists all instructions of a target as LLVM's disassembler knows them: every opcode of every encoding is disassembled.
+"""Lists all instructions of a target that LLVM's disassembler has: every opcode of every encoding is disassembled.
 
     ./list-instructions.py gfx90a            writes gfx90a-instructions.csv
     ./list-instructions.py gfx90a --check    says whether that is what the file has
@@ -311,7 +311,7 @@ SHIFTS = {"SOP1": {"src0": 0}, "SOP2": {"src0": 0, "src1": 8}, "SOPC": {"src0": 
 
 
 class Probes:
-    """Instructions whose text says something about a form: collected first, then disassembled at once."""
+    """Instructions whose text shows a property of a form: collected first, then disassembled at once."""
 
     def __init__(self, target):
         self.target, self.samples, self.texts = target, [], {}

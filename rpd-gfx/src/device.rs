@@ -8,7 +8,7 @@ use crate::instruction_set::InstructionSet;
 /// All devices that are described, by name.
 pub static DEVICES: &[Device] = include!(concat!(env!("OUT_DIR"), "/devices.rs"));
 
-/// A device.
+/// The description of a GPU, from its file in `data`.
 #[derive(Debug)]
 pub struct Device {
     /// Processor, as compilers name it: `gfx90a`.
@@ -142,7 +142,7 @@ pub struct Identity {
 /// Links of a device.
 #[derive(Debug)]
 pub struct Links {
-    /// To the host.
+    /// Link to the host.
     pub host: Link,
     /// To another GPU.
     pub peer: Link,
@@ -160,11 +160,11 @@ pub struct Link {
 /// Queues and copy engines of a device.
 #[derive(Debug)]
 pub struct Queues {
-    /// Copy engines.
+    /// Number of copy engines.
     pub copy_engines: u32,
     /// Copy engines for links to other GPUs.
     pub link_copy_engines: u32,
-    /// Queues of a copy engine.
+    /// Number of queues of each copy engine.
     pub queues_per_copy_engine: u32,
     /// Compute queues of the command processor.
     pub command_queues: u32,
@@ -182,7 +182,7 @@ pub struct Limits {
 /// Size of a cache.
 #[derive(Debug)]
 pub struct CacheShape {
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u32,
     /// Lines in which an address can be.
     pub ways: u32,

@@ -1,4 +1,4 @@
-//! Code of AMD GPUs: what it is stored in, what executes it, and what that costs.
+//! Code of AMD GPUs: its files, its execution, and the time and counters of that.
 //!
 //! [`codeobj`] reads offload bundles and code objects, [`isa`] decodes and executes instructions, [`disasm`] prints
 //! them, [`perf`] derives

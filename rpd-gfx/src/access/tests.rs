@@ -158,7 +158,7 @@ fn what_was_recorded_is_read_again() {
     assert_eq!(dispatches, [dispatch()]);
     assert_eq!(endings, [DispatchEnd::Complete]);
     assert!(!cut);
-    // Wherever the file ends, what is complete is read, and it is said that something is missing.
+    // Wherever the file ends, the complete part is read, and a problem reports that the rest is missing.
     for end in (MAGIC.len() + 1..bytes.len()).step_by(997) {
         let (part, _, endings, cut) = read(&bytes[..end]);
         assert!(cut && endings.is_empty(), "{end}");
@@ -254,7 +254,7 @@ fn totals(space: Space, lanes: u64, address: impl Fn(u64) -> u64) -> Totals {
 }
 
 #[test]
-fn patterns_are_told_apart() {
+fn patterns_are_distinguished() {
     let all = u64::MAX;
     let coalesced = totals(Space::Global, all, |l| 0x10000 + 4 * l);
     assert_eq!(

@@ -23,9 +23,9 @@ pub struct Totals {
     pub lines: u64,
     /// Lines that would have sufficed for the different bytes of each execution, had they been side by side.
     pub ideal_lines: u64,
-    /// Cycles of LDS.
+    /// Cycles that LDS needed for the accesses.
     pub lds_cycles: u64,
-    /// Of these, those because lanes wanted different dwords of a bank, or changed the same dword.
+    /// Of these, those because lanes accessed different dwords of a bank, or changed the same dword.
     pub conflict_cycles: u64,
     /// Sets of 64 lines that were touched, by number of the first line / 64.
     touched: HashMap<u64, u64>,

@@ -178,7 +178,7 @@ impl Clocks {
     }
 
     /// A barrier of these waves.
-    pub(super) fn meet(&mut self, waves: &[u32]) {
+    pub(super) fn synchronise(&mut self, waves: &[u32]) {
         let (mut seen, mut pending) = (HashMap::new(), HashMap::new());
         for &wave in waves {
             let clock = &self.waves[wave as usize];

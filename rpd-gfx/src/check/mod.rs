@@ -76,7 +76,7 @@ impl FindingKind {
 pub struct Other {
     /// Workgroup.
     pub group: u64,
-    /// Wave in it.
+    /// Number of the wave in its workgroup.
     pub wave: u32,
     /// Offset of the instruction in its code object.
     pub offset: u64,
@@ -91,7 +91,7 @@ pub struct Finding {
     pub kind: FindingKind,
     /// Workgroup.
     pub group: u64,
-    /// Wave in it.
+    /// Number of the wave in its workgroup.
     pub wave: u32,
     /// Lanes of the wave; none if it is a scalar load.
     pub lanes: u64,
@@ -548,7 +548,7 @@ impl Probe for Checker<'_> {
     fn released(&mut self, group: u64) {
         if let Some(group) = self.groups.get(&group) {
             let waves: Vec<u32> = group.waves.iter().map(|wave| wave.id).collect();
-            self.clocks.meet(&waves);
+            self.clocks.synchronise(&waves);
         }
     }
 

@@ -306,7 +306,7 @@ fn different_bytes_do_not_race() {
 }
 
 #[test]
-fn places_are_told_apart() {
+fn places_are_distinguished() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, LOAD, 0x10000);

@@ -21,7 +21,7 @@ const MAX_TRIPLE: u64 = 4096;
 /// State of a target feature (`xnack`, `sramecc`) of a device or code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toggle {
-    /// Works with either setting, or not said.
+    /// Works with either setting, or the setting is not stated.
     Any,
     /// Required or switched on.
     On,
@@ -274,7 +274,7 @@ impl Compressed {
         let version = number::<2>(data, 4, WHAT)?;
         let method = number::<2>(data, 6, WHAT)? as u16;
         let (header, total, uncompressed) = match version {
-            // Version 1 does not say how long it is: everything up to the end of the data.
+            // Version 1 has no length: everything up to the end of the data.
             1 => (20, data.len() as u64, number::<4>(data, 8, WHAT)?),
             2 => (
                 24,

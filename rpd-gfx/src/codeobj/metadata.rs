@@ -13,7 +13,7 @@ pub struct Kernel {
     pub symbol: String,
     /// Explicit and hidden arguments, in order of offset as written.
     pub args: Vec<Arg>,
-    /// Bytes of the kernel arguments as the metadata says; see [`Kernel::kernarg_bytes`].
+    /// Bytes of the kernel arguments in the metadata; see [`Kernel::kernarg_bytes`].
     pub kernarg_segment_size: u32,
     /// Alignment of the kernel arguments.
     pub kernarg_segment_align: u32,

@@ -39,7 +39,7 @@ pub enum Error {
         /// The first bytes found.
         found: Vec<u8>,
     },
-    /// A header names a version or method this build does not know.
+    /// A header names a version or method that this build does not support.
     #[error("{what} {value} is not supported")]
     Unsupported {
         /// Name of the field.

@@ -150,7 +150,7 @@ fn compressed_bundles_are_not_read_to_their_end() {
     let error = bundle::pick(&table, &other).unwrap_err();
     assert!(matches!(error, Error::NoMatch { .. }), "{error}");
 
-    // What a table says is checked against the size that the header says.
+    // The sizes in a table are checked against the size in the header.
     let mut far = PLAIN.to_vec();
     far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
     far[40..48].copy_from_slice(&1u64.to_le_bytes());

@@ -25,7 +25,7 @@ pub enum Category {
     Gds,
     /// Intersection of rays with bounding boxes.
     Bvh,
-    /// Exports.
+    /// Exports of pixels, positions and parameters.
     Export,
     /// Branches to a place that the instruction names.
     Branch,

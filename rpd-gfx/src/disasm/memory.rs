@@ -40,7 +40,7 @@ const NUMBER_FORMATS: [&str; 8] = [
 const SECOND: u32 = 32;
 
 impl Printer {
-    /// Data registers, which are accumulation registers if a bit says so.
+    /// Data registers, which are accumulation registers if a bit is set.
     fn data(&self, low: u32, operand: &Operand, accumulation: u32) -> String {
         let class = if self.generation != Generation::Gfx11 && self.bits(accumulation, 1) != 0 {
             "a"

@@ -5,7 +5,7 @@
 //! `data/list-instructions.py` makes them by asking LLVM's disassembler; the tests compare the texts of random instructions
 //! with what it prints.
 //!
-//! For processors without a table, [`Instruction::from_text`] completes what another disassembler says.
+//! For processors without a table, [`Instruction::from_text`] completes the output of another disassembler.
 
 mod category;
 mod gfx11;

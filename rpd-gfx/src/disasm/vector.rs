@@ -174,7 +174,7 @@ impl Printer {
         self.lanes(code)
     }
 
-    /// From which lanes the first source comes, as the dword after the instruction says.
+    /// From which lanes the first source comes, by the dword after the instruction.
     fn lanes(&mut self, code: u32) -> Option<()> {
         let at = 32 * self.row.dwords();
         self.length = self.row.dwords() + 1;

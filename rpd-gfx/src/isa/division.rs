@@ -341,7 +341,7 @@ fn div_scale(
     }
 }
 
-/// `v_div_fmas_f32`: the last step of the division, scaled back where `v_div_scale_f32` said so.
+/// `v_div_fmas_f32`: the last step of the division, scaled back where `v_div_scale_f32` has scaled.
 #[inline(always)]
 fn div_fmas32(a: f32, b: f32, c: f32, scaled: bool) -> f32 {
     if !scaled {

@@ -62,7 +62,7 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
         i.src[2] = scalar;
         i.flags |= SCALAR_OFFSET;
     }
-    // Of loads the bit says that they bypass the first-level cache; in the newer set another one says so as well, for all
+    // Loads with the bit bypass the first-level cache; in the newer set another bit does that as well, for all
     // waves of the device.
     let is_load = matches!(opcode, 0x10..=0x17 | 0x20..=0x2a);
     if w >> 16 & 1 != 0 || newer && is_load && w >> 25 & 1 != 0 {

@@ -264,7 +264,7 @@ impl Group {
     }
 }
 
-/// A turn of a wave that the probe follows: it says which instructions are reported.
+/// A turn of a wave that the probe follows: selects the instructions that are reported.
 fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
     let mut left = turn;
     while left > 0 && x.w.state == State::Running {
@@ -378,7 +378,7 @@ fn start_wave(
     let preload_offset = u64::from(descriptor.preload >> 7);
     for n in 0..preload {
         let address = d.kernarg + 4 * (preload_offset + n);
-        // SAFETY: the dispatch's kernel arguments reach as far as its descriptor says.
+        // SAFETY: the dispatch's kernel arguments have the size that its descriptor states.
         push(unsafe { (address as *const u32).read_unaligned() });
     }
     let user = descriptor.user_sgprs() as usize;

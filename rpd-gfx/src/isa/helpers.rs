@@ -42,7 +42,7 @@ impl State {
         self.offers.iter_mut().find(|offer| offer.id == id)
     }
 
-    /// Threads that have to be started so that all offers find the helpers they want.
+    /// Threads that have to be started so that each offer has the helpers that it requests.
     fn missing(&self) -> usize {
         let used: usize = self.offers.iter().map(|o| o.wanted + o.helping).sum();
         used.saturating_sub(self.threads)

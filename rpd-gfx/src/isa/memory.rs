@@ -1,7 +1,7 @@
 //! Global memory as waves reach it: checked accesses.
 //!
 //! The memory model: an aligned access of up to 16 bytes is one access of the host, so that no other wave or host
-//! thread sees a part of it. The host (x86-64) keeps loads in order, and stores in order; caches are coherent. So
+//! thread observes a part of it. The host (x86-64) keeps loads in order, and stores in order; caches are coherent. So
 //! what the model leaves to the cache bits of an instruction (glc, slc, scc) and to invalidations is true of every
 //! access. What the host may do is to execute a load before an earlier store to another place. Code that forbids it
 //! waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these are fences of the host,
@@ -49,7 +49,7 @@ impl<'d> Cache<'d> {
     }
 
     /// Allows the scratch and LDS of the workgroup whose turn it is, in place of the one before. If the workgroup is
-    /// `fresh`, forgets what else was allowed when that may have changed.
+    /// `fresh`, drops what else was allowed when that may have changed.
     pub(super) fn reset(&mut self, own: &[Extent; OWN], fresh: bool) {
         if fresh {
             let changes = self.memory.changes();

@@ -1,6 +1,6 @@
 //! Matrix operations of VOP3P (`v_mfma_*`): D = A B + C for blocks of matrices spread over the lanes of a wave.
 //!
-//! All lanes take part, whatever EXEC says. Sums are rounded after each product, in the order of the products; A, B, C
+//! All lanes are used, whatever EXEC is. Sums are rounded after each product, in the order of the products; A, B, C
 //! and D of half precision and BF16 instructions have their denormals flushed. The device may round sums elsewhere.
 
 use super::InstructionSet;

@@ -1,7 +1,7 @@
 //! The interpreter: executes code of gfx90a and gfx942, wave by wave, 64 lanes at a time.
 //!
 //! A [`Program`] holds the decoded instructions of one loaded code object. [`run_dispatch`] executes a
-//! [`Dispatch`] on it and says what it did ([`Stats`]) or what stopped it ([`Fault`]).
+//! [`Dispatch`] on it and returns what it did ([`Stats`]) or what stopped it ([`Fault`]).
 //!
 //! Every instruction format has its own file with its decoder and its table of operations; an
 //! operation is a function on the wave (`exec::Exec`) and the decoded instruction (`inst::Inst`).
@@ -80,7 +80,7 @@ pub struct Extent {
     pub end: u64,
     /// Whether stores are allowed.
     pub writable: bool,
-    /// Whether host and device see each other's accesses while a kernel runs.
+    /// Whether accesses of host and device are visible to each other while a kernel runs.
     pub fine_grained: bool,
 }
 

@@ -131,7 +131,7 @@ impl Exec<'_> {
             235 => SHARED_APERTURE,
             237 => PRIVATE_APERTURE,
             236 | 238 => u32::MAX,
-            // A VGPR where a scalar is wanted: its first active lane.
+            // A VGPR where a scalar is needed: its first active lane.
             VGPR.. => self.vgpr(code)[self.first_lane()],
             _ => 0,
         }

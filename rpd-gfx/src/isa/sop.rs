@@ -61,7 +61,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     i
 }
 
-/// Result of 32 bits; SCC says whether it is not 0.
+/// Result of 32 bits; SCC is set if it is not 0.
 #[inline(always)]
 fn logic(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
     let value = f(x.s32(i.src[0], i.literal), x.s32(i.src[1], i.literal));
@@ -455,7 +455,7 @@ fn sopc(opcode: u32) -> Option<Handler> {
             x.w.scc = x.s64(i.src[0], i.literal) >> (x.s32(i.src[1], i.literal) & 63) & 1 != 0
         },
         0x11 => |x, i| {
-            // The operand field itself says which operands are indexed.
+            // The operand field selects the operands that are indexed.
             let index = x.s32(i.src[0], i.literal) & 0xff;
             x.w.s[usize::from(M0)] = x.m0() & !0xf0ff | index | u32::from(i.src[1] & 15) << 12;
             x.w.index_mode = (i.src[1] & 15) as u8;

@@ -203,7 +203,7 @@ impl<'d> Trace<'d> {
     }
 }
 
-/// Those of the lanes whose addresses are in an extent.
+/// The subset of `lanes` whose addresses are in an extent.
 fn inside(extent: &Extent, addresses: &Lanes64, lanes: u64) -> u64 {
     // Most instructions access neither scratch nor LDS: without a test of each lane.
     let lowest = addresses.iter().fold(u64::MAX, |low, &a| low.min(a));

@@ -145,7 +145,7 @@ for_each_level! {
 
 #[inline(always)]
 fn mov(x: &mut Exec<'_>, i: &Inst) {
-    // The only VOP1 integer operation whose sources may be negated; only DPP and SDWA forms can say so.
+    // The only VOP1 integer operation whose sources may be negated; only DPP and SDWA forms encode that.
     let kind = if i.neg | i.abs != 0 {
         Kind::F32
     } else {

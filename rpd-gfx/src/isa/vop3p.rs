@@ -48,7 +48,7 @@ pub(super) fn matrix_operands(words: [u32; 3], opcode: u32, run: Handler, class:
     for n in 0..3 {
         i.src[n] = (v >> (9 * n) & 0x1ff) as u16;
     }
-    // Two bits say which of A and B are accumulation registers, one C and D together.
+    // Two bits select accumulation registers for A and for B, one for C and D together.
     for n in 0..2 {
         if v >> (27 + n) & 1 != 0 && i.src[n] >= VGPR && class == Class::Mfma {
             i.src[n] += AGPR - VGPR;
@@ -230,7 +230,7 @@ fn clamp_f32(i: &Inst, lanes: &mut Lanes) {
     }
 }
 
-/// `v_fma_mix`: each source single precision, or half where `op_sel_hi` says so.
+/// `v_fma_mix`: each source single precision, or half where its bit of `op_sel_hi` is set.
 #[inline(always)]
 fn mixed(x: &Exec<'_>, i: &Inst) -> [f64; 64] {
     let source = |n: usize, l: usize, s: &Lanes| {

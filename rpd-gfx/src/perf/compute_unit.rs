@@ -29,7 +29,7 @@ pub(super) struct FactsCache<'p> {
 impl<'p> FactsCache<'p> {
     const PLACES: usize = 4096;
 
-    /// Nothing is known yet.
+    /// An empty cache of the facts of a program's instructions.
     pub(super) fn new(program: &'p Program) -> Self {
         Self {
             program,

@@ -75,7 +75,7 @@ pub(super) struct Hierarchy<'a> {
 }
 
 impl<'a> Hierarchy<'a> {
-    /// Empty caches. `local` says whether a host address is in the device's own memory.
+    /// Empty caches. `local` returns whether a host address is in the device's own memory.
     pub(super) fn new(device: &'static Device, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         let none = || (0..device.layout.unit_slots()).map(|_| None).collect();
         let channels = device.caches.channels as usize;
@@ -126,7 +126,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// Requests of an access, and the cache lines to look up with the bytes wanted of them: neighbouring
+    /// Requests of an access, and the cache lines to look up with the bytes accessed in them: neighbouring
     /// requests for one line share a look-up.
     fn coalesce(
         &mut self,
@@ -140,7 +140,7 @@ impl<'a> Hierarchy<'a> {
         for first in (0..64).step_by(QUAD) {
             quad.clear();
             match one_line(transfer, first) {
-                // Nearly always.
+                // The common case: the four lanes access one line.
                 Some((at, bytes)) => quad.push((self.address(slot, transfer, at).0 / LINE, bytes)),
                 None => self.lines_of_quad(slot, transfer, first, &mut quad),
             }

@@ -10,7 +10,7 @@ const BANKS: usize = 32;
 pub(crate) struct Cost {
     /// Cycles in all.
     pub(crate) active: u64,
-    /// Of these, because lanes wanted different dwords of a bank.
+    /// Of these, because lanes accessed different dwords of a bank.
     pub(crate) bank_conflict: u64,
     /// Of these, because lanes changed the same dword.
     pub(crate) address_conflict: u64,

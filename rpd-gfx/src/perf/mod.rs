@@ -5,7 +5,7 @@
 //! each event of each block's instances (`catalogue`), or none where this simulator does not determine it. The rules and
 //! figures are in `docs/simulator.md`.
 //!
-//! Samples and traces need to know what each wave did when: a [`Recorder`] records what a part of the waves executed,
+//! Samples and traces need what each wave did at which time: a [`Recorder`] records what a part of the waves executed,
 //! [`Timeline`] is when a compute unit issued it, and [`Sampler`] looks at that at points in time.
 
 mod cache;

@@ -27,7 +27,7 @@ pub struct Model<'a> {
     busy: Vec<u64>,
     /// Workgroups that have started and not ended.
     groups: Vec<Group>,
-    /// The one that executed last.
+    /// Index of the workgroup that executed last.
     recent: usize,
     batches: BTreeMap<(usize, u64), Batch>,
 }
@@ -45,7 +45,7 @@ struct Group {
 }
 
 impl<'a> Model<'a> {
-    /// For a dispatch. `local` says whether a host address is in the device's own memory.
+    /// For a dispatch. `local` returns whether a host address is in the device's own memory.
     pub fn new(dispatch: &Dispatch<'_>, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         let layout = &dispatch.device.layout;
         let units = layout.unit_slots() as usize;

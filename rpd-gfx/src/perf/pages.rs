@@ -18,7 +18,7 @@ pub(super) struct Address(pub(super) u64);
 
 /// The pages touched so far.
 pub(super) struct Pages<'a> {
-    /// Tells whether a host address is in the device's own memory.
+    /// Whether a host address is in the device's own memory.
     local: &'a (dyn Fn(u64) -> bool + Sync),
     numbers: HashMap<u64, u64>,
     /// Whether each page is in the device's own memory.

@@ -237,7 +237,7 @@ impl Recorder<'_> {
         Record { units, resident }
     }
 
-    /// Whether all workgroups of a unit are wanted, and all of their instructions.
+    /// Whether all workgroups of a unit are to be recorded, and all of their instructions.
     fn traced(&self, unit: usize) -> (bool, bool) {
         let selection = &self.choice.selection;
         let all = selection.engines >> engine_of(&self.device.layout, unit) & 1 != 0;
@@ -306,7 +306,7 @@ impl GroupRecord {
         }
     }
 
-    /// It ends: waves that wait go on when the others have come as far.
+    /// Ends the open turn: waves that wait at the barrier go on when the others have reached it.
     fn close(&mut self) {
         if self.open.take().is_some() && self.waiting.iter().any(Option::is_some) {
             self.barriers += 1;

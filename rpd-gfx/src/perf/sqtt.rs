@@ -51,7 +51,7 @@ pub enum TraceCounter {
 }
 
 impl TraceCounter {
-    /// The counter of a name; `None` where the timelines do not say what it counts.
+    /// The counter of a name; `None` where the timelines lack what it counts.
     pub fn find(name: &str) -> Option<Self> {
         Some(match name {
             "SQ_WAVES" => Self::Waves,

@@ -137,7 +137,7 @@ fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
     let waves: usize = timelines.iter().map(|t| t.waves.len()).sum();
     assert_eq!(tokens.iter().filter(|t| t.kind == 3).count(), waves);
     assert_eq!(tokens.iter().filter(|t| t.kind == 6).count(), waves);
-    // Registers say where the kernel begins before the first wave starts.
+    // Register tokens hold where the kernel begins, before the first wave starts.
     let first = tokens.iter().position(|t| t.kind == 3).unwrap();
     let registers: HashMap<u64, u64> = tokens[..first]
         .iter()
@@ -149,7 +149,7 @@ fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
         0x7f00_0000_1000
     );
     assert_eq!(registers[&7], 256);
-    // What the tokens of a slot say against what the wave did.
+    // The tokens of a slot against what the wave did.
     let target = timelines.iter().find(|t| t.unit == 1).unwrap();
     let begin = tokens[first].time;
     let mut seen: HashMap<(u64, u64), Vec<Token>> = HashMap::new();

@@ -382,7 +382,7 @@ fn events_are_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn the_manual_says_how_many_there_are() {
+fn the_manual_has_the_numbers_of_counters() {
     let manual = include_str!("../../../docs/simulator.md");
     let device = Device::find("gfx90a").expect("a device");
     let counters = device.counters.lines();

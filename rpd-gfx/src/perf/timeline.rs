@@ -11,7 +11,7 @@ use crate::isa::{Kind, Program};
 
 /// Cycles of a quad.
 pub const QUAD: u64 = 4;
-/// Recorded instructions of each wave that are too few to say how long the others took.
+/// With fewer recorded instructions of a wave the time of the others cannot be estimated.
 const FEW: u64 = 1024;
 
 /// Pipe that executes an instruction.
@@ -68,11 +68,11 @@ impl Pipe {
 /// Why an instruction at the head of a wave is not issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// It has not been fetched.
+    /// The instruction has not been fetched.
     Fetch,
-    /// It needs the result of arithmetic.
+    /// The instruction needs the result of arithmetic.
     Dependency,
-    /// It waits for memory or LDS: `s_waitcnt`.
+    /// The wave waits for memory or LDS: `s_waitcnt`.
     Counter,
     /// The sequencer executes it: no-ops, sleep, `s_waitcnt` that need not wait.
     Internal,
@@ -80,7 +80,7 @@ pub enum Reason {
     Barrier,
     /// Another wave was chosen for the pipe.
     NotChosen,
-    /// It was chosen, and the pipe was full.
+    /// The wave was chosen, and the pipe was full.
     PipeFull,
 }
 

@@ -19,7 +19,7 @@ impl Printer {
         Some(())
     }
 
-    /// One operation of a pair, as the row says.
+    /// One operation of a pair, as in its row.
     fn half_of_pair(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         let first = self.row.encoding == Encoding::Vopdx;
@@ -116,7 +116,7 @@ impl Printer {
         Some(())
     }
 
-    /// Whether a source with this code comes from other lanes, as the dword after the instruction says; `None` if the
+    /// Whether a source with this code comes from other lanes, by the dword after the instruction; `None` if the
     /// instruction takes no such source.
     pub(in crate::disasm) fn is_from_other_lanes(&self, code: u32) -> Option<bool> {
         let modifier = match code {

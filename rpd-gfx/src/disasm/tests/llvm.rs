@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// What LLVM prints for each line of dwords; `None` where it is not installed.
-pub(super) fn ask(processor: &str, lines: &str) -> Option<Vec<String>> {
+pub(super) fn disassemble(processor: &str, lines: &str) -> Option<Vec<String>> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/data/list-instructions.py");
     let child = Command::new(script)
         .args([processor, "--texts"])
@@ -23,7 +23,7 @@ pub(super) fn ask(processor: &str, lines: &str) -> Option<Vec<String>> {
         }
     };
     let (mut input, lines) = (child.stdin.take().unwrap(), lines.to_owned());
-    // It may end before it has read everything.
+    // llvm-mc may end before it has read everything.
     let feeder = std::thread::spawn(move || drop(input.write_all(lines.as_bytes())));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();
@@ -263,7 +263,7 @@ fn random_instructions_are_printed_as_llvm_prints_them() {
         samples
             .iter()
             .for_each(|(_, words)| writeln!(lines, "{}", line(words)).unwrap());
-        let Some(texts) = ask(processor.name, &lines) else {
+        let Some(texts) = disassemble(processor.name, &lines) else {
             return;
         };
         assert_eq!(texts.len(), samples.len());

@@ -8,9 +8,9 @@ mod objects;
 
 use super::*;
 
-/// Whether LLVM's disassembler can be asked; says so if not.
+/// Whether LLVM's disassembler is installed; prints `skipped:` if not.
 pub(crate) fn llvm_is_there() -> bool {
-    llvm::ask("gfx90a", "bf810000\n").is_some()
+    llvm::disassemble("gfx90a", "bf810000\n").is_some()
 }
 
 /// The dwords of an instruction in memory.

@@ -94,7 +94,7 @@ fn code_objects_are_printed_as_llvm_prints_them() {
             }
         }
         total += found.len();
-        let Some(texts) = llvm::ask(processor, &lines) else {
+        let Some(texts) = llvm::disassemble(processor, &lines) else {
             continue;
         };
         assert_eq!(texts.len(), found.len(), "{name}");

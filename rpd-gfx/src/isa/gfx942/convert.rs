@@ -89,7 +89,7 @@ fn narrowed_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
     write_part(x, i, &out, 0xffff, 16 * u32::from(i.op_sel >> 3 & 1));
 }
 
-/// A number, rounded at random, to one byte of a register: bits 2 and 3 of op_sel say which.
+/// A number, rounded at random, to one byte of a register, selected by bits 2 and 3 of op_sel.
 fn narrowed_at_random(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let value = float_source(x, i, 0);
     let [mut buffer] = buffers();

@@ -1,7 +1,7 @@
 //! Instructions of gfx942 that gfx90a lacks or has in another form: 8-bit numbers, larger and sparse matrix
 //! operations, atomics of packed BF16 numbers, loads to LDS, and scratch addresses of a vector and a scalar.
 //!
-//! The listing says which instructions there are; those of gfx90a that it lacks are unknown.
+//! The listing has the instructions of the device; those of gfx90a that it lacks are unknown.
 
 mod convert;
 mod memory;
@@ -34,7 +34,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
             convert::vop1(opcode - 0x140),
         ),
         (Format::Vop3, 0x208 | 0x2a2..=0x2a5) => {
-            // Those of v_bfi_b32.
+            // Operands as of v_bfi_b32.
             like(
                 vop3::decode(with(words, 16, 10, 0x1ca)),
                 opcode,

@@ -107,12 +107,12 @@ impl Geometry {
     }
 }
 
-/// Levels of detail: which of them an image in memory has, and which instructions see.
+/// Levels of detail: which of them an image in memory has, and which instructions can address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Levels {
-    /// The level that instructions see as level 0.
+    /// The level that instructions address as level 0.
     pub first: u32,
-    /// The last level that they see.
+    /// The last level that they can address.
     pub last: u32,
     /// The last level in memory.
     pub greatest: u32,
@@ -155,7 +155,7 @@ fn rows_before(level: u32, height: u32) -> u32 {
         .sum()
 }
 
-/// Texels from row to row of an image with several levels, which says nothing else of it: rows begin at multiples of 256
+/// Texels from row to row of an image with several levels, which has no other field for it: rows begin at multiples of 256
 /// bytes.
 fn pitch_of_levels(width: u32, format: TexelFormat) -> u32 {
     width.next_multiple_of(256 / format.bytes())
@@ -205,12 +205,12 @@ impl Image {
         }
     }
 
-    /// Number of levels that instructions see.
+    /// Number of levels that instructions can address.
     pub fn level_count(&self) -> u32 {
         self.levels.last - self.levels.first + 1
     }
 
-    /// A level, of those that instructions see, as an image of its own; `None` beyond the last.
+    /// A level, of those that instructions can address, as a separate image; `None` beyond the last.
     pub fn level(&self, number: u32) -> Option<Self> {
         if number >= self.level_count() {
             return None;
@@ -377,7 +377,7 @@ fn put(word: &mut u32, low: u32, count: u32, value: u32) {
     *word = *word & !mask | value << low & mask;
 }
 
-/// The fields of a buffer's descriptor that say what its elements are.
+/// The fields of a buffer's descriptor that give the format of its elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferView {
     /// The elements.

@@ -1,4 +1,4 @@
-//! Atomic operations on global memory, each compared with what its description says.
+//! Atomic operations on global memory, each compared with its description.
 
 use super::machine::{execute_on, sample_of};
 use super::*;

@@ -48,9 +48,9 @@ fn is_unknown(inst: &crate::isa::inst::Inst) -> bool {
     std::ptr::fn_addr_eq(inst.run, unknown.run)
 }
 
-/// Every instruction of each target is decoded, and executed or refused as the listing says.
+/// Every instruction of each target is decoded, and executed or refused according to the listing.
 #[test]
-fn the_listing_says_what_is_executed() {
+fn the_listing_has_the_state_of_every_instruction() {
     for &set in InstructionSet::ALL {
         let rows = listing(set);
         assert!(rows.len() > 1400);

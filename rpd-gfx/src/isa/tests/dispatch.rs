@@ -53,7 +53,7 @@ fn arith(memory: &dyn Memory, groups: u32, threads: usize) -> Result<Executed, F
 }
 
 #[test]
-fn memory_is_asked_again_only_after_a_change() {
+fn memory_is_queried_again_only_after_a_change() {
     let memory = |last| Counting {
         asked: AtomicU64::new(0),
         changes: AtomicU64::new(0),

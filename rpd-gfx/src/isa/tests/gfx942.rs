@@ -554,7 +554,7 @@ fn scratch_addresses_are_sums() {
     }
 }
 
-/// Workgroups go to the dies in turn, and can ask on which they are.
+/// Workgroups go to the dies in turn, and can read the number of theirs.
 #[test]
 fn dies_have_numbers() {
     for (group, die) in [(0, 0), (3, 3), (8, 0), (21, 5)] {

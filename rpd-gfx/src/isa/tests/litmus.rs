@@ -142,7 +142,7 @@ fn aligned_accesses_are_not_torn() {
 }
 
 #[test]
-fn what_was_stored_before_a_flag_is_seen_behind_it() {
+fn what_was_stored_before_a_flag_is_loaded_after_it() {
     message_passing(20_000);
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
 
-/// Runs a kernel with a seed and says what it did.
+/// Runs a kernel with a seed and returns what it did.
 fn seeded(
     seed: Option<u64>,
     name: &str,

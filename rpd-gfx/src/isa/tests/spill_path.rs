@@ -220,7 +220,7 @@ fn masks_are_saved_and_replaced() {
 /// Bytes of scratch of a lane.
 const SIZE: usize = 256;
 
-/// Scratch as the lanes see it.
+/// Scratch memory by lane.
 type Scratch = [[u8; SIZE]; 64];
 
 /// The data that an instruction transfers.

@@ -84,7 +84,7 @@ fn at(x: i64, y: i64, z: i64, level: i64) -> Four {
     [x, y, z, level].map(|at| f32::from_bits(at as u32))
 }
 
-/// Coordinates in and around a level of an image that kernels see as `level`.
+/// Coordinates in and around a level of an image that kernels address as `level`.
 fn around(random: &mut Random, size: [usize; 3], level: i64) -> [i64; 4] {
     let mut pick = |size: usize| (random.next() % (size as u64 + 3)) as i64 - 1;
     [pick(size[0]), pick(size[1]), pick(size[2]), level]
@@ -265,7 +265,7 @@ fn sizes_are_those_of_levels() {
     );
 }
 
-/// Without a filter between levels a sample is of the first that instructions see.
+/// Without a filter between levels a sample is of the first that instructions can address.
 #[test]
 fn samples_are_of_the_first_level() {
     let mut memory = Memory::new();
