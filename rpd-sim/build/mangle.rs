@@ -127,7 +127,7 @@ const HSA_STRUCTS: [&str; 31] = [
     "hsa_signal_t",
 ];
 
-/// Types whose definition the SDK does not see, so that it never follows a pointer to them.
+/// Types whose definition the SDK's headers lack, so that it never follows a pointer to them.
 const INCOMPLETE: [&str; 17] = [
     "P12ihipStream_t",
     "P11ihipEvent_t",

@@ -1,6 +1,6 @@
 //! The newer library for system management (AMD SMI 26), for the simulated GPUs.
 //!
-//! It is written on ROCm SMI, as the real one is: what that one tells is told here by handles instead of indices, and in larger structs. What no
+//! It is written on ROCm SMI, as the real one is: the same information is here by handles instead of indices, and in larger structs. What no
 //! simulated GPU has (temperatures, power, load, error counters, settings) and everything about host processors is not supported.
 
 // Exported by symbol name: its visibility among modules does not matter.
@@ -43,7 +43,7 @@ statuses! {
     INVAL = 1, c"AMDSMI_STATUS_INVAL: An argument is not valid.";
     NOT_SUPPORTED = 2, c"AMDSMI_STATUS_NOT_SUPPORTED: The device does not support this.";
     OUT_OF_RESOURCES = 15, c"AMDSMI_STATUS_OUT_OF_RESOURCES: The place for the result is too small.";
-    NOT_FOUND = 31, c"AMDSMI_STATUS_NOT_FOUND: What was asked for was not found.";
+    NOT_FOUND = 31, c"AMDSMI_STATUS_NOT_FOUND: The requested item was not found.";
     NOT_INIT = 32, c"AMDSMI_STATUS_NOT_INIT: The library is not initialized.";
     INSUFFICIENT_SIZE = 41, c"AMDSMI_STATUS_INSUFFICIENT_SIZE: The place for the result is too small.";
     UNKNOWN_ERROR = 0xffff_ffff, c"AMDSMI_STATUS_UNKNOWN_ERROR: An unknown error occurred.";

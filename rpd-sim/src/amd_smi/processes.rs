@@ -38,7 +38,7 @@ pub unsafe extern "C" fn amdsmi_get_gpu_process_list(
     }))
 }
 
-/// What ROCm SMI knows of this process; an error if it uses no GPU.
+/// ROCm SMI's entry for this process; an error if it uses no GPU.
 fn this_process() -> Outcome<ComputeProcess> {
     let process = smi::this_process().or_else(|status| from_smi(status).and(Err(status)))?;
     Ok(ComputeProcess {

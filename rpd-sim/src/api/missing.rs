@@ -41,7 +41,7 @@ macro_rules! status {
 }
 
 #[cold]
-fn say(name: &str, said: &AtomicBool) {
+fn print_once(name: &str, said: &AtomicBool) {
     if !said.swap(true, Ordering::Relaxed) {
         eprintln!("rpd-sim: {name} is not supported by the simulated device");
     }
@@ -59,7 +59,7 @@ macro_rules! api_missing {
         #[allow(non_snake_case, unused_variables)]
         pub(super) unsafe extern "C" fn $name($($a: $t),*) -> $r {
             static SAID: AtomicBool = AtomicBool::new(false);
-            say(stringify!($name), &SAID);
+            print_once(stringify!($name), &SAID);
             <$r as Unsupported>::unsupported(status!($domain))
         }
     };

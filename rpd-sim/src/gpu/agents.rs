@@ -17,7 +17,7 @@ pub(crate) enum AgentKind {
 pub(crate) struct Cache {
     /// Level, from 1.
     pub(crate) level: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub(crate) bytes: u32,
     /// Name in the runtime's description.
     pub(crate) name: &'static str,

@@ -1,6 +1,6 @@
 //! Memory formats the packet processors share with the runtime: AQL packets, queues and signals.
 //!
-//! Layouts are those of `hsa.h`, `amd_hsa_queue.h` and `amd_hsa_signal.h`; the tests hold their offsets.
+//! Layouts are those of `hsa.h`, `amd_hsa_queue.h` and `amd_hsa_signal.h`; tests check their offsets.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 

@@ -46,7 +46,7 @@ pub(crate) struct Shape {
     pub(crate) width: usize,
     /// Rows a slice.
     pub(crate) rows: usize,
-    /// Slices.
+    /// Number of slices.
     pub(crate) slices: usize,
 }
 

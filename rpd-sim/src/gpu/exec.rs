@@ -119,7 +119,7 @@ pub(crate) struct Watch {
 pub(crate) struct Results {
     /// Its counts, if it was counted.
     pub(crate) counts: Option<Box<Counts>>,
-    /// Its recording.
+    /// Recording of what its waves executed, if it is sampled or traced.
     pub(crate) recording: Option<Box<Recording>>,
 }
 

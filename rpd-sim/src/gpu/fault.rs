@@ -167,7 +167,7 @@ impl Fault {
             None => eprintln!("rpd-sim: GPU node {node}: {}", self.message),
         }
         if let Some((address, reason)) = self.memory
-            && tell_system_handlers(agent, address, reason)
+            && call_system_handlers(agent, address, reason)
         {
             return;
         }
@@ -208,11 +208,11 @@ fn explain(address: u64, bytes: u32, reason: Option<AccessError>) -> String {
 fn is_mapped(address: u64) -> bool {
     let page = address & !(GRANULE as u64 - 1);
     let mut resident = 0;
-    // SAFETY: the system tells whether the page is there, and writes one byte.
+    // SAFETY: the system call returns whether the page is there, and writes one byte.
     unsafe { libc::mincore(page as *mut _, 1, &mut resident) == 0 }
 }
 
-/// The line of a message that says where in a kernel something happened.
+/// The line of a message with the place in the kernel.
 fn place(kernel: &Kernel, site: &Site) -> String {
     let lines = CodeObject::parse(&kernel.file).map(|object| {
         let places = object.places(kernel.address_in_file(site.pc));
@@ -236,7 +236,7 @@ struct MemoryFaultEvent {
     fault_reason_mask: u32,
 }
 
-fn tell_system_handlers(agent: &'static Agent, address: u64, reason: AccessError) -> bool {
+fn call_system_handlers(agent: &'static Agent, address: u64, reason: AccessError) -> bool {
     let handlers = machine()
         .system_handlers
         .lock()

@@ -1,4 +1,4 @@
-//! Packets that pass through functions of the program before a processor sees them.
+//! Packets that pass through functions of the program before a processor takes them.
 //!
 //! The program writes to a queue in front; ringing its doorbell passes each packet to the handler registered last,
 //! which writes packets of its own choice to the handler registered before, and so on, until they reach the ring
@@ -145,7 +145,7 @@ impl Intercept {
                 handler: handlers,
                 state: &raw mut *state,
             });
-            // SAFETY: one packet, which outlives the call; the cursor says whose.
+            // SAFETY: one packet, which outlives the call; the cursor belongs to its queue.
             unsafe { write_on(packet.as_ptr().cast(), 1) };
             CURSOR.set(Cursor {
                 intercept: std::ptr::null(),
@@ -220,7 +220,7 @@ impl Intercept {
         done
     }
 
-    /// Writes the packet whose completion says that those before it are done; whether that was possible.
+    /// Writes the packet that completes after all those before it; returns whether that was possible.
     fn await_room(&self, index: u64) -> bool {
         let made = || machine().signals.create(0, signal_kind::USER, 0);
         let Some(&signal) = self.room.get().or_else(|| {

@@ -330,7 +330,7 @@ impl Memory {
         if allocation.mapped != 0 {
             self.unaccount(allocation.pool, allocation.mapped);
             match check::session().filter(|_| purpose == Use::Program) {
-                // Nothing else shall be there later.
+                // The addresses are not used again, so that an access after the free is found.
                 // SAFETY: the range was mapped by `map` and is no longer registered.
                 Some(_) => unsafe {
                     libc::madvise(base as *mut _, allocation.mapped, libc::MADV_DONTNEED);

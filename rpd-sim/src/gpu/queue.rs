@@ -47,10 +47,10 @@ pub(crate) enum QueueError {
     OutOfResources,
 }
 
-/// A queue. Its address is the `hsa_queue_t` and `amd_queue_t` that programs see.
+/// A queue. Its address is that of the `hsa_queue_t` and `amd_queue_t` that programs get.
 #[repr(C, align(64))]
 pub(crate) struct Queue {
-    /// The part programs and kernels see.
+    /// The part that programs and kernels read and write.
     pub(crate) amd: AmdQueue,
     magic: AtomicU64,
     ring: usize,

@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeping_waiter_sees_the_change() {
+    fn a_sleeping_waiter_wakes_at_the_change() {
         let signal = make(1);
         let thread = std::thread::spawn(move || signal.wait(Condition::Lt, 1, None, false));
         std::thread::sleep(Duration::from_millis(4));

@@ -6,7 +6,7 @@ thread_local! {
     static ID: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The kernel's id of the calling thread, asked once per thread; in a forked child the forking thread
+/// The kernel's id of the calling thread, queried once per thread; in a forked child the forking thread
 /// keeps the parent's, as with the SDK.
 #[inline]
 pub(crate) fn current() -> u64 {

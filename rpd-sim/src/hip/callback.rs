@@ -35,7 +35,7 @@ impl HostCall {
     }
 }
 
-/// A call together with the signal that says it has returned.
+/// A call together with the signal that is set when it has returned.
 #[derive(Debug)]
 struct Job {
     call: HostCall,

@@ -129,7 +129,7 @@ impl CopySide {
             .map_or(runtime.cpu, |ordinal| runtime.devices[ordinal].agent)
     }
 
-    /// The box as the engines see it.
+    /// The box in the form that the engines take.
     fn seen(&self, side: CopyBox) -> CopyBox {
         let address = self
             .place

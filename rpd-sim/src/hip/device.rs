@@ -23,7 +23,7 @@ pub(crate) struct Device {
     pub(crate) cpu: u64,
     /// Device memory.
     pub(crate) vram: u64,
-    /// Device memory that the host and peers see while kernels run.
+    /// Device memory whose content is visible to the host and to peers while kernels run.
     pub(crate) vram_fine: u64,
     /// Host memory for kernel arguments.
     pub(crate) kernarg_pool: u64,
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Device {
 
 /// Indices of [`Device::limits`], which are values of `hipLimit_t`.
 pub(crate) mod limit {
-    /// Stack of a work-item whose kernel calls what the compiler does not know.
+    /// Stack of a work-item whose kernel makes indirect calls.
     pub(crate) const STACK: usize = 0;
     /// Buffer of `printf` in kernels that are compiled for one.
     pub(crate) const PRINTF: usize = 1;

@@ -18,7 +18,7 @@ use super::types::{Handle, event_flag};
 pub(crate) struct Event {
     flags: u32,
     recorded: Mutex<Option<Recorded>>,
-    /// The part that other processes see, of one that is shared.
+    /// The part that other processes map, of an event that is shared.
     shared: Option<Arc<SharedEvent>>,
 }
 
@@ -49,7 +49,7 @@ impl Event {
         }
     }
 
-    /// The part that other processes see; an error if it was not made to be shared.
+    /// The part that other processes map; an error if the event was not made to be shared.
     pub(crate) fn shared(&self) -> HipResult<&Arc<SharedEvent>> {
         self.shared.as_ref().ok_or(code::INVALID_VALUE)
     }

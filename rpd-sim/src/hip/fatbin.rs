@@ -285,7 +285,7 @@ pub(crate) unsafe extern "C" fn __hipRegisterSurface(
 pub(crate) unsafe extern "C" fn __hipUnregisterFatBinary(modules: *mut Handle) {
     let binary = modules as usize;
     if let Some(runtime) = runtime::existing() {
-        // Nothing of it may run any more; tools see this as a separate call.
+        // No kernel of it may run any more; tools get this as a separate call.
         // SAFETY: no arguments.
         unsafe { crate::api::call::hipDeviceSynchronize() };
         if exiting() {

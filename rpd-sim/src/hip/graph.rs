@@ -78,7 +78,7 @@ impl Op {
     }
 }
 
-/// Enqueues an operation, and waits where the environment says so.
+/// Enqueues an operation, and waits where the environment requests it.
 fn serialized(wait: Serialize, stream: &Stream, enqueue: impl FnOnce() -> HipResult) -> HipResult {
     if wait.before {
         stream.device.synchronize()?;

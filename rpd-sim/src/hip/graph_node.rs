@@ -156,7 +156,7 @@ pub(super) unsafe fn any(parameters: *mut GraphNodeParams) -> HipResult<Op> {
     let kind = unsafe { argument(parameters)? }.kind;
     // SAFETY: not null, checked by the read.
     let any = unsafe { &raw mut (*parameters).any };
-    // SAFETY: the member that the kind says is the one that the program has set.
+    // SAFETY: the member of this kind is the one that the program has set.
     unsafe {
         match kind {
             0 => kernel(&raw const (*any).kernel),

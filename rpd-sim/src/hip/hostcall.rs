@@ -142,7 +142,7 @@ impl Buffer {
 #[derive(Debug, Default)]
 struct State {
     messages: Messages,
-    /// Memory given to kernels: address of the allocation and its size, by the address they know.
+    /// Memory given to kernels: address of the allocation and its size, by the address that they were given.
     memory: HashMap<u64, (usize, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! The HSA calls this layer makes, through the public API so that tools see them with their ancestor.
+//! The HSA calls this layer makes, through the public API so that tools get them with their ancestor.
 //!
 //! Handles are the `u64`s of HSA; a failing status becomes the HIP error the runtime answers for it.
 
@@ -312,7 +312,7 @@ pub(crate) fn copy_engines(dst_agent: u64, src_agent: u64) -> u32 {
     if result == status::SUCCESS { mask } else { 0 }
 }
 
-/// A list of signals; HSA wants null for an empty one.
+/// A list of signals; HSA takes null for an empty one.
 fn list(signals: &[u64]) -> *mut c_void {
     if signals.is_empty() {
         ptr::null_mut()

@@ -257,7 +257,7 @@ pub(crate) fn enqueue(
     Ok(())
 }
 
-/// Scratch bytes of a work-item. Where the compiler does not know how deep calls go, it is the stack size of
+/// Scratch bytes of a work-item. Where the compiler cannot determine how deep calls go, it is the stack size of
 /// `hipDeviceSetLimit`, if that is more.
 fn private_segment(function: &Function) -> u32 {
     let known = function.symbol.private_size;

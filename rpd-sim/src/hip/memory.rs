@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Mapped,
     /// Device memory of another process.
     Attached,
-    /// Of an array, whose address programs do not know.
+    /// Of an array, whose address programs do not get.
     Array,
     /// On the host, made by us.
     Host,
@@ -54,7 +54,7 @@ pub(crate) struct Place {
     /// Start of its allocation.
     pub(crate) base: usize,
     pub(crate) allocation: Allocation,
-    /// The same address as the devices see it.
+    /// The same address for devices.
     pub(crate) address: usize,
 }
 

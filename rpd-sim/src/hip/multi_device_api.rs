@@ -51,7 +51,7 @@ impl GridCounters {
         let runtime = runtime::get()?;
         let address = hsa::allocate(runtime.host.fine, Self::BYTES)?;
         hsa::allow_access(&runtime.gpu_agents(), address)?;
-        // SAFETY: the allocation has this size, and nothing else knows of it.
+        // SAFETY: the allocation has this size, and nothing else refers to it.
         unsafe { std::ptr::write_bytes(address as *mut u8, 0, Self::BYTES) };
         Ok(address)
     }

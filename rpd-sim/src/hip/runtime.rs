@@ -48,7 +48,7 @@ pub(crate) struct Runtime {
     pub(crate) devices: Vec<Device>,
     /// Ticks of the system clock in a second.
     pub(crate) clock_hz: u64,
-    /// Memory programs know of, by address.
+    /// Memory that programs have allocated or registered, by address.
     pub(crate) allocations: RwLock<BTreeMap<usize, Allocation>>,
     /// Streams programs made, by handle.
     pub(crate) streams: RwLock<HashMap<usize, Arc<Stream>>>,
@@ -286,7 +286,7 @@ unsafe extern "C" fn after_fork() {
 
 unsafe extern "C" fn in_child() {
     FORKING.with_borrow_mut(|slot| slot.take());
-    // The parent's threads and queues are not here: forget them, the next call starts over.
+    // The parent's threads and queues do not exist here: their entries are dropped, and the next call makes new ones.
     RUNTIME.store(ptr::null_mut(), Ordering::Release);
 }
 

@@ -34,7 +34,7 @@ struct Page {
 
 const _: () = assert!(size_of::<Page>() == BYTES);
 
-/// What a `hipIpcEventHandle_t` says.
+/// Content of a `hipIpcEventHandle_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EventHandle {
@@ -80,7 +80,7 @@ impl SharedEvent {
             own: AtomicU64::new(0),
         });
         hsa::allow_access(&runtime.gpu_agents(), base)?;
-        // SAFETY: the allocation has this size, and nothing else knows of it.
+        // SAFETY: the allocation has this size, and nothing else refers to it.
         unsafe { std::ptr::write_bytes(base as *mut u8, 0, BYTES) };
         event.page().magic.store(MAGIC, Ordering::Release);
         Ok(event)
@@ -210,7 +210,7 @@ impl EventRecord {
     }
 }
 
-/// A record that streams of this process wait for, and the signal that tells them.
+/// A record that streams of this process wait for, and the signal on which they wait.
 #[derive(Debug)]
 struct WatchedRecord {
     point: EventRecord,

@@ -295,7 +295,7 @@ impl<'a> Step<'a> {
         Ok(Some(signal))
     }
 
-    /// A barrier with a signal of its own, whose end time says when the stream got here.
+    /// A barrier with a signal of its own, whose end time is that at which the stream reached it.
     pub(crate) fn mark(&mut self) -> HipResult<Arc<Signal>> {
         let deps = self.outside();
         self.barrier(deps)
@@ -386,7 +386,7 @@ impl<'a> Step<'a> {
         self.stream.device.blit()
     }
 
-    /// Address of the `hsa_queue_t`, for arguments that want it.
+    /// Address of the `hsa_queue_t`, for arguments that take it.
     pub(crate) fn queue_address(&self) -> u64 {
         self.stream.queue.address()
     }

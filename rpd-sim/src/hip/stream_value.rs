@@ -11,7 +11,7 @@ use super::types::Handle;
 /// A number to write, or to wait for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ValueOp {
-    /// Address as the program knows it.
+    /// Address that the program passed.
     pub(crate) pointer: usize,
     pub(crate) value: u64,
     /// Bytes: 4 or 8.

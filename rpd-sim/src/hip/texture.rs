@@ -1,4 +1,4 @@
-//! Texture and surface objects: the descriptors that kernels read, in host memory that devices see.
+//! Texture and surface objects: the descriptors that kernels read, in host memory that devices can access.
 
 use core::ffi::c_void;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    /// Forgets what a device has.
+    /// Removes the objects of a device.
     pub(super) fn reset(&self, device: usize) {
         write(&self.arrays).retain(|_, array| array.device != device);
         let gone: Vec<_> = write(&self.objects)

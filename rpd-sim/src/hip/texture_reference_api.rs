@@ -74,7 +74,7 @@ fn device_variable(reference: *const TextureReference) -> HipResult<(usize, usiz
     Ok((address as usize, size))
 }
 
-/// Binds a resource to a reference in place of what was bound to it, and tells kernels.
+/// Binds a resource to a reference in place of what was bound to it, and updates the descriptor that kernels read.
 ///
 /// # Safety
 /// `reference` is null or a variable of the program.
@@ -106,7 +106,7 @@ pub(super) unsafe fn bind(
     submit(null_stream(), to_device, true)
 }
 
-/// Tells a program that memory begins where it says: others are refused.
+/// Reports an offset of 0: memory at other offsets is refused.
 ///
 /// # Safety
 /// `offset` is null or valid.
@@ -309,7 +309,7 @@ pub(crate) unsafe extern "C" fn hipTexRefSetAddress2D(
     })
 }
 
-/// The format of an array takes the place of the reference's, which programs have to say.
+/// The format of an array takes the place of the reference's, which programs have to set.
 pub(super) fn check_array_flags(flags: u32) -> HipResult<()> {
     const OVERRIDE_FORMAT: u32 = 1;
     match flags {
@@ -379,7 +379,7 @@ pub(crate) unsafe extern "C" fn hipTexRefGetArray(
     })
 }
 
-/// Declares functions that write what a reference says.
+/// Declares functions that write a field of a reference.
 macro_rules! getters {
     ($($name:ident($($out:ident: $t:ty = $value:expr),*);)*) => {$(
         pub(crate) unsafe extern "C" fn $name(
@@ -414,7 +414,7 @@ getters! {
     });
 }
 
-/// Declares functions that change what a reference says, which counts from when something is bound to it.
+/// Declares functions that change a field of a reference, with effect from the next time that something is bound to it.
 macro_rules! setters {
     ($($name:ident($($value:ident: $t:ty),*) = $set:expr;)*) => {$(
         pub(crate) unsafe extern "C" fn $name(

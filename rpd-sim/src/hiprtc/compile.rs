@@ -37,7 +37,7 @@ const HEADERS: [&str; 6] = [
 ];
 /// Folder of the replacements.
 const BUILT_IN: &str = "rpd-sim-built-in";
-/// What the compiler says where an installation has headers, but not all it needs for device code.
+/// Text of the compiler's errors where an installation has headers, but not all that device code needs.
 const INCOMPLETE: [&str; 2] = ["cannot find ROCm device library", "cannot find HIP runtime"];
 /// The variables that hold name expressions.
 const LOWERED: &str = "rpd_sim_lowered_name_";
@@ -60,7 +60,7 @@ impl Hip {
             .map_or(Self::BuiltIn, Self::Installed)
     }
 
-    /// The places at which ROCm is looked for: what the environment says, the vendor's packages, the distribution's.
+    /// The places at which ROCm is looked for: those in the environment, of the vendor's packages, of the distribution's.
     fn places() -> impl Iterator<Item = PathBuf> {
         let told = ["HIP_PATH", "ROCM_PATH"].into_iter();
         told.filter_map(std::env::var_os)
@@ -74,7 +74,7 @@ impl Hip {
         let header = match self {
             Self::Installed(place) => {
                 options.push("-D__HIPCC_RTC__=1".into());
-                // A distribution's compiler has device libraries of its own, and knows the place of the headers.
+                // A distribution's compiler has device libraries of its own, and finds the headers itself.
                 if place != Path::new("/usr") {
                     let mut path = OsString::from("--rocm-path=");
                     path.push(place);

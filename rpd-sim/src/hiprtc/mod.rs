@@ -185,7 +185,7 @@ pub unsafe extern "C" fn hiprtcCreateProgram(
     make().err().unwrap_or(result::SUCCESS)
 }
 
-/// Forgets a program.
+/// Removes a program.
 ///
 /// # Safety
 /// `program` is null or can be read and written.
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn hiprtcDestroyProgram(program: *mut usize) -> u32 {
     }
 }
 
-/// Asks for the lowered name of a kernel or variable, before the program is compiled.
+/// Requests the lowered name of a kernel or variable, before the program is compiled.
 ///
 /// # Safety
 /// `expression` is null or a C string.

@@ -22,7 +22,7 @@ unsafe fn submit(shape: Shape, dst: &'static Agent, src: &'static Agent, order: 
     let missing = count != 0 && order.dep_signals.is_null();
     let extra = count == 0 && !order.dep_signals.is_null();
     ensure(!missing && !extra, status::ERROR_INVALID_ARGUMENT)?;
-    // SAFETY: the program's array is as long as it says.
+    // SAFETY: the program's array has the length that it passes.
     let dependencies = unsafe { array(order.dep_signals, count) };
     let dependencies = dependencies
         .iter()
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy(
             engine: None,
         };
         let shape = Shape::linear(dst as usize, src as usize, size);
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         unsafe { submit(shape, dst_agent, src_agent, &order) }
     })
 }
@@ -99,7 +99,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
             engine: Some(engine),
         };
         let shape = Shape::linear(dst as usize, src as usize, size);
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         unsafe { submit(shape, dst_agent, src_agent, &order) }
     })
 }
@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_copy_engine_status(
     })
 }
 
-/// Any engine is as good as another.
+/// All engines are equal.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_get_preferred_copy_engine(
     dst_agent: u64,
     src_agent: u64,
@@ -209,7 +209,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
         };
         let dst_agent = owner(shape.dst.first, dir & 1 != 0, copy_agent);
         let src_agent = owner(shape.src.first, dir & 2 != 0, copy_agent);
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         unsafe { submit(shape, dst_agent, src_agent, &order) }
     })
 }

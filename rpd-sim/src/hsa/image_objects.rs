@@ -262,7 +262,7 @@ fn enter(object: ImageObject, words: ImageWords) -> Result<u64, Status> {
     Ok(handle)
 }
 
-/// Makes an image at `base` that another driver describes; its handle. What the program says of it counts for its format, and
+/// Makes an image at `base` that another driver describes; its handle. The program's description counts for its format, and
 /// the descriptor for all else.
 pub(in crate::hsa) fn adopt_image(
     agent: &'static Agent,
@@ -299,7 +299,7 @@ pub(in crate::hsa) fn adopt_image(
         let words = Image::adopt(words, address, format, selections, line);
         let words = words.map_err(refused)?;
         let seen = Image::decode(words).map_err(refused)?;
-        // What is copied is the first level that kernels see.
+        // The first level that kernels can address is copied.
         let seen = seen.level(0).ok_or(status::EXT_IMAGE_FORMAT_UNSUPPORTED)?;
         let pitch = seen.pitch as usize * format.bytes() as usize;
         let slice = pitch * seen.slice_rows() as usize;
@@ -332,7 +332,7 @@ pub(in crate::hsa) fn find_image(handle: u64) -> Result<Arc<ImageObject>, Status
     found.ok_or(status::ERROR_INVALID_ARGUMENT)
 }
 
-/// Forgets an image; its memory stays the program's.
+/// Removes an image; its memory stays the program's.
 pub(in crate::hsa) fn destroy_image(handle: u64) -> Outcome {
     let removed = lock(&state().images.images).remove(&handle);
     ensure(removed.is_some(), status::ERROR_INVALID_ARGUMENT)?;
@@ -356,7 +356,7 @@ pub(in crate::hsa) fn create_sampler(
     Ok(handle)
 }
 
-/// Forgets a sampler.
+/// Removes a sampler.
 pub(in crate::hsa) fn destroy_sampler(handle: u64) -> Outcome {
     let removed = lock(&state().images.samplers).remove(&handle);
     ensure(removed.is_some(), status::ERROR_INVALID_ARGUMENT)?;

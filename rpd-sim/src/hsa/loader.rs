@@ -94,7 +94,7 @@ unsafe extern "C" fn query_segment_descriptors(
                 segment_size: object.info.load_size as usize,
             })
             .collect();
-        // SAFETY: the program's pointers are writable, the array for as many as it says.
+        // SAFETY: the program's pointers are writable, the array for the number that it passes.
         unsafe {
             let room = *num_segment_descriptors;
             if segment_descriptors.is_null() {

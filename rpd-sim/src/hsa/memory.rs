@@ -253,7 +253,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_agents_allow_access(
     api(|| {
         let valid = num_agents != 0 && !agents.is_null() && flags.is_null() && !ptr.is_null();
         ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         let mask = unsafe { agent_mask(agents, num_agents as usize) }?;
         let memory = &machine().memory;
         let block = memory.find(ptr as usize).ok_or(status::ERROR)?;
@@ -284,7 +284,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_can_migrate(
     })
 }
 
-/// All agents see the program's memory through locks only, so registering changes nothing.
+/// Agents access the program's memory through locks only, so registering changes nothing.
 pub(crate) unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> Status {
     api(|| {
         let valid = size == 0 || !ptr.is_null();
@@ -369,7 +369,7 @@ unsafe fn lock(
     let mask = if unlisted {
         u64::MAX
     } else {
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         unsafe { agent_mask(agents, num_agent.max(0) as usize) }?
     };
     machine()
@@ -464,7 +464,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
             answer.agent_owner = agents::agents()[block.pool.agent].handle();
             answer.global_flags = block.pool.global_flags();
         }
-        // SAFETY: `size` says how much of the struct the program knows; bytes are copied, not fields.
+        // SAFETY: `size` is the part of the struct that the program has; bytes are copied, not fields.
         unsafe {
             let known = (*info).size.min(answer.size);
             ensure(known != 0, status::ERROR_INVALID_ARGUMENT)?;
@@ -554,7 +554,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_coherency_set_type(handle: u64, kind: u3
     })
 }
 
-/// Hears of memory faults.
+/// Called for memory faults.
 pub(crate) unsafe extern "C" fn hsa_amd_register_system_event_handler(
     callback: Option<crate::gpu::machine::SystemEventHandler>,
     data: *mut c_void,

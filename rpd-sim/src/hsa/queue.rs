@@ -209,7 +209,7 @@ index_swaps! {
     hsa_queue_cas_write_index_screlease = Release, Relaxed;
 }
 
-/// Remembers a priority; the processors serve all queues alike.
+/// Stores a priority; the processors serve all queues alike.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_set_priority(
     handle: *mut HsaQueue,
     priority: u32,

@@ -1,4 +1,4 @@
-//! Code object readers: where the bytes of a code object come from, and the URI that says so.
+//! Code object readers: the source of the bytes of a code object, and the URI that names it.
 
 use core::ffi::c_void;
 use std::fs::File;

@@ -23,7 +23,7 @@ use crate::gpu::memory::{GRANULE, Use};
 pub(crate) struct Shared {
     process: u32,
     descriptor: i32,
-    /// Number of the file, which tells it from one that has the descriptor later.
+    /// Inode of the file, which distinguishes it from one that has the descriptor later.
     inode: u64,
     size: u64,
     /// Index of the pool that the memory is from.
@@ -148,7 +148,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_ipc_memory_attach(
         let same = data.ino() == handle.inode && data.len() == handle.size;
         ensure(same, status::ERROR_INVALID_ARGUMENT)?;
         let mut access = 1 | 1 << pool.agent;
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         for &agent_handle in unsafe { array(list, count as usize) } {
             access |= 1 << agent(agent_handle)?.index;
         }

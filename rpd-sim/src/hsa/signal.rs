@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn hsa_signal_create(
     api(|| {
         let missing = num_consumers != 0 && consumers.is_null();
         ensure(!missing, status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         unsafe {
             create(
                 initial_value,
@@ -79,7 +79,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_create(
         ensure(!missing, status::ERROR_INVALID_ARGUMENT)?;
         ensure(attributes & !3 == 0, status::ERROR_INVALID_ARGUMENT)?;
         ensure(attributes & 2 == 0, status::ERROR)?;
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         unsafe {
             create(
                 initial_value,
@@ -313,7 +313,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_any(
     _wait_hint: u32,
     satisfying_value: *mut i64,
 ) -> u32 {
-    // SAFETY: the program's arrays are as long as it says.
+    // SAFETY: the program's arrays have the length that it passes.
     let Some(terms) = (unsafe { terms(signal_count, signals, conds, values) }) else {
         invalid("hsa_amd_signal_wait_any", 0);
         return u32::MAX;
@@ -340,7 +340,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_all(
     _wait_hint: u32,
     satisfying_values: *mut i64,
 ) -> u32 {
-    // SAFETY: the program's arrays are as long as it says.
+    // SAFETY: the program's arrays have the length that it passes.
     let Some(terms) = (unsafe { terms(signal_count, signals, conds, values) }) else {
         invalid("hsa_amd_signal_wait_all", 0);
         return u32::MAX;
@@ -373,7 +373,7 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_create(
         let missing = signals.is_null() || (num_consumers != 0 && consumers.is_null());
         let empty = num_signals == 0 || signal_group.is_null();
         ensure(!missing && !empty, status::ERROR_INVALID_ARGUMENT)?;
-        // SAFETY: the program's arrays are as long as it says.
+        // SAFETY: the program's arrays have the length that it passes.
         let (members, consumers) = unsafe {
             (
                 array(signals, num_signals as usize),

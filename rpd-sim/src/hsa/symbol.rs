@@ -87,7 +87,7 @@ unsafe fn info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Outcome {
             (Kind::Variable { .. }, 6 | 7) => put(value, 0u32),
             (Kind::Variable { .. }, 8) => put(value, 0u32),
             (Kind::Variable { size, .. }, 9) => put(value, *size),
-            // Whether it is constant; the real runtime says so of those that are not.
+            // Whether it is constant; the real runtime reports also those that are not as constant.
             (Kind::Variable { is_writable, .. }, 10) => put(value, *is_writable),
             _ => Err(status::ERROR_INVALID_ARGUMENT),
         }

@@ -244,7 +244,7 @@ pub(crate) unsafe extern "C" fn hsa_system_get_major_extension_table(
         )?;
         known(extension)?;
         ensure(minor(extension, version_major).is_some(), status::ERROR)?;
-        // SAFETY: the program says how long its table is.
+        // SAFETY: the program passes the length of its table.
         unsafe { fill_table(extension, table, table_length) };
         Ok(())
     })

@@ -302,7 +302,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_set_access(
         let known = vmem.mappings.get(&base).is_some_and(|m| m.size == size);
         ensure(known, status::ERROR_INVALID_ALLOCATION)?;
         let mapping = vmem.mappings.get_mut(&base).ok_or(status::ERROR)?;
-        // SAFETY: the program's array is as long as it says.
+        // SAFETY: the program's array has the length that it passes.
         for desc in unsafe { array(desc, desc_cnt) } {
             ensure(desc.permissions <= 3, status::ERROR_INVALID_ARGUMENT)?;
             mapping.permissions[agent(desc.agent)?.index] = desc.permissions;

@@ -46,7 +46,7 @@ pub(super) fn find(handle: usize) -> Outcome<Arc<Communicator>> {
     Ok(known)
 }
 
-/// Forgets a handle.
+/// Removes a handle.
 pub(super) fn remove(handle: usize) -> Outcome<Arc<Communicator>> {
     let known = find(handle)?;
     all().remove(&handle);

@@ -26,11 +26,11 @@ macro_rules! results {
 
 results! {
     SUCCESS = 0, c"no error";
-    UNHANDLED_HIP_ERROR = 1, c"a HIP call failed (NCCL_DEBUG=WARN tells which)";
-    SYSTEM_ERROR = 2, c"a system call failed (NCCL_DEBUG=WARN tells which)";
+    UNHANDLED_HIP_ERROR = 1, c"a HIP call failed (NCCL_DEBUG=WARN prints which)";
+    SYSTEM_ERROR = 2, c"a system call failed (NCCL_DEBUG=WARN prints which)";
     INTERNAL_ERROR = 3, c"internal error";
-    INVALID_ARGUMENT = 4, c"invalid argument (NCCL_DEBUG=WARN tells which)";
-    INVALID_USAGE = 5, c"invalid usage (NCCL_DEBUG=WARN tells why)";
+    INVALID_ARGUMENT = 4, c"invalid argument (NCCL_DEBUG=WARN prints which)";
+    INVALID_USAGE = 5, c"invalid usage (NCCL_DEBUG=WARN prints why)";
     REMOTE_ERROR = 6, c"the process of another rank has ended";
     IN_PROGRESS = 7, c"operation in progress";
 }

@@ -1,6 +1,6 @@
 //! The memory that the ranks of a communicator share: a file in memory that each of them maps and makes accessible to its GPU.
 //!
-//! The unique id says where the file is: processes find it through `/proc/<pid>/fd` of the one that made the id.
+//! The unique id holds where the file is: processes find it through `/proc/<pid>/fd` of the one that made the id.
 
 use core::ffi::c_void;
 use std::fs::{File, OpenOptions};
@@ -39,7 +39,7 @@ pub(super) struct Split {
 }
 
 impl Split {
-    /// Tells the others the id that the split `number` has made.
+    /// Passes the id that the split `number` has made to the other ranks.
     pub(super) fn publish(&self, number: u32, id: &UniqueId) {
         for (word, bytes) in self.id.iter().zip(id.internal.as_chunks().0) {
             word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
@@ -104,7 +104,7 @@ struct Place {
     mark: [u8; 8],
     process: u32,
     descriptor: i32,
-    /// Number of the file, which tells it from one that has the descriptor later.
+    /// Inode of the file, which distinguishes it from one that has the descriptor later.
     inode: u64,
     rest: [u64; 13],
 }
@@ -217,7 +217,7 @@ impl Segment {
         if let Err(other) = known
             && other != ranks
         {
-            let text = format!("{ranks} ranks, but others of this id have said {other}");
+            let text = format!("{ranks} ranks, but others of this id have passed {other}");
             return Err(Failure::argument(text));
         }
         let me = segment.member(rank);
@@ -296,7 +296,7 @@ impl Segment {
         self.base as u64 + HOST_BYTES as u64
     }
 
-    /// Tells the others that this rank is done with the communicator.
+    /// Marks this rank as done with the communicator.
     pub(super) fn leave(&self) {
         self.member(self.rank).left.store(1, Ordering::Release);
     }

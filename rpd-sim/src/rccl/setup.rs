@@ -53,7 +53,7 @@ struct Part<'w> {
 }
 
 impl<'w> Part<'w> {
-    /// Tells the others color and key.
+    /// Passes color and key to the other ranks.
     fn announce(parent: &'w Communicator, color: i32, key: i32) -> Self {
         let mut state = parent.state();
         state.splits += 1;

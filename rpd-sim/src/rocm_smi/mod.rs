@@ -1,6 +1,6 @@
 //! The library for system management (ROCm SMI 7), for the simulated GPUs.
 //!
-//! It tells what a simulated GPU has: identity, memory, clocks, links, firmware of the engines. What it has not (temperatures, power, fans,
+//! It reports what a simulated GPU has: identity, memory, clocks, links, firmware of the engines. What it has not (temperatures, power, fans,
 //! error counters, settings) is not supported, which is the real library's answer on hardware that lacks something. All GPUs are there:
 //! the variables that choose GPUs for HIP or HSA have no effect.
 
@@ -45,7 +45,7 @@ statuses! {
     INPUT_OUT_OF_BOUNDS = 7, c"RSMI_STATUS_INPUT_OUT_OF_BOUNDS: An argument is out of its range.";
     INIT_ERROR = 8, c"RSMI_STATUS_INIT_ERROR: The library is not initialized.";
     NOT_YET_IMPLEMENTED = 9, c"RSMI_STATUS_NOT_YET_IMPLEMENTED: The function is not implemented.";
-    NOT_FOUND = 10, c"RSMI_STATUS_NOT_FOUND: What was asked for was not found.";
+    NOT_FOUND = 10, c"RSMI_STATUS_NOT_FOUND: The requested item was not found.";
     INSUFFICIENT_SIZE = 11, c"RSMI_STATUS_INSUFFICIENT_SIZE: The place for the result is too small.";
     INTERRUPT = 12, c"RSMI_STATUS_INTERRUPT: The call was interrupted.";
     UNEXPECTED_SIZE = 13, c"RSMI_STATUS_UNEXPECTED_SIZE: There is more or less data than expected.";
@@ -241,7 +241,7 @@ texts! {
     rsmi_dev_vendor_name_get(usize) = |gpu| gpu.vendor;
 }
 
-/// Kinds of memory: the GPU's own, the part of it that the host sees (which is all), and the host's that the GPU can access.
+/// Kinds of memory: the GPU's own, the part of it that the host can access (all of it), and the host's that the GPU can access.
 fn memory(gpu: &'static Agent, kind: u32) -> Result<&'static Agent, u32> {
     match kind {
         0 | 1 => Ok(gpu),
@@ -285,7 +285,7 @@ pub struct Frequencies {
 }
 
 impl Frequencies {
-    /// The one frequency of a clock.
+    /// The only frequency of a clock.
     pub(crate) fn one(hertz: u64) -> Self {
         let mut frequency = [0; MAX_FREQUENCIES];
         frequency[0] = hertz;
@@ -459,10 +459,10 @@ fn process(gpus: impl Iterator<Item = u32>) -> Process {
     }
 }
 
-/// Writes the items of a list, as many as `count` says, and their number.
+/// Writes at most `count` items of a list, and their number.
 ///
 /// # Safety
-/// `list` is null, to be told the number alone, or has `count` places; `count` is null or can be read and written.
+/// `list` is null, to get the number alone, or has `count` places; `count` is null or can be read and written.
 unsafe fn put_list<T>(list: *mut T, count: *mut u32, items: Vec<T>) -> Outcome {
     if count.is_null() {
         return Err(status::INVALID_ARGS);

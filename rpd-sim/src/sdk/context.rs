@@ -83,7 +83,7 @@ pub(crate) struct ContextSet(AtomicU64);
 pub(crate) static DISPATCH_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
 /// Contexts that count whole agents.
 pub(crate) static DEVICE_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
-/// The one context that samples program counters.
+/// The only context that samples program counters.
 pub(crate) static PC_SAMPLING: ContextSet = ContextSet(AtomicU64::new(0));
 /// Contexts that trace waves.
 pub(crate) static THREAD_TRACE: ContextSet = ContextSet(AtomicU64::new(0));

@@ -56,7 +56,7 @@ struct State {
     durations: HashMap<u64, f64>,
 }
 
-/// The one context that samples, and what it samples.
+/// The only context that samples, with the agents that it samples.
 #[derive(Default)]
 struct Configured {
     context: Option<usize>,

@@ -221,7 +221,7 @@ impl Call {
         }
     }
 
-    /// Everything after it; `result` goes into the union of results.
+    /// Everything after the real function; `result` goes into the union of results.
     #[inline(always)]
     pub(crate) fn exit<R: Copy>(&mut self, result: R) {
         const { assert!(size_of::<R>() <= 24 && align_of::<R>() <= 8) };

@@ -1,6 +1,6 @@
 //! Counting services of the simulated provider, driven through the ABI as a tool does.
 //!
-//! `counting.c` is tool and program in one; what it says is compared with `counting.txt`.
+//! `counting.c` is tool and program in one; its output is compared with `counting.txt`.
 
 use crate::common;
 

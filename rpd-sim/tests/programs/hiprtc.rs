@@ -8,7 +8,7 @@ fn programs_are_compiled_at_run_time() {
     let libraries = ["-lamdhip64", "-lhiprtc"];
     let (folder, program) = common::build("hiprtc", "hiprtc.c", &[], &libraries);
 
-    // Without a compiler the result and the log say so.
+    // Without a compiler the result is an error and the log names the compiler.
     let (said, complaints) = common::run_loudly(&folder, &program, &[], &[("PATH", "/nowhere")]);
     let missing = "hiprtc needs clang with the AMDGPU target and lld: install clang-19 and lld-19";
     if !std::path::Path::new("/opt/rocm/llvm/bin/clang").exists() {

@@ -9,7 +9,7 @@ fn all_functions_of_the_library_are_exported() {
     assert_eq!(names.len(), 258);
     let (said, errors) = common::run_loudly(&folder, &program, &names, &[]);
     assert_eq!(said, "");
-    // What the device does not have says so.
+    // For what the device does not have there is an error.
     assert_eq!(
         errors,
         "rpd-sim: hsa_ven_amd_pcs_flush is not supported by the simulated device\n"

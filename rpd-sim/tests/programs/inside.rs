@@ -1,6 +1,6 @@
 //! PC sampling and thread trace of the simulated provider, driven through the ABI as a tool does.
 //!
-//! `inside.c` is tool and program in one. What it says and the traces that it writes are read here.
+//! `inside.c` is tool and program in one. Its output and the traces that it writes are read here.
 
 use crate::common;
 
@@ -17,7 +17,7 @@ fn kernels() -> String {
     bundle.to_str().expect("a path").to_owned()
 }
 
-/// What the program says in a mode, with kernel, rounds and workgroups, and the folder it ran in.
+/// Output of the program in a mode, with kernel, rounds and workgroups, and the folder it ran in.
 fn said(name: &str, kernel: &[&str], variables: &[(&str, &str)]) -> (String, String, PathBuf) {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
     let (folder, program) = common::build(name, "inside.c", &["-rdynamic"], &libraries);
@@ -43,7 +43,7 @@ fn said(name: &str, kernel: &[&str], variables: &[(&str, &str)]) -> (String, Str
     )
 }
 
-/// The numbers behind the calls of a function that the program has said.
+/// The numbers after each call of a function in the output.
 fn statuses(said: &str, function: &str) -> Vec<u32> {
     said.lines()
         .filter(|line| line.starts_with(function))
@@ -258,7 +258,7 @@ fn a_device_is_traced_from_start_to_stop() {
     assert_eq!(places, [(77, 0), (77, 1)]);
     let (_, tokens) = tokens(&folder, 0);
     assert_eq!(tokens[&3].len(), 3 * 104);
-    // Code objects that were loaded meanwhile say so.
+    // Code objects that were loaded meanwhile are reported.
     let words: Vec<u64> = tokens[&2].iter().map(|token| token >> 32).collect();
     assert_eq!(words[10..12], [4, 1 << 2]);
 }
@@ -282,7 +282,7 @@ fn counters_are_in_the_trace() {
 }
 
 #[test]
-fn a_full_buffer_is_said() {
+fn a_full_buffer_is_reported() {
     let variables = [
         ("MODE", "dispatch"),
         ("SIZE", "0x100000"),

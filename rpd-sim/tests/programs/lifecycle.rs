@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-/// What a program says, which must be nothing on its standard error.
+/// Standard output of a program whose standard error must be empty.
 fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let (said, errors) = common::run_loudly(folder, program, arguments, variables);
     assert_eq!(errors, "");

@@ -1,4 +1,4 @@
-//! Links between GPUs and to the host: every library tells the same.
+//! Links between GPUs and to the host: every library reports the same.
 
 use crate::common;
 

@@ -9,7 +9,7 @@ use crate::hsa::image_objects::{self, Layout, ROW_ALIGNMENT, find_image};
 use crate::hsa::support::{Outcome, agent, api, ensure, put};
 use crate::hsa::types::{Dim3, Status, status};
 
-/// `hsa_ext_image_data_layout_t`: rows in memory as the program says.
+/// `hsa_ext_image_data_layout_t`: rows in memory as the program lays them out.
 const LAYOUT_LINEAR: u32 = 1;
 
 /// `hsa_ext_image_region_t`.
@@ -218,7 +218,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_image_create(
     })
 }
 
-/// Forgets an image.
+/// Removes an image.
 pub(crate) unsafe extern "C" fn hsa_ext_image_destroy(handle: u64, image: u64) -> Status {
     api(|| {
         agent(handle)?;
@@ -257,7 +257,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_import(
         address: src as usize,
         pitches: [row_pitch, slice_pitch],
     };
-    // SAFETY: as the callee wants.
+    // SAFETY: as the callee requires.
     unsafe { exchange(Direction::Import, handle, image, memory, region) }
 }
 
@@ -274,7 +274,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_export(
         address: dst as usize,
         pitches: [row_pitch, slice_pitch],
     };
-    // SAFETY: as the callee wants.
+    // SAFETY: as the callee requires.
     unsafe { exchange(Direction::Export, handle, image, memory, region) }
 }
 
@@ -351,7 +351,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_sampler_create_v2(
     api(|| unsafe { create_sampler(handle, &argument(sampler)?, out) })
 }
 
-/// Forgets a sampler.
+/// Removes a sampler.
 pub(crate) unsafe extern "C" fn hsa_ext_sampler_destroy(handle: u64, sampler: u64) -> Status {
     api(|| {
         agent(handle)?;

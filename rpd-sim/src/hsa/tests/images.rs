@@ -174,7 +174,7 @@ fn sampler(descriptor: &SamplerDescriptor) -> u64 {
 }
 
 #[test]
-fn agents_say_which_images_they_have() {
+fn agents_report_their_image_formats() {
     init();
     let capability = |agent, geometry, channel_type, channel_order| {
         let format = ImageFormat {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn copies_wait_for_their_dependencies_and_tell_their_time() {
+fn copies_wait_for_their_dependencies_and_have_times() {
     init();
     let bytes = 1 << 20;
     let host = allocate(0, PoolKind::SystemCoarse, bytes);

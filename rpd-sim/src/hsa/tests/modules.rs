@@ -7,7 +7,7 @@ fn symbols_have_their_attributes() {
     init();
     let module = Module::load();
     unsafe extern "C" fn collect(_: u64, symbol: u64, data: *mut c_void) -> Status {
-        // SAFETY: the test passes its vector; the name is as long as its length says.
+        // SAFETY: the test passes its vector; the name has the given length.
         unsafe {
             let mut length = 0u32;
             ok(hsa_executable_symbol_get_info(
@@ -60,7 +60,7 @@ fn symbols_have_their_attributes() {
 }
 
 #[test]
-fn the_loader_extension_knows_what_is_loaded() {
+fn the_loader_extension_lists_what_is_loaded() {
     init();
     let module = Module::load();
     let kernel = module.kernel(c"nothing.kd") as *const c_void;

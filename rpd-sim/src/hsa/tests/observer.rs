@@ -104,8 +104,8 @@ impl Observer for Notes {
 }
 
 #[test]
-fn waiters_are_let_go_after_the_observer_was_told() {
-    alone("waiters_are_let_go_after_the_observer_was_told", || {
+fn waiters_return_after_the_observer_was_called() {
+    alone("waiters_return_after_the_observer_was_called", || {
         init();
         let notes: &'static Notes = Box::leak(Box::default());
         assert!(observe::set(notes));

@@ -443,7 +443,7 @@ pub(crate) fn create(
 
 /// Why a counter cannot be made.
 pub(crate) enum CreateError {
-    /// Nothing counts on the agent.
+    /// No context counts on the agent.
     Agent,
     /// The name is taken.
     Name,

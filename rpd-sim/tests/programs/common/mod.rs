@@ -51,7 +51,7 @@ pub(crate) fn build(
     (folder, program)
 }
 
-/// What a program says on its standard output and its standard error; it must succeed.
+/// Standard output and standard error of a program; it must succeed.
 pub(crate) fn run_loudly(
     folder: &Path,
     program: &Path,

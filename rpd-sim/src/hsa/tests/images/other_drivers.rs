@@ -1,8 +1,8 @@
-//! Images that other drivers made, from what these say of them.
+//! Images that other drivers made, from their descriptions.
 
 use super::*;
 
-/// What another driver says of an image: version, device, and the descriptor.
+/// Another driver's description of an image: version, device, and the descriptor.
 fn layout(words: [u32; 8]) -> [u32; 10] {
     let mut device = 0u32;
     // SAFETY: the output is valid.
