@@ -25,8 +25,8 @@ pub enum Error {
 
 /// Decodes a stream, with memory that does not grow with its length.
 ///
-/// `code` tells what instructions are at an address; every record goes to `sink`, the hardware's version first. Tokens that
-/// make no sense are skipped, and a stream that is cut off is decoded up to there: the diagnosis says so.
+/// `code` returns the instructions at an address; every record goes to `sink`, the hardware's version first. Tokens that
+/// make no sense are skipped, and a stream that is cut off is decoded up to there: the diagnosis reports both.
 pub fn decode<R: Read>(
     mut stream: R,
     code: &mut dyn Code,

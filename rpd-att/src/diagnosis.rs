@@ -41,7 +41,7 @@ impl Diagnosis {
 }
 
 impl fmt::Display for Diagnosis {
-    /// One line for each thing that is wrong; nothing for a stream without faults.
+    /// One line for each fault; nothing for a stream without faults.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((offset, time)) = self.first_lost {
             writeln!(

@@ -181,7 +181,7 @@ impl Pending {
         self.end = time;
     }
 
-    /// The next instruction stands where a token that is still to come says.
+    /// The next instruction is at the address in a token that is still to come.
     pub(crate) fn expect_pc(&mut self, index: usize) {
         self.anchors.push(Anchor {
             index,
@@ -189,7 +189,7 @@ impl Pending {
         });
     }
 
-    /// A token says where the wave is: the oldest place that waits for one gets it.
+    /// A token holds the address of the wave: the oldest place that waits for an address gets it.
     pub(crate) fn set_pc(&mut self, pc: Pc) {
         let index = self.instructions.len();
         match self.anchors.iter_mut().find(|anchor| !anchor.pc.is_known()) {

@@ -34,7 +34,7 @@ pub enum PluginError {
         /// Folders that were searched.
         folders: Vec<String>,
     },
-    /// It cannot be loaded.
+    /// The library cannot be loaded.
     #[error("cannot load {path}: {reason}")]
     NotAvailable {
         /// Path of the library.
@@ -42,7 +42,7 @@ pub enum PluginError {
         /// Message of the dynamic loader.
         reason: String,
     },
-    /// It lacks a function.
+    /// The library lacks a function.
     #[error("{path} is not a trace decoder that can be used here: it lacks {symbol}")]
     IncompatibleAbi {
         /// Path of the library.
@@ -50,8 +50,8 @@ pub enum PluginError {
         /// Name of the missing function.
         symbol: &'static str,
     },
-    /// It did not decode the stream.
-    #[error("{path} says: {text} (status {status})")]
+    /// The library did not decode the stream.
+    #[error("{path} reports: {text} (status {status})")]
     Failed {
         /// Path of the library.
         path: String,
@@ -199,7 +199,7 @@ impl Library {
         let text = unsafe { (self.status_text)(status) };
         let text = match text.is_null() {
             true => String::new(),
-            // SAFETY: not null; the interface says that it is terminated.
+            // SAFETY: not null; the interface requires that it is terminated.
             false => unsafe { CStr::from_ptr(text) }
                 .to_string_lossy()
                 .into_owned(),
@@ -400,7 +400,7 @@ fn occupancy(record: &types::Occupancy) -> Occupancy {
 }
 
 fn take_wave(wave: &types::Wave, sink: &mut dyn Sink) {
-    // SAFETY: the library says that this many states are there during the callback.
+    // SAFETY: the library passes the number of states that are there during the callback.
     let states: &[types::WaveState] = unsafe { records(wave.timeline.cast(), wave.timeline_count) };
     // SAFETY: the same for instructions.
     let instructions: &[types::Instruction] =

@@ -5,7 +5,7 @@
 pub struct Pc {
     /// Virtual address in the code object's file, or the address in the GPU's memory when `code_object` is 0.
     pub address: u64,
-    /// The loaded code object; 0 when the address is in none that the trace knows.
+    /// The loaded code object; 0 when the address is in none of the trace's code objects.
     pub code_object: u64,
 }
 
@@ -37,7 +37,7 @@ macro_rules! numbered {
                 }
             }
 
-            /// The one with this number.
+            /// The item with this number.
             pub fn from_number(number: u32) -> Option<Self> {
                 match number {
                     $($value => Some($name::$item),)*
@@ -181,7 +181,7 @@ pub struct Span {
 pub struct Wave<'a> {
     /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// SIMD.
+    /// Number of the SIMD.
     pub simd: u8,
     /// Slot in the SIMD.
     pub slot: u8,
@@ -216,11 +216,11 @@ pub struct Wave<'a> {
 pub struct Occupancy {
     /// The wave's entry point.
     pub pc: Pc,
-    /// When, in cycles.
+    /// Time, in cycles.
     pub time: i64,
     /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// SIMD.
+    /// Number of the SIMD.
     pub simd: u8,
     /// Slot in the SIMD.
     pub slot: u8,
@@ -239,7 +239,7 @@ pub struct Occupancy {
 /// Four counter values of one compute unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerfEvent {
-    /// When, in cycles.
+    /// Time, in cycles.
     pub time: i64,
     /// Values since the sample before, of the counters of this bank.
     pub values: [u16; 4],
@@ -261,13 +261,13 @@ pub struct Realtime {
 /// A value that a wave wrote into the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShaderData {
-    /// When, in cycles.
+    /// Time, in cycles.
     pub time: i64,
     /// The value that the shader wrote.
     pub value: u64,
     /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// SIMD.
+    /// Number of the SIMD.
     pub simd: u8,
     /// Slot in the SIMD.
     pub slot: u8,
@@ -280,7 +280,7 @@ pub struct ShaderData {
 /// An instruction of another SIMD of the traced WGP that kept a shared unit busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherSimd {
-    /// When, in cycles.
+    /// Time, in cycles.
     pub time: i64,
     /// Duration in cycles.
     pub cycles: u16,
@@ -293,13 +293,13 @@ pub struct OtherSimd {
 /// Something that happened in the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// When, in cycles.
+    /// Time, in cycles.
     pub time: i64,
     /// Kind of event.
     pub kind: EventKind,
     /// Micro engine.
     pub me: u8,
-    /// Pipe.
+    /// Number of the pipe.
     pub pipe: u8,
     /// Whether `me` and `pipe` are valid.
     pub per_pipe: bool,
@@ -314,11 +314,11 @@ pub struct Event {
 /// A dispatch began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dispatch {
-    /// When, in cycles.
+    /// Time, in cycles.
     pub time: i64,
     /// Micro engine.
     pub me: u8,
-    /// Pipe.
+    /// Number of the pipe.
     pub pipe: u8,
     /// Scalar registers set by the dispatcher.
     pub user_sgprs: u16,

@@ -1,4 +1,4 @@
-//! Register writes in a stream: what the host says about code objects and clocks, and what a dispatch sets up.
+//! Register writes in a stream: code objects and clocks from the host, and the set-up of a dispatch.
 
 use crate::record::{Dispatch, EventKind, Pc, Realtime};
 
@@ -17,7 +17,7 @@ mod compute {
 
 /// Begins a dispatch when bit 0 of its value is set.
 pub(crate) const DISPATCH_INITIATOR: u32 = 0x00;
-/// Its value is an event's number.
+/// Register without an effect: the value written to it is the number of an event.
 pub(crate) const NOWHERE: u32 = 0x7F;
 /// Value of [`NOWHERE`]: compute work before it is complete.
 pub(crate) const CS_PARTIAL_FLUSH: u32 = 7;

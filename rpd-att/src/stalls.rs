@@ -1,4 +1,4 @@
-//! Why instructions were not issued at once. Traces say for how long; the reason follows from what the instruction is and
+//! Why instructions were not issued at once. Traces hold for how long; the reason follows from what the instruction is and
 //! whether it reads what the one before it writes.
 
 use rpd_gfx::disasm::{Category, Instruction};
@@ -10,11 +10,11 @@ const MAX_COMPUTING: u32 = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum StallReason {
-    /// It reads a register that the vector or scalar instruction before it writes.
+    /// The instruction reads a register that the vector or scalar instruction before it writes.
     Dependency = 2,
     /// A wait for memory.
     Memory = 3,
-    /// It is executed in the sequencer: a sleep, a nop, a change of mode.
+    /// The instruction is executed in the sequencer: a sleep, a nop, a change of mode.
     Internal = 4,
     /// A barrier.
     Barrier = 5,
@@ -22,7 +22,7 @@ pub enum StallReason {
     NotChosen = 6,
     /// The unit that executes it was busy: the matrix core, LDS, memory.
     Busy = 7,
-    /// It is not known which instruction it is.
+    /// The instruction is not known.
     Other = 8,
 }
 
@@ -114,7 +114,7 @@ impl Operands {
         };
         read.extend(registers.flatten());
         let category = match instruction.category {
-            // It waits for time alone.
+            // The instruction only waits for time to pass.
             Category::Wait if instruction.text.starts_with("s_sleep") => Category::Internal,
             category => category,
         };

@@ -88,7 +88,7 @@ impl Lines<'_> {
         page
     }
 
-    /// Asks for a line for the first time.
+    /// Requests a line for the first time.
     #[cold]
     fn ask(&mut self, page: usize, pc: Pc) -> Option<Line> {
         // Instructions without a size would be walked forever.
@@ -116,7 +116,7 @@ fn behind(pc: Pc, line: &Line) -> Pc {
 /// Address of the next instruction after a line that matched a token of this category.
 fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
     match line.flow {
-        // A call is not a branch to the trace, which says where it goes.
+        // A call is not a branch in the trace, which has its target.
         Flow::Branch(target) | Flow::Conditional(target)
             if category == Category::Jump || line.class != Class::Branch =>
         {
@@ -189,7 +189,7 @@ impl<'a> Stitcher<'a> {
         let mut confirmed = 0;
         for instruction in instructions.iter().take(CONFIRM) {
             let Some((pc, line)) = next.and_then(|pc| self.next_line(pc)) else {
-                // The trace says where it goes on.
+                // The trace has the next address.
                 return confirmed > 0;
             };
             if !self.matches(instruction.category, line.class) {
@@ -238,7 +238,7 @@ impl<'a> Stitcher<'a> {
                 continue;
             }
             let Some((pc, line)) = next.and_then(|pc| self.next_line(pc)) else {
-                // On from where the trace says an address again.
+                // On from the next address in the trace.
                 next = None;
                 i = anchors
                     .peek()
@@ -318,7 +318,7 @@ impl<'a> Stitcher<'a> {
                 }
             }
         }
-        // Not before the trace says an address again.
+        // Not before the next address in the trace.
         (i, None)
     }
 }

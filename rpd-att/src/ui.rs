@@ -15,7 +15,7 @@ use crate::waits::waits;
 /// Version of the layout, which the viewer reads.
 const VERSION: &str = "3.0.0";
 
-/// A file name with the times between which it says something.
+/// A file name with the first and the last time in the file.
 type Named = (String, i64, i64);
 
 /// Slots of the folder's wave files, by SIMD, slot and number.
@@ -255,7 +255,7 @@ impl Folder {
                 names[key] = map.into();
             }
         }
-        // The last one: viewers look for it.
+        // Written last: viewers take a folder with this file for complete.
         write(&self.directory.join("filenames.json"), &names)
     }
 

@@ -36,7 +36,7 @@ const NAMES: [(Counter, &str); 10] = [
 #[derive(Debug, Default, Clone)]
 struct Queue {
     lines: Vec<u32>,
-    /// Some of them complete out of order: only a wait for all says anything.
+    /// Some of them complete out of order: only a wait for all shows that one is complete.
     parallel: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A window over a stream: bytes are read in large pieces, and a decoder sees any few of them at once.
+//! A window over a stream: bytes are read in large pieces, and a decoder can read any few of them at once.
 
 use std::io::{self, Read};
 

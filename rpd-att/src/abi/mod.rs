@@ -100,7 +100,7 @@ impl Read for CallbackStream {
                 self.piece = buffer;
                 self.left = match self.ended {
                     true => 0,
-                    // A caller that says how much it has, and one that says how much its buffer holds.
+                    // Some callers pass the number of bytes that are there, others the size of their buffer.
                     false => available.min(size) as usize,
                 };
                 self.ended |= self.left == 0;
@@ -108,7 +108,7 @@ impl Read for CallbackStream {
         }
         let count = self.left.min(into.len());
         if count > 0 {
-            // SAFETY: the caller said that `left` bytes are at `piece`, which it keeps until it is asked again.
+            // SAFETY: the caller said that `left` bytes are at `piece`, which it keeps until it is called again.
             unsafe { std::ptr::copy_nonoverlapping(self.piece, into.as_mut_ptr(), count) };
             // SAFETY: `count` is at most `left`.
             self.piece = unsafe { self.piece.add(count) };
@@ -221,7 +221,7 @@ fn guarded(work: impl FnOnce() -> Status) -> Status {
 /// Decodes streams until `data` has no more.
 ///
 /// # Safety
-/// The callbacks are functions of these types, and what they hand over is usable as the interface says.
+/// The callbacks are functions of these types, and what they hand over is valid as the interface requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprof_trace_decoder_parse_data(
     data: DataCallback,
@@ -353,7 +353,7 @@ pub extern "C" fn rocprof_trace_decoder_destroy_handle(handle: Handle) -> Status
     })
 }
 
-/// Adds a code object; the trace says where it was loaded.
+/// Adds a code object; the trace has its load address.
 ///
 /// # Safety
 /// `size` bytes are at `data`.
@@ -369,7 +369,7 @@ pub unsafe extern "C" fn rocprof_trace_decoder_codeobj_load(
     if data.is_null() || size == 0 || isize::try_from(size).is_err() {
         return INVALID_ARGUMENT;
     }
-    // SAFETY: the caller says so, and it is no more than any object has.
+    // SAFETY: required of the caller, and it is no more than any object has.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size as usize) };
     with(handle, |state| match state.code.add(id, bytes) {
         Ok(()) => SUCCESS,
@@ -417,7 +417,7 @@ pub extern "C" fn rocprof_trace_decoder_set_se_data_callback(
 /// Decodes a stream.
 ///
 /// # Safety
-/// `size` bytes are at `data`, unless a callback has the stream; the callbacks are as the interface says.
+/// `size` bytes are at `data`, unless a callback has the stream; the callbacks are as the interface requires.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprof_trace_decoder_parse(
     handle: Handle,

@@ -6,7 +6,7 @@ use crate::record;
 
 /// Status of a call.
 pub type Status = i32;
-/// All is well.
+/// Success.
 pub const SUCCESS: Status = 0;
 /// Something failed.
 pub const ERROR: Status = 1;
@@ -61,7 +61,7 @@ pub struct Pc {
 pub struct PerfEvent {
     /// Cycles.
     pub time: i64,
-    /// Values.
+    /// Values of the counters.
     pub events: [u16; 4],
     /// Compute unit.
     pub cu: u8,
@@ -81,9 +81,9 @@ pub struct Occupancy {
     pub reserved: u8,
     /// Compute unit.
     pub cu: u8,
-    /// SIMD.
+    /// Number of the SIMD.
     pub simd: u8,
-    /// Slot.
+    /// Slot of the wave on its SIMD.
     pub slot: u8,
     /// start:1, me:3, pipe:4, is_ext:1, workgroup:7, cluster:5.
     pub bits: u32,
@@ -119,17 +119,17 @@ pub struct Instruction {
 pub struct Wave {
     /// Compute unit.
     pub cu: u8,
-    /// SIMD.
+    /// Number of the SIMD.
     pub simd: u8,
-    /// Slot.
+    /// Slot of the wave on its SIMD.
     pub slot: u8,
     /// Saves and restores.
     pub contexts: u8,
     /// pipe:4, me:3.
     pub dispatcher: u8,
-    /// Workgroup.
+    /// Number of the workgroup.
     pub workgroup: u8,
-    /// Cluster.
+    /// Number of the cluster.
     pub cluster: u8,
     /// 0.
     pub reserved: u8,
@@ -171,9 +171,9 @@ pub struct ShaderData {
     pub value: u64,
     /// Compute unit.
     pub cu: u8,
-    /// SIMD.
+    /// Number of the SIMD.
     pub simd: u8,
-    /// Slot.
+    /// Slot of the wave on its SIMD.
     pub slot: u8,
     /// Immediate 1, privileged 2.
     pub flags: u8,
@@ -191,7 +191,7 @@ pub struct OtherSimd {
     pub time: i64,
     /// Cycles.
     pub cycles: u16,
-    /// WGP.
+    /// Number of the WGP.
     pub wgp: u8,
     /// Category.
     pub category: u8,
@@ -209,7 +209,7 @@ pub struct Event {
     pub kind: i32,
     /// Micro engine.
     pub me: u8,
-    /// Pipe.
+    /// Number of the pipe.
     pub pipe: u8,
     /// Per pipe 1, bottom of the pipe 2.
     pub flags: u16,
@@ -229,17 +229,17 @@ pub struct Dispatch {
     pub time: i64,
     /// Micro engine.
     pub me: u8,
-    /// Pipe.
+    /// Number of the pipe.
     pub pipe: u8,
-    /// User SGPRs.
+    /// Number of user SGPRs.
     pub user_sgprs: u16,
     /// Flags.
     pub flags: i32,
-    /// VGPRs.
+    /// Vector registers, as the descriptor's granule count.
     pub vgprs: u32,
-    /// SGPRs.
+    /// Scalar registers, as the descriptor's granule count.
     pub sgprs: u32,
-    /// LDS.
+    /// LDS of a workgroup, as the descriptor's granule count.
     pub lds: u32,
     /// Threads of a workgroup.
     pub threads: [u32; 3],

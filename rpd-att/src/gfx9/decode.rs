@@ -370,7 +370,7 @@ impl Decoder<'_> {
                 let pc = self.registers.late(pc);
                 self.occupancy(place, pc, time, false, 0, 0);
             }
-            // With lost tokens nothing can be said about this wave; otherwise it ran when the trace began.
+            // With lost tokens the start of this wave is unknown; otherwise it ran when the trace began.
             None if self.output.diagnosis.lost > 0 => {}
             None => {
                 self.output.diagnosis.ends_without_start += 1;

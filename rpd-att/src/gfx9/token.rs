@@ -40,7 +40,7 @@ pub struct Place {
     pub sh: u8,
     /// Compute unit.
     pub cu: u8,
-    /// SIMD.
+    /// Number of the SIMD.
     pub simd: u8,
     /// Slot in the SIMD; more than 9 in damaged streams.
     pub slot: u8,
@@ -57,7 +57,7 @@ pub enum Gfx9Token {
     Register {
         /// Micro engine, as in the token.
         me: u8,
-        /// Pipe.
+        /// Number of the pipe.
         pipe: u8,
         /// The write before this one was dropped.
         dropped: bool,
@@ -72,7 +72,7 @@ pub enum Gfx9Token {
         place: Place,
         /// Micro engine, as in the token.
         me: u8,
-        /// Pipe.
+        /// Number of the pipe.
         pipe: u8,
         /// Count; above 64 when a wave is saved or restored.
         count: u8,
@@ -83,7 +83,7 @@ pub enum Gfx9Token {
     Compute {
         /// Micro engine, as in the token.
         me: u8,
-        /// Pipe.
+        /// Number of the pipe.
         pipe: u8,
         /// Register.
         address: u8,
@@ -96,18 +96,18 @@ pub enum Gfx9Token {
     Event,
     /// An instruction was completed.
     Inst {
-        /// Slot.
+        /// Slot of the wave on its SIMD.
         slot: u8,
-        /// SIMD.
+        /// Number of the SIMD.
         simd: u8,
         /// Type of instruction.
         kind: u8,
     },
     /// The program counter of a wave.
     InstPc {
-        /// Slot.
+        /// Slot of the wave on its SIMD.
         slot: u8,
-        /// SIMD.
+        /// Number of the SIMD.
         simd: u8,
         /// Address.
         address: u64,
@@ -121,7 +121,7 @@ pub enum Gfx9Token {
     },
     /// Action of each wave of a SIMD in this cycle.
     Issue {
-        /// SIMD.
+        /// Number of the SIMD.
         simd: u8,
         /// Two bits for each slot: 0 nothing, 1 stalled, 2 issued, 3 immediate.
         states: u32,
@@ -134,7 +134,7 @@ pub enum Gfx9Token {
         cu: u8,
         /// Which four counters.
         bank: u8,
-        /// Values.
+        /// Values of the counters.
         values: [u16; 4],
     },
 }

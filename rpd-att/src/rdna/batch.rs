@@ -36,7 +36,7 @@ impl Batch {
         self.count >= ROOM
     }
 
-    /// The places for more tokens; [`Batch::add`] says how many were put there.
+    /// The places for more tokens; [`Batch::add`] is called with the number that were put there.
     pub(super) fn room(&mut self) -> &mut [RdnaToken] {
         &mut self.tokens[self.count..]
     }
@@ -57,7 +57,7 @@ impl Batch {
         self.count -= count;
     }
 
-    /// Puts every WAVE_READY, which tells of the cycle before it, before the instructions of its own cycle.
+    /// Puts every WAVE_READY, which is about the cycle before it, before the instructions of its own cycle.
     ///
     /// Returns how many tokens can be handled: with `more` to come, not the instructions of the last cycle, unless there are no others.
     pub(super) fn put_ready_first(&mut self, more: bool) -> usize {

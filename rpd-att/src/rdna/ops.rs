@@ -10,7 +10,7 @@ pub(super) enum Op {
     Is(Category, u32),
     /// An instruction of another SIMD.
     Other(Category, u32),
-    /// A jump to where a register says.
+    /// A jump to the address in a register.
     Jump,
     Trap,
     /// Return from a trap.

@@ -1,4 +1,4 @@
-//! Tokens of RDNA: multiples of four bits, the first bit lowest; up to eight bits tell the type.
+//! Tokens of RDNA: multiples of four bits, the first bit lowest; up to eight bits are the type.
 
 use std::io::Read;
 
@@ -143,7 +143,7 @@ pub(crate) fn forms(generation: Generation) -> Vec<TokenForm> {
 /// Kind of work that cutting off a token takes. Those up to [`Role::Time`], nearly all, need nothing besides their entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
-    /// It is delivered, as most are.
+    /// The token is delivered, as most are.
     Plain,
     /// Time passes, no more.
     Time,
@@ -408,7 +408,7 @@ impl<'w, R: Read> Tokens<'w, R> {
         loop {
             let more = self.window.has(REACH);
             let end = 2 * self.window.available();
-            // The next token begins before `stop`, so each turn gets on.
+            // The next token begins before `stop`, so each iteration consumes a token.
             let stop = if more { end - 2 * REACH + 2 } else { end };
             let at = self.cut(batch, stop, end);
             self.window.advance(at / 2);

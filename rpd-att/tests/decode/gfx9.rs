@@ -230,7 +230,7 @@ fn case_31_a_wave_without_an_end() {
 }
 
 #[test]
-fn case_32_lost_packets_are_told_once() {
+fn case_32_lost_packets_are_reported_once() {
     let mut stream = with_code();
     stream.misc(3, 2).misc(1, 2).wave_end(400, 1, 0, 3);
     let got = all(&stream.bytes);
@@ -250,7 +250,7 @@ fn case_33_the_clock_is_set_by_time_stamps() {
         let time = stream.time;
         stream.shader_data(time, 1, 0, 7);
     };
-    // The first pair only says what time stamps count from: 1000 - 0 + 4.
+    // The first pair only sets what time stamps count from: 1000 - 0 + 4.
     stream.misc(0, 1).timestamp(1000);
     shader_data(&mut stream);
     stream.misc(10, 1);

@@ -123,7 +123,7 @@ fn case_40_a_text_that_is_longer_than_the_buffer() {
     };
     assert_eq!(status, types::SUCCESS);
     assert_eq!(tool.gfx, 9);
-    // Asked for a second time, with the room it needs.
+    // Called a second time, with the room it needs.
     assert_eq!(tool.capacities[1], tool.text.len() as u64);
     let addresses: Vec<_> = (tool.instructions.iter())
         .map(|instruction| (instruction.category_stall & 0xFF, instruction.pc.address))
@@ -272,7 +272,7 @@ fn the_library_decodes_as_the_crate_does() {
     assert!(
         error
             .to_string()
-            .ends_with("says: Not a thread trace of GFX9 to GFX12 (status 4)"),
+            .ends_with("reports: Not a thread trace of GFX9 to GFX12 (status 4)"),
         "{error}"
     );
 }
@@ -355,7 +355,7 @@ fn cases_6_40_and_41_a_library_with_the_first_interface() {
     assert_eq!((wave.begin, wave.end), (44, 208));
     let instruction = wave.instructions[0];
     assert_eq!((instruction.time, instruction.stall), (64, 3));
-    // What the library was told of the instruction, after it offered too little room.
+    // What the library got of the instruction, after it offered too little room.
     let known = code
         .instruction(instruction.pc)
         .map_or(0, |found| found.bytes as i32);
@@ -365,7 +365,7 @@ fn cases_6_40_and_41_a_library_with_the_first_interface() {
         .decode(&mut [0; 4], &code, &mut sink)
         .expect_err("too short");
     assert!(
-        error.to_string().ends_with("says: failed (status 4)"),
+        error.to_string().ends_with("reports: failed (status 4)"),
         "{error}"
     );
 }

@@ -194,7 +194,7 @@ fn case_31_a_wave_without_an_end() {
 }
 
 #[test]
-fn case_32_lost_packets_are_told_once() {
+fn case_32_lost_packets_are_reported_once() {
     let mut ten = with_code(2);
     ten.misc(9, 1).misc(30, 1);
     // A time stamp with the flag.

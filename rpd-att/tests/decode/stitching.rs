@@ -162,7 +162,7 @@ fn a_barrier_of_gfx9_is_a_message_and_an_immediate() {
 }
 
 #[test]
-fn jumps_to_registers_go_on_where_the_trace_says() {
+fn jumps_to_registers_go_on_at_the_address_in_the_trace() {
     let mut stream = gfx9(&[]);
     let time = stream.time + 40;
     stream.wave_start(time, 1, 0, 0).run(time + 20, 7);
@@ -199,7 +199,7 @@ fn matching_goes_on_behind_the_next_branch() {
 }
 
 #[test]
-fn each_line_is_asked_for_once() {
+fn each_line_is_requested_once() {
     let code = ["s_mov_b32 s0, s1", "s_branch 65534"];
     let mut tokens = Vec::new();
     for _ in 0..1000 {
