@@ -389,7 +389,7 @@ pub fn simulator_path() -> OsString {
     path
 }
 
-/// The program `name` on `PATH`, for checks with an optional tool. A test that gets `None` says so
+/// The program `name` on `PATH`, for checks with an optional tool. A test that gets `None` prints so
 /// with [`skipped`] and returns.
 #[must_use]
 pub fn tool(name: &str) -> Option<PathBuf> {
@@ -398,7 +398,7 @@ pub fn tool(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Whether the program `name` is not on `PATH`; says then that the test that asks is skipped.
+/// Whether the program `name` is not on `PATH`; prints then that the calling test is skipped.
 #[must_use]
 pub fn lacks(name: &str) -> bool {
     let lacks = tool(name).is_none();

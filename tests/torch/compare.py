@@ -98,7 +98,7 @@ def wrong_with(taken, flags, rows, counted):
     # Behind the row of a Python frame stand those of its sources.
     python = [(row[5], row[6], row[3] if row[7] == "python" else row[4]) for row in rows if row[1] == "python"]
     expected = [tuple(frame) for frame in taken["python"]]
-    # A TorchScript function has the frame of rpd.script, which says where it begins, and before it PyTorch's own.
+    # A TorchScript function has the frame of rpd.script, which shows where it begins, and before it PyTorch's own.
     outer = [frame[2] for frame in expected[1:]] + [None]
     is_own = [frame[2] == SCRIPTED and name == SCRIPTED + MARK for frame, name in zip(expected, outer)]
     expected = [frame for frame, own in zip(expected, is_own) if not own]

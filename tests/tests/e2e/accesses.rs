@@ -207,7 +207,7 @@ fn a_replay_is_traced_as_well() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn what_cannot_be_done_is_reported() {
     let refused = |arguments: &[&str], status: i32, message: &str| {
         let outcome = Rpd::plain(arguments).run().expect_code(status);
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);

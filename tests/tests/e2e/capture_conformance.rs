@@ -162,7 +162,7 @@ fn kernels_are_replaced() {
 
 /// Case 58.
 #[test]
-fn children_are_captured_when_asked_for() {
+fn children_are_captured_on_request() {
     let captures = |options: &[&str]| {
         let run = captured(options, "fork-exec", &["tree"]).success();
         let entries = std::fs::read_dir(run.folder.path())

@@ -123,7 +123,7 @@ fn capsules_have_what_the_launch_reaches() {
 
 /// Case 56.
 #[test]
-fn a_capsule_with_another_result_is_told() {
+fn a_capsule_with_another_result_is_reported() {
     let run = captured(&[], "capture", &["add", "3"]).success();
     let pack = packed(&capture_of(&run), "add_kernel#2").success();
     let unpacked = pack.folder.path().join("unpacked");

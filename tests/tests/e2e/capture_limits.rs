@@ -24,7 +24,7 @@ fn sizes_beyond_32_bits_are_exact() {
 
 /// Data that were staged before are not staged again, and come back all the same.
 #[test]
-fn data_seen_before_are_stored_once() {
+fn equal_data_are_stored_once() {
     let run = captured(&["--staging", "20M"], "capture", &["upload", "512", "1"]).success();
     let capture = capture_of(&run);
     let database = database(&capture);
@@ -64,7 +64,7 @@ fn new_data_stay_where_the_program_staged_them() {
 
 /// Case 11.
 #[test]
-fn pinned_memory_that_changes_before_the_copy_is_told_or_read_back() {
+fn pinned_memory_that_changes_before_the_copy_is_reported_or_read_back() {
     let run = limits("late");
     let note = "2 copies from pinned memory: the host changed the source after the call and before it had waited for the copy; \
                 the data are those of the call (--pinned exact takes what the device reads)";
@@ -254,7 +254,7 @@ fn pages_that_were_not_written_are_not_taken() {
 
 /// Memory to which only memory of the device points is taken with all the rest.
 #[test]
-fn host_memory_behind_device_memory_is_taken_when_asked_for() {
+fn host_memory_behind_device_memory_is_taken_on_request() {
     for memory in ["snapshot", "pageguard"] {
         let run = captured(&["--memory", memory], "capture-memory", &["table"]).success();
         let _ = replayed(&capture_of(&run), &["--va", "same"]).success();
@@ -263,9 +263,9 @@ fn host_memory_behind_device_memory_is_taken_when_asked_for() {
     let _ = replayed(&capture_of(&run), &["--va", "same"]).expect_code(4);
 }
 
-/// Case 44: where memory is taken as arguments of launches point to it, launches that may read other memory are told.
+/// Case 44: where memory is taken as arguments of launches point to it, launches that may read other memory are reported.
 #[test]
-fn host_memory_behind_device_memory_is_told() {
+fn host_memory_behind_device_memory_is_reported() {
     let told = "4 launches: only memory of the device points to host-visible memory that the launch may read; \
                 its content was not taken (--memory snapshot or pageguard takes it)";
     let run = captured(&[], "capture-memory", &["table"]).success();
@@ -307,9 +307,9 @@ fn calls_read_more_than_may_wait() {
     check_that_calls_waited(&run);
 }
 
-/// Where the kernel does not do what written pages are asked for with, memory is compared, and one line says why.
+/// Where the kernel lacks the system call for written pages, memory is compared, and one line gives the reason.
 #[test]
-fn kernels_without_write_protection_are_told() {
+fn kernels_without_write_protection_are_reported() {
     let old = "because the kernel cannot protect pages asynchronously (Linux 6.7 can)";
     let forbidden = "because userfaultfd or /proc/self/pagemap is forbidden here";
     let refused = "of a kind that the kernel does not protect";
@@ -357,7 +357,7 @@ fn kernels_without_write_protection_are_told() {
     }
 }
 
-/// Where written pages cannot be asked for, memory is compared, and the capture says so.
+/// Where written pages cannot be requested, memory is compared, and the capture reports that.
 #[test]
 fn memory_that_cannot_be_protected_is_compared() {
     for (mode, why) in [
@@ -451,7 +451,7 @@ fn kernels_that_write_other_memory_in_each_run_are_found() {
 
 /// Case 55.
 #[test]
-fn results_that_vary_are_told_from_wrong_ones() {
+fn results_that_vary_are_distinguished_from_wrong_ones() {
     let run = limits("varying");
     let capture = capture_of(&run);
     let exact = replayed(&capture, &["--verify", "exact"]).expect_code(4);
@@ -490,9 +490,9 @@ fn results_that_vary_are_told_from_wrong_ones() {
     );
 }
 
-/// The options of a replay are those of both, and errors of the first are told once, with their status.
+/// The options of a replay are those of both, and errors of the first are printed once, with their status.
 #[test]
-fn two_replays_are_asked_for_as_one() {
+fn two_replays_are_requested_as_one() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let refused = replayed(&capture, &["--verify", "self:1"]).expect_code(2);

@@ -73,7 +73,7 @@ fn regions_between_markers_play_alone() {
 }
 
 #[test]
-fn regions_that_the_program_does_not_mark_are_told() {
+fn regions_that_the_program_does_not_mark_are_reported() {
     for (choice, why) in [
         (
             "roctx:none",
@@ -167,7 +167,7 @@ fn parts_begin_while_there_are_arrays() {
     }
 }
 
-/// What a kernel adds to an array is taken back before each run of it, and told when it differs.
+/// What a kernel adds to an array is undone before each run of it, and reported when it differs.
 #[test]
 fn runs_of_a_kernel_find_the_arrays_as_they_were() {
     let run = captured(&[], "capture-images", &["atomics"]).success();
@@ -184,7 +184,7 @@ fn runs_of_a_kernel_find_the_arrays_as_they_were() {
         &last,
     ];
     let many = replayed(&whole, &options).success();
-    // The sums, and 16 bytes for each element that say what was there before.
+    // The sums, and 16 bytes for each element with its value before.
     assert!(
         many.stderr.contains("; 4800 bytes of ")
             && many.stderr.contains("; 1 of 1 results are equal"),

@@ -113,7 +113,7 @@ fn pointers_in_structures_and_in_memory_come_back() {
          WHERE k.name = 'struct_kernel' GROUP BY how",
     );
     assert_eq!(how, [["probable", "2"]]);
-    // Without --deep the pointers in memory are the old ones, which the notes say.
+    // Without --deep the pointers in memory are the old ones, and a note says so.
     let shallow = replayed(&capture, &["--va", "remap"]);
     assert_ne!(shallow.code(), 0);
     // Case 32: what is not declared a pointer is left alone.

@@ -203,7 +203,7 @@ fn the_simulated_gpu_can_be_chosen() {
 }
 
 #[test]
-fn what_cannot_be_started_is_said() {
+fn what_cannot_be_started_is_reported() {
     let refused = |words: &[&str], status, message: &str| {
         let output = Command::new(install::rpd())
             .arg("check")

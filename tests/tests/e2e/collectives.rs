@@ -45,7 +45,7 @@ fn results_are_right_between_threads() {
     assert_eq!(simulated("2", &seeded, &["threads", "2", "300"]), "ok\n");
 }
 
-/// Processes have simulated GPUs of their own, also where each sees one only.
+/// Processes have simulated GPUs of their own, also where only one is visible to each.
 #[test]
 fn results_are_right_between_processes() {
     assert_eq!(simulated("4", &[], &["processes", "4", "500"]), "ok\n");
@@ -68,8 +68,8 @@ fn ranks_that_wait_can_be_aborted() {
 #[test]
 fn errors_name_what_is_wrong() {
     let said = simulated("2", &[], &["errors", "2"]);
-    let argument = "invalid argument (NCCL_DEBUG=WARN tells which)";
-    let usage = "invalid usage (NCCL_DEBUG=WARN tells why)";
+    let argument = "invalid argument (NCCL_DEBUG=WARN prints which)";
+    let usage = "invalid usage (NCCL_DEBUG=WARN prints why)";
     let expected = [
         (
             "no id",

@@ -1,10 +1,10 @@
-//! What the simulated GPU says of kernels that it stops.
+//! Messages of the simulated GPU about kernels that it stops.
 
 use std::process::Command;
 
 use rpd_tests::{install, workloads};
 
-/// Runs the workload without rpd; what the first error says, with every address of memory that the kernel allocated or missed replaced
+/// Runs the workload without rpd; the first error, with every address of memory that the kernel allocated or missed replaced
 /// by `ADDRESS`.
 fn error(arguments: &[&str]) -> String {
     let mut command = Command::new(workloads::path("faults"));
@@ -98,7 +98,7 @@ fn lanes_are_those_whose_access_failed() {
 }
 
 #[test]
-fn local_memory_and_scratch_are_said_as_such() {
+fn local_memory_and_scratch_are_named_in_messages() {
     assert_eq!(
         error(&["_ZN6faults5localEPjl", "1000"]),
         of(
@@ -120,7 +120,7 @@ fn local_memory_and_scratch_are_said_as_such() {
 }
 
 #[test]
-fn other_errors_say_what_they_are() {
+fn other_errors_are_named() {
     assert_eq!(
         error(&["_ZN6faults3oddEPjl", "0"]),
         of(

@@ -29,7 +29,7 @@ fn rpd(arguments: &[&str], paths: &[&Path]) -> Outcome {
     command.option(paths).run().success()
 }
 
-/// What the guide's view says, with the arguments of calls, in an order that does not depend on ids.
+/// Rows of the guide's view, with the arguments of calls, in an order that does not depend on ids.
 fn frames(database: &Database) -> Vec<Vec<String>> {
     database.0.execute_batch(GUIDE).expect("the guide's view");
     database.rows(
@@ -87,7 +87,7 @@ fn merged_databases_have_the_views_of_rpd() {
         calls
     );
 
-    // A merged database is merged again, alone is as it was, and is asked through rpd.
+    // A merged database is merged again, alone is as it was, and is queried through rpd.
     let outcome = recorded(&["tree", "3", "2", "1"]);
     let third = outcome.file("_results.db");
     expected.extend(frames(&Database::open(&third)));

@@ -306,7 +306,7 @@ fn csv_rows(python: &std::path::Path, file: &std::path::Path) -> String {
 }
 
 #[test]
-fn cells_that_look_like_formulas_are_marked_when_asked_for() {
+fn cells_that_look_like_formulas_are_marked_on_request() {
     let Some(python) = tool("python3") else {
         return skipped("CSV files in the eyes of Python", "no python3");
     };

@@ -12,9 +12,9 @@ fn simulated(gpu: &str, mode: &str) -> Outcome {
     outcome
 }
 
-/// The workgroups of a gfx90a meet through global wave sync, those of a gfx942 through counters in memory.
+/// The workgroups of a gfx90a synchronise through global wave sync, those of a gfx942 through counters in memory.
 #[test]
-fn workgroups_meet_within_and_between_devices() {
+fn workgroups_synchronise_within_and_between_devices() {
     for gpu in ["gfx90a", "gfx942"] {
         for mode in ["one", "devices", "module"] {
             let said = simulated(gpu, mode).stdout;

@@ -25,7 +25,7 @@ fn sum(table: &Table, column: &str) -> u64 {
     table.numbers(column).iter().sum()
 }
 
-/// A long run stays within its bound, its sums are of all dispatches, and every output says what it has of them.
+/// A long run stays within its bound, its sums are of all dispatches, and every output states which part of them it has.
 #[test]
 fn a_long_run_stays_within_its_bound() {
     const LAUNCHES: u64 = 30_000;

@@ -1,4 +1,4 @@
-//! `rpd --sys-trace` on whole programs: what the files say against what the programs did.
+//! `rpd --sys-trace` on whole programs: the files against what the programs did.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -173,7 +173,7 @@ fn every_call_dispatch_copy_and_marker_once() {
 }
 
 #[test]
-fn the_database_says_the_same() {
+fn the_database_has_the_same_records() {
     let outcome = Rpd::new(["--sys-trace"])
         .workload("vector-ops", ["2", "2"])
         .success();

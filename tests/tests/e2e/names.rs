@@ -135,7 +135,7 @@ fn kernel_names<const N: usize>(options: [&str; N]) -> Vec<String> {
 }
 
 #[test]
-fn kernels_are_called_as_wanted() {
+fn kernels_are_named_as_requested() {
     assert_eq!(
         kernel_names(["--mangled-kernels"]),
         [
@@ -181,7 +181,7 @@ fn queues_instead_of_streams() {
 }
 
 #[test]
-fn agents_are_numbered_as_wanted() {
+fn agents_are_numbered_as_requested() {
     for (how, agent) in [
         ("absolute", "Agent 1"),
         ("relative", "Agent 1"),

@@ -67,7 +67,7 @@ fn pausing_leaves_out_what_happens_meanwhile() {
     assert!(!functions.contains(&"paused"), "{functions:?}");
     let said = "]: 3 dispatches left out: the program had paused recording\n";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
-    // Dispatches that are counted tell it themselves.
+    // Dispatches that are counted show it themselves.
     let outcome = Rpd::new(["--pmc", "SQ_WAVES", "-f", "csv"]).workload("odd", ["pause"]);
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     assert_eq!(outcome.code(), 0, "{}", outcome.stderr);
@@ -138,7 +138,7 @@ fn host_functions_belong_to_their_kernels() {
     };
     let direct = functions(&["--kernel-trace", "--provider", "direct"]);
     assert_eq!(names(direct), names(found));
-    // Where the registration itself is traced, SDK 1.0 does not learn of them.
+    // Where the registration itself is traced, SDK 1.0 gets no event for them.
     assert_eq!(functions(&["--sys-trace"]).len(), 1);
 }
 
@@ -185,7 +185,7 @@ fn children_that_cannot_record_are_counted() {
 }
 
 /// Events that cannot be recorded do not disturb the target and are reported.
-fn all_or_said(outcome: &Outcome) {
+fn all_or_reported(outcome: &Outcome) {
     assert_eq!(outcome.stdout, "ok\n", "the program does not notice");
     if outcome.stderr.contains("DROPPED") {
         assert!(
@@ -202,7 +202,7 @@ fn all_or_said(outcome: &Outcome) {
 
 #[test]
 fn files_that_may_not_grow() {
-    all_or_said(&odd(&["file-size"]));
+    all_or_reported(&odd(&["file-size"]));
 }
 
 #[test]
@@ -212,13 +212,13 @@ fn another_root_or_user() {
     }
     let jail = tempfile::tempdir().expect("a folder");
     let path = jail.path().to_str().expect("text");
-    all_or_said(&odd(&["chroot", path]));
+    all_or_reported(&odd(&["chroot", path]));
     assert_eq!(
         fs::read_dir(jail.path()).expect("the jail").count(),
         0,
         "nothing is left in there"
     );
-    all_or_said(&odd(&["drop-user"]));
+    all_or_reported(&odd(&["drop-user"]));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn wrappers_that_become_the_program_are_little_news() {
 }
 
 #[test]
-fn a_static_program_is_said_to_be_unseen() {
+fn a_static_program_is_reported_as_not_recorded() {
     let outcome = Rpd::new(CSV).workload("static", [""; 0]).success();
     assert_eq!(outcome.stdout, "ok\n");
     assert!(
@@ -323,7 +323,7 @@ fn a_name_of_any_length_is_in_every_output() {
         assert!(!outcome.stderr.contains("panicked"), "{length}");
         let names = outcome.csv("marker_api_trace");
         let longest = names.column("Function").iter().map(|name| name.len()).max();
-        // The collector keeps the beginning of longer messages and says so.
+        // The collector keeps the beginning of longer messages and reports that.
         assert!(
             longest.is_some_and(|longest| longest >= 65_000.min(length)),
             "{length}: {longest:?}"

@@ -57,7 +57,7 @@ enum Hsa {
     None,
 }
 
-/// What a database says, without what differs from run to run.
+/// Content of a database, without what differs from run to run.
 fn contents(path: &Path, hsa: Hsa) -> BTreeMap<&'static str, Vec<String>> {
     let database = Database::open(path);
     let lines = |query: &str| -> Vec<String> {

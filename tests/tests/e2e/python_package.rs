@@ -142,7 +142,7 @@ fn lines_of_generated_files_lead_to_their_sources() {
 }
 
 #[test]
-fn a_file_that_is_not_known_at_first_is_asked_about_again() {
+fn a_file_without_known_sources_is_looked_up_again() {
     let Some(python) = interpreters().values().next_back() else {
         return skipped("sources of generated code", "no Python interpreter");
     };

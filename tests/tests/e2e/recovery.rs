@@ -289,13 +289,13 @@ fn temporary_files_of_killed_runs_are_removed() {
 }
 
 #[test]
-fn files_go_into_the_output_directory_or_where_the_user_says() {
+fn files_go_into_the_output_directory_or_the_one_that_the_user_names() {
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
     let out = outcome.out();
     let run = only(&out.join(".rpd"), "run-");
     let options = run.join("options.json");
     let text = fs::read_to_string(&options).expect("readable");
-    // What it says of the first attempt is as little believed, but names a place inside.
+    // Its path of the first attempt is not used either, although it is inside.
     fs::remove_file(run.join("report.json")).expect("removed");
     let away = outcome.folder.path().join("away");
     let here = fs::canonicalize(&out).expect("it exists");
@@ -356,7 +356,7 @@ fn folders_named(folder: &Path, begin: &str) -> bool {
 }
 
 /// Kills at moments that nothing in rpd decides, from the first complete output to the end of rpd. An experiment, because
-/// it takes minutes: RPD_KILLS says how many (300).
+/// it takes minutes: RPD_KILLS is the number of kills (300).
 #[test]
 #[ignore = "an experiment of some minutes"]
 fn kills_at_random_moments_lose_nothing() {

@@ -83,7 +83,7 @@ fn a_forgotten_separator() {
 }
 
 #[test]
-fn missing_things() {
+fn missing_files_and_programs() {
     refused(&["--sys-trace", "--preload", "no/such.so"], 1);
     let outcome = refused(&["--backend", "rocm", "--rocm-root", "/no/rocm", "-s"], 1);
     assert!(

@@ -22,7 +22,7 @@ struct Transcript {
 
 fn transcript(text: &str) -> Transcript {
     let mut found = Transcript::default();
-    // Ids of kernels are given in an order that hash tables make; names tell them apart.
+    // Ids of kernels are given in an order that hash tables make; they are compared by name.
     let mut kernels = HashMap::new();
     let mut programs_code_object = String::new();
     for line in text.lines() {
@@ -117,7 +117,7 @@ fn assert_same(ours: &[String], real: &[String]) {
 }
 
 #[test]
-fn vector_ops_as_the_real_sdk_tells_it() {
+fn vector_ops_has_the_events_of_the_real_sdk() {
     let golden = install::source_root().join("tests/golden/sdk-events-vector-ops-1-1.txt");
     let golden = transcript(&fs::read_to_string(golden).expect("the golden transcript"));
     assert!(

@@ -1,4 +1,4 @@
-//! The examples of RPD's guide to stack frames on real programs, and what is asked of their call stacks.
+//! The examples of RPD's guide to stack frames on real programs, and queries of their call stacks.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -507,7 +507,7 @@ db.commit()
 }
 
 #[test]
-fn what_has_no_stacks_says_what_to_do() {
+fn without_stacks_the_message_names_the_option() {
     let outcome = Rpd::new(["--hip-runtime-trace", "-f", "rocpd"])
         .workload("regions", [] as [&str; 0])
         .success();
@@ -526,9 +526,9 @@ fn what_has_no_stacks_says_what_to_do() {
     }
 }
 
-/// Servers for debug information are asked by `rpd symbolize`, and not at the end of a run.
+/// Servers for debug information are queried by `rpd symbolize`, and not at the end of a run.
 #[test]
-fn debuginfod_is_asked_on_request_only() {
+fn debuginfod_is_queried_on_request_only() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }

@@ -60,7 +60,7 @@ const CASES: &[&[(&str, &str)]] = &[
         NATIVE,
         "n21_a_plugin_is_known_by_path_and_build_id_after_it_was_unloaded",
     )],
-    /* 22 */ &[(NATIVE, "n22_plugins_at_one_address_are_told_apart")],
+    /* 22 */ &[(NATIVE, "n22_plugins_at_one_address_are_distinguished")],
     /* 23 */
     &[(
         NATIVE,
@@ -78,7 +78,7 @@ const CASES: &[&[(&str, &str)]] = &[
         (NATIVE, "n27_registered_unwind_information_is_used"),
         (
             NATIVE,
-            "n27_code_is_told_apart_by_what_is_registered_for_it",
+            "n27_code_is_distinguished_by_what_is_registered_for_it",
         ),
         (
             E2E,
@@ -143,7 +143,7 @@ const CASES: &[&[(&str, &str)]] = &[
     &[
         (
             NATIVE,
-            "n42_a_forked_child_tells_everything_again_and_the_parent_nothing",
+            "n42_a_forked_child_reports_all_facts_again_and_the_parent_none",
         ),
         (E2E, "a_forked_child_has_stacks_of_its_own"),
     ],
@@ -156,7 +156,7 @@ const CASES: &[&[(&str, &str)]] = &[
     /* 45 */
     &[(
         E2E,
-        "databases_that_are_merged_converted_and_asked_keep_stacks",
+        "databases_that_are_merged_converted_and_queried_keep_stacks",
     )],
     /* 46 */ &[(E2E, "case_46_a_pause_in_the_middle_of_a_deep_call")],
     /* 47 */ &[(E2E, "an_exported_file_has_the_rows_of_the_view")],

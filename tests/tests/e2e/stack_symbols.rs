@@ -1,4 +1,4 @@
-//! When symbols of call stacks are looked up after a run, what is said of those that are not, and the views over them.
+//! When symbols of call stacks are looked up after a run, the messages about those that are not, and the views over them.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ fn found(database: &Database) -> (i64, i64) {
 }
 
 #[test]
-fn what_is_not_looked_up_in_time_is_said_and_looked_up_later() {
+fn what_is_not_looked_up_in_time_is_reported_and_looked_up_later() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd"])
         .option(["--stacks-symbolize-limit", "0"])
         .workload("stacks", ["tree", "1", "1", "1"])
@@ -45,7 +45,7 @@ fn what_is_not_looked_up_in_time_is_said_and_looked_up_later() {
     assert!(functions >= 2 && left_out == 0, "{functions} {left_out}");
 }
 
-/// Calls HIP from code that it makes in memory, and names that in a map for perf if asked to.
+/// Calls HIP from code that it makes in memory, and names that in a map for perf if requested.
 const JIT: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -159,7 +159,7 @@ fn views_add_up_what_stacks_cost() {
         database.rows("SELECT sum(\"end\" - start) FROM rocpd_region WHERE event_id IN (SELECT api_id FROM rpd_api_stack)")
     );
     assert_eq!(database.number("SELECT count(*) FROM stack_diff"), 0);
-    // Of two recordings: in one file, and asked together.
+    // Of two recordings: in one file, and queried together.
     let files = [before.file("_results.db"), after.file("_results.db")];
     let merged = before.out().join("merged.db");
     let words = [

@@ -174,7 +174,7 @@ fn stacks_lead_to_the_functions_of_the_program() {
 }
 
 #[test]
-fn nothing_is_stored_unless_asked_for() {
+fn stacks_are_stored_only_on_request() {
     let outcome = Rpd::new(["--hip-trace", "-f", "rocpd", "json"])
         .workload("stacks", ["tree", "12", "3", "4"])
         .success();
@@ -385,7 +385,7 @@ fn a_tree_of_stacks_costs_calls_little_room() {
 }
 
 #[test]
-fn databases_that_are_merged_converted_and_asked_keep_stacks() {
+fn databases_that_are_merged_converted_and_queried_keep_stacks() {
     let record = |mode: &str| {
         Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd", "json"])
             .workload("stacks", [mode, "6", "4", "2"])

@@ -158,7 +158,7 @@ fn what_a_program_under_stress_did_is_recorded_once() {
     killed_round(Recording::Light, Duration::from_millis(700), 8, 3);
 }
 
-/// For ten minutes, or as many seconds as `RPD_STRESS_SECONDS` says.
+/// For ten minutes, or `RPD_STRESS_SECONDS` seconds.
 #[test]
 #[ignore = "takes ten minutes: cargo xtask ci --long"]
 fn the_direct_provider_under_stress() {

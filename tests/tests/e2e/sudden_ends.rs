@@ -63,7 +63,7 @@ fn signals_end_the_target_and_rpd_reports() {
 }
 
 /// Starts `in-flight` under rpd with `options`, sends it `signals` with the pauses (ms) before them once its kernel is on its
-/// way, and says what came of it and how long the end took after the first signal.
+/// way, and returns its outputs and the time from the first signal to its end.
 fn in_flight(
     options: &[&str],
     arguments: [&str; 2],
@@ -210,7 +210,7 @@ fn recovery_after_the_front_end_was_killed() {
     );
 }
 
-/// Runs a script in a mount namespace of its own; None, said aloud, where that is not allowed. In the script `$1` is
+/// Runs a script in a mount namespace of its own; `None`, with a line `skipped:`, where that is not allowed. In the script `$1` is
 /// rpd, `$2` the folder of workloads, and ./full a file system of `kib` KiB.
 pub(crate) fn on_small_disk(kib: u32, script: &str) -> Option<run::Outcome> {
     let unshare = run::tool("unshare").or_else(|| {
@@ -240,7 +240,7 @@ pub(crate) fn on_small_disk(kib: u32, script: &str) -> Option<run::Outcome> {
 }
 
 #[test]
-fn full_disks_disturb_nobody_and_are_said() {
+fn full_disks_leave_programs_alone_and_are_reported() {
     for kib in [256, 600, 1200] {
         let Some(outcome) = on_small_disk(
             kib,

@@ -355,7 +355,7 @@ fn a_target_without_waves_has_occupancy_and_a_warning() {
 
 /// Case 56.
 #[test]
-fn a_full_buffer_is_said_and_the_rest_is_decoded() {
+fn a_full_buffer_is_reported_and_the_rest_is_decoded() {
     let outcome = Rpd::new(TRACED)
         .option(["--att-buffer-size", "0x100000"])
         .workload("inside", ["independent_chains", "800", "208"])

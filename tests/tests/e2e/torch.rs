@@ -6,7 +6,7 @@ use rpd_tests::install::{rpd, source_root};
 use rpd_tests::run::{lacks, skipped, tool};
 
 /// Operators in C++ that call HIP: from forward and backward passes on threads of PyTorch's own, from workers that load data, and
-/// from compiled code. `tests/torch/compare.py` says what is compared.
+/// from compiled code. `tests/torch/compare.py` describes what is compared.
 #[test]
 fn operators_have_the_stacks_that_pytorch_has_itself() {
     let Some(python) = tool("python3") else {

@@ -106,7 +106,7 @@ fn an_inherited_preload_stays_in_front() {
     );
 }
 
-/// The process id of the target of `running`, once it has said that it is ready.
+/// The process id of the target of `running`, once it has printed that it is ready.
 fn target_of(running: &Running) -> i32 {
     let pid = running.child.id();
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -128,7 +128,7 @@ fn target_of(running: &Running) -> i32 {
             let ready = mask("SigIgn:") & term != 0 && mask("SigCgt:") & usr1 != 0
                 || mask("SigCgt:") & term != 0;
             if own && ready {
-                // Its handlers may still be rpd's: `odd` then says so after this.
+                // Its handlers may still be rpd's: `odd` then prints so after this.
                 std::thread::sleep(Duration::from_millis(300));
                 return child.parse().expect("a process id");
             }

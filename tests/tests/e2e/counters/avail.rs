@@ -156,7 +156,7 @@ fn cases_295_and_296_the_list_before_a_run() {
 }
 
 #[test]
-fn case_285_nothing_asked() {
+fn case_285_without_a_request() {
     // The original prints nothing.
     assert_eq!(
         avail(&[]).success().stdout,
@@ -185,7 +185,7 @@ fn filters() {
 }
 
 #[test]
-fn without_rocm_it_says_how_to_get_it() {
+fn without_rocm_the_message_names_the_packages() {
     let outcome = Rpd::plain([
         "avail",
         "--backend",

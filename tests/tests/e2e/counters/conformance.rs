@@ -192,7 +192,7 @@ fn case_209_a_group_of_the_command_line_inherits_the_first_job() {
 
 #[test]
 fn case_210_jobs_without_counters_are_passes_too() {
-    // The newer original runs nothing and says nothing; its manual and its older one run both.
+    // The newer original runs nothing and prints nothing; its manual and its older one run both.
     let jobs = r#"{"jobs": [{"hip_trace": true}, {"kernel_trace": true}]}"#;
     let outcome = file("x.json", jobs, &[]);
     assert_eq!(outcome.stdout, "ok\nok\n");

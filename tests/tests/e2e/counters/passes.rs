@@ -60,7 +60,7 @@ fn no_pass_overwrites_what_another_wrote() {
 
 /// `rpd ... 2>&1 | head`: the words are lost, the passes are not.
 #[test]
-fn nobody_reads_what_rpd_says() {
+fn messages_are_not_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

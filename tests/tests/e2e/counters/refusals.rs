@@ -37,7 +37,7 @@ fn nothing_happened(rpd: Rpd, what: &[&str], may_be_there: &[&str]) -> Outcome {
     outcome
 }
 
-fn says(outcome: &Outcome, words: &[&str]) {
+fn has_words(outcome: &Outcome, words: &[&str]) {
     for word in words {
         assert!(
             outcome.stderr.contains(word),
@@ -49,30 +49,30 @@ fn says(outcome: &Outcome, words: &[&str]) {
 
 #[test]
 fn unknown_counters_with_their_nearest_names() {
-    says(&refused(&["--pmc", "SQ_WAVE"]), &["SQ_WAVE", "SQ_WAVES"]);
-    says(
+    has_words(&refused(&["--pmc", "SQ_WAVE"]), &["SQ_WAVE", "SQ_WAVES"]);
+    has_words(
         &refused(&["--pmc", "sq_waves", "GRBM_COUNT"]),
         &["sq_waves", "SQ_WAVES"],
     );
-    says(
+    has_words(
         &refused(&["--pmc", "NO_SUCH_COUNTER"]),
         &["NO_SUCH_COUNTER", "rpd avail"],
     );
-    says(
+    has_words(
         &refused(&["--pmc", "SQ_WAVES", "--pmc", "TCC_HITS"]),
         &["TCC_HITS", "TCC_HIT"],
     );
-    says(
+    has_words(
         &refused(&["--pmc", "auto:SQ_WAVES,TCC_HITS"]),
         &["TCC_HITS", "TCC_HIT"],
     );
     let job = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [FETCHSIZE]\n";
-    says(
+    has_words(
         &file_refused("job.yaml", job, &[]),
         &["FETCHSIZE", "FETCH_SIZE"],
     );
     let job = "jobs:\n  - pmc_groups: [[SQ_WAVES], [GRBM_COUNTS]]\n";
-    says(
+    has_words(
         &file_refused("job.yaml", job, &[]),
         &["GRBM_COUNTS", "GRBM_COUNT"],
     );
@@ -82,7 +82,7 @@ fn unknown_counters_with_their_nearest_names() {
 fn counters_that_the_device_cannot_count() {
     // The simulator does not determine it; a real gfx90a does.
     let outcome = refused(&["--pmc", "SQ_WAVES", "SQ_LDS_UNALIGNED_STALL"]);
-    says(&outcome, &["SQ_LDS_UNALIGNED_STALL", "gfx90a"]);
+    has_words(&outcome, &["SQ_LDS_UNALIGNED_STALL", "gfx90a"]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn blocks_are_full_on_their_own() {
     refused(&["--pmc", "L2CacheHit", "TCC_REQ", "TCC_READ", "TCC_WRITE"]);
     // One group of several that take turns.
     let job = r#"{"jobs": [{"pmc_groups": [["SQ_WAVES"], ["GRBM_COUNT", "GRBM_GUI_ACTIVE", "GRBM_CP_BUSY"]]}]}"#;
-    says(&file_refused("job.json", job, &[]), &["GRBM"]);
+    has_words(&file_refused("job.json", job, &[]), &["GRBM"]);
     // Different blocks do not compete, and a shared part is counted once.
     let outcome = pmc([
         "GRBM_COUNT",
@@ -160,45 +160,45 @@ fn blocks_are_full_on_their_own() {
 
 #[test]
 fn case_103_an_empty_group_among_several() {
-    says(&refused(&["--pmc", "SQ_WAVES", "--pmc"]), &["--pmc"]);
+    has_words(&refused(&["--pmc", "SQ_WAVES", "--pmc"]), &["--pmc"]);
 }
 
 #[test]
 fn patterns_and_ranges() {
     let pmc = ["--pmc", "SQ_WAVES"];
     let with = |more: &[&str]| refused(&[&pmc[..], more].concat());
-    says(
+    has_words(
         &with(&["--kernel-include-regex", "(unclosed"]),
         &["--kernel-include-regex"],
     );
-    says(
+    has_words(
         &with(&["--kernel-exclude-regex", "[z-a]"]),
         &["--kernel-exclude-regex"],
     );
-    says(
+    has_words(
         &with(&["--kernel-include-regex", "(?=ahead)"]),
         &["--kernel-include-regex"],
     );
-    says(
+    has_words(
         &with(&["--kernel-include-regex", r"(a)\1"]),
         &["--kernel-include-regex"],
     );
     // Case 277
     for range in ["a", "1-2-3", "[1-]", "[x-y]"] {
-        says(
+        has_words(
             &with(&["--kernel-iteration-range", range]),
             &["--kernel-iteration-range"],
         );
     }
     for period in ["1:1", "1:1:1:1", "a:1:1", "1:1:x", "-1:1:1"] {
         let period = format!("--collection-period={period}");
-        says(&with(&[&period]), &["--collection-period"]);
+        has_words(&with(&[&period]), &["--collection-period"]);
     }
-    says(
+    has_words(
         &with(&["--selected-regions", "-P", "1:1:1"]),
         &["--selected-regions", "--collection-period"],
     );
-    says(&with(&["--profile-mpi-ranks", "3-1"]), &["3-1"]);
+    has_words(&with(&["--profile-mpi-ranks", "3-1"]), &["3-1"]);
     refused(&["--pmc", "SQ_WAVES:device=x"]);
     refused(&["--pmc", "SQ_WAVES:gpu=1"]);
 }
@@ -206,7 +206,7 @@ fn patterns_and_ranges() {
 #[test]
 fn job_files_with_faults_and_where_they_are() {
     let words =
-        |name: &str, text: &str, words: &[&str]| says(&file_refused(name, text, &[]), words);
+        |name: &str, text: &str, words: &[&str]| has_words(&file_refused(name, text, &[]), words);
     words("job.yaml", "jobs: [a", &["job.yaml:"]);
     words("job.yaml", "job: []\n", &["jobs"]);
     words("job.yaml", "", &["job.yaml"]);
@@ -228,26 +228,26 @@ fn job_files_with_faults_and_where_they_are() {
     words("job.yaml", job, &["job.yaml:3:", "quote"]);
     let job = "jobs:\n  - pmc: [SQ_WAVES]\n    pmc_groups: [[GRBM_COUNT]]\n";
     words("job.yaml", job, &["pmc_groups"]);
-    says(&refused(&["-i", "missing.yaml"]), &["missing.yaml"]);
+    has_words(&refused(&["-i", "missing.yaml"]), &["missing.yaml"]);
 }
 
 #[test]
 fn conflicts_are_found_before_the_first_pass() {
     let second = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    output_format: [csv]\n";
     let outcome = file_refused("job.yaml", second, &["-f", "json"]);
-    says(&outcome, &["output_format", "job.yaml:4:"]);
+    has_words(&outcome, &["output_format", "job.yaml:4:"]);
     let second = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    hip_trace: true\n";
-    says(
+    has_words(
         &file_refused("job.yaml", second, &["--hip-trace=no"]),
         &["hip_trace"],
     );
     // Cases 213 and 214
     let two = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
     let outcome = file_refused("job.yaml", two, &["--collection-period", "0:100:1"]);
-    says(&outcome, &["--collection-period"]);
+    has_words(&outcome, &["--collection-period"]);
     let second =
         "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    collection_period: [\"0:100:1\"]\n";
-    says(&file_refused("job.yaml", second, &[]), &["collection"]);
+    has_words(&file_refused("job.yaml", second, &[]), &["collection"]);
     // The guide's two-job example with one more flag, which the original ends after its first pass: it runs.
     let rpd = with_input("job.yaml", two, ["-f", "csv"]);
     let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
@@ -260,7 +260,7 @@ fn definition_files_with_faults() {
         let rpd = Rpd::new(["--pmc", "MINE", "-E", "mine.yaml"]);
         fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
         let outcome = nothing_happened(rpd, &["-E"], &["mine.yaml"]);
-        says(&outcome, words);
+        has_words(&outcome, words);
     };
     refused("rocprofiler-sdk: [", &["mine.yaml: line 1, column "]);
     let with = |expression: &str| {
@@ -275,7 +275,7 @@ fn definition_files_with_faults() {
         &["mine.yaml: line 8", "reduce(SQ_WAVES,"],
     );
     refused(&with("SQ_WAVES_NOT+1"), &["SQ_WAVES_NOT"]);
-    says(
+    has_words(
         &self::refused(&["--pmc", "MINE", "-E", "missing.yaml"]),
         &["missing.yaml"],
     );

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::json;
 
-/// Every place of a value in what the original's JSON says of counters, with the value's type.
+/// Path and type of every value about counters in the original's JSON.
 const KEYS: &str = include_str!("../../../golden/counters-json-keys.txt");
 
 /// Adds the places below `value` in the form of [`KEYS`].
