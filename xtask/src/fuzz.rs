@@ -11,7 +11,7 @@ use rpd_tests::install;
 
 use crate::shell;
 
-/// Seconds for each target, when nothing else is said.
+/// Seconds for each target without `--seconds`.
 const SECONDS: u64 = 60;
 /// Seconds after which a single input counts as hung. Machines for CI are slow and shared.
 const SLOWEST_INPUT: u64 = 60;

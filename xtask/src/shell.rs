@@ -1,4 +1,4 @@
-//! Starting commands and saying so.
+//! Starting commands, each printed before it starts.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], and `see` gets each line of standard output, which is passed on.
+/// As [`run`], and `see` is called with each line of standard output, which is passed on.
 pub(crate) fn run_seeing(command: &mut Command, mut see: impl FnMut(&str)) -> Result<()> {
     eprintln!("+ {}", words(command));
     let child = command.stdout(Stdio::piped()).spawn();

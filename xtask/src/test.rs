@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         .args(arguments)
         .env("RPD_BIN_DIR", bin);
     let mut total = Total::default();
-    let ended = shell::run_seeing(&mut cargo, |line| total.see(line));
+    let ended = shell::run_seeing(&mut cargo, |line| total.add_line(line));
     println!(
         "tests: {} passed, {} failed, {} ignored",
         total.passed, total.failed, total.ignored
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     ended
 }
 
-/// Sums of what the test binaries said.
+/// Sums of the results that the test binaries printed.
 #[derive(Default)]
 struct Total {
     passed: u64,
@@ -51,7 +51,7 @@ struct Total {
 
 impl Total {
     /// Parses a line like `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
-    fn see(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         let Some((_, figures)) = line
             .strip_prefix("test result: ")
             .and_then(|rest| rest.split_once(". "))
@@ -83,7 +83,7 @@ mod tests {
             "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
             "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.02s",
         ] {
-            total.see(line);
+            total.add_line(line);
         }
         assert_eq!((total.passed, total.failed, total.ignored), (5, 1, 1));
     }

@@ -10,13 +10,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use rpd_tests::{install, workloads};
 use tempfile::TempDir;
 
-/// Runs of a program, of which the best counts, unless a row says otherwise.
+/// Runs of a program, of which the best counts, unless a row sets another number.
 pub(super) const RUNS: u32 = 3;
 
 /// Way of running a workload.
 #[derive(Clone, Copy)]
 pub(super) enum Mode<'a> {
-    /// On its runtimes alone.
+    /// Without a profiler.
     Bare,
     /// With an SDK tool that subscribes to these callback kinds and does nothing in them.
     EmptyTool(&'a str),
@@ -196,7 +196,7 @@ impl Bench {
 }
 
 impl Measured {
-    /// The number after `label` in what exec-timer said.
+    /// The number after `label` in the output of exec-timer.
     pub(super) fn timer(&self, label: &str) -> Result<f64> {
         let line = self
             .stderr

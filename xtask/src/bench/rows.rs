@@ -227,7 +227,7 @@ fn start(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Runs in pairs, so that both of a pair meet the same load of the machine.
+/// Runs in pairs, so that both of a pair have the same load of the machine.
 fn start_on(bench: &Bench, runtimes: &str) -> Result<Vec<Row>> {
     const PAIRS: usize = 21;
     let program = rpd_tests::workloads::path("api-loop");
