@@ -1,6 +1,6 @@
 //! A damaged or dishonest capture: it is read in every way, or refused.
 //!
-//! The first byte says by its highest bit what the rest is: a capsule, or changes to single values of the database of a good one
+//! The highest bit of the first byte decides what the rest is: a capsule, or changes to single values of the database of a good one
 //! (nine bytes each), whose description then has no hash of the database.
 
 use std::cell::RefCell;

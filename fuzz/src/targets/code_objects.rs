@@ -21,7 +21,7 @@ const FILES: &[&[u8]] = &[
     include_bytes!("../../../rpd-sim/src/hsa/testdata/kernels.co"),
     include_bytes!("../../../rpd-sim/src/hip/testdata/kernels.co"),
     include_bytes!("../../../tests/workloads/kernels/prebuilt/module-v4-gfx90a.co"),
-    // It failed once.
+    // An input that made an earlier version fail.
     include_bytes!("../../regressions/code-objects/segments-everywhere"),
 ];
 
@@ -31,7 +31,7 @@ fn device() -> codeobj::Target {
 
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = FILES.iter().map(|file| file.to_vec()).collect();
-    // The code object by itself is small, so that changes meet what is read of it.
+    // The code object by itself is small, so that most changes are in bytes that are read.
     let small = bundle::pick(FILES[0], &device()).expect("a code object");
     seeds.push(small.into_owned());
     seeds

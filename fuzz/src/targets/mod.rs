@@ -30,7 +30,7 @@ pub const TARGETS: &[Target] = &[
     captures::TARGET,
 ];
 
-/// Fails unless the message is one line that says something.
+/// Fails unless the message is one line that is not empty.
 fn assert_one_line(message: &str) {
     assert!(!message.is_empty(), "an error without a message");
     assert!(

@@ -90,7 +90,7 @@ fn run(input: &[u8]) {
         Ok(diagnosis) => {
             assert_eq!(diagnosis.bytes, stream.len() as u64);
             diagnosis.to_string().lines().for_each(assert_one_line);
-            // The shortest token that adds instructions has two bytes, and tells of at most 16 waves.
+            // The shortest token that adds instructions has two bytes, and adds at most 16 waves.
             assert!(instructions <= 16 * stream.len(), "{instructions}");
         }
         Err(error) => assert_one_line(&error.to_string()),
