@@ -1,4 +1,4 @@
-"""What a program tells rpd, the profiler: markers, when to record, and what generated code was made from.
+"""What a program passes to rpd, the profiler: markers, when to record, and the sources of generated code.
 
     import rpd
 

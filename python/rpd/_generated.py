@@ -18,9 +18,9 @@ from . import _collector
 
 # Longest path that is taken, in bytes.
 _PATH = 1 << 16
-# Lines of a file that are asked about.
+# Largest number of lines of a file that are looked up.
 _LINES = 1 << 16
-# Milliseconds until a file is asked about again that nothing was known of: it may not be complete while it is imported.
+# Milliseconds until a file without known sources is looked up again: it may not be complete while it is imported.
 _AGAIN = 1000
 
 _lock = threading.Lock()
@@ -28,7 +28,7 @@ _watch = None
 
 
 def register_generated(function):
-    """Says what lines of generated Python files were made from.
+    """Reports the sources of lines of generated Python files.
 
     `function(filename, line)` returns the frames of the source that this line was made from, innermost first, each a tuple
     (filename, line, name) or a dictionary with these keys; None or an empty list if it knows none. PyTorch's Inductor has such
@@ -45,7 +45,7 @@ def register_generated(function):
     with _lock:
         if _watch is None:
             library = _collector.functions()
-            # Without stacks with Python frames there is nothing to ask about.
+            # Without stacks with Python frames there is nothing to look up.
             if library is None or library.rpd_python_wait(0) < 0:
                 return function
             _watch = _Watch(library)
@@ -88,7 +88,7 @@ class _Watch:
         threading.Thread(target=self._run, name="rpd.register_generated", daemon=True).start()
 
     def _forked(self):
-        # The lock may have been held by a thread that the child does not have; files are met anew.
+        # The lock may have been held by a thread that the child does not have; files are reported again.
         self._work = threading.RLock()
         self._open = {}
         self._done = set()
@@ -117,7 +117,7 @@ class _Watch:
             self._ask(os.fsdecode(buffer.raw[:length]))
 
     def _finish(self):
-        """Asks what is left to ask, while the program's modules still exist."""
+        """Looks up the remaining files, while the program's modules still exist."""
         with self._work:
             self._ask_new()
             for file in list(self._open):
