@@ -5,6 +5,7 @@
 //! address from a [`Code`].
 
 pub mod abi;
+mod barrier;
 mod code;
 mod decoder;
 mod diagnosis;

@@ -17,6 +17,8 @@ pub(crate) enum Class {
     BarrierWait,
     /// Scalar memory.
     Smem,
+    /// A clock that is read through scalar memory: it has the token of that, or of scalar arithmetic.
+    Clock,
     /// Writes no token.
     Skip,
     /// Vector memory.
@@ -42,17 +44,25 @@ pub(crate) struct Line {
     pub(crate) flow: Flow,
     /// Whether matching does not step over it: it waits for memory, or reads it.
     pub(crate) anchor: bool,
+    /// Whether it is a matrix instruction with scales.
+    pub(crate) scales: bool,
 }
 
 impl Line {
     pub(crate) fn of(instruction: &disasm::Instruction) -> Self {
         use disasm::Category;
         let text = instruction.text.as_str();
+        let mnemonic = text.split(' ').next().unwrap_or_default();
         let class = match instruction.category {
+            // Tokens are those of the unit that an instruction is sent to.
+            Category::Smem if mnemonic == "s_memtime" => Class::Clock,
+            Category::Internal if mnemonic.starts_with("s_dcache_") => Class::Smem,
+            Category::Internal if is_scalar_arithmetic(mnemonic) => Class::Salu,
+            Category::Bvh if mnemonic == "ds_bvh_stack_rtn_b32" => Class::Lds,
             Category::Valu | Category::Matrix => Class::Valu,
             Category::Salu | Category::Jump => Class::Salu,
             Category::Smem => Class::Smem,
-            Category::Vmem | Category::Export => Class::Vmem,
+            Category::Vmem => Class::Vmem,
             Category::Flat => Class::Flat,
             Category::Lds | Category::Gds => Class::Lds,
             Category::Bvh => Class::Bvh,
@@ -61,17 +71,25 @@ impl Line {
             Category::Barrier if text.starts_with("s_barrier_") => Class::Immed,
             Category::Barrier => Class::Barrier,
             Category::Message | Category::Wait | Category::Internal | Category::End => Class::Immed,
-            Category::Hint | Category::Unknown => Class::Skip,
+            Category::Hint | Category::Export | Category::Unknown => Class::Skip,
         };
-        let mnemonic = text.split(' ').next().unwrap_or_default();
         let load = mnemonic.contains("_load_") && !mnemonic.starts_with("scratch_");
         Self {
             size: instruction.bytes,
             class,
             flow: instruction.flow,
             anchor: load || mnemonic.starts_with("s_waitcnt"),
+            scales: mnemonic.starts_with("v_mfma_scale_"),
         }
     }
+}
+
+/// Whether an instruction of the sequencer has the token of scalar arithmetic.
+fn is_scalar_arithmetic(mnemonic: &str) -> bool {
+    matches!(
+        mnemonic,
+        "s_round_mode" | "s_denorm_mode" | "s_gl1_inv" | "s_code_end"
+    )
 }
 
 #[cfg(test)]
@@ -94,10 +112,15 @@ mod tests {
             ("s_barrier", Class::Barrier),
             ("s_barrier_signal -1", Class::Immed),
             ("s_barrier_wait 0xffff", Class::BarrierWait),
-            ("s_dcache_inv", Class::Immed),
+            ("s_icache_inv", Class::Immed),
+            ("s_dcache_inv", Class::Smem),
+            ("s_denorm_mode 0", Class::Salu),
             ("s_dcache_wb", Class::Smem),
             ("s_load_dwordx4 s[0:3], s[4:5], 0x0", Class::Smem),
-            ("s_memtime s[0:1]", Class::Smem),
+            ("s_memtime s[0:1]", Class::Clock),
+            ("s_memrealtime s[0:1]", Class::Smem),
+            ("buffer_wbinvl1", Class::Vmem),
+            ("ds_bvh_stack_rtn_b32 v0, v1, v2, v[4:7]", Class::Lds),
             ("buffer_load_dword v0, off, s[0:3], 0", Class::Vmem),
             ("buffer_nop", Class::Skip),
             ("global_load_dwordx4 v[0:3], v4, s[0:1]", Class::Vmem),

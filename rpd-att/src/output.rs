@@ -123,14 +123,23 @@ impl<'a> Output<'a> {
             if !wave.trapped {
                 self.diagnosis.incomplete_waves += 1;
             }
-            let end = wave.last_end().unwrap_or(wave.since);
-            wave.end = wave.end.max(end).max(wave.since);
+            // At least four cycles after its last instruction.
+            let ends = wave
+                .instructions
+                .iter()
+                .map(|i| i.time + i64::from(i.duration) + 4);
+            wave.end = wave
+                .end
+                .max(ends.max().unwrap_or(wave.since))
+                .max(wave.since);
             wave.enter(wave.state, wave.end);
         }
         let count = self.stitcher.stitch(wave, count);
         let traced = &wave.instructions[..count];
         // Without branches: there are many instructions.
-        let is_missing = |i: &Instruction| !i.pc.is_known() & (i.category != Category::Context);
+        let is_missing = |i: &Instruction| {
+            !i.pc.is_known() & (i.category != Category::Context) & (i.category != Category::None)
+        };
         let missing: u64 = traced.iter().map(|i| u64::from(is_missing(i))).sum();
         self.diagnosis.instructions += traced.len() as u64;
         // A wave without an entry point, or one outside all code objects, has nothing to be matched with.

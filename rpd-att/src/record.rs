@@ -324,11 +324,11 @@ pub struct Dispatch {
     pub user_sgprs: u16,
     /// `DISPATCH_*` bits.
     pub flags: u32,
-    /// Vector registers, as the descriptor's granule count.
+    /// Vector registers of a wave.
     pub vgprs: u32,
-    /// Scalar registers, as the descriptor's granule count.
+    /// Scalar registers of a wave.
     pub sgprs: u32,
-    /// Local data share, as the descriptor's granule count.
+    /// Bytes of the local data share of a workgroup.
     pub lds: u32,
     /// Threads of a workgroup.
     pub threads: [u32; 3],

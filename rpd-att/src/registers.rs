@@ -150,6 +150,8 @@ fn set_high(word: &mut u64, data: u32) {
 /// The state that register writes make.
 #[derive(Debug, Default)]
 pub(crate) struct Registers {
+    /// Version of the stream; 0 for GFX9.
+    version: u8,
     entry: [u64; PIPES],
     packet: [u64; PIPES],
     threads: [u32; 3],
@@ -174,6 +176,14 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
+    /// The registers at the beginning of a stream of this version, 0 for GFX9.
+    pub(crate) fn new(version: u8) -> Self {
+        Self {
+            version,
+            ..Self::default()
+        }
+    }
+
     /// A write to a compute register.
     pub(crate) fn write_compute(&mut self, write: Write) {
         let slot = write.slot();
@@ -326,9 +336,16 @@ impl Registers {
             pipe,
             user_sgprs: (rsrc2 >> 1 & 0x1F) as u16,
             flags: bit(rsrc1, 10, 1) | bit(rsrc1, 11, 2) | bit(rsrc1, 14, 4) | bit(rsrc2, 0, 8),
-            vgprs: rsrc1 & 0x3F,
-            sgprs: rsrc1 >> 6 & 0xF,
-            lds: rsrc2 >> 15 & 0x1FF,
+            vgprs: (rsrc1 & 0x3F) * 8 + 8,
+            sgprs: match self.version {
+                0 | 1 => (rsrc1 >> 7 & 7) * 16 + 16,
+                // Every wave has all of them.
+                _ => 128,
+            },
+            lds: match self.version {
+                1 => (rsrc2 >> 15 & 0x1FF) * 1280,
+                _ => (rsrc2 >> 15 & 0x1FF) * 512,
+            },
             threads: self.threads,
             packet: self.packet[slot(me, pipe)],
             offset,

@@ -4,9 +4,11 @@
 //! matched with the next line that writes such a token.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use rpd_gfx::disasm::{self, Flow};
 
+use crate::barrier;
 use crate::header::Generation;
 use crate::line::{Class, Line};
 use crate::pending::{Anchor, Pending};
@@ -130,6 +132,25 @@ fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
     }
 }
 
+/// A matrix instruction with scales begins with loading them, four cycles before its token, and four more after an LDS instruction.
+fn include_scaling(instructions: &mut [Instruction], at: usize, during: &Range<i64>) {
+    let before = match at.checked_sub(1).map(|before| &instructions[before]) {
+        Some(before) => before.time + i64::from(before.duration),
+        None => during.start,
+    };
+    let after = instructions
+        .get(at + 1)
+        .map_or(during.end, |after| after.time);
+    let instruction = &mut instructions[at];
+    let end = instruction.time + i64::from(instruction.duration);
+    if instruction.time > before {
+        instruction.time -= 4;
+        instruction.duration += if end < after { 8 } else { 4 };
+    } else if end + 4 <= after {
+        instruction.duration += 4;
+    }
+}
+
 impl<'a> Stitcher<'a> {
     pub(crate) fn new(
         code: &'a mut dyn Code,
@@ -156,16 +177,16 @@ impl<'a> Stitcher<'a> {
                 Category::Immed | Category::Message,
                 Class::Immed | Class::Barrier | Class::BarrierWait,
             )
-            | (Category::Smem, Class::Smem)
+            | (Category::Smem, Class::Smem | Class::Clock)
             | (Category::Vmem, Class::Vmem)
             | (Category::Flat, Class::Flat | Class::Vmem)
             | (Category::Lds, Class::Lds)
             | (Category::Bvh, Class::Bvh)
-            | (Category::Salu, Class::Salu) => true,
+            | (Category::Salu, Class::Salu | Class::Clock) => true,
             // What a wave without active lanes does not execute is an immediate there.
             (
                 Category::Immed,
-                Class::Valu | Class::Vmem | Class::Flat | Class::Lds | Class::Smem | Class::Bvh,
+                Class::Valu | Class::Vmem | Class::Flat | Class::Lds | Class::Smem,
             ) => self.generation != Generation::Gfx9,
             _ => false,
         }
@@ -201,17 +222,20 @@ impl<'a> Stitcher<'a> {
         confirmed > 0
     }
 
-    /// Gives the first `count` instructions of a wave their addresses, one more when two are reported in each other's place.
-    /// Returns how many have been looked at.
+    /// Gives the first `count` instructions of a wave their addresses, one more when two are reported in each other's place, and adds the
+    /// waits for barriers that have no token. Returns how many instructions have been looked at or were added.
     pub(crate) fn stitch(&mut self, wave: &mut Pending, count: usize) -> usize {
         wave.anchors.sort_by_key(|anchor| anchor.index);
+        let during = wave.begin..wave.end;
         let Pending {
             instructions,
             anchors,
             cursor,
             ..
         } = wave;
-        self.walk(instructions, anchors, cursor, count)
+        let mut waits = Vec::new();
+        let count = self.walk(instructions, anchors, cursor, count, during, &mut waits);
+        count + barrier::insert_waits(wave, &waits)
     }
 
     fn walk(
@@ -220,15 +244,22 @@ impl<'a> Stitcher<'a> {
         anchors: &[Anchor],
         cursor: &mut Cursor,
         count: usize,
+        during: Range<i64>,
+        waits: &mut Vec<(usize, Pc)>,
     ) -> usize {
         let mut anchors = anchors.iter().peekable();
         let mut next = cursor.next.take();
         let mut failed = cursor.failed;
         let mut i = 0;
         while i < count {
+            let mut told = false;
             while let Some(anchor) = anchors.next_if(|anchor| anchor.index <= i) {
                 if anchor.index == i {
-                    next = Some(anchor.pc).filter(|pc| pc.is_known());
+                    // One that is not known does not make another unknown.
+                    if anchor.pc.is_known() || !told {
+                        next = Some(anchor.pc).filter(|pc| pc.is_known());
+                    }
+                    told = true;
                     failed = 0;
                 }
             }
@@ -237,7 +268,9 @@ impl<'a> Stitcher<'a> {
                 i += 1;
                 continue;
             }
-            let Some((pc, line)) = next.and_then(|pc| self.next_line(pc)) else {
+            // What was issued and never completed has no kind, and could be any line.
+            let known = next.filter(|_| category != Category::None);
+            let Some((pc, line)) = known.and_then(|pc| self.next_line(pc)) else {
                 // On from the next address in the trace.
                 next = None;
                 i = anchors
@@ -250,11 +283,15 @@ impl<'a> Stitcher<'a> {
                 && (!matches!(category, Category::Immed)
                     || self.confirm(&instructions[i..], Some(behind(pc, &line))))
             {
+                waits.push((i, pc));
                 next = Some(behind(pc, &line));
                 continue;
             }
             if self.matches(category, line.class) {
                 instructions[i].pc = pc;
+                if line.scales && self.generation == Generation::Gfx9 {
+                    include_scaling(instructions, i, &during);
+                }
                 next = follow(pc, &line, category);
                 failed = 0;
                 i += 1;
@@ -277,8 +314,10 @@ impl<'a> Stitcher<'a> {
                     follow(pc, &line, after.category).and_then(|pc| self.next_line(pc))
                 && self.matches(category, second_line.class)
             {
-                instructions[i].pc = second;
-                instructions[i + 1].pc = pc;
+                // From here on they stand in the order of the program.
+                instructions.swap(i, i + 1);
+                instructions[i].pc = pc;
+                instructions[i + 1].pc = second;
                 next = follow(second, &second_line, category);
                 failed = 0;
                 i += 2;

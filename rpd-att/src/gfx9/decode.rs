@@ -15,8 +15,8 @@ use crate::window::Window;
 /// Largest distance of a clock reset's time stamp, in bytes.
 const LOOK_AHEAD: usize = 1 << 20;
 
-/// The phase of the issue logic at the beginning of a stream.
-const START_PHASE: i64 = 2;
+/// The phase of the issue logic at the beginning of a stream, until instructions that overlap tell of another.
+const START_PHASE: i64 = 15;
 
 /// Count of a wave start above which a wave is saved or restored.
 const CONTEXT_COUNT: u8 = 64;
@@ -102,7 +102,7 @@ pub(crate) fn decode<R: Read>(
         target: header.target,
         clock: Clock::default(),
         start_phase: START_PHASE,
-        registers: Registers::default(),
+        registers: Registers::new(0),
         output,
         waves: [const { None }; 4 * SLOTS],
         pending: 0,
@@ -315,7 +315,7 @@ impl Decoder<'_> {
                 kind: EventKind::CsPartialFlush,
                 me,
                 pipe,
-                per_pipe: true,
+                per_pipe: false,
                 bottom: false,
                 payload: 0,
                 offset,
@@ -356,14 +356,17 @@ impl Decoder<'_> {
             if self.waves[at].as_ref().is_some_and(|wave| wave.in_trap()) {
                 return;
             }
-            if let Some(mut wave) = self.waves[at].take() {
-                self.pending -= wave.wave.instructions.len();
-                wave.end(time);
-                let count = wave.wave.instructions.len();
-                self.output
-                    .wave(&mut wave.wave, count, true, &mut self.registers);
-                self.spare.keep(wave.wave);
-            }
+            // Without a start, and without an instruction, nothing is known of it but that.
+            let Some(mut wave) = self.waves[at].take() else {
+                self.output.diagnosis.ends_without_start += 1;
+                return;
+            };
+            self.pending -= wave.wave.instructions.len();
+            wave.end(time);
+            let count = wave.wave.instructions.len();
+            self.output
+                .wave(&mut wave.wave, count, true, &mut self.registers);
+            self.spare.keep(wave.wave);
         }
         match self.running.remove(&place_key(place)) {
             Some(pc) => {
@@ -372,10 +375,11 @@ impl Decoder<'_> {
             }
             // With lost tokens the start of this wave is unknown; otherwise it ran when the trace began.
             None if self.output.diagnosis.lost > 0 => {}
+            // Where it ran before the trace is not counted.
             None => {
                 self.output.diagnosis.ends_without_start += 1;
                 self.occupancy(place, Pc::default(), 0, true, 0, 0);
-                self.occupancy(place, Pc::default(), time, false, 0, 0);
+                self.occupancy(place, Pc::default(), 0, false, 0, 0);
             }
         }
     }
@@ -454,7 +458,6 @@ impl Decoder<'_> {
         }
         for wave in &mut self.waves {
             if let Some(mut wave) = wave.take() {
-                wave.drop_unfinished();
                 let count = wave.wave.instructions.len();
                 self.output
                     .wave(&mut wave.wave, count, true, &mut self.registers);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::pending::{KEEP, Pending, cycles, stall};
-use crate::record::{Category, Pc, State};
+use crate::record::{Category, Pc, Span, State};
 
 /// Cycles of the shortest instruction, and of the unit of time.
 const QUAD: i64 = 4;
@@ -137,7 +137,14 @@ impl RunningWave {
         let duration = QUAD + (time - start).max(0);
         self.wave.push(start, Category::Immed, duration, duration);
         self.wave.enter(State::Wait, start.max(self.wave.since));
-        self.wave.enter(State::Exec, start + duration);
+        // Each wait has a span of its own, so that they can be told apart.
+        let waited = cycles(start + duration - self.wave.since);
+        self.wave.timeline.push(Span {
+            state: State::Wait,
+            duration: waited,
+        });
+        self.wave.since += i64::from(waited);
+        self.wave.state = State::Exec;
     }
 
     /// A token INST.
@@ -180,6 +187,10 @@ impl RunningWave {
             Kind::Trap => {
                 self.trap = Trap::Returning;
                 self.wave.trapped = true;
+                // An address that is due is that of the instruction after the trap.
+                for anchor in &mut self.wave.anchors {
+                    anchor.index += usize::from(anchor.index + 1 == count);
+                }
                 Category::Context
             }
             Kind::Replay(of) => {
@@ -200,21 +211,18 @@ impl RunningWave {
             };
         let mut duration = QUAD + (time - issue - QUAD * (phase / 4)).max(0);
         let mut start = issue;
-        // Stalls before the issue belong to this instruction, as far back as the end of the one before.
+        let floor = index.checked_sub(1).map_or(i64::MIN, |before| {
+            let before = &self.wave.instructions[before];
+            before.time + i64::from(before.duration)
+        });
+        // Of the stalls before the issue the last one belongs to this instruction, as far back as the end of the one before.
         while self.stalls.front().is_some_and(|first| *first < issue) {
-            if let Some(first) = self.stalls.pop_front()
-                && start == issue
-            {
-                start = first;
+            if let Some(stall) = self.stalls.pop_front() {
+                start = stall.max(floor);
             }
         }
-        if start < issue {
-            let floor = index.checked_sub(1).map_or(i64::MIN, |before| {
-                let before = &self.wave.instructions[before];
-                before.time + i64::from(before.duration)
-            });
-            start = start.max(floor).min(issue);
-            duration += issue - start;
+        if start != issue {
+            duration = (issue + duration - start).max(QUAD);
         }
         let instruction = &mut self.wave.instructions[index];
         instruction.category = category;
@@ -226,7 +234,7 @@ impl RunningWave {
     /// Drops an instruction that was issued again; the one that it repeats lasts until now.
     fn replay(&mut self, of: u8, index: usize, time: i64) {
         let victim = std::mem::take(&mut self.last[usize::from(of)]);
-        if let Some(at) = victim.checked_sub(1).filter(|at| *at < index) {
+        if let Some(at) = victim.checked_sub(1).filter(|at| at + 1 < index) {
             let victim = &mut self.wave.instructions[at];
             let before = victim.duration;
             victim.duration = before.max(cycles(time + QUAD - victim.time));
@@ -279,22 +287,12 @@ impl RunningWave {
         self.trap != Trap::None
     }
 
-    /// The wave ended at the token at `time`.
+    /// The wave ended at the token at `time`. Instructions without a completion stay, without a category.
     pub(super) fn end(&mut self, time: i64) {
         // Time after the last instruction is not execution.
-        if self.wave.state == State::Exec {
-            self.wave.state = State::Idle;
-        }
+        self.wave.state = State::Idle;
         self.wave.close(time);
-        self.drop_unfinished();
         self.wave.complete = true;
-    }
-
-    /// Instructions that were issued and have no completion have no category either.
-    pub(super) fn drop_unfinished(&mut self) {
-        while let Some(index) = self.issued.pop_back() {
-            self.remove(index);
-        }
     }
 
     /// Number of instructions that later tokens cannot change.

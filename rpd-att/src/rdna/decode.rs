@@ -37,6 +37,7 @@ struct Decoder<'a> {
     spare: SpareLists,
     running: HashMap<u32, Pc>,
     saved: HashMap<u32, Pc>,
+    /// The last reading of the clocks, which the next one may change.
     last_clock: Option<Realtime>,
 }
 
@@ -73,7 +74,7 @@ pub(crate) fn decode<R: Read>(
         target: header.target,
         simd: header.simds,
         ops: ops(header),
-        registers: Registers::default(),
+        registers: Registers::new(header.version),
         output,
         waves: [const { None }; SLOTS],
         spare: SpareLists::default(),
@@ -464,16 +465,19 @@ impl Decoder<'_> {
     }
 
     fn clock(&mut self, time: i64, clock: u64) {
-        let pair = Realtime {
+        if let Some(last) = &mut self.last_clock {
+            // Both clocks only go on: readings that are too close are one, in their middle.
+            if last.shader_clock >= time || last.realtime_clock >= clock {
+                last.shader_clock = last.shader_clock.midpoint(time);
+                last.realtime_clock = last.realtime_clock.midpoint(clock);
+                return;
+            }
+            self.output.realtime(*last);
+        }
+        self.last_clock = Some(Realtime {
             shader_clock: time,
             realtime_clock: clock,
-        };
-        // Both clocks only go on.
-        let back = |last: Realtime| last.shader_clock >= time || last.realtime_clock >= clock;
-        if !self.last_clock.is_some_and(back) {
-            self.last_clock = Some(pair);
-            self.output.realtime(pair);
-        }
+        });
     }
 
     /// Reports the longest wave, or a part of it, when there are too many instructions in memory.
@@ -505,6 +509,9 @@ impl Decoder<'_> {
     fn finish(mut self) -> crate::Diagnosis {
         for at in 0..SLOTS {
             self.retire(at);
+        }
+        if let Some(last) = self.last_clock.take() {
+            self.output.realtime(last);
         }
         self.output.finish(&mut self.registers)
     }

@@ -39,6 +39,8 @@ impl RunningWave {
         let end = last.time + i64::from(last.duration);
         last.duration = cycles(time - last.time);
         last.stall = last.stall.min(last.duration as u32);
+        // The message that the wave came to it; other waits are immediates.
+        last.category = Category::Message;
         self.wave.enter(State::Wait, end.min(time));
         self.wave.enter(State::Exec, time + 1);
     }

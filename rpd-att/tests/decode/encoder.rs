@@ -213,12 +213,17 @@ pub(crate) struct Rdna {
 impl Rdna {
     /// With the header: SIMD 0 of WGP 1.
     pub(crate) fn new(version: u64) -> Self {
+        Self::with_header(version, 0)
+    }
+
+    /// With more bits of the header.
+    pub(crate) fn with_header(version: u64, more: u64) -> Self {
         let mut stream = Self {
             bits: Vec::new(),
             version,
             time: 0,
         };
-        stream.raw(0b001_0001 | version << 7 | 1 << 15, 64);
+        stream.raw(0b001_0001 | version << 7 | 1 << 15 | more, 64);
         stream
     }
 

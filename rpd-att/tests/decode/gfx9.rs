@@ -449,10 +449,14 @@ fn slots_that_do_not_exist_are_skipped_and_counted() {
 fn an_end_without_a_start_ran_before_the_trace() {
     let mut stream = with_code();
     stream.wave_end(40, 5, 2, 7);
+    // One on the traced compute unit as well.
+    stream.wave_end(44, 1, 2, 7);
     let got = all(&stream.bytes);
-    let times: Vec<_> = got.occupancy.iter().map(|o| (o.time, o.start)).collect();
-    assert_eq!(times, [(0, true), (40, false)]);
-    assert_eq!(got.diagnosis.ends_without_start, 1);
+    let times: Vec<_> = (got.occupancy.iter())
+        .map(|o| (o.cu, o.time, o.start))
+        .collect();
+    assert_eq!(times, [(5, 0, true), (5, 0, false)]);
+    assert_eq!(got.diagnosis.ends_without_start, 2);
 }
 
 #[test]

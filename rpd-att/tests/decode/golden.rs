@@ -1,6 +1,6 @@
 //! Two streams of which the records of AMD's decoder are known.
 
-use rpd_att::{Category, Instruction, Pc, Span, State};
+use rpd_att::{Category, Instruction, Pc, RdnaKind, Span, State, Token, tokens};
 
 use crate::collect::{Listing, all, all_with};
 
@@ -105,6 +105,28 @@ fn case_25_the_golden_stream_of_gfx9() {
 fn case_26_the_golden_stream_of_gfx11() {
     let stream = bytes(GFX11);
     assert_eq!(stream.len(), 48);
+    let mut found = Vec::new();
+    let header = tokens(&stream[..], &mut |time, offset, token| match token {
+        Token::Rdna { kind, .. } => found.push((kind, offset, time)),
+        Token::Gfx9(_) => panic!("a token of GFX9"),
+    });
+    assert_eq!(header.map(|header| header.target), Ok(1));
+    // Offsets in bytes; those that pass time alone are not handed over.
+    assert_eq!(
+        found,
+        [
+            (RdnaKind::Header, 0, 0),
+            (RdnaKind::Register, 8, 0),
+            (RdnaKind::Register, 16, 0),
+            (RdnaKind::Register, 24, 0),
+            (RdnaKind::WaveStart, 32, 3),
+            (RdnaKind::Inst, 37, 15),
+            (RdnaKind::ImmOne, 39, 20),
+            (RdnaKind::WaveReady, 41, 24),
+            (RdnaKind::ValuInst, 44, 30),
+            (RdnaKind::WaveEnd, 45, 37),
+        ]
+    );
     let got = all(&stream);
     assert_eq!(got.gfx, 11);
     let entry = at(0x7F_0000_1000, 0);

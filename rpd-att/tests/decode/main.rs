@@ -10,4 +10,5 @@ mod golden;
 mod library;
 mod rdna;
 mod rdna_code;
+mod rules;
 mod stitching;

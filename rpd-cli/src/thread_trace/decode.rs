@@ -10,6 +10,7 @@ use rpd_att::{
 };
 use rpd_formats::csv::{TracedLine, write_traced_lines};
 use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
+use rpd_gfx::disasm::Disassembler;
 use rpd_spool::demangle::demangle;
 use rpd_symbols::code::CodeObject;
 
@@ -141,8 +142,14 @@ pub(crate) fn code_objects(images: &Images, notes: &mut Vec<String>) -> CodeObje
         }
     }
     for (id, processor) in code.unreadable() {
+        let why = match Disassembler::llvm_since(processor) {
+            Some(since) => format!(
+                "which LLVM's library (libLLVM.so.{since}.1 or newer) would disassemble, and it is not installed"
+            ),
+            None => "which is not disassembled here".to_owned(),
+        };
         notes.push(format!(
-            "code object {id} is for {processor}, which is not disassembled here: its instructions have a kind and no address"
+            "code object {id} is for {processor}, {why}: its instructions have a kind and no address"
         ));
     }
     if code.ids().next().is_none() {

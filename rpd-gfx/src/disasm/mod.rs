@@ -5,10 +5,12 @@
 //! `data/list-instructions.py` makes them by asking LLVM's disassembler; the tests compare the texts of random instructions
 //! with what it prints.
 //!
-//! For processors without a table, [`Instruction::from_text`] completes the output of another disassembler.
+//! Processors without a table are disassembled by LLVM's library, where it is installed; [`Instruction::from_text`] completes
+//! the output of another disassembler.
 
 mod category;
 mod gfx11;
+mod llvm;
 mod memory;
 mod operand;
 mod scalar;
@@ -23,6 +25,9 @@ pub(crate) use table::find;
 #[cfg(test)]
 pub(crate) use table::rows;
 
+use std::sync::Arc;
+
+use llvm::Llvm;
 use table::{Encoding, Generation, Processor, Row};
 
 /// A disassembled instruction.
@@ -73,14 +78,29 @@ impl Instruction {
 }
 
 /// Disassembles the code of a processor.
-#[derive(Debug, Clone, Copy)]
-pub struct Disassembler {
-    processor: &'static Processor,
+#[derive(Debug, Clone)]
+pub struct Disassembler(Source);
+
+/// What knows the instructions.
+#[derive(Clone)]
+enum Source {
+    Table(&'static Processor),
+    Llvm(Arc<Llvm>),
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Table(processor) => f.debug_tuple("Table").field(&processor.name).finish(),
+            Self::Llvm(_) => f.write_str("Llvm"),
+        }
+    }
 }
 
 impl Disassembler {
     /// The disassembler for a processor, named as in the target of a code object: `gfx90a`, or with features
-    /// (`gfx90a:sramecc+:xnack-`). `None` for processors without a table: see [`Disassembler::processors`].
+    /// (`gfx90a:sramecc+:xnack-`). `None` for processors without a table (see [`Disassembler::processors`]) that LLVM's library does not know
+    /// either, or where it is not installed.
     pub fn new(processor: &str) -> Option<Self> {
         let name = processor
             .rsplit_once("--")
@@ -90,8 +110,16 @@ impl Disassembler {
             "gfx1101" | "gfx1102" | "gfx1103" => "gfx1100",
             name => name,
         };
-        let processor = table::PROCESSORS.iter().find(|found| found.name == name)?;
-        Some(Self { processor })
+        let table = table::PROCESSORS.iter().find(|found| found.name == name);
+        Some(Self(match table {
+            Some(processor) => Source::Table(processor),
+            None => Source::Llvm(Arc::new(Llvm::new(name)?)),
+        }))
+    }
+
+    /// The first major version of LLVM whose library disassembles for a processor, of those that have no table.
+    pub fn llvm_since(processor: &str) -> Option<u32> {
+        llvm::since(processor)
     }
 
     /// The processors with a table.
@@ -101,15 +129,16 @@ impl Disassembler {
 
     /// The instruction with which `code` begins, at address `pc`, relative to which its branch target is.
     pub fn instruction(&self, code: &[u8], pc: u64) -> Instruction {
-        match self.text(code) {
-            Some((text, dwords)) => Instruction {
+        let known = match &self.0 {
+            Source::Table(processor) => text(processor, code).map(|(text, dwords)| Instruction {
                 category: Category::of(&text),
                 flow: Flow::of(&text, pc, 4 * dwords),
                 text,
                 bytes: 4 * dwords,
-            },
-            None => Instruction::unknown(code),
-        }
+            }),
+            Source::Llvm(llvm) => llvm.instruction(code, pc),
+        };
+        known.unwrap_or_else(|| Instruction::unknown(code))
     }
 
     /// All of `code`, from address `pc` on: addresses and instructions.
@@ -118,7 +147,7 @@ impl Disassembler {
         code: &'c [u8],
         pc: u64,
     ) -> impl Iterator<Item = (u64, Instruction)> + use<'c> {
-        let (this, mut at) = (*self, 0);
+        let (this, mut at) = (self.clone(), 0);
         std::iter::from_fn(move || {
             let rest = code.get(at..).filter(|rest| !rest.is_empty())?;
             let pc = pc.wrapping_add(at as u64);
@@ -127,33 +156,33 @@ impl Disassembler {
             Some((pc, instruction))
         })
     }
+}
 
-    /// Text and number of dwords of an instruction; `None` for what is none, or is cut off.
-    fn text(&self, code: &[u8]) -> Option<(String, u32)> {
-        let mut words = [0; 4];
-        let available = code.chunks_exact(4).take(words.len());
-        let mut have = 0;
-        for (word, bytes) in words.iter_mut().zip(available) {
-            *word = u32::from_le_bytes(bytes.try_into().ok()?);
-            have += 1;
-        }
-        if have == 0 {
-            return None;
-        }
-        let generation = self.processor.generation();
-        let (encoding, opcode) = encoding(generation, words)?;
-        let row = self.processor.row(encoding, opcode)?;
-        let mut printer = Printer {
-            processor: self.processor,
-            generation,
-            row,
-            words,
-            length: row.dwords(),
-            out: String::new(),
-        };
-        printer.print()?;
-        (printer.length <= have).then_some((printer.out, printer.length))
+/// Text and number of dwords of an instruction; `None` for what is none, or is cut off.
+fn text(processor: &'static Processor, code: &[u8]) -> Option<(String, u32)> {
+    let mut words = [0; 4];
+    let available = code.chunks_exact(4).take(words.len());
+    let mut have = 0;
+    for (word, bytes) in words.iter_mut().zip(available) {
+        *word = u32::from_le_bytes(bytes.try_into().ok()?);
+        have += 1;
     }
+    if have == 0 {
+        return None;
+    }
+    let generation = processor.generation();
+    let (encoding, opcode) = encoding(generation, words)?;
+    let row = processor.row(encoding, opcode)?;
+    let mut printer = Printer {
+        processor: processor,
+        generation,
+        row,
+        words,
+        length: row.dwords(),
+        out: String::new(),
+    };
+    printer.print()?;
+    (printer.length <= have).then_some((printer.out, printer.length))
 }
 
 /// Encoding and opcode of an instruction.

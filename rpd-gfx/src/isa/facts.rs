@@ -49,6 +49,8 @@ pub struct Facts {
     pub stores: bool,
     /// Whether vector arithmetic is of 64-bit elements.
     pub wide: bool,
+    /// Whether it is `s_memtime`, which reads the clock of the shaders.
+    pub clock: bool,
     /// Registers that arithmetic reads.
     pub reads: [Registers; 3],
     /// Registers that arithmetic writes.
@@ -113,6 +115,7 @@ fn facts(i: &Inst) -> Facts {
                 | Kind::Wait(..)
                 | Kind::Sleep(_)
                 | Kind::Invalidate
+                | Kind::WriteBack
                 | Kind::Other
         ),
         indirect,
@@ -122,6 +125,7 @@ fn facts(i: &Inst) -> Facts {
             _ => false,
         },
         wide,
+        clock: matches!(kind, Kind::Smem(_)) && i.opcode == 0x24,
         reads,
         writes,
     }

@@ -34,6 +34,8 @@ pub enum Kind {
     Sleep(u32),
     /// Invalidation of the first-level cache.
     Invalidate,
+    /// Write-back of the second-level cache.
+    WriteBack,
     /// No-ops, priorities, modes and other cache controls.
     Other,
 }
@@ -175,6 +177,8 @@ pub(super) fn kind(i: &Inst) -> Kind {
         Class::Other if i.format == Format::Mubuf && matches!(i.opcode, 0x29 | 0x3e | 0x3f) => {
             Kind::Invalidate
         }
+        // `buffer_wbl2`.
+        Class::Other if i.format == Format::Mubuf && i.opcode == 0x28 => Kind::WriteBack,
         Class::Other => Kind::Other,
     }
 }

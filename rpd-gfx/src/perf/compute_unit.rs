@@ -468,7 +468,7 @@ impl<'d> Machine<'d> {
             }
             Kind::Sleep(units) => wave.head = time + 1 + 64 * u64::from(units) / QUAD,
             Kind::End => wave.state = State::Ended,
-            Kind::Message | Kind::Wait(..) | Kind::Invalidate | Kind::Other => {}
+            Kind::Message | Kind::Wait(..) | Kind::Invalidate | Kind::WriteBack | Kind::Other => {}
         }
         let mut chosen = time;
         if pipe != Pipe::Internal {
@@ -487,6 +487,7 @@ impl<'d> Machine<'d> {
             taken,
             indirect: facts.indirect,
             wide: facts.wide,
+            clock: facts.clock,
             kind: facts.kind,
             exec: entry.exec,
         });

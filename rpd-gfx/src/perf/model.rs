@@ -325,7 +325,7 @@ impl Now<'_, '_> {
             Kind::Barrier => self.wave.at_barrier = true,
             Kind::Wait(vector, scalar) => self.wave.wait(vector, scalar),
             Kind::Sleep(units) => self.wave.stall(64 * u64::from(units)),
-            Kind::Invalidate | Kind::Other => {}
+            Kind::Invalidate | Kind::WriteBack | Kind::Other => {}
         }
     }
 

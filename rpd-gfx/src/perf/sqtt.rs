@@ -345,7 +345,7 @@ impl Trace {
                 let mut issue = |quad, state| {
                     events.push((time(quad), Event::Issue(wave.simd, wave.slot, state)));
                 };
-                if issued.pipe == Pipe::Internal || issued.kind == Kind::Barrier {
+                if is_immediate(issued.kind) {
                     // The sequencer is done with it when the next comes to the head.
                     let waits = matches!(issued.kind, Kind::Barrier | Kind::Sleep(_));
                     let end = next
@@ -382,9 +382,31 @@ fn place(cu: u32, wave: &WaveTimeline) -> u64 {
     u64::from(cu & 15) << 6 | u64::from(wave.slot) << 10 | u64::from(wave.simd) << 14
 }
 
+/// Whether the sequencer executes an instruction itself. The end of the program has a token of its own, and cache controls have those of the
+/// memory that they are sent to.
+pub(super) fn is_immediate(kind: Kind) -> bool {
+    match kind {
+        Kind::Barrier | Kind::Wait(..) | Kind::Sleep(_) | Kind::Other => true,
+        Kind::Valu(_)
+        | Kind::Matrix(_)
+        | Kind::Salu
+        | Kind::Smem(_)
+        | Kind::Vmem(_)
+        | Kind::Lds
+        | Kind::Gds
+        | Kind::Branch
+        | Kind::Message
+        | Kind::End
+        | Kind::Invalidate
+        | Kind::WriteBack => false,
+    }
+}
+
 /// Type of an instruction token.
-fn token_type(issued: &Issued) -> u8 {
+pub(super) fn token_type(issued: &Issued) -> u8 {
     match issued.kind {
+        // AMD's decoder expects the token of scalar arithmetic for the clock.
+        Kind::Smem(_) if issued.clock => 1,
         Kind::Smem(_) => 0,
         Kind::Salu => 1,
         Kind::Vmem(vmem) => match (vmem.flat, vmem.operation) {
@@ -401,12 +423,13 @@ fn token_type(issued: &Issued) -> u8 {
         Kind::Branch if issued.taken => 12,
         Kind::Branch => 13,
         Kind::Matrix(_) => 28,
+        Kind::Invalidate => 2,
+        Kind::WriteBack => 3,
         Kind::Message
         | Kind::End
         | Kind::Barrier
         | Kind::Wait(..)
         | Kind::Sleep(_)
-        | Kind::Invalidate
         | Kind::Other => 15,
     }
 }

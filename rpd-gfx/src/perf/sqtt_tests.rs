@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 use super::sample_tests::{device, simple_recorded};
+use super::sqtt::{is_immediate, token_type};
 use super::*;
 use crate::isa::Kind;
 use std::collections::HashMap;
@@ -163,8 +164,13 @@ fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
         let list = expected
             .entry((wave.simd.into(), wave.slot.into()))
             .or_default();
-        let internal = |i: &&Issued| i.pipe != Pipe::Internal && i.kind != Kind::Barrier;
-        list.extend(wave.issued.iter().filter(internal));
+        let has_token = |i: &&Issued| {
+            !matches!(
+                i.kind,
+                Kind::Barrier | Kind::Wait(..) | Kind::Sleep(_) | Kind::Other
+            )
+        };
+        list.extend(wave.issued.iter().filter(has_token));
     }
     assert_eq!(seen.len(), expected.len());
     for (slot, issued) in expected {
@@ -179,9 +185,33 @@ fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
         for (token, issued) in tokens.iter().zip(issued) {
             let jumps = [12, 13].contains(&token.field(11, 5));
             assert_eq!(jumps, issued.kind == Kind::Branch, "{issued:?}");
+            assert_eq!(token.field(11, 5) == 15, issued.kind == Kind::End);
             assert!(token.time >= begin);
         }
     }
+}
+
+#[test]
+fn cache_controls_and_clocks_have_the_tokens_that_their_lines_are_matched_with() {
+    let (_, timelines, _) = traced("divergent_branch", 416, 2, settings());
+    let target = timelines.iter().find(|t| t.unit == 1).unwrap();
+    let any = &target.waves[0].issued[0];
+    let token = |kind, clock| {
+        let issued = Issued {
+            kind,
+            clock,
+            ..*any
+        };
+        (!is_immediate(kind)).then(|| token_type(&issued))
+    };
+    // Vector memory, as any `buffer_` instruction.
+    assert_eq!(token(Kind::Invalidate, false), Some(2));
+    assert_eq!(token(Kind::WriteBack, false), Some(3));
+    assert_eq!(token(Kind::Smem(0), false), Some(0));
+    assert_eq!(token(Kind::Smem(0), true), Some(1));
+    assert_eq!(token(Kind::End, false), Some(15));
+    assert_eq!(token(Kind::Wait(0, 0), false), None);
+    assert_eq!(token(Kind::Other, false), None);
 }
 
 #[test]

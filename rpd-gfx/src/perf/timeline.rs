@@ -48,9 +48,12 @@ impl Pipe {
             Kind::Vmem(_) => Self::Vmem,
             Kind::Lds | Kind::Gds => Self::Lds,
             Kind::Branch | Kind::Message | Kind::Barrier => Self::Misc,
-            Kind::End | Kind::Wait(..) | Kind::Sleep(_) | Kind::Invalidate | Kind::Other => {
-                Self::Internal
-            }
+            Kind::End
+            | Kind::Wait(..)
+            | Kind::Sleep(_)
+            | Kind::Invalidate
+            | Kind::WriteBack
+            | Kind::Other => Self::Internal,
         }
     }
 
@@ -107,6 +110,8 @@ pub struct Issued {
     pub indirect: bool,
     /// Whether it is vector arithmetic of 64-bit elements.
     pub wide: bool,
+    /// Whether it is `s_memtime`.
+    pub clock: bool,
     /// Kind of the instruction.
     pub kind: Kind,
     /// Lanes that were active.

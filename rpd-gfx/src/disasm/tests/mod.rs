@@ -49,6 +49,45 @@ fn processors_are_found_by_target() {
 }
 
 #[test]
+fn processors_without_a_table_are_disassembled_by_llvm() {
+    for (processor, code, expected) in [
+        (
+            "gfx1200",
+            &[0xbf94_ffff, 0xbfa1_fffe, 0xbfb0_0000][..],
+            &[
+                ("s_barrier_wait 0xffff", Category::Barrier, Flow::Next),
+                (
+                    "s_cbranch_scc0 65534",
+                    Category::Branch,
+                    Flow::Conditional(0x1000),
+                ),
+                ("s_endpgm", Category::End, Flow::End),
+            ][..],
+        ),
+        (
+            "amdgcn-amd-amdhsa--gfx908:sramecc+:xnack-",
+            &[0xbf8c_c07f, 0xffff_ffff],
+            &[
+                ("s_waitcnt lgkmcnt(0)", Category::Wait, Flow::Next),
+                (".long 0xffffffff", Category::Unknown, Flow::Next),
+            ],
+        ),
+    ] {
+        let Some(disassembler) = Disassembler::new(processor) else {
+            println!("skipped: no library of LLVM that knows {processor}");
+            continue;
+        };
+        let found: Vec<_> = disassembler.instructions(&bytes(code), 0x1000).collect();
+        let found: Vec<_> = (found.iter())
+            .map(|(_, i)| (i.text.as_str(), i.category, i.flow))
+            .collect();
+        assert_eq!(found, expected, "{processor}");
+    }
+    assert_eq!(Disassembler::llvm_since("gfx950"), Some(20));
+    assert_eq!(Disassembler::llvm_since("gfx000"), None);
+}
+
+#[test]
 fn what_is_no_instruction_is_data() {
     let disassembler = Disassembler::new("gfx90a").unwrap();
     let text = |code: &[u8]| {
