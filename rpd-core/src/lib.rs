@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod args;
+pub mod by_id;
 pub mod column;
 pub mod compat;
 pub mod domain;

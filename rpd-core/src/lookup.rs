@@ -60,16 +60,33 @@ impl<const N: usize> Lookup<N> {
 pub struct Place {
     /// The first index whose key is not below the one that was looked for.
     index: Cell<usize>,
+    /// Reads since memory was given back, those of other parts of the column with their weight.
     reads: Cell<usize>,
 }
+
+/// Rows that are near one another: when one is read, the kernel maps about as many.
+const NEAR: usize = 1 << 12;
+
+/// What reading a row far from the last one counts, and finding it by its key.
+const FAR: usize = BATCH / 256;
+const SEARCH: usize = BATCH / 64;
 
 impl Place {
     /// Whether the memory of the column should be given back. To be called before each reading.
     #[inline]
     pub fn is_due(&self) -> bool {
         let reads = self.reads.get() + 1;
-        self.reads.set(reads);
-        reads.is_multiple_of(BATCH)
+        let is_due = reads >= BATCH;
+        self.reads.set(if is_due { 0 } else { reads });
+        is_due
+    }
+
+    /// Notes that the row at `index` is read, which was not found by [`Place::find`].
+    #[inline]
+    pub fn visit(&self, index: usize) {
+        if self.index.replace(index) / NEAR != index / NEAR {
+            self.reads.set(self.reads.get() + FAR);
+        }
     }
 
     /// The first of `len` ascending keys that is equal to the one looked for. `compare` compares the key at an index with
@@ -92,6 +109,9 @@ impl Place {
                         true => low = middle + 1,
                         false => high = middle,
                     }
+                }
+                if low / NEAR != last / NEAR {
+                    self.reads.set(self.reads.get() + SEARCH);
                 }
                 low
             }
@@ -133,5 +153,27 @@ mod tests {
             }
         }
         assert_eq!(Lookup::<1>::default().find(0), None);
+    }
+    #[test]
+    fn memory_is_given_back_sooner_when_rows_are_far_from_one_another() {
+        let due = |rows: &dyn Fn(usize) -> usize, is_search: bool| {
+            let place = Place::default();
+            let reads = (0..2 * BATCH).filter(|read| {
+                let is_due = place.is_due();
+                let row = rows(*read);
+                match is_search {
+                    true => assert!(place.find(usize::MAX, |index| index.cmp(&row)).is_some()),
+                    false => place.visit(row),
+                }
+                is_due
+            });
+            reads.count()
+        };
+        for is_search in [false, true] {
+            assert!(due(&|read| read, is_search) < 40);
+        }
+        let far = |read| (read % 2) * 10 * NEAR;
+        assert!(due(&far, false) > 400);
+        assert!(due(&far, true) > 1600);
     }
 }

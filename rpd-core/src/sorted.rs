@@ -64,15 +64,15 @@ impl<const N: usize, const K: usize> Sorter<N, K> {
         if let Some(storage) = &self.storage {
             self.rows.seal(storage)?;
         }
-        let rows = self.rows;
-        let heads = runs(&self.parts, rows.len(), |a, b| {
-            rows[a as usize][..K].cmp(&rows[b as usize][..K])
-        });
-        let mut sorted = Sorted {
-            heads,
-            rows,
-            given: 0,
-        };
+        let mut sorted = Sorted::new(self.rows, &self.parts);
+        // Parts in memory are one run.
+        while let Some(storage) = self
+            .storage
+            .as_ref()
+            .filter(|_| sorted.heads.len() > MERGED)
+        {
+            sorted = sorted.merged(storage)?;
+        }
         make_heap(&mut sorted.heads, &precedes::<N, K>(&sorted.rows));
         Ok(sorted)
     }
@@ -84,6 +84,36 @@ pub struct Sorted<const N: usize, const K: usize> {
     rows: Column<[u64; N]>,
     heads: Vec<Run>,
     given: usize,
+}
+
+impl<const N: usize, const K: usize> Sorted<N, K> {
+    /// Rows of which these parts are in order, with their runs as they come.
+    fn new(rows: Column<[u64; N]>, parts: &[usize]) -> Self {
+        let heads = runs(parts, rows.len(), |a, b| {
+            rows[a as usize][..K].cmp(&rows[b as usize][..K])
+        });
+        Sorted {
+            heads,
+            rows,
+            given: 0,
+        }
+    }
+
+    /// The same rows in fewer and longer runs.
+    fn merged(mut self, storage: &Storage) -> io::Result<Self> {
+        let (mut rows, mut parts) = (Column::new(), Vec::new());
+        let runs = std::mem::take(&mut self.heads);
+        for runs in runs.chunks(MERGED) {
+            parts.push(rows.total());
+            self.heads = runs.to_vec();
+            make_heap(&mut self.heads, &precedes::<N, K>(&self.rows));
+            for row in self.by_ref() {
+                rows.append(Some(storage), row)?;
+            }
+        }
+        rows.seal(storage)?;
+        Ok(Sorted::new(rows, &parts))
+    }
 }
 
 fn precedes<const N: usize, const K: usize>(rows: &[[u64; N]]) -> impl Fn(&Run, &Run) -> bool {
@@ -106,6 +136,9 @@ impl<const N: usize, const K: usize> Iterator for Sorted<N, K> {
         Some(self.rows[row as usize])
     }
 }
+
+/// Runs that are merged at once: some pages of each are in memory.
+pub(crate) const MERGED: usize = 256;
 
 /// Rows in order that have not been taken.
 #[derive(Debug, Clone, Copy)]

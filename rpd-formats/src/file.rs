@@ -214,6 +214,12 @@ impl TextFile {
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> Result<(), WriteError> {
         self.rows += 1;
+        self.make_room()
+    }
+
+    /// Writes the buffer out when there is enough in it; to be called after a piece that is no row.
+    #[inline]
+    pub(crate) fn make_room(&mut self) -> Result<(), WriteError> {
         if self.buffer.len() >= BUFFER {
             self.flush()?;
         }

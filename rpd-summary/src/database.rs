@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use polars::prelude::*;
+use rpd_core::by_id::ById;
 use rpd_core::column::{Column as Rows, Storage};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::domain::Domain;
@@ -273,9 +274,9 @@ impl DatabaseSums {
     /// # Errors
     /// As [`DatabaseSums::add`].
     pub fn finish(self) -> Result<DatabaseSummary, SummaryError> {
-        let all = (0..self.names.len() as u32).map(StringId).collect();
+        let all = (0..self.names.len() as u32).map(StringId);
         Ok(DatabaseSummary {
-            places: self.names.places(all),
+            places: self.names.places(all)?,
             names: self.names,
             groups: self.groups.finish(NAME_SHIFT)?,
             storage: self.storage,
@@ -292,7 +293,7 @@ const BATCH: usize = 1 << 16;
 pub struct DatabaseSummary {
     names: ExtendedStrings<'static>,
     /// By id: place of the name in alphabetical order.
-    places: Vec<u32>,
+    places: ById<u32>,
     groups: GroupTable,
     storage: Option<Storage>,
     /// Process ids of the recordings.
@@ -395,7 +396,7 @@ impl DatabaseSummary {
             view.rows.push([
                 self.pid(rank as usize),
                 !total[index],
-                self.places[name as usize].into(),
+                self.places.get(name as u32).into(),
                 rank,
                 name,
                 calls[index],

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use polars::prelude::*;
+use rpd_core::by_id::ById;
 use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
@@ -43,7 +44,7 @@ pub struct Statistics<'a> {
     /// The names: strings of the session keep their ids, whatever table a name comes from.
     names: StatNames<'a>,
     /// By id of a name that has records: its place among those in alphabetical order.
-    places: Vec<u32>,
+    places: ById<u32>,
     /// Domains that have records, in summary order.
     domains: Vec<Domain>,
     /// The groups, by [`key`].
@@ -214,17 +215,23 @@ impl<'a> Statistics<'a> {
 
         let groups = records.0.finish(DOMAIN_BITS)?;
         let mut has_records = [false; Domain::ALL.len()];
-        let mut named: Vec<StringId> = Vec::new();
+        let storage = session.storage.as_ref();
+        let mut named = rpd_core::column::Column::new();
+        let mut last = None;
         groups.each_frame(|frame| {
             for key in integers(frame, "key")? {
                 has_records[domain_of(key) as usize] = true;
-                if named.last() != Some(&name_of(key)) {
-                    named.push(name_of(key));
+                let name = name_of(key);
+                if last.replace(name) != Some(name) {
+                    named.append(storage, name)?;
                 }
             }
             Ok(())
         })?;
-        let places = names.places(named);
+        if let Some(storage) = storage {
+            named.seal(storage)?;
+        }
+        let places = names.places(named.iter().copied())?;
         let domains = Domain::ALL.into_iter();
         let domains: Vec<Domain> = domains
             .filter(|domain| has_records[*domain as usize])
@@ -273,7 +280,7 @@ impl<'a> Statistics<'a> {
         let mut sorter = Sorter::<8, 2>::new(storage);
         let mut sum = 0;
         self.each_merged("name", domains, |name, row| {
-            let place = self.places.get(name as usize).copied().unwrap_or(0);
+            let place = self.places.get(name as u32);
             sum += u128::from(row.total);
             Ok(sorter.push([
                 !row.total,

@@ -115,8 +115,15 @@ impl Growth {
         let parts = &self.parts[table as usize];
         if parts.is_empty() {
             order::sort_rows(session, table);
-        } else if let Some(order) = order::merged(session, table, parts, &self.storage)? {
-            session.columns_mut(table).rebuild(&self.storage, &order)?;
+        }
+        let mut parts = parts.clone();
+        while !parts.is_empty()
+            && let Some(merged) = order::merged(session, table, &parts, &self.storage)?
+        {
+            session
+                .columns_mut(table)
+                .rebuild(&self.storage, &merged.order)?;
+            parts = merged.parts;
         }
         session.columns(table).release();
         Ok(())

@@ -8,7 +8,7 @@ use std::io;
 use super::{Columns, DispatchTable, Session, Strings, Table};
 use crate::column::{BATCH, Column, Storage};
 use crate::ids::{Nanoseconds, OperationId, StringId};
-use crate::sorted::{Run, make_heap, runs, take_first};
+use crate::sorted::{MERGED, Run, make_heap, runs, take_first};
 
 /// Sorts every table of `session`.
 pub(super) fn put_in_order(session: &mut Session) {
@@ -24,14 +24,22 @@ pub(super) fn sort_rows(session: &mut Session, table: Table) {
     }
 }
 
-/// The order of a table that is in files, each of its `parts` (their first rows, ascending) in order: `None` when that is
-/// the order of the whole.
+/// The rows of a table in files, in longer parts.
+pub(super) struct Merged {
+    /// The rows, by their old indices.
+    pub(super) order: Column<u32>,
+    /// First rows of the parts, ascending. Each part is in order.
+    pub(super) parts: Vec<usize>,
+}
+
+/// Merges the parts of a table that is in files (their first rows, ascending), each of which is in order: `None` when the whole
+/// is.
 pub(super) fn merged(
     session: &Session,
     table: Table,
     parts: &[usize],
     storage: &Storage,
-) -> io::Result<Option<Column<u32>>> {
+) -> io::Result<Option<Merged>> {
     let columns = session.columns(table);
     with_names(
         session,
@@ -125,7 +133,7 @@ struct Merge<'a> {
 }
 
 impl Task for Merge<'_> {
-    type Output = io::Result<Option<Column<u32>>>;
+    type Output = io::Result<Option<Merged>>;
 
     fn run(
         self,
@@ -134,23 +142,27 @@ impl Task for Merge<'_> {
         name: impl Fn(u32, u32) -> Ordering,
     ) -> Self::Output {
         let compare = comparison(starts, ends, name);
-        let mut runs = runs(self.parts, starts.len(), &compare);
+        let runs = runs(self.parts, starts.len(), &compare);
         if runs.len() < 2 {
             return Ok(None);
         }
         let precedes = |a: &Run, b: &Run| compare(a.row, b.row).then(a.row.cmp(&b.row)).is_lt();
-        make_heap(&mut runs, &precedes);
-        let mut order = Column::new();
+        let (mut order, mut parts) = (Column::new(), Vec::new());
         let mut taken = 0_usize;
-        while let Some(row) = take_first(&mut runs, precedes) {
-            order.append(Some(self.storage), row)?;
-            taken += 1;
-            if taken.is_multiple_of(BATCH) {
-                self.columns.release();
+        for runs in runs.chunks(MERGED) {
+            parts.push(order.total());
+            let mut runs = runs.to_vec();
+            make_heap(&mut runs, &precedes);
+            while let Some(row) = take_first(&mut runs, precedes) {
+                order.append(Some(self.storage), row)?;
+                taken += 1;
+                if taken.is_multiple_of(BATCH) {
+                    self.columns.release();
+                }
             }
         }
         order.seal(self.storage)?;
-        Ok(Some(order))
+        Ok(Some(Merged { order, parts }))
     }
 }
 

@@ -3,20 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::io;
 
-use crate::column::Storage;
+use crate::by_id::{ById, Windows};
+use crate::column::{BATCH, Column, Storage};
 use crate::growing::Growing;
 use crate::ids::StringId;
 
 /// Bytes of [`limit`] for each row that a table may have in memory: 32 MiB with the usual number of rows.
 const BYTES_PER_ROW: usize = 128;
 
-/// Bytes that the kernel maps when one of them is read.
-const WINDOW: usize = 64 << 10;
-
-/// Windows of files that are read before their memory is given back: 16 MiB.
-const WINDOWS: u32 = 256;
+/// Slots of a hash table that are moved to a longer one before memory is given back.
+const MOVED: usize = 256;
 
 /// Interned text: each text once. Id 0 is the empty string.
 ///
@@ -32,10 +30,8 @@ pub struct Strings {
     slots: Growing<u64>,
     hasher: RandomState,
     storage: Option<Storage>,
-    /// The window of `bytes` that was read or written last.
-    window: AtomicUsize,
-    /// Windows read and written since memory was given back.
-    windows: AtomicU32,
+    /// Of `bytes` and `slots`.
+    windows: Windows,
 }
 
 impl Strings {
@@ -132,7 +128,7 @@ impl Strings {
                 new = (new + 1) & (len - 1);
             }
             slots[new] = slot;
-            if place.is_multiple_of(WINDOWS as usize) {
+            if place.is_multiple_of(MOVED) {
                 slots.release();
                 self.slots.release();
             }
@@ -177,15 +173,7 @@ impl Strings {
     /// Gives back the memory of files when much of them was read or written.
     #[inline]
     fn visit(&self, place: usize) {
-        if !self.is_spilled() {
-            return;
-        }
-        let window = place / WINDOW;
-        if self.window.swap(window, Ordering::Relaxed) == window {
-            return;
-        }
-        if self.windows.fetch_add(1, Ordering::Relaxed) >= WINDOWS {
-            self.windows.store(0, Ordering::Relaxed);
+        if self.is_spilled() && self.windows.are_full(place) {
             self.bytes.release();
             self.ends.release();
             self.slots.release();
@@ -270,53 +258,116 @@ impl<'a> ExtendedStrings<'a> {
     }
 
     /// All ids in the order of the texts' bytes.
-    pub fn in_order(&self) -> Vec<StringId> {
-        self.sorted((0..self.len() as u32).map(StringId).collect())
+    ///
+    /// # Errors
+    /// When there are many and they cannot be stored while they are put in order.
+    pub fn in_order(&self) -> io::Result<Column<StringId>> {
+        self.sorted((0..self.len() as u32).map(StringId))
     }
 
     /// By id: the place of its text among those of `ids`, in the order of the texts' bytes; 0 for other texts.
-    pub fn places(&self, ids: Vec<StringId>) -> Vec<u32> {
-        let mut places = vec![0; self.len()];
-        for (place, id) in (0..).zip(self.sorted(ids)) {
-            places[id.0 as usize] = place;
+    ///
+    /// # Errors
+    /// As [`ExtendedStrings::in_order`].
+    pub fn places(&self, ids: impl IntoIterator<Item = StringId>) -> io::Result<ById<u32>> {
+        let sorted = self.sorted(ids)?;
+        let mut places = ById::zeros(self.len(), self.storage());
+        for (place, id) in (0..).zip(&sorted) {
+            if let Some(of_id) = places.get_mut(id.0) {
+                *of_id = place;
+            }
         }
-        places
+        Ok(places)
     }
 
-    /// Sorts `ids` by the bytes of their texts. Texts in files are sorted in parts, which are merged: then each is read a few
+    /// Storage for what there is of each text.
+    fn storage(&self) -> Option<&Storage> {
+        let own = self.more.storage.as_ref();
+        own.or(self.strings.and_then(|strings| strings.storage.as_ref()))
+    }
+
+    /// Sorts ids by the bytes of their texts. Texts in files are sorted in parts, which are merged: then each is read a few
     /// times, most often beside the one that was read before.
-    fn sorted(&self, mut ids: Vec<StringId>) -> Vec<StringId> {
+    fn sorted(&self, ids: impl IntoIterator<Item = StringId>) -> io::Result<Column<StringId>> {
         let is_spilled = self.strings.is_some_and(Strings::is_spilled) || self.more.is_spilled();
-        let part = match is_spilled {
-            true => PART,
-            false => ids.len().max(1),
-        };
-        for part in ids.chunks_mut(part) {
+        let storage = self.storage().filter(|_| is_spilled);
+        let mut ids = ids.into_iter();
+        let mut sorted = Column::new();
+        // The first of each part.
+        let mut parts = Vec::new();
+        loop {
+            let taken = ids
+                .by_ref()
+                .take(storage.map_or(usize::MAX, |storage| storage.rows().min(PART)));
+            let mut part: Vec<StringId> = taken.collect();
+            if part.is_empty() {
+                break;
+            }
             part.sort_by(|a, b| self.get(*a).cmp(self.get(*b)));
+            parts.push(sorted.total());
+            for id in part {
+                sorted.append(storage, id)?;
+            }
         }
-        let mut rest: Vec<_> = ids.chunks(part).map(|part| part.iter()).collect();
-        if rest.len() < 2 {
-            return ids;
+        let Some(storage) = storage else {
+            return Ok(sorted);
+        };
+        sorted.seal(storage)?;
+        while parts.len() > 1 {
+            let mut merged = Column::new();
+            let mut of_merged = Vec::new();
+            for (number, begins) in parts.chunks(MERGED).enumerate() {
+                of_merged.push(merged.total());
+                let next = parts.get((number + 1) * MERGED);
+                let end = next.copied().unwrap_or(sorted.len());
+                self.merge(&sorted, begins, end, |id| merged.append(Some(storage), id))?;
+            }
+            merged.seal(storage)?;
+            (sorted, parts) = (merged, of_merged);
         }
-        let first = |rest: &mut std::slice::Iter<'_, StringId>, part: usize| {
-            let id = *rest.next()?;
+        Ok(sorted)
+    }
+
+    /// Hands out the ids of parts that lie one after the other, of which each is in order.
+    fn merge(
+        &self,
+        ids: &Column<StringId>,
+        begins: &[usize],
+        end: usize,
+        mut take: impl FnMut(StringId) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let ends = begins.iter().skip(1).copied().chain([end]);
+        let mut rest: Vec<_> = begins
+            .iter()
+            .zip(ends)
+            .map(|(begin, end)| *begin..end)
+            .collect();
+        let first = |rest: &mut std::ops::Range<usize>, part: usize| {
+            let id = ids[rest.next()?];
             Some(Reverse((self.get(id).to_owned(), part, id)))
         };
         let mut heads: BinaryHeap<_> = (0..)
             .zip(&mut rest)
             .filter_map(|(part, rest)| first(rest, part))
             .collect();
-        let mut merged = Vec::with_capacity(rest.iter().map(|part| part.len()).sum());
+        let mut taken = 0_usize;
         while let Some(Reverse((_, part, id))) = heads.pop() {
-            merged.push(id);
+            take(id)?;
             heads.extend(first(&mut rest[part], part));
+            taken += 1;
+            if taken.is_multiple_of(BATCH) {
+                ids.release();
+            }
         }
-        merged
+        Ok(())
     }
 }
 
 /// Texts that are sorted at once when they are in files.
 const PART: usize = 1 << 14;
+
+/// Parts that are merged at once: a text of each is in memory.
+const MERGED: usize = 256;
 
 /// Bytes of texts, with what finds them, that are kept in memory.
 fn limit(storage: &Storage) -> usize {
@@ -362,9 +413,9 @@ mod tests {
             assert_eq!(extended.get(StringId(20_001)), "another");
             assert_eq!(extended.iter().last(), Some("another"));
             let ids = ["b", "a"].map(|text| extended.intern(text));
-            let places = extended.places(ids.to_vec());
-            assert_eq!(places[20_002..], [1, 0]);
-            let sorted = extended.in_order();
+            let places = extended.places(ids).expect("in order");
+            assert_eq!([20_002, 20_003].map(|id| places.get(id)), [1, 0]);
+            let sorted = extended.in_order().expect("in order");
             assert_eq!(sorted.len(), 20_004);
             let texts = sorted.iter().map(|id| extended.get(*id));
             assert!(texts.is_sorted_by(|a, b| a < b));

@@ -59,16 +59,19 @@ pub(super) fn write_rows(
     }
 }
 
-/// Texts in quotes that are kept for further use.
+/// Texts in quotes that are kept for further use, and the bytes that they may have together.
 const KEPT_TEXTS: usize = 1 << 16;
+const KEPT_BYTES: usize = 4 << 20;
 
-/// Texts in quotes: the first of the session are made once, those after them whenever they are needed.
+/// Texts in quotes: the first of the session are made once, those that there is no room for whenever they are needed.
 struct Quoted<'a> {
     session: &'a Session,
     safe: bool,
     /// By id, those that were needed so far.
     texts: Vec<Option<Box<[u8]>>>,
-    /// A text whose id is after those of `texts`.
+    /// Bytes that further ones may have.
+    left: usize,
+    /// A text that is not kept.
     other: Vec<u8>,
 }
 
@@ -78,23 +81,33 @@ impl<'a> Quoted<'a> {
             session,
             safe: shape.safe,
             texts: vec![None; session.strings.len().min(KEPT_TEXTS)],
+            left: KEPT_BYTES,
             other: Vec::new(),
         }
     }
 
     #[inline]
     fn get(&mut self, id: StringId) -> &[u8] {
-        match self.texts.get_mut(id.0 as usize) {
-            Some(text) => text.get_or_insert_with(|| {
-                let mut quoted = Vec::new();
-                quote_free(&mut quoted, self.session.strings.get(id), self.safe);
-                quoted.into()
-            }),
-            None => {
-                self.other.clear();
-                quote_free(&mut self.other, self.session.strings.get(id), self.safe);
-                &self.other
-            }
+        let place = id.0 as usize;
+        if !matches!(self.texts.get(place), Some(Some(_))) {
+            self.make(id);
+        }
+        match self.texts.get(place) {
+            Some(Some(text)) => text,
+            _ => &self.other,
+        }
+    }
+
+    /// Puts a text into `texts`, or into `other` when there is no room.
+    #[cold]
+    fn make(&mut self, id: StringId) {
+        self.other.clear();
+        quote_free(&mut self.other, self.session.strings.get(id), self.safe);
+        if let Some(place) = self.texts.get_mut(id.0 as usize)
+            && let Some(left) = self.left.checked_sub(self.other.len())
+        {
+            self.left = left;
+            *place = Some(self.other.as_slice().into());
         }
     }
 }

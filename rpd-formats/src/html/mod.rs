@@ -49,7 +49,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     } = output;
     let path = target.file(FILE);
     let none = SessionStats::default();
-    let data = data(session, stats.unwrap_or(&none), options).map_err(|source| WriteError::Io {
+    let timeline = timeline::Timeline::new(session, options).map_err(|source| WriteError::Io {
         path: path.clone(),
         source,
     })?;
@@ -57,17 +57,27 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     let title = format!("rpd: {}", program(session));
     let mut rest = PAGE;
     // In the order of the page; what is put in is not looked through again.
-    for (mark, text) in [
-        ("%title%", escape_html(&title)),
-        ("%style%", STYLE.to_owned()),
-        ("%data%", data.replace('<', "\\u003c")),
-        ("%script%", SCRIPT.to_owned()),
-    ] {
-        if let Some((before, after)) = rest.split_once(mark) {
-            file.buffer.extend_from_slice(before.as_bytes());
-            file.buffer.extend_from_slice(text.as_bytes());
-            rest = after;
-        }
+    for mark in ["%title%", "%style%", "%data%", "%script%"] {
+        let Some((before, after)) = rest.split_once(mark) else {
+            continue;
+        };
+        file.buffer.extend_from_slice(before.as_bytes());
+        let text = match mark {
+            "%title%" => &escape_html(&title),
+            "%style%" => STYLE,
+            "%script%" => SCRIPT,
+            _ => {
+                write_data(
+                    &mut Data(&mut file),
+                    &timeline,
+                    stats.unwrap_or(&none),
+                    options,
+                )?;
+                ""
+            }
+        };
+        file.buffer.extend_from_slice(text.as_bytes());
+        rest = after;
     }
     file.buffer.extend_from_slice(rest.as_bytes());
     Ok(vec![file.finish()?])
@@ -86,9 +96,45 @@ fn escape_html(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// The data that the page's script shows.
-fn data(session: &Session, stats: &SessionStats<'_>, options: &Options) -> std::io::Result<String> {
-    let timeline = timeline::Timeline::new(session, options)?;
+/// The data of the page in the making: an object whose text must not end the element that it stands in.
+struct Data<'f>(&'f mut TextFile);
+
+impl Data<'_> {
+    fn put(&mut self, json: &str) -> Result<(), WriteError> {
+        for (number, piece) in json.split('<').enumerate() {
+            if number > 0 {
+                self.0.buffer.extend_from_slice(b"\\u003c");
+            }
+            self.0.buffer.extend_from_slice(piece.as_bytes());
+        }
+        self.0.make_room()
+    }
+
+    /// A further key, whose values are JSON already.
+    fn array(
+        &mut self,
+        key: &str,
+        values: impl IntoIterator<Item = String>,
+    ) -> Result<(), WriteError> {
+        self.put(&format!(",{}:[", quoted(key)))?;
+        let mut separator = "";
+        for value in values {
+            self.put(separator)?;
+            self.put(&value)?;
+            separator = ",";
+        }
+        self.put("]")
+    }
+}
+
+/// Writes the data that the page's script shows.
+fn write_data(
+    out: &mut Data<'_>,
+    timeline: &timeline::Timeline<'_>,
+    stats: &SessionStats<'_>,
+    options: &Options,
+) -> Result<(), WriteError> {
+    let session = timeline.session();
     let process = &session.process;
     let host = match &session.origin {
         Some(origin) => origin.hostname.clone(),
@@ -99,23 +145,24 @@ fn data(session: &Session, stats: &SessionStats<'_>, options: &Options) -> std::
         process.command.join(" "),
         process.pid
     );
-    let (frames, stacks) = timeline.stacks(options);
-    let data = Object::new()
+    let head = Object::new()
         .text("program", program(session))
         .text("about", &about)
         .array("notes", notes(session).iter().map(|note| quoted(note)))
-        .array("cards", cards(session, stats, &timeline))
+        .array("cards", cards(session, stats, timeline))
         .number("length", timeline.length())
-        .text("detail", &timeline.detail())
-        .array("names", timeline.names().map(quoted))
-        .array("tracks", timeline.tracks())
-        .array("frames", frames.iter().map(|frame| quoted(frame)))
-        .json("stacks", &stacks)
-        .array("tables", tables::all(session, stats, options, &timeline))
-        .array("code", code::all(session, options))
-        .array("traces", traces::all(session, options))
-        .end();
-    Ok(data)
+        .text("detail", &timeline.detail());
+    out.put(&head.open())?;
+    out.array("names", timeline.names().map(|name| quoted(&name)))?;
+    out.array("tracks", timeline.tracks())?;
+    let (frames, stacks) = timeline.stacks(options);
+    out.array("frames", frames.iter().map(|frame| quoted(frame)))?;
+    out.put(",\"stacks\":")?;
+    out.put(&stacks)?;
+    out.array("tables", tables::all(session, stats, options, timeline))?;
+    out.array("code", code::all(session, options))?;
+    out.array("traces", traces::all(session, options))?;
+    out.put("}")
 }
 
 /// A JSON string.

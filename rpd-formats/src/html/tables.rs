@@ -11,11 +11,14 @@ use rpd_core::session::Session;
 use rpd_core::stats::{SessionStats, StatRow};
 
 use super::quoted;
-use super::timeline::{Timeline, agent_name};
+use super::timeline::{Timeline, agent_name, cut};
 use crate::json::Object;
 
 /// Rows of a table in the page; the files have all of them.
 const ROWS: usize = 2000;
+
+/// Bytes of a text in a table, which is cut off after them.
+const CELL: usize = 4096;
 
 /// Gaps in the page.
 const GAPS: usize = 200;
@@ -29,7 +32,7 @@ enum Cell<'a> {
 impl Cell<'_> {
     fn json(&self) -> String {
         match self {
-            Cell::Text(text) => quoted(text),
+            Cell::Text(text) => quoted(&cut(text, CELL)),
             // Infinite and undefined values have no place in JSON.
             Cell::Number(value) if value.is_finite() => value.to_string(),
             Cell::Number(_) => "null".to_owned(),

@@ -1,5 +1,6 @@
 //! Tracks of the timeline: exact slices when there are few records, else bins over the whole time.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
@@ -29,6 +30,10 @@ const MAX_GAPS: usize = 1 << 16;
 /// A name number that stands for every name beyond 16 bits.
 const OTHER: u16 = u16::MAX;
 
+/// Bytes of names on the page, beyond which they are cut off after [`CUT_NAME`] bytes.
+const WHOLE_NAMES: usize = 4 << 20;
+const CUT_NAME: usize = 128;
+
 /// Time of the device that is idle, and what ran before and after: numbers of names.
 pub(super) struct Gap {
     pub(super) agent: AgentHandle,
@@ -46,6 +51,9 @@ pub(super) struct Timeline<'a> {
     end: u64,
     exact: bool,
     tracks: Vec<Track>,
+    /// Ids of the names that tracks show; the page numbers them in this order.
+    shown: Vec<u32>,
+    numbers: HashMap<u32, u32>,
     left_out: usize,
     /// Busy time by agent that ran anything.
     busy: Vec<(String, u64)>,
@@ -83,6 +91,8 @@ impl<'a> Timeline<'a> {
             end,
             exact: session.api.len() + dispatches.len() + session.copies.len() <= EXACT,
             tracks: Vec::new(),
+            shown: Vec::new(),
+            numbers: HashMap::new(),
             left_out: 0,
             busy: Vec::new(),
             gaps: Vec::new(),
@@ -90,7 +100,31 @@ impl<'a> Timeline<'a> {
         };
         timeline.device_tracks(options)?;
         timeline.thread_tracks();
+        timeline.number_names();
         Ok(timeline)
+    }
+
+    /// Numbers the names that tracks show. Of steps only so many can be shown as [`OTHER`] is.
+    fn number_names(&mut self) {
+        for track in &self.tracks {
+            let slices = track.slices.iter().map(|&(.., name)| name);
+            let steps = track.bins.top.iter().map(|&(name, _)| name);
+            for name in slices.chain(steps.filter(|_| !self.exact)) {
+                let number = self.shown.len() as u32;
+                if !self.exact && number == u32::from(OTHER) {
+                    return;
+                }
+                self.numbers.entry(name).or_insert_with(|| {
+                    self.shown.push(name);
+                    number
+                });
+            }
+        }
+    }
+
+    /// The session that it is of.
+    pub(super) fn session(&self) -> &'a Session {
+        self.session
     }
 
     /// Time shown, in ns.
@@ -326,22 +360,16 @@ impl<'a> Timeline<'a> {
     }
 
     /// Names, by number.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        // Names that no track shows would only make the page longer.
-        let mut used = vec![false; self.names.len()];
-        let mut mark = |name: u32| {
-            if let Some(used) = used.get_mut(name as usize) {
-                *used = true;
+    pub(super) fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let mut bytes = 0;
+        self.shown.iter().map(move |name| {
+            let text = self.names.get(StringId(*name));
+            bytes += text.len();
+            match bytes <= WHOLE_NAMES {
+                true => text.into(),
+                false => cut(text, CUT_NAME),
             }
-        };
-        for track in &self.tracks {
-            track.slices.iter().for_each(|&(.., name)| mark(name));
-            let top = track.bins.top.iter();
-            top.for_each(|&(name, _)| mark(name));
-        }
-        let last = used.iter().rposition(|&used| used).map_or(0, |at| at + 1);
-        let texts = self.names.iter().zip(used).take(last);
-        texts.map(|(text, used)| if used { text } else { "" })
+        })
     }
 
     /// The frames of stacks that slices have as JSON: texts, and for each stack the places of its frames among them,
@@ -373,9 +401,8 @@ impl<'a> Timeline<'a> {
     }
 
     /// Tracks as JSON.
-    pub(super) fn tracks(&self) -> Vec<String> {
-        let tracks = self.tracks.iter();
-        tracks.map(|track| self.track(track)).collect()
+    pub(super) fn tracks(&self) -> impl Iterator<Item = String> {
+        self.tracks.iter().map(|track| self.track(track))
     }
 
     fn track(&self, track: &Track) -> String {
@@ -392,6 +419,7 @@ impl<'a> Timeline<'a> {
                     Some(row) => rows[row] = end,
                     None => rows.push(end),
                 }
+                let name = self.numbers[&name];
                 format!("{},{},{name},{depth}", start - self.origin, end - start)
             });
             let object = object.array("slices", slices);
@@ -408,10 +436,11 @@ impl<'a> Timeline<'a> {
             0 => 0,
             busy => (busy * 255 / bins.width).clamp(1, 255) as u8,
         });
-        let top = bins
-            .top
-            .iter()
-            .flat_map(|&(name, _)| u16::try_from(name).unwrap_or(OTHER).to_le_bytes());
+        let top = bins.top.iter().flat_map(|(name, _)| {
+            let number = self.numbers.get(name);
+            let number = number.and_then(|number| u16::try_from(*number).ok());
+            number.unwrap_or(OTHER).to_le_bytes()
+        });
         object
             .text("bins", &base64(&busy.collect::<Vec<_>>()))
             .text("top", &base64(&top.collect::<Vec<_>>()))
@@ -437,6 +466,14 @@ pub(super) fn agent_name(session: &Session, handle: AgentHandle, options: &Optio
             format!("{label} {number} ({})", agent.name)
         }
         None => "unknown agent".to_owned(),
+    }
+}
+
+/// A text without what is after so many bytes.
+pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
+    match text.len() <= bytes {
+        true => text.into(),
+        false => format!("{}…", &text[..text.floor_char_boundary(bytes)]).into(),
     }
 }
 

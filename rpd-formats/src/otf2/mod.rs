@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
+use rpd_core::by_id::ById;
 use rpd_core::column::Column;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, Nanoseconds, OperationId, QueueId, ThreadId};
@@ -174,8 +175,9 @@ struct Trace<'a> {
     texts: Strings,
     /// Names of regions; an id is the region. Their strings are defined after `texts`.
     region_names: Strings,
-    /// Role and paradigm, by the number of the region.
-    regions: Vec<(Role, Paradigm)>,
+    /// By region: the place of its role and paradigm among `descriptions`.
+    regions: ById<u8>,
+    descriptions: Vec<(Role, Paradigm)>,
     groups: HashMap<AgentHandle, u32>,
     locations: Vec<Location>,
     /// First and last time of any event.
@@ -207,7 +209,8 @@ impl<'a> Trace<'a> {
             options,
             texts: Strings::new(),
             region_names,
-            regions: Vec::new(),
+            regions: ById::zeros(0, session.storage.as_ref()),
+            descriptions: Vec::new(),
             groups: groups.map(|(id, agent)| (agent.handle, id)).collect(),
             locations: Vec::new(),
             // 0 is not known.
@@ -223,7 +226,17 @@ impl<'a> Trace<'a> {
     fn region(&mut self, name: &str, role: Role, paradigm: Paradigm) -> u32 {
         let region = self.region_names.intern(name).0;
         if region as usize == self.regions.len() {
-            self.regions.push((role, paradigm));
+            let known = &mut self.descriptions;
+            let found = known.iter().position(|of| *of == (role, paradigm));
+            let place = found.unwrap_or_else(|| {
+                known.push((role, paradigm));
+                known.len() - 1
+            });
+            self.regions.grow(region as usize + 1);
+            if let Some(of_region) = self.regions.get_mut(region) {
+                // There are a few roles, and two paradigms.
+                *of_region = place as u8;
+            }
         }
         region
     }
@@ -465,7 +478,8 @@ impl<'a> Trace<'a> {
         }
         definitions.category(attribute, description)?;
         let first_name = self.texts.len() as u32;
-        for (id, &(role, paradigm)) in (0..).zip(&self.regions) {
+        for (id, place) in (0..).zip(self.regions.iter()) {
+            let (role, paradigm) = self.descriptions[usize::from(place)];
             definitions.region(id, first_name + id, role, paradigm)?;
         }
         definitions.node(executable, host)?;

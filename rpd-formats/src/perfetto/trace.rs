@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use rpd_core::by_id::ById;
 use rpd_core::domain::Domain;
 use rpd_core::session::{Process, Session};
 
@@ -94,7 +95,8 @@ pub(super) struct Trace {
     /// Sequence and flags, as they stand in every packet.
     sequence: Vec<u8>,
     last_track: u64,
-    event_names: Vec<bool>,
+    /// By number of a name of events: 1 when the trace has the name.
+    event_names: ById<u8>,
     annotation_names: HashMap<Box<str>, u64>,
 }
 
@@ -112,7 +114,7 @@ impl Trace {
             sequence,
             // Few enough bits for a short number: every event has one.
             last_track: process_id >> 15,
-            event_names: Vec::new(),
+            event_names: ById::zeros(session.strings.len(), session.storage.as_ref()),
             annotation_names: (1..)
                 .zip(ANNOTATIONS)
                 .map(|(number, &name)| (name.into(), number))
@@ -182,22 +184,18 @@ impl Trace {
     /// Makes `number` stand for `name` among names of events, unless it does.
     #[inline]
     pub(super) fn event_name(&mut self, number: u64, name: &str) {
-        if !self
-            .event_names
-            .get(number as usize)
-            .is_some_and(|&known| known)
-        {
+        // There are no more of them than 32 bits can number.
+        if self.event_names.get(number as u32) == 0 {
             self.new_event_name(number, name);
         }
     }
 
     #[cold]
     fn new_event_name(&mut self, number: u64, name: &str) {
-        let slot = number as usize;
-        if self.event_names.len() <= slot {
-            self.event_names.resize(slot + 1, false);
+        self.event_names.grow(number as usize + 1);
+        if let Some(is_known) = self.event_names.get_mut(number as u32) {
+            *is_known = 1;
         }
-        self.event_names[slot] = true;
         self.timeless(|out| {
             nested(out, field::packet::INTERNED_DATA, |out| {
                 intern(out, field::interned::EVENT_NAMES, number, name);

@@ -5,9 +5,8 @@
 use std::collections::HashMap;
 use std::io;
 
-use rpd_core::column::BATCH;
+use rpd_core::by_id::ById;
 use rpd_core::domain::Domain;
-use rpd_core::growing::Growing;
 use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::kernel_name::KernelLabels;
 use rpd_core::session::{Session, Table};
@@ -66,56 +65,75 @@ fn write_domain(
     labels: &KernelLabels<'_>,
     (domain, overall, table): (Domain, &StatRow, &StatTable),
 ) -> Result<(), WriteError> {
-    let squares = squares(session, domain, stats, labels).map_err(|error| file.failed(error))?;
-    let mut total = 0;
-    for (index, square) in squares.iter().enumerate() {
-        total = u64::wrapping_add(total, *square);
-        if index.is_multiple_of(BATCH) {
-            squares.release();
-        }
-    }
+    let squares = squares(session, domain, stats, labels);
+    let total = squares.iter().fold(0, u64::wrapping_add);
     raw(file, "{\"domain\":");
     crate::json::quote_bytes(&mut file.buffer, domain.label());
     raw(file, ",\"stats\":");
     raw(file, &figures(overall, total).open());
     raw(file, ",\"operations\":[");
-    let in_order = by_name(session, stats, table).map_err(|error| file.failed(error))?;
+    let in_order = by_name(session, stats, (domain, table)).map_err(|error| file.failed(error))?;
     let mut separator = "";
-    for (number, [_, index]) in in_order.enumerate() {
-        let row = &table.rows[index as usize];
-        let square = squares.get(row.name.0 as usize).copied().unwrap_or(0);
+    for row in in_order {
+        let square = squares.get(row.name.0);
         let text = Object::new()
             .text("key", stats.names.get(row.name))
-            .json("value", &figures(row, square).end())
+            .json("value", &figures(&row, square).end())
             .end();
         raw(file, separator);
         raw(file, &text);
         separator = ",";
         file.flush_if_full()?;
-        if number.is_multiple_of(BATCH) {
-            table.rows.release();
-            squares.release();
-        }
     }
     raw(file, "]}}");
     Ok(())
 }
 
-/// The places of names and the indices of their rows, in the order of names.
+/// The rows of the table of a domain in the order of their names.
 fn by_name(
     session: &Session,
     stats: &SessionStats<'_>,
-    table: &StatTable,
-) -> io::Result<impl Iterator<Item = [u64; 2]> + use<>> {
-    let places = stats
-        .names
-        .places(table.rows.iter().map(|row| row.name).collect());
-    let mut sorter = Sorter::<2, 1>::new(session.storage.as_ref());
-    for (index, row) in (0..).zip(&table.rows) {
-        let place = places.get(row.name.0 as usize).copied().unwrap_or(0);
-        sorter.push([place.into(), index])?;
+    (domain, table): (Domain, &StatTable),
+) -> io::Result<impl Iterator<Item = StatRow> + use<>> {
+    let places = stats.names.places(table.rows.iter().map(|row| row.name))?;
+    let mut sorter = Sorter::<9, 1>::new(session.storage.as_ref());
+    for row in &table.rows {
+        sorter.push([
+            places.get(row.name.0).into(),
+            row.name.0.into(),
+            row.calls,
+            row.total,
+            row.average.to_bits(),
+            row.percentage.to_bits(),
+            row.min,
+            row.max,
+            row.std_dev.to_bits(),
+        ])?;
     }
-    sorter.finish()
+    let rows = sorter.finish()?;
+    Ok(rows.map(
+        move |[
+            _,
+            name,
+            calls,
+            total,
+            average,
+            percentage,
+            min,
+            max,
+            std_dev,
+        ]| StatRow {
+            name: StringId(name as u32),
+            domain,
+            calls,
+            total,
+            average: f64::from_bits(average),
+            percentage: f64::from_bits(percentage),
+            min,
+            max,
+            std_dev: f64::from_bits(std_dev),
+        },
+    ))
 }
 
 fn float(value: f64) -> String {
@@ -144,21 +162,12 @@ fn squares(
     domain: Domain,
     stats: &SessionStats<'_>,
     labels: &KernelLabels<'_>,
-) -> io::Result<Growing<u64>> {
-    let len = stats.names.len();
-    let mut sums: Growing<u64> = match &session.storage {
-        Some(storage) if len > storage.rows() => Growing::zeros_in_file(len, storage)?,
-        _ => Growing::zeros(len),
-    };
-    let mut records = 0_usize;
+) -> ById<u64> {
+    let mut sums = ById::<u64>::zeros(stats.names.len(), session.storage.as_ref());
     let mut add = |name: StringId, start: Nanoseconds, end: Nanoseconds| {
         let duration = end.0.saturating_sub(start.0);
-        if let Some(sum) = sums.get_mut(name.0 as usize) {
+        if let Some(sum) = sums.get_mut(name.0) {
             *sum = sum.wrapping_add(duration.wrapping_mul(duration));
-        }
-        records += 1;
-        if records.is_multiple_of(BATCH) {
-            sums.release();
         }
     };
     macro_rules! by_operation {
@@ -197,5 +206,5 @@ fn squares(
             }
         }
     }
-    Ok(sums)
+    sums
 }

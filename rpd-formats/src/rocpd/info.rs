@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use rpd_core::agent::AgentType;
+use rpd_core::by_id::ById;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId};
 use rpd_core::kernel_name::{KernelSpellings, spellings};
@@ -15,13 +16,14 @@ use super::bulk::Bulk;
 use super::counters;
 use super::identity::Node;
 use super::names::{Names, SCHEMA_VERSION};
+use super::rows::unstored;
 use crate::json::Object;
 use crate::{describe, settings};
 
 /// Ids of described things in the database.
 pub(super) struct Ids {
     /// Row ids of the strings, by [`StringId`].
-    strings: Vec<u32>,
+    strings: ById<u32>,
     kinds: HashMap<Kind, i64>,
     agents: HashMap<AgentHandle, i64>,
     /// By index of the counter.
@@ -33,8 +35,10 @@ pub(super) struct Ids {
 impl Ids {
     #[inline]
     pub(super) fn string(&self, id: StringId) -> i64 {
-        let found = self.strings.get(id.0 as usize);
-        found.map_or(self.empty, |&row| row.into())
+        match self.strings.get(id.0) {
+            0 => self.empty,
+            row => row.into(),
+        }
     }
 
     /// Id of the name of a kind.
@@ -98,7 +102,7 @@ fn write_strings(
     names: &Names,
     session: &Session,
     kernels: &[KernelSpellings],
-) -> rusqlite::Result<(Vec<u32>, HashMap<Kind, i64>, i64)> {
+) -> rusqlite::Result<(ById<u32>, HashMap<Kind, i64>, i64)> {
     let mut texts = ExtendedStrings::new(&session.strings);
     let mut add = |text: &str| {
         texts.intern(text);
@@ -126,22 +130,23 @@ fn write_strings(
         add(&names.demangled);
         add(&names.truncated);
     }
-    let sorted = texts.in_order();
+    let sorted = texts.in_order().map_err(unstored)?;
 
     let mut bulk = Bulk::new(connection, &names.table("rocpd_string"), &["id", "string"])?;
-    let mut rows = vec![0_u32; texts.len()];
+    let mut rows = ById::<u32>::zeros(texts.len(), session.storage.as_ref());
     for (row, id) in (1..).zip(&sorted) {
         bulk.integer(row.into()).text(texts.get(*id)).end_row()?;
-        rows[id.0 as usize] = row;
+        if let Some(of_text) = rows.get_mut(id.0) {
+            *of_text = row;
+        }
     }
     bulk.finish()?;
     let kinds = Kind::all().map(|kind| {
         let id = texts.find(kind.file_name());
-        let row = id.map_or(1, |id| rows[id.0 as usize]);
+        let row = id.map_or(1, |id| rows.get(id.0));
         (kind, row.into())
     });
     let kinds = kinds.collect();
-    rows.truncate(session.strings.len());
     Ok((rows, kinds, 1))
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use rpd_core::by_id::ById;
 use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, OperationId, StringId};
@@ -267,7 +268,7 @@ impl Durations {
 
     fn add_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
         // By id of a text of the session: its id among the names plus 1; 0 is unknown.
-        let mut labels = vec![0_u32; session.strings.len()];
+        let mut labels = ById::<u32>::zeros(session.strings.len(), self.storage.as_ref());
         let api = &session.api;
         for index in api.indices() {
             let group = match session.call(index).domain() {
@@ -287,13 +288,16 @@ impl Durations {
                 | Domain::MemoryAllocation => continue,
             };
             let label = session.api_label(index);
-            let name = match labels.get(label.0 as usize) {
-                Some(known) if *known > 0 => StringId(known - 1),
-                _ => self.names.intern(session.strings.get(label)),
+            let name = match labels.get(label.0) {
+                0 => {
+                    let name = self.names.intern(session.strings.get(label));
+                    if let Some(known) = labels.get_mut(label.0) {
+                        *known = name.0 + 1;
+                    }
+                    name
+                }
+                known => StringId(known - 1),
             };
-            if let Some(known) = labels.get_mut(label.0 as usize) {
-                *known = name.0 + 1;
-            }
             let key = NameKey::new(group, name).0;
             self.push(key, api.start[index], api.end[index])?;
         }

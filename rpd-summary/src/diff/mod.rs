@@ -269,8 +269,8 @@ impl Durations {
             of_groups,
         } = self.finish()?;
         let storage = storage.as_ref();
-        let all = (0..names.len() as u32).map(StringId).collect();
-        let places = names.places(all);
+        let all = (0..names.len() as u32).map(StringId);
+        let places = names.places(all)?;
         let mut found = Differences {
             names,
             buckets: Column::new(),
@@ -302,7 +302,7 @@ impl Durations {
             order.push([
                 !difference.effect().abs().to_bits(),
                 group as u64,
-                places[name.0 as usize].into(),
+                places.get(name.0).into(),
                 (found.buckets.total() - of_name.len()) as u64,
                 of_name.len() as u64,
             ])?;

@@ -151,7 +151,9 @@ impl Events {
             self.ancestor.release();
         }
         let index = if self.ids.is_empty() {
-            usize::try_from(id.checked_sub(self.first)?).ok()?
+            let index = usize::try_from(id.checked_sub(self.first)?).ok()?;
+            self.place.visit(index);
+            index
         } else {
             let ids: &[i64] = &self.ids;
             self.place.find(ids.len(), |index| ids[index].cmp(&id))?

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use rpd_core::agent::{Agent, AgentType};
+use rpd_core::by_id::ById;
 use rpd_core::column::Storage;
-use rpd_core::growing::Growing;
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, Nanoseconds, ProcessId, StringId};
 use rpd_core::kernel_name::formatted;
 use rpd_core::options::KernelNames;
@@ -33,9 +33,9 @@ pub(super) struct Info {
     /// Texts of the database, whether the session uses them or not.
     texts: Strings,
     /// By id in the database: the text's id in `texts`; 0 for ids that no text has.
-    text_ids: Growing<u32>,
+    text_ids: ById<u32>,
     /// By id in the database: 1 more than the session's id for texts in use, otherwise 0.
-    used: Growing<u32>,
+    used: ById<u32>,
     /// Agents by their id in the database.
     pub(super) agents: HashMap<i64, AgentHandle>,
     /// Dispatches were counted and not traced.
@@ -45,22 +45,22 @@ pub(super) struct Info {
 impl Info {
     /// The text with this id in the database.
     pub(super) fn text(&self, id: u32) -> &str {
-        let text = self.text_ids.get(id as usize);
-        self.texts.get(StringId(text.copied().unwrap_or(0)))
+        self.texts.get(StringId(self.text_ids.get(id)))
     }
 
     /// The session's id of a text.
     #[inline]
     pub(super) fn string(&mut self, id: u32) -> StringId {
-        match self.used.get(id as usize) {
-            Some(0) => {
-                let text = self.texts.get(StringId(self.text_ids[id as usize]));
+        match self.used.get(id) {
+            0 => {
+                let text = self.texts.get(StringId(self.text_ids.get(id)));
                 let string = self.session.strings.intern(text);
-                self.used[id as usize] = string.0 + 1;
+                if let Some(used) = self.used.get_mut(id) {
+                    *used = string.0 + 1;
+                }
                 string
             }
-            Some(known) => StringId(known - 1),
-            None => StringId(0),
+            known => StringId(known - 1),
         }
     }
 
@@ -170,6 +170,9 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
 }
 
 fn strings(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<()> {
+    for ids in [&mut info.text_ids, &mut info.used] {
+        *ids = ById::zeros(0, Some(storage));
+    }
     // Texts that views put together are none of the recording's, and take long.
     let stored = format!("(SELECT * FROM rocpd_string WHERE id < {FIRST_MADE_UP})");
     source.each("id, string", &stored, |row| {
@@ -178,14 +181,13 @@ fn strings(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<()
         let Some(index) = usize::try_from(id).ok().filter(|&index| index < most) else {
             return Ok(());
         };
-        let new = (index + 1).saturating_sub(info.text_ids.len());
         for ids in [&mut info.text_ids, &mut info.used] {
-            ids.append(&vec![0; new]);
-            if ids.len() >= storage.rows() {
-                source.stored(ids.move_to_file(storage))?;
-            }
+            ids.grow(index + 1);
         }
-        info.text_ids[index] = info.texts.intern(&text(row, 1)).0;
+        let text = info.texts.intern(&text(row, 1));
+        if let Some(of_id) = info.text_ids.get_mut(index as u32) {
+            *of_id = text.0;
+        }
         Ok(())
     })
 }
