@@ -152,6 +152,10 @@ fn set_up(code: *const c_void) -> bool {
         counters::begin(&setup, announces_hsa);
         thread_trace::begin(&setup, announces_hsa);
     }
+    signals::deliver_first(signals::Delivery {
+        is_needed: || pc_sampling::is_on() || thread_trace::holds_streams(),
+        deliver: end_services,
+    });
     if !announces_hsa {
         signals::prepare();
     }
