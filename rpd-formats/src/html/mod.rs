@@ -2,6 +2,7 @@
 //! that a page over millions of records is as quick as one over a thousand.
 
 mod code;
+mod samples;
 mod tables;
 mod timeline;
 mod traces;
@@ -114,6 +115,7 @@ fn data(session: &Session, stats: &SessionStats<'_>, options: &Options) -> std::
         .array("tables", tables::all(session, stats, options, &timeline))
         .array("code", code::all(session, options))
         .array("traces", traces::all(session, options))
+        .array("units", samples::all(session, options))
         .end();
     Ok(data)
 }
