@@ -391,6 +391,38 @@ impl UnitLines {
         self.files.get(number).cloned().unwrap_or_else(|| "".into())
     }
 
+    /// The row itself, or, where compilers say of code that no line is its own (line 0), the last one before it that has a line of the
+    /// same function.
+    fn with_line<'a>(&'a self, row: &'a Row, scope: Option<&Scope>) -> &'a Row {
+        if row.line != 0 {
+            return row;
+        }
+        let start = row.addresses.start;
+        let innermost = |address: u64| {
+            let all = self.scopes.iter();
+            let here =
+                all.filter(|scope| scope.ranges.iter().any(|range| range.contains(&address)));
+            here.max_by_key(|scope| scope.depth)
+        };
+        let behind = self
+            .rows
+            .partition_point(|other| other.addresses.start < start);
+        let before = self.rows[..behind].iter().rev();
+        let mut next = start;
+        let mut without_gap = before.take_while(|other| {
+            let adjoins = other.addresses.end >= next;
+            next = other.addresses.start;
+            adjoins
+        });
+        let is_own = |other: &&Row| match (scope, innermost(other.addresses.start)) {
+            (Some(scope), Some(found)) => std::ptr::eq(scope, found),
+            (None, None) => true,
+            _ => false,
+        };
+        let known = without_gap.find(|other| other.line != 0 && is_own(other));
+        known.unwrap_or(row)
+    }
+
     fn places(&self, address: u64) -> Vec<SourcePlace> {
         let mut scopes: Vec<&Scope> = self
             .scopes
@@ -408,6 +440,7 @@ impl UnitLines {
         let Some(row) = row else {
             return Vec::new();
         };
+        let row = self.with_line(row, scopes.last().copied());
         let mut at = (row.file, row.line, row.column);
         let mut places = Vec::new();
         for scope in scopes.iter().rev() {

@@ -5,6 +5,7 @@
 //! on a machine with ROCm); `RPD_BIN_DIR` names a folder with the built `rpd` and its libraries, which
 //! are otherwise built with Cargo at the first use.
 
+pub mod cases;
 pub mod install;
 #[cfg(feature = "outputs")]
 pub mod outputs;

@@ -1,5 +1,5 @@
-/* inside [KERNEL [ROUNDS [BLOCKS]]]: kernels whose time inside is known; see kernels/inside.hip. KERNEL is one of its names,
- * or all. ROUNDS are those of the kernel's loop, BLOCKS its workgroups. */
+/* inside [KERNEL [ROUNDS [BLOCKS [DEVICES]]]]: kernels whose time inside is known; see kernels/inside.hip. KERNEL is one of its
+ * names, or all. ROUNDS are those of the kernel's loop, BLOCKS its workgroups; they run on the first DEVICES, one after the other. */
 #include "fatbin.h"
 #include "workload.h"
 
@@ -194,16 +194,11 @@ static const struct {
     {"lane_mask", run_lane_mask},
 };
 
-int main(int argc, char **argv) {
-    const char *wanted = argc > 1 ? argv[1] : "all";
+/* Whether there is such a kernel. */
+static int run(const char *wanted, int device) {
     int found = 0;
-    rounds = (int)number_argument(argc, argv, 2, 50);
-    blocks = (uint32_t)number_argument(argc, argv, 3, 8);
-    HIP(hipSetDevice(0));
+    HIP(hipSetDevice(device));
     HIP(hipMalloc((void **)&out, (size_t)blocks * BLOCK * sizeof *out));
-    result = malloc((size_t)blocks * BLOCK * sizeof *result);
-    if (!result)
-        FAIL("no memory for %u blocks", blocks);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; ++i) {
         if (strcmp(wanted, "all") && strcmp(wanted, kernels[i].name))
             continue;
@@ -211,9 +206,21 @@ int main(int argc, char **argv) {
         HIP(hipDeviceSynchronize());
         found = 1;
     }
-    if (!found)
-        FAIL("there is no kernel `%s`", wanted);
     HIP(hipFree(out));
+    return found;
+}
+
+int main(int argc, char **argv) {
+    const char *wanted = argc > 1 ? argv[1] : "all";
+    rounds = (int)number_argument(argc, argv, 2, 50);
+    blocks = (uint32_t)number_argument(argc, argv, 3, 8);
+    int devices = (int)number_argument(argc, argv, 4, 1);
+    result = malloc((size_t)blocks * BLOCK * sizeof *result);
+    if (!result)
+        FAIL("no memory for %u blocks", blocks);
+    for (int device = 0; device < devices; ++device)
+        if (!run(wanted, device))
+            FAIL("there is no kernel `%s`", wanted);
     HIP(hipGetLastError());
     puts("ok");
     return 0;

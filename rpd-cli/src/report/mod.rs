@@ -259,6 +259,7 @@ impl Report<'_> {
         outcome: &mut Outcome,
     ) -> Result<()> {
         let options = self.options;
+        collected::note_missing(&mut session.thread_traces);
         if session.is_empty() && !options.output_config {
             return Ok(());
         }

@@ -34,6 +34,16 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
         }
     }
     if options.collector.sampling.is_some() && session.samples.is_empty() {
+        if session.process.forked
+            && session.sampling.is_empty()
+            && !session.kernel_symbols.is_empty()
+        {
+            remarks.push(
+                "its kernels were not sampled: it was forked by a process that is sampled, and the threads that take the samples \
+                 are not in it"
+                    .to_owned(),
+            );
+        }
         if !session.kernel_symbols.is_empty() && !session.sampling.is_empty() {
             remarks.push(
                 "no PC sample was taken: the kernels were shorter than the interval, or none ran (try a shorter \
@@ -70,4 +80,61 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     }
     remarks.extend(session.code.problems.iter().cloned());
     remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use rpd_core::ids::{CodeObjectId, CorrelationId, DispatchId, Nanoseconds};
+    use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
+    use rpd_core::session::SampleRow;
+
+    use super::*;
+
+    fn options() -> Options {
+        let mut options = Options::default();
+        options.collector.sampling = Some(SamplingOptions {
+            method: SamplingMethod::HostTrap,
+            unit: SamplingUnit::Time,
+            interval: 1,
+        });
+        options
+    }
+
+    #[test]
+    fn samples_that_are_missing_or_unknown_are_told() {
+        let mut session = Session::default();
+        for object in [0, 7, 7] {
+            session.samples.push(SampleRow {
+                start: Nanoseconds(1),
+                end: Nanoseconds(1),
+                object: CodeObjectId(object),
+                offset: 8,
+                exec: 1,
+                dispatch: DispatchId(1),
+                correlation: CorrelationId(1),
+                region: 0,
+                hardware: 0,
+                workgroup: [0; 3],
+                wave: 0,
+                flags: 0,
+                class: 0,
+                waves: 0,
+                snapshot: 0,
+                memory: 0,
+            });
+        }
+        session.ledger.invalid_samples = 3;
+        session.ledger.lost_samples = 1;
+        session.ledger.unknown_samples = 2;
+        assert_eq!(
+            remarks(&session, &options()),
+            [
+                "WARNING: 3 PC samples of 6 (50.0 %) left out: the GPU could not read the state of the wave",
+                "WARNING: 1 PC sample of 4 (25.0 %) lost: the provider had no room for them; a longer --pc-sampling-interval helps",
+                "WARNING: 2 PC samples of 5 (40.0 %) left out: this build does not know their layout",
+                "1 PC sample in code that no code object holds (such as copies made by the runtime)",
+                "2 PC samples at instructions that could not be decoded",
+            ]
+        );
+    }
 }

@@ -5,6 +5,9 @@ use rpd_core::session::Session;
 
 use crate::wording::count;
 
+/// Warnings about traces that are shown: many traces may have the same.
+const PROBLEMS: usize = 8;
+
 /// One remark per line: what was traced, with the values that were in effect, and what is wrong or missing.
 pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     let Some(wanted) = &options.collector.thread_trace else {
@@ -28,15 +31,29 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
         ));
     }
     let is_idle = traces.streams.is_empty() && traces.chosen.is_empty();
-    if is_idle && !traces.tracing.is_empty() && !session.kernel_symbols.is_empty() {
-        remarks.push(
-            "nothing was traced: no kernel that ran is selected by --kernel-include-regex, --kernel-exclude-regex, \
-             --kernel-iteration-range and what the program pauses"
-                .to_owned(),
-        );
+    let has_kernels = !session.kernel_symbols.is_empty() && !session.process.forked;
+    if is_idle && !traces.tracing.is_empty() && has_kernels {
+        let is_whole = traces.tracing.iter().any(|tracing| tracing.whole_agent);
+        let why = match is_whole && wanted.consecutive == 0 {
+            true => {
+                "recording was never on (--selected-regions, --collection-period, or a program that pauses it)"
+            }
+            false => {
+                "no kernel that ran is selected by --kernel-include-regex, --kernel-exclude-regex, \
+                 --kernel-iteration-range and what the program pauses"
+            }
+        };
+        remarks.push(format!("nothing was traced: {why}"));
     }
-    let problems = traces.problems.iter();
+    let problems = traces.problems.iter().take(PROBLEMS);
     remarks.extend(problems.map(|problem| format!("WARNING: {problem}")));
+    let more = traces.problems.len().saturating_sub(PROBLEMS);
+    if more > 0 {
+        remarks.push(format!(
+            "WARNING: {} about thread traces (rpd att decode lists all)",
+            count(more, "more warning")
+        ));
+    }
     if session.samples.is_empty() {
         remarks.extend(session.code.problems.iter().cloned());
     }

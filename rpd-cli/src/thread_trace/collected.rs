@@ -20,6 +20,7 @@ use rpd_core::session::traces::{
 use super::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch};
 use super::files::{TraceKey, Traces};
 use crate::failure::line;
+use crate::wording::count;
 
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
@@ -35,7 +36,6 @@ pub(crate) fn process(
     target: &Target,
     sources: bool,
 ) -> Result<Vec<PathBuf>> {
-    note_missing(&mut session.thread_traces);
     if session.thread_traces.streams.is_empty() {
         return Ok(Vec::new());
     }
@@ -80,7 +80,7 @@ pub(crate) fn process(
 }
 
 /// Notes dispatches that were chosen and whose streams never came.
-fn note_missing(traces: &mut ThreadTraces) {
+pub(crate) fn note_missing(traces: &mut ThreadTraces) {
     let arrived = |agent: AgentHandle, dispatch: DispatchId| {
         let mut streams = traces.streams.iter();
         streams.any(|stream| stream.agent == agent && stream.trace == dispatch.0)
@@ -90,10 +90,9 @@ fn note_missing(traces: &mut ThreadTraces) {
         .filter(|chosen| !arrived(chosen.agent, chosen.dispatch))
         .count();
     if missing > 0 {
+        let chosen = count(traces.chosen.len(), "dispatch");
         traces.problems.push(format!(
-            "the thread traces of {missing} of {} dispatches are not in the recording: the program ended before the GPU delivered \
-             them",
-            traces.chosen.len()
+            "no thread trace came of {missing} of {chosen} to be traced: the program ended before the GPU delivered it"
         ));
     }
     for stream in traces.streams.iter().filter(|stream| stream.incomplete) {

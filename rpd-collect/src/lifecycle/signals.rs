@@ -3,7 +3,7 @@
 //! A signal whose default is to end the process does so at once, and what the GPU had not finished is lost to the
 //! recording. So, once there is a GPU runtime, INT, TERM, QUIT and ABRT have a handler of ours wherever the target has
 //! the default. At the first of them it wakes a thread of ours, which waits until the work that was submitted by then
-//! is complete, at most [`LONGEST`]; then the signal ends the process as it would have done. The thread that took the
+//! is complete, at most [`LONGEST`], and has the provider deliver what it holds; then the signal ends the process as it would have done. The thread that took the
 //! signal is held meanwhile, since by default it would not run any further. Another signal ends the process at once,
 //! unless it comes within [`REPEATED_WITHIN`] of the first: job managers often signal both the processes and their process group.
 //!
@@ -12,6 +12,7 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ const INTERVAL: Duration = Duration::from_millis(1);
 const REPEATED_WITHIN: Duration = Duration::from_millis(50);
 /// The longest that a held thread waits, in case the waiting thread cannot release it.
 const HELD: Duration = Duration::from_millis(1200);
+/// The same while the provider delivers: the stream of a thread trace may have gigabytes.
+const HELD_FOR_DELIVERY: Duration = Duration::from_secs(10);
 
 /// The signals that are handled.
 const SIGNALS: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGABRT];
@@ -57,6 +60,7 @@ unsafe impl Sync for Places {}
 
 static PLACES: Places = Places(UnsafeCell::new([None; SIGNALS.len()]));
 static SERVICE: Service = Service::new("signals");
+static DELIVERIES: Service = Service::new("deliveries before a signal ends the process");
 /// Our handler is installed, and replaces the default whenever the target sets that.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// [`prepare`] was called in this process or before it was forked.
@@ -71,6 +75,26 @@ static SIGNAL: AtomicI32 = AtomicI32::new(0);
 static CALLED: AtomicU32 = AtomicU32::new(0);
 /// 1 once the process may end.
 static DONE: AtomicU32 = AtomicU32::new(0);
+/// The provider is delivering what it holds.
+static DELIVERING: AtomicBool = AtomicBool::new(false);
+static DELIVERY: OnceLock<Delivery> = OnceLock::new();
+
+/// How the provider delivers what it holds.
+pub(crate) struct Delivery {
+    /// Whether there may be something. Called in signal handlers.
+    pub(crate) is_needed: fn() -> bool,
+    /// Has it delivered.
+    pub(crate) deliver: fn(),
+}
+
+/// Before a signal ends the process, this is to be delivered.
+pub(crate) fn deliver_first(delivery: Delivery) {
+    DELIVERY.get_or_init(|| delivery);
+}
+
+fn needed_delivery() -> Option<&'static Delivery> {
+    DELIVERY.get().filter(|delivery| (delivery.is_needed)())
+}
 
 /// The next definition of a function after ours, usually the C library's. Null when there is none.
 fn next(name: &CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
@@ -213,6 +237,10 @@ fn wait() {
             std::thread::sleep(INTERVAL);
         }
     }
+    if let Some(delivery) = needed_delivery() {
+        DELIVERING.store(true, Ordering::Release);
+        DELIVERIES.run(|| (delivery.deliver)());
+    }
     set(&DONE);
     // The thread that took the signal ends the process, unless it cannot any more.
     std::thread::sleep(Duration::from_millis(100));
@@ -240,7 +268,8 @@ unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _cont
     // SAFETY: takes no arguments. The C library's cached id may be wrong: between vfork and exec, a child shares this memory.
     let pid = unsafe { libc::syscall(libc::SYS_getpid) };
     let process = process::existing();
-    let idle = process.is_none_or(|process| process.totals.have_ended(process.totals.begun()));
+    let idle = process.is_none_or(|process| process.totals.have_ended(process.totals.begun()))
+        && needed_delivery().is_none();
     if pid != i64::from(OWNER.load(Ordering::Acquire)) {
         return end_by(number);
     }
@@ -259,8 +288,14 @@ unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _cont
         }
         Err(first) => first,
     };
-    let limit = first.saturating_add(HELD.as_nanos() as u64);
-    while DONE.load(Ordering::Acquire) == 0 && now() < limit {
+    let limit = || {
+        let held = match DELIVERING.load(Ordering::Acquire) {
+            true => HELD_FOR_DELIVERY,
+            false => HELD,
+        };
+        first.saturating_add(held.as_nanos() as u64)
+    };
+    while DONE.load(Ordering::Acquire) == 0 && now() < limit() {
         sleep(&DONE, Some(INTERVAL * 100));
     }
     end_by(SIGNAL.load(Ordering::Acquire));

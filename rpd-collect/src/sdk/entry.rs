@@ -118,6 +118,10 @@ fn set_up(code: *const c_void) -> bool {
         contexts::begin(&setup);
         services::begin(&setup);
     }
+    signals::deliver_first(signals::Delivery {
+        is_needed: services::hold_events,
+        deliver: services::end,
+    });
     if !setup.announces_hsa {
         signals::prepare();
     }

@@ -231,6 +231,11 @@ fn flush() {
     }
 }
 
+/// Whether the provider may hold samples that it has not delivered.
+pub(super) fn is_on() -> bool {
+    SAMPLED.get().is_some() && STATE.load(Ordering::Relaxed) != state::ENDED
+}
+
 /// Recording is about to end: the last samples are delivered. No flush begins after this.
 pub(super) fn end() {
     // A forked child has neither of the threads.

@@ -16,8 +16,16 @@ struct Steps {
     begin: Option<fn(&Setup<'_>)>,
     /// The HSA runtime is initialised and has no queue yet.
     hsa_initialised: Option<fn()>,
-    /// Recording is about to end: has the provider deliver the events that it holds. May be called twice.
-    end: Option<fn()>,
+    /// For a service whose events the provider may hold back.
+    held: Option<Held>,
+}
+
+/// Events that the provider holds back.
+struct Held {
+    /// Whether there may be any.
+    any: fn() -> bool,
+    /// Has the provider deliver them, when recording is about to end. May be called twice.
+    deliver: fn(),
 }
 
 /// Every service, in the order in which they are configured.
@@ -30,13 +38,16 @@ const SERVICES: &[Steps] = &[
         },
         begin: Some(counters::begin),
         hsa_initialised: Some(counters::hsa_initialised),
-        end: None,
+        held: None,
     },
     Steps {
         configure: |setup| thread_trace::configure(setup),
         begin: Some(thread_trace::begin),
         hsa_initialised: Some(thread_trace::hsa_initialised),
-        end: Some(thread_trace::end),
+        held: Some(Held {
+            any: thread_trace::holds_streams,
+            deliver: thread_trace::end,
+        }),
     },
     // Before all other contexts, and never stopped: the provider does not repeat what was loaded before.
     only_configured(|setup| code_object::configure(setup)),
@@ -75,7 +86,10 @@ const SERVICES: &[Steps] = &[
         configure: |setup| pc_sampling::configure(setup),
         begin: None,
         hsa_initialised: None,
-        end: Some(pc_sampling::end),
+        held: Some(Held {
+            any: pc_sampling::is_on,
+            deliver: pc_sampling::end,
+        }),
     },
 ];
 
@@ -85,7 +99,7 @@ const fn only_configured(configure: fn(&mut Setup<'_>)) -> Steps {
         configure,
         begin: None,
         hsa_initialised: None,
-        end: None,
+        held: None,
     }
 }
 
@@ -113,9 +127,21 @@ pub(super) fn hsa_initialised() {
     }
 }
 
-/// Has the provider deliver what it holds, for the service that was configured last first.
+/// Whether the provider may hold events back.
+pub(super) fn hold_events() -> bool {
+    held().any(|events| (events.any)())
+}
+
+/// Has the provider deliver the events that it holds, for the service that was configured last first.
 pub(super) fn end() {
-    for end in SERVICES.iter().rev().filter_map(|service| service.end) {
-        end();
+    for events in held() {
+        (events.deliver)();
     }
+}
+
+fn held() -> impl Iterator<Item = &'static Held> {
+    SERVICES
+        .iter()
+        .rev()
+        .filter_map(|service| service.held.as_ref())
 }

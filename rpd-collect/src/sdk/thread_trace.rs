@@ -300,6 +300,13 @@ pub(super) fn switched(on: bool) {
     }
 }
 
+/// Whether a trace of whole devices is under way, of which the provider has delivered nothing.
+pub(super) fn holds_streams() -> bool {
+    let traced = TRACED.get();
+    traced.is_some_and(|traced| !matches!(traced.when, TraceTrigger::Dispatches))
+        && RUNNING.load(Ordering::Relaxed)
+}
+
 /// Recording is about to end: traces that go on are ended, and their streams delivered.
 pub(super) fn end() {
     if let Some(traced) = TRACED.get()

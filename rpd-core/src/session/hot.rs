@@ -312,9 +312,11 @@ pub struct Listing {
     pub object: CodeObjectId,
     /// Unit of the counts: samples or cycles.
     pub measure: Measure,
-    /// Sums over the kernel.
+    /// Sums over the kernel: over all functions that it calls.
+    pub kernel_tally: Tally,
+    /// Sums over the function.
     pub tally: Tally,
-    /// Every instruction of the function, in the order of addresses.
+    /// All instructions of the function, in the order of addresses.
     pub instructions: Vec<ListedInstruction>,
 }
 
@@ -330,25 +332,30 @@ pub fn listings(
     /// Tallies by index of the instruction, by kernel, code object and function.
     type TalliesByFunction = BTreeMap<(String, CodeObjectId, StringId), HashMap<usize, Tally>>;
     let mut found = TalliesByFunction::new();
+    let mut kernels: BTreeMap<String, Tally> = BTreeMap::new();
     for (place, sums) in &totals.places {
-        let Some(index) = code.find(place.object, place.offset) else {
+        let index = code.find(place.object, place.offset);
+        let instruction = index.map(|index| &code.instructions[index]);
+        let name = kernel_name(session, &labels, place.kernel, instruction, names);
+        if !wanted(&name) {
             continue;
-        };
-        let instruction = &code.instructions[index];
-        let name = kernel_name(session, &labels, place.kernel, Some(instruction), names);
-        if wanted(&name) {
+        }
+        let tally = Tally::of(sums);
+        kernels.entry(name.clone()).or_default().add(&tally);
+        if let Some((index, instruction)) = index.zip(instruction) {
             found
                 .entry((name, place.object, instruction.function))
                 .or_default()
                 .entry(index)
                 .or_default()
-                .add(&Tally::of(sums));
+                .add(&tally);
         }
     }
     let mut listings: Vec<Listing> = found
         .into_iter()
         .map(|((kernel, object, function), mut tallies)| {
             let mut listing = Listing {
+                kernel_tally: kernels.get(&kernel).cloned().unwrap_or_default(),
                 kernel,
                 function: crate::kernel_name::formatted(session.strings.get(function), names)
                     .into_owned(),

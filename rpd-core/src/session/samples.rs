@@ -40,6 +40,9 @@ pub const HARDWARE: [BitField; 11] = [
     field("microengine_id", 46, 2),
 ];
 
+/// Where a compute unit is: die, shader engine, shader array, and its number in that.
+pub const UNIT: [BitField; 4] = [HARDWARE[0], HARDWARE[6], HARDWARE[5], HARDWARE[4]];
+
 /// Why a wave did not issue an instruction, in [`super::SampleTable::snapshot`].
 pub const STALL_REASON: BitField = field("stall_reason", 0, 4);
 /// Two vector instructions were issued in the cycle.

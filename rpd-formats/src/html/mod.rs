@@ -2,6 +2,7 @@
 //! that a page over millions of records is as quick as one over a thousand.
 
 mod code;
+mod samples;
 mod tables;
 mod timeline;
 mod traces;
@@ -162,6 +163,7 @@ fn write_data(
     out.array("tables", tables::all(session, stats, options, timeline))?;
     out.array("code", code::all(session, options))?;
     out.array("traces", traces::all(session, options))?;
+    out.array("units", samples::all(session, options))?;
     out.put("}")
 }
 

@@ -43,14 +43,18 @@ for (const [label, value, unit] of data.cards) {
 // Tables.
 const PAGE = 100;
 const isText = (unit) => unit === "text" || unit === "short";
+// A link to a part of the page, unless that is empty.
+const jumpTo = (title, id) => {
+  if (!byId(id).hasChildNodes()) return;
+  make("a", title, byId("jump")).href = "#" + id;
+};
 const addTable = (table) => {
   const section = make("section", undefined, byId("tables"));
   section.id = table.id;
-  const link = make("a", table.title, byId("jump"));
-  link.href = "#" + table.id;
   const bar = make("div", undefined, section);
   bar.className = "bar";
   make("h2", table.title, bar);
+  jumpTo(table.title, table.id);
   const search = make("input", undefined, bar);
   search.type = "search";
   search.placeholder = "Search " + table.title.toLowerCase();

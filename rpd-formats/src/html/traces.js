@@ -21,11 +21,11 @@ const wavesOver = (engines, from, to, count) => {
   return sums.map((sum) => sum / per);
 };
 
-// The compute units of all engines: the darker, the more cycles of waves.
-const addHeat = (trace, section) => {
-  const units = [...new Set(trace.engines.flatMap((engine) => engine.units.map((unit) => unit[0])))].sort((a, b) => a - b);
+// The compute units of engines, each with its number, a count, and how dark it is. `tell` describes one.
+const addHeat = (title, engines, section, tell) => {
+  const units = [...new Set(engines.flatMap((engine) => engine.units.map((unit) => unit[0])))].sort((a, b) => a - b);
   if (units.length === 0) return;
-  make("h3", "Compute units: waves", section);
+  make("h3", title, section);
   const scroll = make("div", undefined, section);
   scroll.className = "scroll";
   const table = make("table", undefined, scroll);
@@ -34,8 +34,8 @@ const addHeat = (trace, section) => {
   make("th", "", head);
   for (const unit of units) make("th", unit < 128 ? "CU " + unit : "SA 1 CU " + (unit - 128), head);
   const body = make("tbody", undefined, table);
-  const most = Math.max(1, ...trace.engines.flatMap((engine) => engine.units.map((unit) => unit[2])));
-  for (const engine of trace.engines) {
+  const most = Math.max(1, ...engines.flatMap((engine) => engine.units.map((unit) => unit[2])));
+  for (const engine of engines) {
     const row = make("tr", undefined, body);
     make("th", engine.name, row);
     for (const unit of units) {
@@ -43,7 +43,7 @@ const addHeat = (trace, section) => {
       const cell = make("td", found ? digits(found[1]) : "", row);
       if (!found) continue;
       cell.style.setProperty("--heat", Math.round(100 * found[2] / most) + "%");
-      cell.title = engine.name + " CU " + unit % 128 + "\n" + digits(found[1]) + " waves, " + cycles(found[2]) + ", " + (found[2] / trace.length).toFixed(1) + " at a time";
+      cell.title = engine.name + " CU " + unit % 128 + "\n" + tell(found);
     }
   }
 };
@@ -56,6 +56,7 @@ const addTrace = (trace) => {
   const tools = make("span", undefined, bar);
   tools.className = "tools";
   make("p", digits(trace.total) + " waves of the traced compute units in " + cycles(trace.length) + ", a row for each slot of a SIMD; orange is the share that was stalled. Above them: waves on all compute units of the traced shader engines." + (trace.left > 0 ? " " + trace.left + " slots are left out." : ""), section).className = "hint";
+  addHeat("Compute units: waves", trace.engines, section, (unit) => digits(unit[1]) + " waves, " + cycles(unit[2]) + ", " + (unit[2] / trace.length).toFixed(1) + " at a time");
   const range = make("p", undefined, section);
   range.className = "hint";
   const stage = make("div", undefined, section);
@@ -161,6 +162,16 @@ const addTrace = (trace) => {
     button.addEventListener("click", view.actions[action]);
   }
   draw();
-  addHeat(trace, section);
 };
 data.traces.forEach(addTrace);
+
+const addUnits = ({agent, engines}) => {
+  const section = make("section", undefined, byId("units"));
+  make("h2", "Samples of " + agent, section);
+  const all = engines.flatMap((engine) => engine.units).reduce((sum, unit) => sum + unit[1], 0);
+  addHeat("Compute units: samples", engines, section, (unit) => digits(unit[1]) + " samples, " + percent(unit[1], all) + " %");
+};
+data.units.forEach(addUnits);
+jumpTo("Traces", "traces");
+jumpTo("Compute units", "units");
+jumpTo("Code", "code");

@@ -181,7 +181,7 @@ impl<'a> Trace<'a> {
 }
 
 /// `SE 4`, or, for GPUs of several dies, `XCC 1 SE 0`: shader engines are numbered through all of them.
-fn engine_name(session: &Session, agent: AgentHandle, engine: u32) -> String {
+pub(super) fn engine_name(session: &Session, agent: AgentHandle, engine: u32) -> String {
     let of_die = session.agent(agent).and_then(|agent| {
         let dies = (agent.num_xcc > 1).then_some(agent.num_xcc)?;
         Some(agent.num_shader_banks / dies).filter(|engines| *engines > 0)

@@ -301,6 +301,21 @@ fn half_the_interval_takes_twice_the_samples() {
     }
 }
 
+/// Two waves that sleep side by side take as long as one.
+#[test]
+fn units_with_more_waves_are_not_busy_for_longer() {
+    let selection = Selection {
+        samples: Some(1 << 12),
+        ..Selection::default()
+    };
+    // 104 units, of which a half has a second workgroup.
+    let timelines = simple_recorded("sleeper", 156, 64, 5000, &selection);
+    assert_eq!(timelines.len(), 104);
+    let most = timelines.iter().map(|t| t.busy).fold(0.0, f64::max);
+    let least = timelines.iter().map(|t| t.busy).fold(f64::MAX, f64::min);
+    assert!(least > 0.97 * most, "{least} to {most}");
+}
+
 #[test]
 fn a_seed_determines_samples() {
     let take = |seed| {

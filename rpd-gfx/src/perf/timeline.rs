@@ -4,6 +4,8 @@
 //! wave's instruction is at its *head* from the quad after the issue of the one before, *ready* when nothing of its own holds
 //! it back, and *issued* when the pipe took it. The figures are in `docs/simulator.md`.
 
+use std::collections::BTreeMap;
+
 use super::compute_unit::{FactsCache, Machine};
 use super::record::Record;
 use crate::device::Device;
@@ -205,20 +207,24 @@ impl Timeline {
                 Machine::new(device, record.resident).run(*unit, recorded, &mut facts)
             })
             .collect();
-        // A part of the instructions took a part of the time. Where few were recorded, they took as long as elsewhere.
+        // A part of the instructions took a part of the time. Where few were recorded, they took as long as on other units with as
+        // many waves.
         let counts: Vec<_> = record
             .units
             .iter()
             .map(|unit| unit.1.instructions())
             .collect();
-        let (mut quads, mut instructions) = (0.0, 0.0);
+        let mut paces: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
         for (timeline, &(_, recorded)) in timelines.iter().zip(&counts) {
-            quads += timeline.end as f64;
-            instructions += recorded as f64;
+            let (quads, instructions) = paces.entry(timeline.waves.len()).or_default();
+            *quads += timeline.end as f64;
+            *instructions += recorded as f64;
         }
         for (timeline, (executed, recorded)) in timelines.iter_mut().zip(counts) {
+            let waves = timeline.waves.len();
             let is_part = recorded < executed;
-            let once = if is_part && recorded < FEW * timeline.waves.len() as u64 {
+            let once = if is_part && recorded < FEW * waves as u64 {
+                let (quads, instructions) = paces.get(&waves).copied().unwrap_or_default();
                 executed as f64 * quads / f64::max(instructions, 1.0)
             } else {
                 timeline.end as f64 * (executed as f64 / recorded.max(1) as f64).max(1.0)

@@ -194,3 +194,60 @@ fn snapshot(sample: &Sample, reason: NotIssued) -> Snapshot {
         .with_arb_state_stall_flat(has(full, Pipe::Flat))
         .with_arb_state_stall_misc(has(full, Pipe::Misc))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpd_gfx::isa::Kind;
+
+    fn sample(pipe: Pipe, chosen: &[Pipe], full: &[Pipe]) -> Sample {
+        let mask = |pipes: &[Pipe]| pipes.iter().fold(0, |mask, pipe| mask | 1 << *pipe as u8);
+        Sample {
+            time: 0,
+            unit: 0,
+            simd: 0,
+            slot: 0,
+            group: 0,
+            group_slot: 0,
+            number: 0,
+            waves: 1,
+            offset: 0,
+            exec: 1,
+            stalled: None,
+            kind: Kind::Salu,
+            pipe,
+            taken: false,
+            indirect: false,
+            chosen: mask(chosen),
+            full: mask(full),
+        }
+    }
+
+    #[test]
+    fn vectors_of_packed_words() {
+        // Hardware id 0x41844713 on die 2.
+        let id = HardwareId::default()
+            .with_chiplet(2)
+            .with_wave_id(3)
+            .with_simd_id(1)
+            .with_pipe_id(0)
+            .with_cu_or_wgp_id(7)
+            .with_shader_array_id(0)
+            .with_shader_engine_id(2)
+            .with_workgroup_id(4)
+            .with_vm_id(8)
+            .with_queue_id(1)
+            .with_microengine_id(1);
+        assert_eq!(id.bits, 0x0000_4480_8238_20c2);
+        // Snapshots 0x00020383 (issued), 0x00020101 (another wave issues) and 0x01010301 of a gfx9.
+        let valu = [Pipe::Valu];
+        let issued = sample(Pipe::Valu, &valu, &[]);
+        assert_eq!(snapshot(&issued, NotIssued::OTHER_WAIT).bits, 0x28);
+        let waits = sample(Pipe::Internal, &valu, &[]);
+        assert_eq!(snapshot(&waits, not_issued(Reason::Counter)).bits, 0x23);
+        let matrix = [Pipe::Matrix];
+        let refused = sample(Pipe::Matrix, &matrix, &matrix);
+        let refused = snapshot(&refused, not_issued(Reason::PipeFull));
+        assert_eq!(refused.bits, 0x0002_0047);
+    }
+}

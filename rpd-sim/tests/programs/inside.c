@@ -272,5 +272,7 @@ int main(int argc, char **argv) {
     SAY(rocprofiler_stop_context(context));
     SAY(rocprofiler_flush_buffer(buffer));
     SAY(configure(context, gpu, HOST_TRAP, TIME, 1000, buffer, 0));
+    SAY(trace(context, gpu, NULL, 0, choose, shader, NULL));
+    SAY(trace_device(context, gpu, NULL, 0, shader, 0));
     return 0;
 }

@@ -148,7 +148,7 @@ record_kinds! {
     /// Which bytes a code object has.
     CodeContent = CODE_CONTENT 50, CodeContent, Repeated, Role::Fact;
     /// Trace configuration of an agent. Tail: counters.
-    ThreadTracing = THREAD_TRACING 51, ThreadTracing, Left, Role::Fact;
+    ThreadTracing = THREAD_TRACING 51, ThreadTracing, Repeated, Role::Fact;
     /// A dispatch is traced.
     TracedDispatch = TRACED_DISPATCH 52, TracedDispatch, Left, Role::Fact;
     /// A part of the thread trace of a shader engine. Tail: the bytes.

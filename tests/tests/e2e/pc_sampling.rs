@@ -110,40 +110,22 @@ fn samples_have_the_lanes_that_are_active() {
     }
 }
 
+/// What `rpd hot` and `rpd annotate` print of samples.
 #[test]
-fn the_right_line_is_on_top() {
-    // As many rounds as give tens of samples on a fast machine, too.
-    for (kernel, rounds, instruction) in [
-        ("matrix_chain", "1000", "v_mfma"),
-        ("pointer_chase", "100000", "s_waitcnt"),
-        ("sleeper", "100000", "s_sleep"),
-    ] {
-        let outcome = sampled(&["--kernel-trace"], &[kernel, rounds]);
-        let database = outcome.file("results.db");
-        let database = database.to_str().expect("text");
-        let hot = Rpd::plain([
-            "hot",
-            database,
-            "--by",
-            "instruction",
-            "-f",
-            "csv",
-            "--kernel",
-            kernel,
-        ])
+fn lines_and_their_instructions_are_shown() {
+    let outcome = sampled(&["--kernel-trace"], &["matrix_chain", "200"]);
+    let database = outcome.file("results.db");
+    let database = database.to_str().expect("text");
+    let text = Rpd::plain(["hot", database]).run().success();
+    assert!(text.stdout.contains("inside.hip:"), "{}", text.stdout);
+    let annotated = Rpd::plain(["annotate", database, "matrix_chain"])
         .run()
         .success();
-        let first = hot.stdout.lines().nth(1).unwrap_or_default();
-        assert!(first.contains(instruction), "{kernel}: {first}");
-        let text = Rpd::plain(["hot", database]).run().success();
-        assert!(text.stdout.contains("inside.hip:"), "{}", text.stdout);
-        let annotated = Rpd::plain(["annotate", database, kernel]).run().success();
-        assert!(
-            annotated.stdout.starts_with(kernel) && annotated.stdout.contains(instruction),
-            "{}",
-            annotated.stdout
-        );
-    }
+    assert!(
+        annotated.stdout.starts_with("matrix_chain") && annotated.stdout.contains("v_mfma"),
+        "{}",
+        annotated.stdout
+    );
 }
 
 #[test]
@@ -180,6 +162,52 @@ fn a_converted_database_has_the_same_samples() {
     .run()
     .success();
     assert!(!difference.stdout.contains("\n* "), "{}", difference.stdout);
+}
+
+#[test]
+fn a_forked_child_says_that_it_is_not_sampled() {
+    let outcome = Rpd::new(HOST_TRAP)
+        .option(["--kernel-trace"])
+        .workload("fork-exec", &[] as &[&str])
+        .success();
+    let said = "its kernels were not sampled: it was forked by a process that is sampled";
+    // Of three processes, one was forked and did not execute another program.
+    assert_eq!(
+        outcome.stderr.matches(said).count(),
+        1,
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// The page: code with shares, and how many samples each compute unit has, with links to both.
+#[test]
+fn the_page_shows_code_and_compute_units() {
+    let outcome = sampled(&["-f", "html"], &["two_phases", "300"]);
+    let page = outcome.file("report.html");
+    let Some(chromium) = rpd_tests::run::tool("chromium") else {
+        return rpd_tests::run::skipped("the page of samples in a browser", "no chromium");
+    };
+    let profile = outcome.out().join("profile");
+    let shown = std::process::Command::new(chromium)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("a browser");
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    for text in [
+        "<a href=\"#units\">Compute units</a>",
+        "<a href=\"#code\">Code</a>",
+        "<h3>Compute units: samples</h3>",
+        "<th>CU 0</th>",
+        "<th>SE 7</th>",
+        "v_fma_f32 v0, v0, 0.5, 1.0",
+    ] {
+        assert!(shown.contains(text), "{text}");
+    }
+    // Traces have no link where there are none.
+    assert!(!shown.contains("href=\"#traces\""));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use rpd_tests::install::source_root;
+use rpd_tests::cases::assert_tests;
 use rpd_tests::run::{Rpd, lacks};
 
 /// Where the tests are.
@@ -247,34 +247,13 @@ const CASES: &[&[(&str, &str)]] = &[
     /* 98 */ &[(E2E, "a_sudden_end_loses_no_stack")],
 ];
 
-/// The Rust source of a file, or of all files of a folder.
-fn source(path: &str) -> String {
-    let path = source_root().join(path);
-    let read = |path| fs::read_to_string(path).expect("a source file");
-    match path.is_dir() {
-        false => read(path),
-        true => fs::read_dir(path)
-            .expect("a folder")
-            .map(|entry| entry.expect("an entry").path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-            .map(read)
-            .collect(),
-    }
-}
-
 #[test]
 fn every_case_has_a_test() {
     assert_eq!(CASES.len(), 98);
     for (index, tests) in CASES.iter().enumerate() {
         let number = index + 1;
         assert!(!tests.is_empty(), "case {number}");
-        for (path, test) in *tests {
-            let text = source(path);
-            // Cases of Python are rows of a macro.
-            let is_there =
-                text.contains(&format!("fn {test}(")) || text.contains(&format!("    {test} = "));
-            assert!(is_there, "case {number}: {path} has no test {test}");
-        }
+        assert_tests(&number.to_string(), tests);
     }
 }
 

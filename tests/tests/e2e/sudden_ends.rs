@@ -106,6 +106,80 @@ fn traces_under_way_are_complete_after_a_signal() {
     }
 }
 
+/// Case 62, too: traces that go on until they are stopped have what had run by then.
+#[test]
+fn traces_of_whole_gpus_are_delivered_after_a_signal() {
+    for options in [
+        &["--att", "--att-target-cu", "0", "--att-no-intercept"][..],
+        &[
+            "--att",
+            "--att-target-cu",
+            "0",
+            "--att-consecutive-kernels",
+            "1000",
+        ],
+    ] {
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            let (outcome, _) = in_flight(options, ["200", "sleep"], &[(20, signal)]);
+            let outcome = outcome.expect_code(128 + signal);
+            assert!(
+                !outcome.stderr.contains("nothing was traced"),
+                "{}",
+                outcome.stderr
+            );
+            assert_eq!(outcome.files_ending(".att").len(), 1, "{}", outcome.stderr);
+            let database = Database::open(&outcome.file("results.db"));
+            let waves = database.number("SELECT count(*) FROM thread_trace_waves");
+            assert!(waves > 0, "{}", outcome.stderr);
+            let decoded =
+                Rpd::plain(["att", "decode", outcome.out().to_str().expect("text")]).run();
+            assert!(decoded.status.success(), "{}", decoded.stderr);
+        }
+    }
+}
+
+/// A trace that a signal came before is said to be missing, beside others and where nothing else was recorded.
+#[test]
+fn a_trace_that_never_came_is_said() {
+    let missing = "no thread trace came of 1 of ";
+    let options = ["--att", "--kernel-iteration-range", "3-1000"];
+    let (outcome, _) = in_flight(&options, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
+    let outcome = outcome.expect_code(143);
+    assert!(outcome.stderr.contains(missing), "{}", outcome.stderr);
+    // Nothing says when the only kernel of this program has begun.
+    let said = [1, 4, 12].into_iter().find_map(|seconds| {
+        let running = Rpd::new(["--att"]).start_workload("inside", ["matrix_chain", "1000000"]);
+        std::thread::sleep(Duration::from_secs(seconds));
+        running.signal(libc::SIGTERM);
+        let outcome = running.finish().expect_code(143);
+        let is_said = outcome.stderr.contains(missing);
+        assert!(!is_said || outcome.files().is_empty(), "{}", outcome.stderr);
+        is_said.then_some(outcome)
+    });
+    assert!(said.is_some());
+}
+
+/// Samples that the provider still holds are delivered before a signal ends the program.
+#[test]
+fn samples_are_delivered_after_a_signal() {
+    let options = [
+        "--pc-sampling-beta-enabled",
+        "--pc-sampling-method",
+        "host_trap",
+        "--pc-sampling-unit",
+        "time",
+        "--pc-sampling-interval",
+        "20",
+        "--kernel-trace",
+    ];
+    let (outcome, _) = in_flight(&options, ["150", "sleep"], &[(20, libc::SIGINT)]);
+    let outcome = outcome.expect_code(128 + libc::SIGINT);
+    let database = Database::open(&outcome.file("results.db"));
+    // The kernel that was under way, too: it is the last one.
+    let of_last = "SELECT count(*) FROM pc_samples WHERE dispatch_id = (SELECT max(dispatch_id) FROM kernels)";
+    assert!(database.number(of_last) > 0, "{}", outcome.stderr);
+}
+
 #[test]
 fn work_under_way_is_waited_for_when_a_signal_comes() {
     const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];

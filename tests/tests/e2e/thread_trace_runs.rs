@@ -1,19 +1,5 @@
 //! Thread traces of real programs on the simulated GPU, and what is made of them. Numbers are those of the conformance cases of
-//! thread traces. Where the others are:
-//!
-//! | cases | |
-//! |---|---|
-//! | 2 to 4, 7, 8, 10, 11, 13 to 16 | `rpd-cli/src/options/tests/thread_trace.rs` |
-//! | 5, 6, 22 to 36, 38 to 41, 59, 60 | `rpd-att/tests`: streams from an encoder that shares nothing with the decoder |
-//! | 9, 17 to 19, 58 | `thread_trace_selection.rs` |
-//! | 20, 21 | `rpd-sim`: statuses of the SDK's functions |
-//! | 42, 47 | `rpd-formats/src/csv`, `rpd-att/tests/decode/folder.rs` |
-//! | 57 | `rpd-core/src/session/load/tests/traces.rs` |
-//! | 58 | also `rpd-collect/src/sdk/thread_trace.rs` |
-//! | 62 | `sudden_ends.rs` |
-//!
-//! Not run: 1 (there is always a decoder: rpd's own), 51 (needs the viewer, which is not in this tree; the three files that it
-//! requires are checked), and 26 on code that ran: no simulated GPU is of RDNA.
+//! thread traces, which `inside_cases.rs` lists with their tests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,49 +45,28 @@ fn integer(value: &Value) -> i64 {
     value.as_i64().expect("an integer")
 }
 
+/// What `rpd hot` and `rpd annotate` print of a trace.
 #[test]
-fn the_right_instruction_and_reason_are_on_top() {
-    for (kernel, rounds, instruction, reason) in [
-        ("dependent_chain", "20", "v_fma", "ALU_DEPENDENCY"),
-        ("bank_conflicts", "40", "s_waitcnt", "WAITCNT"),
-        ("memory_stream", "4", "s_waitcnt", "WAITCNT"),
-        ("pointer_chase", "200", "s_waitcnt", "WAITCNT"),
-        ("barrier_imbalance", "10", "s_barrier", "BARRIER_WAIT"),
-        ("matrix_chain", "20", "v_mfma", "ARBITER_WIN_EX_STALL"),
-        ("sleeper", "20", "s_sleep", "INTERNAL_INSTRUCTION"),
-    ] {
-        let outcome = traced(&["--kernel-include-regex", kernel], &[kernel, rounds]);
-        let database = outcome.file("results.db");
-        let database = database.to_str().expect("text");
-        let hot = ["hot", database, "--by", "instruction", "-f", "csv"];
-        let hot = Rpd::plain(hot).run().success();
-        let first = hot.stdout.lines().nth(1).unwrap_or_default();
-        assert!(
-            first.contains(instruction),
-            "{kernel}: {first}\n{}",
-            hot.stdout
-        );
-        assert!(first.contains(&format!("{reason}=")), "{kernel}: {first}");
-        let text = Rpd::plain(["hot", database]).run().success();
-        assert!(
-            text.stdout.contains(" cycles (thread traces)"),
-            "{}",
-            text.stdout
-        );
-        assert!(text.stdout.contains("inside.hip:"), "{}", text.stdout);
-        assert!(!text.stdout.contains("lanes"), "{}", text.stdout);
-        let annotated = Rpd::plain(["annotate", database, kernel]).run().success();
-        let head = annotated.stdout.lines().next().unwrap_or_default();
-        assert!(
-            head.starts_with(kernel) && head.ends_with(" cycles"),
-            "{head}"
-        );
-        assert!(
-            annotated.stdout.contains(instruction),
-            "{}",
-            annotated.stdout
-        );
-    }
+fn cycles_are_shown_in_place_of_samples() {
+    let outcome = traced(&[], &["barrier_imbalance", "10"]);
+    let database = outcome.file("results.db");
+    let database = database.to_str().expect("text");
+    let text = Rpd::plain(["hot", database]).run().success();
+    assert!(
+        text.stdout.contains(" cycles (thread traces)"),
+        "{}",
+        text.stdout
+    );
+    assert!(text.stdout.contains("inside.hip:"), "{}", text.stdout);
+    assert!(!text.stdout.contains("lanes"), "{}", text.stdout);
+    let annotated = Rpd::plain(["annotate", database, "barrier"])
+        .run()
+        .success();
+    let head = annotated.stdout.lines().next().unwrap_or_default();
+    assert!(
+        head.starts_with("barrier_imbalance") && head.ends_with(" cycles"),
+        "{head}"
+    );
 }
 
 /// Both sides of a branch are executed by the waves whose lanes disagree.

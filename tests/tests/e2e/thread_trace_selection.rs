@@ -104,3 +104,23 @@ fn traces_of_selected_regions() {
     let first = database.number("SELECT min(trace) FROM thread_traces");
     assert_eq!(first, 1);
 }
+
+/// What is wrong with many traces is not said of each.
+#[test]
+fn warnings_about_many_traces_are_few() {
+    let outcome = Rpd::new(["--att", "--att-target-cu", "12"])
+        .option(["--kernel-iteration-range", "1-64"])
+        .workload("inside", ["lane_mask", "1"])
+        .success();
+    assert_eq!(numbers(&outcome).len(), 64);
+    let warnings: Vec<&str> = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.contains("WARNING"))
+        .collect();
+    assert_eq!(warnings.len(), 9, "{warnings:#?}");
+    assert!(
+        warnings[8].ends_with("56 more warnings about thread traces (rpd att decode lists all)"),
+        "{warnings:#?}"
+    );
+}

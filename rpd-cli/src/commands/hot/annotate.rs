@@ -64,14 +64,29 @@ enum FormatName {
 /// Lines of the source files that a listing refers to.
 type Sources = HashMap<String, Vec<String>>;
 
-/// Shares of the lines of kernels in another run.
+/// Counts of the lines of kernels, over all functions and processes of a run.
 #[derive(Default)]
-struct Before(HashMap<String, (Tally, HashMap<Vec<HotPlace>, Tally>)>);
+struct KernelLines(HashMap<String, (Tally, HashMap<Vec<HotPlace>, Tally>)>);
 
-impl Before {
-    /// `measure`: what is counted in the run that is compared with it.
-    fn read(path: &PathBuf, given: &Arguments, measure: Measure) -> Result<Before> {
-        let mut before = Before::default();
+impl KernelLines {
+    /// Adds the listings of one recording.
+    fn add<'a>(&mut self, listings: impl IntoIterator<Item = &'a Listing>) {
+        let mut seen: HashSet<&str> = HashSet::new();
+        for listing in listings {
+            let (whole, lines) = self.0.entry(listing.kernel.clone()).or_default();
+            if seen.insert(&listing.kernel) {
+                whole.add(&listing.kernel_tally);
+            }
+            for instruction in &listing.instructions {
+                let line = lines.entry(instruction.chain.clone()).or_default();
+                line.add(&instruction.tally);
+            }
+        }
+    }
+
+    /// Of another run. `measure`: what is counted in the run that is compared with it.
+    fn read(path: &PathBuf, given: &Arguments, measure: Measure) -> Result<Self> {
+        let mut all = Self::default();
         each_measured(
             NAME,
             &expand(&[path])?,
@@ -80,20 +95,16 @@ impl Before {
                 if totals.measure != measure {
                     return Err(different_measures(NAME).into());
                 }
-                for listing in listings(session, totals, given.naming.over(settings), |_| true) {
-                    let (whole, lines) = before.0.entry(listing.kernel.clone()).or_default();
-                    whole.add(&listing.tally);
-                    for instruction in listing.instructions {
-                        lines
-                            .entry(instruction.chain)
-                            .or_default()
-                            .add(&instruction.tally);
-                    }
-                }
+                all.add(&listings(
+                    session,
+                    totals,
+                    given.naming.over(settings),
+                    |_| true,
+                ));
                 Ok(())
             },
         )?;
-        Ok(before)
+        Ok(all)
     }
 
     /// Share of a line in its kernel, in percent.
@@ -104,38 +115,16 @@ impl Before {
     }
 }
 
-/// The shares of the lines of a listing, in percent, and what they were before.
-struct LineShares<'a> {
-    now: HashMap<&'a [HotPlace], Tally>,
-    listing: &'a Listing,
-    before: &'a Before,
+/// The lines of two runs.
+struct Comparison {
+    before: KernelLines,
+    now: KernelLines,
 }
 
-impl<'a> LineShares<'a> {
-    fn of(listing: &'a Listing, before: &'a Before) -> LineShares<'a> {
-        let mut now: HashMap<&[HotPlace], Tally> = HashMap::new();
-        for instruction in &listing.instructions {
-            now.entry(&instruction.chain)
-                .or_default()
-                .add(&instruction.tally);
-        }
-        LineShares {
-            now,
-            listing,
-            before,
-        }
-    }
-
-    /// Before and now.
-    fn percent(&self, chain: &[HotPlace]) -> [f64; 2] {
-        let now = self
-            .now
-            .get(chain)
-            .map_or(0.0, |tally| tally.share(&self.listing.tally));
-        [
-            self.before.percent(&self.listing.kernel, chain),
-            now * 100.0,
-        ]
+impl Comparison {
+    /// Shares of a line before and now, in percent.
+    fn percent(&self, kernel: &str, chain: &[HotPlace]) -> [f64; 2] {
+        [&self.before, &self.now].map(|run| run.percent(kernel, chain))
     }
 }
 
@@ -148,6 +137,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut found: Vec<(Listing, Sources)> = Vec::new();
     let mut kernels: Vec<String> = Vec::new();
     let mut measure = Measure::default();
+    let mut now = KernelLines::default();
     each_measured(
         NAME,
         &paths,
@@ -156,6 +146,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             measure = totals.measure;
             let names = given.naming.over(settings);
             let all = listings(session, totals, names, |_| true);
+            now.add(&all);
             for listing in all {
                 if !kernels.contains(&listing.kernel) {
                     kernels.push(listing.kernel.clone());
@@ -191,17 +182,20 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         })
         .into());
     }
-    let before = match &given.diff {
-        Some(path) => Some(Before::read(path, &given, found[0].0.measure)?),
+    let comparison = match &given.diff {
+        Some(path) => {
+            let before = KernelLines::read(path, &given, found[0].0.measure)?;
+            Some(Comparison { before, now })
+        }
         None => None,
     };
-    let before = before.as_ref();
+    let comparison = comparison.as_ref();
     let write = |out: &mut dyn Write| -> Result<()> {
         match given.format {
-            FormatName::Text => text(&found, before, out)?,
-            FormatName::Csv => table(&found, before, TableFormat::Csv, out)?,
-            FormatName::Json => table(&found, before, TableFormat::Json, out)?,
-            FormatName::Markdown => table(&found, before, TableFormat::Markdown, out)?,
+            FormatName::Text => text(&found, comparison, out)?,
+            FormatName::Csv => table(&found, comparison, TableFormat::Csv, out)?,
+            FormatName::Json => table(&found, comparison, TableFormat::Json, out)?,
+            FormatName::Markdown => table(&found, comparison, TableFormat::Markdown, out)?,
         }
         Ok(())
     };
@@ -250,11 +244,10 @@ fn fitted(text: &str, width: usize) -> String {
 
 fn text(
     found: &[(Listing, Sources)],
-    before: Option<&Before>,
+    comparison: Option<&Comparison>,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     for (number, (listing, sources)) in found.iter().enumerate() {
-        let shares = before.map(|before| LineShares::of(listing, before));
         let mut compared: HashSet<&[HotPlace]> = HashSet::new();
         if number > 0 {
             writeln!(out)?;
@@ -263,12 +256,16 @@ fn text(
         if listing.function != listing.kernel {
             write!(out, ", in {}", listing.function)?;
         }
-        writeln!(
-            out,
-            " (code object {}): {}",
-            listing.object,
-            listing.measure.counted(listing.tally.samples)
-        )?;
+        let of_kernel = listing.kernel_tally.samples;
+        let counted = match listing.tally.samples == of_kernel {
+            true => listing.measure.counted(of_kernel),
+            false => format!(
+                "{} of {}",
+                listing.tally.samples,
+                listing.measure.counted(of_kernel)
+            ),
+        };
+        writeln!(out, " (code object {}): {counted}", listing.object)?;
         let mut file = "";
         let mut last: &[HotPlace] = &[];
         for instruction in &listing.instructions {
@@ -282,16 +279,15 @@ fn text(
             }
             let left = match own {
                 Some(own) if is_new => {
-                    let mut text = format!("{:>5}  {}", own.line, source_text(sources, own));
-                    if let Some(caller) = instruction.chain.get(1) {
-                        text = format!(
-                            "{:>5}  [from {}] {}",
-                            own.line,
-                            caller.line,
-                            source_text(sources, own)
-                        );
+                    let number = match own.line {
+                        0 => "-".to_owned(),
+                        line => line.to_string(),
+                    };
+                    let source = source_text(sources, own);
+                    match instruction.chain.get(1) {
+                        Some(caller) => format!("{number:>5}  [from {}] {source}", caller.line),
+                        None => format!("{number:>5}  {source}"),
                     }
-                    text
                 }
                 _ => String::new(),
             };
@@ -300,21 +296,21 @@ fn text(
             let shown = match tally.samples {
                 0 => " ".repeat(17),
                 samples => {
-                    let error = tally.error(&listing.tally);
+                    let error = tally.error(&listing.kernel_tally);
                     let error =
                         error.map_or(String::new(), |error| format!("± {:.1}", error * 100.0));
                     format!(
                         "{samples:>7} {:>5.1}% {error:<6}",
-                        tally.share(&listing.tally) * 100.0
+                        tally.share(&listing.kernel_tally) * 100.0
                     )
                 }
             };
             let issue = issue_text(tally, 2);
             let lanes = tally.mean_lanes();
             let lanes = lanes.map_or(String::new(), |lanes| format!("{lanes:.1} lanes"));
-            let change = match &shares {
-                Some(shares) if compared.insert(&instruction.chain) => {
-                    let [before, now] = shares.percent(&instruction.chain);
+            let change = match comparison {
+                Some(comparison) if compared.insert(&instruction.chain) => {
+                    let [before, now] = comparison.percent(&listing.kernel, &instruction.chain);
                     format!("line {before:.1} % -> {now:.1} %")
                 }
                 _ => String::new(),
@@ -339,7 +335,7 @@ fn text(
 
 fn table(
     found: &[(Listing, Sources)],
-    before: Option<&Before>,
+    comparison: Option<&Comparison>,
     format: TableFormat,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
@@ -364,12 +360,11 @@ fn table(
         "Lanes",
     ];
     let mut columns = columns.map(str::to_owned).to_vec();
-    if before.is_some() {
+    if comparison.is_some() {
         columns.extend(["Line_Percent_Before", "Line_Percent"].map(str::to_owned));
     }
     let mut printer = Printer::new(format, columns, out)?;
     for (listing, sources) in found {
-        let shares = before.map(|before| LineShares::of(listing, before));
         for instruction in &listing.instructions {
             let tally = &instruction.tally;
             let own = instruction.chain.first();
@@ -396,18 +391,19 @@ fn table(
                 own.map_or(Cell::Null, |own| u64::from(own.line).into()),
                 own.map_or(Cell::Null, |own| source_text(sources, own).trim().into()),
                 tally.samples.into(),
-                sampled(tally.share(&listing.tally) * 100.0),
+                sampled(tally.share(&listing.kernel_tally) * 100.0),
                 tally
-                    .error(&listing.tally)
+                    .error(&listing.kernel_tally)
                     .map_or(Cell::Null, |error| sampled(error * 100.0)),
                 known(tally.issued),
                 known(tally.stalled()),
                 Cell::Text(reasons.join(" ")),
                 tally.mean_lanes().map_or(Cell::Null, sampled),
             ];
-            if let Some(shares) = &shares {
+            if let Some(comparison) = comparison {
                 let rounded = |percent: f64| Cell::from((percent * 100.0).round() / 100.0);
-                row.extend(shares.percent(&instruction.chain).map(rounded));
+                let shares = comparison.percent(&listing.kernel, &instruction.chain);
+                row.extend(shares.map(rounded));
             }
             printer.row(row)?;
         }

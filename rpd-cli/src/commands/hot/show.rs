@@ -61,7 +61,10 @@ pub(super) fn chain_text(chain: &[HotPlace]) -> String {
     let Some((own, callers)) = chain.split_first() else {
         return NO_LINE.to_owned();
     };
-    let mut text = format!("{}:{}", own.file, own.line);
+    let mut text = match own.line {
+        0 => format!("{} {NO_LINE}", own.file),
+        line => format!("{}:{line}", own.file),
+    };
     if !callers.is_empty() && !own.function.is_empty() {
         text += &format!(" in {}", own.function);
     }
