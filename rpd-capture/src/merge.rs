@@ -4,7 +4,7 @@ use rpd_spool::capture::{
     CaptureCall, CaptureCode, CaptureMarker, Group, Operation, Role, operation,
 };
 use rpd_spool::reader::{ProcessSpool, Records};
-use rpd_spool::record::RecordKind;
+use rpd_spool::record::{CapturePart, RecordKind, RecordRole};
 
 /// The place of a call in the order of the replay. Calls that add work take the place at which they began; those that wait
 /// or make something, the one at which they returned.
@@ -99,23 +99,21 @@ impl Source<'_> {
     fn advance(&mut self, clean: &mut bool) {
         self.next = None;
         while let Some(record) = self.records.next() {
-            let place = match RecordKind::from_tag(record.header.tag) {
-                Some(RecordKind::CaptureCall) => record.parse::<CaptureCall>().map(|(call, _)| {
+            let kind = RecordKind::from_tag(record.header.tag);
+            *clean |= kind == Some(RecordKind::End);
+            let Some(RecordRole::Capture(part)) = kind.map(RecordKind::role) else {
+                continue;
+            };
+            let place = match part {
+                CapturePart::Call => record.parse::<CaptureCall>().map(|(call, _)| {
                     let found = operation(call.operation);
                     found.map_or(call.entry, |found| place(found, call.entry, call.exit))
                 }),
-                Some(RecordKind::CaptureCode) => {
-                    record.parse::<CaptureCode>().map(|(code, _)| code.entry)
-                }
-                Some(RecordKind::CaptureMarker) => {
+                CapturePart::Code => record.parse::<CaptureCode>().map(|(code, _)| code.entry),
+                CapturePart::Marker => {
                     let parsed = record.parse::<CaptureMarker>();
                     parsed.map(|(marker, _)| marker.entry)
                 }
-                Some(RecordKind::End) => {
-                    *clean = true;
-                    None
-                }
-                _ => None,
             };
             if let Some(place) = place {
                 let mut bytes = self.next.take().map(|(_, bytes)| bytes).unwrap_or_default();

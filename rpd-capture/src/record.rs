@@ -12,7 +12,7 @@ use rpd_spool::capture::{
     data_use, ended, item, operation,
 };
 use rpd_spool::reader::Record;
-use rpd_spool::record::RecordKind;
+use rpd_spool::record::{CapturePart, RecordKind, RecordRole};
 use rusqlite::Connection;
 
 use crate::live::LiveReader;
@@ -347,14 +347,17 @@ impl Recorder {
 
 /// The items of a record of a capture.
 fn items<'a>(record: &Record<'a>) -> Option<Items<'a>> {
-    match RecordKind::from_tag(record.header.tag)? {
-        RecordKind::CaptureCall => {
+    let RecordRole::Capture(part) = RecordKind::from_tag(record.header.tag)?.role() else {
+        return None;
+    };
+    match part {
+        CapturePart::Call => {
             let (call, tail) = record.parse::<CaptureCall>()?;
             let size = operation(call.operation).map_or(0, |found| usize::from(found.size));
             Some(Items(tail.get(size.next_multiple_of(8)..)?))
         }
-        RecordKind::CaptureCode => Some(Items(record.parse::<CaptureCode>()?.1)),
-        _ => None,
+        CapturePart::Code => Some(Items(record.parse::<CaptureCode>()?.1)),
+        CapturePart::Marker => None,
     }
 }
 

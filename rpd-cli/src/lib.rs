@@ -1,13 +1,13 @@
 //! The rpd command.
 //!
-//! `options` turns the command line, and the `jobs` of an input file, into resolved options, `counters` asks the
+//! `options` turns the command line, and the jobs of an input file, into resolved options, `counters` asks the
 //! provider what of that can be counted, `process` starts the target and waits for it, `launch` runs the passes, `report`
 //! makes files and tables of what was recorded, `recover` does the same for a run whose front end is gone, `commands` work
 //! on results and on the provider.
 
-// Those of the standard library panic when standard error is a closed pipe (`rpd ... 2>&1 | head`). Messages may be lost
+// The macros of the standard library panic when standard error is a closed pipe (`rpd ... 2>&1 | head`). Messages may be lost
 // then; passes and files may not.
-// One line each: what of it comes from elsewhere cannot begin another or move the cursor.
+// A message is one line: text from files or from the target cannot begin another line or move the cursor.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         let line = format!($($text)*);
@@ -23,7 +23,6 @@ mod echo;
 mod exit_status;
 mod failure;
 mod isolation;
-mod jobs;
 mod launch;
 mod options;
 mod process;

@@ -25,14 +25,14 @@ const USAGE: &str = "Finishes what a killed rpd left behind\n\n\
 
 /// The parsed arguments of `rpd recover`.
 #[derive(Debug, Default)]
-struct OptionValues {
+struct RecoverArguments {
     folders: Vec<PathBuf>,
     output: Option<String>,
 }
 
 /// Parses the arguments; `None` when help was requested.
-fn parse(arguments: &[OsString]) -> Result<Option<OptionValues>, Failure> {
-    let mut given = OptionValues::default();
+fn parse(arguments: &[OsString]) -> Result<Option<RecoverArguments>, Failure> {
+    let mut given = RecoverArguments::default();
     let mut words = arguments.iter();
     let mut only_folders = false;
     while let Some(word) = words.next() {

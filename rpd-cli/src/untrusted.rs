@@ -11,8 +11,8 @@ use rpd_formats::rocpd::read::Database;
 use rpd_summary::Statistics;
 
 use crate::counters::extra;
-use crate::jobs;
 use crate::options::given::OptionValues;
+use crate::options::jobs;
 use crate::options::resolve::{Environment, resolve_with};
 
 /// Number of output formats that [`database`] can write.

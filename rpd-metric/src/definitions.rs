@@ -479,12 +479,12 @@ from_text!(Name, "the name of a counter", |text| {
 struct Formula(Expression);
 
 from_text!(Formula, "an expression", |text| {
-    let wrong = |e: ParseError| E::custom(format!("in `{}`: {e}", part(text, e.column)));
+    let wrong = |e: ParseError| E::custom(format!("in `{}`: {e}", excerpt(text, e.column)));
     Expression::parse(text).map(Formula).map_err(wrong)
 });
 
 /// As much of a text as people can read, around a column from 1.
-fn part(text: &str, column: usize) -> String {
+fn excerpt(text: &str, column: usize) -> String {
     const MOST: usize = 120;
     let length = text.chars().count();
     if length <= MOST {

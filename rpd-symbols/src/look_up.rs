@@ -79,7 +79,7 @@ pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
                 let places = native.entry(file).or_default();
                 places.push((location.id, location.offset));
             }
-            None => frames.extend(other(session, location, &mut report)),
+            None => frames.extend(frames_outside_files(session, location, &mut report)),
         }
     }
     session.stacks.locations = locations;
@@ -155,7 +155,11 @@ fn nothing(location: u32) -> StackFrame {
 }
 
 /// The frames of a location that is no code of a file. Markers have none: their kind describes them.
-fn other(session: &mut Session, location: &StackLocation, report: &mut Report) -> Vec<StackFrame> {
+fn frames_outside_files(
+    session: &mut Session,
+    location: &StackLocation,
+    report: &mut Report,
+) -> Vec<StackFrame> {
     let Some(code) = session.stacks.code_of(location) else {
         return match location.kind {
             LocationKind::Native | LocationKind::Jit => vec![StackFrame {

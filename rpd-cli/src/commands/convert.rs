@@ -179,7 +179,8 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         load,
         window.as_ref(),
         |path, index, session, settings| {
-            let files = one(&given, &paths, path, index, &session, &settings, &mut namer)?;
+            let files =
+                convert_recording(&given, &paths, path, index, &session, &settings, &mut namer)?;
             complete &= files.is_complete;
             report(&files.written, compat);
             Ok(())
@@ -265,7 +266,7 @@ struct Files {
 }
 
 /// Writes the files of one recording.
-fn one(
+fn convert_recording(
     given: &Arguments,
     inputs: &[PathBuf],
     path: &Path,

@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     add(&mut durations, SideOf::Before, &before, &given.naming)?;
     add(&mut durations, SideOf::After, &after, &given.naming)?;
     let found = durations.differences()?;
-    let look = given.format.look();
+    let look = given.format.table_format();
     let limit = match (given.limit, look) {
         (Some(0), _) => usize::MAX,
         (Some(limit), _) => limit,

@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     }
     write_output(given.output.as_deref(), Compat::None, |out| {
         let columns = COLUMNS.map(str::to_owned).to_vec();
-        let mut table = Printer::new(given.format.look(), columns, out as &mut dyn Write)?;
+        let mut table = Printer::new(given.format.table_format(), columns, out as &mut dyn Write)?;
         for (session, names) in &sessions {
             let process = process_name(&session.process);
             for (name, total) in session.named_totals(*names) {

@@ -212,7 +212,7 @@ enum Form {
 }
 
 impl Form {
-    const fn look(self) -> TableFormat {
+    const fn table_format(self) -> TableFormat {
         match self {
             Form::Table => TableFormat::Console,
             Form::Csv => TableFormat::Csv,

@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     if let Some(script) = &given.script {
         database.run(&text(script)?).map_err(explain)?;
     }
-    let look = given.format.look();
+    let look = given.format.table_format();
     let output_file = match compat.has(Difference::RocpdTables) {
         false => given.output_file.clone(),
         true if given.format == Form::Table => None,

@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         })?;
         return Ok(0);
     }
-    let look = given.format.look();
+    let look = given.format.table_format();
     let mut prefix = output_file.unwrap_or_default();
     if !prefix.is_empty() {
         prefix.push("_");

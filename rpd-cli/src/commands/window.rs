@@ -79,12 +79,12 @@ impl WindowOptions {
         };
         let start = match (&self.start, &self.start_marker) {
             (Some(text), _) => time(name, "--start", text, first, last)?,
-            (_, Some(message)) => one(name, message, &begins)?.0,
+            (_, Some(message)) => only_marker(name, message, &begins)?.0,
             _ => first,
         };
         let end = match (&self.end, &self.end_marker) {
             (Some(text), _) => time(name, "--end", text, first, last)?,
-            (_, Some(message)) => one(name, message, &ends)?.1,
+            (_, Some(message)) => only_marker(name, message, &ends)?.1,
             _ => last,
         };
         if end <= start {
@@ -128,7 +128,7 @@ fn time(name: &str, option: &str, text: &str, first: u64, last: u64) -> Result<u
     }
 }
 
-fn one(name: &str, message: &str, found: &[(u64, u64)]) -> Result<(u64, u64)> {
+fn only_marker(name: &str, message: &str, found: &[(u64, u64)]) -> Result<(u64, u64)> {
     match found {
         [only] => Ok(*only),
         [] => Err(Failure::failed(format!(

@@ -40,7 +40,7 @@ pub(crate) fn run() -> Result<u8> {
                     definitions,
                 },
                 None,
-            ) => match Provider::load(library, definitions) {
+            ) => match LoadedSdk::load(library, definitions) {
                 Ok((loaded, answer)) => {
                     provider = Some(loaded);
                     answer
@@ -60,7 +60,7 @@ pub(crate) fn run() -> Result<u8> {
 }
 
 /// A loaded SDK library and its functions.
-struct Provider {
+struct LoadedSdk {
     functions: Functions,
     // Keeps the functions loaded.
     _library: Library,
@@ -68,8 +68,8 @@ struct Provider {
 
 type QueryResult<T> = Result<T, String>;
 
-impl Provider {
-    fn load(library: &str, definitions: &str) -> QueryResult<(Provider, Reply)> {
+impl LoadedSdk {
+    fn load(library: &str, definitions: &str) -> QueryResult<(LoadedSdk, Reply)> {
         // SAFETY: it is the library that the target is going to be run with.
         let loaded = unsafe { Library::new(library) }
             .map_err(|error| format!("it cannot be loaded: {error}"))?;
@@ -83,7 +83,7 @@ impl Provider {
         // SAFETY: the functions of an SDK library, which stays loaded.
         let functions =
             unsafe { Functions::load(lookup) }.map_err(|missing| missing.to_string())?;
-        let provider = Provider {
+        let provider = LoadedSdk {
             functions,
             _library: loaded,
         };

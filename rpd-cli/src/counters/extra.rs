@@ -2,22 +2,12 @@
 //! column, and some unsupported expressions make SDK 1.0 end the program.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use rpd_metric::Definitions;
 use rpd_metric::definitions::{Form, Source};
-use rpd_spool::regular_file::{self, FileError};
 
 use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
-
-/// Largest size of a file of definitions, in bytes. ROCm's own definitions for all GPUs take half a megabyte.
-const LARGEST: u64 = 4 << 20;
-
-/// The text of a file of definitions.
-pub(crate) fn read(path: &Path) -> Result<String, FileError> {
-    regular_file::read_text(path, LARGEST)
-}
 
 /// Definitions that passed the checks.
 pub(crate) struct Checked {

@@ -48,7 +48,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
     for line in shown(plan).into_iter().chain(afterwards(computed)) {
         eprintln!("{line}");
     }
-    let input = Input::here();
+    let input = Input::of_standard_input();
     let mut failed = Vec::new();
     for (pass, number) in plan.passes.iter().zip(1..) {
         if let Some(input) = &input {
@@ -69,7 +69,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
             .signals
             .as_ref()
             .and_then(super::Signals::interrupted);
-        let left = rest(number, total);
+        let left = skipped_passes(number, total);
         if let Some(signal) = interrupted {
             let message = match &problem {
                 Some(problem) => format!("pass {number}/{total}: {problem}; interrupted{left}"),
@@ -112,7 +112,7 @@ struct Input {
 }
 
 impl Input {
-    fn here() -> Option<Input> {
+    fn of_standard_input() -> Option<Input> {
         let mut file = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
         let begin = file.stream_position().ok()?;
         Some(Input { file, begin })
@@ -130,7 +130,7 @@ fn program(pass: &Pass) -> &str {
 }
 
 /// A message about the passes that are skipped.
-fn rest(number: usize, total: usize) -> String {
+fn skipped_passes(number: usize, total: usize) -> String {
     match total - number {
         0 => String::new(),
         1 => format!("; pass {total} was not run"),
@@ -253,8 +253,8 @@ mod tests {
             Some("/bin/app was ended by SIGKILL")
         );
         assert!(problem(TargetEnd::Exited(0), Ok(false)).is_some());
-        assert_eq!(rest(1, 3), "; passes 2 to 3 were not run");
-        assert_eq!(rest(2, 3), "; pass 3 was not run");
-        assert_eq!(rest(3, 3), "");
+        assert_eq!(skipped_passes(1, 3), "; passes 2 to 3 were not run");
+        assert_eq!(skipped_passes(2, 3), "; pass 3 was not run");
+        assert_eq!(skipped_passes(3, 3), "");
     }
 }

@@ -2,10 +2,10 @@
 
 use super::counters::{self, CounterGroup};
 use super::given::{OptionValues, Origin, Place, Value};
+use super::jobs::Input;
 use super::plan::DirectoryStem;
 use super::table;
 use crate::failure::Failure;
-use crate::jobs::Input;
 
 /// A pass before it is resolved.
 #[derive(Debug, Clone)]

@@ -1,9 +1,11 @@
 //! The command line: its table, its parser, and what it resolves to.
 
 pub(crate) mod counters;
+pub(crate) mod extra_counters;
 mod filters;
 pub(crate) mod given;
 mod inherit;
+pub(crate) mod jobs;
 mod light;
 mod merge;
 mod outputs;

@@ -12,6 +12,7 @@ use rpd_core::{naming, os_text};
 use rpd_formats::registry;
 
 use super::counters::{self, CounterGroup};
+use super::extra_counters;
 use super::filters;
 use super::given::OptionValues;
 use super::inherit::variable_truth;
@@ -26,7 +27,6 @@ use super::sampling;
 use super::stacks;
 use super::summary;
 use super::thread_trace;
-use crate::counters::extra;
 use crate::failure::Failure;
 
 /// Options that pick dispatches for counting.
@@ -435,7 +435,7 @@ impl Resolver<'_> {
         if let Some(text) = self.extra_counters.get(file) {
             return Ok(text.clone());
         }
-        let text = extra::read(&self.environment.cwd.join(file))
+        let text = extra_counters::read(&self.environment.cwd.join(file))
             .map_err(|error| given.refused(EXTRA, format_args!("{file}: {error}")))?;
         if text.trim().is_empty() {
             let name = given.name(EXTRA);

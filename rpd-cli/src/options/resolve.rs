@@ -9,11 +9,11 @@ use rpd_core::{naming, os_text};
 
 use super::given::{OptionValues, Value};
 use super::inherit::{Variables, variable_truth};
+use super::jobs::{self, Input};
 use super::merge::{self, Draft};
 use super::plan::Plan;
 use super::table::{Form, OPTIONS, Support};
 use crate::failure::Failure;
-use crate::jobs::{self, Input};
 
 /// The environment that options are resolved in: inherited variables, current directory, compatibility mode.
 #[derive(Debug, Clone, Default)]

@@ -6,14 +6,12 @@ use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
 use super::given::OptionValues;
 use super::resolve::Environment;
 use crate::failure::Failure;
+use crate::process::environment::BETA_VARIABLE;
 
 const BETA: &str = "pc-sampling-beta-enabled";
 const UNIT: &str = "pc-sampling-unit";
 const METHOD: &str = "pc-sampling-method";
 const INTERVAL: &str = "pc-sampling-interval";
-
-/// The switch of the SDK, without which it samples nothing. Its presence stands for `--pc-sampling-beta-enabled`.
-pub(crate) const BETA_VARIABLE: &str = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
 
 /// Resolves the sampling options; `None` without options that request sampling. The switch alone requests nothing.
 pub(super) fn resolve(

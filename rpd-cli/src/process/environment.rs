@@ -12,7 +12,6 @@ use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use super::backend::Provider;
 use super::libraries;
 use crate::failure::Failure;
-use crate::options::sampling;
 
 /// Variables that differ from the inherited ones; `None` removes a variable.
 pub(crate) type Changes = BTreeMap<&'static str, Option<OsString>>;
@@ -25,6 +24,9 @@ const REGISTER_VARIABLE: &str = "ROCPROFILER_REGISTER_LIBRARY";
 
 /// The variable that names the GPU to simulate.
 pub(crate) const SIM_GPU_VARIABLE: &str = "RPD_SIM_GPU";
+
+/// The switch of the SDK, without which it samples nothing. Its presence stands for `--pc-sampling-beta-enabled`.
+pub(crate) const BETA_VARIABLE: &str = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
 
 /// The changes for one pass.
 pub(crate) fn changes(
@@ -44,7 +46,7 @@ pub(crate) fn changes(
         set(SIM_GPU_VARIABLE, gpu.into());
     }
     if options.collector.sampling.is_some() {
-        set(sampling::BETA_VARIABLE, "1".into());
+        set(BETA_VARIABLE, "1".into());
     }
 
     // If the library is missing, the loader warns once per process and continues.

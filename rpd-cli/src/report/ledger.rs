@@ -463,7 +463,7 @@ pub(super) fn still_running(recording: &Recording, run: &Path) -> String {
 }
 
 /// A process whose outputs could not all be written.
-pub(super) fn kept(run: &Path) -> String {
+pub(super) fn kept_recording(run: &Path) -> String {
     format!(
         "what was recorded is kept; once the cause is gone: rpd recover {}",
         shown(run)

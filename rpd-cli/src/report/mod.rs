@@ -129,7 +129,7 @@ pub(crate) fn finish(
     );
     names.extend(&state.names);
     if !complete {
-        lines.push(ledger::kept(run.path()));
+        lines.push(ledger::kept_recording(run.path()));
     }
     if recordings.is_empty() && ending.is_some() {
         lines.push(ledger::nothing_loaded(options));

@@ -217,7 +217,7 @@ fn counted<'a>(
             let (_, counted) = by_number
                 .entry(key)
                 .or_insert((index, CounterFigures::none()));
-            counted.add(&CounterFigures::one(value));
+            counted.add(&CounterFigures::of_value(value));
         }
     }
     let mut by_name: BTreeMap<_, CounterFigures> = BTreeMap::new();
@@ -243,7 +243,7 @@ impl CounterFigures {
         }
     }
 
-    fn one(value: f64) -> CounterFigures {
+    fn of_value(value: f64) -> CounterFigures {
         CounterFigures {
             dispatches: 1,
             min: value,

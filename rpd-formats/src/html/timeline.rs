@@ -390,7 +390,7 @@ impl<'a> Timeline<'a> {
             };
             let places = frames.iter().map(|&frame| {
                 let place = *places.entry(frame).or_insert_with(|| {
-                    texts.push(said(self.session, &expanded.frames[frame as usize]));
+                    texts.push(frame_line(self.session, &expanded.frames[frame as usize]));
                     texts.len() - 1
                 });
                 place.to_string()
@@ -449,7 +449,7 @@ impl<'a> Timeline<'a> {
 }
 
 /// A frame in one line.
-fn said(session: &Session, frame: &ShownFrame) -> String {
+fn frame_line(session: &Session, frame: &ShownFrame) -> String {
     let text = session.frame_text(frame);
     match (text.file, text.line) {
         ("", _) => text.function.into_owned(),

@@ -500,7 +500,7 @@ impl<'c> Arguments<'c> {
         } else {
             for_each_argument(None, args.flags, raw, |position, ty, name, value| {
                 if result.is_ok() {
-                    result = self.other(event, position, ty, name, value);
+                    result = self.other_argument(event, position, ty, name, value);
                 }
             });
         }
@@ -522,13 +522,13 @@ impl<'c> Arguments<'c> {
         });
         match text {
             Some((position, argument)) => {
-                self.other(event, position, argument.resolved, argument.name, message)
+                self.other_argument(event, position, argument.resolved, argument.name, message)
             }
             None => Ok(()),
         }
     }
 
-    fn other(
+    fn other_argument(
         &mut self,
         event: i64,
         position: usize,

@@ -12,9 +12,9 @@ const TABLES: &str = include_str!("traces.sql");
 pub(super) const VIEWS: &str = include_str!("traces_views.sql");
 /// Views that join the tables, for queries.
 pub(super) const DATA_VIEWS: &str = include_str!("traces_data_views.sql");
-/// The view that only databases with thread traces have.
+/// Table, and view in merged databases, that only databases with thread traces have.
 pub(super) const STREAM: &str = "rpd_trace_stream";
-/// The view that such databases have since waves over time are kept.
+/// The same for waves over time, which databases of earlier versions lack.
 pub(super) const OCCUPANCY: &str = "rpd_trace_occupancy";
 const INDICES: &str = "CREATE INDEX rpd_trace_stall_instruction%suffix% ON rpd_trace_stall%suffix% (trace_instruction_id);";
 

@@ -157,7 +157,7 @@ fn session() -> Session {
         len: 8,
         flags: api_flag::ARGUMENTS,
     };
-    // A reference to bytes that are not there.
+    // A reference to bytes beyond the end of the arguments.
     session.api.args[1] = ArgsRef {
         offset: u64::MAX,
         len: u32::MAX,

@@ -197,7 +197,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    fn other(&self, access: &Access, writes: bool) -> Other {
+    fn other_access(&self, access: &Access, writes: bool) -> Other {
         let (group, wave) = self.names[access.stamp.wave as usize];
         Other {
             group,
@@ -291,7 +291,7 @@ impl<'h> Checker<'h> {
             }
             if let Some(before) = conflict {
                 let race = || Finding {
-                    other: Some(self.other(&before.access, before.writes)),
+                    other: Some(self.other_access(&before.access, before.writes)),
                     place: Some(self.heap.place(address)),
                     ..finding(FindingKind::GlobalRace, lane)
                 };
@@ -365,7 +365,7 @@ impl<'h> Checker<'h> {
             }
             if let Some(before) = conflict {
                 found.push(Finding {
-                    other: Some(self.other(&before.access, before.writes)),
+                    other: Some(self.other_access(&before.access, before.writes)),
                     ..finding(FindingKind::LdsRace, lane)
                 });
             }

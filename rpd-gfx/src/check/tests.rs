@@ -109,7 +109,7 @@ impl<'h> Run<'h> {
     }
 
     /// A load of lane 3 that bypasses the first-level cache.
-    fn look(&mut self, who: (u64, usize), address: u64) {
+    fn load_past_cache(&mut self, who: (u64, usize), address: u64) {
         let kind = Kind::Vmem(Vmem {
             flat: true,
             operation: LOAD,
@@ -233,7 +233,7 @@ fn loads_past_the_cache_need_no_invalidation() {
     run.plain((0, 0), WAIT);
     run.access((0, 0), Space::Global, ATOMIC, 0x10100);
     run.access((1, 0), Space::Global, ATOMIC, 0x10100);
-    run.look((1, 0), 0x10000);
+    run.load_past_cache((1, 0), 0x10000);
     run.access((1, 0), Space::Global, STORE, 0x10004);
     assert_eq!(run.kinds(), []);
 }
@@ -254,12 +254,12 @@ fn a_wave_that_waits_for_a_plain_store_looks_again() {
     for (looks, expected) in [(1, &[FindingKind::GlobalRace][..]), (2, &[])] {
         let memory = written();
         let mut run = Run::new(&memory);
-        run.look((0, 0), 0x10100);
+        run.load_past_cache((0, 0), 0x10100);
         run.access((1, 0), Space::Global, STORE, 0x10000);
         run.plain((1, 0), WAIT);
         run.access((1, 0), Space::Global, STORE, 0x10100);
         if looks == 2 {
-            run.look((0, 0), 0x10100);
+            run.load_past_cache((0, 0), 0x10100);
             run.plain((0, 0), Kind::Invalidate);
             run.access((0, 0), Space::Global, LOAD, 0x10000);
         }

@@ -186,11 +186,11 @@ impl Category {
 /// Control flow after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// At the next instruction.
+    /// Continues at the next instruction.
     Next,
-    /// At this address.
+    /// Continues at this address.
     Branch(u64),
-    /// At this address or at the next instruction.
+    /// Continues at this address or at the next instruction.
     Conditional(u64),
     /// At an address in registers.
     Indirect,

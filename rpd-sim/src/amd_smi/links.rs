@@ -15,14 +15,14 @@ pub unsafe extern "C" fn amdsmi_topo_get_link_type(
     hops: *mut u64,
     kind: *mut u32,
 ) -> u32 {
-    answer(both(from, to).and_then(|(from, to)| {
+    answer(gpu_pair(from, to).and_then(|(from, to)| {
         // SAFETY: by contract. The kinds of link have the same numbers.
         from_smi(unsafe { smi::rsmi_topo_get_link_type(from, to, hops, kind) })
     }))
 }
 
 /// The indices of two GPUs.
-fn both(one: Handle, other: Handle) -> Outcome<(u32, u32)> {
+fn gpu_pair(one: Handle, other: Handle) -> Outcome<(u32, u32)> {
     Ok((gpu(one)?.0, gpu(other)?.0))
 }
 
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn amdsmi_topo_get_link_weight(
     to: Handle,
     weight: *mut u64,
 ) -> u32 {
-    answer(both(from, to).and_then(|(from, to)| {
+    answer(gpu_pair(from, to).and_then(|(from, to)| {
         // SAFETY: by contract.
         from_smi(unsafe { smi::rsmi_topo_get_link_weight(from, to, weight) })
     }))
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn amdsmi_is_P2P_accessible(
     accessible: *mut bool,
 ) -> u32 {
     // SAFETY: by contract.
-    answer(both(from, to).and_then(|_| unsafe { put(accessible, true) }))
+    answer(gpu_pair(from, to).and_then(|_| unsafe { put(accessible, true) }))
 }
 
 /// The kind of link to another GPU, and what it can do.
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn amdsmi_topo_get_p2p_status(
     kind: *mut u32,
     capability: *mut PeerCapability,
 ) -> u32 {
-    answer(both(from, to).and_then(|(from, to)| {
+    answer(gpu_pair(from, to).and_then(|(from, to)| {
         let mut hops = 0;
         let all = PeerCapability {
             coherent: 1,

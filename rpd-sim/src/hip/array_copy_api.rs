@@ -29,7 +29,7 @@ fn rows(address: *const c_void, pitch: Option<usize>, width: usize) -> HipResult
 /// A part of an array: bytes into a row, and row.
 type Start = (*const c_void, usize, usize);
 
-fn part((array, x, y): Start, width: usize, height: usize) -> HipResult<CopyBox> {
+fn array_box((array, x, y): Start, width: usize, height: usize) -> HipResult<CopyBox> {
     Array::find(array)?.part([x, y, 0], [width, height, 1])
 }
 
@@ -56,7 +56,7 @@ fn to_array(
     ) {
         return Err(code::INVALID_MEMCPY_DIRECTION);
     }
-    let dst = part(dst, width, height)?;
+    let dst = array_box(dst, width, height)?;
     Ok(op(dst, rows(src, pitch, width)?, width, height, kind))
 }
 
@@ -72,7 +72,7 @@ fn from_array(
     ) {
         return Err(code::INVALID_MEMCPY_DIRECTION);
     }
-    let src = part(src, width, height)?;
+    let src = array_box(src, width, height)?;
     Ok(op(rows(dst, pitch, width)?, src, width, height, kind))
 }
 
@@ -102,7 +102,7 @@ fn line(
 
 /// Bytes of the first row of an array.
 fn array(array: *const c_void, offset: usize) -> impl FnOnce(usize) -> HipResult<CopyBox> {
-    move |count| part((array, offset, 0), count, 1)
+    move |count| array_box((array, offset, 0), count, 1)
 }
 
 /// Bytes of memory.
@@ -181,8 +181,8 @@ pub(crate) unsafe extern "C" fn hipMemcpy2DArrayToArray(
         if !matches!(kind, kind::DEVICE_TO_DEVICE | kind::DEFAULT) {
             return Err(code::INVALID_MEMCPY_DIRECTION);
         }
-        let to = part((dst, dst_x, dst_y), width, height)?;
-        let from = part((src, src_x, src_y), width, height)?;
+        let to = array_box((dst, dst_x, dst_y), width, height)?;
+        let from = array_box((src, src_x, src_y), width, height)?;
         submit(null_stream(), op(to, from, width, height, kind), true)
     })
 }

@@ -130,7 +130,7 @@ impl CopySide {
     }
 
     /// The box in the form that the engines take.
-    fn seen(&self, side: CopyBox) -> CopyBox {
+    fn engine_box(&self, side: CopyBox) -> CopyBox {
         let address = self
             .place
             .as_ref()
@@ -192,7 +192,7 @@ pub(crate) fn run(stream: &Stream, op: &CopyOp) -> HipResult {
         _ if src.is_pageable() => from_pageable_to_engine(&mut step, &op, &dst),
         _ => {
             let runtime = runtime::get()?;
-            let ends = (dst.seen(op.dst), src.seen(op.src));
+            let ends = (dst.engine_box(op.dst), src.engine_box(op.src));
             let agents = (dst.agent(runtime), src.agent(runtime));
             engine(&mut step, &op, ends, agents, false).map(|_| ())
         }
@@ -271,7 +271,7 @@ fn engine(
 fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &CopySide) -> HipResult {
     let runtime = runtime::get()?;
     let agents = (dst.agent(runtime), runtime.cpu);
-    let to = dst.seen(op.dst);
+    let to = dst.engine_box(op.dst);
     if op.is_linear() && op.width <= STAGING_BYTES {
         let stream = step.stream();
         let buffer = step.state().staging.get(stream)?;
@@ -315,7 +315,7 @@ fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &CopySide) -> 
 fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &CopySide) -> HipResult {
     let runtime = runtime::get()?;
     let agents = (runtime.cpu, src.agent(runtime));
-    let from = src.seen(op.src);
+    let from = src.engine_box(op.src);
     if op.is_linear() && op.width <= STAGING_BYTES {
         let stream = step.stream();
         let buffer = step.state().staging.get(stream)?;

@@ -324,7 +324,7 @@ pub(crate) unsafe extern "C" fn hipDeviceGetCacheConfig(config: *mut u32) -> u32
     api(|| unsafe { put(config, 0) })
 }
 
-/// The cache is not configurable on this hardware; the wish is ignored, as by the real runtime.
+/// The cache is not configurable on this hardware; the setting is ignored, as by the real runtime.
 pub(crate) unsafe extern "C" fn hipDeviceSetCacheConfig(_config: u32) -> u32 {
     api(|| runtime::get().map(|_| ()))
 }

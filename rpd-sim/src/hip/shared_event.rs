@@ -230,7 +230,7 @@ fn watch(watched: WatchedRecord) -> HipResult {
         let (sender, receiver) = channel();
         std::thread::Builder::new()
             .name("hip-events".into())
-            .spawn(move || look(&receiver))
+            .spawn(move || complete_passed_records(&receiver))
             .map_err(|_| code::OPERATING_SYSTEM)?;
         *watcher = Some((process, sender));
     }
@@ -240,7 +240,7 @@ fn watch(watched: WatchedRecord) -> HipResult {
 }
 
 /// Completes the signals of records that are passed, and sleeps while there are none to watch.
-fn look(receiver: &Receiver<WatchedRecord>) {
+fn complete_passed_records(receiver: &Receiver<WatchedRecord>) {
     while let Ok(first) = receiver.recv() {
         let mut all = vec![first];
         while !all.is_empty() {

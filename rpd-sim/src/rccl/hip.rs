@@ -9,7 +9,7 @@ use crate::api::call;
 /// A `hipStream_t`, `hipModule_t`, `hipFunction_t` or `hipEvent_t` as a number, so that other threads may have it.
 pub(super) type Handle = usize;
 
-fn done(name: &str, status: u32) -> Outcome {
+fn check_status(name: &str, status: u32) -> Outcome {
     if status == 0 {
         return Ok(());
     }
@@ -21,14 +21,14 @@ pub(super) fn device_count() -> Outcome<i32> {
     let mut count = 0i32;
     // SAFETY: the place is writable.
     let status = unsafe { call::hipGetDeviceCount(ptr::from_mut(&mut count).cast()) };
-    done("hipGetDeviceCount", status).map(|()| count)
+    check_status("hipGetDeviceCount", status).map(|()| count)
 }
 
 pub(super) fn device() -> Outcome<i32> {
     let mut device = 0i32;
     // SAFETY: the place is writable.
     let status = unsafe { call::hipGetDevice(ptr::from_mut(&mut device).cast()) };
-    done("hipGetDevice", status).map(|()| device)
+    check_status("hipGetDevice", status).map(|()| device)
 }
 
 /// Runs `body` with a device as the thread's current one.
@@ -36,7 +36,7 @@ pub(super) fn on_device<T>(wanted: i32, body: impl FnOnce() -> Outcome<T>) -> Ou
     let before = device()?;
     let set = |device| {
         // SAFETY: it takes any number.
-        done("hipSetDevice", unsafe { call::hipSetDevice(device) })
+        check_status("hipSetDevice", unsafe { call::hipSetDevice(device) })
     };
     if before == wanted {
         return body();
@@ -54,13 +54,13 @@ pub(super) unsafe fn register(base: *mut c_void, bytes: usize) -> Outcome {
     const PORTABLE_AND_MAPPED: u32 = 3;
     // SAFETY: by contract.
     let status = unsafe { call::hipHostRegister(base, bytes, PORTABLE_AND_MAPPED) };
-    done("hipHostRegister", status)
+    check_status("hipHostRegister", status)
 }
 
 /// Undoes [`register`].
 pub(super) fn unregister(base: *mut c_void) -> Outcome {
     // SAFETY: it checks the address.
-    done("hipHostUnregister", unsafe {
+    check_status("hipHostUnregister", unsafe {
         call::hipHostUnregister(base)
     })
 }
@@ -70,13 +70,13 @@ pub(super) fn malloc(bytes: usize) -> Outcome<*mut c_void> {
     let mut memory = ptr::null_mut::<c_void>();
     // SAFETY: the place is writable.
     let status = unsafe { call::hipMalloc(ptr::from_mut(&mut memory).cast(), bytes) };
-    done("hipMalloc", status).map(|()| memory)
+    check_status("hipMalloc", status).map(|()| memory)
 }
 
 /// Frees memory of a device.
 pub(super) fn free(memory: *mut c_void) -> Outcome {
     // SAFETY: it checks the address.
-    done("hipFree", unsafe { call::hipFree(memory) })
+    check_status("hipFree", unsafe { call::hipFree(memory) })
 }
 
 /// A kernel of a bundle of code objects, loaded for the current device.
@@ -87,10 +87,10 @@ pub(super) fn load(image: &'static [u8], kernel: &CStr) -> Outcome<Handle> {
     unsafe {
         let image = image.as_ptr().cast_mut().cast();
         let status = call::hipModuleLoadData(ptr::from_mut(&mut module).cast(), image);
-        done("hipModuleLoadData", status)?;
+        check_status("hipModuleLoadData", status)?;
         let name = kernel.as_ptr().cast_mut().cast();
         let status = call::hipModuleGetFunction(ptr::from_mut(&mut function).cast(), module, name);
-        done("hipModuleGetFunction", status)?;
+        check_status("hipModuleGetFunction", status)?;
     }
     Ok(function as Handle)
 }
@@ -130,7 +130,7 @@ pub(super) unsafe fn launch<A>(
             extra.as_mut_ptr().cast(),
         )
     };
-    done("hipModuleLaunchKernel", status)
+    check_status("hipModuleLaunchKernel", status)
 }
 
 /// Makes later work of one stream wait for what another has now.
@@ -141,16 +141,16 @@ pub(super) fn order(after: Handle, before: Handle) -> Outcome {
     unsafe {
         let place = ptr::from_mut(&mut event).cast();
         let status = call::hipEventCreateWithFlags(place, DISABLE_TIMING);
-        done("hipEventCreateWithFlags", status)?;
-        let ordered = done(
+        check_status("hipEventCreateWithFlags", status)?;
+        let ordered = check_status(
             "hipEventRecord",
             call::hipEventRecord(event, before as *mut c_void),
         )
         .and_then(|()| {
             let status = call::hipStreamWaitEvent(after as *mut c_void, event, 0);
-            done("hipStreamWaitEvent", status)
+            check_status("hipStreamWaitEvent", status)
         });
-        done("hipEventDestroy", call::hipEventDestroy(event)).and(ordered)
+        check_status("hipEventDestroy", call::hipEventDestroy(event)).and(ordered)
     }
 }
 
@@ -161,13 +161,13 @@ pub(super) fn is_capturing(stream: Handle) -> Outcome<bool> {
     let called = unsafe {
         call::hipStreamIsCapturing(stream as *mut c_void, ptr::from_mut(&mut status).cast())
     };
-    done("hipStreamIsCapturing", called).map(|()| status != 0)
+    check_status("hipStreamIsCapturing", called).map(|()| status != 0)
 }
 
 /// Waits for all work of the current device.
 pub(super) fn synchronize_device() -> Outcome {
     // SAFETY: it takes nothing.
-    done("hipDeviceSynchronize", unsafe {
+    check_status("hipDeviceSynchronize", unsafe {
         call::hipDeviceSynchronize()
     })
 }
@@ -175,7 +175,7 @@ pub(super) fn synchronize_device() -> Outcome {
 /// Waits for all work of a stream.
 pub(super) fn synchronize(stream: Handle) -> Outcome {
     // SAFETY: it checks the handle.
-    done("hipStreamSynchronize", unsafe {
+    check_status("hipStreamSynchronize", unsafe {
         call::hipStreamSynchronize(stream as *mut c_void)
     })
 }

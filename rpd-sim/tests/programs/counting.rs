@@ -6,7 +6,7 @@ use crate::common;
 
 use std::{collections::HashMap, path::Path};
 
-fn said(name: &str, gpus: &str) -> (String, String) {
+fn output_of(name: &str, gpus: &str) -> (String, String) {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
     let (folder, program) = common::build(name, "counting.c", &["-rdynamic"], &libraries);
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rpd-gfx/testdata/kernels-O3.co");
@@ -16,7 +16,7 @@ fn said(name: &str, gpus: &str) -> (String, String) {
 
 #[test]
 fn counting_goes_as_the_reference_says() {
-    let (said, complaints) = said("counting", "1");
+    let (said, complaints) = output_of("counting", "1");
     let expected = include_str!("counting.txt");
     // Numbers of instructions are the compiler's affair; what they have to do with each other is not.
     let mut values: HashMap<&str, f64> = HashMap::new();
@@ -62,7 +62,7 @@ fn counting_goes_as_the_reference_says() {
 
 #[test]
 fn every_gpu_has_counters_of_its_own() {
-    let (said, _) = said("counting-two", "2");
+    let (said, _) = output_of("counting-two", "2");
     let own = "rocprofiler_create_counter_config(agent[0], list, 1, &merged) 20\n\
                rocprofiler_create_counter_config(agent[1], list, 1, &merged) 0\n";
     assert!(said.contains(own), "{said}");

@@ -18,7 +18,7 @@ fn kernels() -> String {
 }
 
 /// Output of the program in a mode, with kernel, rounds and workgroups, and the folder it ran in.
-fn said(name: &str, kernel: &[&str], variables: &[(&str, &str)]) -> (String, String, PathBuf) {
+fn output_of(name: &str, kernel: &[&str], variables: &[(&str, &str)]) -> (String, String, PathBuf) {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
     let (folder, program) = common::build(name, "inside.c", &["-rdynamic"], &libraries);
     let bundle = kernels();
@@ -68,7 +68,7 @@ fn fields(line: &str) -> HashMap<&str, u64> {
 #[test]
 fn sampling_is_configured_as_the_reference_says() {
     let variables = [("MODE", "sample")];
-    let (said, ..) = said("inside-statuses", &["two_phases", "1", "1"], &variables);
+    let (said, ..) = output_of("inside-statuses", &["two_phases", "1", "1"], &variables);
     assert_eq!(statuses(&said, "query"), [17, 17, 7, 0, 0]);
     let expected = [17, 7, 2, 3, 12, 19, 37, 19, 1, 37, 0, 15, 1, 16];
     assert_eq!(statuses(&said, "configure"), expected);
@@ -86,7 +86,7 @@ fn sampling_is_configured_as_the_reference_says() {
 fn samples_are_of_what_was_executed() {
     let run = |name, seed| {
         let variables = [("MODE", "sample"), ("RPD_SIM_SEED", seed)];
-        said(name, &["barrier_imbalance", "300", "8"], &variables).0
+        output_of(name, &["barrier_imbalance", "300", "8"], &variables).0
     };
     let said = run("inside-samples", "1");
     let dispatches: HashMap<u64, HashMap<&str, u64>> = said
@@ -171,7 +171,7 @@ fn tokens(folder: &Path, number: u32) -> (u64, BTreeMap<u8, Vec<u64>>) {
 #[test]
 fn chosen_dispatches_are_traced() {
     let variables = [("MODE", "dispatch"), ("RPD_SIM_SEED", "1")];
-    let (said, _, folder) = said(
+    let (said, _, folder) = output_of(
         "inside-traces",
         &["barrier_imbalance", "3", "208"],
         &variables,
@@ -240,7 +240,7 @@ fn chosen_dispatches_are_traced() {
 #[test]
 fn a_device_is_traced_from_start_to_stop() {
     let variables = [("MODE", "device"), ("RPD_SIM_SEED", "1")];
-    let (said, _, folder) = said(
+    let (said, _, folder) = output_of(
         "inside-device",
         &["barrier_imbalance", "3", "208"],
         &variables,
@@ -267,7 +267,7 @@ fn a_device_is_traced_from_start_to_stop() {
 #[test]
 fn counters_are_in_the_trace() {
     let variables = [("MODE", "counters"), ("RPD_SIM_SEED", "1")];
-    let (said, _, folder) = said("inside-counters", &["two_phases", "3", "208"], &variables);
+    let (said, _, folder) = output_of("inside-counters", &["two_phases", "3", "208"], &variables);
     assert!(statuses(&said, "trace(").ends_with(&[0, 16]));
     let (_, tokens) = tokens(&folder, 0);
     let of_target: u64 = tokens[&14]
@@ -289,7 +289,7 @@ fn a_full_buffer_is_reported() {
         ("SIZE", "0x100000"),
         ("RPD_SIM_SEED", "1"),
     ];
-    let (said, errors, _) = said(
+    let (said, errors, _) = output_of(
         "inside-full",
         &["barrier_imbalance", "200", "208"],
         &variables,

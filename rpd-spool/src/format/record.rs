@@ -19,7 +19,7 @@ pub enum Fork {
 
 /// Role of a record in the session that is loaded from a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum RecordRole {
     /// A row of a table.
     Row(Table),
     /// One of two records that make a row of a table.
@@ -29,7 +29,18 @@ pub enum Role {
     /// A statement about how complete the recording is.
     Completeness,
     /// Part of a capture, which is not a session.
-    Capture,
+    Capture(CapturePart),
+}
+
+/// Part of a capture. `rpd-capture` takes each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapturePart {
+    /// A call, with the data that it reads and writes.
+    Call,
+    /// A code object.
+    Code,
+    /// A marker between calls.
+    Marker,
 }
 
 macro_rules! record_kinds {
@@ -75,7 +86,7 @@ macro_rules! record_kinds {
             }
 
             /// Its role in a session.
-            pub const fn role(self) -> Role {
+            pub const fn role(self) -> RecordRole {
                 match self {
                     $(RecordKind::$kind => $role,)*
                 }
@@ -93,88 +104,88 @@ macro_rules! record_kinds {
 // Tags 13 and 14 were events of streams and of recording, which nothing read.
 record_kinds! {
     /// The process. Tail: see [`format::Process`]. First record of the meta stream.
-    Process = PROCESS 1, Process, Left, Role::Fact;
+    Process = PROCESS 1, Process, Left, RecordRole::Fact;
     /// A kind of the provider. Tail: the text.
-    KindName = KIND_NAME 2, Name, Repeated, Role::Fact;
+    KindName = KIND_NAME 2, Name, Repeated, RecordRole::Fact;
     /// An operation of a kind. Tail: the text.
-    OperationName = OPERATION_NAME 3, Name, Repeated, Role::Fact;
+    OperationName = OPERATION_NAME 3, Name, Repeated, RecordRole::Fact;
     /// An agent. Tail: see [`format::AgentRecord`].
-    Agent = AGENT 4, AgentRecord, Repeated, Role::Fact;
+    Agent = AGENT 4, AgentRecord, Repeated, RecordRole::Fact;
     /// A code object was loaded or unloaded. Tail: URI.
-    CodeObject = CODE_OBJECT 5, CodeObject, Repeated, Role::Fact;
+    CodeObject = CODE_OBJECT 5, CodeObject, Repeated, RecordRole::Fact;
     /// A kernel symbol was registered. Tail: the kernel's name as registered.
-    KernelSymbol = KERNEL_SYMBOL 6, KernelSymbol, Repeated, Role::Fact;
+    KernelSymbol = KERNEL_SYMBOL 6, KernelSymbol, Repeated, RecordRole::Fact;
     /// A host stub of a kernel is known. Tail: the function's name.
-    HostFunction = HOST_FUNCTION 7, HostFunction, Repeated, Role::Fact;
+    HostFunction = HOST_FUNCTION 7, HostFunction, Repeated, RecordRole::Fact;
     /// A name was given through ROCTx. Tail: the name.
-    ResourceName = RESOURCE_NAME 8, NamedResource, Repeated, Role::Fact;
+    ResourceName = RESOURCE_NAME 8, NamedResource, Repeated, RecordRole::Fact;
     /// A region that renames kernels. Tail: the message.
-    Region = REGION 9, Region, Repeated, Role::Fact;
+    Region = REGION 9, Region, Repeated, RecordRole::Fact;
     /// A runtime handed its tables over.
-    RuntimeInit = RUNTIME_INIT 10, RuntimeInit, Repeated, Role::Completeness;
+    RuntimeInit = RUNTIME_INIT 10, RuntimeInit, Repeated, RecordRole::Completeness;
     /// Recording ended in good order (finalise function or exit handler).
-    End = END 11, TimedText, Left, Role::Completeness;
+    End = END 11, TimedText, Left, RecordRole::Completeness;
     /// A text for the user (a feature the provider lacks, a service switched off). Tail: the text.
-    Note = NOTE 12, TimedText, Left, Role::Completeness;
+    Note = NOTE 12, TimedText, Left, RecordRole::Completeness;
     /// A counter that is collected. Tail: see [`format::Counter`].
-    Counter = COUNTER 15, Counter, Repeated, Role::Fact;
+    Counter = COUNTER 15, Counter, Repeated, RecordRole::Fact;
     /// One of the values that a counter yields. Tail: see [`format::CounterInstance`].
-    CounterInstance = COUNTER_INSTANCE 16, CounterInstance, Repeated, Role::Fact;
+    CounterInstance = COUNTER_INSTANCE 16, CounterInstance, Repeated, RecordRole::Fact;
     /// Sums that are kept up to date in place. One per process.
-    Totals = TOTALS 17, Totals, Left, Role::Completeness;
+    Totals = TOTALS 17, Totals, Left, RecordRole::Completeness;
     /// A file with code that a stack has frames in. Tail: see [`format::StackModule`]. In the stream of the
     /// thread whose stack had it first, as all facts about stacks. A forked child starts with none and writes those of its own stacks.
-    StackModule = STACK_MODULE 18, StackModule, Left, Role::Fact;
+    StackModule = STACK_MODULE 18, StackModule, Left, RecordRole::Fact;
     /// A Python code object. Tail: see [`format::StackCode`].
-    StackCode = STACK_CODE 19, StackCode, Left, Role::Fact;
+    StackCode = STACK_CODE 19, StackCode, Left, RecordRole::Fact;
     /// A place in code. aux: [`format::location_kind`].
-    StackLocation = STACK_LOCATION 20, StackLocation, Left, Role::Fact;
+    StackLocation = STACK_LOCATION 20, StackLocation, Left, RecordRole::Fact;
     /// A node of the call tree.
-    StackNode = STACK_NODE 21, StackNode, Left, Role::Fact;
+    StackNode = STACK_NODE 21, StackNode, Left, RecordRole::Fact;
     /// Sources of lines of a generated Python file. Tail: see [`format::StackSource`].
-    StackSource = STACK_SOURCE 26, StackSource, Left, Role::Fact;
+    StackSource = STACK_SOURCE 26, StackSource, Left, RecordRole::Fact;
     /// An ELF object that describes code that was made at run time. Tail: see [`format::StackObject`].
-    StackObject = STACK_OBJECT 27, StackObject, Left, Role::Fact;
+    StackObject = STACK_OBJECT 27, StackObject, Left, RecordRole::Fact;
     /// A call or marker. Tail: arguments or message. aux: the provider's callback kind.
-    Call = API 32, ApiCall, Left, Role::Row(Table::Calls);
+    Call = API 32, ApiCall, Left, RecordRole::Row(Table::Calls);
     /// A process range was started. Tail: message, counted. aux: the provider's callback kind.
-    RangeBegin = RANGE_BEGIN 33, RangeBegin, Left, Role::HalfRow(Table::Calls);
+    RangeBegin = RANGE_BEGIN 33, RangeBegin, Left, RecordRole::HalfRow(Table::Calls);
     /// A process range was stopped, on any thread.
-    RangeEnd = RANGE_END 34, RangeEnd, Left, Role::HalfRow(Table::Calls);
+    RangeEnd = RANGE_END 34, RangeEnd, Left, RecordRole::HalfRow(Table::Calls);
     /// Sampling configuration of an agent.
-    PcSampling = PC_SAMPLING 48, PcSampling, Left, Role::Fact;
+    PcSampling = PC_SAMPLING 48, PcSampling, Left, RecordRole::Fact;
     /// A part of the bytes of a code object. Tail: the bytes.
-    CodeBytes = CODE_BYTES 49, CodeBytes, Repeated, Role::Fact;
+    CodeBytes = CODE_BYTES 49, CodeBytes, Repeated, RecordRole::Fact;
     /// Which bytes a code object has.
-    CodeContent = CODE_CONTENT 50, CodeContent, Repeated, Role::Fact;
+    CodeContent = CODE_CONTENT 50, CodeContent, Repeated, RecordRole::Fact;
     /// Trace configuration of an agent. Tail: counters.
-    ThreadTracing = THREAD_TRACING 51, ThreadTracing, Repeated, Role::Fact;
+    ThreadTracing = THREAD_TRACING 51, ThreadTracing, Repeated, RecordRole::Fact;
     /// A dispatch is traced.
-    TracedDispatch = TRACED_DISPATCH 52, TracedDispatch, Left, Role::Fact;
+    TracedDispatch = TRACED_DISPATCH 52, TracedDispatch, Left, RecordRole::Fact;
     /// A part of the thread trace of a shader engine. Tail: the bytes.
-    TracePart = TRACE_PART 53, TracePart, Left, Role::Fact;
+    TracePart = TRACE_PART 53, TracePart, Left, RecordRole::Fact;
     /// A kernel ran.
-    Dispatch = DISPATCH 64, Dispatch, Left, Role::Row(Table::Dispatches);
+    Dispatch = DISPATCH 64, Dispatch, Left, RecordRole::Row(Table::Dispatches);
     /// An asynchronous copy ran.
-    Copy = COPY 65, Copy, Left, Role::Row(Table::Copies);
+    Copy = COPY 65, Copy, Left, RecordRole::Row(Table::Copies);
     /// Memory was allocated or freed.
-    Allocation = ALLOCATION 66, Allocation, Left, Role::Row(Table::Allocations);
+    Allocation = ALLOCATION 66, Allocation, Left, RecordRole::Row(Table::Allocations);
     /// Scratch memory changed.
-    Scratch = SCRATCH 67, Scratch, Left, Role::Row(Table::Scratch);
+    Scratch = SCRATCH 67, Scratch, Left, RecordRole::Row(Table::Scratch);
     /// Counter values of a dispatch. Tail: see [`format::CountedDispatch`].
-    Counted = COUNTED 68, CountedDispatch, Left, Role::Row(Table::Counted);
+    Counted = COUNTED 68, CountedDispatch, Left, RecordRole::Row(Table::Counted);
     /// A dispatch is going to be counted.
-    Selected = SELECTED 69, Selected, Left, Role::Completeness;
+    Selected = SELECTED 69, Selected, Left, RecordRole::Completeness;
     /// A program counter of a wave.
-    PcSample = PC_SAMPLE 70, PcSample, Left, Role::Row(Table::Samples);
+    PcSample = PC_SAMPLE 70, PcSample, Left, RecordRole::Row(Table::Samples);
     /// Sums of device work of one sort.
-    DeviceTotal = DEVICE_TOTAL 71, DeviceTotal, Left, Role::Fact;
+    DeviceTotal = DEVICE_TOTAL 71, DeviceTotal, Left, RecordRole::Fact;
     /// A call of a capture. Tail: see [`crate::capture`].
-    CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, Role::Capture;
+    CaptureCall = CAPTURE_CALL 96, CaptureCall, Left, RecordRole::Capture(CapturePart::Call);
     /// A code object of a capture. Tail: see [`crate::capture`].
-    CaptureCode = CAPTURE_CODE 97, CaptureCode, Left, Role::Capture;
+    CaptureCode = CAPTURE_CODE 97, CaptureCode, Left, RecordRole::Capture(CapturePart::Code);
     /// A marker of a capture. Tail: the message. aux: see [`crate::capture`].
-    CaptureMarker = CAPTURE_MARKER 98, CaptureMarker, Left, Role::Capture;
+    CaptureMarker = CAPTURE_MARKER 98, CaptureMarker, Left, RecordRole::Capture(CapturePart::Marker);
 }
 
 macro_rules! tables {
@@ -193,7 +204,7 @@ macro_rules! tables {
             pub fn record_len(self) -> usize {
                 RecordKind::ALL
                     .iter()
-                    .find(|kind| kind.role() == Role::Row(self))
+                    .find(|kind| kind.role() == RecordRole::Row(self))
                     .map_or(0, |kind| kind.fixed_len())
             }
         }
@@ -235,7 +246,7 @@ mod tests {
     #[test]
     fn what_a_child_repeats_is_no_row() {
         for kind in RecordKind::ALL {
-            let is_row = matches!(kind.role(), Role::Row(_) | Role::HalfRow(_));
+            let is_row = matches!(kind.role(), RecordRole::Row(_) | RecordRole::HalfRow(_));
             assert!(!is_row || kind.fork() == Fork::Left, "{kind:?}");
         }
     }

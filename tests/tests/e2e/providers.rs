@@ -147,7 +147,7 @@ fn all_contents(outcome: &Outcome, hsa: Hsa) -> Vec<BTreeMap<&'static str, Vec<S
 }
 
 /// Compares what both providers record of a workload.
-fn same(options: &[&str], name: &str, arguments: &[&str], hsa: Hsa) {
+fn compare_providers(options: &[&str], name: &str, arguments: &[&str], hsa: Hsa) {
     let sdk = recorded("sdk", options, name, arguments);
     let direct = recorded("direct", options, name, arguments);
     assert_eq!(sdk.code(), direct.code(), "{name}: {}", direct.stderr);
@@ -174,24 +174,24 @@ fn same(options: &[&str], name: &str, arguments: &[&str], hsa: Hsa) {
 
 #[test]
 fn calls_and_device_work_of_hip_programs() {
-    same(&[], "vector-ops", &["2", "2"], Hsa::None);
-    same(&[], "transpose", &["2"], Hsa::Steady);
-    same(&[], "copies", &[], Hsa::Steady);
-    same(&[], "module-load", &[], Hsa::Steady);
-    same(&[], "launch-loop", &["100"], Hsa::Steady);
+    compare_providers(&[], "vector-ops", &["2", "2"], Hsa::None);
+    compare_providers(&[], "transpose", &["2"], Hsa::Steady);
+    compare_providers(&[], "copies", &[], Hsa::Steady);
+    compare_providers(&[], "module-load", &[], Hsa::Steady);
+    compare_providers(&[], "launch-loop", &["100"], Hsa::Steady);
 }
 
 #[test]
 fn calls_and_device_work_of_an_hsa_program() {
-    same(&[], "hsa-direct", &[], Hsa::All);
+    compare_providers(&[], "hsa-direct", &[], Hsa::All);
 }
 
 #[test]
 fn threads_and_processes() {
-    same(&[], "many-threads", &["12", "4"], Hsa::None);
-    same(&[], "fork-exec", &[], Hsa::Steady);
-    same(&[], "fork-exec", &["late"], Hsa::Steady);
-    same(&[], "fork-exec", &["replace"], Hsa::Steady);
+    compare_providers(&[], "many-threads", &["12", "4"], Hsa::None);
+    compare_providers(&[], "fork-exec", &[], Hsa::Steady);
+    compare_providers(&[], "fork-exec", &["late"], Hsa::Steady);
+    compare_providers(&[], "fork-exec", &["replace"], Hsa::Steady);
 }
 
 /// Work that is complete when a program replaces itself is recorded, by whichever function that is, and the function gets its
@@ -215,10 +215,10 @@ fn programs_that_replace_themselves() {
 
 #[test]
 fn pauses_regions_and_renaming() {
-    same(&[], "regions", &[], Hsa::Steady);
-    same(&["--selected-regions"], "regions", &[], Hsa::Steady);
-    same(&["--kernel-rename"], "vector-ops", &["2", "2"], Hsa::None);
-    same(
+    compare_providers(&[], "regions", &[], Hsa::Steady);
+    compare_providers(&["--selected-regions"], "regions", &[], Hsa::Steady);
+    compare_providers(&["--kernel-rename"], "vector-ops", &["2", "2"], Hsa::None);
+    compare_providers(
         &["--kernel-rename", "--compat", "rocprofv3"],
         "vector-ops",
         &["2", "2"],
@@ -228,8 +228,8 @@ fn pauses_regions_and_renaming() {
 
 #[test]
 fn sudden_ends() {
-    same(&[], "abort-midway", &["5"], Hsa::Steady);
-    same(&[], "exit-midway", &["5"], Hsa::Steady);
+    compare_providers(&[], "abort-midway", &["5"], Hsa::Steady);
+    compare_providers(&[], "exit-midway", &["5"], Hsa::Steady);
 }
 
 /// Completion signals of the program in every role: their values are right, and each piece of work is recorded once.

@@ -17,6 +17,7 @@ use super::parse;
 use crate::counters::protocol::Sampling;
 use crate::counters::{ProviderCounters, extra};
 use crate::failure::Failure;
+use crate::options::extra_counters;
 use crate::options::plan::Plan;
 
 const NAME: &str = "avail";
@@ -250,7 +251,7 @@ fn open_provider(common: &Common) -> Result<ProviderCounters> {
     let extra_counters = match &common.extra_counters {
         None => String::new(),
         Some(file) => {
-            let text = extra::read(file)
+            let text = extra_counters::read(file)
                 .with_context(|| format!("--extra-counters {}", file.display()))?;
             let checked = extra::check(text)?;
             for warning in &checked.warnings {

@@ -137,7 +137,7 @@ pub(super) fn show(capture: &Path, options: &TableOptions) -> Result<u8> {
         eprintln!("rpd: {}: no accesses of such kernels", capture.display());
         return Ok(FAILED);
     }
-    let look = options.format.look();
+    let look = options.format.table_format();
     if let Some(path) = &options.parquet {
         parquet::write_cells(path.clone(), &COLUMNS, &rows(&report))?;
         eprintln!("rpd: wrote {}", crate::report::shown(path));

@@ -375,7 +375,7 @@ impl Arguments {
     }
 
     fn show(&self, table: &Table) -> Result<()> {
-        let look = self.format.look();
+        let look = self.format.table_format();
         let limit = match (self.limit, look) {
             (Some(0), _) => usize::MAX,
             (Some(limit), _) => limit,

@@ -83,7 +83,7 @@ impl Pages {
 
     /// What has changed since the last look. `all`: pages that the host has not written are looked at too, because the device may
     /// have written them. `busy`: what is being written now, which is left for the next look.
-    pub(super) fn look(&mut self, all: bool, busy: &[Range]) -> Vec<Range> {
+    pub(super) fn changed_ranges(&mut self, all: bool, busy: &[Range]) -> Vec<Range> {
         let count = self.hashes.len() as u64;
         let before = self.base / self.page;
         let mut written = std::mem::take(&mut self.later);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     fn found(pages: &mut Pages, memory: &Mapped) -> Vec<(u64, u64)> {
-        let ranges = pages.look(false, &[]);
+        let ranges = pages.changed_ranges(false, &[]);
         ranges
             .iter()
             .map(|range| (range.address - memory.0, range.bytes()))

@@ -478,7 +478,7 @@ impl State {
                 Some(pages) => {
                     // What the device wrote is of interest as a result only.
                     let is_unseen = written_by_device && !options.device_writes_seen;
-                    let changed = pages.look(is_unseen && options.outputs, &busy);
+                    let changed = pages.changed_ranges(is_unseen && options.outputs, &busy);
                     if is_unseen && !options.outputs {
                         pages.forget(&Range::flat(base, size));
                     }

@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::Kind;
 use crate::ids::{CorrelationId, ProcessId};
 use crate::spool::format::{self, RecordHeader, api_flag, space, stream};
-use crate::spool::record::{RecordKind, Role};
+use crate::spool::record::{RecordKind, RecordRole};
 use crate::spool::writer::{SpoolDirectory, StreamWriter, record_len};
 
 fn counted(parts: &[&str]) -> Vec<u8> {

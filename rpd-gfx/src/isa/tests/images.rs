@@ -323,7 +323,7 @@ fn unsigned(value: i64, bits: u32) -> f64 {
 }
 
 /// A register as the number that it holds.
-fn held(number: Number, register: f32) -> f64 {
+fn register_number(number: Number, register: f32) -> f64 {
     match number {
         Number::Uint => f64::from(register.to_bits()),
         Number::Sint => f64::from(register.to_bits() as i32),
@@ -372,7 +372,7 @@ fn texels_of_all_formats_are_loaded_and_stored() {
                         let unused = 64 - bits;
                         meaning(raw << unused >> unused, bits)
                     };
-                    let found = held(number, *found);
+                    let found = register_number(number, *found);
                     assert!(
                         (found - expected).abs() <= 1e-7 * expected.abs(),
                         "{what}: {found} {expected}"

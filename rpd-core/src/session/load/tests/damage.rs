@@ -73,7 +73,7 @@ fn every_kind_of_record_has_the_role_in_the_table() {
         let paired = matches!(kind, RecordKind::CodeBytes | RecordKind::CodeContent);
         assert!(paired || session.ledger.damage.is_empty(), "{kind:?}");
         for table in Table::ALL {
-            let rows = usize::from(kind.role() == Role::Row(*table));
+            let rows = usize::from(kind.role() == RecordRole::Row(*table));
             assert_eq!(session.records(*table), rows, "{kind:?} {table:?}");
         }
 

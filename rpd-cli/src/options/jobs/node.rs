@@ -30,7 +30,7 @@ pub(super) enum Content {
         plain: bool,
     },
     List(Vec<Node>),
-    /// In the order of the document.
+    /// A map: keys and values in the order of the document.
     Map(Vec<(Key, Node)>),
 }
 

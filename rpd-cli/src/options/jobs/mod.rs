@@ -13,9 +13,9 @@ use std::sync::Arc;
 use rpd_spool::regular_file;
 
 use self::node::{Content, Node};
+use super::given::{OptionValues, Place};
+use super::plan::DirectoryStem;
 use crate::failure::Failure;
-use crate::options::given::{OptionValues, Place};
-use crate::options::plan::DirectoryStem;
 
 /// Largest size of an input file, in bytes: some ten thousand jobs with several counters each.
 const LARGEST: u64 = 4 << 20;

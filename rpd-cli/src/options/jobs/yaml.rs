@@ -82,7 +82,7 @@ impl Builder<'_> {
                 let plain = style == ScalarStyle::Plain
                     && tag.is_none_or(|tag| !(tag.is_yaml_core_schema() && tag.suffix == "str"));
                 let text = text.into_owned();
-                self.done(node(Content::Scalar { text, plain }), anchor)
+                self.add_node(node(Content::Scalar { text, plain }), anchor)
             }
             Event::SequenceStart(..) | Event::MappingStart(..) if self.open.len() >= DEEPEST => {
                 fail("lists and mappings are nested too deeply")
@@ -96,7 +96,7 @@ impl Builder<'_> {
                 Ok(())
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(open) => self.done(merged(open.node), open.anchor),
+                Some(open) => self.add_node(merged(open.node), open.anchor),
                 None => fail("a list or mapping ends that did not begin"),
             },
             Event::Alias(anchor) => {
@@ -108,7 +108,7 @@ impl Builder<'_> {
                     return fail("aliases make the document too large");
                 }
                 let content = copy.content.clone();
-                self.done(node(content), 0)
+                self.add_node(node(content), 0)
             }
         }
     }
@@ -122,7 +122,7 @@ impl Builder<'_> {
     }
 
     /// Adds a complete node to its parent.
-    fn done(&mut self, node: Node, anchor: usize) -> Result<(), Failure> {
+    fn add_node(&mut self, node: Node, anchor: usize) -> Result<(), Failure> {
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }

@@ -6,12 +6,12 @@ use std::sync::{Arc, LazyLock};
 
 use rpd_core::os_text;
 
+use super::super::given::{OptionValues, Origin, Place, Value};
+use super::super::parse::truth;
+use super::super::table::{Form, OPTIONS, Spec};
 use super::node::{Content, Key, Node};
 use super::{scalar, wrong};
 use crate::failure::Failure;
-use crate::options::given::{OptionValues, Origin, Place, Value};
-use crate::options::parse::truth;
-use crate::options::table::{Form, OPTIONS, Spec};
 
 /// Options that a job cannot have.
 const NOT_IN_JOBS: [&str; 4] = ["input", "version", "doctor", "compat"];

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::super::counters;
+use super::super::given::{OptionValues, Origin, Place, Value};
+use super::super::plan::DirectoryStem;
 use super::{Input, MOST_JOBS};
-use crate::options::counters;
-use crate::options::given::{OptionValues, Origin, Place, Value};
-use crate::options::plan::DirectoryStem;
 
 const MARK: &str = "pmc:";
 
