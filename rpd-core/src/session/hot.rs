@@ -135,6 +135,8 @@ pub struct HotInstruction {
 /// A line with samples, in one chain of inlined calls.
 #[derive(Debug, Clone)]
 pub struct HotLine {
+    /// The function that the kernel calls and whose code it is; empty for the kernel's own.
+    pub called: String,
     /// The line, then those of the calls that were inlined there, innermost first; empty when nothing is known.
     pub chain: Vec<HotPlace>,
     /// Sums over the line.
@@ -168,8 +170,8 @@ pub struct Hot {
 /// The name of samples whose kernel is not known.
 pub const UNKNOWN_KERNEL: &str = "(unknown kernel)";
 
-/// Lines by their chains; instructions by code object, offset and text.
-type Lines = HashMap<Vec<HotPlace>, BTreeMap<(CodeObjectId, u64), (String, Tally)>>;
+/// Lines by called function and chain; instructions by code object, offset and text.
+type Lines = HashMap<(String, Vec<HotPlace>), BTreeMap<(CodeObjectId, u64), (String, Tally)>>;
 
 /// Collects samples, or cycles of thread traces, of one or several recordings: kernels and lines are the same when their texts are.
 #[derive(Debug, Default)]
@@ -190,6 +192,21 @@ impl HotBuilder {
         self.measure = totals.measure;
         let labels = KernelLabels::new(session, names);
         let code = &session.code;
+        let symbols = session.kernel_symbols.iter();
+        let symbols: HashMap<KernelId, &str> = symbols
+            .map(|symbol| (symbol.id, symbol.name.trim_end_matches(".kd")))
+            .collect();
+        // Of code that is not the kernel's own, the function.
+        let called = |kernel, instruction: Option<&Instruction>| -> String {
+            let own = symbols.get(&kernel).copied();
+            let function = instruction.map(|instruction| session.strings.get(instruction.function));
+            match own.zip(function) {
+                Some((own, function)) if own != function => {
+                    crate::kernel_name::formatted(function, names).into_owned()
+                }
+                _ => String::new(),
+            }
+        };
         for (place, sums) in &totals.places {
             let found = code.find(place.object, place.offset);
             let instruction = found.map(|index| &code.instructions[index]);
@@ -204,7 +221,7 @@ impl HotBuilder {
             });
             let text = instruction.map_or("", |instruction| session.strings.get(instruction.text));
             let slot = lines
-                .entry(chain)
+                .entry((called(place.kernel, instruction), chain))
                 .or_default()
                 .entry((place.object, place.offset))
                 .or_insert_with(|| (text.to_owned(), Tally::default()));
@@ -224,8 +241,9 @@ impl HotBuilder {
                 tally: Tally::default(),
                 lines: Vec::new(),
             };
-            for (chain, instructions) in lines {
+            for ((called, chain), instructions) in lines {
                 let mut line = HotLine {
+                    called,
                     chain,
                     tally: Tally::default(),
                     instructions: Vec::new(),
@@ -247,7 +265,9 @@ impl HotBuilder {
             }
             kernel.lines.sort_by(|a, b| {
                 let key = |line: &HotLine| std::cmp::Reverse(line.tally.samples);
-                key(a).cmp(&key(b)).then_with(|| a.chain.cmp(&b.chain))
+                key(a)
+                    .cmp(&key(b))
+                    .then_with(|| (&a.chain, &a.called).cmp(&(&b.chain, &b.called)))
             });
             hot.tally.add(&kernel.tally);
             hot.kernels.push(kernel);

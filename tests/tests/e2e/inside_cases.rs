@@ -655,7 +655,7 @@ fn case_45_a_kernel_without_line_tables() {
     assert!(lines.iter().any(|line| hits[*line] > 0));
     let latency: u64 = table.numbers("Latency").iter().sum();
     assert!(latency > 0);
-    assert_eq!(outcome.files_ending("code.json").len(), 1);
+    assert!(!outcome.files_ending("code.json").is_empty());
     let database = outcome.file("results.db");
     let hot = Rpd::plain(["hot", database.to_str().expect("text")]).run();
     assert!(hot.success().stdout.contains("(no line)"));

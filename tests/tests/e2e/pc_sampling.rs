@@ -164,6 +164,32 @@ fn a_converted_database_has_the_same_samples() {
     assert!(!difference.stdout.contains("\n* "), "{}", difference.stdout);
 }
 
+/// A function that the kernel calls is named beside its lines, and has a frame of its own, as inlined ones have.
+#[test]
+fn called_functions_are_named() {
+    let outcome = sampled(&["--kernel-trace"], &["two_phases", "300"]);
+    let database = outcome.file("results.db");
+    let said = |more: &[&str]| {
+        let arguments = [&["hot", database.to_str().expect("text")], more].concat();
+        Rpd::plain(arguments).run().success().stdout
+    };
+    let text = said(&[]);
+    for line in [
+        "inside.hip:137 in phase_one(float, int)  [",
+        "inside.hip:146 in phase_two(float, int), inlined at tests/workloads/kernels/inside.hip:155  [",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let stacks = said(&["-f", "folded"]);
+    for start in [
+        "two_phases;phase_one(float, int);tests/workloads/kernels/inside.hip:137;v_fma",
+        "two_phases;phase_two(float, int);tests/workloads/kernels/inside.hip:146;v_fma",
+    ] {
+        let found = stacks.lines().any(|line| line.starts_with(start));
+        assert!(found, "{start}: {stacks}");
+    }
+}
+
 #[test]
 fn a_forked_child_says_that_it_is_not_sampled() {
     let outcome = Rpd::new(HOST_TRAP)

@@ -412,21 +412,22 @@ fn profile(hot: &Hot) -> flame::Profile {
     for kernel in &hot.kernels {
         for line in &kernel.lines {
             let mut stack = vec![frame(flame::Kind::Call, &kernel.name, "", 0)];
-            for (depth, place) in line.chain.iter().enumerate().rev() {
-                let is_kernel = depth + 1 == line.chain.len();
-                // The outermost function is the kernel itself.
-                if !is_kernel {
-                    stack.push(frame(
-                        flame::Kind::Native,
-                        &place.function,
-                        &place.file,
-                        place.line,
-                    ));
-                }
-                if depth == 0 {
-                    let text = format!("{}:{}", place.file, place.line);
-                    stack.push(frame(flame::Kind::Python, &text, &place.file, place.line));
-                }
+            if !line.called.is_empty() {
+                stack.push(frame(flame::Kind::Native, &line.called, "", 0));
+            }
+            // The outermost function is the kernel itself, or the one that it calls.
+            let inlined = line.chain.len().saturating_sub(1);
+            for place in line.chain[..inlined].iter().rev() {
+                stack.push(frame(
+                    flame::Kind::Native,
+                    &place.function,
+                    &place.file,
+                    place.line,
+                ));
+            }
+            if let Some(own) = line.chain.first() {
+                let text = show::place_text(own);
+                stack.push(frame(flame::Kind::Python, &text, &own.file, own.line));
             }
             for instruction in &line.instructions {
                 let text = match instruction.text.is_empty() {
@@ -442,12 +443,17 @@ fn profile(hot: &Hot) -> flame::Profile {
     profile
 }
 
-/// Lines by kernel and chain, to compare them.
+/// Lines of all kernels, to compare them.
 fn by_line(hot: &Hot) -> BTreeMap<show::LineKey, &rpd_core::session::hot::Tally> {
     let mut lines = BTreeMap::new();
     for kernel in &hot.kernels {
         for line in &kernel.lines {
-            lines.insert((kernel.name.clone(), line.chain.clone()), &line.tally);
+            let key = show::LineKey {
+                kernel: kernel.name.clone(),
+                called: line.called.clone(),
+                chain: line.chain.clone(),
+            };
+            lines.insert(key, &line.tally);
         }
     }
     lines

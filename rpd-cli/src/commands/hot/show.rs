@@ -17,8 +17,13 @@ pub(super) struct Limits {
     pub(super) instructions: usize,
 }
 
-/// Kernel and chain of a line.
-pub(super) type LineKey = (String, Vec<HotPlace>);
+/// A line of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LineKey {
+    pub(super) kernel: String,
+    pub(super) called: String,
+    pub(super) chain: Vec<HotPlace>,
+}
 
 /// Placeholder for an unknown line.
 const NO_LINE: &str = "(no line)";
@@ -56,20 +61,31 @@ pub(super) fn issue_text(tally: &Tally, most: usize) -> String {
     parts.join(", ")
 }
 
-/// `file:line`, and where it was inlined.
-pub(super) fn chain_text(chain: &[HotPlace]) -> String {
-    let Some((own, callers)) = chain.split_first() else {
-        return NO_LINE.to_owned();
-    };
-    let mut text = match own.line {
-        0 => format!("{} {NO_LINE}", own.file),
-        line => format!("{}:{line}", own.file),
-    };
-    if !callers.is_empty() && !own.function.is_empty() {
-        text += &format!(" in {}", own.function);
+/// `file:line`.
+pub(super) fn place_text(place: &HotPlace) -> String {
+    match place.line {
+        0 => format!("{} {NO_LINE}", place.file),
+        line => format!("{}:{line}", place.file),
     }
-    for place in callers {
-        text += &format!(", inlined at {}:{}", place.file, place.line);
+}
+
+/// `file:line`, where it was inlined, and in which function it is where that is not the kernel.
+fn line_text(called: &str, chain: &[HotPlace]) -> String {
+    let mut text = match chain.split_first() {
+        None => NO_LINE.to_owned(),
+        Some((own, callers)) => {
+            let mut text = place_text(own);
+            if !callers.is_empty() && !own.function.is_empty() {
+                text += &format!(" in {}", own.function);
+            }
+            for place in callers {
+                text += &format!(", inlined at {}:{}", place.file, place.line);
+            }
+            text
+        }
+    };
+    if !called.is_empty() {
+        text += &format!(" in {called}");
     }
     text
 }
@@ -127,7 +143,7 @@ pub(super) fn tree(
                 out,
                 "  {}  {}{}",
                 share(&line.tally, &hot.tally),
-                chain_text(&line.chain),
+                line_text(&line.called, &line.chain),
                 details(&line.tally, 3)
             )?;
             for instruction in line.instructions.iter().take(limits.instructions) {
@@ -385,8 +401,8 @@ pub(super) fn difference(
             change.error * 100.0,
             change.shares[0] * 100.0,
             change.shares[1] * 100.0,
-            chain_text(&change.key.1),
-            change.key.0
+            line_text(&change.key.called, &change.key.chain),
+            change.key.kernel
         )?;
     }
     left_out(changes.len().saturating_sub(most), "line", out, "")
@@ -417,7 +433,7 @@ pub(super) fn difference_table(
     let mut printer = Printer::new(format, columns.map(str::to_owned).to_vec(), out)?;
     let keys = keys(hot, before);
     for change in changes(&keys, hot, before).iter().take(limits.lines) {
-        let (kernel, chain) = change.key;
+        let LineKey { kernel, chain, .. } = change.key;
         let own = chain.first();
         let callers: Vec<String> = chain
             .iter()
