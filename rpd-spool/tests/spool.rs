@@ -388,7 +388,11 @@ fn heads_that_lie_are_described() {
     let cases: [(usize, &[u8], &str); 4] = [
         (0, b"NOTSPOOL", "does not start like a segment"),
         (8, &99u32.to_le_bytes(), "has layout version 99"),
-        (24, &7u32.to_le_bytes(), "says that it is segment 7"),
+        (
+            24,
+            &7u32.to_le_bytes(),
+            "has the number of segment 7 in its head",
+        ),
         (
             32,
             &u64::MAX.to_le_bytes(),

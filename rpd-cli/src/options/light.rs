@@ -78,7 +78,7 @@ pub(super) fn resolve(
         return Err(given.refused(
             "provider",
             format_args!(
-                "`sdk` costs what {} is there to avoid: leave it out, or record with --kernel-trace --memory-copy-trace",
+                "`sdk` has the cost that {} avoids: leave it out, or record with --kernel-trace --memory-copy-trace",
                 given.name(LIGHT)
             ),
         ));

@@ -148,10 +148,11 @@ impl Watch {
     pub(crate) fn stop(self) -> Result<Signals> {
         self.stop.store(true, Ordering::Release);
         // Wakes the thread; the signal of a child's end has no other effect.
-        kill(Pid::this(), Signal::SIGCHLD).context("cannot wake the watch over signals")?;
+        kill(Pid::this(), Signal::SIGCHLD)
+            .context("cannot wake the thread that watches for signals")?;
         self.thread
             .join()
-            .map_err(|_| anyhow::anyhow!("the watch over signals has failed"))
+            .map_err(|_| anyhow::anyhow!("the thread that watches for signals has failed"))
     }
 }
 

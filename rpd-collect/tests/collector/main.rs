@@ -41,20 +41,25 @@ fn every_kind_of_record_is_written() {
     let mut collector = String::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     sources(&folder, &mut collector);
-    let words: HashSet<&str> = collector
-        .split(|character: char| !character.is_ascii_alphanumeric() && !"_:".contains(character))
+    let words = collector
+        .split(|character: char| !character.is_ascii_alphanumeric() && !"_:".contains(character));
+    let named: HashSet<&str> = words
+        .filter_map(|word| Some(word.rsplit_once("tag::")?.1))
         .collect();
     // Rows of the table: `Process = PROCESS 1, Process, Left, ...`.
     let table = include_str!("../../../rpd-spool/src/format/record.rs");
     let constants: Vec<&str> = table
         .lines()
-        .filter(|line| line.contains("Role::") && line.ends_with(';'))
-        .filter_map(|line| line.split_once(" = ")?.1.split(' ').next())
+        .filter_map(|line| {
+            let (kind, row) = line.strip_prefix("    ")?.split_once(" = ")?;
+            let is_row = kind.chars().all(char::is_alphanumeric) && row.contains("Role::");
+            is_row.then(|| row.split(' ').next()).flatten()
+        })
         .collect();
     assert_eq!(constants.len(), RecordKind::ALL.len());
     for constant in constants {
         assert!(
-            words.contains(format!("tag::{constant}").as_str()),
+            named.contains(constant),
             "nothing in the collector names tag::{constant}"
         );
     }

@@ -70,7 +70,7 @@ impl Allocation {
         self.base + self.size
     }
 
-    /// The address after the last page: a device sees whole pages.
+    /// The address after the last page: a device can access whole pages.
     fn mapped_end(&self) -> usize {
         self.end().max(self.base + self.mapped)
     }
@@ -419,7 +419,7 @@ impl Memory {
                 size: part.size as u64,
             };
         }
-        // The runtime's own memory says nothing to the program's author.
+        // Findings in the runtime's own memory do not help the program's author.
         let shown = |found: &&Arc<Allocation>| found.purpose != Use::Internal;
         let before = maps
             .allocations

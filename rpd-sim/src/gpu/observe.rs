@@ -12,7 +12,7 @@ use rpd_gfx::perf;
 /// A number by which an observer recognises an operation at its end; zero: not observed.
 pub(crate) type Token = u64;
 
-/// A hardware queue as an observer sees it.
+/// A hardware queue, described for an observer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueInfo {
     /// Address of the `hsa_queue_t`, the runtime's handle.

@@ -358,7 +358,7 @@ impl Queue {
         self.inactive_signal.store(1);
     }
 
-    /// Remembers whether the program wants times in completion signals, where hardware would look; they are
+    /// Stores whether the program requested times in completion signals, where hardware would look; they are
     /// recorded in any case.
     pub(crate) fn set_profiling(&self, enable: bool) {
         let properties = &self.amd.queue_properties;
@@ -375,7 +375,7 @@ impl Queue {
         mask.clone()
     }
 
-    /// Remembers the program's choice of compute units.
+    /// Stores the program's choice of compute units.
     pub(crate) fn set_cu_mask(&self, mask: Vec<u32>) {
         *self.cu_mask.lock().unwrap_or_else(PoisonError::into_inner) = mask;
     }
@@ -460,7 +460,7 @@ impl Queue {
         self.header(index).load(Ordering::Acquire) & 0xff != packet_type::INVALID
     }
 
-    /// Tells the observer of the written packets that end with `last`: those the ringing thread wrote.
+    /// Passes the written packets that end with `last` to the observer: those the ringing thread wrote.
     fn observe_up_to(&self, observer: &dyn Observer, last: u64) {
         let unseen = |index: u64| {
             self.is_written(index)

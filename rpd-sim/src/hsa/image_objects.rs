@@ -82,7 +82,7 @@ pub(in crate::hsa) struct Layout {
 
 impl Layout {
     /// The layout of an image on an agent. `pitches`: bytes from row to row and from slice to slice that the program
-    /// wants, 0 for those of rows without a gap; without them the runtime chooses.
+    /// requests, 0 for those of rows without a gap; without them the runtime chooses.
     pub(in crate::hsa) fn of(
         agent: &Agent,
         image: &ImageDescriptor,

@@ -119,7 +119,7 @@ type RegisterFn = unsafe extern "C" fn(
     *const c_int,
 );
 
-/// Learns of host stubs from the compiler's table: `slot` is that of `__hipRegisterFunction`. The SDK wraps traced calls
+/// Takes host stubs from the compiler's table: `slot` is that of `__hipRegisterFunction`. The SDK wraps traced calls
 /// around what the slot held before this hook, so that stubs stay unknown where that call is traced.
 pub(crate) fn watch_stubs(slot: &Slot) {
     register::replace(slot, register_function as *const (), &NEXT_REGISTER);

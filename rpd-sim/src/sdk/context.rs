@@ -254,7 +254,7 @@ impl Context {
     }
 }
 
-/// Activates a context if `allowed` says that it may be active beside the others. `None` when it is active already.
+/// Activates a context if `allowed` returns that it may be active beside the others. `None` when it is active already.
 ///
 /// # Errors
 /// There is no such context, or it is not allowed.

@@ -1,4 +1,4 @@
-//! What contexts are told of a piece of device work, and their external correlation ids for it.
+//! The records that contexts get of a piece of device work, and their external correlation ids for it.
 
 use rocprofiler_sdk_sys::{
     rocprofiler_buffer_tracing_kind_t as BufferKind, rocprofiler_callback_phase_t as Phase,

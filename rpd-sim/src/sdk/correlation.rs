@@ -100,7 +100,7 @@ impl Scope {
 }
 
 fn release(shared: *const Shared) {
-    // SAFETY: the caller holds one of the uses it gives up here.
+    // SAFETY: the caller holds one of the uses that it releases here.
     let node = unsafe { &*shared };
     let internal = node.internal;
     if node.users.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -177,7 +177,7 @@ impl Drop for Use {
     }
 }
 
-/// Tells that no record will carry an id any more.
+/// Reports that no further record will have an id.
 #[inline]
 fn retire(internal: u64) {
     let kind = BufferKind::CORRELATION_ID_RETIREMENT.0;

@@ -77,7 +77,7 @@ pub(crate) fn drain() {
     }
 }
 
-/// In a forked child: forgets the parent's outstanding work, which never ends here.
+/// In a forked child: drops the parent's outstanding work, which never ends here.
 pub(crate) fn forget() {
     OUTSTANDING.store(0, Ordering::Release);
 }

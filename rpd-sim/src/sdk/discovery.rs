@@ -60,7 +60,7 @@ fn open(path: &str) -> Entry {
         fatal(&format!("ROCP_TOOL_LIBRARIES: bad path `{path}`"));
     };
     let try_open = |flags: c_int| {
-        // SAFETY: the name is text; opening runs the library's constructors, which is what is wanted.
+        // SAFETY: the name is text; opening runs the library's constructors, which is intended.
         unsafe { libc::dlopen(name.as_ptr(), flags | libc::RTLD_LAZY) }
     };
     let mut handle = try_open(libc::RTLD_NOLOAD);

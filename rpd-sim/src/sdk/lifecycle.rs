@@ -158,7 +158,7 @@ pub(crate) fn finalize() {
     state::end_finalization();
 }
 
-/// Run by the loader: initialises early if the environment says so.
+/// Run by the loader: initialises early if the environment requests it.
 extern "C" fn constructor() {
     if truth("ROCPROFILER_LIBRARY_CTOR") == Some(true) {
         initialize(None);

@@ -72,7 +72,7 @@ pub(crate) fn callback_operations(kind: CallbackKind) -> Option<&'static Operati
     CALLBACK_OPERATIONS.get(kind.0 as usize)?.as_ref()
 }
 
-/// Hands a name out, or says that there is no such kind.
+/// Writes a name, or returns the status for an unknown kind.
 pub(crate) fn answer(
     found: Option<&'static CStr>,
     name: *mut *const c_char,

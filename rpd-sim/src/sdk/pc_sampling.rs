@@ -239,7 +239,7 @@ pub unsafe extern "C" fn rocprofiler_query_pc_sampling_agent_configurations(
         return Status::ERROR_INVALID_ARGUMENT;
     };
     let Some(device) = machine::agents()[index].device else {
-        // The driver knows no GPU of that number.
+        // The driver has no GPU of that number.
         return Status::ERROR;
     };
     let mut all = configurations(device);

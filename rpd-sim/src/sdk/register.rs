@@ -128,7 +128,7 @@ impl Slots {
         }
     }
 
-    /// Remembers what the slots hold as what wrappers call.
+    /// Stores the functions in the slots as those that wrappers call.
     fn remember(&self, next: &[Slot]) {
         for (slot, next) in self.0.iter().zip(next) {
             next.store(slot.load(Ordering::Acquire), Ordering::Release);

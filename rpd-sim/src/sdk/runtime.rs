@@ -14,7 +14,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{clock, context, thread};
 
-/// Tells that a runtime has handed its tables over.
+/// Reports that a runtime has handed its tables over.
 pub(crate) fn initialized(operation: Operation, version: u64, instance: u64) {
     let kind = CallbackKind::RUNTIME_INITIALIZATION;
     let op = operation.0 as usize;

@@ -163,7 +163,7 @@ struct Service {
     id: AgentId,
     device: &'static Device,
     settings: Settings,
-    /// Asks which dispatches are traced; `None` where all are while the context is active.
+    /// The tool's callback that selects the dispatches to trace; `None` where all are while the context is active.
     choose: Option<Callback<<ChooseFn as IntoIterator>::Item>>,
     shader: <ShaderFn as IntoIterator>::Item,
     /// User data of the shader callback of a whole device.
@@ -213,7 +213,7 @@ pub(crate) struct ChosenTrace {
     user: UserData,
 }
 
-/// Asks the tools whether a dispatch is traced; on the enqueuing thread. `external` is the external id for a context.
+/// Calls the tools to decide whether a dispatch is traced; on the enqueuing thread. `external` is the external id for a context.
 pub(crate) fn choose(
     agent: usize,
     internal: u64,
@@ -328,7 +328,7 @@ fn loaded(agent: usize) -> Vec<TracedObject> {
         .collect()
 }
 
-/// A code object was loaded, or is about to be unloaded, for the agent with a handle: running traces say so.
+/// A code object was loaded, or is about to be unloaded, for the agent with a handle: running traces record that.
 pub(crate) fn object_changed(agent: u64, (id, address, size): (u64, u64, u64), unloads: bool) {
     if !configured() {
         return;
@@ -420,7 +420,7 @@ fn configure(
 /// `rocprofiler_configure_dispatch_thread_trace_service`.
 ///
 /// # Safety
-/// `parameters` is null or holds as many as said; the callbacks stay callable.
+/// `parameters` is null or has the given number of elements; the callbacks stay callable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_configure_dispatch_thread_trace_service(
     context_id: ContextId,

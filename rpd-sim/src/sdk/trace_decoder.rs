@@ -282,7 +282,7 @@ unsafe extern "C" fn disassemble(
     let Some((instruction, length)) = found else {
         return INVALID_ARGUMENT;
     };
-    // SAFETY: the library says how much room there is for the text, and the other places can be written.
+    // SAFETY: the library passes the size of the space for the text, and the other places can be written.
     unsafe {
         let available = *room;
         *room = instruction.len() as u64;

@@ -65,7 +65,7 @@ fn worker(index: usize) -> Option<Arc<Worker>> {
         .cloned()
 }
 
-/// Asks a thread to deliver a buffer, some time.
+/// Requests that a thread deliver a buffer; does not wait for it.
 pub(crate) fn post(index: usize, buffer: u64) {
     if let Some(worker) = worker(index) {
         worker
@@ -77,7 +77,7 @@ pub(crate) fn post(index: usize, buffer: u64) {
     }
 }
 
-/// Asks a thread to deliver a buffer and waits until it has; `false` on a callback thread.
+/// Has a thread deliver a buffer and waits until it has; `false` on a callback thread.
 pub(crate) fn post_and_wait(index: usize, buffer: u64) -> bool {
     if on_worker() {
         return false;

@@ -5,6 +5,7 @@ mod allocations;
 mod binding;
 mod capture_conformance;
 mod capture_excerpts;
+mod capture_files;
 mod capture_hiptracer;
 mod capture_limits;
 mod capture_programs;

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 let mode = value()?;
                 if mode != "capture" {
                     return Err(Failure::usage(format!(
-                        "{NAME}: {option} {}: only capture is there",
+                        "{NAME}: {option} {}: only capture is supported",
                         mode.display()
                     ))
                     .into());

@@ -126,7 +126,7 @@ impl Remarks {
             format!("{file}:{}:{}: {said}", key.line, key.column)
         };
         let more = (self.more > 0)
-            .then(|| format!("{file}: {} more keys are unknown or stand twice", self.more));
+            .then(|| format!("{file}: {} more keys are unknown or repeated", self.more));
         self.remarks.iter().map(line).chain(more).collect()
     }
 }

@@ -208,8 +208,7 @@ fn every_field_of_the_options_is_read() {
 /// Options about files that `rpd convert` writes as well; the others are about the run.
 #[test]
 fn options_about_files_are_options_of_convert() {
-    const OF_THE_RUN: [&str; 6] = [
-        "input",
+    const OF_THE_RUN: [&str; 5] = [
         "list-avail",
         "output-config",
         "output-environment",

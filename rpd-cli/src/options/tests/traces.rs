@@ -293,7 +293,7 @@ fn light_recordings_refuse_what_they_do_not_have() {
         (
             "--light --provider sdk",
             "",
-            "--provider: `sdk` costs what --light is there to avoid: leave it out, or record with --kernel-trace \
+            "--provider: `sdk` has the cost that --light avoids: leave it out, or record with --kernel-trace \
              --memory-copy-trace"
                 .to_owned(),
         ),

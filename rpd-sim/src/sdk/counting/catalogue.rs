@@ -487,7 +487,7 @@ mod tests {
             assert!(!counter.description.is_empty(), "{}", counter.name);
             assert!(agent.needs(counter).is_ok(), "{}", counter.name);
         }
-        // Both tables say which event is which.
+        // Both tables have the number of each event.
         for (block, number, name) in perf::determined_events() {
             let counter = agent.get(name).unwrap_or_else(|| panic!("no {name}"));
             assert!(

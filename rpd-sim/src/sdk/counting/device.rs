@@ -115,7 +115,7 @@ impl Service {
     }
 }
 
-/// Asks a context what to count on each of its agents and begins.
+/// Calls a context's tool to choose what to count on each of its agents, and begins.
 pub(super) fn start(context: &'static Context) -> Status {
     let Some(service) = service(context) else {
         return Status::SUCCESS;
@@ -267,8 +267,7 @@ pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
 /// `rocprofiler_sample_device_counting_service`.
 ///
 /// # Safety
-/// `output_records` is null or has room for as many records as `rec_count` says, which is null or readable and
-/// writable.
+/// `rec_count` is null, or readable and writable; `output_records` is null or has space for that number of records.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
     context_id: ContextId,
@@ -335,7 +334,7 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
     if all.len() > room {
         return Status::ERROR_OUT_OF_RESOURCES;
     }
-    // SAFETY: not null, and the caller said that there is room for this many.
+    // SAFETY: not null, and the caller passed that there is space for this many.
     unsafe { slice::from_raw_parts_mut(output_records, all.len()) }.copy_from_slice(&all);
     Status::SUCCESS
 }

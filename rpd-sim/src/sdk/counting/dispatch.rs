@@ -72,7 +72,7 @@ pub(super) struct Finished {
 // SAFETY: pointers inside are user data, which are only handed back to the tool.
 unsafe impl Send for Finished {}
 
-/// Asks the tool what to count for a dispatch; on the enqueuing thread. `agent` is the index of its agent.
+/// Calls the tool to choose what to count for a dispatch; on the enqueuing thread. `agent` is the index of its agent.
 pub(crate) fn choose(
     context: usize,
     agent: usize,

@@ -296,7 +296,7 @@ pub unsafe extern "C" fn rocprofiler_load_counter_definition(
 /// `rocprofiler_create_counter`: a derived counter for one agent.
 ///
 /// # Safety
-/// Texts are null or as long as said; the out pointer is null or writable.
+/// Texts are null or have the given length; the out pointer is null or writable.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "the ABI has them")]
 pub unsafe extern "C" fn rocprofiler_create_counter(

@@ -1,6 +1,6 @@
 //! Counting services.
 //!
-//! `hardware` and `catalogue` say what can be counted, `info` answers queries about it, `config` combines counters
+//! `hardware` and `catalogue` list what can be counted, `info` answers queries about it, `config` combines counters
 //! and computes their values, `dispatch` counts single dispatches, `device` a whole agent, `consumer` is the thread
 //! that delivers results.
 

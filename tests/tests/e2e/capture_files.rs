@@ -1,0 +1,149 @@
+//! The files of captures: damage, other versions, and commands that read them. Numbers of cases are those of the list of
+//! conformance cases for captures.
+
+use std::path::Path;
+
+use rpd_tests::run::Rpd;
+
+use crate::captures::{capture_of, captured, database, replayed};
+
+/// Case 14.
+#[test]
+fn changed_data_are_named_and_nothing_is_played() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let pack = capture.join("blobs/pack-00001.rpdp");
+    let mut bytes = std::fs::read(&pack).expect("a pack");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&pack, &bytes).expect("written");
+    let checked = Rpd::plain(["capture", "check"])
+        .option([&capture])
+        .run()
+        .expect_code(2);
+    assert!(
+        checked
+            .stderr
+            .contains("pack-00001.rpdp is damaged: chunk "),
+        "{}",
+        checked.stderr
+    );
+    let played = replayed(&capture, &[]).expect_code(2);
+    assert!(
+        played.stderr.contains("is damaged: chunk "),
+        "{}",
+        played.stderr
+    );
+    assert!(!played.stderr.contains("played"), "{}", played.stderr);
+}
+
+#[test]
+fn captures_of_newer_versions_and_other_files_are_refused() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let manifest = capture.join("capture.json");
+    let text = std::fs::read_to_string(&manifest).expect("a description");
+    std::fs::write(&manifest, text.replace("\"format\": 1", "\"format\": 99")).expect("written");
+    let newer = replayed(&capture, &[]).expect_code(2);
+    assert!(
+        newer.stderr.contains("has format version 99"),
+        "{}",
+        newer.stderr
+    );
+    std::fs::write(&manifest, "{").expect("written");
+    let _ = replayed(&capture, &[]).expect_code(2);
+    let none = replayed(Path::new("/nonexistent"), &[]).expect_code(1);
+    assert!(none.stderr.contains("is not a capture"), "{}", none.stderr);
+}
+
+/// Cases 61 and 62.
+#[test]
+fn captures_are_not_overwritten_and_can_be_moved() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let again = Rpd::plain(["capture", "--backend", "sim", "-o"])
+        .option([&capture])
+        .workload("capture", ["add"])
+        .expect_code(1);
+    assert!(again.stderr.contains("--overwrite"), "{}", again.stderr);
+    let moved = run.folder.path().join("moved");
+    std::fs::rename(&capture, &moved).expect("moved");
+    let _ = replayed(&moved, &[]).success();
+}
+
+/// Case 63, and views for HIPTracer's users.
+#[test]
+fn captures_are_read_without_a_gpu() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let info = Rpd::plain(["capture", "info"])
+        .option([&capture])
+        .run()
+        .success();
+    assert!(
+        info.stdout.contains("add_kernel (2 launches)"),
+        "{}",
+        info.stdout
+    );
+    let list = Rpd::plain(["capture", "ls"])
+        .option([&capture])
+        .run()
+        .success();
+    assert!(list.stdout.contains("hipLaunchKernel("), "{}", list.stdout);
+    let lines = Rpd::plain(["capture", "export"])
+        .option([&capture])
+        .run()
+        .success();
+    for line in lines.stdout.lines() {
+        let _: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    }
+    let first = database(&capture)
+        .number("SELECT min(seq) FROM launch")
+        .to_string();
+    let shown = Rpd::plain(["capture", "show"])
+        .option([&capture])
+        .option([first])
+        .run()
+        .success();
+    assert!(
+        shown.stdout.contains("kernel       add_kernel"),
+        "{}",
+        shown.stdout
+    );
+    let events = database(&capture);
+    let rows = events.rows(
+        "SELECT KernelName, NumX, DimX FROM EventLaunch JOIN Events USING (Id) WHERE EventType = 5 LIMIT 1",
+    );
+    assert_eq!(rows, [["add_kernel", "79", "64"]]);
+    assert_eq!(events.number("SELECT count(*) FROM EventMalloc"), 3);
+    assert_eq!(events.number("SELECT count(*) FROM EventFree"), 3);
+    assert_eq!(
+        events.number("SELECT count(*) FROM Events WHERE EventType = 3"),
+        6
+    );
+}
+
+/// Case 57, on two captures.
+#[test]
+fn the_first_different_launch_is_named() {
+    let good = captured(&[], "capture", &["add", "10"]).success();
+    let bad = captured(&[], "capture", &["wrong", "4"]).success();
+    let same = Rpd::plain(["capture", "diff"])
+        .option([capture_of(&good), capture_of(&good)])
+        .run()
+        .success();
+    assert_eq!(same.stdout, "no difference\n");
+    let differs = Rpd::plain(["capture", "diff"])
+        .option([capture_of(&good), capture_of(&bad)])
+        .run()
+        .expect_code(4);
+    let launch =
+        database(&capture_of(&good)).number("SELECT seq FROM launch ORDER BY seq LIMIT 1 OFFSET 4");
+    assert!(
+        differs.stdout.contains(&format!(
+            "the last launch before it is call {launch}, add_kernel"
+        )),
+        "{}",
+        differs.stdout
+    );
+}
