@@ -80,7 +80,9 @@ pub(super) struct RunningWave {
 }
 
 impl RunningWave {
-    pub(super) fn new(wave: Pending) -> Self {
+    pub(super) fn new(mut wave: Pending) -> Self {
+        // Completions can be missing.
+        wave.has_others = true;
         Self {
             wave,
             issued: VecDeque::new(),
