@@ -291,10 +291,23 @@ impl RunningWave {
 
     /// The wave ended at the token at `time`. Instructions without a completion stay, without a category.
     pub(super) fn end(&mut self, time: i64) {
+        self.wave.complete = true;
+        if let [.., before, last] = &mut self.wave.instructions[..]
+            && last.category == Category::Message
+        {
+            // The end of the program: the wave waits for it since the instruction before.
+            let start = (before.time + i64::from(before.duration)).min(time);
+            last.time = start;
+            last.duration = cycles(time - start);
+            last.stall = 0;
+            self.wave.close(start);
+            self.wave.span(State::Wait, time - start);
+            (self.wave.since, self.wave.end) = (time, time);
+            return;
+        }
         // Time after the last instruction is not execution.
         self.wave.state = State::Idle;
         self.wave.close(time);
-        self.wave.complete = true;
     }
 
     /// Number of instructions that later tokens cannot change.
