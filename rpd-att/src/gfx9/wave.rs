@@ -80,9 +80,7 @@ pub(super) struct RunningWave {
 }
 
 impl RunningWave {
-    pub(super) fn new(mut wave: Pending) -> Self {
-        // Completions can be missing.
-        wave.has_others = true;
+    pub(super) fn new(wave: Pending) -> Self {
         Self {
             wave,
             issued: VecDeque::new(),
@@ -189,6 +187,7 @@ impl RunningWave {
             Kind::Trap => {
                 self.trap = Trap::Returning;
                 self.wave.trapped = true;
+                self.wave.has_others = true;
                 // An address that is due is that of the instruction after the trap.
                 for anchor in &mut self.wave.anchors {
                     anchor.index += usize::from(anchor.index + 1 == count);
@@ -276,6 +275,7 @@ impl RunningWave {
             Trap::Requested => {
                 self.wave.contexts = self.wave.contexts.saturating_add(1);
                 self.wave.trapped = true;
+                self.wave.has_others = true;
                 self.wave.push(time, Category::Context, QUAD, 0);
                 self.trap = Trap::Saved;
             }
@@ -292,6 +292,7 @@ impl RunningWave {
     /// The wave ended at the token at `time`. Instructions without a completion stay, without a category.
     pub(super) fn end(&mut self, time: i64) {
         self.wave.complete = true;
+        self.note_unfinished();
         if let [.., before, last] = &mut self.wave.instructions[..]
             && last.category == Category::Message
         {
@@ -308,6 +309,11 @@ impl RunningWave {
         // Time after the last instruction is not execution.
         self.wave.state = State::Idle;
         self.wave.close(time);
+    }
+
+    /// Notes that there are instructions without a completion, if so.
+    pub(super) fn note_unfinished(&mut self) {
+        self.wave.has_others |= !self.issued.is_empty();
     }
 
     /// Number of instructions that later tokens cannot change.
