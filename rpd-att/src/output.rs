@@ -3,11 +3,11 @@
 use crate::diagnosis::Diagnosis;
 use crate::pending::Pending;
 use crate::record::{
-    Category, Dispatch, Event, EventKind, Info, Instruction, Occupancy, OtherSimd, PerfEvent,
-    Realtime, Record, ShaderData, Sink,
+    Dispatch, Event, EventKind, Info, Occupancy, OtherSimd, PerfEvent, Realtime, Record,
+    ShaderData, Sink,
 };
 use crate::registers::Registers;
-use crate::stitch::Stitcher;
+use crate::stitch::{Stitched, Stitcher};
 
 /// Records of one kind that are passed on together.
 const BATCH: usize = 1 << 16;
@@ -134,14 +134,9 @@ impl<'a> Output<'a> {
                 .max(wave.since);
             wave.enter(wave.state, wave.end);
         }
-        let count = self.stitcher.stitch(wave, count);
-        let traced = &wave.instructions[..count];
-        // Without branches: there are many instructions.
-        let is_missing = |i: &Instruction| {
-            !i.pc.is_known() & (i.category != Category::Context) & (i.category != Category::None)
-        };
-        let missing: u64 = traced.iter().map(|i| u64::from(is_missing(i))).sum();
-        self.diagnosis.instructions += traced.len() as u64;
+        let Stitched { count, missing } = self.stitcher.stitch(wave, count);
+        let missing = missing as u64;
+        self.diagnosis.instructions += count as u64;
         // A wave without an entry point, or one outside all code objects, has nothing to be matched with.
         if missing > 0 && wave.entry.code_object != 0 {
             self.diagnosis.unmatched += missing;

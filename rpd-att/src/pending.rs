@@ -32,6 +32,8 @@ pub(crate) struct Pending {
     pub(crate) end: i64,
     pub(crate) complete: bool,
     pub(crate) trapped: bool,
+    /// Whether there may be instructions that no line of the code is: of trap handlers, or without a category.
+    pub(crate) has_others: bool,
     pub(crate) part: u32,
     pub(crate) state: State,
     /// Since when it is in `state`.
@@ -109,6 +111,7 @@ impl Pending {
             end: begin,
             complete: false,
             trapped: false,
+            has_others: false,
             part: 0,
             state: State::Idle,
             since: begin,
@@ -126,6 +129,18 @@ impl Pending {
             pc: Pc::default(),
             duration: cycles(duration),
             stall: stall(stalled),
+            category,
+        });
+    }
+
+    /// The same for an instruction that was not stalled and takes few cycles.
+    #[inline(always)]
+    pub(crate) fn push_short(&mut self, time: i64, category: Category, duration: u32) {
+        self.instructions.push(Instruction {
+            time,
+            pc: Pc::default(),
+            duration: duration as i32,
+            stall: 0,
             category,
         });
     }

@@ -29,6 +29,8 @@ const START_WORD: u32 = 0x434F_5200;
 
 const OPCODE_CODE_OBJECT: u32 = 4;
 const OPCODE_REALTIME: u32 = 5;
+/// Only the low half of the clock; the high half follows from the reading before.
+const OPCODE_REALTIME_LOW: u32 = 7;
 const OPCODE_AGENT: u32 = 6;
 
 /// The engine is one bit, the pipe two.
@@ -272,10 +274,13 @@ impl Registers {
         }
         if self.clock_due == 0 {
             let count = data >> 12;
-            self.clock_known = data & 0xFF == OPCODE_REALTIME && count <= 3;
+            let opcode = data & 0xFF;
+            self.clock_known =
+                matches!(opcode, OPCODE_REALTIME | OPCODE_REALTIME_LOW) && count <= 3;
             // Unknown packets are stepped over by their own count; a real one is short.
-            self.clock_due = match (self.clock_known, count) {
-                (true, 0) => 3,
+            self.clock_due = match (opcode, count) {
+                (OPCODE_REALTIME, 0) => 3,
+                (OPCODE_REALTIME_LOW, 0) => 1,
                 (_, count) => count.min(16),
             };
             self.clock_words = self.clock_due;

@@ -101,6 +101,14 @@ impl Lines<'_> {
     }
 }
 
+/// Instructions of a wave that were looked at.
+pub(crate) struct Stitched {
+    /// Those that are to be reported, with the waits that were added.
+    pub(crate) count: usize,
+    /// Those of them that no line of the code was found for.
+    pub(crate) missing: usize,
+}
+
 /// Matches waves with code.
 pub(crate) struct Stitcher<'a> {
     lines: Lines<'a>,
@@ -223,8 +231,8 @@ impl<'a> Stitcher<'a> {
     }
 
     /// Gives the first `count` instructions of a wave their addresses, one more when two are reported in each other's place, and adds the
-    /// waits for barriers that have no token. Returns how many instructions have been looked at or were added.
-    pub(crate) fn stitch(&mut self, wave: &mut Pending, count: usize) -> usize {
+    /// waits for barriers that have no token.
+    pub(crate) fn stitch(&mut self, wave: &mut Pending, count: usize) -> Stitched {
         wave.anchors.sort_by_key(|anchor| anchor.index);
         let during = wave.begin..wave.end;
         let Pending {
@@ -234,8 +242,23 @@ impl<'a> Stitcher<'a> {
             ..
         } = wave;
         let mut waits = Vec::new();
-        let count = self.walk(instructions, anchors, cursor, count, during, &mut waits);
-        count + barrier::insert_waits(wave, &waits)
+        let (looked_at, matched) =
+            self.walk(instructions, anchors, cursor, count, during, &mut waits);
+        let missing = match looked_at - matched {
+            0 => 0,
+            missing if !wave.has_others => missing,
+            // Instructions that no line of the code is are not missing.
+            _ => wave.instructions[..looked_at]
+                .iter()
+                .filter(|i| {
+                    !i.pc.is_known() && !matches!(i.category, Category::Context | Category::None)
+                })
+                .count(),
+        };
+        Stitched {
+            count: looked_at + barrier::insert_waits(wave, &waits),
+            missing,
+        }
     }
 
     fn walk(
@@ -246,11 +269,11 @@ impl<'a> Stitcher<'a> {
         count: usize,
         during: Range<i64>,
         waits: &mut Vec<(usize, Pc)>,
-    ) -> usize {
+    ) -> (usize, usize) {
         let mut anchors = anchors.iter().peekable();
         let mut next = cursor.next.take();
         let mut failed = cursor.failed;
-        let mut i = 0;
+        let (mut i, mut matched) = (0, 0);
         while i < count {
             let mut told = false;
             while let Some(anchor) = anchors.next_if(|anchor| anchor.index <= i) {
@@ -295,6 +318,7 @@ impl<'a> Stitcher<'a> {
                 next = follow(pc, &line, category);
                 failed = 0;
                 i += 1;
+                matched += 1;
                 // A barrier of GFX9 is a message when the wave comes to it and an immediate when it goes on.
                 if self.generation == Generation::Gfx9
                     && line.class == Class::Barrier
@@ -304,6 +328,7 @@ impl<'a> Stitcher<'a> {
                 {
                     second.pc = pc;
                     i += 1;
+                    matched += 1;
                 }
                 continue;
             }
@@ -321,6 +346,7 @@ impl<'a> Stitcher<'a> {
                 next = follow(second, &second_line, category);
                 failed = 0;
                 i += 2;
+                matched += 2;
                 continue;
             }
             failed += 1;
@@ -333,7 +359,7 @@ impl<'a> Stitcher<'a> {
         }
         cursor.next = next;
         cursor.failed = failed;
-        i.min(instructions.len())
+        (i.min(instructions.len()), matched)
     }
 
     /// Position at which matching continues after a failure at instruction `i` and the line at `pc`: after the next branch in both.

@@ -458,6 +458,7 @@ impl Decoder<'_> {
         }
         for wave in &mut self.waves {
             if let Some(mut wave) = wave.take() {
+                wave.note_unfinished();
                 let count = wave.wave.instructions.len();
                 self.output
                     .wave(&mut wave.wave, count, true, &mut self.registers);

@@ -187,6 +187,7 @@ impl RunningWave {
             Kind::Trap => {
                 self.trap = Trap::Returning;
                 self.wave.trapped = true;
+                self.wave.has_others = true;
                 // An address that is due is that of the instruction after the trap.
                 for anchor in &mut self.wave.anchors {
                     anchor.index += usize::from(anchor.index + 1 == count);
@@ -274,6 +275,7 @@ impl RunningWave {
             Trap::Requested => {
                 self.wave.contexts = self.wave.contexts.saturating_add(1);
                 self.wave.trapped = true;
+                self.wave.has_others = true;
                 self.wave.push(time, Category::Context, QUAD, 0);
                 self.trap = Trap::Saved;
             }
@@ -289,10 +291,29 @@ impl RunningWave {
 
     /// The wave ended at the token at `time`. Instructions without a completion stay, without a category.
     pub(super) fn end(&mut self, time: i64) {
+        self.wave.complete = true;
+        self.note_unfinished();
+        if let [.., before, last] = &mut self.wave.instructions[..]
+            && last.category == Category::Message
+        {
+            // The end of the program: the wave waits for it since the instruction before.
+            let start = (before.time + i64::from(before.duration)).min(time);
+            last.time = start;
+            last.duration = cycles(time - start);
+            last.stall = 0;
+            self.wave.close(start);
+            self.wave.span(State::Wait, time - start);
+            (self.wave.since, self.wave.end) = (time, time);
+            return;
+        }
         // Time after the last instruction is not execution.
         self.wave.state = State::Idle;
         self.wave.close(time);
-        self.wave.complete = true;
+    }
+
+    /// Notes that there are instructions without a completion, if so.
+    pub(super) fn note_unfinished(&mut self) {
+        self.wave.has_others |= !self.issued.is_empty();
     }
 
     /// Number of instructions that later tokens cannot change.

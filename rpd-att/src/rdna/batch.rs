@@ -10,6 +10,8 @@ const ROOM: usize = 512;
 pub(crate) struct Batch {
     tokens: Box<[RdnaToken; ROOM]>,
     count: usize,
+    /// Whether a WAVE_READY is among them.
+    has_ready: bool,
 }
 
 /// Content of unused places.
@@ -25,6 +27,7 @@ impl Default for Batch {
         Self {
             tokens: Box::new([NOTHING; ROOM]),
             count: 0,
+            has_ready: false,
         }
     }
 }
@@ -41,9 +44,10 @@ impl Batch {
         &mut self.tokens[self.count..]
     }
 
-    /// Adds the first `count` tokens of the room.
-    pub(super) fn add(&mut self, count: usize) {
+    /// Adds the first `count` tokens of the room; whether a WAVE_READY can be among them.
+    pub(super) fn add(&mut self, count: usize, has_ready: bool) {
         self.count = (self.count + count).min(ROOM);
+        self.has_ready |= has_ready;
     }
 
     /// The tokens.
@@ -63,13 +67,17 @@ impl Batch {
     pub(super) fn put_ready_first(&mut self, more: bool) -> usize {
         let mut from = 0;
         let is_ready = |token: &RdnaToken| token.kind == RdnaKind::WaveReady;
-        while let Some(behind) = self.tokens[from..self.count].iter().position(is_ready) {
+        // Those that are kept for the next call have none.
+        while self.has_ready
+            && let Some(behind) = self.tokens[from..self.count].iter().position(is_ready)
+        {
             let at = from + behind;
             let same = self.same_cycle(at, self.tokens[at].time);
             self.tokens[at].time -= 1;
             self.tokens[at - same..=at].rotate_right(1);
             from = at + 1;
         }
+        self.has_ready = false;
         let Some(last) = self.tokens().last().filter(|_| more) else {
             return self.count;
         };

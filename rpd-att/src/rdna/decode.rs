@@ -500,6 +500,10 @@ impl Decoder<'_> {
         if settled < KEEP {
             return;
         }
+        // A state that goes on has a span in each part.
+        if let Some(last) = wave.wave.instructions.get(settled) {
+            wave.wave.enter(wave.wave.state, last.time);
+        }
         let count = self
             .output
             .wave(&mut wave.wave, settled, false, &mut self.registers);

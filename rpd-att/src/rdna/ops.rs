@@ -17,11 +17,13 @@ pub(super) enum Op {
     Return,
     /// A barrier.
     Barrier,
+    /// The wave stops for good.
+    Halt,
     Unknown,
 }
 
 fn common(op: u32) -> Op {
-    use Category::{Bvh, Context, Jump, Lds, Message, Next, Salu, Smem, Valu, Vmem};
+    use Category::{Bvh, Jump, Lds, Message, Next, Salu, Smem, Valu, Vmem};
     match op {
         0 | 7 => Op::Is(Salu, 1),
         1 | 2 => Op::Is(Smem, 1),
@@ -29,7 +31,7 @@ fn common(op: u32) -> Op {
         4 => Op::Is(Next, 1),
         5 => Op::Jump,
         6 => Op::Trap,
-        8 => Op::Is(Context, 1),
+        8 => Op::Halt,
         9 => Op::Is(Message, 1),
         10 | 12 | 18 => Op::Is(Valu, 1),
         11 | 14 => Op::Is(Valu, 4),
@@ -50,6 +52,7 @@ fn common(op: u32) -> Op {
         106 => Op::Is(Bvh, 12),
         110 | 111 => Op::Is(Lds, 1),
         112 | 113 => Op::Is(Salu, 1),
+        117 => Op::Return,
         _ => Op::Unknown,
     }
 }
@@ -70,7 +73,7 @@ fn gfx10(op: u32, rate: u32) -> Op {
 }
 
 fn gfx11(op: u32, rate: u32) -> Op {
-    use Category::{Bvh, Flat, Lds, Salu, Valu, Vmem};
+    use Category::{Flat, Lds, Salu, Valu, Vmem};
     match op {
         10 | 15 => Op::Is(Valu, rate),
         28..=32 => Op::Is(Flat, op - 26),
@@ -82,8 +85,7 @@ fn gfx11(op: u32, rate: u32) -> Op {
         114 => Op::Is(Salu, 1),
         115 => Op::Is(Valu, 1),
         116 => Op::Is(Valu, 2),
-        117 => Op::Return,
-        118 => Op::Other(Bvh, 6),
+        118 => Op::Is(Lds, 6),
         119 => Op::Other(Lds, 6),
         _ => common(op),
     }
@@ -94,9 +96,10 @@ fn gfx12(op: u32, rate: u32, derate: u32) -> Op {
     match op {
         10 => Op::Is(Valu, 1),
         15 => Op::Is(Valu, 16),
-        90..=101 | 112 | 113 => Op::Unknown,
+        16 | 17 | 90..=101 | 112 | 113 => Op::Unknown,
+        118 => Op::Is(Bvh, 6),
         120 => Op::Other(Lds, 10),
-        121 => Op::Other(Bvh, 10),
+        121 => Op::Is(Bvh, 10),
         122 | 138 => Op::Is(Message, 1),
         135..=137 => Op::Is(Salu, 1),
         140..=143 => Op::Is(Valu, 8 << (op - 140)),
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn operations_of_the_generations() {
-        use Category::{Flat, Jump, Lds, Valu, Vmem};
+        use Category::{Bvh, Flat, Jump, Lds, Valu, Vmem};
         let (ten, eleven, twelve) = (
             of(Generation::Gfx10),
             of(Generation::Gfx11),
@@ -158,6 +161,7 @@ mod tests {
             assert_eq!(ops[46], Op::Is(Lds, 5));
             assert_eq!(ops[66], Op::Is(Vmem, 12));
             assert_eq!(ops[19], Op::Barrier);
+            assert_eq!(ops[117], Op::Return);
         }
         assert_eq!(ten[34], Op::Is(Flat, 5));
         assert_eq!(ten[40], Op::Is(Vmem, 5));
@@ -169,5 +173,10 @@ mod tests {
         assert_eq!(twelve[143], Op::Is(Valu, 64));
         assert_eq!(twelve[147], Op::Is(Valu, 8));
         assert_eq!(ten[200], Op::Unknown);
+        // Steps through the tree of a scene are the wave's own.
+        assert_eq!(eleven[118], Op::Is(Lds, 6));
+        assert_eq!(twelve[118], Op::Is(Bvh, 6));
+        assert_eq!(twelve[121], Op::Is(Bvh, 10));
+        assert_eq!((ten[16], twelve[16]), (Op::Is(Valu, 4), Op::Unknown));
     }
 }

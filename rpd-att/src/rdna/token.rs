@@ -177,6 +177,8 @@ struct Entry {
     time_mask: u16,
     /// Cycles that pass in addition.
     implied: u8,
+    /// Whether it is WAVE_READY.
+    ready: bool,
 }
 
 impl Entry {
@@ -187,6 +189,7 @@ impl Entry {
         time_from: 0,
         time_mask: 0,
         implied: 0,
+        ready: false,
     };
 
     fn of(form: &TokenForm, generation: Generation) -> Self {
@@ -213,6 +216,7 @@ impl Entry {
                 Role::Time => 4,
                 _ => 0,
             },
+            ready: form.kind == RdnaKind::WaveReady,
         }
     }
 }
@@ -435,7 +439,7 @@ impl<'w, R: Read> Tokens<'w, R> {
         }
         let (mut time, mut count) = (self.time, self.count);
         let room = batch.room();
-        let mut filled = 0;
+        let (mut filled, mut has_ready) = (0, false);
         // Nothing here comes near the ends of its type: with checks for that it takes a tenth longer.
         while cursor.at < stop
             && let Some(place) = room.get_mut(filled)
@@ -461,6 +465,7 @@ impl<'w, R: Read> Tokens<'w, R> {
                 cursor.advance_short(entry.nibbles, next);
                 time = token.time;
                 count = count.wrapping_add(1);
+                has_ready |= entry.ready;
                 *place = token;
                 // Without a branch for those that are not delivered: where they are cannot be foreseen.
                 filled = filled.wrapping_add(usize::from(entry.role == Role::Plain));
@@ -503,7 +508,7 @@ impl<'w, R: Read> Tokens<'w, R> {
             *place = token;
             filled += usize::from(delivered);
         }
-        batch.add(filled);
+        batch.add(filled, has_ready);
         (self.time, self.count) = (time, count);
         cursor.at
     }

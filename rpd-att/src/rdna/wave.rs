@@ -67,6 +67,11 @@ impl RunningWave {
         if self.away {
             return;
         }
+        // Nearly always. The state goes on; its end is that of the span.
+        if self.wave.state == State::Exec {
+            self.wave.push_short(time, category, duration);
+            return;
+        }
         let stall = self.stalled(time);
         self.wave
             .push(time - stall, category, i64::from(duration) + stall, stall);
@@ -106,8 +111,13 @@ impl RunningWave {
                 self.extend_barrier(time);
                 if !self.away {
                     self.wave.push(time, Category::Context, 1, 0);
+                    self.wave.has_others = true;
                     self.away = true;
                 }
+            }
+            Op::Halt => {
+                self.execute(Category::Context, 1, time);
+                self.wave.has_others = true;
             }
             Op::Return => {
                 self.extend_barrier(time);
@@ -136,6 +146,7 @@ impl RunningWave {
         self.away = true;
         self.wave.contexts = self.wave.contexts.saturating_add(1);
         self.wave.push(time, Category::Context, 1, 0);
+        self.wave.has_others = true;
     }
 
     pub(super) fn restore(&mut self, time: i64) {

@@ -523,7 +523,9 @@ fn clocks_of_the_host() {
     clock(200, &[0xFFFF_FFF0, 0x12, 0x10]);
     // Only the low half.
     clock(300, &[0x900]);
-    stream.register(300, 0xC342, 6 | 100_000 << 12);
+    // The same in a packet of its own kind, without a count.
+    stream.register(320, 0xC343, 7).register(320, 0xC343, 0x800);
+    stream.register(320, 0xC342, 6 | 100_000 << 12);
     let got = all(&stream.bytes);
     let pairs: Vec<_> = (got.realtime.iter())
         .map(|pair| (pair.shader_clock, pair.realtime_clock))
@@ -533,7 +535,8 @@ fn clocks_of_the_host() {
         [
             (100, 0x12_FFFF_FF40),
             (200, 0x13_0000_0010),
-            (300, 0x13_0000_0900)
+            (300, 0x13_0000_0900),
+            (320, 0x14_0000_0800)
         ]
     );
     assert_eq!(got.frequency, 100_000_000);

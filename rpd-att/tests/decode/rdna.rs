@@ -436,3 +436,27 @@ fn waves_are_ready_before_the_instruction_after_any_number_of_tokens() {
         assert_eq!((last.time, last.stall), (1999, 1), "{before}");
     }
 }
+
+#[test]
+fn a_very_long_wave_comes_in_parts() {
+    let mut stream = with_code(3);
+    stream.wave_start(3, 1, 0, 2);
+    let count = 2_500_000i64;
+    for at in 0..count {
+        stream.valu(20 + at * 3, 2);
+    }
+    stream.wave_end(20 + count * 3, 1, 0, 2);
+    let got = all(&stream.bytes());
+    assert!(got.waves.len() > 1);
+    let total: usize = got.waves.iter().map(|wave| wave.instructions.len()).sum();
+    // The end of the program has no token.
+    assert_eq!(total as i64, count + 1);
+    let mut begin = 3;
+    for (part, wave) in got.waves.iter().enumerate() {
+        assert_eq!((wave.part as usize, wave.begin), (part, begin));
+        let sum: i64 = wave.timeline.iter().map(|s| i64::from(s.duration)).sum();
+        assert_eq!(sum, wave.end - wave.begin, "part {part}");
+        assert!(wave.instructions.last().is_some_and(|i| i.time <= wave.end));
+        begin = wave.end;
+    }
+}

@@ -12,6 +12,7 @@ const VMEM: u64 = 2;
 const VALU: u64 = 5;
 const LDS: u64 = 6;
 const JUMP_TO_REGISTER: u64 = 7;
+const MESSAGE: u64 = 15;
 const TRAP: u64 = 29;
 
 const BASE: u64 = 0x7F00_0000_0000;
@@ -104,6 +105,32 @@ fn waits_that_follow_each_other_have_a_span_each() {
             (State::Idle, 16),
         ]
     );
+}
+
+#[test]
+fn the_end_of_the_program_lasts_from_the_instruction_before_it() {
+    let mut stream = gfx9();
+    stream
+        .wave_start(40, 1, 0, 0)
+        .run(60, SALU)
+        .run(72, VMEM)
+        .issue(160, 0, &[(0, 1)])
+        .run(200, MESSAGE)
+        .wave_end(204, 1, 0, 0);
+    let got = all(&stream.bytes);
+    assert_eq!(
+        list(&got),
+        [
+            (Category::Salu, 60, 4, 0),
+            (Category::Vmem, 72, 8, 0),
+            (Category::Message, 80, 124, 0),
+        ]
+    );
+    assert_eq!(
+        timeline(&got),
+        [(State::Idle, 20), (State::Exec, 20), (State::Wait, 124)]
+    );
+    assert_eq!((got.waves[0].begin, got.waves[0].end), (40, 204));
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn text(processor: &'static Processor, code: &[u8]) -> Option<(String, u32)> {
     let (encoding, opcode) = encoding(generation, words)?;
     let row = processor.row(encoding, opcode)?;
     let mut printer = Printer {
-        processor: processor,
+        processor,
         generation,
         row,
         words,

@@ -382,11 +382,10 @@ fn place(cu: u32, wave: &WaveTimeline) -> u64 {
     u64::from(cu & 15) << 6 | u64::from(wave.slot) << 10 | u64::from(wave.simd) << 14
 }
 
-/// Whether the sequencer executes an instruction itself. The end of the program has a token of its own, and cache controls have those of the
-/// memory that they are sent to.
+/// Whether the sequencer executes an instruction itself. Cache controls have the tokens of the memory that they are sent to.
 pub(super) fn is_immediate(kind: Kind) -> bool {
     match kind {
-        Kind::Barrier | Kind::Wait(..) | Kind::Sleep(_) | Kind::Other => true,
+        Kind::Barrier | Kind::Wait(..) | Kind::Sleep(_) | Kind::End | Kind::Other => true,
         Kind::Valu(_)
         | Kind::Matrix(_)
         | Kind::Salu
@@ -396,7 +395,6 @@ pub(super) fn is_immediate(kind: Kind) -> bool {
         | Kind::Gds
         | Kind::Branch
         | Kind::Message
-        | Kind::End
         | Kind::Invalidate
         | Kind::WriteBack => false,
     }
