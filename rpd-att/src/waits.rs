@@ -18,18 +18,19 @@ enum Counter {
     Export,
 }
 
-/// A counter's name in the operands or in the mnemonic of a wait.
+/// A counter's name in the operands or in the mnemonic of a wait; in the order in which the counters of one wait of
+/// GFX10 and later are shown.
 const NAMES: [(Counter, &str); 10] = [
+    (Counter::VectorStore, "vscnt"),
     (Counter::Vector, "vmcnt"),
     (Counter::Scalar, "lgkmcnt"),
-    (Counter::VectorStore, "vscnt"),
-    (Counter::Load, "loadcnt"),
-    (Counter::Store, "storecnt"),
-    (Counter::Sample, "samplecnt"),
     (Counter::Bvh, "bvhcnt"),
-    (Counter::Lds, "dscnt"),
-    (Counter::Constant, "kmcnt"),
     (Counter::Export, "expcnt"),
+    (Counter::Sample, "samplecnt"),
+    (Counter::Constant, "kmcnt"),
+    (Counter::Store, "storecnt"),
+    (Counter::Load, "loadcnt"),
+    (Counter::Lds, "dscnt"),
 ];
 
 /// Accesses of one counter, oldest first.
@@ -40,11 +41,33 @@ struct Queue {
     parallel: bool,
 }
 
+/// Flat accesses: whether they go to memory or LDS shows only when they run, so they count on two counters, out of order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flat {
+    /// On GFX9 stores as well.
+    Load,
+    Store,
+}
+
+impl Flat {
+    /// The counters: that of memory, and that of LDS.
+    fn counters(self, major: u32) -> [Counter; 2] {
+        match (self, major) {
+            (_, ..=9) | (Flat::Load, 10 | 11) => [Counter::Vector, Counter::Scalar],
+            (Flat::Store, 10 | 11) => [Counter::VectorStore, Counter::Scalar],
+            (Flat::Load, _) => [Counter::Load, Counter::Lds],
+            (Flat::Store, _) => [Counter::Store, Counter::Lds],
+        }
+    }
+}
+
 /// Effect of an instruction on wait counters.
 enum Effect {
     Nothing,
-    /// Adds an access to counters; this many times, in parallel with others or not.
-    Access(&'static [Counter], usize, bool),
+    /// Adds an access to a counter; this many times, in parallel with others or not.
+    Access(Counter, usize, bool),
+    /// Adds a flat access.
+    Flat(Flat),
     /// Waits until at most this many are under way.
     Wait(Vec<(Counter, usize)>),
 }
@@ -79,53 +102,47 @@ fn effect(text: &str, major: u32) -> Effect {
     let store = name.contains("store") || begins("global_wb");
     let twelve = major >= 12;
     if begins("s_load") || begins("s_store") || begins("s_buffer_load") {
-        let counter: &[Counter] = if twelve {
-            &[Counter::Constant]
+        let counter = if twelve {
+            Counter::Constant
         } else {
-            &[Counter::Scalar]
+            Counter::Scalar
         };
         return Effect::Access(counter, 1, true);
     }
     if begins("s_sendmsg") {
-        let counter: &[Counter] = if twelve {
-            &[Counter::Constant]
+        let counter = if twelve {
+            Counter::Constant
         } else {
-            &[Counter::Scalar]
+            Counter::Scalar
         };
         let times = if begins("s_sendmsg_rtn") { 2 } else { 1 };
         return Effect::Access(counter, times, false);
     }
     if twelve && name.contains("_bvh") {
-        return Effect::Access(&[Counter::Bvh], 1, false);
+        return Effect::Access(Counter::Bvh, 1, false);
     }
     if twelve && begins("image_sample") {
-        return Effect::Access(&[Counter::Sample], 1, false);
+        return Effect::Access(Counter::Sample, 1, false);
     }
     if begins("ds_") || begins("lds_") {
         let direct = name.contains("param_load") || name.contains("direct");
         return match (twelve, direct) {
-            (true, true) => Effect::Access(&[Counter::Export], 1, false),
-            (true, false) => Effect::Access(&[Counter::Lds], 1, false),
-            (false, _) => Effect::Access(&[Counter::Scalar], 1, false),
+            (true, true) => Effect::Access(Counter::Export, 1, false),
+            (true, false) => Effect::Access(Counter::Lds, 1, false),
+            (false, _) => Effect::Access(Counter::Scalar, 1, false),
         };
     }
     if begins("flat_") {
-        return match (major, store) {
-            (..=9, _) | (10 | 11, false) => {
-                Effect::Access(&[Counter::Vector, Counter::Scalar], 1, true)
-            }
-            (10 | 11, true) => Effect::Access(&[Counter::VectorStore, Counter::Scalar], 1, true),
-            (_, false) => Effect::Access(&[Counter::Load, Counter::Lds], 1, true),
-            (_, true) => Effect::Access(&[Counter::Store, Counter::Lds], 1, true),
-        };
+        let is_store = store && major > 9;
+        return Effect::Flat(if is_store { Flat::Store } else { Flat::Load });
     }
     let vector = ["global_", "buffer_", "tbuffer_", "scratch_", "image_"];
     if vector.iter().any(|start| begins(start)) {
         return match (major, store) {
-            (..=9, _) | (10 | 11, false) => Effect::Access(&[Counter::Vector], 1, false),
-            (10 | 11, true) => Effect::Access(&[Counter::VectorStore], 1, false),
-            (_, false) => Effect::Access(&[Counter::Load], 1, false),
-            (_, true) => Effect::Access(&[Counter::Store], 1, false),
+            (..=9, _) | (10 | 11, false) => Effect::Access(Counter::Vector, 1, false),
+            (10 | 11, true) => Effect::Access(Counter::VectorStore, 1, false),
+            (_, false) => Effect::Access(Counter::Load, 1, false),
+            (_, true) => Effect::Access(Counter::Store, 1, false),
         };
     }
     Effect::Nothing
@@ -133,31 +150,40 @@ fn effect(text: &str, major: u32) -> Effect {
 
 /// The waits of a wave: the number of the wait's line, and of the lines of the accesses it waited for.
 pub fn waits(wave: &Wave<'_>, listing: &Listing, major: u32) -> Vec<(u32, Vec<u32>)> {
-    let mut queues: [Queue; NAMES.len()] = Default::default();
+    let lines = wave.instructions.iter();
+    let lines = lines.filter_map(|instruction| listing.line(instruction.pc));
+    waits_of(lines.map(|line| (line.number, line.text.as_str())), major)
+}
+
+/// The waits among executed lines, which are numbers and texts.
+fn waits_of<'a>(
+    executed: impl Iterator<Item = (u32, &'a str)>,
+    major: u32,
+) -> Vec<(u32, Vec<u32>)> {
+    let mut pending = Pending::default();
     let mut found = Vec::new();
-    for instruction in wave.instructions {
-        let Some(line) = listing.line(instruction.pc) else {
-            continue;
-        };
-        match effect(&line.text, major) {
+    for (number, text) in executed {
+        match effect(text, major) {
             Effect::Nothing => {}
-            Effect::Access(counters, times, parallel) => {
-                for counter in counters {
-                    let queue = &mut queues[*counter as usize];
-                    queue.parallel |= parallel;
-                    queue.lines.extend(std::iter::repeat_n(line.number, times));
-                }
+            Effect::Access(counter, times, parallel) => {
+                let queue = &mut pending.queues[counter as usize];
+                queue.parallel |= parallel;
+                queue.lines.extend(std::iter::repeat_n(number, times));
             }
-            Effect::Wait(limits) => {
+            Effect::Flat(flat) => {
+                for counter in flat.counters(major) {
+                    pending.queues[counter as usize].parallel = true;
+                }
+                pending.flat[flat as usize].push(number);
+            }
+            Effect::Wait(mut limits) => {
+                if major <= 9 {
+                    limits.reverse();
+                }
                 for (counter, limit) in limits {
-                    let queue = &mut queues[counter as usize];
-                    if queue.parallel && limit > 0 {
-                        continue;
-                    }
-                    queue.parallel = false;
-                    let done = queue.lines.len().saturating_sub(limit);
-                    if done > 0 {
-                        found.push((line.number, queue.lines.drain(..done).collect()));
+                    let ended = pending.wait(counter, limit, major);
+                    if !ended.is_empty() {
+                        found.push((number, ended));
                     }
                 }
             }
@@ -166,9 +192,69 @@ pub fn waits(wave: &Wave<'_>, listing: &Listing, major: u32) -> Vec<(u32, Vec<u3
     found
 }
 
+/// Accesses that are under way.
+#[derive(Debug, Default)]
+struct Pending {
+    queues: [Queue; NAMES.len()],
+    /// Flat loads and flat stores. The first wait for one of their counters takes them.
+    flat: [Vec<u32>; 2],
+}
+
+impl Pending {
+    /// Lines of the accesses that a wait for a counter ends.
+    fn wait(&mut self, counter: Counter, limit: usize, major: u32) -> Vec<u32> {
+        let queue = &mut self.queues[counter as usize];
+        if queue.parallel && limit > 0 {
+            return Vec::new();
+        }
+        queue.parallel = false;
+        let done = queue.lines.len().saturating_sub(limit);
+        let mut ended = Vec::new();
+        for flat in [Flat::Load, Flat::Store] {
+            if flat.counters(major).contains(&counter) {
+                ended.append(&mut self.flat[flat as usize]);
+            }
+        }
+        ended.extend(queue.lines.drain(..done));
+        ended
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn waits_in(code: &[&str], major: u32) -> Vec<(u32, Vec<u32>)> {
+        waits_of((1..).zip(code.iter().copied()), major)
+    }
+
+    #[test]
+    fn flat_accesses_end_at_the_first_wait_for_one_of_their_counters() {
+        let code = [
+            "flat_load_dword v4, v[2:3]",
+            "global_load_dword v5, v[0:1], off",
+            "s_waitcnt vmcnt(0) lgkmcnt(0)",
+        ];
+        // GFX9 shows LDS's counter first.
+        assert_eq!(waits_in(&code, 9), [(3, vec![1]), (3, vec![2])]);
+        assert_eq!(waits_in(&code, 11), [(3, vec![1, 2])]);
+        // Which of them completed does not follow from a wait for fewer than all.
+        let some = ["flat_load_dword v4, v[2:3]", "s_waitcnt lgkmcnt(1)"];
+        assert!(waits_in(&some, 9).is_empty());
+        let stored = [
+            "flat_store_b32 v[0:1], v2",
+            "ds_load_b32 v3, v4",
+            "s_wait_dscnt 0x0",
+            "s_wait_storecnt 0x0",
+        ];
+        assert_eq!(waits_in(&stored, 12), [(3, vec![1, 2])]);
+        let apart = [
+            "flat_store_dword v[0:1], v2",
+            "s_waitcnt_vscnt null, 0x0",
+            "s_waitcnt lgkmcnt(0)",
+        ];
+        assert_eq!(waits_in(&apart, 10), [(2, vec![1])]);
+    }
 
     #[test]
     fn limits_of_waits() {

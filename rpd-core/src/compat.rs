@@ -65,6 +65,8 @@ pub enum Difference {
     CountersWithSamples,
     /// Files for the viewer of thread traces.
     TraceFolders,
+    /// Dispatches that are counted beside thread traces.
+    CountersWithTraces,
 }
 
 /// A row of the table of differences.
@@ -120,6 +122,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
     row(Difference::TraceFolders, "Folders `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`; the database has what they show", "are always written"),
+    row(Difference::CountersWithTraces, "`--pmc` and `--att` in one run, without `--kernel-iteration-range`", "counts all dispatches", "counts the first of each kernel, which is the one that is traced"),
 ];
 
 impl Compat {
@@ -191,7 +194,7 @@ mod tests {
         }
         assert_eq!(
             DIFFERENCES.len(),
-            Difference::TraceFolders as usize + 1,
+            Difference::CountersWithTraces as usize + 1,
             "a difference without a row"
         );
         assert_eq!(Compat::from_label("rocprofv3"), Some(Compat::Rocprofv3));

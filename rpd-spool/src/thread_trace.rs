@@ -10,6 +10,20 @@ pub struct TracedCounter {
     pub simds: u8,
 }
 
+impl TracedCounter {
+    /// All SIMDs of a compute unit.
+    pub const ALL_SIMDS: u8 = 0xf;
+
+    /// The name, followed by the SIMDs in hexadecimal where these are not all: `SQ_INSTS_VALU:3`.
+    pub fn label(&self) -> String {
+        if self.simds == Self::ALL_SIMDS {
+            self.name.clone()
+        } else {
+            format!("{}:{:x}", self.name, self.simds)
+        }
+    }
+}
+
 /// Thread traces of kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -85,6 +85,8 @@ pub(crate) struct ProviderStatus {
 }
 
 impl ProviderStatus {
+    /// Any other error: of PC sampling, one of the kernel driver that has no status of its own.
+    pub(crate) const FAILED: u32 = 1;
     /// The counter exists, but not on that agent.
     pub(crate) const NOT_ON_AGENT: u32 = 20;
     /// The set needs more hardware counters than there are.

@@ -2,7 +2,7 @@
 
 use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
 
-use super::protocol::Sampling;
+use super::protocol::{ProviderStatus, Sampling};
 use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
@@ -55,7 +55,7 @@ pub(super) fn check(
         let (verdict, offered) = provider.sampling(gpu)?;
         let refusal = match verdict.is_success() {
             true => refusal(wanted, &offered),
-            false => Some(format!("{} (status {})", verdict.text, verdict.status)),
+            false => Some(unanswered(&verdict)),
         };
         match refusal {
             None => sampled += 1,
@@ -78,6 +78,17 @@ pub(super) fn check(
         return Ok(None);
     }
     Ok(Some(format!("not sampled: {}", refusals.join("; "))))
+}
+
+/// Why the provider does not say what a GPU offers.
+fn unanswered(verdict: &ProviderStatus) -> String {
+    let said = format!("{}, status {}", verdict.text, verdict.status);
+    match verdict.status {
+        ProviderStatus::FAILED => {
+            format!("the kernel driver refused the query, as those without PC sampling do ({said})")
+        }
+        _ => said,
+    }
 }
 
 /// The word of a unit in the provider's list.
@@ -182,6 +193,19 @@ mod tests {
             );
         }
         offers
+    }
+
+    #[test]
+    fn a_driver_without_pc_sampling_is_named() {
+        let said = |status, text: &str| {
+            let text = text.to_owned();
+            unanswered(&ProviderStatus { status, text })
+        };
+        assert_eq!(
+            said(1, "General error"),
+            "the kernel driver refused the query, as those without PC sampling do (General error, status 1)"
+        );
+        assert_eq!(said(28, "Too old"), "Too old, status 28");
     }
 
     #[test]

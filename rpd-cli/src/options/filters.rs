@@ -2,6 +2,9 @@
 
 use rpd_core::options::{CollectionPeriod, IterationRange};
 
+/// The first launch of each kernel.
+pub(crate) const FIRST: IterationRange = IterationRange { first: 1, last: 1 };
+
 /// Reads ranges: numbers and `A-B`, among any brackets, commas and blanks. One that runs backwards holds nothing and is
 /// kept, since no range at all would be all iterations.
 ///

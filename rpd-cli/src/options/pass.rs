@@ -330,11 +330,17 @@ impl Resolver<'_> {
             ));
         }
         let words = given.list("kernel-iteration-range").unwrap_or_default();
-        let iterations = filters::iterations(words)
+        let mut iterations = filters::iterations(words)
             .map_err(|message| given.refused("kernel-iteration-range", message))?;
         if let Some(range) = iterations.iter().find(|range| range.first > range.last) {
             let name = given.name("kernel-iteration-range");
             self.warn(format!("{name}: {}-{} is empty", range.first, range.last));
+        }
+        if iterations.is_empty()
+            && thread_trace::is_wanted(given)
+            && self.environment.compat.has(Difference::CountersWithTraces)
+        {
+            iterations.push(filters::FIRST);
         }
         let options = CounterOptions {
             groups,

@@ -262,7 +262,7 @@ fn counters(given: &OptionValues, counts: bool) -> Result<(Vec<TracedCounter>, u
         }
         let counter = |name: &&str| TracedCounter {
             name: (*name).to_owned(),
-            simds: 0xf,
+            simds: TracedCounter::ALL_SIMDS,
         };
         return Ok((
             ACTIVITY_COUNTERS.iter().map(counter).collect(),
@@ -297,7 +297,7 @@ fn counters(given: &OptionValues, counts: bool) -> Result<(Vec<TracedCounter>, u
         let digits = mask.trim_start_matches("0x").trim_start_matches("0X");
         let simds = u8::from_str_radix(digits, 16)
             .ok()
-            .filter(|mask| *mask <= 0xf);
+            .filter(|mask| *mask <= TracedCounter::ALL_SIMDS);
         let Some(simds) = simds else {
             return Err(given.refused(
                 COUNTERS,
@@ -326,6 +326,19 @@ fn counters(given: &OptionValues, counts: bool) -> Result<(Vec<TracedCounter>, u
                 "{} counters are too many: a trace has room for {}",
                 counters.len(),
                 ThreadTraceOptions::COUNTERS
+            ),
+        ));
+    }
+    // Those of the sequencers' block, its caches (`SQC_`) included.
+    let other = counters
+        .iter()
+        .find(|counter| !counter.name.starts_with("SQ"));
+    if let Some(counter) = other {
+        return Err(given.refused(
+            COUNTERS,
+            format!(
+                "{} cannot be in a trace: it is not a counter of the sequencers (SQ_...)",
+                counter.name
             ),
         ));
     }

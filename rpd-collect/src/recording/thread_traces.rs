@@ -9,9 +9,9 @@ use super::{header, meta, thread};
 /// Bytes of a stream in one record.
 const PART: usize = 1 << 20;
 
-/// An agent is traced; the head of `record` and the length of the names are set here. `counters`: names of the counters in
-/// its traces.
-pub(crate) fn configured(mut record: ThreadTracing, counters: &[&str]) {
+/// An agent is traced; the head of `record` and the length of the names are set here. `counters`: those in its
+/// traces, as `TracedCounter::label` has them.
+pub(crate) fn configured(mut record: ThreadTracing, counters: &[String]) {
     let names = counters.join(" ");
     record.len = names.len() as u32;
     meta::write(tag::THREAD_TRACING, 0, &record, names.as_bytes());

@@ -193,13 +193,13 @@ fn selected(filters: &CounterOptions) -> CounterOptions {
     filters
 }
 
-/// The parameters of an agent's service, and the names of the counters among them.
-fn parameters<'a>(
+/// The parameters of an agent's service, and the counters among them as text.
+fn parameters(
     functions: &Functions,
     agent: u64,
-    options: &'a ThreadTraceOptions,
+    options: &ThreadTraceOptions,
     whole_agent: bool,
-) -> (Vec<Parameter>, Vec<&'a str>) {
+) -> (Vec<Parameter>, Vec<String>) {
     let value = |r#type, value| Parameter {
         r#type,
         data: rocprofiler_thread_trace_parameter_value_t { value },
@@ -233,7 +233,7 @@ fn parameters<'a>(
         }
         for counter in &options.counters {
             if let Some(&handle) = known.get(&counter.name) {
-                names.push(counter.name.as_str());
+                names.push(counter.label());
                 parameters.push(Parameter {
                     r#type: Setting::PERFCOUNTER,
                     data: rocprofiler_thread_trace_parameter_value_t {

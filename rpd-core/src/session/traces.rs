@@ -13,7 +13,8 @@ pub struct Tracing {
     pub agent: AgentHandle,
     /// Bytes that each traced shader engine could write.
     pub capacity: u64,
-    /// Counters in the trace, in the order of their values.
+    /// Counters in the trace, in the order of their values, with the SIMDs they are counted on: see
+    /// [`TracedCounter::label`](rpd_spool::options::TracedCounter::label).
     pub counters: Vec<String>,
     /// Traces are of the whole agent for a time and are numbered from 1; otherwise each is of one dispatch and has its
     /// number.

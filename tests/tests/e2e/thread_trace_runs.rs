@@ -345,7 +345,7 @@ fn counters_are_in_the_trace() {
         .option(["-f", "json", "--att-gpu-index", "0,99"])
         .option([
             "--att-perfcounters",
-            "sq_insts_valu sq_waves",
+            "sq_insts_valu sq_waves:0x3",
             "--att-perfcounter-ctrl",
             "1",
         ])
@@ -360,7 +360,7 @@ fn counters_are_in_the_trace() {
     let names = json(&folder[0]);
     assert_eq!(
         names["counter_names"],
-        Value::from(vec!["SQ_INSTS_VALU", "SQ_WAVES"])
+        Value::from(vec!["SQ_INSTS_VALU", "SQ_WAVES:3"])
     );
     let folder = folder[0].parent().expect("a folder");
     let values = json(&folder.join("se0_perfcounter.json"));

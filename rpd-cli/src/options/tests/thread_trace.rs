@@ -1,6 +1,6 @@
 //! Thread traces: cases 114 to 130 of the command line, and the limits of options.
 
-use rpd_core::options::ThreadTraceOptions;
+use rpd_core::options::{IterationRange, ThreadTraceOptions};
 
 use super::{Got, plan_with, run_with};
 
@@ -65,6 +65,11 @@ fn what_cannot_be_traced_is_refused() {
             16,
             "--att --att-perfcounter-ctrl 3 --att-perfcounters A:0x1f",
             "mask of SIMDs",
+        ),
+        (
+            0,
+            "--att --att-perfcounter-ctrl 3 --att-perfcounters SQ_WAVES,TCC_HIT",
+            "TCC_HIT cannot be in a trace",
         ),
         (
             0,
@@ -257,4 +262,19 @@ fn options_of_later_providers_are_passed_on() {
     let options = "--att-perfcounter-target-only --att-no-detail";
     let with = traced(&format!("{line} {options}"), &[]);
     assert!(with.target_counters && with.no_detail);
+}
+
+#[test]
+fn dispatches_that_are_counted_beside_thread_traces() {
+    let counted = |line: &str| {
+        let plan = plan_with(&format!("--pmc SQ_WAVES {line} -- ./app"), &[]);
+        let ranges = &plan.passes[0].options.collector.counters.iterations;
+        let text = |range: &IterationRange| format!("{}-{}", range.first, range.last);
+        ranges.iter().map(text).collect::<Vec<_>>()
+    };
+    assert!(counted("--att").is_empty());
+    assert!(counted("--compat rocprofv3").is_empty());
+    assert_eq!(counted("--compat rocprofv3 --att"), ["1-1"]);
+    let chosen = "--compat rocprofv3 --att --kernel-iteration-range 2-3";
+    assert_eq!(counted(chosen), ["2-3"]);
 }
