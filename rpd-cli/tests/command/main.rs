@@ -2,6 +2,7 @@
 
 mod hostile;
 mod launch;
+mod memory;
 mod passes;
 mod results;
 mod setup;

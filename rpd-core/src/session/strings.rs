@@ -281,7 +281,7 @@ impl<'a> ExtendedStrings<'a> {
     }
 
     /// Storage for what there is of each text.
-    fn storage(&self) -> Option<&Storage> {
+    pub fn storage(&self) -> Option<&Storage> {
         let own = self.more.storage.as_ref();
         own.or(self.strings.and_then(|strings| strings.storage.as_ref()))
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use polars::prelude::*;
 use polars_io::prelude::*;
+use rpd_core::by_id::ById;
 use rpd_core::ids::StringId;
 use rpd_core::session::ExtendedStrings;
 
@@ -15,19 +16,26 @@ use crate::{WriteError, progress};
 /// several times, with all their texts.
 const GROUP: usize = 1 << 16;
 
-/// The place of texts that a column does not have.
-const NOWHERE: IdxSize = IdxSize::MAX;
+/// Bytes of texts in the columns of a group; one with more is made of fewer rows.
+const GROUP_TEXTS: usize = 8 << 20;
 
 /// A group of rows in the making.
 pub(super) struct Rows<'p> {
     range: Range<usize>,
     texts: &'p ExtendedStrings<'p>,
-    /// By id of a text: its place in the column that is being made, or [`NOWHERE`].
-    places: &'p mut [IdxSize],
+    /// By id of a text: its place in the column that is being made plus 1; 0 when the column does not have it.
+    places: &'p mut ById<IdxSize>,
     columns: Vec<Column>,
+    /// Bytes of the texts in the columns.
+    bytes: usize,
 }
 
 impl Rows<'_> {
+    /// Whether the group has to be made of fewer rows. It lacks columns then.
+    fn is_too_long(&self) -> bool {
+        self.bytes > GROUP_TEXTS && self.range.len() > 1
+    }
+
     /// A column of numbers. What is unsigned keeps its bits, as in the database: engines differ in their unsigned
     /// types.
     pub(super) fn integers(mut self, name: &str, value: impl Fn(usize) -> u64) -> Self {
@@ -95,17 +103,24 @@ impl Rows<'_> {
         let mut used: Vec<u32> = Vec::new();
         let rows = self.range.clone().map(|row| {
             let id = id(row)?;
-            let place = &mut self.places[id as usize];
-            if *place == NOWHERE {
-                *place = used.len() as IdxSize;
+            let place = self.places.get_mut(id)?;
+            if *place == 0 {
                 used.push(id);
+                self.bytes += self.texts.get(StringId(id)).len();
+                *place = used.len() as IdxSize;
             }
-            Some(*place)
+            Some(*place - 1)
         });
-        let rows = IdxCa::new("".into(), rows.collect::<Vec<Option<IdxSize>>>());
+        let rows: Vec<Option<IdxSize>> = rows.collect();
         for &id in &used {
-            self.places[id as usize] = NOWHERE;
+            if let Some(place) = self.places.get_mut(id) {
+                *place = 0;
+            }
         }
+        if self.is_too_long() {
+            return Ok(self);
+        }
+        let rows = IdxCa::new("".into(), rows);
         let used = used.into_iter().map(|id| self.texts.get(StringId(id)));
         let mut texts = StringChunked::from_iter_values("".into(), used).take(&rows)?;
         texts.rename(name.into());
@@ -145,16 +160,21 @@ fn fill(
     texts: &ExtendedStrings<'_>,
     columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
 ) -> PolarsResult<()> {
-    let mut places = vec![NOWHERE; texts.len()];
-    let mut frame = |range: Range<usize>| -> PolarsResult<DataFrame> {
-        let height = range.len();
-        let rows = columns(Rows {
-            range,
-            texts,
-            places: &mut places,
-            columns: Vec::new(),
-        })?;
-        DataFrame::new(height, rows.columns)
+    let mut places = ById::zeros(texts.len(), texts.storage());
+    let mut frame = |mut range: Range<usize>| -> PolarsResult<DataFrame> {
+        loop {
+            let rows = columns(Rows {
+                range: range.clone(),
+                texts,
+                places: &mut places,
+                columns: Vec::new(),
+                bytes: 0,
+            })?;
+            if !rows.is_too_long() {
+                return DataFrame::new(range.len(), rows.columns);
+            }
+            range.end -= range.len() / 2;
+        }
     };
     let mut begin = 0;
     let mut group = frame(0..height.min(GROUP))?;

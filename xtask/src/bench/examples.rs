@@ -222,15 +222,19 @@ const PEAK: f64 = 256.0;
 pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for millions in &settings.millions {
-        for texts in [&[][..], &["--texts"]] {
+        for &has_texts in &settings.texts {
             let records = (millions * 1_000_000).to_string();
             let folder = install::target_dir();
             let folder = folder.to_str().context("the path of target/ is not text")?;
-            let arguments = [texts, &[&records, folder]].concat();
+            let mut arguments = vec![records.as_str(), folder];
+            if has_texts {
+                arguments.insert(0, "--texts");
+            }
+            arguments.extend(settings.steps.iter().map(String::as_str));
             let text = example(settings, "rpd-cli", "large-recordings", &arguments)?;
-            let recorded = match texts.is_empty() {
-                true => format!("{millions} M records"),
-                false => format!("{millions} M records, own texts"),
+            let recorded = match has_texts {
+                true => format!("{millions} M records, own texts"),
+                false => format!("{millions} M records"),
             };
             for line in text.lines() {
                 let (step, figures) = line.split_once(": ").unwrap_or((line, ""));
@@ -241,16 +245,18 @@ pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Rate and peak memory of a step. One that failed has no figures, and misses its target.
-fn large_step(what: String, figures: &str) -> [Row; 2] {
+/// Rate, processor time and peak memory of a step. One that failed has no figures, and misses its target.
+fn large_step(what: String, figures: &str) -> [Row; 3] {
     if figures.starts_with("failed") {
         eprintln!("{what}: {figures}");
     }
     let figure = |unit| number_before(figures, unit).unwrap_or(f64::NAN);
     let rate = figure(" M records/s");
     let peak = figure(" MiB");
+    let time = figure(" s of processor time");
     [
         Row::new(what.clone(), rate, "M/s", Target::None),
+        Row::new(format!("{what}: processor time"), time, "s", Target::None),
         Row::new(what + ": peak memory", peak, "MiB", Target::AtMost(PEAK)),
     ]
 }

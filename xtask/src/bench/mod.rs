@@ -14,7 +14,8 @@ use anyhow::{Result, bail};
 use crate::shell;
 
 const USAGE: &str = "\
-usage: cargo xtask bench [--release] [--records N] [--large] [--largest] [--strict] [ROW ...]
+usage: cargo xtask bench [--release] [--records N] [--large] [--largest] [--millions N] [--texts few|own] [--steps STEP,...]
+                           [--strict] [ROW ...]
 
 Rows (all of them unless some are named):
   call      one traced API call over the floor that an empty SDK tool sets
@@ -47,6 +48,10 @@ Rows (all of them unless some are named):
   --records N  records in the rows exit, writers and formats (default 2000000)
   --large      32 M records as well in the row large (25 GB of disk space, 2 hours)
   --largest    32 M and 128 M records as well in the row large (100 GB of disk space, 8 hours)
+  --millions N  in the row large only recordings of so many million records
+  --texts WHICH  in the row large only recordings with few texts, or with texts of their own
+  --steps LIST  in the row large only these: formats, open, statistics, export, and commands as they are printed; from one
+               source with `recording:` or `database:` before the name
   --release    measure a release build (default: the dev profile, whose hot crates are optimised)
   --strict     fail when a figure misses its target
 ";
@@ -120,6 +125,10 @@ struct Settings {
     records: u64,
     /// Millions of records in the row large.
     millions: Vec<u64>,
+    /// Whether records have texts of their own, in the row large: both, or one of them.
+    texts: Vec<bool>,
+    /// Steps of the row large; all when there are none.
+    steps: Vec<String>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -127,6 +136,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         release: false,
         records: 2_000_000,
         millions: vec![2],
+        texts: vec![false, true],
+        steps: Vec::new(),
     };
     let mut strict = false;
     let mut wanted = Vec::new();
@@ -141,6 +152,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "--strict" => strict = true,
             "--large" => settings.millions = vec![2, 32],
             "--largest" => settings.millions = vec![2, 32, 128],
+            "--millions" => match arguments.next().map(|value| value.parse()) {
+                Some(Ok(millions)) if millions > 0 => settings.millions = vec![millions],
+                _ => bail!("--millions needs a positive number"),
+            },
+            "--texts" => match arguments.next().map(String::as_str) {
+                Some("few") => settings.texts = vec![false],
+                Some("own") => settings.texts = vec![true],
+                _ => bail!("--texts needs `few` or `own`"),
+            },
+            "--steps" => match arguments.next() {
+                Some(steps) => settings.steps = steps.split(',').map(str::to_owned).collect(),
+                None => bail!("--steps needs the names of steps"),
+            },
             "--records" => match arguments.next().map(|value| value.parse()) {
                 Some(Ok(records)) if records > 0 => settings.records = records,
                 _ => bail!("--records needs a positive number"),
