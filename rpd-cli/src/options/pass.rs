@@ -337,7 +337,7 @@ impl Resolver<'_> {
             self.warn(format!("{name}: {}-{} is empty", range.first, range.last));
         }
         if iterations.is_empty()
-            && thread_trace::is_wanted(given)
+            && thread_trace::is_requested(given)
             && self.environment.compat.has(Difference::CountersWithTraces)
         {
             iterations.push(filters::FIRST);
