@@ -131,7 +131,7 @@ mod tests {
             [
                 "WARNING: 3 PC samples of 6 (50.0 %) left out: the GPU could not read the state of the wave",
                 "WARNING: 1 PC sample of 4 (25.0 %) lost: the provider had no room for them; a longer --pc-sampling-interval helps",
-                "WARNING: 2 PC samples of 5 (40.0 %) left out: this build does not know their layout",
+                "WARNING: 2 PC samples of 5 (40.0 %) left out: this build cannot read their layout",
                 "1 PC sample in code that no code object holds (such as copies made by the runtime)",
                 "2 PC samples at instructions that could not be decoded",
             ]

@@ -1,9 +1,7 @@
 //! Programs on the simulator that end without any clean-up: what ran is in the spool, all of it.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use rpd_core::ids::CorrelationId;
 use rpd_core::session::{LoadOptions, Session};
@@ -14,40 +12,13 @@ use rpd_tests::{install, workloads};
 const EVERYTHING: &str =
     "hip_runtime=1,marker=1,kernel=1,memory_copy=1,memory_allocation=1,scratch_memory=1,streams=1";
 
-/// The folder with the simulator's names, next to the collector.
-fn simulator() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "rpd-sim"])
-            .args(["--package", "rpd-collect"])
-            .args(
-                install::profile_dir()
-                    .ends_with("release")
-                    .then_some("--release"),
-            )
-            .current_dir(install::source_root())
-            .env("CARGO_TARGET_DIR", install::target_dir())
-            .status()
-            .expect("cargo starts");
-        assert!(status.success(), "{status}");
-        let folder = install::profile_dir().join("rpd-sim-lib");
-        let library = install::profile_dir().join("librpd_sim.so");
-        install::link_sonames(&folder, &library).expect("links to the simulator");
-        folder
-    })
-}
-
 /// Runs a workload and gives its exit code, or the negative number of the signal that ended it, and what was recorded.
 fn run(workload: &str, count: usize) -> (i32, Session) {
     let run = tempfile::tempdir().expect("temporary directory");
     let output = Command::new(workloads::path(workload))
         .arg(count.to_string())
-        .env("LD_LIBRARY_PATH", simulator())
-        .env(
-            "LD_PRELOAD",
-            install::profile_dir().join("librpd_collect.so"),
-        )
+        .env("LD_LIBRARY_PATH", install::simulator_dir())
+        .env("LD_PRELOAD", install::collector())
         .env(SPOOL_VARIABLE, run.path())
         .env(COLLECT_VARIABLE, EVERYTHING)
         .output()

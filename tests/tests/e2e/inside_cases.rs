@@ -36,7 +36,7 @@ const THREAD_TRACES: &[Case] = &[
         &[
             (
                 OPTIONS,
-                "a_decoder_library_is_looked_for_where_it_is_said_to_be",
+                "a_decoder_library_is_looked_for_in_the_given_folder",
             ),
             (LIBRARY, "cases_2_to_5_libraries_are_found_below_folders"),
         ],
@@ -46,7 +46,7 @@ const THREAD_TRACES: &[Case] = &[
         "3",
         &[(
             OPTIONS,
-            "a_decoder_library_is_looked_for_where_it_is_said_to_be",
+            "a_decoder_library_is_looked_for_in_the_given_folder",
         )],
         "",
     ),
@@ -55,7 +55,7 @@ const THREAD_TRACES: &[Case] = &[
         &[
             (
                 OPTIONS,
-                "a_decoder_library_is_looked_for_where_it_is_said_to_be",
+                "a_decoder_library_is_looked_for_in_the_given_folder",
             ),
             (E2E, "decoder_libraries_of_others"),
         ],
@@ -184,7 +184,11 @@ const THREAD_TRACES: &[Case] = &[
         "",
     ),
     ("31", &[(DECODE, "case_31_a_wave_without_an_end")], ""),
-    ("32", &[(DECODE, "case_32_lost_packets_are_told_once")], ""),
+    (
+        "32",
+        &[(DECODE, "case_32_lost_packets_are_reported_once")],
+        "",
+    ),
     (
         "33",
         &[(DECODE, "case_33_the_clock_is_set_by_time_stamps")],
@@ -331,8 +335,8 @@ const THREAD_TRACES: &[Case] = &[
     (
         "56",
         &[
-            (E2E, "a_full_buffer_is_said_and_the_rest_is_decoded"),
-            (PROVIDER, "a_full_buffer_is_said"),
+            (E2E, "a_full_buffer_is_reported_and_the_rest_is_decoded"),
+            (PROVIDER, "a_full_buffer_is_reported"),
         ],
         "",
     ),
