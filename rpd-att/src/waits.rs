@@ -52,12 +52,21 @@ enum Flat {
 impl Flat {
     /// The counters: that of memory, and that of LDS.
     fn counters(self, major: u32) -> [Counter; 2] {
-        match (self, major) {
-            (_, ..=9) | (Flat::Load, 10 | 11) => [Counter::Vector, Counter::Scalar],
-            (Flat::Store, 10 | 11) => [Counter::VectorStore, Counter::Scalar],
-            (Flat::Load, _) => [Counter::Load, Counter::Lds],
-            (Flat::Store, _) => [Counter::Store, Counter::Lds],
+        let memory = memory_counter(self == Flat::Store, major);
+        match major {
+            ..=11 => [memory, Counter::Scalar],
+            _ => [memory, Counter::Lds],
         }
+    }
+}
+
+/// The counter of accesses to memory by vector instructions.
+fn memory_counter(is_store: bool, major: u32) -> Counter {
+    match (major, is_store) {
+        (..=9, _) | (10 | 11, false) => Counter::Vector,
+        (10 | 11, true) => Counter::VectorStore,
+        (_, false) => Counter::Load,
+        (_, true) => Counter::Store,
     }
 }
 
@@ -101,22 +110,17 @@ fn effect(text: &str, major: u32) -> Effect {
     }
     let store = name.contains("store") || begins("global_wb");
     let twelve = major >= 12;
+    let scalar = if twelve {
+        Counter::Constant
+    } else {
+        Counter::Scalar
+    };
     if begins("s_load") || begins("s_store") || begins("s_buffer_load") {
-        let counter = if twelve {
-            Counter::Constant
-        } else {
-            Counter::Scalar
-        };
-        return Effect::Access(counter, 1, true);
+        return Effect::Access(scalar, 1, true);
     }
     if begins("s_sendmsg") {
-        let counter = if twelve {
-            Counter::Constant
-        } else {
-            Counter::Scalar
-        };
         let times = if begins("s_sendmsg_rtn") { 2 } else { 1 };
-        return Effect::Access(counter, times, false);
+        return Effect::Access(scalar, times, false);
     }
     if twelve && name.contains("_bvh") {
         return Effect::Access(Counter::Bvh, 1, false);
@@ -138,12 +142,7 @@ fn effect(text: &str, major: u32) -> Effect {
     }
     let vector = ["global_", "buffer_", "tbuffer_", "scratch_", "image_"];
     if vector.iter().any(|start| begins(start)) {
-        return match (major, store) {
-            (..=9, _) | (10 | 11, false) => Effect::Access(Counter::Vector, 1, false),
-            (10 | 11, true) => Effect::Access(Counter::VectorStore, 1, false),
-            (_, false) => Effect::Access(Counter::Load, 1, false),
-            (_, true) => Effect::Access(Counter::Store, 1, false),
-        };
+        return Effect::Access(memory_counter(store, major), 1, false);
     }
     Effect::Nothing
 }
