@@ -196,13 +196,16 @@ impl HotBuilder {
         let symbols: HashMap<KernelId, &str> = symbols
             .map(|symbol| (symbol.id, symbol.name.trim_end_matches(".kd")))
             .collect();
+        let mut functions: HashMap<StringId, String> = HashMap::new();
         // Of code that is not the kernel's own, the function.
-        let called = |kernel, instruction: Option<&Instruction>| -> String {
+        let mut called = |kernel, instruction: Option<&Instruction>| -> String {
             let own = symbols.get(&kernel).copied();
-            let function = instruction.map(|instruction| session.strings.get(instruction.function));
-            match own.zip(function) {
-                Some((own, function)) if own != function => {
-                    crate::kernel_name::formatted(function, names).into_owned()
+            match own.zip(instruction.map(|instruction| instruction.function)) {
+                Some((own, id)) if own != session.strings.get(id) => {
+                    let formatted = || {
+                        crate::kernel_name::formatted(session.strings.get(id), names).into_owned()
+                    };
+                    functions.entry(id).or_insert_with(formatted).clone()
                 }
                 _ => String::new(),
             }

@@ -146,7 +146,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             measure = totals.measure;
             let names = given.naming.over(settings);
             let all = listings(session, totals, names, |_| true);
-            now.add(&all);
+            if given.diff.is_some() {
+                now.add(&all);
+            }
             for listing in all {
                 if !kernels.contains(&listing.kernel) {
                     kernels.push(listing.kernel.clone());
