@@ -3,9 +3,10 @@
 //! A signal whose default is to end the process does so at once, and what the GPU had not finished is lost to the
 //! recording. So, once there is a GPU runtime, INT, TERM, QUIT and ABRT have a handler of ours wherever the target has
 //! the default. At the first of them it wakes a thread of ours, which waits until the work that was submitted by then
-//! is complete, at most [`LONGEST`], and has the provider deliver what it holds; then the signal ends the process as it would have done. The thread that took the
-//! signal is held meanwhile, since by default it would not run any further. Another signal ends the process at once,
-//! unless it comes within [`REPEATED_WITHIN`] of the first: job managers often signal both the processes and their process group.
+//! is complete, at most [`LONGEST`], and has the provider deliver the events that it holds; then the signal ends the process
+//! as it would have done. The thread that took the signal is held meanwhile, since by default it would not run any further.
+//! Another signal ends the process at once, unless it comes within [`REPEATED_WITHIN`] of the first: job managers often
+//! signal both the processes and their process group.
 //!
 //! The handler is hidden from the target: `sigaction` and its relatives return the default instead, and what it installs
 //! replaces ours. A forked child has the default until it records something itself; `exec` resets handlers.
@@ -79,15 +80,15 @@ static DONE: AtomicU32 = AtomicU32::new(0);
 static DELIVERING: AtomicBool = AtomicBool::new(false);
 static DELIVERY: OnceLock<Delivery> = OnceLock::new();
 
-/// How the provider delivers what it holds.
+/// How the provider delivers the events that it holds.
 pub(crate) struct Delivery {
-    /// Whether there may be something. Called in signal handlers.
+    /// Whether there may be any. Called in signal handlers.
     pub(crate) is_needed: fn() -> bool,
-    /// Has it delivered.
+    /// Has the provider deliver them.
     pub(crate) deliver: fn(),
 }
 
-/// Before a signal ends the process, this is to be delivered.
+/// Has `delivery` made before a signal ends the process. Only the first call has an effect.
 pub(crate) fn deliver_first(delivery: Delivery) {
     DELIVERY.get_or_init(|| delivery);
 }

@@ -81,7 +81,7 @@ impl Instruction {
 #[derive(Debug, Clone)]
 pub struct Disassembler(Source);
 
-/// What knows the instructions.
+/// Where the texts of instructions come from.
 #[derive(Clone)]
 enum Source {
     Table(&'static Processor),
@@ -99,8 +99,8 @@ impl std::fmt::Debug for Source {
 
 impl Disassembler {
     /// The disassembler for a processor, named as in the target of a code object: `gfx90a`, or with features
-    /// (`gfx90a:sramecc+:xnack-`). `None` for processors without a table (see [`Disassembler::processors`]) that LLVM's library does not know
-    /// either, or where it is not installed.
+    /// (`gfx90a:sramecc+:xnack-`). `None` for processors without a table (see [`Disassembler::processors`]) that LLVM's library
+    /// does not support either, or where no library is installed.
     pub fn new(processor: &str) -> Option<Self> {
         let name = processor
             .rsplit_once("--")
