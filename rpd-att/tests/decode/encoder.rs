@@ -1,6 +1,23 @@
 //! Writes streams. Lengths, patterns and places of fields stand here a second time, taken from the format's description, so
 //! that a mistake in the decoder's tables is not repeated.
 
+/// Where the code object of most streams is loaded.
+pub(crate) const BASE: u64 = 0x7F00_0000_0000;
+
+/// Types of INST of GFX9.
+pub(crate) mod inst {
+    pub(crate) const SMEM: u64 = 0;
+    pub(crate) const SALU: u64 = 1;
+    pub(crate) const VMEM: u64 = 2;
+    pub(crate) const VALU: u64 = 5;
+    pub(crate) const LDS: u64 = 6;
+    pub(crate) const JUMP_TO_REGISTER: u64 = 7;
+    pub(crate) const JUMP: u64 = 12;
+    pub(crate) const NEXT: u64 = 13;
+    pub(crate) const MESSAGE: u64 = 15;
+    pub(crate) const TRAP: u64 = 29;
+}
+
 /// Numbers that look random and are always the same.
 pub(crate) struct Random(u64);
 
@@ -36,6 +53,16 @@ impl Gfx9 {
             bytes: header.to_le_bytes().to_vec(),
             time: 0,
         }
+    }
+
+    /// Compute unit 1, with code object 3 at [`BASE`], whose kernel is 0x1000 bytes behind it.
+    pub(crate) fn with_code() -> Self {
+        let mut stream = Self::new(1);
+        stream
+            .start_words()
+            .code_object(3, BASE, 0x10000, 2)
+            .kernel(BASE + 0x1000);
+        stream
     }
 
     fn put(&mut self, word: u64, bytes: usize) {

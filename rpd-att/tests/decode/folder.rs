@@ -6,10 +6,9 @@ use rpd_att::{CodeObjects, Folder, Listing, Pc, Record, decode};
 use rpd_gfx::disasm::Category;
 use serde_json::Value;
 
-use crate::encoder::Gfx9;
+use crate::encoder::{BASE, Gfx9};
 
 const OBJECT: &[u8] = include_bytes!("../../../rpd-gfx/testdata/kernels-O3.co");
-const BASE: u64 = 0x7F00_0000_0000;
 
 /// The code object as number 3, and the addresses of its functions that begin with a few lines without a branch.
 fn code() -> (CodeObjects, u64) {

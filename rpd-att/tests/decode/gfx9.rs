@@ -3,24 +3,8 @@
 use rpd_att::{Category, Gfx9Token, Info, Misc, Pc, Place, State, Token, tokens};
 
 use crate::collect::{Listing, all, all_with, short_code};
-use crate::encoder::{Gfx9, Random};
-
-/// Types of INST.
-const SMEM: u64 = 0;
-const SALU: u64 = 1;
-const VMEM: u64 = 2;
-const VALU: u64 = 5;
-
-const BASE: u64 = 0x7F00_0000_0000;
-
-fn with_code() -> Gfx9 {
-    let mut stream = Gfx9::new(1);
-    stream
-        .start_words()
-        .code_object(3, BASE, 0x10000, 2)
-        .kernel(BASE + 0x1000);
-    stream
-}
+use crate::encoder::inst::{SALU, SMEM, VALU, VMEM};
+use crate::encoder::{BASE, Gfx9, Random};
 
 #[test]
 fn case_27_random_sequences_come_back() {
@@ -177,7 +161,7 @@ fn case_27_random_sequences_come_back() {
 
 #[test]
 fn case_29_a_token_that_is_cut_off() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU).run(72, VALU);
     let whole = all(&stream.bytes);
     let length = stream.bytes.len();
@@ -218,7 +202,7 @@ fn case_30_random_bytes_behind_the_header() {
 
 #[test]
 fn case_31_a_wave_without_an_end() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU);
     let got = all_with(&stream.bytes, &mut short_code());
     assert_eq!(got.infos, [Info::WaveIncomplete]);
@@ -231,7 +215,7 @@ fn case_31_a_wave_without_an_end() {
 
 #[test]
 fn case_32_lost_packets_are_reported_once() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.misc(3, 2).misc(1, 2).wave_end(400, 1, 0, 3);
     let got = all(&stream.bytes);
     assert_eq!(got.infos, [Info::DataLost]);
@@ -290,7 +274,7 @@ fn case_34_ids_of_code_objects() {
 
 #[test]
 fn case_35_an_entry_outside_every_code_object() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream
         .kernel(0x5000_0000)
         .wave_start(40, 1, 0, 0)
@@ -312,7 +296,7 @@ fn case_35_an_entry_outside_every_code_object() {
 
 #[test]
 fn case_36_code_objects_that_follow_one_another_at_an_address() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 2, 0, 0);
     // Unloaded while the wave runs.
     stream
@@ -341,7 +325,7 @@ fn case_36_code_objects_that_follow_one_another_at_an_address() {
 fn case_44_timelines_add_up_and_instructions_do_not_overlap() {
     let mut random = Random::new(44);
     for _ in 0..500 {
-        let mut stream = with_code();
+        let mut stream = Gfx9::with_code();
         let mut time = 40;
         let mut running = [false; 10];
         for _ in 0..random.below(200) {
@@ -399,7 +383,7 @@ fn case_44_timelines_add_up_and_instructions_do_not_overlap() {
 
 #[test]
 fn case_61_counters_in_the_stream() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     let time = stream.time;
     // 100 cycles between samples.
     stream.register(time, 0xC342, 6 | 1 << 8 | 100 << 12);
@@ -430,7 +414,7 @@ fn case_61_counters_in_the_stream() {
 
 #[test]
 fn slots_that_do_not_exist_are_skipped_and_counted() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     let at = stream.bytes.len() as u64;
     stream.raw(3 | 1 << 6 | 12 << 10, 4);
     stream
@@ -447,7 +431,7 @@ fn slots_that_do_not_exist_are_skipped_and_counted() {
 
 #[test]
 fn an_end_without_a_start_ran_before_the_trace() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_end(40, 5, 2, 7);
     // One on the traced compute unit as well.
     stream.wave_end(44, 1, 2, 7);
@@ -461,7 +445,7 @@ fn an_end_without_a_start_ran_before_the_trace() {
 
 #[test]
 fn repetitions_after_a_page_fault_belong_to_the_first_try() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, VMEM).run(80, SALU);
     // Issued again and completed as a repetition of the vector read.
     stream
@@ -481,7 +465,7 @@ fn repetitions_after_a_page_fault_belong_to_the_first_try() {
 
 #[test]
 fn a_saved_and_restored_wave() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU).misc(10, 6);
     stream.wave_start_counted(200, 1, 0, 0, 65).run(220, SALU);
     stream.wave_start_counted(300, 1, 0, 0, 65).run(320, SALU);
@@ -511,7 +495,7 @@ fn a_saved_and_restored_wave() {
 
 #[test]
 fn clocks_of_the_host() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     let mut clock = |time, words: &[u64]| {
         stream.register(time, 0xC343, 5 | (words.len() as u64) << 12);
         for word in words {
@@ -544,7 +528,7 @@ fn clocks_of_the_host() {
 
 #[test]
 fn waves_of_other_compute_units_have_occupancy_only() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 2, 1, 3).wave_end(80, 2, 1, 3);
     let got = all(&stream.bytes);
     assert!(got.waves.is_empty());
@@ -561,7 +545,7 @@ fn waves_of_other_compute_units_have_occupancy_only() {
 
 #[test]
 fn a_very_long_wave_comes_in_parts() {
-    let mut stream = with_code();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0);
     let count = 2_500_000i64;
     for at in 0..count {

@@ -7,9 +7,7 @@ use rpd_att::abi::{self, types};
 use rpd_att::{CodeObjects, Info, Library, PluginError, Record, find_library};
 
 use crate::collect::{All, all};
-use crate::encoder::Gfx9;
-
-const BASE: u64 = 0x7F00_0000_0000;
+use crate::encoder::{BASE, Gfx9};
 
 fn stream() -> Vec<u8> {
     let mut stream = Gfx9::new(1);

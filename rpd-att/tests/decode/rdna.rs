@@ -3,9 +3,7 @@
 use rpd_att::{Category, EventKind, Info, OtherSimd, Pc, RdnaKind, Token, tokens};
 
 use crate::collect::{Listing, all, all_with, short_code};
-use crate::encoder::{Random, Rdna};
-
-const BASE: u64 = 0x7F00_0000_0000;
+use crate::encoder::{BASE, Random, Rdna};
 
 fn with_code(version: u64) -> Rdna {
     let mut stream = Rdna::new(version);

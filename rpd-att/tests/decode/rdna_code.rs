@@ -5,10 +5,9 @@ use rpd_gfx::codeobj::bundle::{Target, pick};
 use rpd_gfx::disasm::Category;
 
 use crate::collect::all_with;
-use crate::encoder::Rdna;
+use crate::encoder::{BASE, Rdna};
 
 const BUNDLE: &[u8] = include_bytes!("../../../tests/workloads/kernels/prebuilt/vector_ops.hipfb");
-const BASE: u64 = 0x7F00_0000_0000;
 
 #[test]
 fn instructions_of_gfx11_have_addresses_and_texts() {

@@ -3,28 +3,8 @@
 use rpd_att::{Category, Pc, State};
 
 use crate::collect::{All, Listing, all, all_with};
-use crate::encoder::{Gfx9, Rdna};
-
-/// Types of INST.
-const SMEM: u64 = 0;
-const SALU: u64 = 1;
-const VMEM: u64 = 2;
-const VALU: u64 = 5;
-const LDS: u64 = 6;
-const JUMP_TO_REGISTER: u64 = 7;
-const MESSAGE: u64 = 15;
-const TRAP: u64 = 29;
-
-const BASE: u64 = 0x7F00_0000_0000;
-
-fn gfx9() -> Gfx9 {
-    let mut stream = Gfx9::new(1);
-    stream
-        .start_words()
-        .code_object(3, BASE, 0x10000, 2)
-        .kernel(BASE + 0x1000);
-    stream
-}
+use crate::encoder::inst::{JUMP_TO_REGISTER, LDS, MESSAGE, SALU, SMEM, TRAP, VALU, VMEM};
+use crate::encoder::{BASE, Gfx9, Rdna};
 
 fn gfx12() -> Rdna {
     // Waits for barriers write no token.
@@ -52,7 +32,7 @@ fn timeline(got: &All) -> Vec<(State, i32)> {
 #[test]
 fn cycles_between_issue_and_completion_depend_on_the_phase_of_the_simd() {
     let durations = |simd: u64| {
-        let mut stream = gfx9();
+        let mut stream = Gfx9::with_code();
         stream.wave_start(40, 1, simd, 0);
         for (n, kind) in [SMEM, SALU, LDS, VALU, VMEM].into_iter().enumerate() {
             let time = 60 + 40 * n as i64;
@@ -71,7 +51,7 @@ fn cycles_between_issue_and_completion_depend_on_the_phase_of_the_simd() {
 
 #[test]
 fn the_last_of_several_stalls_is_that_of_the_instruction() {
-    let mut stream = gfx9();
+    let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU);
     stream
         .issue(72, 0, &[(0, 1)])
@@ -87,7 +67,7 @@ fn the_last_of_several_stalls_is_that_of_the_instruction() {
 
 #[test]
 fn waits_that_follow_each_other_have_a_span_each() {
-    let mut stream = gfx9();
+    let mut stream = Gfx9::with_code();
     stream
         .wave_start(40, 1, 0, 0)
         .run(60, SALU)
@@ -109,7 +89,7 @@ fn waits_that_follow_each_other_have_a_span_each() {
 
 #[test]
 fn the_end_of_the_program_lasts_from_the_instruction_before_it() {
-    let mut stream = gfx9();
+    let mut stream = Gfx9::with_code();
     stream
         .wave_start(40, 1, 0, 0)
         .run(60, SALU)
@@ -135,7 +115,7 @@ fn the_end_of_the_program_lasts_from_the_instruction_before_it() {
 
 #[test]
 fn an_instruction_that_does_not_complete_stays_without_a_category() {
-    let mut stream = gfx9();
+    let mut stream = Gfx9::with_code();
     stream
         .wave_start(40, 1, 0, 0)
         .run(60, SALU)
@@ -154,7 +134,7 @@ fn an_instruction_that_does_not_complete_stays_without_a_category() {
 
 #[test]
 fn an_address_that_is_due_at_a_trap_is_that_of_what_follows_it() {
-    let mut stream = gfx9();
+    let mut stream = Gfx9::with_code();
     stream
         .wave_start(40, 1, 0, 0)
         .run(60, JUMP_TO_REGISTER)
@@ -188,7 +168,7 @@ fn loading_scales_is_a_part_of_a_matrix_instruction() {
         "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21",
         "s_mov_b32 s0, s1",
     ];
-    let mut stream = gfx9();
+    let mut stream = Gfx9::with_code();
     stream
         .wave_start(40, 1, 0, 0)
         .run(60, LDS)
@@ -208,7 +188,7 @@ fn loading_scales_is_a_part_of_a_matrix_instruction() {
 
 #[test]
 fn registers_and_memory_of_a_dispatch() {
-    let mut stream = gfx9();
+    let mut stream = Gfx9::with_code();
     let time = stream.time;
     // 24 vector and 32 scalar registers, 4 user registers, 1,024 bytes of LDS.
     stream

@@ -3,26 +3,13 @@
 use rpd_att::{Category, Info};
 
 use crate::collect::{All, Listing, all_with};
-use crate::encoder::{Gfx9, Rdna};
-
-const BASE: u64 = 0x7F00_0000_0000;
-
-const SMEM: u64 = 0;
-const SALU: u64 = 1;
-const VMEM: u64 = 2;
-const VALU: u64 = 5;
-const JUMP: u64 = 12;
-const NEXT: u64 = 13;
-const MESSAGE: u64 = 15;
+use crate::encoder::inst::{JUMP, MESSAGE, NEXT, SALU, SMEM, VALU, VMEM};
+use crate::encoder::{BASE, Gfx9, Rdna};
 
 /// One wave that writes these tokens: a type of INST, or `None` for an immediate.
 fn gfx9(tokens: &[Option<u64>]) -> Gfx9 {
-    let mut stream = Gfx9::new(1);
-    stream
-        .start_words()
-        .code_object(3, BASE, 0x10000, 2)
-        .kernel(BASE + 0x1000)
-        .wave_start(40, 1, 0, 0);
+    let mut stream = Gfx9::with_code();
+    stream.wave_start(40, 1, 0, 0);
     let mut time = 60;
     for token in tokens {
         match token {
