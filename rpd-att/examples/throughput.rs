@@ -166,14 +166,6 @@ impl Code for Loop {
     }
 }
 
-/// Peak memory of the process, in MiB.
-fn peak() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
-    kilobytes.unwrap_or(0.0) / 1024.0
-}
-
 /// Seconds that this thread has had a processor: what others do on the machine does not count.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -208,7 +200,7 @@ fn measure(name: &str, stream: Repeated, bytes: u64, code: &mut dyn Code) {
         "{name}: {:.0} MB/s, {:.1} M instructions/s, {matched} of {waves} waves matched, {:.0} MiB",
         megabytes / seconds,
         instructions as f64 / seconds / 1e6,
-        peak()
+        rpd_tests::memory::peak() as f64 / 1024.0
     );
 }
 

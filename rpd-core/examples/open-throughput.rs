@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     drop(meta);
 
-    let before = peak_memory();
+    let before = rpd_tests::memory::peak();
     let begin = Instant::now();
     let session = Session::open(directory.path(), LoadOptions::default())?;
     let seconds = begin.elapsed().as_secs_f64();
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{} records in {seconds:.3} s ({:.1} M/s), peak {} MiB ({} before)",
         session.len(),
         session.len() as f64 / seconds / 1e6,
-        peak_memory() / 1024,
+        rpd_tests::memory::peak() / 1024,
         before / 1024,
     );
     Ok(())
@@ -79,14 +79,4 @@ fn name(writer: &mut StreamWriter, operation: u32, text: &str) {
     name.operation = operation;
     name.text_len = text.len() as u32;
     writer.append_parts(name.as_bytes(), &[text.as_bytes()]);
-}
-
-/// `VmHWM` in KiB.
-fn peak_memory() -> u64 {
-    std::fs::read_to_string("/proc/self/status")
-        .unwrap_or_default()
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .and_then(|line| line.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
 }

@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("expected a database")?;
     let args = arguments.next().is_some();
-    let before = peak();
+    let before = rpd_tests::memory::peak();
     let begin = Instant::now();
     let database = Database::open(Path::new(&path))?;
     for recording in database.recordings() {
@@ -28,16 +28,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "{} records, {:.2} M records/s, peak {:.0} bytes a record",
             session.len(),
             records / seconds / 1e6,
-            (peak() - before) / records
+            (rpd_tests::memory::peak() - before) as f64 * 1024.0 / records
         );
     }
     Ok(())
-}
-
-/// Most memory that this process has had, in bytes.
-fn peak() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
-    kib.unwrap_or_default() * 1024.0
 }

@@ -7,6 +7,7 @@
 
 pub mod cases;
 pub mod install;
+pub mod memory;
 #[cfg(feature = "outputs")]
 pub mod outputs;
 pub mod pythons;

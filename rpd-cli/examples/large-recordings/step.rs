@@ -94,20 +94,10 @@ impl Taken {
     pub(crate) fn of_self() -> Taken {
         let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
         Taken {
-            peak: peak_memory(),
+            peak: rpd_tests::memory::peak(),
             milliseconds: time.map_or(0, |time| {
                 (time.tv_sec() * 1000 + time.tv_nsec() / 1_000_000).cast_unsigned()
             }),
         }
     }
-}
-
-/// `VmHWM` in KiB.
-fn peak_memory() -> u64 {
-    std::fs::read_to_string("/proc/self/status")
-        .unwrap_or_default()
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .and_then(|line| line.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
 }
