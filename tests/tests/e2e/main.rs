@@ -22,6 +22,7 @@ mod foreign;
 mod gate;
 mod grids;
 mod inside_cases;
+mod inside_runs;
 mod ipc;
 mod known_kernels;
 mod light;
