@@ -9,7 +9,6 @@ pub mod domain;
 pub mod foreign;
 pub mod growing;
 pub mod ids;
-pub mod kernel_name;
 pub mod lookup;
 pub mod memory;
 pub mod naming;
@@ -23,4 +22,4 @@ pub mod sorted;
 pub mod stats;
 
 pub use rpd_spool as spool;
-pub use rpd_spool::environment;
+pub use rpd_spool::{environment, kernel_name};

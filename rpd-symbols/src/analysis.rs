@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::ids::StringId;
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::KernelNames;
 use rpd_core::session::shown::{Expanded, FrameKind, ShownFrame};
 use rpd_core::session::stacks::LocationKind;
-use rpd_core::session::{MemoryAction, MemoryLevel, OperationClass, Session};
+use rpd_core::session::{KernelLabels, MemoryAction, MemoryLevel, OperationClass, Session};
 
 use crate::flame;
 

@@ -11,11 +11,10 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use rpd_core::agent::Agent;
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{DEFAULT_PREFIX, Facts};
 use rpd_core::options::Options;
 use rpd_core::os_text::unescape_path;
-use rpd_core::session::{Counter, CounterInstance, Session};
+use rpd_core::session::{Counter, CounterInstance, KernelLabels, Session};
 use rpd_formats::csv::{PassRow, write_passes};
 use rpd_metric::evaluate::Sample;
 use rpd_metric::{Dimension, Position};

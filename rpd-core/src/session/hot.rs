@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Session;
 use super::code::{CodeLine, Instruction};
 use super::samples::{Issue, REASONS, reason};
 use super::totals::{Measure, PlaceTotals, Replicates, Totals};
+use super::{KernelLabels, Session};
 use crate::ids::{CodeObjectId, KernelId, StringId};
-use crate::kernel_name::KernelLabels;
 use crate::options::KernelNames;
 
 /// Counts of PC samples or thread trace cycles at an instruction, or their sums over lines and kernels.

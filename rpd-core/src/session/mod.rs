@@ -10,6 +10,7 @@ mod dispatch_kernels;
 mod dispatch_places;
 mod growth;
 pub mod hot;
+mod kernel_labels;
 mod load;
 mod operations;
 mod order;
@@ -28,6 +29,7 @@ pub use device_totals::{DeviceTotal, OTHER_KERNELS, TotalOf};
 pub use dispatch_kernels::DispatchKernels;
 pub use dispatch_places::DispatchPlaces;
 pub use growth::Growth;
+pub use kernel_labels::KernelLabels;
 pub use load::{LoadError, LoadOptions};
 pub use operations::{
     MemoryAction, MemoryLevel, Operation, OperationClass, Operations, memory_operation,

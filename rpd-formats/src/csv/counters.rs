@@ -1,9 +1,8 @@
 //! The counter file: one row per dispatch and counter, its instances added up.
 
 use rpd_core::ids::Nanoseconds;
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{DispatchTable, Session};
+use rpd_core::session::{DispatchTable, KernelLabels, Session};
 
 use super::columns::{self, Columns as _, columns};
 use super::combined::Shape;

@@ -7,11 +7,10 @@ use std::path::PathBuf;
 
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, KernelId, StreamId, StringId};
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::{
-    AllocationTable, CopyTable, DispatchTable, KernelSymbol, Operations, ScratchTable, Session,
-    Table,
+    AllocationTable, CopyTable, DispatchTable, KernelLabels, KernelSymbol, Operations,
+    ScratchTable, Session, Table,
 };
 
 use super::columns::{self, columns};

@@ -5,9 +5,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::domain::Domain;
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
+use rpd_core::session::{KernelLabels, Session};
 use rpd_core::stats::{SessionStats, StatRow};
 
 use super::quoted;

@@ -6,10 +6,9 @@ use std::io;
 
 use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, StringId};
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
 use rpd_core::session::shown::{ShownFrame, expand};
-use rpd_core::session::{DispatchTable, ExtendedStrings, Session};
+use rpd_core::session::{DispatchTable, ExtendedStrings, KernelLabels, Session};
 use rpd_core::sorted::{Sorted, Sorter};
 
 use super::tracks::{BINS, Bins, Keys, Track};

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use rpd_core::ids::AgentHandle;
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::Session;
 use rpd_core::session::traces::TracedWave;
+use rpd_core::session::{KernelLabels, Session};
 
 use super::timeline::base64;
 use crate::json::Object;

@@ -14,10 +14,11 @@ use rpd_core::by_id::ById;
 use rpd_core::column::Column;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, Nanoseconds, OperationId, QueueId, ThreadId};
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::naming::{self, Target};
 use rpd_core::options::Options;
-use rpd_core::session::{Batches, Columns, Operation, OperationClass, Session, Strings, Table};
+use rpd_core::session::{
+    Batches, Columns, KernelLabels, Operation, OperationClass, Session, Strings, Table,
+};
 use rpd_core::sorted::Sorter;
 
 use crate::{Output, WriteError, progress};

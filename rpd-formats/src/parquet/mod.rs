@@ -16,9 +16,8 @@ use std::path::PathBuf;
 use rpd_core::agent::Agent;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, OperationId};
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{DispatchTable, ExtendedStrings, Session, Table as Records};
+use rpd_core::session::{DispatchTable, ExtendedStrings, KernelLabels, Session, Table as Records};
 
 use crate::rocpd::identity::{self, Node};
 use crate::{Output, WriteError};

@@ -6,9 +6,8 @@ use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{BATCH, Column};
 use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, StreamId, ThreadId};
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::Options;
-use rpd_core::session::{Columns as _, DispatchPlaces, Session};
+use rpd_core::session::{Columns as _, DispatchPlaces, KernelLabels, Session};
 
 use super::callstacks::Callstacks;
 use super::proto::{

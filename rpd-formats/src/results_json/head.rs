@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::agent::AgentType;
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, StringId};
-use rpd_core::kernel_name::{KernelLabels, KernelSpellings, spellings};
+use rpd_core::kernel_name::{KernelSpellings, spellings};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
-use rpd_core::session::{CodeObject, CounterDimension, HostFunction, KernelSymbol, Session};
+use rpd_core::session::{
+    CodeObject, CounterDimension, HostFunction, KernelLabels, KernelSymbol, Session,
+};
 use rpd_core::stats::SessionStats;
 
 use super::samples::Instructions;

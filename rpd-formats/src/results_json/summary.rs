@@ -8,8 +8,7 @@ use std::io;
 use rpd_core::by_id::ById;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
-use rpd_core::kernel_name::KernelLabels;
-use rpd_core::session::{Session, Table};
+use rpd_core::session::{KernelLabels, Session, Table};
 use rpd_core::sorted::Sorter;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 

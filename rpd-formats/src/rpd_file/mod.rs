@@ -11,11 +11,10 @@ use std::path::{Path, PathBuf};
 use rpd_core::args::{for_each_argument, layout};
 use rpd_core::domain::Domain;
 use rpd_core::ids::{AgentHandle, StreamId};
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::lookup::Lookup;
 use rpd_core::options::KernelNames;
-use rpd_core::session::Session;
 use rpd_core::session::shown::Expanded;
+use rpd_core::session::{KernelLabels, Session};
 use rpd_core::sorted::Sorter;
 use rusqlite::{Connection, params};
 

@@ -202,7 +202,7 @@ fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
             add(category, api.start[index], api.end[index], name);
         }
     }
-    let labels = rpd_core::kernel_name::KernelLabels::new(&session, Default::default());
+    let labels = rpd_core::session::KernelLabels::new(&session, Default::default());
     let table = &session.dispatches;
     for index in 0..table.len() {
         let name = labels.dispatch(index);

@@ -8,9 +8,8 @@ use rpd_core::by_id::ById;
 use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, OperationId, StringId};
-use rpd_core::kernel_name::KernelLabels;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{ExtendedStrings, Session, Table};
+use rpd_core::session::{ExtendedStrings, KernelLabels, Session, Table};
 use rpd_core::sorted::Sorter;
 use rpd_core::spool::durations;
 

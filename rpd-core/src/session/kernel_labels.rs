@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-pub use rpd_spool::kernel_name::{KernelSpellings, formatted, spellings};
-
+use super::{DispatchTable, Session};
 use crate::ids::KernelId;
 use crate::options::KernelNames;
-use crate::session::{DispatchTable, Session};
+use crate::spool::kernel_name::formatted;
 
 /// The names of all kernels of a session, as they are to be shown.
 #[derive(Debug)]
