@@ -2,8 +2,7 @@
 
 use super::Printer;
 use super::gfx11;
-use super::operand::registers;
-use super::scalar::descriptor;
+use super::operand::{descriptor, registers};
 use super::table::{Encoding, Field, Generation, Modifiers, Operand, Type};
 
 /// Formats of the elements of a buffer, by number.

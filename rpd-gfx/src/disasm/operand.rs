@@ -11,6 +11,19 @@ pub(super) fn registers(class: &str, first: u32, width: u8) -> String {
     }
 }
 
+/// A resource descriptor or sampler, whose number is in units of four registers.
+pub(super) fn descriptor(generation: Generation, number: u32, width: u8) -> Option<String> {
+    let first = number << 2;
+    match first {
+        0..=101 | 104 if first <= 101 || generation == Generation::Gfx11 => {
+            Some(registers("s", first, width))
+        }
+        108..=123 => Some(registers("ttmp", first - 108, width)),
+        124 if generation == Generation::Gfx11 => Some("null".to_owned()),
+        _ => None,
+    }
+}
+
 /// A scalar register; `None` if the code is none.
 pub(super) fn scalar_register(generation: Generation, code: u32, width: u8) -> Option<String> {
     let gfx11 = generation == Generation::Gfx11;

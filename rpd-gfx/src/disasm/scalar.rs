@@ -2,7 +2,6 @@
 
 use super::Printer;
 use super::gfx11;
-use super::operand::registers;
 use super::table::{Encoding, Field, Generation, Operand};
 use super::text::{counts_text, small_or_hexadecimal};
 
@@ -218,18 +217,5 @@ fn message(value: u32) -> String {
         (15, _, _, Some(name)) if stream == 0 => format!("sendmsg(MSG_SYSMSG, {name})"),
         _ if value & !0x37f != 0 => value.to_string(),
         _ => format!("sendmsg({id}, {operation}, {stream})"),
-    }
-}
-
-/// A resource descriptor or sampler, whose number is in units of four registers.
-pub(super) fn descriptor(generation: Generation, number: u32, width: u8) -> Option<String> {
-    let first = number << 2;
-    match first {
-        0..=101 | 104 if first <= 101 || generation == Generation::Gfx11 => {
-            Some(registers("s", first, width))
-        }
-        108..=123 => Some(registers("ttmp", first - 108, width)),
-        124 if generation == Generation::Gfx11 => Some("null".to_owned()),
-        _ => None,
     }
 }

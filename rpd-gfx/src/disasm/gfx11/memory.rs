@@ -1,8 +1,8 @@
 //! Memory instructions.
 
 use crate::disasm::Printer;
+use crate::disasm::operand::descriptor;
 use crate::disasm::operand::registers;
-use crate::disasm::scalar::descriptor;
 use crate::disasm::table::{Field, Generation, Modifiers, Operand};
 use crate::disasm::text::small_or_hexadecimal;
 
