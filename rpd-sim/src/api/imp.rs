@@ -1,4 +1,5 @@
-//! Which function implements which call, and that their signatures agree with the tables of facts.
+//! Which function implements which call, and that their signatures agree with the tables of facts. This is the only module
+//! of `api` that names the layers above.
 
 use super::table::Code;
 
@@ -57,3 +58,7 @@ arity!(arity13: P0 P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12);
 arity!(arity14: P0 P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13);
 
 include!(concat!(env!("OUT_DIR"), "/api_impls.rs"));
+
+/// Implementation of the last slot of the table for images, which has no operation id.
+pub(super) const SAMPLER_CREATE_V2: Code =
+    Code(crate::hsa::image_calls::hsa_ext_sampler_create_v2 as *const ());

@@ -16,6 +16,8 @@ use super::types::{
 pub(crate) const HIP_NOT_SUPPORTED: u32 = 801;
 /// `HSA_STATUS_ERROR`.
 pub(crate) const HSA_ERROR: u32 = 0x1000;
+/// `HSA_STATUS_ERROR_INVALID_ARGUMENT`.
+pub(super) const HSA_INVALID_ARGUMENT: u32 = 0x1001;
 /// `ncclInvalidUsage`.
 const RCCL_INVALID_USAGE: u32 = 5;
 

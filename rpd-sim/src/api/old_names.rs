@@ -11,8 +11,6 @@ use super::{
     call, missing,
     table::{self, Code},
 };
-use crate::hsa::image::SamplerDescriptor;
-use crate::hsa::types::status;
 
 macro_rules! old_names {
     ($($old:ident = $new:ident($($a:ident: $t:ty),*) -> $r:ty;)*) => {$(
@@ -72,10 +70,10 @@ old_names! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsa_ext_sampler_create_v2(
     agent: u64,
-    descriptor: *const SamplerDescriptor,
+    descriptor: *const c_void,
     sampler: *mut u64,
 ) -> u32 {
-    type Create = unsafe extern "C" fn(u64, *const SamplerDescriptor, *mut u64) -> u32;
+    type Create = unsafe extern "C" fn(u64, *const c_void, *mut u64) -> u32;
     let slot = table::HSA_IMAGE_EXT_API.slots[13].load(Ordering::Relaxed);
     // SAFETY: slot 13 holds a function of this type; tools that patch the table must keep the type.
     unsafe { core::mem::transmute::<*mut c_void, Create>(slot)(agent, descriptor, sampler) }
@@ -94,7 +92,7 @@ pub unsafe extern "C" fn hsa_amd_image_get_info_max_dim(
     match attribute {
         // SAFETY: the arguments are the caller's; the attributes of agents with these numbers are the greatest sizes.
         0x3000..=0x3008 => unsafe { call::hsa_agent_get_info(agent, attribute, value) },
-        _ => status::ERROR_INVALID_ARGUMENT,
+        _ => missing::HSA_INVALID_ARGUMENT,
     }
 }
 

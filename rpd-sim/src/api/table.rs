@@ -93,8 +93,7 @@ pub(crate) struct HsaTable {
 
 /// The functions for images; the last one has no operation id.
 const IMAGE: [Code; 14] = {
-    let last = crate::hsa::image::api::hsa_ext_sampler_create_v2 as *const ();
-    let mut out = [Code(last); 14];
+    let mut out = [imp::SAMPLER_CREATE_V2; 14];
     let mut n = 0;
     while n < imp::HSA_IMAGE_EXT_API.len() {
         out[n] = imp::HSA_IMAGE_EXT_API[n];

@@ -95,7 +95,7 @@ unsafe fn core_info(
             19 => put(value, isa_of(agent)),
             20 => put(value, super::system::agent_extensions(agent)),
             21 | 22 => put(value, 1u16),
-            0x3000..0x4000 => super::image::api::agent_info(agent, attribute, value),
+            0x3000..0x4000 => super::image_calls::agent_info(agent, attribute, value),
             _ => Err(status::ERROR_INVALID_ARGUMENT),
         }
     }

@@ -7,6 +7,7 @@ pub(crate) mod copy;
 pub(crate) mod executable;
 pub(crate) mod executable_symbols;
 pub(crate) mod image;
+pub(crate) mod image_calls;
 pub(crate) mod image_objects;
 pub(crate) mod intercept;
 pub(crate) mod loader;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::support::{Outcome, api, ensure, put};
 use super::types::{Status, status};
-use super::{image, image_objects, loader};
+use super::{image_calls, image_objects, loader};
 use crate::gpu::agents::Agent;
 use crate::gpu::clock;
 use crate::gpu::machine::machine;
@@ -96,7 +96,7 @@ fn mask_of(extensions: impl IntoIterator<Item = u16>) -> [u8; 128] {
 /// # Safety
 /// `table` must be writable for `bytes` bytes.
 unsafe fn fill_table(extension: u16, table: *mut c_void, bytes: usize) {
-    let (images, loader) = (image::table::functions(), loader::functions());
+    let (images, loader) = (image_calls::table::functions(), loader::functions());
     let functions: &[*const c_void] = match extension {
         EXTENSION_IMAGES => &images,
         _ => &loader,
@@ -221,7 +221,7 @@ pub(crate) unsafe extern "C" fn hsa_system_get_extension_table(
         let has = minor(extension, version_major).is_some_and(|minor| version_minor <= minor);
         ensure(has, status::ERROR)?;
         let bytes = match extension {
-            EXTENSION_IMAGES => image::table::TABLE_BYTES,
+            EXTENSION_IMAGES => image_calls::table::TABLE_BYTES,
             _ => loader::TABLE_BYTES[usize::from(version_minor)],
         };
         // SAFETY: the program's table is as long as the version it requests.

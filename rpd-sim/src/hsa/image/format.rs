@@ -15,10 +15,10 @@ pub(crate) struct ImageFormat {
 }
 
 /// Channel orders that other code names.
-pub(super) mod order {
-    pub(in crate::hsa::image) const RGBA: u32 = 8;
-    pub(in crate::hsa::image) const SRGBA: u32 = 14;
-    pub(super) const DEPTH: u32 = 18;
+pub(in crate::hsa) mod order {
+    pub(in crate::hsa) const RGBA: u32 = 8;
+    pub(in crate::hsa) const SRGBA: u32 = 14;
+    pub(in crate::hsa) const DEPTH: u32 = 18;
 }
 
 /// Bits and number format by channel type.
@@ -146,7 +146,7 @@ pub(crate) struct Texels {
     /// The channel of each register.
     pub(crate) selections: [Selection; 4],
     /// `hsa_ext_image_capability_t`.
-    pub(super) capability: u32,
+    pub(in crate::hsa) capability: u32,
 }
 
 impl ImageFormat {

@@ -1,9 +1,6 @@
-//! Images and samplers: what programs describe, and the objects with the descriptors that kernels read.
+//! What programs describe images and samplers with, and the formats of texels.
 
-pub(crate) mod api;
 pub(super) mod format;
-pub(super) mod table;
-mod transfer;
 
 pub(crate) use format::ImageFormat;
 

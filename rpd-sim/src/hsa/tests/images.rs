@@ -5,8 +5,8 @@ mod other_drivers;
 use rpd_gfx::isa::image::{AddressMode, Sampler};
 
 use super::*;
-use crate::hsa::image::api::*;
 use crate::hsa::image::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry};
+use crate::hsa::image_calls::*;
 
 static IMAGES: &[u8] =
     include_bytes!("../../../../tests/workloads/kernels/prebuilt/images-gfx90a.co");

@@ -2,12 +2,12 @@
 
 use rpd_gfx::isa::image::{BufferView, Texel};
 
-use super::ImageFormat;
-use super::format::order;
 use crate::gpu::agents::Agent;
 use crate::gpu::check;
 use crate::gpu::copy::{Plane, Shape, transfer};
 use crate::gpu::machine::machine;
+use crate::hsa::image::ImageFormat;
+use crate::hsa::image::format::order;
 use crate::hsa::image_objects::ImageObject;
 use crate::hsa::support::{Outcome, ensure};
 use crate::hsa::types::{Dim3, status};

@@ -1,10 +1,13 @@
 //! The functions of the API for images and samplers.
 
+pub(super) mod table;
+mod transfer;
+
 use core::ffi::c_void;
 
-use super::transfer::{Direction, LinearTexels};
-use super::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry, transfer};
+use self::transfer::{Direction, LinearTexels};
 use crate::gpu::agents::Agent;
+use crate::hsa::image::{ImageDataInfo, ImageDescriptor, ImageFormat, SamplerDescriptor, geometry};
 use crate::hsa::image_objects::{self, Layout, ROW_ALIGNMENT, find_image};
 use crate::hsa::support::{Outcome, agent, api, ensure, put};
 use crate::hsa::types::{Dim3, Status, status};
