@@ -8,6 +8,8 @@ mod demo;
 mod dist;
 mod fuzz;
 mod kernels;
+#[cfg(test)]
+mod layers;
 mod shell;
 mod test;
 

@@ -1,0 +1,158 @@
+//! Imports between the folders of a crate.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// What imports what: folders and files of one folder, by name.
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// The Rust files below `folder`, without tests.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        match path.file_stem().and_then(|stem| stem.to_str()) {
+            Some("tests") => {}
+            _ if path.is_dir() => found.extend(sources(&path)),
+            _ if path.extension().is_some_and(|extension| extension == "rs") => found.push(path),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The module of a file of the crate whose source is in `src`, as the words of its path.
+fn module(src: &Path, file: &Path) -> Vec<String> {
+    let path = file.with_extension("");
+    let words = path.strip_prefix(src).expect("a file in src").iter();
+    let words = words.map(|word| word.to_str().expect("a name").to_owned());
+    words
+        .filter(|word| !["mod", "lib", "main"].contains(&word.as_str()))
+        .collect()
+}
+
+/// The paths into its own crate that `text` names, as words from the root. `module` is where it stands.
+fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let code = code.collect::<Vec<_>>().join("\n");
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut found = Vec::new();
+    for (at, _) in code
+        .match_indices("crate::")
+        .chain(code.match_indices("super::"))
+    {
+        if code[..at].ends_with(|before| is_name(before) || before == '$' || before == ':') {
+            continue;
+        }
+        let mut rest = &code[at..];
+        let mut words = match rest.strip_prefix("crate::") {
+            Some(after) => {
+                rest = after;
+                Vec::new()
+            }
+            None => module.to_vec(),
+        };
+        while let Some(after) = rest.strip_prefix("super::") {
+            words.pop();
+            rest = after;
+        }
+        extend(&words, rest, &mut found);
+    }
+    found
+}
+
+/// Adds the paths that begin with `words` and go on with the text `rest`, which may be a list in braces.
+fn extend(words: &[String], rest: &str, found: &mut Vec<Vec<String>>) {
+    if let Some(list) = rest.strip_prefix('{') {
+        let mut depth = 0;
+        let parts = list.split(|letter| {
+            depth += i32::from(letter == '{') - i32::from(letter == '}');
+            depth < 0 || depth == 0 && letter == ','
+        });
+        let list_ends = list.find(';').unwrap_or(list.len());
+        let inside = |part: &&str| part.as_ptr().addr() < list.as_ptr().addr() + list_ends;
+        for part in parts.take_while(inside) {
+            extend(words, part.trim(), found);
+        }
+        return;
+    }
+    let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
+    let words = [words, &[name.to_owned()]].concat();
+    match after.strip_prefix("::") {
+        Some(after) => extend(&words, after, found),
+        None => found.push(words),
+    }
+}
+
+/// A cycle among `imports` that begins and ends with `start`.
+fn cycle(imports: &Imports, start: &str) -> Option<Vec<String>> {
+    let mut open = vec![vec![start.to_owned()]];
+    let mut seen = BTreeSet::new();
+    while let Some(path) = open.pop() {
+        for next in imports.get(path.last()?).into_iter().flatten() {
+            let path = [path.as_slice(), std::slice::from_ref(next)].concat();
+            if next == start {
+                return Some(path);
+            }
+            if seen.insert(next.clone()) {
+                open.push(path);
+            }
+        }
+    }
+    None
+}
+
+/// Fills the simulator's dispatch tables, and so names the functions of the layers that call through these tables.
+const NAMES_IMPLEMENTATIONS: &str = "rpd-sim/src/api/imp.rs";
+
+/// The imports below `src`, by the folder in which the two ends are neighbours.
+fn imports_by_folder(src: &Path) -> BTreeMap<Vec<String>, Imports> {
+    let mut folders: BTreeMap<Vec<String>, Imports> = BTreeMap::new();
+    for file in sources(src) {
+        if file.ends_with(NAMES_IMPLEMENTATIONS) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).expect("a source");
+        let importing = module(src, &file);
+        for imported in paths(&text, &importing) {
+            let shared = importing.iter().zip(&imported);
+            let shared = shared.take_while(|(one, other)| one == other).count();
+            // One end may be the module around the other: these are no neighbours.
+            if let (Some(from), Some(to)) = (importing.get(shared), imported.get(shared)) {
+                let folder = folders.entry(imported[..shared].to_vec()).or_default();
+                let imports = folder.entry(from.clone()).or_default();
+                imports.insert(to.clone());
+            }
+        }
+    }
+    folders
+}
+
+/// Modules of one folder may import one another; a folder and what lies beside it may not.
+#[test]
+fn no_cycle_of_imports_spans_folders() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let mut wrong = Vec::new();
+    for entry in std::fs::read_dir(crates.expect("the workspace")).expect("the workspace") {
+        let src = entry.expect("an entry").path().join("src");
+        if !src.is_dir() {
+            continue;
+        }
+        for (folder, imports) in imports_by_folder(&src) {
+            let folder = src.join(folder.iter().collect::<PathBuf>());
+            let is_folder = |name: &&String| {
+                let inside = folder.join(name);
+                inside.is_dir() && !sources(&inside).is_empty()
+            };
+            let cycles = imports.keys().filter(is_folder);
+            for cycle in cycles.filter_map(|name| cycle(&imports, name)) {
+                wrong.push(format!("{}: {}", folder.display(), cycle.join(" -> ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
