@@ -173,6 +173,7 @@ impl RpdFile {
         let api = &session.api;
         let ids = CallIds::new(session).map_err(unstored)?;
         let mut lines: HashMap<(u32, i64), Vec<i64>> = HashMap::new();
+        let mut remembered = 0;
         for index in api.indices() {
             let id = offset + ids.of(api.correlation[index].0, index);
             let domain = session.call(index).kind.domain();
@@ -218,6 +219,7 @@ impl RpdFile {
                     for line in frame_lines(session, expanded, stack, name) {
                         ids.push(texts.id(&line)?);
                     }
+                    remembered += ids.len();
                     new.insert(ids)
                 }
             };
@@ -230,6 +232,10 @@ impl RpdFile {
                     .end_row()?;
                 self.next_frame += 1;
                 counts.frames += 1;
+            }
+            if remembered > REMEMBERED_FRAMES {
+                remembered = 0;
+                lines.clear();
             }
         }
         calls.finish()?;
@@ -413,6 +419,8 @@ impl KnownTexts {
 /// Bytes of arguments that are remembered, so that those of other calls refer to them. Arguments that come later are
 /// written for each call that has them.
 const REMEMBERED: usize = 48 << 20;
+/// Frames of stacks that are remembered, of 8 bytes each: the lines of further stacks are put together again.
+const REMEMBERED_FRAMES: usize = 1 << 20;
 /// Memory of a text besides its letters, in bytes.
 const TEXT_OVERHEAD: usize = 64;
 
