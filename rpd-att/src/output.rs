@@ -185,6 +185,6 @@ impl Diagnosis {
             (self.incomplete_waves > 0, Info::WaveIncomplete),
         ]
         .into_iter()
-        .filter_map(|(told, info)| told.then_some(info))
+        .filter_map(|(applies, info)| applies.then_some(info))
     }
 }

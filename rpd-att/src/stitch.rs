@@ -275,14 +275,14 @@ impl<'a> Stitcher<'a> {
         let mut failed = cursor.failed;
         let (mut i, mut matched) = (0, 0);
         while i < count {
-            let mut told = false;
+            let mut has_anchor = false;
             while let Some(anchor) = anchors.next_if(|anchor| anchor.index <= i) {
                 if anchor.index == i {
                     // One that is not known does not make another unknown.
-                    if anchor.pc.is_known() || !told {
+                    if anchor.pc.is_known() || !has_anchor {
                         next = Some(anchor.pc).filter(|pc| pc.is_known());
                     }
-                    told = true;
+                    has_anchor = true;
                     failed = 0;
                 }
             }

@@ -54,7 +54,7 @@ pub struct Options {
     /// Other code for kernels: name, file.
     pub replace: Vec<(String, PathBuf)>,
     /// Called with each of [`Report::notes`] when it is made: a replay that the runtime aborts returns no report.
-    pub tell: fn(&str),
+    pub print_note: fn(&str),
 }
 
 /// Result of a replay.
@@ -173,10 +173,10 @@ pub fn replay(
 
 impl Report {
     /// Adds a note, unless there are many.
-    fn note(&mut self, tell: fn(&str), text: String) {
+    fn note(&mut self, print_note: fn(&str), text: String) {
         const MOST: usize = 20;
         if self.notes.len() < MOST {
-            tell(&text);
+            print_note(&text);
             self.notes.push(text);
         }
     }
@@ -204,7 +204,7 @@ impl Player {
                         return Err(addresses::refused(&reason));
                     }
                     Err(reason) => {
-                        report.note(options.tell, remapped(&reason));
+                        report.note(options.print_note, remapped(&reason));
                         None
                     }
                 }
@@ -227,7 +227,7 @@ impl Player {
                 Err(reason) if options.placement == Placement::Same => {
                     return Err(addresses::refused(&reason));
                 }
-                Err(reason) => report.note(options.tell, remapped(&reason)),
+                Err(reason) => report.note(options.print_note, remapped(&reason)),
             }
         }
         report.same_addresses = same;
@@ -532,7 +532,7 @@ impl Player {
 
     /// Notes something for the user.
     pub(crate) fn note(&mut self, text: String) {
-        self.report.note(self.options.tell, text);
+        self.report.note(self.options.print_note, text);
     }
 
     /// Results so far.

@@ -3,13 +3,13 @@
 //! Prints one line per figure: `NAME: NUMBER ns`. A figure is the lower decile of many batches, because other work of the
 //! machine only adds time.
 
-#[path = "../tests/native/oracle.rs"]
-mod oracle;
+#[path = "../tests/native/framehop_unwinder.rs"]
+mod framehop_unwinder;
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use oracle::Oracle;
+use framehop_unwinder::FramehopUnwinder;
 use rpd_stacks::{
     JitObject, Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks,
 };
@@ -41,22 +41,22 @@ impl Sink for Discard {
 struct Bench {
     stacks: Stacks,
     thread: ThreadStacks,
-    oracle: Oracle,
-    with_oracle: bool,
+    framehop: FramehopUnwinder,
+    with_framehop: bool,
     captured: u32,
 }
 
 impl Bench {
     #[inline(never)]
     fn take(&mut self) {
-        if self.with_oracle {
+        if self.with_framehop {
             let (ip, sp, bp): (u64, u64, u64);
             // SAFETY: reads registers.
             unsafe {
                 std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) ip, out(reg) sp, out(reg) bp)
             };
             let mut sum = 0u64;
-            self.oracle
+            self.framehop
                 .walk(ip, sp, bp, |address| sum = sum.wrapping_add(address));
             black_box(sum);
         } else {
@@ -123,8 +123,8 @@ fn base_depth(bench: &mut Bench) -> usize {
 }
 
 fn main() {
-    let mut oracle = Oracle::new();
-    oracle.update();
+    let mut framehop = FramehopUnwinder::new();
+    framehop.update();
     let stacks = Stacks::new(Options {
         mode: Mode::Native,
         depth: 512,
@@ -132,8 +132,8 @@ fn main() {
     let mut bench = Bench {
         stacks,
         thread: ThreadStacks::new(),
-        oracle,
-        with_oracle: false,
+        framehop,
+        with_framehop: false,
         captured: 0,
     };
     let base = base_depth(&mut bench);
@@ -149,8 +149,8 @@ fn main() {
     );
 
     for (frames, target) in [(30, "warm"), (68, "warm")] {
-        for with_oracle in [false, true] {
-            bench.with_oracle = with_oracle;
+        for with_framehop in [false, true] {
+            bench.with_framehop = with_framehop;
             let both = &mut || {
                 through_small(frames - base, &mut || bench.take());
                 through_large(frames - base, &mut || bench.take());
@@ -160,11 +160,11 @@ fn main() {
                 through_small(frames - base, &mut || {});
                 through_large(frames - base, &mut || {});
             });
-            let name = if with_oracle { ", framehop" } else { "" };
+            let name = if with_framehop { ", framehop" } else { "" };
             println!("{frames} frames, {target}{name}: {:.0} ns", took - bare);
         }
     }
-    bench.with_oracle = false;
+    bench.with_framehop = false;
     for frames in [30, 68, 5000] {
         let rounds = if frames > 1000 { 50 } else { 2000 };
         a(frames - base, &mut || {
@@ -184,12 +184,12 @@ fn main() {
         });
         println!("68 frames, 62 reused: {took:.0} ns");
     });
-    bench.with_oracle = true;
+    bench.with_framehop = true;
     a(5000 - base, &mut || {
         let took = lower_decile(100, 1, || bench.take());
         println!("5000 frames, framehop: {took:.0} ns");
     });
-    bench.with_oracle = false;
+    bench.with_framehop = false;
     // As on a thread that has made one capture, of a shallow stack: what a thread starts with is there.
     let mut fresh: Vec<ThreadStacks> = (0..FIRST_WALKS).map(|_| ThreadStacks::new()).collect();
     for thread in &mut fresh {

@@ -22,7 +22,7 @@ const INDUCTOR: &str = "torchinductor_";
 /// (`cache_dir` is its directory, if the user gave it one), and those whose sources the program registered. Returns how
 /// many could not be kept: files that are gone, and long ones.
 pub fn keep_files(session: &mut Session, cache_dir: Option<&Path>) -> usize {
-    let told: BTreeSet<StringId> = session
+    let registered: BTreeSet<StringId> = session
         .stacks
         .generated
         .iter()
@@ -33,7 +33,7 @@ pub fn keep_files(session: &mut Session, cache_dir: Option<&Path>) -> usize {
     let mut room = ALL;
     for file in files {
         let path = Path::new(session.strings.get(file));
-        if !path.is_absolute() || !(told.contains(&file) || is_generated(path, cache_dir)) {
+        if !path.is_absolute() || !(registered.contains(&file) || is_generated(path, cache_dir)) {
             continue;
         }
         match read(path, LONGEST.min(room)) {

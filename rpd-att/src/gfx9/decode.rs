@@ -231,13 +231,13 @@ impl Decoder<'_> {
                     return;
                 }
                 let me = engine(me);
-                let told = self.registers.write_userdata(Write {
+                let written = self.registers.write_userdata(Write {
                     me,
                     pipe,
                     address,
                     data,
                 });
-                if let Some((kind, payload)) = told.event() {
+                if let Some((kind, payload)) = written.event() {
                     self.output.event(Event {
                         time,
                         kind,

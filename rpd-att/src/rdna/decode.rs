@@ -417,8 +417,8 @@ impl Decoder<'_> {
         }
         // GFX10 marks writes of the host's packets as compute writes.
         if !compute || self.version <= 2 {
-            let told = self.registers.write_userdata(write);
-            if let Some((kind, payload)) = told.event() {
+            let written = self.registers.write_userdata(write);
+            if let Some((kind, payload)) = written.event() {
                 self.output.event(Event {
                     time,
                     kind,

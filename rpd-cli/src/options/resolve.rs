@@ -197,7 +197,7 @@ pub(super) struct Resolver<'a> {
     pub(super) patterns: HashSet<String>,
     warnings: Vec<String>,
     /// The same, so that each warning is given once.
-    told: HashSet<String>,
+    given_warnings: HashSet<String>,
 }
 
 impl<'a> Resolver<'a> {
@@ -220,12 +220,12 @@ impl<'a> Resolver<'a> {
             extra_counters: HashMap::new(),
             patterns: HashSet::new(),
             warnings: Vec::new(),
-            told: HashSet::new(),
+            given_warnings: HashSet::new(),
         }
     }
 
     pub(super) fn warn(&mut self, warning: String) {
-        if self.told.insert(warning.clone()) {
+        if self.given_warnings.insert(warning.clone()) {
             self.warnings.push(warning);
         }
     }

@@ -375,8 +375,13 @@ fn settings_of_a_tracing_service_are_accepted_with_a_word() {
     );
     assert_eq!(plan.passes[0].options.formats, [Format::Pftrace]);
     assert_eq!(plan.warnings.len(), 1);
-    let told = "--perfetto-backend, --perfetto-buffer-size, --perfetto-shmem-size-hint: no effect";
-    assert!(plan.warnings[0].starts_with(told), "{:?}", plan.warnings);
+    let expected =
+        "--perfetto-backend, --perfetto-buffer-size, --perfetto-shmem-size-hint: no effect";
+    assert!(
+        plan.warnings[0].starts_with(expected),
+        "{:?}",
+        plan.warnings
+    );
     let usual = "-s --perfetto-backend inprocess --perfetto-buffer-fill-policy discard -- a";
     assert!(plan_with(usual, &[]).warnings.is_empty());
 }

@@ -76,7 +76,7 @@ fn with<T>(signal: u64, act: impl FnOnce(&mut Vec<(u64, *const Node)>) -> T) -> 
 fn remove(entries: &mut Vec<(u64, *const Node)>, index: usize, complete: bool) {
     let (signal, node) = entries.swap_remove(index);
     // SAFETY: a node that has an entry is not released.
-    unsafe { (*node).settle(complete) };
+    unsafe { (*node).end(complete) };
     filter(signal).fetch_sub(1, Ordering::Release);
 }
 
@@ -120,13 +120,13 @@ fn outcome((signal, node): (u64, *const Node)) -> Option<bool> {
 /// For the thread that polls: whether the work of `node`, which has borrowed `signal`, is over; the signal is then not
 /// borrowed any more.
 pub(super) fn poll(signal: u64, node: &Node) -> bool {
-    if node.is_settled() {
+    if node.has_ended() {
         return true;
     }
     with(signal, |entries| {
         let found = entries.iter().position(|entry| std::ptr::eq(entry.1, node));
         let Some(index) = found else {
-            return node.is_settled();
+            return node.has_ended();
         };
         let outcome = outcome(entries[index]);
         if let Some(complete) = outcome {

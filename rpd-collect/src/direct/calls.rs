@@ -99,7 +99,7 @@ pub(super) unsafe fn enter(frame: &mut Frame, api: &ApiSlot, slot: usize, argume
                 let id = streams::id(stream);
                 thread::with(|thread| thread.push_stream(id));
             }
-            Some(Stream::Create(_) | Stream::Destroy(_)) => frame.stream = StreamAction::Look,
+            Some(Stream::Create(_) | Stream::Destroy(_)) => frame.stream = StreamAction::LookUp,
         }
         if !operation.recorded || !are_on() {
             return;

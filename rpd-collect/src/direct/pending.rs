@@ -62,13 +62,13 @@ const DONE: u8 = 3;
 
 impl Node {
     /// The work is not followed any more. Only with the lock of its entry held.
-    pub(super) fn settle(&self, complete: bool) {
+    pub(super) fn end(&self, complete: bool) {
         let state = if complete { COMPLETE } else { LOST };
         self.state.store(state, Ordering::Release);
     }
 
-    /// Whether [`Node::settle`] was called.
-    pub(super) fn is_settled(&self) -> bool {
+    /// Whether [`Node::end`] was called.
+    pub(super) fn has_ended(&self) -> bool {
         self.state.load(Ordering::Acquire) != RUNNING
     }
 
@@ -101,14 +101,14 @@ impl Node {
         if watched != self.own {
             return borrowed::poll(watched, self);
         }
-        if self.is_settled() {
+        if self.has_ended() {
             return true;
         }
         if hsa::signal_load(watched) >= 1 {
             return false;
         }
         let complete = self.read_times(watched);
-        self.settle(complete);
+        self.end(complete);
         true
     }
 
@@ -241,7 +241,7 @@ impl Pending {
         let chosen = match signal {
             0 => fields.own,
             theirs => {
-                // Before it is borrowed: from then on other threads may settle the node.
+                // Before it is borrowed: from then on other threads may end the node.
                 fields.watched.set(theirs);
                 if borrowed::borrow(theirs, fields) {
                     theirs
@@ -286,7 +286,7 @@ impl Pending {
         if signals.program == 0 && signals.work != node.own {
             borrowed::before_destroy(signals.work);
         }
-        node.settle(false);
+        node.end(false);
     }
 
     /// Whether all work is over.

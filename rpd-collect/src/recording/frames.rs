@@ -39,7 +39,7 @@ pub(crate) enum StreamAction {
     /// The thread is not in a call on the stream any more.
     Pop,
     /// The stream may have been made or destroyed.
-    Look,
+    LookUp,
 }
 
 /// Calls that a thread is in.

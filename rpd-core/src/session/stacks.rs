@@ -347,7 +347,7 @@ impl Stacks {
     }
 
     /// Sorts everything by id, removes repeated ids, and removes what refers to a missing part.
-    pub fn settle(&mut self) -> StackDefects {
+    pub fn remove_defects(&mut self) -> StackDefects {
         self.modules.sort_by_key(|module| module.id);
         self.modules.dedup_by_key(|module| module.id);
         self.code.sort_by_key(|code| code.id);
@@ -519,7 +519,7 @@ mod tests {
             ],
             ..Stacks::default()
         };
-        stacks.settle();
+        stacks.remove_defects();
         let lines = |file, line| -> Vec<u32> {
             let found = stacks.sources_of(StringId(file), line).iter();
             found.map(|range| range.line).collect()
@@ -556,7 +556,7 @@ mod tests {
             ],
             ..Stacks::default()
         };
-        assert_eq!(stacks.settle(), StackDefects { nodes: 6 });
+        assert_eq!(stacks.remove_defects(), StackDefects { nodes: 6 });
         let ids: Vec<u32> = stacks.walk(3).map(|node| node.id).collect();
         assert_eq!(ids, [3, 2, 1]);
         assert_eq!(stacks.walk(4).count(), 0);
@@ -579,7 +579,7 @@ mod tests {
             modules: vec![module(1, 100, 5), module(2, 200, 6), module(3, 105, 7)],
             ..Stacks::default()
         };
-        stacks.settle();
+        stacks.remove_defects();
         let ends: Vec<_> = stacks.modules.iter().map(|module| module.seen_to).collect();
         assert_eq!(ends, [Some(Nanoseconds(7)), None, None]);
     }

@@ -14,9 +14,9 @@ pub(super) struct Callstacks<'a> {
     session: &'a Session,
     expanded: Expanded,
     /// By number of the frame.
-    told_frames: Vec<bool>,
+    written_frames: Vec<bool>,
     /// By id of the stack.
-    told_stacks: HashMap<u32, bool>,
+    written_stacks: HashMap<u32, bool>,
     functions: Interned,
     sources: Interned,
     mappings: HashSet<u32>,
@@ -46,8 +46,8 @@ impl<'a> Callstacks<'a> {
         };
         Callstacks {
             session,
-            told_frames: vec![false; expanded.frames.len()],
-            told_stacks: HashMap::new(),
+            written_frames: vec![false; expanded.frames.len()],
+            written_stacks: HashMap::new(),
             expanded,
             functions: Interned::default(),
             sources: Interned::default(),
@@ -62,20 +62,20 @@ impl<'a> Callstacks<'a> {
         if stack == 0 {
             return None;
         }
-        let is_there = match self.told_stacks.get(&stack) {
+        let is_there = match self.written_stacks.get(&stack) {
             Some(&is_there) => is_there,
-            None => self.tell(trace, stack),
+            None => self.write_stack(trace, stack),
         };
         is_there.then_some(u64::from(stack))
     }
 
     /// Writes what a stack refers to into the trace; false when nothing is known of the stack.
     #[cold]
-    fn tell(&mut self, trace: &mut Trace, stack: u32) -> bool {
+    fn write_stack(&mut self, trace: &mut Trace, stack: u32) -> bool {
         let frames = self.expanded.stacks.get(&stack).cloned();
         let frames = frames.unwrap_or_default();
         for &frame in &frames {
-            self.tell_frame(trace, frame);
+            self.write_frame(trace, frame);
         }
         let is_there = !frames.is_empty();
         if is_there {
@@ -89,15 +89,15 @@ impl<'a> Callstacks<'a> {
                 });
             });
         }
-        self.told_stacks.insert(stack, is_there);
+        self.written_stacks.insert(stack, is_there);
         is_there
     }
 
-    fn tell_frame(&mut self, trace: &mut Trace, number: u32) {
-        let Some(told) = self.told_frames.get_mut(number as usize) else {
+    fn write_frame(&mut self, trace: &mut Trace, number: u32) {
+        let Some(is_written) = self.written_frames.get_mut(number as usize) else {
             return;
         };
-        if std::mem::replace(told, true) {
+        if std::mem::replace(is_written, true) {
             return;
         }
         let session = self.session;
@@ -121,7 +121,7 @@ impl<'a> Callstacks<'a> {
         let module = location.and_then(|location| session.stacks.module_of(location));
         let mapping = module.map(|module| module.id);
         if let Some(id) = mapping {
-            self.tell_mapping(trace, id);
+            self.write_mapping(trace, id);
         }
         trace.intern(|out| {
             nested(out, field::interned::FRAMES, |out| {
@@ -141,7 +141,7 @@ impl<'a> Callstacks<'a> {
         });
     }
 
-    fn tell_mapping(&mut self, trace: &mut Trace, id: u32) {
+    fn write_mapping(&mut self, trace: &mut Trace, id: u32) {
         let Some(module) = self.session.stacks.module(id) else {
             return;
         };

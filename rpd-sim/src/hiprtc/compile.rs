@@ -62,8 +62,9 @@ impl Hip {
 
     /// The places at which ROCm is looked for: those in the environment, of the vendor's packages, of the distribution's.
     fn places() -> impl Iterator<Item = PathBuf> {
-        let told = ["HIP_PATH", "ROCM_PATH"].into_iter();
-        told.filter_map(std::env::var_os)
+        let named = ["HIP_PATH", "ROCM_PATH"].into_iter();
+        named
+            .filter_map(std::env::var_os)
             .map(PathBuf::from)
             .chain([PathBuf::from("/opt/rocm"), PathBuf::from("/usr")])
     }

@@ -30,7 +30,7 @@ struct Slot {
     frame_segment: [AtomicU64; 2],
     fingerprint: AtomicU64,
     /// The session in which it was reported, 0 for none.
-    told: AtomicU32,
+    reported_in: AtomicU32,
 }
 
 // SAFETY: integers.
@@ -202,7 +202,7 @@ impl Modules {
         sink: &mut dyn Sink,
     ) -> bool {
         let slot = &self.slots[index as usize];
-        if slot.told.load(Ordering::Acquire) == session {
+        if slot.reported_in.load(Ordering::Acquire) == session {
             return true;
         }
         let Some(object) = Object::at(pc) else {
@@ -220,7 +220,7 @@ impl Modules {
         };
         let stored = sink.module(&module);
         if stored {
-            slot.told.store(session, Ordering::Release);
+            slot.reported_in.store(session, Ordering::Release);
         }
         stored
     }

@@ -8,10 +8,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod foreign;
+mod framehop_unwinder;
 mod jit;
 mod loader;
 mod memo;
-mod oracle;
 mod programs;
 mod random;
 mod support;

@@ -1,4 +1,4 @@
-//! What the tests share: libraries built from C sources, a sink that checks the facts that it gets, and framehop as the oracle.
+//! What the tests share: libraries built from C sources, a sink that checks the facts that it gets, and framehop to compare with.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::oracle::Oracle;
+use crate::framehop_unwinder::FramehopUnwinder;
 use rpd_stacks::{
     Captured, JitObject, Location, LocationKind, Mode, Module, Node, Options, PythonCode, Sink,
     Stacks, ThreadStacks,
@@ -241,7 +241,7 @@ impl Sink for Checked<'_> {
         object.copy_to(&mut parts);
         assert!(
             facts.objects.insert(object.id, parts).is_none(),
-            "told twice: {object:?}"
+            "reported twice: {object:?}"
         );
         true
     }
@@ -260,7 +260,7 @@ impl Sink for Checked<'_> {
         assert!(location.object == 0 || facts.objects.contains_key(&location.object));
         assert!(
             facts.locations.insert(location.id, *location).is_none(),
-            "told twice: {location:?}"
+            "reported twice: {location:?}"
         );
         true
     }
@@ -279,7 +279,7 @@ impl Sink for Checked<'_> {
         assert_eq!(node.depth, depth);
         assert!(
             facts.nodes.insert(node.id, *node).is_none(),
-            "told twice: {node:?}"
+            "reported twice: {node:?}"
         );
         true
     }
@@ -332,7 +332,7 @@ pub(crate) struct Taken {
     pub(crate) captured: Captured,
     /// Addresses of the frames outside the probe, innermost first, from framehop. It stops at some frames whose
     /// stack was realigned.
-    pub(crate) oracle: Option<Vec<u64>>,
+    pub(crate) framehop: Option<Vec<u64>>,
     /// The same from libgcc.
     pub(crate) libgcc: Vec<u64>,
 }
@@ -343,13 +343,13 @@ pub(crate) type Probe = extern "C" fn(c_int);
 struct Current {
     process: Process,
     thread: ThreadStacks,
-    oracle: bool,
+    framehop: bool,
     taken: Vec<Taken>,
 }
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-    static ORACLE: RefCell<Option<Oracle>> = const { RefCell::new(None) };
+    static FRAMEHOP: RefCell<Option<FramehopUnwinder>> = const { RefCell::new(None) };
 }
 
 impl Process {
@@ -369,13 +369,13 @@ impl Process {
         self.run_with(true, run)
     }
 
-    /// As `run`; with the frames of framehop if `oracle` is set.
-    pub(crate) fn run_with(&self, oracle: bool, run: impl FnOnce(Probe)) -> Vec<Taken> {
+    /// As `run`; with the frames of framehop if `framehop` is set.
+    pub(crate) fn run_with(&self, framehop: bool, run: impl FnOnce(Probe)) -> Vec<Taken> {
         let thread = ThreadStacks::new();
         let current = Current {
             process: self.clone(),
             thread,
-            oracle,
+            framehop,
             taken: Vec::new(),
         };
         let before = CURRENT.with(|slot| slot.borrow_mut().replace(current));
@@ -410,7 +410,7 @@ impl Process {
         for one in taken {
             assert_eq!(
                 self.addresses(one),
-                *one.oracle.as_ref().unwrap(),
+                *one.framehop.as_ref().unwrap(),
                 "{:#?}",
                 self.names(one)
             );
@@ -478,17 +478,17 @@ fn take(current: &mut Current, tag: c_int) -> Taken {
     let mut taken = Taken {
         tag,
         captured,
-        oracle: None,
+        framehop: None,
         libgcc: Vec::new(),
     };
-    if current.oracle {
+    if current.framehop {
         taken.libgcc = backtrace();
-        taken.oracle = Some(ORACLE.with(|oracle| {
-            let mut oracle = oracle.borrow_mut();
-            let oracle = oracle.get_or_insert_with(Oracle::new);
-            oracle.update();
+        taken.framehop = Some(FRAMEHOP.with(|framehop| {
+            let mut framehop = framehop.borrow_mut();
+            let framehop = framehop.get_or_insert_with(FramehopUnwinder::new);
+            framehop.update();
             let mut addresses = Vec::new();
-            oracle.walk(ip, sp, bp, |address| addresses.push(address));
+            framehop.walk(ip, sp, bp, |address| addresses.push(address));
             addresses.remove(0);
             addresses
         }));

@@ -198,20 +198,20 @@ fn n42_a_forked_child_reports_all_facts_again_and_the_parent_none() {
     let mut rounds = Vec::new();
     repeat(3, || {
         in_child(|| {
-            let told = read().0;
+            let reported = read().0;
             // SAFETY: as above; the child has this thread only.
             unsafe { (*SMALL).stacks.forked() };
             repeat(4, || start(small_probe as Probe));
             let (now, stack, sizes) = read();
             let all = (
-                now.modules - told.modules,
-                now.locations - told.locations,
-                now.nodes - told.nodes,
+                now.modules - reported.modules,
+                now.locations - reported.locations,
+                now.nodes - reported.nodes,
             );
             let good =
                 all.0 >= 3 && all.1 == sizes.1 && all.2 == sizes.2 && all.2 > 50 && stack == all.2;
             if !good {
-                eprintln!("{told:?}, in the child {now:?} {sizes:?} {stack}");
+                eprintln!("{reported:?}, in the child {now:?} {sizes:?} {stack}");
             }
             good
         });
@@ -219,7 +219,10 @@ fn n42_a_forked_child_reports_all_facts_again_and_the_parent_none() {
         rounds.push(read().0);
     });
     assert!(rounds[0].modules >= 3 && rounds[0].nodes > 50, "{rounds:?}");
-    assert!(rounds.iter().all(|told| *told == rounds[0]), "{rounds:?}");
+    assert!(
+        rounds.iter().all(|reported| *reported == rounds[0]),
+        "{rounds:?}"
+    );
 }
 
 #[test]

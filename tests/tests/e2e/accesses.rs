@@ -165,8 +165,8 @@ fn files_of_the_table() {
     let (csv, parquet) = (file("table.csv"), file("table.parquet"));
     let path = |path: &Path| path.display().to_string();
     let options = ["-f", "csv", "-o", &path(&csv), "--parquet", &path(&parquet)];
-    let told = shown(&outcome, &options).success();
-    assert_eq!(told.stdout, "");
+    let printed = shown(&outcome, &options).success();
+    assert_eq!(printed.stdout, "");
     let text = std::fs::read_to_string(csv).expect("a table");
     assert_eq!(text, shown(&outcome, &["-f", "csv"]).success().stdout);
     let bytes = std::fs::read(parquet).expect("a table");

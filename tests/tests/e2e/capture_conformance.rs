@@ -271,16 +271,16 @@ fn missing_and_changed_code_objects_are_named() {
     let mut bytes = std::fs::read(&path).expect("a code object");
     bytes[100] ^= 1;
     std::fs::write(&path, &bytes).expect("written");
-    let told = format!(
+    let expected = format!(
         "{} is damaged: it does not have the content that was stored",
         path.display()
     );
     let refused = replayed(&capture, &[]).expect_code(2);
-    assert!(refused.stderr.contains(&told), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
     std::fs::remove_file(&path).expect("removed");
     let refused = replayed(&capture, &[]).expect_code(2);
-    let told = format!("{}: No such file", path.display());
-    assert!(refused.stderr.contains(&told), "{}", refused.stderr);
+    let expected = format!("{}: No such file", path.display());
+    assert!(refused.stderr.contains(&expected), "{}", refused.stderr);
 }
 
 /// What an option names is looked for before anything is played.
@@ -288,7 +288,7 @@ fn missing_and_changed_code_objects_are_named() {
 fn devices_and_replacements_that_are_not_there_are_named() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
-    for (options, told) in [
+    for (options, expected) in [
         (
             ["--device", "0=7"],
             "rpd: GPU 0 of the capture is GPU 7 of the replay, and there are 1 here: --device 0=NUMBER chooses another\n",
@@ -302,6 +302,6 @@ fn devices_and_replacements_that_are_not_there_are_named() {
             "rpd: --replace add_kernel=/missing: No such file or directory (os error 2)\n",
         ),
     ] {
-        assert_eq!(replayed(&capture, &options).expect_code(1).stderr, told);
+        assert_eq!(replayed(&capture, &options).expect_code(1).stderr, expected);
     }
 }

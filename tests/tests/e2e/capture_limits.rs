@@ -133,8 +133,8 @@ fn parts_are_taken_at_other_addresses() {
             .option([&capture])
             .run()
             .success();
-        let told = "words that look like addresses are changed to those of the capture";
-        assert_eq!(taken.stderr.contains(told), addresses == "remap");
+        let expected = "words that look like addresses are changed to those of the capture";
+        assert_eq!(taken.stderr.contains(expected), addresses == "remap");
         taken
     };
     for (action, part) in [
@@ -266,10 +266,10 @@ fn host_memory_behind_device_memory_is_taken_on_request() {
 /// Case 44: where memory is taken as arguments of launches point to it, launches that may read other memory are reported.
 #[test]
 fn host_memory_behind_device_memory_is_reported() {
-    let told = "4 launches: only memory of the device points to host-visible memory that the launch may read; \
+    let expected = "4 launches: only memory of the device points to host-visible memory that the launch may read; \
                 its content was not taken (--memory snapshot or pageguard takes it)";
     let run = captured(&[], "capture-memory", &["table"]).success();
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
     let notes = database(&capture_of(&run))
         .number("SELECT count(*) FROM note WHERE severity = 'warning' AND seq > 0");
     assert_eq!(notes, 4);
@@ -338,13 +338,13 @@ fn kernels_without_write_protection_are_reported() {
                 "written".as_ref(),
             ])
             .success();
-        let told: Vec<&str> = run
+        let reasons: Vec<&str> = run
             .stderr
             .lines()
             .filter(|line| line.contains("--memory pageguard"))
             .collect();
         assert!(
-            matches!(told[..], [line] if line.ends_with(why)),
+            matches!(reasons[..], [line] if line.ends_with(why)),
             "{what} {error}: {}",
             run.stderr
         );
@@ -365,13 +365,13 @@ fn memory_that_cannot_be_protected_is_compared() {
         ("removed", "1 replaced by the program with other memory"),
     ] {
         let run = round_trip_with("pageguard", "capture-memory", mode);
-        let told = format!(
+        let expected = format!(
             "--memory pageguard: of 1 pieces of host-visible memory these were compared as a whole: {why}\n"
         );
-        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        assert!(run.stderr.contains(&expected), "{}", run.stderr);
         let info = Rpd::plain(["capture", "info"]).option([capture_of(&run)]);
         let info = info.run().success();
-        assert!(info.stdout.contains(&told), "{}", info.stdout);
+        assert!(info.stdout.contains(&expected), "{}", info.stdout);
     }
 }
 

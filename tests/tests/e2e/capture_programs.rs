@@ -121,7 +121,7 @@ fn memory_at_reserved_addresses_comes_back() {
 fn memory_that_is_mapped_twice_comes_back() {
     let run = captured(&[], "capture-limits", &["aliased"]).success();
     let capture = capture_of(&run);
-    let told = "maps physical memory that was mapped at another address before";
+    let expected = "maps physical memory that was mapped at another address before";
     for options in [&[][..], &["--va", "remap"]] {
         let played = replayed(&capture, options).success();
         assert!(
@@ -131,10 +131,10 @@ fn memory_that_is_mapped_twice_comes_back() {
             "{}",
             played.stderr
         );
-        assert_eq!(played.stderr.contains(told), options.is_empty());
+        assert_eq!(played.stderr.contains(expected), options.is_empty());
     }
     let refused = replayed(&capture, &["--va", "same"]).expect_code(1);
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
     // The same in a part of it.
     let pack = packed(&capture, "increment_kernel#2").success();

@@ -62,7 +62,7 @@ impl Playing {
             guess: true,
             kernel: None,
             replace: Vec::new(),
-            tell: replay::notes(self.quiet),
+            print_note: replay::notes(self.quiet),
         }
     }
 

@@ -307,7 +307,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         guess: !given.no_guess,
         kernel,
         replace: given.replace.clone(),
-        tell: notes(given.quiet),
+        print_note: notes(given.quiet),
     };
     let mut prompt = Prompt {
         on: given.step && given.keep_results.is_none(),

@@ -100,7 +100,7 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
         }
         n::hipFree | n::hipFreeAsync | n::hipHostFree | n::hipFreeHost | n::hipHostUnregister => {
             if begun.number == n::hipFree {
-                order::settle(begun);
+                order::take_results(begun);
             }
             let (base, frees) = (begun.address(arguments), begun.frees);
             STATE.with(|state| state.freed(base, frees));

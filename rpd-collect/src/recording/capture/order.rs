@@ -214,7 +214,7 @@ pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
 static TAKING: ForkHook = ForkHook::new();
 
 /// The call has waited: takes the results that are complete.
-pub(super) fn settle(begun: &mut Begun) {
+pub(super) fn take_results(begun: &mut Begun) {
     let covered = std::mem::take(&mut begun.waits_for);
     if covered.is_empty() {
         return;
@@ -226,7 +226,7 @@ pub(super) fn settle(begun: &mut Begun) {
     let found = STATE.with(|state| {
         let copies = state.order.take(&covered);
         let values = state.values_of_host(&covered);
-        let memory = state.settle(&covered);
+        let memory = state.take_complete_uses(&covered);
         // This memory may have been compared while the writes were under way.
         for range in state.order.take_writes(&covered) {
             state.copy_writes(&range);
@@ -245,7 +245,7 @@ pub(super) fn settle(begun: &mut Begun) {
             .items
             .add_data(&range, data_use::OUTPUT, launch, false);
     }
-    pinned::settle(begun, &covered);
+    pinned::take_results(begun, &covered);
 }
 
 /// Follows streams, events and stream capture.
@@ -273,7 +273,7 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
         | n::hipDeviceSynchronize
         | n::hipCtxSynchronize
         | n::hipEventSynchronize
-        | n::hipEventQuery => settle(begun),
+        | n::hipEventQuery => take_results(begun),
         n::hipStreamDestroy => {}
         n::hipEventRecord | n::hipEventRecord_spt | n::hipEventRecordWithFlags => {
             let event = named("event");

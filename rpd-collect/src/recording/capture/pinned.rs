@@ -184,7 +184,7 @@ fn note_change(begun: &mut Begun, upload: &Upload) {
 }
 
 /// The program has waited for the work in `covered`: takes what the device read, or notes what the host has changed.
-pub(super) fn settle(begun: &mut Begun, covered: &[(u64, u64)]) {
+pub(super) fn take_results(begun: &mut Begun, covered: &[(u64, u64)]) {
     let done = STATE.with(|state| {
         let pending = &mut state.uploads.pending;
         pending

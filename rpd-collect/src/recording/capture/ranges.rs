@@ -533,7 +533,7 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
         return;
     };
     if copy.blocks && (copy.source.is_some() || copy.destination.is_some()) {
-        order::settle(begun);
+        order::take_results(begun);
     }
     if let Some(source) = copy.source.filter(|_| !copy.blocks) {
         pinned::begin(begun, arguments, stream, &source, copy.written);

@@ -552,7 +552,7 @@ impl State {
     }
 
     /// The memory whose use is complete, with the launches that used it.
-    pub(super) fn settle(&mut self, covered: &[(u64, u64)]) -> Vec<(u64, Range)> {
+    pub(super) fn take_complete_uses(&mut self, covered: &[(u64, u64)]) -> Vec<(u64, Range)> {
         let mut done = Vec::new();
         let memory = &mut self.memory;
         self.in_use.retain(|base| {

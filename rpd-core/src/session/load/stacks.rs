@@ -137,7 +137,7 @@ pub(super) fn take_source(record: &Record<'_>, session: &mut Session) -> Option<
 /// Puts stacks in order. Calls whose stack is not in the recording have none, and are counted in the ledger.
 pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()> {
     // A node without what it refers to is missed where a call has it.
-    session.stacks.settle();
+    session.stacks.remove_defects();
     let stacks = &session.stacks;
     let (mut missing, mut lost) = (0_u64, 0_u64);
     let is_good = |own: StackRef| own.stack == 0 || stacks.node(own.stack).is_some();

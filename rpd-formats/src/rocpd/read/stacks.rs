@@ -129,7 +129,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> R
         },
     )?;
     source.stored(stack_of.0.seal(storage))?;
-    let missing = info.session.stacks.settle();
+    let missing = info.session.stacks.remove_defects();
     if missing.nodes > 0 {
         let notes = &mut info.session.ledger.notes;
         notes.push(format!(

@@ -7,16 +7,16 @@ use std::ffi::{c_int, c_void};
 use framehop::{ExplicitModuleSectionInfo, Unwinder};
 
 /// framehop with the objects that are loaded, for the thread that made it.
-pub(crate) struct Oracle {
+pub(crate) struct FramehopUnwinder {
     loaded: (u64, u64),
     stack_top: u64,
     unwinder: framehop::x86_64::UnwinderX86_64<&'static [u8]>,
     cache: framehop::x86_64::CacheX86_64,
 }
 
-impl Oracle {
-    pub(crate) fn new() -> Oracle {
-        Oracle {
+impl FramehopUnwinder {
+    pub(crate) fn new() -> FramehopUnwinder {
+        FramehopUnwinder {
             loaded: (0, 0),
             stack_top: stack_top(),
             unwinder: framehop::x86_64::UnwinderX86_64::new(),
@@ -27,7 +27,7 @@ impl Oracle {
     /// Lists the loaded objects again if they have changed.
     pub(crate) fn update(&mut self) {
         struct Listing<'a> {
-            oracle: &'a mut Oracle,
+            framehop: &'a mut FramehopUnwinder,
             started: bool,
         }
         unsafe extern "C" fn each(
@@ -39,20 +39,20 @@ impl Oracle {
             let (info, listing) = unsafe { (&*info, &mut *data.cast::<Listing<'_>>()) };
             let loaded = (info.dlpi_adds, info.dlpi_subs);
             if !listing.started {
-                if listing.oracle.loaded == loaded {
+                if listing.framehop.loaded == loaded {
                     return 1;
                 }
                 listing.started = true;
-                *listing.oracle = Oracle {
+                *listing.framehop = FramehopUnwinder {
                     loaded,
-                    ..Oracle::new()
+                    ..FramehopUnwinder::new()
                 };
             }
-            listing.oracle.add(info);
+            listing.framehop.add(info);
             0
         }
         let mut listing = Listing {
-            oracle: self,
+            framehop: self,
             started: false,
         };
         // SAFETY: `each` gets the pointer to `listing`, which outlives the call.
