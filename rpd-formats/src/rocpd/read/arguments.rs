@@ -39,10 +39,11 @@ impl Arguments {
             parts: Sorter::new(Some(storage)),
             last: None,
         };
-        source.pieces(
+        source.pieces_with_texts(
             "event_id, type, name, value",
             "rocpd_arg",
             |piece: &mut Piece, row| {
+                let before = piece.bytes.len();
                 for column in 1..4 {
                     let part = bytes(row, column);
                     let length = u32::try_from(part.len()).unwrap_or(0);
@@ -50,6 +51,7 @@ impl Arguments {
                     piece.bytes.extend(&part[..length as usize]);
                 }
                 piece.ends.push((integer(row, 0), piece.bytes.len()));
+                piece.bytes.len() - before
             },
             |piece| source.stored(collected.append(&piece)),
         )?;

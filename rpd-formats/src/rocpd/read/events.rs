@@ -1,6 +1,5 @@
 //! Events of a database: kind, correlation ids and message of each record.
 
-use std::collections::HashMap;
 use std::io;
 
 use rpd_core::column::{Column, Storage};
@@ -36,8 +35,10 @@ struct EventPiece {
     category: Vec<u32>,
     correlation: Vec<u64>,
     ancestor: Vec<u64>,
-    texts: HashMap<Box<str>, u32>,
-    messages: Vec<(i64, u32)>,
+    /// Messages, one after the other.
+    texts: String,
+    /// Events that have a message, and where it ends in `texts`.
+    messages: Vec<(i64, usize)>,
     externals: Vec<(i64, u64)>,
 }
 
@@ -47,7 +48,9 @@ struct Extdata {
 }
 
 impl EventPiece {
-    fn add(&mut self, row: &Row<'_>) {
+    /// Adds an event. Returns the bytes of its message.
+    fn add(&mut self, row: &Row<'_>) -> usize {
+        let before = self.texts.len();
         let id = integer(row, 0);
         self.ids.push(id);
         self.category.push(word(row, 1));
@@ -63,10 +66,10 @@ impl EventPiece {
                 message: Some(message),
             }) = serde_json::from_str(&String::from_utf8_lossy(extdata))
         {
-            let next = self.texts.len() as u32;
-            let text = *self.texts.entry(message.into()).or_insert(next);
-            self.messages.push((id, text));
+            self.texts.push_str(&message);
+            self.messages.push((id, self.texts.len()));
         }
+        self.texts.len() - before
     }
 }
 
@@ -74,7 +77,7 @@ impl Events {
     pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<Events> {
         let columns = "id, category_id, stack_id, parent_stack_id, correlation_id, extdata";
         let mut events = Events::default();
-        source.pieces(columns, "rocpd_event", EventPiece::add, |piece| {
+        source.pieces_with_texts(columns, "rocpd_event", EventPiece::add, |piece| {
             source.stored(events.append(piece, info, storage))
         })?;
         source.stored(events.seal(storage))?;
@@ -95,15 +98,12 @@ impl Events {
         for (event, external) in piece.externals {
             self.externals.push(storage, [key(event), external])?;
         }
-        let mut texts = vec![StringId(0); piece.texts.len()];
-        let mut pieces: Vec<(Box<str>, u32)> = piece.texts.into_iter().collect();
-        pieces.sort_unstable_by_key(|(_, index)| *index);
-        for (text, index) in pieces {
-            texts[index as usize] = info.session.strings.intern(&text);
-        }
-        for (event, text) in piece.messages {
-            let message = texts[text as usize].0;
-            self.messages.push(storage, [key(event), message.into()])?;
+        let mut begin = 0;
+        for (event, end) in piece.messages {
+            let message = info.session.strings.intern(&piece.texts[begin..end]);
+            self.messages
+                .push(storage, [key(event), message.0.into()])?;
+            begin = end;
         }
         Ok(())
     }

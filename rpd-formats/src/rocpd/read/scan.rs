@@ -20,8 +20,10 @@ const MAX_THREADS: usize = 8;
 const STRETCH: i128 = 1 << 16;
 /// Ids are divided into at most this many stretches.
 const MAX_STRETCHES: i128 = 1 << 12;
-/// Rows of a piece.
+/// Rows of a piece at most.
 const PIECE: usize = 1 << 14;
+/// Bytes of texts after which a piece ends.
+const PIECE_TEXTS: usize = 256 << 10;
 /// Pieces that a thread may be ahead.
 const PIECES_WAITING: usize = 2;
 
@@ -99,6 +101,21 @@ impl Source<'_> {
         columns: &str,
         view: &str,
         read: impl Fn(&mut T, &Row<'_>) + Sync,
+        take: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        let read = |piece: &mut T, row: &Row<'_>| {
+            read(piece, row);
+            0
+        };
+        self.pieces_with_texts(columns, view, read, take)
+    }
+
+    /// The same for rows with texts; `read` returns how many bytes of them it added.
+    pub(super) fn pieces_with_texts<T: Default + Send>(
+        &self,
+        columns: &str,
+        view: &str,
+        read: impl Fn(&mut T, &Row<'_>) -> usize + Sync,
         mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
         let condition = self.condition();
@@ -129,12 +146,12 @@ impl Source<'_> {
             );
             let mut statement = connection.prepare(&sql)?;
             let mut rows = statement.query([])?;
-            let (mut piece, mut length) = (T::default(), 0);
+            let (mut piece, mut length, mut texts) = (T::default(), 0, 0);
             while let Some(row) = rows.next()? {
-                read(&mut piece, row);
+                texts += read(&mut piece, row);
                 length += 1;
-                if length == PIECE {
-                    length = 0;
+                if length == PIECE || texts >= PIECE_TEXTS {
+                    (length, texts) = (0, 0);
                     if !give(std::mem::take(&mut piece)) {
                         return Ok(());
                     }
