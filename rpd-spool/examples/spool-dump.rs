@@ -96,15 +96,16 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
         }
         RecordKind::KindName | RecordKind::OperationName => {
             let (fixed, text) = parse!(format::Name, text_len);
+            let (space, kind, first) = (fixed.space, fixed.kind, fixed.operation);
             write!(
                 out,
-                "NAME space {} kind {} operation {} {text}",
-                fixed.space, fixed.kind, fixed.operation as i32
+                "NAME space {space} kind {kind} operation {}",
+                first as i32
             )?;
-            names.insert(
-                (fixed.space, fixed.kind, fixed.operation),
-                text.into_owned(),
-            );
+            for (operation, name) in (first..=u32::MAX).zip(text.split('\0')) {
+                write!(out, " {name}")?;
+                names.insert((space, kind, operation), name.to_owned());
+            }
         }
         RecordKind::Agent => {
             let (fixed, tail) = parse!(format::AgentRecord);

@@ -22,14 +22,14 @@ mod generated {
     }
 }
 
-fn kind(number: u32, c_name: &std::ffi::CStr, prefix: &str) -> Option<KindNames> {
+fn kind(number: u32, c_name: &'static std::ffi::CStr, prefix: &str) -> Option<KindNames> {
     let name = c_name.to_str().ok()?.strip_prefix(prefix)?;
     let operations = generated::operations(name).lines().zip(0..);
     Some(KindNames {
         number,
-        name: name.to_owned(),
+        name: name.into(),
         operations: operations
-            .map(|(name, number)| (number, name.to_owned()))
+            .map(|(name, number)| (number, name.into()))
             .collect(),
     })
 }
@@ -56,7 +56,7 @@ impl Catalogue {
     /// The names of all operations.
     pub(super) fn operations(&self) -> impl Iterator<Item = &str> + Clone {
         let operations = self.0.iter().flat_map(|kind| &kind.operations);
-        operations.map(|(_, name)| name.as_str())
+        operations.map(|(_, name)| &**name)
     }
 
     /// Writes all names to the meta stream, those of the buffer service as well: outputs list both.

@@ -1,5 +1,7 @@
 //! Kinds and operations by name and number, as records refer to them.
 
+use std::borrow::Cow;
+
 use rpd_spool::format::{Name, tag};
 
 use super::{header, meta};
@@ -9,9 +11,9 @@ pub(crate) struct KindNames {
     /// Number of the kind in records.
     pub(crate) number: u32,
     /// Name of the kind.
-    pub(crate) name: String,
+    pub(crate) name: Cow<'static, str>,
     /// Number and name of each operation.
-    pub(crate) operations: Vec<(i32, String)>,
+    pub(crate) operations: Vec<(i32, Cow<'static, str>)>,
 }
 
 impl KindNames {
@@ -24,18 +26,29 @@ impl KindNames {
     }
 }
 
-/// Writes the names of kinds and operations of a space ([`rpd_spool::format::space`]) to the meta stream.
+/// Writes the names of kinds and operations of a space ([`rpd_spool::format::space`]) to the meta stream. There are some
+/// two thousand operations, and this is at the start of the program: those with consecutive numbers are one record.
 pub(crate) fn record(space: u32, kinds: &[KindNames]) {
+    let mut text = Vec::new();
     for kind in kinds {
-        write(tag::KIND_NAME, space, kind.number, u32::MAX, &kind.name);
-        for (operation, name) in &kind.operations {
-            let operation = operation.cast_unsigned();
-            write(tag::OPERATION_NAME, space, kind.number, operation, name);
+        let name = kind.name.as_bytes();
+        write(tag::KIND_NAME, space, kind.number, u32::MAX, name);
+        let runs =
+            (kind.operations).chunk_by(|(left, _), (right, _)| left.checked_add(1) == Some(*right));
+        for run in runs {
+            text.clear();
+            for (_, name) in run {
+                text.extend_from_slice(name.as_bytes());
+                text.push(0);
+            }
+            text.pop();
+            let first = run[0].0.cast_unsigned();
+            write(tag::OPERATION_NAME, space, kind.number, first, &text);
         }
     }
 }
 
-fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &str) {
+fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &[u8]) {
     let name = Name {
         header: header(0, 0),
         space,
@@ -43,5 +56,5 @@ fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &str) {
         operation,
         text_len: text.len() as u32,
     };
-    meta::write(tag, 0, &name, text.as_bytes());
+    meta::write(tag, 0, &name, text);
 }

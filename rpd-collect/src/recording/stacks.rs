@@ -1,5 +1,6 @@
 //! Call stacks of what is recorded: which operations have one, when it is taken, and where what it refers to is written.
 
+use std::borrow::Cow;
 use std::mem::offset_of;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -90,7 +91,10 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// Selection of `operations` by the user's globs; `None` when they match none.
-    pub(crate) fn of(options: &StackOptions, operations: &[(i32, String)]) -> Option<Selection> {
+    pub(crate) fn of(
+        options: &StackOptions,
+        operations: &[(i32, Cow<'static, str>)],
+    ) -> Option<Selection> {
         if !options.any() {
             return None;
         }
@@ -375,16 +379,14 @@ fn kind_number(location: &Location) -> u16 {
 mod tests {
     use super::*;
 
-    fn operations() -> Vec<(i32, String)> {
+    fn operations() -> Vec<(i32, Cow<'static, str>)> {
         let names = [
             (0, "hipInit"),
             (1, "hipMalloc"),
             (70, "hipFree"),
             (-1, "hipBad"),
         ];
-        names
-            .map(|(number, name)| (number, name.to_owned()))
-            .to_vec()
+        names.map(|(number, name)| (number, name.into())).to_vec()
     }
 
     fn options(globs: &[&str], every: u32) -> StackOptions {

@@ -1,5 +1,6 @@
 //! Kinds and operations by name, as the provider numbers them.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
 use rocprofiler_sdk_sys::{
@@ -20,7 +21,7 @@ pub(super) struct Catalogue {
 /// The text that a name query yields; `None` when it fails.
 fn name_of(
     query: impl FnOnce(*mut *const c_char, *mut u64) -> rocprofiler_status_t,
-) -> Option<String> {
+) -> Option<Cow<'static, str>> {
     let mut name: *const c_char = std::ptr::null();
     let mut len = 0;
     let status = query(&mut name, &mut len);
@@ -28,8 +29,8 @@ fn name_of(
         return None;
     }
     // SAFETY: a successful name query gives static NUL-terminated text.
-    let text = unsafe { CStr::from_ptr(name) };
-    Some(text.to_string_lossy().into_owned())
+    let text: &'static CStr = unsafe { CStr::from_ptr(name) };
+    Some(text.to_string_lossy())
 }
 
 impl Catalogue {
@@ -66,7 +67,7 @@ impl Catalogue {
     /// The operations of all callback kinds.
     pub(super) fn operations(&self) -> impl Iterator<Item = &str> + Clone {
         let operations = self.callback.iter().flat_map(|kind| &kind.operations);
-        operations.map(|(_, name)| name.as_str())
+        operations.map(|(_, name)| &**name)
     }
 
     /// The kind of the callback service called `name`.
@@ -145,7 +146,7 @@ fn buffer_kind(
 fn named(
     operations: Vec<i32>,
     query: impl Fn(i32, *mut *const c_char, *mut u64) -> rocprofiler_status_t,
-) -> Vec<(i32, String)> {
+) -> Vec<(i32, Cow<'static, str>)> {
     operations
         .into_iter()
         .filter_map(|operation| {
@@ -168,7 +169,7 @@ pub(super) fn request_kinds(
         .filter(|kind| {
             // SAFETY: both pointers are valid for the call.
             name_of(|name, len| unsafe { query(*kind, name, len) })
-                .is_some_and(|name| wanted.contains(&name.as_str()))
+                .is_some_and(|name| wanted.contains(&&*name))
         })
         .collect()
 }

@@ -12,11 +12,11 @@ use std::path::Path;
 use std::process::Command;
 
 use rpd_spool::SPOOL_VARIABLE;
-use rpd_spool::format::{ApiCall, api_flag, tag};
+use rpd_spool::format::{ApiCall, Name, api_flag, space, tag};
 use rpd_spool::reader::ByteStrings;
 use rpd_spool::record::RecordKind;
 
-use harness::{Call, Recorded, collector, provider, run, run_one};
+use harness::{Call, Recorded, collector, each_record, launch, provider, run, run_one};
 
 #[test]
 fn a_program_without_gpu_leaves_one_small_stream() {
@@ -63,6 +63,37 @@ fn every_kind_of_record_is_written() {
             "nothing in the collector names tag::{constant}"
         );
     }
+}
+
+/// All names are written at the start of a program that uses the GPU.
+#[test]
+fn operations_with_consecutive_numbers_are_one_record() {
+    let (status, _, run) = launch(provider(), "hip_runtime=1", &["calls", "1"], &[]);
+    assert!(status.success(), "{status}");
+    let mut found = Vec::new();
+    each_record(run.path(), |record| {
+        if record.header.tag == tag::OPERATION_NAME {
+            let name = record.parse_text::<Name>(|name| name.text_len);
+            let (name, text) = name.expect("whole");
+            found.push((name.space, name.kind, name.operation, text.into_owned()));
+        }
+    });
+    let of = |space, kind| {
+        let found = found
+            .iter()
+            .filter(|name| (name.0, name.1) == (space, kind));
+        found
+            .map(|(_, _, first, text)| (*first, text.as_str()))
+            .collect::<Vec<_>>()
+    };
+    let hip = "hipGetDeviceCount\0hipModuleGetFunction\0hipFromTheFuture";
+    assert_eq!(of(space::CALLBACK, 5), [(0, hip)]);
+    let allocations = [
+        (1, "MEMORY_ALLOCATION_ALLOCATE"),
+        (3, "MEMORY_ALLOCATION_FREE"),
+    ];
+    assert_eq!(of(space::CALLBACK, 16), allocations);
+    assert_eq!(of(space::BUFFER, 11), [(2, "KERNEL_DISPATCH_COMPLETE")]);
 }
 
 #[test]

@@ -12,7 +12,8 @@ pub mod space {
     pub const BUFFER: u32 = 1;
 }
 
-/// A kind or operation name. Tail: the text.
+/// The name of a kind, or the names of operations of a kind with consecutive numbers. Tail: the name, or the names with a
+/// NUL between them.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Name {
@@ -22,7 +23,7 @@ pub struct Name {
     pub space: u32,
     /// The provider's kind number.
     pub kind: u32,
-    /// The provider's operation number; `u32::MAX` in a kind name.
+    /// The provider's number of the first operation; `u32::MAX` in a kind name.
     pub operation: u32,
     /// Bytes of text in the tail.
     pub text_len: u32,

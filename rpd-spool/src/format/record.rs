@@ -107,7 +107,7 @@ record_kinds! {
     Process = PROCESS 1, Process, Left, RecordRole::Fact;
     /// A kind of the provider. Tail: the text.
     KindName = KIND_NAME 2, Name, Repeated, RecordRole::Fact;
-    /// An operation of a kind. Tail: the text.
+    /// Operations of a kind. Tail: their names.
     OperationName = OPERATION_NAME 3, Name, Repeated, RecordRole::Fact;
     /// An agent. Tail: see [`format::AgentRecord`].
     Agent = AGENT 4, AgentRecord, Repeated, RecordRole::Fact;

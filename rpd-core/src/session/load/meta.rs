@@ -82,16 +82,15 @@ impl Meta {
     }
 
     pub(super) fn take_operation_name(&mut self, record: &Record<'_>) -> Option<()> {
-        let (operation, kind, text) = self.name(record)?;
-        if let Some(kind) = kind
-            && operation < MAX_OPERATIONS
-        {
-            kind.operations.insert(operation, text);
+        let (first, kind, text) = self.name(record)?;
+        if let Some(kind) = kind {
+            let names = text.split('\0').map(str::to_owned);
+            kind.operations.extend((first..MAX_OPERATIONS).zip(names));
         }
         Some(())
     }
 
-    /// Number of the operation, names of its kind (`None` when the number is none), and the text.
+    /// Number of the first operation, names of its kind (`None` when the number is none), and the text.
     fn name(&mut self, record: &Record<'_>) -> Option<(u32, Option<&mut KindNames>, String)> {
         let (fixed, text) = record.parse_text::<format::Name>(|name| name.text_len)?;
         let key = (fixed.space, fixed.kind);

@@ -111,8 +111,7 @@ fn spool(run: &Path) -> (Arc<SpoolDirectory>, StreamWriter) {
         &tail
     );
     name(&mut meta, space::CALLBACK, 7, u32::MAX, "HIP_RUNTIME_API");
-    name(&mut meta, space::CALLBACK, 7, 3, "hipMalloc");
-    name(&mut meta, space::CALLBACK, 7, 4, "hipFree");
+    name(&mut meta, space::CALLBACK, 7, 3, "hipMalloc\0hipFree");
     name(
         &mut meta,
         space::CALLBACK,
