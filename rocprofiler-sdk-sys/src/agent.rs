@@ -23,13 +23,13 @@ c_enum! {
 }
 
 c_enum! {
-    /// Sort of an agent.
+    /// Whether an agent is a CPU or a GPU.
     rocprofiler_agent_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_AGENT_TYPE_NONE",
-        /// A CPU.
+        /// A NUMA node of the host with its cores and memory.
         CPU = 1 => c"ROCPROFILER_AGENT_TYPE_CPU",
-        /// A GPU.
+        /// A GPU, or one partition of it.
         GPU = 2 => c"ROCPROFILER_AGENT_TYPE_GPU",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_AGENT_TYPE_LAST",
@@ -45,142 +45,142 @@ c_struct! {
         pub id: rocprofiler_agent_id_t,
         /// CPU or GPU.
         pub r#type: rocprofiler_agent_type_t,
-        /// CPU cores, 0 for a GPU.
+        /// Number of CPU cores, 0 for a GPU.
         pub cpu_cores_count: u32,
-        /// SIMDs, 0 for a CPU.
+        /// Number of SIMDs, 0 for a CPU.
         pub simd_count: u32,
-        /// Entries of `mem_banks`.
+        /// Number of entries that `mem_banks` points to.
         pub mem_banks_count: u32,
-        /// Entries of `caches`.
+        /// Number of entries that `caches` points to.
         pub caches_count: u32,
-        /// Entries of `io_links`.
+        /// Number of entries that `io_links` points to.
         pub io_links_count: u32,
-        /// First CPU core id.
+        /// Lowest processor number of the cores of the node, 0 for a GPU.
         pub cpu_core_id_base: u32,
-        /// First SIMD id.
+        /// Lowest processor number of the SIMDs of the node, 0 for a CPU.
         pub simd_id_base: u32,
-        /// Waves a SIMD can hold.
+        /// Number of waves that a SIMD can hold.
         pub max_waves_per_simd: u32,
         /// LDS per compute unit in KiB.
         pub lds_size_in_kb: u32,
         /// GDS in KiB.
         pub gds_size_in_kb: u32,
-        /// Global wave sync resources.
+        /// Number of barriers for global wave sync.
         pub num_gws: u32,
-        /// Lanes of a wave.
+        /// Lanes of a wave: 64 or 32, 0 for a CPU.
         pub wave_front_size: u32,
-        /// Accelerator complexes.
+        /// Number of accelerator complex dies (XCC), 1 for a GPU of one die.
         pub num_xcc: u32,
-        /// Compute units.
+        /// Number of compute units of the whole GPU.
         pub cu_count: u32,
-        /// Shader arrays in all.
+        /// Number of shader arrays of the whole GPU.
         pub array_count: u32,
-        /// Shader engines.
+        /// Number of shader engines of the whole GPU.
         pub num_shader_banks: u32,
-        /// Shader arrays per engine.
+        /// Shader arrays in each shader engine.
         pub simd_arrays_per_engine: u32,
         /// Compute units per array.
         pub cu_per_simd_array: u32,
         /// SIMDs per compute unit.
         pub simd_per_cu: u32,
-        /// Waves with scratch per compute unit.
+        /// Waves of a compute unit that may use scratch at one time; 0 where the hardware sets no limit.
         pub max_slots_scratch_cu: u32,
-        /// `10000*major + 100*minor + stepping`.
+        /// Target as `10000*major + 100*minor + stepping`: 90010 for gfx90a.
         pub gfx_target_version: u32,
-        /// PCI vendor.
+        /// PCI vendor id, 0x1002 for AMD; 0 for a CPU.
         pub vendor_id: u16,
-        /// PCI device.
+        /// PCI device id; 0 for a CPU.
         pub device_id: u16,
-        /// PCI bus, device and function.
+        /// PCI bus, device and function: bus in bits 8 to 15, device in 3 to 7, function in 0 to 2.
         pub location_id: u32,
-        /// PCI domain.
+        /// PCI domain (segment) of the GPU.
         pub domain: u32,
-        /// Number of the render node.
+        /// N of the device file `/dev/dri/renderDN`; 0 for a CPU.
         pub drm_render_minor: u32,
-        /// Copy engines.
+        /// Number of copy engines (SDMA) for transfers over PCIe.
         pub num_sdma_engines: u32,
-        /// Copy engines for links.
+        /// Number of copy engines for transfers over xGMI links.
         pub num_sdma_xgmi_engines: u32,
-        /// Queues of a copy engine.
+        /// Number of queues that one copy engine serves.
         pub num_sdma_queues_per_engine: u32,
-        /// Compute queues.
+        /// Number of compute queues that the command processor serves.
         pub num_cp_queues: u32,
         /// Highest CPU clock in MHz.
         pub max_engine_clk_ccompute: u32,
         /// Highest GPU clock in MHz.
         pub max_engine_clk_fcompute: u32,
-        /// Firmware of the copy engines.
+        /// Version of the firmware of the copy engines; 0 for a CPU.
         pub sdma_fw_version: HSA_ENGINE_VERSION,
-        /// Firmware of the compute engine.
+        /// Version of the firmware of the compute engine; 0 for a CPU.
         pub fw_version: HSA_ENGINE_ID,
-        /// Capability bits.
+        /// What the driver and the GPU support, as the KFD reports it; 0 for a CPU.
         pub capability: HSA_CAPABILITY,
-        /// Compute units per engine.
+        /// Compute units in each shader engine.
         pub cu_per_engine: u32,
         /// Waves a compute unit can hold.
         pub max_waves_per_cu: u32,
-        /// Family number of the driver.
+        /// Family of the chip, as the amdgpu driver numbers families (`AMDGPU_FAMILY_*`).
         pub family_id: u32,
-        /// Largest workgroup.
+        /// Most work items in a workgroup.
         pub workgroup_max_size: u32,
-        /// Largest grid.
+        /// Most work items in a grid.
         pub grid_max_size: u32,
         /// Device memory in bytes.
         pub local_mem_size: u64,
-        /// Link hive the GPU is in.
+        /// Id of the group of GPUs linked by xGMI that the GPU is in; 0 for none.
         pub hive_id: u64,
-        /// Id of the GPU in the driver.
+        /// Number by which the KFD names the GPU in its calls; 0 for a CPU.
         pub gpu_id: u64,
-        /// Largest workgroup per dimension.
+        /// Most work items of a workgroup in each dimension.
         pub workgroup_max_dim: rocprofiler_dim3_t,
-        /// Largest grid per dimension.
+        /// Most work items of a grid in each dimension.
         pub grid_max_dim: rocprofiler_dim3_t,
-        /// Memory banks.
+        /// Array of `mem_banks_count` memory banks; null when there are none.
         pub mem_banks: *const rocprofiler_agent_mem_bank_t,
-        /// Caches.
+        /// Array of `caches_count` caches; null when there are none.
         pub caches: *const rocprofiler_agent_cache_t,
-        /// Links to other agents.
+        /// Array of `io_links_count` links to other agents; null when there are none.
         pub io_links: *const rocprofiler_agent_io_link_t,
-        /// Like `gfx90a` for a GPU, the model for a CPU.
+        /// Target of a GPU, such as `gfx90a`; model of a CPU.
         pub name: *const c_char,
-        /// Vendor.
+        /// Vendor of the chip, such as `AMD` or `CPU`.
         pub vendor_name: *const c_char,
-        /// Marketing name.
+        /// Name under which the product is sold.
         pub product_name: *const c_char,
-        /// Model name.
+        /// Model of a GPU as the driver names it; empty for a CPU.
         pub model_name: *const c_char,
-        /// Node number of the driver.
+        /// Number of the node in the KFD topology (`/sys/class/kfd/kfd/topology/nodes`).
         pub node_id: u32,
-        /// Counts all agents from 0.
+        /// Position among all agents, from 0.
         pub logical_node_id: i32,
-        /// Counts agents of this type from 0.
+        /// Position among the agents of the same type, from 0.
         pub logical_node_type_id: i32,
-        /// Which runtimes can use the agent.
+        /// Which runtimes are expected to see the agent, by the variables such as `ROCR_VISIBLE_DEVICES`.
         pub runtime_visibility: rocprofiler_agent_runtime_visiblity_t,
         /// Unique id of the device.
         pub uuid: rocprofiler_uuid_t,
     }
 }
 
-/// The agent struct of this version.
+/// The version of the agent struct that these declarations describe.
 pub type rocprofiler_agent_t = rocprofiler_agent_v0_t;
 
 c_struct! {
-    /// A cache of an agent.
+    /// One entry of the array `caches` of an agent.
     struct rocprofiler_agent_cache_t {
         /// First processor that shares the cache.
         pub processor_id_low: u64,
         /// Size in KiB.
         pub size: u64,
-        /// Cache level.
+        /// 1 for the caches next to the cores, larger for those further out.
         pub level: u32,
         /// Bytes per line.
         pub cache_line_size: u32,
-        /// Lines per tag.
+        /// Number of cache lines that share one tag.
         pub cache_lines_per_tag: u32,
-        /// Associativity.
+        /// Number of ways of a set.
         pub association: u32,
-        /// Latency in ns.
+        /// Time of an access in ns; 0 when unknown.
         pub latency: u32,
         /// Type bits: data, instruction, CPU or GPU.
         pub r#type: HsaCacheType,
@@ -188,35 +188,35 @@ c_struct! {
 }
 
 c_struct! {
-    /// A memory bank of an agent.
+    /// One entry of the array `mem_banks` of an agent.
     struct rocprofiler_agent_mem_bank_t {
-        /// Kind of memory.
+        /// Whose memory it is: of the system, of the device, LDS and others.
         pub heap_type: HSA_HEAPTYPE,
-        /// Properties.
+        /// Whether the bank can be plugged at run time, and whether it keeps its content.
         pub flags: HSA_MEMORYPROPERTY,
         /// Bus width in bits.
         pub width: u32,
         /// Highest clock in MHz.
         pub mem_clk_max: u32,
-        /// Size in bytes.
+        /// Physical size of the bank.
         pub size_in_bytes: u64,
     }
 }
 
 c_struct! {
-    /// A link between two agents.
+    /// One entry of the array `io_links` of an agent: a link to another agent.
     struct rocprofiler_agent_io_link_t {
-        /// Kind of link.
+        /// The bus: PCI Express, xGMI and others.
         pub r#type: HSA_IOLINKTYPE,
-        /// Major version of the link.
+        /// Major version of the bus's interface; 0 when unknown.
         pub version_major: u32,
-        /// Minor version of the link.
+        /// Minor version of the bus's interface; 0 when unknown.
         pub version_minor: u32,
-        /// Node at one end.
+        /// KFD node of the agent that owns this entry.
         pub node_from: u32,
-        /// Node at the other end.
+        /// KFD node of the agent at the other end.
         pub node_to: u32,
-        /// Relative cost.
+        /// Cost of the link relative to others: the larger, the slower.
         pub weight: u32,
         /// Smallest latency in ns.
         pub min_latency: u32,
@@ -228,7 +228,7 @@ c_struct! {
         pub max_bandwidth: u32,
         /// Transfer size in bytes that suits the link.
         pub recommended_transfer_size: u32,
-        /// Properties.
+        /// Coherence, atomics and peer-to-peer access over the link.
         pub flags: HSA_LINKPROPERTY,
     }
 }

@@ -70,7 +70,7 @@ c_struct! {
 c_struct! {
     /// Arguments of `roctxNameHsaAgent`.
     struct rocprofiler_marker_name_hsa_agent_args_t {
-        /// The name.
+        /// Name that the program gives to the agent; null removes it.
         pub name: *const c_char,
         /// Pointer to the HSA agent handle.
         pub agent: *const c_void,
@@ -80,9 +80,9 @@ c_struct! {
 c_struct! {
     /// Arguments of `roctxNameHipDevice`.
     struct rocprofiler_marker_name_hip_device_args_t {
-        /// The name.
+        /// Name that the program gives to the device; null removes it.
         pub name: *const c_char,
-        /// Number of the HIP device.
+        /// Ordinal of the HIP device, from 0.
         pub device_id: c_int,
     }
 }
@@ -90,9 +90,9 @@ c_struct! {
 c_struct! {
     /// Arguments of `roctxNameHipStream`.
     struct rocprofiler_marker_name_hip_stream_args_t {
-        /// The name.
+        /// Name that the program gives to the stream; null removes it.
         pub name: *const c_char,
-        /// The HIP stream.
+        /// The `hipStream_t`; null for the default stream.
         pub stream: *const c_void,
     }
 }
@@ -100,31 +100,31 @@ c_struct! {
 c_struct! {
     /// Arguments of a marker call. `roctxRangePop` has none.
     union rocprofiler_marker_api_args_t {
-        /// Instant message.
+        /// Message of an instant.
         pub roctxMarkA: rocprofiler_marker_message_args_t,
-        /// Opens a nested range.
+        /// Message of a range that nests on its thread.
         pub roctxRangePushA: rocprofiler_marker_message_args_t,
-        /// Opens a process range.
+        /// Message of a range that any thread of the process may close.
         pub roctxRangeStartA: rocprofiler_marker_message_args_t,
-        /// Push and pop joined (core range domain).
+        /// Message of a range from push to pop (core range domain).
         pub roctxThreadRangeA: rocprofiler_marker_message_args_t,
-        /// Start and stop joined (core range domain).
+        /// Message of a range from start to stop (core range domain).
         pub roctxProcessRangeA: rocprofiler_marker_message_args_t,
-        /// The range to close.
+        /// Id that `roctxRangeStartA` returned for the range to close.
         pub roctxRangeStop: roctx_range_id_t,
-        /// Where the thread id goes.
+        /// Place for the id of the calling thread.
         pub roctxGetThreadId: *mut roctx_thread_id_t,
         /// The thread to pause, 0 for all.
         pub roctxProfilerPause: roctx_thread_id_t,
         /// The thread to resume, 0 for all.
         pub roctxProfilerResume: roctx_thread_id_t,
-        /// Name of the calling thread.
+        /// Name that the program gives to the calling thread.
         pub roctxNameOsThread: *const c_char,
-        /// Name of an HSA agent.
+        /// Name and HSA agent, of `roctxNameHsaAgent`.
         pub roctxNameHsaAgent: rocprofiler_marker_name_hsa_agent_args_t,
-        /// Name of a HIP device.
+        /// Name and ordinal, of `roctxNameHipDevice`.
         pub roctxNameHipDevice: rocprofiler_marker_name_hip_device_args_t,
-        /// Name of a HIP stream.
+        /// Name and stream, of `roctxNameHipStream`.
         pub roctxNameHipStream: rocprofiler_marker_name_hip_stream_args_t,
     }
 }
@@ -132,17 +132,17 @@ c_struct! {
 c_struct! {
     /// Result of a HIP call.
     union rocprofiler_hip_api_retval_t {
-        /// A number.
+        /// Result as an unsigned integer of 64 bits; for functions of smaller types, its low bytes.
         pub uint64_t_retval: u64,
-        /// A signed number.
+        /// Result of a function that returns `int`.
         pub int_retval: c_int,
-        /// Static text.
+        /// Static text, of `hipGetErrorString` and the like.
         pub const_charp_retval: *const c_char,
         /// HIP error code, 0 for success.
         pub hipError_t_retval: u32,
-        /// A channel description.
+        /// Result of `hipCreateChannelDesc`.
         pub hipChannelFormatDesc_retval: hipChannelFormatDesc,
-        /// Address of a pointer.
+        /// Result of `__hipRegisterFatBinary`: a handle of the module.
         pub voidpp_retval: *mut *mut c_void,
     }
 }
@@ -150,11 +150,11 @@ c_struct! {
 c_struct! {
     /// Result of an HSA call.
     union rocprofiler_hsa_api_retval_t {
-        /// A number.
+        /// Queue index, of `hsa_queue_load_read_index_*` and the like.
         pub uint64_t_retval: u64,
-        /// A 32-bit number.
+        /// Result of a function that returns `uint32_t`.
         pub uint32_t_retval: u32,
-        /// Value of a signal.
+        /// Value of a signal, of the functions that load, exchange or wait.
         pub hsa_signal_value_t_retval: i64,
         /// HSA status, 0 for success.
         pub hsa_status_t_retval: u32,
@@ -164,11 +164,11 @@ c_struct! {
 c_struct! {
     /// Result of a marker call.
     union rocprofiler_marker_api_retval_t {
-        /// Level or status.
+        /// Nesting level of push and pop; status of the others, 0 for success.
         pub int32_t_retval: i32,
-        /// The same bytes, wider.
+        /// The eight bytes that hold either of the others.
         pub int64_t_retval: i64,
-        /// Id of a started range.
+        /// Id of the range that `roctxRangeStartA` opened.
         pub roctx_range_id_t_retval: roctx_range_id_t,
     }
 }
@@ -178,7 +178,7 @@ c_struct! {
     union rocprofiler_rccl_api_retval_t {
         /// RCCL result code, 0 for success.
         pub ncclResult_t_retval: i32,
-        /// Static text.
+        /// Static text, of `ncclGetErrorString` and `ncclGetLastError`.
         pub const_charp_retval: *const c_char,
     }
 }
@@ -186,11 +186,11 @@ c_struct! {
 c_struct! {
     /// Result of a rocDecode call.
     union rocprofiler_rocdecode_api_retval_t {
-        /// A number.
+        /// The eight bytes that hold either of the others.
         pub uint64_t_retval: u64,
         /// rocDecode status, 0 for success.
         pub rocDecStatus_retval: i32,
-        /// Static text.
+        /// Static text, of `rocDecGetErrorName`.
         pub const_charp_retval: *const c_char,
     }
 }
@@ -200,7 +200,7 @@ c_struct! {
     union rocprofiler_rocjpeg_api_retval_t {
         /// rocJPEG status, 0 for success.
         pub rocJpegStatus_retval: i32,
-        /// Static text.
+        /// Static text, of `rocJpegGetErrorName`.
         pub const_charp_retval: *const c_char,
     }
 }

@@ -21,19 +21,19 @@ use crate::operations::{
 };
 
 c_struct! {
-    /// Points to a record in a buffer. `category` and `kind` are one 64-bit `hash` in C, `category` being the low half.
+    /// Header of a record in a buffer. `category` and `kind` are one 64-bit `hash` in C, `category` being the low half.
     struct rocprofiler_record_header_t {
         /// Which service the record comes from, a [`rocprofiler_buffer_category_t`] value.
         pub category: u32,
-        /// Kind of the record; its type depends on the category.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: u32,
-        /// The record.
+        /// The record, valid during the callback that receives it; `category` and `kind` determine its type.
         pub payload: *mut c_void,
     }
 }
 
 impl rocprofiler_record_header_t {
-    /// Category and kind in one number.
+    /// `kind` in the high half and `category` in the low one, the `hash` of C.
     pub const fn hash(&self) -> u64 {
         ((self.kind as u64) << 32) | self.category as u64
     }
@@ -44,11 +44,11 @@ c_enum! {
     rocprofiler_buffer_category_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_BUFFER_CATEGORY_NONE",
-        /// Buffer tracing; `kind` is a buffer tracing kind.
+        /// `kind` is a [`rocprofiler_buffer_tracing_kind_t`].
         TRACING = 1 => c"ROCPROFILER_BUFFER_CATEGORY_TRACING",
-        /// PC sampling; `kind` is a sampling record kind.
+        /// `kind` is a `rocprofiler_pc_sampling_record_kind_t`.
         PC_SAMPLING = 2 => c"ROCPROFILER_BUFFER_CATEGORY_PC_SAMPLING",
-        /// Counting; `kind` is a counter record kind.
+        /// `kind` is a `rocprofiler_counter_record_kind_t`.
         COUNTERS = 3 => c"ROCPROFILER_BUFFER_CATEGORY_COUNTERS",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_BUFFER_CATEGORY_LAST",
@@ -82,12 +82,12 @@ pub type rocprofiler_buffer_tracing_cb_t = Option<
     ),
 >;
 
-/// Visits a kind; non-zero stops.
+/// Receives one kind of buffer tracing; a result other than 0 ends the iteration.
 pub type rocprofiler_buffer_tracing_kind_cb_t = Option<
     unsafe extern "C" fn(kind: rocprofiler_buffer_tracing_kind_t, data: *mut c_void) -> c_int,
 >;
 
-/// Visits an operation of a kind; non-zero stops.
+/// Receives one operation of a kind; a result other than 0 ends the iteration.
 pub type rocprofiler_buffer_tracing_kind_operation_cb_t = Option<
     unsafe extern "C" fn(
         kind: rocprofiler_buffer_tracing_kind_t,
@@ -96,7 +96,8 @@ pub type rocprofiler_buffer_tracing_kind_operation_cb_t = Option<
     ) -> c_int,
 >;
 
-/// Visits an argument of an extended record; strings last for the call only, non-zero stops.
+/// Receives one argument of an extended record. Strings last for the call only; a result other than 0 ends the
+/// iteration.
 pub type rocprofiler_buffer_tracing_operation_args_cb_t = Option<
     unsafe extern "C" fn(
         kind: rocprofiler_buffer_tracing_kind_t,
@@ -112,13 +113,13 @@ pub type rocprofiler_buffer_tracing_operation_args_cb_t = Option<
 >;
 
 c_struct! {
-    /// A HIP call.
+    /// Begin and end of a call of the HIP runtime or of the functions for HIP's compiler, without arguments.
     struct rocprofiler_buffer_tracing_hip_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -126,19 +127,19 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
     }
 }
 
 c_struct! {
-    /// An HSA call.
+    /// Begin and end of a call of the HSA runtime, without arguments.
     struct rocprofiler_buffer_tracing_hsa_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -146,7 +147,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
     }
 }
@@ -156,9 +157,9 @@ c_struct! {
     struct rocprofiler_buffer_tracing_marker_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -166,19 +167,19 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
     }
 }
 
 c_struct! {
-    /// An RCCL call.
+    /// Begin and end of a call of RCCL, without arguments.
     struct rocprofiler_buffer_tracing_rccl_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -186,7 +187,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
     }
 }
@@ -196,9 +197,9 @@ c_struct! {
     struct rocprofiler_buffer_tracing_rocdecode_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -206,7 +207,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
     }
 }
@@ -216,9 +217,9 @@ c_struct! {
     struct rocprofiler_buffer_tracing_rocjpeg_api_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -226,7 +227,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
     }
 }
@@ -236,9 +237,9 @@ c_struct! {
     struct rocprofiler_buffer_tracing_hip_api_ext_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -246,7 +247,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Arguments of the call.
         pub args: rocprofiler_hip_api_args_t,
@@ -260,9 +261,9 @@ c_struct! {
     struct rocprofiler_buffer_tracing_rocdecode_api_ext_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -270,7 +271,7 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Arguments of the call.
         pub args: rocprofiler_rocdecode_api_args_t,
@@ -284,13 +285,13 @@ c_struct! {
     struct rocprofiler_kernel_dispatch_info_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// The agent.
+        /// GPU that ran the kernel.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The queue.
+        /// HSA queue that the packet was written to.
         pub queue_id: rocprofiler_queue_id_t,
-        /// The kernel symbol.
+        /// Kernel symbol, as the code object callback announced it; 0 when unknown.
         pub kernel_id: rocprofiler_kernel_id_t,
-        /// The dispatch.
+        /// Number of the dispatch in the process, from 1.
         pub dispatch_id: rocprofiler_dispatch_id_t,
         /// Scratch bytes per work item.
         pub private_segment_size: u32,
@@ -306,17 +307,17 @@ c_struct! {
 }
 
 c_struct! {
-    /// An executed kernel.
+    /// A kernel that has run; written when it completes, so records are not in the order of their starts.
     struct rocprofiler_buffer_tracing_kernel_dispatch_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_kernel_dispatch_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
@@ -328,31 +329,31 @@ c_struct! {
 }
 
 c_struct! {
-    /// A finished copy.
+    /// A copy made by `hsa_amd_memory_async_copy*`; written when it completes.
     struct rocprofiler_buffer_tracing_memory_copy_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_memory_copy_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Agent copied to.
+        /// Agent whose memory the copy wrote.
         pub dst_agent_id: rocprofiler_agent_id_t,
-        /// Agent copied from.
+        /// Agent whose memory the copy read.
         pub src_agent_id: rocprofiler_agent_id_t,
-        /// Number of bytes.
+        /// Bytes copied; x·y·z for a rectangle.
         pub bytes: u64,
-        /// Address copied to.
+        /// First address written.
         pub dst_address: rocprofiler_address_t,
-        /// Address copied from.
+        /// First address read.
         pub src_address: rocprofiler_address_t,
     }
 }
@@ -362,21 +363,21 @@ c_struct! {
     struct rocprofiler_buffer_tracing_memory_allocation_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_memory_allocation_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// The agent.
+        /// Agent that the memory belongs to; 0 when freeing.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The address.
+        /// Start of the memory, which pairs a release with its allocation.
         pub address: rocprofiler_address_t,
         /// Bytes allocated; 0 when freeing.
         pub allocation_size: u64,
@@ -388,23 +389,23 @@ c_struct! {
     struct rocprofiler_buffer_tracing_scratch_memory_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_scratch_memory_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
-        /// The agent.
+        /// GPU whose scratch memory changed.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The queue.
+        /// HSA queue that uses the scratch memory.
         pub queue_id: rocprofiler_queue_id_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Properties.
+        /// Whether the memory is released after one dispatch, and whether it is of the alternative area.
         pub flags: rocprofiler_scratch_alloc_flag_t,
         /// Bytes allocated; 0 when freeing.
         pub allocation_size: u64,
@@ -412,17 +413,17 @@ c_struct! {
 }
 
 c_struct! {
-    /// A runtime came up.
+    /// A runtime registered its dispatch tables; `operation` says which one.
     struct rocprofiler_buffer_tracing_runtime_initialization_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_runtime_initialization_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
@@ -438,7 +439,7 @@ c_struct! {
     struct rocprofiler_buffer_tracing_correlation_id_retirement_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,

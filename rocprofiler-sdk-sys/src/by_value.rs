@@ -6,16 +6,16 @@ use core::ffi::c_void;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct dim3 {
-    /// In the first dimension.
+    /// Size or position along the first dimension, the fastest.
     pub x: u32,
-    /// In the second.
+    /// Along the second dimension.
     pub y: u32,
-    /// In the third.
+    /// Along the third dimension.
     pub z: u32,
 }
 
 impl dim3 {
-    /// Three sizes.
+    /// All three sizes given.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Self { x, y, z }
     }
@@ -32,23 +32,23 @@ impl dim3 {
 pub struct hipExtent {
     /// Bytes, or elements of an array.
     pub width: usize,
-    /// Rows.
+    /// Rows; 0 for an array of one dimension.
     pub height: usize,
-    /// Slices.
+    /// Slices; 0 for an array of one or two dimensions.
     pub depth: usize,
 }
 
-/// Memory with a distance between rows.
+/// Memory of two dimensions whose rows may be padded.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct hipPitchedPtr {
-    /// The first byte.
+    /// Address of the first row.
     pub ptr: *mut c_void,
-    /// Bytes from row to row.
+    /// Distance between the starts of two rows, in bytes.
     pub pitch: usize,
-    /// Bytes of a row.
+    /// Used bytes of a row.
     pub xsize: usize,
-    /// Rows.
+    /// Number of rows.
     pub ysize: usize,
 }
 
@@ -64,11 +64,11 @@ pub struct hipChannelFormatDesc {
     pub z: i32,
     /// Bits of the fourth.
     pub w: i32,
-    /// `hipChannelFormatKind`: the kind of number.
+    /// A `hipChannelFormatKind`: 0 signed, 1 unsigned, 2 floating point, 3 none.
     pub f: u32,
 }
 
-/// What another process opens memory with; `hipIpcEventHandle_t` is alike.
+/// Handle by which another process opens an allocation; `hipIpcEventHandle_t` has the same layout.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct hipIpcMemHandle_t {
@@ -76,15 +76,15 @@ pub struct hipIpcMemHandle_t {
     pub reserved: [u8; 64],
 }
 
-/// What code is finalised with.
+/// Options of the finalizer (`hsa_ext_program_finalize`).
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct hsa_ext_control_directives_t {
-    /// All fields.
+    /// The struct as 64-bit words; nothing here reads its fields.
     pub words: [u64; 18],
 }
 
-/// What ranks make a communicator with.
+/// Token that rank 0 makes and every rank passes to `ncclCommInitRank`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct ncclUniqueId {

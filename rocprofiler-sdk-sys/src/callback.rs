@@ -25,13 +25,13 @@ c_enum! {
     rocprofiler_callback_phase_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CALLBACK_PHASE_NONE",
-        /// Before the work.
+        /// Before the traced function runs.
         ENTER = 1 => c"ROCPROFILER_CALLBACK_PHASE_ENTER",
-        /// Something was loaded or registered.
+        /// A code object was loaded, or a symbol of it registered.
         LOAD = 1 => c"ROCPROFILER_CALLBACK_PHASE_LOAD",
-        /// After the work.
+        /// After the traced function returned.
         EXIT = 2 => c"ROCPROFILER_CALLBACK_PHASE_EXIT",
-        /// Something is about to go away.
+        /// A code object, or a symbol of it, is about to be removed.
         UNLOAD = 2 => c"ROCPROFILER_CALLBACK_PHASE_UNLOAD",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_CALLBACK_PHASE_LAST",
@@ -41,19 +41,19 @@ c_enum! {
 c_struct! {
     /// The event that a tracing callback receives; passed by value.
     struct rocprofiler_callback_tracing_record_t {
-        /// The context this is for.
+        /// Context for which the callback was configured.
         pub context_id: rocprofiler_context_id_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that made the call, or the call that caused the work.
         pub thread_id: rocprofiler_thread_id_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
-        /// Kind of the record.
+        /// A `ROCPROFILER_CALLBACK_TRACING_*` value, which determines the type of `payload`.
         pub kind: rocprofiler_callback_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Function or event of the kind; its numbers are those of the kind's operation enum.
         pub operation: rocprofiler_tracing_operation_t,
         /// Enter or exit, load or unload.
         pub phase: rocprofiler_callback_phase_t,
-        /// Data of the kind, valid during the callback.
+        /// The `rocprofiler_callback_tracing_*_data_t` of the kind, valid during the callback.
         pub payload: *mut c_void,
     }
 }
@@ -68,12 +68,12 @@ pub type rocprofiler_callback_tracing_cb_t = Option<
     ),
 >;
 
-/// Visits a kind; non-zero stops.
+/// Receives one kind of callback tracing; a result other than 0 ends the iteration.
 pub type rocprofiler_callback_tracing_kind_cb_t = Option<
     unsafe extern "C" fn(kind: rocprofiler_callback_tracing_kind_t, data: *mut c_void) -> c_int,
 >;
 
-/// Visits an operation of a kind; non-zero stops.
+/// Receives one operation of a kind; a result other than 0 ends the iteration.
 pub type rocprofiler_callback_tracing_kind_operation_cb_t = Option<
     unsafe extern "C" fn(
         kind: rocprofiler_callback_tracing_kind_t,
@@ -82,7 +82,8 @@ pub type rocprofiler_callback_tracing_kind_operation_cb_t = Option<
     ) -> c_int,
 >;
 
-/// Visits an argument of a callback record; strings last for the call only, non-zero stops.
+/// Receives one argument of a callback record. Strings last for the call only; a result other than 0 ends the
+/// iteration.
 pub type rocprofiler_callback_tracing_operation_args_cb_t = Option<
     unsafe extern "C" fn(
         kind: rocprofiler_callback_tracing_kind_t,
@@ -99,7 +100,7 @@ pub type rocprofiler_callback_tracing_operation_args_cb_t = Option<
 >;
 
 c_struct! {
-    /// Payload of the HIP kinds.
+    /// Payload of `HIP_RUNTIME_API` and `HIP_COMPILER_API`.
     struct rocprofiler_callback_tracing_hip_api_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -111,7 +112,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the HSA kinds.
+    /// Payload of `HSA_CORE_API` and the kinds of HSA's extensions.
     struct rocprofiler_callback_tracing_hsa_api_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -123,7 +124,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the marker kinds.
+    /// Payload of the `MARKER_*` kinds.
     struct rocprofiler_callback_tracing_marker_api_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -135,7 +136,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the RCCL kinds.
+    /// Payload of `RCCL_API`.
     struct rocprofiler_callback_tracing_rccl_api_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -147,7 +148,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the rocDecode kinds.
+    /// Payload of `ROCDECODE_API`.
     struct rocprofiler_callback_tracing_rocdecode_api_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -159,7 +160,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the rocJPEG kinds.
+    /// Payload of `ROCJPEG_API`.
     struct rocprofiler_callback_tracing_rocjpeg_api_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -171,7 +172,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the OMPT kind.
+    /// Payload of `OMPT`.
     struct rocprofiler_callback_tracing_ompt_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -195,7 +196,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the memory copy kind.
+    /// Payload of `MEMORY_COPY`. Timestamps are set on exit only.
     struct rocprofiler_callback_tracing_memory_copy_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -203,21 +204,21 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Agent copied to.
+        /// Agent whose memory the copy writes.
         pub dst_agent_id: rocprofiler_agent_id_t,
-        /// Agent copied from.
+        /// Agent whose memory the copy reads.
         pub src_agent_id: rocprofiler_agent_id_t,
-        /// Number of bytes.
+        /// Bytes to copy; x·y·z for a rectangle.
         pub bytes: u64,
-        /// Address copied to.
+        /// First address written.
         pub dst_address: rocprofiler_address_t,
-        /// Address copied from.
+        /// First address read.
         pub src_address: rocprofiler_address_t,
     }
 }
 
 c_struct! {
-    /// Payload of the memory allocation kind.
+    /// Payload of `MEMORY_ALLOCATION`. Timestamps are set on exit only.
     struct rocprofiler_callback_tracing_memory_allocation_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -225,9 +226,9 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// The agent.
+        /// Agent that the memory belongs to; 0 when freeing.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The address.
+        /// Start of the memory; known on exit of an allocation.
         pub address: rocprofiler_address_t,
         /// Bytes allocated; 0 when freeing.
         pub allocation_size: u64,
@@ -235,19 +236,19 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the scratch memory kind.
+    /// Payload of `SCRATCH_MEMORY`.
     struct rocprofiler_callback_tracing_scratch_memory_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// The agent.
+        /// GPU whose scratch memory changes.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The queue.
+        /// HSA queue that uses the scratch memory.
         pub queue_id: rocprofiler_queue_id_t,
-        /// Properties.
+        /// Whether the memory is released after one dispatch, and whether it is of the alternative area.
         pub flags: rocprofiler_scratch_alloc_flag_t,
-        /// Which member of `args` is live.
+        /// Event of the HSA runtime, which determines the valid member of `args`.
         pub args_kind: hsa_amd_tool_event_kind_t,
-        /// Details, see `args_kind`.
+        /// Arguments of the event that `args_kind` names.
         pub args: rocprofiler_scratch_memory_args_t,
     }
 }
@@ -265,58 +266,58 @@ c_struct! {
 }
 
 c_struct! {
-    /// Payload of the HIP stream kind.
+    /// Payload of `HIP_STREAM`: a stream is created or destroyed, or the calling thread works on it.
     struct rocprofiler_callback_tracing_hip_stream_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// The stream.
+        /// Number of the stream in the process; 0 for the null stream.
         pub stream_id: rocprofiler_stream_id_t,
-        /// The `hipStream_t` behind it.
+        /// The `hipStream_t` of the program.
         pub stream_value: rocprofiler_address_t,
     }
 }
 c_struct! {
     /// Arguments of the events that have none.
     struct rocprofiler_scratch_memory_no_args {
-        /// C++ gives empty structs a size of one byte.
+        /// Padding: C++ gives empty structs a size of one byte.
         pub empty: c_char,
     }
 }
 
 c_struct! {
-    /// Begin of a scratch allocation.
+    /// `HSA_AMD_TOOL_EVENT_SCRATCH_ALLOC_START`: the runtime looks for scratch memory.
     struct rocprofiler_scratch_memory_alloc_start_t {
-        /// The dispatch that needs the memory.
+        /// Queue index of the dispatch packet that needs the memory.
         pub dispatch_id: u64,
     }
 }
 
 c_struct! {
-    /// End of a scratch allocation.
+    /// `HSA_AMD_TOOL_EVENT_SCRATCH_ALLOC_END`: scratch memory was found, or not.
     struct rocprofiler_scratch_memory_alloc_end_t {
-        /// The dispatch that needs the memory.
+        /// Queue index of the dispatch packet that needs the memory.
         pub dispatch_id: u64,
-        /// Bytes allocated.
+        /// Bytes allocated; 0 when the allocation failed.
         pub size: usize,
-        /// Wave slots that the memory serves.
+        /// Number of waves that the memory suffices for.
         pub num_slots: usize,
     }
 }
 
 c_struct! {
-    /// Details of a scratch event.
+    /// Arguments of a scratch event, by `args_kind`.
     union rocprofiler_scratch_memory_args_t {
-        /// Begin of an allocation.
+        /// For `SCRATCH_ALLOC_START`.
         pub alloc_start: rocprofiler_scratch_memory_alloc_start_t,
-        /// End of an allocation.
+        /// For `SCRATCH_ALLOC_END`.
         pub alloc_end: rocprofiler_scratch_memory_alloc_end_t,
-        /// Begin of a release.
+        /// For `SCRATCH_FREE_START`.
         pub free_start: rocprofiler_scratch_memory_no_args,
-        /// End of a release.
+        /// For `SCRATCH_FREE_END`.
         pub free_end: rocprofiler_scratch_memory_no_args,
-        /// Begin of an asynchronous reclaim.
+        /// For `SCRATCH_ASYNC_RECLAIM_START`.
         pub async_reclaim_start: rocprofiler_scratch_memory_no_args,
-        /// End of an asynchronous reclaim.
+        /// For `SCRATCH_ASYNC_RECLAIM_END`.
         pub async_reclaim_end: rocprofiler_scratch_memory_no_args,
     }
 }

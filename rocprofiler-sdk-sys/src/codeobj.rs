@@ -6,7 +6,7 @@ use crate::ids::{hsa_agent_t, rocprofiler_address_t, rocprofiler_agent_id_t, roc
 use crate::macros::{c_enum, c_struct};
 
 c_enum! {
-    /// Storage of a code object's image: file or memory.
+    /// Where the image of a code object is: in a file or in memory.
     rocprofiler_code_object_storage_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_NONE",
@@ -20,19 +20,19 @@ c_enum! {
 }
 
 c_struct! {
-    /// An image in a file.
+    /// Location of an image in a file; the URI has offset and size.
     struct rocprofiler_code_object_storage_file_t {
-        /// Open file descriptor.
+        /// Descriptor of the open file.
         pub storage_file: c_int,
     }
 }
 
 c_struct! {
-    /// An image in memory.
+    /// Location of an image in memory, readable during the callback.
     struct rocprofiler_code_object_storage_memory_t {
-        /// Host address of the image.
+        /// Address of its first byte in the host process.
         pub memory_base: u64,
-        /// Bytes of the image.
+        /// Size in bytes.
         pub memory_size: u64,
     }
 }
@@ -40,47 +40,48 @@ c_struct! {
 c_struct! {
     /// Location of the image; an anonymous union in C.
     union rocprofiler_code_object_storage_t {
-        /// For FILE storage.
+        /// For storage type FILE.
         pub file: rocprofiler_code_object_storage_file_t,
-        /// For MEMORY storage.
+        /// For storage type MEMORY.
         pub memory: rocprofiler_code_object_storage_memory_t,
     }
 }
 
 c_struct! {
-    /// A loaded or unloaded code object. The agent is also called `rocp_agent` in C.
+    /// Payload of LOAD: a code object that was loaded or is about to be unloaded. The agent is also called `rocp_agent`
+    /// in C.
     struct rocprofiler_callback_tracing_code_object_load_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// The code object.
+        /// Number of the code object in the process, from 1.
         pub code_object_id: u64,
-        /// The agent.
+        /// GPU that the code object is loaded on.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The same agent as HSA names it.
+        /// Handle that the HSA runtime has for this agent.
         pub hsa_agent: hsa_agent_t,
         /// URI of the code object; valid during the callback.
         pub uri: *const c_char,
-        /// Device address of the loaded image.
+        /// Lowest address of the loaded image in device memory.
         pub load_base: u64,
-        /// Bytes of the loaded image.
+        /// Size of the loaded image in device memory, in bytes.
         pub load_size: u64,
-        /// Loaded address minus address in the file.
+        /// Loaded address minus address in the ELF, the same for all of the code object.
         pub load_delta: i64,
-        /// Which member of `storage` is live.
+        /// Determines the valid member of `storage`.
         pub storage_type: rocprofiler_code_object_storage_type_t,
-        /// Location of the image, see `storage_type`.
+        /// Where the image is, by `storage_type`.
         pub storage: rocprofiler_code_object_storage_t,
     }
 }
 
 c_struct! {
-    /// A kernel of a loaded code object.
+    /// Payload of DEVICE_KERNEL_SYMBOL_REGISTER: a kernel of a loaded code object.
     struct rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// The kernel symbol.
+        /// Number of the kernel symbol in the process, from 1; dispatches refer to it.
         pub kernel_id: u64,
-        /// The code object.
+        /// Code object that the kernel is in.
         pub code_object_id: u64,
         /// Mangled name, normally with the suffix `.kd`; valid until unload.
         pub kernel_name: *const c_char,
@@ -94,11 +95,11 @@ c_struct! {
         pub group_segment_size: u32,
         /// Scratch bytes per work item.
         pub private_segment_size: u32,
-        /// Scalar registers.
+        /// Scalar registers that a wave uses.
         pub sgpr_count: u32,
-        /// Vector registers.
+        /// Vector registers that a lane uses, without accumulation registers.
         pub arch_vgpr_count: u32,
-        /// Accumulation registers.
+        /// Accumulation registers that a lane uses; 0 where the hardware has none.
         pub accum_vgpr_count: u32,
         /// From the descriptor to the first instruction, in bytes.
         pub kernel_code_entry_byte_offset: i64,
@@ -108,33 +109,33 @@ c_struct! {
 }
 
 c_struct! {
-    /// The host function behind a kernel.
+    /// Payload of HOST_KERNEL_SYMBOL_REGISTER: the host function by which a program launches a kernel.
     struct rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// The host function.
+        /// Number of the host function in the process, from 1.
         pub host_function_id: u64,
-        /// The kernel symbol.
+        /// Kernel symbol that the function launches.
         pub kernel_id: u64,
-        /// The code object.
+        /// Code object that the kernel is in.
         pub code_object_id: u64,
-        /// Address of the host stub.
+        /// Address that the program passes to `hipLaunchKernel`.
         pub host_function: rocprofiler_address_t,
-        /// Address of the module table.
+        /// Handle that `__hipRegisterFatBinary` returned.
         pub modules: rocprofiler_address_t,
-        /// Mangled name of the kernel.
+        /// Mangled name of the kernel in the code object.
         pub device_function: *const c_char,
-        /// Limit of threads given at registration.
+        /// Argument `threadLimit` of `__hipRegisterFunction`.
         pub thread_limit: u32,
-        /// Thread ids given at registration.
+        /// Argument `tid` of `__hipRegisterFunction`; zero when null was passed.
         pub thread_ids: rocprofiler_dim3_t,
-        /// Block ids given at registration.
+        /// Argument `bid` of `__hipRegisterFunction`; zero when null was passed.
         pub block_ids: rocprofiler_dim3_t,
-        /// Block size given at registration.
+        /// Argument `blockDim` of `__hipRegisterFunction`; zero when null was passed.
         pub block_dims: rocprofiler_dim3_t,
-        /// Grid size given at registration.
+        /// Argument `gridDim` of `__hipRegisterFunction`; zero when null was passed.
         pub grid_dims: rocprofiler_dim3_t,
-        /// Work items per workgroup.
+        /// Argument `wSize` of `__hipRegisterFunction`; 0 when null was passed.
         pub workgroup_size: u64,
     }
 }

@@ -17,9 +17,9 @@ c_enum! {
     rocprofiler_counter_record_kind_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_COUNTER_RECORD_NONE",
-        /// Header of the values of one dispatch.
+        /// A [`rocprofiler_dispatch_counting_service_record_t`], which the values of the dispatch follow.
         PROFILE_COUNTING_DISPATCH_HEADER = 1 => c"ROCPROFILER_COUNTER_RECORD_PROFILE_COUNTING_DISPATCH_HEADER",
-        /// One counter value.
+        /// A [`rocprofiler_counter_record_t`].
         VALUE = 2 => c"ROCPROFILER_COUNTER_RECORD_VALUE",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_COUNTER_RECORD_LAST",
@@ -55,17 +55,17 @@ c_enum! {
 }
 
 c_struct! {
-    /// Description of a counter.
+    /// Answer of `rocprofiler_query_counter_info` for version 0.
     struct rocprofiler_counter_info_v0_t {
-        /// Handle of the counter.
+        /// Counter that the query was for.
         pub id: rocprofiler_counter_id_t,
-        /// Name.
+        /// Name by which users select the counter, such as `SQ_WAVES`.
         pub name: *const c_char,
-        /// Text for people.
+        /// What is counted, in a sentence.
         pub description: *const c_char,
         /// Hardware block; empty for derived counters.
         pub block: *const c_char,
-        /// Formula of a derived counter.
+        /// Formula of a derived counter over other counters; empty for a hardware counter.
         pub expression: *const c_char,
         /// Bit 0: constant, bit 1: derived.
         pub flags: u8,
@@ -82,27 +82,27 @@ bit_fields! {
 }
 
 c_struct! {
-    /// Description of a counter with its dimensions.
+    /// Answer of `rocprofiler_query_counter_info` for version 1, with the dimensions.
     struct rocprofiler_counter_info_v1_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Handle of the counter.
+        /// Counter that the query was for.
         pub id: rocprofiler_counter_id_t,
-        /// Name.
+        /// Name by which users select the counter, such as `SQ_WAVES`.
         pub name: *const c_char,
-        /// Text for people.
+        /// What is counted, in a sentence.
         pub description: *const c_char,
         /// Hardware block; empty for derived counters.
         pub block: *const c_char,
-        /// Formula of a derived counter.
+        /// Formula of a derived counter over other counters; empty for a hardware counter.
         pub expression: *const c_char,
         /// Bit 0: constant, bit 1: derived.
         pub flags: u8,
-        /// Number of dimensions.
+        /// Number of entries of `dimensions`.
         pub dimensions_count: u64,
         /// Array of pointers to the dimensions.
         pub dimensions: *mut *const rocprofiler_counter_record_dimension_info_t,
-        /// Number of values the counter yields.
+        /// Number of entries of `dimensions_instances`: the values of one measurement.
         pub dimensions_instances_count: u64,
         /// Array of pointers to the descriptions of those values.
         pub dimensions_instances: *mut *const rocprofiler_counter_record_dimension_instance_info_t,
@@ -119,13 +119,13 @@ bit_fields! {
 }
 
 c_struct! {
-    /// A dimension of a counter and its extent.
+    /// One dimension of a counter, such as the shader engine, and its extent.
     struct rocprofiler_counter_record_dimension_info_t {
-        /// Name.
+        /// Name of the dimension, such as `DIMENSION_XCC`.
         pub name: *const c_char,
-        /// Extent of the dimension.
+        /// Number of positions along the dimension.
         pub instance_size: usize,
-        /// Id of the dimension.
+        /// Number that `rocprofiler_query_record_dimension_position` takes.
         pub id: rocprofiler_counter_dimension_id_t,
     }
 }
@@ -135,11 +135,11 @@ c_struct! {
     struct rocprofiler_counter_record_dimension_instance_info_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Id of one value.
+        /// Id that the record of this value carries.
         pub instance_id: rocprofiler_counter_instance_id_t,
-        /// The counter.
+        /// Handle of the counter that yields the value.
         pub counter_id: u64,
-        /// Number of dimensions.
+        /// Number of entries of `dimensions`.
         pub dimensions_count: u64,
         /// Array of pointers to the dimensions.
         pub dimensions: *mut *const rocprofiler_counter_dimension_info_t,
@@ -151,25 +151,25 @@ c_struct! {
     struct rocprofiler_counter_dimension_info_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Name of the dimension.
+        /// Name of the dimension, such as `DIMENSION_XCC`.
         pub dimension_name: *const c_char,
-        /// Position along the dimension.
+        /// Position along the dimension, from 0.
         pub index: usize,
     }
 }
 
 c_struct! {
-    /// One value of one counter.
+    /// A measured value of a counter at one position along its dimensions.
     struct rocprofiler_counter_record_t {
         /// Which value of which counter; decode with the record queries.
         pub id: rocprofiler_counter_instance_id_t,
-        /// The value.
+        /// What was counted at this position; an integer unless the counter is derived.
         pub counter_value: f64,
-        /// The dispatch.
+        /// Dispatch that was counted; 0 for device counting.
         pub dispatch_id: rocprofiler_dispatch_id_t,
-        /// The value a tool supplied.
+        /// Value that the tool set in the dispatch callback, or passed to the sampling call.
         pub user_data: rocprofiler_user_data_t,
-        /// The agent.
+        /// GPU that was counted on.
         pub agent_id: rocprofiler_agent_id_t,
     }
 }
@@ -198,7 +198,7 @@ c_struct! {
     struct rocprofiler_dispatch_counting_service_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Counter records that follow.
+        /// Number of counter records that follow in the buffer.
         pub num_records: u64,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,

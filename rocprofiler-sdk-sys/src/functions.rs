@@ -564,7 +564,7 @@ functions! {
             handle: *mut rocprofiler_thread_trace_decoder_id_t,
             path: *const c_char,
         ) -> rocprofiler_status_t;
-        /// Closes a decoder.
+        /// Closes a decoder and frees the code objects that it was given; its id is invalid afterwards.
         fn rocprofiler_thread_trace_decoder_destroy as rocprofiler_thread_trace_decoder_destroy_fn(
             handle: rocprofiler_thread_trace_decoder_id_t,
         );

@@ -3,25 +3,25 @@
 use crate::macros::{bit_fields, c_enum, c_struct};
 
 c_enum! {
-    /// Kind of a memory bank.
+    /// Whose memory a bank is, as the KFD reports it (`hsakmttypes.h`).
     HSA_HEAPTYPE: u32 {
-        /// System.
+        /// Memory of the host.
         SYSTEM = 0 => c"HSA_HEAPTYPE_SYSTEM",
-        /// Frame buffer public.
+        /// Device memory that the host can access through the PCI BAR.
         FRAME_BUFFER_PUBLIC = 1 => c"HSA_HEAPTYPE_FRAME_BUFFER_PUBLIC",
-        /// Frame buffer private.
+        /// Device memory that the host cannot access.
         FRAME_BUFFER_PRIVATE = 2 => c"HSA_HEAPTYPE_FRAME_BUFFER_PRIVATE",
-        /// GDS of a GPU.
+        /// Global data share, on the chip.
         GPU_GDS = 3 => c"HSA_HEAPTYPE_GPU_GDS",
-        /// LDS of a GPU.
+        /// Local data share of the compute units.
         GPU_LDS = 4 => c"HSA_HEAPTYPE_GPU_LDS",
-        /// Scratch of a GPU.
+        /// Scratch memory of work items.
         GPU_SCRATCH = 5 => c"HSA_HEAPTYPE_GPU_SCRATCH",
         /// Shared virtual memory of a device.
         DEVICE_SVM = 6 => c"HSA_HEAPTYPE_DEVICE_SVM",
         /// Remapped MMIO page.
         MMIO_REMAP = 7 => c"HSA_HEAPTYPE_MMIO_REMAP",
-        /// Number of kinds.
+        /// One more than the highest valid value.
         NUMHEAPTYPES = 8 => c"HSA_HEAPTYPE_NUMHEAPTYPES",
         /// Makes the enum 32 bits wide.
         SIZE = 4294967295 => c"HSA_HEAPTYPE_SIZE",
@@ -29,43 +29,43 @@ c_enum! {
 }
 
 c_enum! {
-    /// Kind of a link between agents.
+    /// Bus of a link between agents, as the KFD reports it (`hsakmttypes.h`).
     HSA_IOLINKTYPE: u32 {
-        /// Undefined.
+        /// The driver does not know the bus.
         UNDEFINED = 0 => c"HSA_IOLINKTYPE_UNDEFINED",
-        /// Hypertransport.
+        /// HyperTransport, between CPUs.
         HYPERTRANSPORT = 1 => c"HSA_IOLINKTYPE_HYPERTRANSPORT",
-        /// PCI Express.
+        /// PCI Express, between CPU and GPU or between GPUs.
         PCIEXPRESS = 2 => c"HSA_IOLINKTYPE_PCIEXPRESS",
-        /// AMBA.
+        /// AMBA, on a chip.
         AMBA = 3 => c"HSA_IOLINKTYPE_AMBA",
-        /// MIPI.
+        /// MIPI, of mobile devices.
         MIPI = 4 => c"HSA_IOLINKTYPE_MIPI",
-        /// QPI 1.1.
+        /// QuickPath Interconnect 1.1, between CPUs.
         QPI_1_1 = 5 => c"HSA_IOLINK_TYPE_QPI_1_1",
-        /// Reserved1.
+        /// Not assigned.
         RESERVED1 = 6 => c"HSA_IOLINK_TYPE_RESERVED1",
-        /// Reserved2.
+        /// Not assigned.
         RESERVED2 = 7 => c"HSA_IOLINK_TYPE_RESERVED2",
-        /// Rapid io.
+        /// RapidIO.
         RAPID_IO = 8 => c"HSA_IOLINK_TYPE_RAPID_IO",
-        /// Infiniband.
+        /// InfiniBand, between hosts.
         INFINIBAND = 9 => c"HSA_IOLINK_TYPE_INFINIBAND",
-        /// Reserved3.
+        /// Not assigned.
         RESERVED3 = 10 => c"HSA_IOLINK_TYPE_RESERVED3",
-        /// xGMI.
+        /// xGMI (Infinity Fabric) between GPUs, or between CPU and GPU.
         XGMI = 11 => c"HSA_IOLINK_TYPE_XGMI",
-        /// XGOP.
+        /// XGOP; no driver reports it today.
         XGOP = 12 => c"HSA_IOLINK_TYPE_XGOP",
-        /// GenZ.
+        /// Gen-Z.
         GZ = 13 => c"HSA_IOLINK_TYPE_GZ",
-        /// Ethernet RDMA.
+        /// RDMA over Ethernet.
         ETHERNET_RDMA = 14 => c"HSA_IOLINK_TYPE_ETHERNET_RDMA",
-        /// RDMA other.
+        /// RDMA over another network.
         RDMA_OTHER = 15 => c"HSA_IOLINK_TYPE_RDMA_OTHER",
-        /// Other.
+        /// A bus that has no value here.
         OTHER = 16 => c"HSA_IOLINK_TYPE_OTHER",
-        /// Number of kinds.
+        /// One more than the highest valid value.
         NUMIOLINKTYPES = 17 => c"HSA_IOLINKTYPE_NUMIOLINKTYPES",
         /// Makes the enum 32 bits wide.
         SIZE = 4294967295 => c"HSA_IOLINKTYPE_SIZE",
@@ -73,32 +73,32 @@ c_enum! {
 }
 
 c_struct! {
-    /// Which runtimes can use an agent. (The spelling is that of the C type.)
+    /// Runtimes that are expected to see an agent. (The spelling is that of the C type.)
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_agent_runtime_visiblity_t {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
 
 bit_fields! {
     rocprofiler_agent_runtime_visiblity_t.bits: u32 {
-        /// HSA can use the agent.
+        /// 1 when the HSA runtime sees the agent; no other runtime does otherwise.
         hsa with_hsa 0 1
-        /// HIP can use the agent.
+        /// 1 when HIP sees the agent.
         hip with_hip 1 1
-        /// RCCL can use the agent.
+        /// 1 when RCCL sees the agent.
         rccl with_rccl 2 1
-        /// rocDecode can use the agent.
+        /// 1 when rocDecode sees the agent.
         rocdecode with_rocdecode 3 1
     }
 }
 
 c_struct! {
-    /// Capability bits of a GPU.
+    /// What the driver and a GPU support, as the KFD reports it (`hsakmttypes.h`).
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_CAPABILITY {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
@@ -162,7 +162,7 @@ c_struct! {
     /// Firmware of the compute engine and its target.
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_ENGINE_ID {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
@@ -184,7 +184,7 @@ c_struct! {
     /// Firmware of the copy engines.
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_ENGINE_VERSION {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
@@ -199,10 +199,10 @@ bit_fields! {
 }
 
 c_struct! {
-    /// Type bits of a cache.
+    /// What a cache holds, and which units use it.
     #[derive(PartialEq, Eq, Hash)]
     struct HsaCacheType {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
@@ -221,10 +221,10 @@ bit_fields! {
 }
 
 c_struct! {
-    /// Properties of a memory bank.
+    /// Whether a memory bank can be plugged at run time, and whether it keeps its content.
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_MEMORYPROPERTY {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
@@ -239,10 +239,10 @@ bit_fields! {
 }
 
 c_struct! {
-    /// Properties of a link.
+    /// What a link lacks: coherence, atomics, peer-to-peer access.
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_LINKPROPERTY {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }

@@ -7,23 +7,23 @@ use crate::macros::{c_handle, c_struct};
 c_handle! {
     /// A context: the on/off switch that services are attached to.
     rocprofiler_context_id_t
-    /// A buffer for records.
+    /// A buffer that the SDK fills with records and delivers in batches to a callback.
     rocprofiler_buffer_id_t
     /// An agent (CPU or GPU); stable within a process, different between processes.
     rocprofiler_agent_id_t
-    /// A hardware queue.
+    /// An HSA queue.
     rocprofiler_queue_id_t
-    /// A HIP stream.
+    /// A HIP stream; 0 is the null stream.
     rocprofiler_stream_id_t
-    /// A counter of one agent.
+    /// A counter as one agent has it: agents of the same target have different handles.
     rocprofiler_counter_id_t
     /// A set of counters that is collected together on one agent.
     rocprofiler_counter_config_id_t
     /// A thread that runs buffer callbacks.
     rocprofiler_callback_thread_t
-    /// An instance of the thread trace decoder.
+    /// A thread trace decoder, from its creation to its destruction.
     rocprofiler_thread_trace_decoder_id_t
-    /// An agent as the HSA runtime names it.
+    /// An agent in calls of the HSA runtime.
     hsa_agent_t
 }
 
@@ -33,13 +33,13 @@ pub type rocprofiler_profile_config_id_t = rocprofiler_counter_config_id_t;
 pub type rocprofiler_timestamp_t = u64;
 /// Kernel thread id, as `gettid()` gives it.
 pub type rocprofiler_thread_id_t = u64;
-/// Identifies a registered kernel symbol.
+/// Number of a kernel symbol in the process, from 1; 0 for an unknown kernel.
 pub type rocprofiler_kernel_id_t = u64;
 /// Counts dispatches of a process, from 1.
 pub type rocprofiler_dispatch_id_t = u64;
 /// One value of a counter: counter id and position along its dimensions, encoded by the provider.
 pub type rocprofiler_counter_instance_id_t = u64;
-/// A dimension of a counter.
+/// Number of a dimension of counters, such as XCC or shader engine.
 pub type rocprofiler_counter_dimension_id_t = u64;
 /// An operation within a tracing kind; its meaning depends on the kind.
 pub type rocprofiler_tracing_operation_t = i32;
@@ -47,9 +47,9 @@ pub type rocprofiler_tracing_operation_t = i32;
 c_struct! {
     /// Eight bytes that the SDK carries around for a tool without looking at them.
     union rocprofiler_user_data_t {
-        /// As a number.
+        /// The bytes as an unsigned integer.
         pub value: u64,
-        /// As a pointer.
+        /// The bytes as a pointer of the tool.
         pub ptr: *mut c_void,
     }
 }
@@ -71,11 +71,11 @@ impl From<u64> for rocprofiler_user_data_t {
 c_struct! {
     /// An address in host or device memory.
     union rocprofiler_address_t {
-        /// As a handle.
+        /// The address as an opaque handle.
         pub handle: u64,
-        /// As a number.
+        /// The address as an unsigned integer.
         pub value: u64,
-        /// As a pointer.
+        /// The address as a pointer; device memory must not be read through it.
         pub ptr: *const c_void,
     }
 }
@@ -98,11 +98,11 @@ c_struct! {
     /// A size or position in three dimensions.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_dim3_t {
-        /// First dimension.
+        /// Size or position along the first dimension, the fastest.
         pub x: u32,
-        /// Second dimension.
+        /// Along the second dimension.
         pub y: u32,
-        /// Third dimension.
+        /// Along the third dimension.
         pub z: u32,
     }
 }
@@ -111,20 +111,20 @@ c_struct! {
     /// A universally unique id; all zero when unknown.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_uuid_t {
-        /// The bytes in the order of the driver.
+        /// The id as the driver reports it; byte 0 first.
         pub bytes: [u8; 16],
     }
 }
 
 c_struct! {
-    /// A version in three numbers.
+    /// A version `major.minor.patch`.
     #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
     struct rocprofiler_version_triplet_t {
-        /// Major number.
+        /// Grows when interfaces change incompatibly.
         pub major: u32,
-        /// Minor number.
+        /// Grows when interfaces are added.
         pub minor: u32,
-        /// Patch number.
+        /// Grows with corrections only.
         pub patch: u32,
     }
 }

@@ -7,23 +7,23 @@ use crate::macros::{c_enum, c_struct};
 c_enum! {
     /// Dispatch tables that can be intercepted (a bit mask).
     rocprofiler_intercept_table_t: u32 {
-        /// HSA table.
+        /// `HsaApiTable`: the core functions and the extensions of the HSA runtime.
         HSA_TABLE = 1 => c"ROCPROFILER_HSA_TABLE",
-        /// HIP runtime table.
+        /// `HipDispatchTable`: the functions that programs call.
         HIP_RUNTIME_TABLE = 2 => c"ROCPROFILER_HIP_RUNTIME_TABLE",
-        /// HIP compiler table.
+        /// `HipCompilerDispatchTable`: the functions that the compiler inserts.
         HIP_COMPILER_TABLE = 4 => c"ROCPROFILER_HIP_COMPILER_TABLE",
-        /// Marker core table.
+        /// `roctxCoreApiTable_t`: messages and ranges.
         MARKER_CORE_TABLE = 8 => c"ROCPROFILER_MARKER_CORE_TABLE",
-        /// Marker control table.
+        /// `roctxControlApiTable_t`: pause and resume.
         MARKER_CONTROL_TABLE = 16 => c"ROCPROFILER_MARKER_CONTROL_TABLE",
-        /// Marker name table.
+        /// `roctxNameApiTable_t`: names of threads, agents, devices and streams.
         MARKER_NAME_TABLE = 32 => c"ROCPROFILER_MARKER_NAME_TABLE",
-        /// RCCL table.
+        /// `rcclApiFuncTable`.
         RCCL_TABLE = 64 => c"ROCPROFILER_RCCL_TABLE",
-        /// rocDecode table.
+        /// `RocDecodeDispatchTable`.
         ROCDECODE_TABLE = 128 => c"ROCPROFILER_ROCDECODE_TABLE",
-        /// rocJPEG table.
+        /// `RocJpegDispatchTable`.
         ROCJPEG_TABLE = 256 => c"ROCPROFILER_ROCJPEG_TABLE",
         /// The highest bit of this version.
         TABLE_LAST = 256 => c"ROCPROFILER_TABLE_LAST",
@@ -31,21 +31,21 @@ c_enum! {
 }
 
 c_enum! {
-    /// HSA tables.
+    /// Numbers of the HSA runtime's dispatch tables.
     rocprofiler_hsa_table_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_HSA_TABLE_ID_NONE",
-        /// `ROCPROFILER_HSA_TABLE_ID_Core`.
+        /// `hsa_*`, the functions of the HSA standard.
         Core = 0 => c"ROCPROFILER_HSA_TABLE_ID_Core",
-        /// `ROCPROFILER_HSA_TABLE_ID_AmdExt`.
+        /// `hsa_amd_*`, the extension of AMD.
         AmdExt = 1 => c"ROCPROFILER_HSA_TABLE_ID_AmdExt",
-        /// `ROCPROFILER_HSA_TABLE_ID_ImageExt`.
+        /// `hsa_ext_image_*` and `hsa_ext_sampler_*`, the image extension.
         ImageExt = 2 => c"ROCPROFILER_HSA_TABLE_ID_ImageExt",
-        /// `ROCPROFILER_HSA_TABLE_ID_FinalizeExt`.
+        /// `hsa_ext_program_*`, the finalizer extension.
         FinalizeExt = 3 => c"ROCPROFILER_HSA_TABLE_ID_FinalizeExt",
-        /// `ROCPROFILER_HSA_TABLE_ID_AmdTool`.
+        /// `hsa_amd_tool_*`, which the runtime calls at scratch events.
         AmdTool = 4 => c"ROCPROFILER_HSA_TABLE_ID_AmdTool",
-        /// `ROCPROFILER_HSA_TABLE_ID_PcSamplingExt`.
+        /// `hsa_ven_amd_pcs_*`, the PC sampling extension.
         PcSamplingExt = 5 => c"ROCPROFILER_HSA_TABLE_ID_PcSamplingExt",
         /// End marker of this version of the list.
         LAST = 6 => c"ROCPROFILER_HSA_TABLE_ID_LAST",
@@ -53,13 +53,13 @@ c_enum! {
 }
 
 c_enum! {
-    /// HIP tables.
+    /// Numbers of the HIP runtime's dispatch tables.
     rocprofiler_hip_table_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_HIP_TABLE_ID_NONE",
-        /// `ROCPROFILER_HIP_TABLE_ID_Compiler`.
+        /// Functions that the compiler inserts, such as `__hipRegisterFatBinary`.
         Compiler = 0 => c"ROCPROFILER_HIP_TABLE_ID_Compiler",
-        /// `ROCPROFILER_HIP_TABLE_ID_Runtime`.
+        /// Functions that programs call.
         Runtime = 1 => c"ROCPROFILER_HIP_TABLE_ID_Runtime",
         /// End marker of this version of the list.
         LAST = 2 => c"ROCPROFILER_HIP_TABLE_ID_LAST",
@@ -67,11 +67,11 @@ c_enum! {
 }
 
 c_enum! {
-    /// RCCL tables.
+    /// Number of RCCL's dispatch table.
     rocprofiler_rccl_table_id_t: i32 {
         /// No value.
         TABLE_ID_NONE = -1 => c"ROCPROFILER_RCCL_TABLE_ID_NONE",
-        /// `ROCPROFILER_RCCL_TABLE_ID`.
+        /// The only table.
         TABLE_ID = 0 => c"ROCPROFILER_RCCL_TABLE_ID",
         /// End marker of this version of the list.
         TABLE_ID_LAST = 1 => c"ROCPROFILER_RCCL_TABLE_ID_LAST",
@@ -79,11 +79,11 @@ c_enum! {
 }
 
 c_enum! {
-    /// rocDecode tables.
+    /// Number of rocDecode's dispatch table.
     rocprofiler_rocdecode_table_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_ROCDECODE_TABLE_ID_NONE",
-        /// `ROCPROFILER_ROCDECODE_TABLE_ID_CORE`.
+        /// The only table.
         CORE = 0 => c"ROCPROFILER_ROCDECODE_TABLE_ID_CORE",
         /// End marker of this version of the list.
         LAST = 1 => c"ROCPROFILER_ROCDECODE_TABLE_ID_LAST",
@@ -91,11 +91,11 @@ c_enum! {
 }
 
 c_enum! {
-    /// rocJPEG tables.
+    /// Number of rocJPEG's dispatch table.
     rocprofiler_rocjpeg_table_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_ROCJPEG_TABLE_ID_NONE",
-        /// `ROCPROFILER_ROCJPEG_TABLE_ID_CORE`.
+        /// The only table.
         CORE = 0 => c"ROCPROFILER_ROCJPEG_TABLE_ID_CORE",
         /// End marker of this version of the list.
         LAST = 1 => c"ROCPROFILER_ROCJPEG_TABLE_ID_LAST",
@@ -117,13 +117,13 @@ pub type rocprofiler_intercept_library_cb_t = Option<
 c_struct! {
     /// Version block at the start of the HSA tables.
     struct ApiTableVersion {
-        /// Major version.
+        /// Version of the layout; tables of different major versions are not interchangeable.
         pub major_id: u32,
         /// Size of the table in bytes.
         pub minor_id: u32,
         /// Step within the major version.
         pub step_id: u32,
-        /// Reserved.
+        /// Not used; 0.
         pub reserved: u32,
     }
 }
@@ -132,19 +132,19 @@ c_struct! {
     /// Container of the HSA tables. Each table it points to begins with a version block; the slot of operation *n*
     /// lies at `16 + 8*n`.
     struct HsaApiTable {
-        /// Version of the container.
+        /// Version of this struct; `minor_id` is its size.
         pub version: ApiTableVersion,
-        /// Core table.
+        /// `CoreApiTable`: the functions of the HSA standard.
         pub core_: *mut c_void,
-        /// AMD extensions.
+        /// `AmdExtTable`: `hsa_amd_*`.
         pub amd_ext_: *mut c_void,
-        /// Finalizer extension.
+        /// `FinalizerExtTable`: `hsa_ext_program_*`.
         pub finalizer_ext_: *mut c_void,
-        /// Image extension.
+        /// `ImageExtTable`: `hsa_ext_image_*` and `hsa_ext_sampler_*`.
         pub image_ext_: *mut c_void,
-        /// Hooks for scratch events.
+        /// `ToolsApiTable`: functions that the runtime calls at scratch events.
         pub tools_: *mut c_void,
-        /// PC sampling extension.
+        /// `PcSamplingExtTable`: `hsa_ven_amd_pcs_*`.
         pub pc_sampling_ext_: *mut c_void,
     }
 }

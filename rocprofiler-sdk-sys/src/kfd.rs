@@ -5,19 +5,19 @@ use crate::kinds::rocprofiler_buffer_tracing_kind_t;
 use crate::macros::{c_enum, c_struct};
 
 c_enum! {
-    /// Operations of the single page migration events of the kernel driver.
+    /// Operations of `KFD_EVENT_PAGE_MIGRATE`: what caused a migration, or its end.
     rocprofiler_kfd_event_page_migrate_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_NONE",
-        /// Prefetch.
+        /// The program asked for the pages to be moved ahead of their use.
         PREFETCH = 0 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PREFETCH",
-        /// Pagefault gpu.
+        /// A GPU accessed pages that it could not reach.
         PAGEFAULT_GPU = 1 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PAGEFAULT_GPU",
-        /// Pagefault cpu.
+        /// The CPU accessed pages that were in device memory.
         PAGEFAULT_CPU = 2 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_PAGEFAULT_CPU",
-        /// Ttm eviction.
+        /// The memory manager of the driver (TTM) needed the device memory for others.
         TTM_EVICTION = 3 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_TTM_EVICTION",
-        /// End.
+        /// The migration that began before has ended.
         END = 4 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_END",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_LAST",
@@ -25,19 +25,19 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the single page fault events of the kernel driver.
+    /// Operations of `KFD_EVENT_PAGE_FAULT`: begin of a fault by kind of access, end by what the driver did.
     rocprofiler_kfd_event_page_fault_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_NONE",
-        /// Start.
+        /// A fault begins; the kind of access is unknown.
         START = 0 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_START",
-        /// Start read fault.
+        /// A fault by a read begins.
         START_READ_FAULT = 1 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_START_READ_FAULT",
-        /// Start write fault.
+        /// A fault by a write begins.
         START_WRITE_FAULT = 2 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_START_WRITE_FAULT",
-        /// End page migrated.
+        /// The fault ends; the driver moved the page.
         END_PAGE_MIGRATED = 3 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_END_PAGE_MIGRATED",
-        /// End page updated.
+        /// The fault ends; the driver only updated the page table.
         END_PAGE_UPDATED = 4 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_END_PAGE_UPDATED",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_KFD_EVENT_PAGE_FAULT_LAST",
@@ -45,25 +45,25 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the single queue events of the kernel driver.
+    /// Operations of `KFD_EVENT_QUEUE`: what caused an eviction, or the restoration.
     rocprofiler_kfd_event_queue_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_QUEUE_NONE",
-        /// Evict svm.
+        /// Evicted: a range of shared virtual memory changed.
         EVICT_SVM = 0 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_SVM",
-        /// Evict userptr.
+        /// Evicted: pages of the program that the GPU had mapped were unmapped or moved.
         EVICT_USERPTR = 1 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_USERPTR",
-        /// Evict ttm.
+        /// Evicted: the memory manager of the driver (TTM) needed device memory.
         EVICT_TTM = 2 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_TTM",
-        /// Evict suspend.
+        /// Evicted: the system is suspended.
         EVICT_SUSPEND = 3 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_SUSPEND",
-        /// Evict criu checkpoint.
+        /// Evicted: CRIU saves the process.
         EVICT_CRIU_CHECKPOINT = 4 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_CRIU_CHECKPOINT",
-        /// Evict criu restore.
+        /// Evicted: CRIU restores the process.
         EVICT_CRIU_RESTORE = 5 => c"ROCPROFILER_KFD_EVENT_QUEUE_EVICT_CRIU_RESTORE",
-        /// Restore rescheduled.
+        /// The driver could not restore the queues yet and will try again.
         RESTORE_RESCHEDULED = 6 => c"ROCPROFILER_KFD_EVENT_QUEUE_RESTORE_RESCHEDULED",
-        /// Restore.
+        /// The queues run again.
         RESTORE = 7 => c"ROCPROFILER_KFD_EVENT_QUEUE_RESTORE",
         /// End marker of this version of the list.
         LAST = 8 => c"ROCPROFILER_KFD_EVENT_QUEUE_LAST",
@@ -71,15 +71,15 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the single unmap events of the kernel driver.
+    /// Operations of `KFD_EVENT_UNMAP_FROM_GPU`: what caused the removal of a range.
     rocprofiler_kfd_event_unmap_from_gpu_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_NONE",
-        /// Mmu notify.
+        /// The host changed its mapping of the range.
         MMU_NOTIFY = 0 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_MMU_NOTIFY",
-        /// Mmu notify migrate.
+        /// The host changed its mapping because pages migrate.
         MMU_NOTIFY_MIGRATE = 1 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_MMU_NOTIFY_MIGRATE",
-        /// Unmap from cpu.
+        /// The program unmapped the range.
         UNMAP_FROM_CPU = 2 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_UNMAP_FROM_CPU",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_KFD_EVENT_UNMAP_FROM_GPU_LAST",
@@ -87,11 +87,11 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the single dropped event events of the kernel driver.
+    /// Operations of `KFD_EVENT_DROPPED_EVENTS`.
     rocprofiler_kfd_event_dropped_events_operation_t: i32 {
         /// No value.
         DROPPED_EVENTS_NONE = -1 => c"ROCPROFILER_KFD_EVENT_DROPPED_EVENTS_NONE",
-        /// Dropped events.
+        /// The driver's queue of events was full.
         DROPPED_EVENTS = 0 => c"ROCPROFILER_KFD_EVENT_DROPPED_EVENTS",
         /// End marker of this version of the list.
         DROPPED_EVENTS_LAST = 1 => c"ROCPROFILER_KFD_EVENT_DROPPED_EVENTS_LAST",
@@ -99,17 +99,17 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the paired page migration records of the kernel driver.
+    /// Operations of `KFD_PAGE_MIGRATE`: what caused the migration.
     rocprofiler_kfd_page_migrate_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_PAGE_MIGRATE_NONE",
-        /// Prefetch.
+        /// The program asked for the pages to be moved ahead of their use.
         PREFETCH = 0 => c"ROCPROFILER_KFD_PAGE_MIGRATE_PREFETCH",
-        /// Pagefault gpu.
+        /// A GPU accessed pages that it could not reach.
         PAGEFAULT_GPU = 1 => c"ROCPROFILER_KFD_PAGE_MIGRATE_PAGEFAULT_GPU",
-        /// Pagefault cpu.
+        /// The CPU accessed pages that were in device memory.
         PAGEFAULT_CPU = 2 => c"ROCPROFILER_KFD_PAGE_MIGRATE_PAGEFAULT_CPU",
-        /// Ttm eviction.
+        /// The memory manager of the driver (TTM) needed the device memory for others.
         TTM_EVICTION = 3 => c"ROCPROFILER_KFD_PAGE_MIGRATE_TTM_EVICTION",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_KFD_PAGE_MIGRATE_LAST",
@@ -117,17 +117,17 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the paired page fault records of the kernel driver.
+    /// Operations of `KFD_PAGE_FAULT`: the kind of access, and what the driver did.
     rocprofiler_kfd_page_fault_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_PAGE_FAULT_NONE",
-        /// Read fault migrated.
+        /// A read faulted, and the driver moved the page.
         READ_FAULT_MIGRATED = 0 => c"ROCPROFILER_KFD_PAGE_FAULT_READ_FAULT_MIGRATED",
-        /// Read fault updated.
+        /// A read faulted, and the driver updated the page table.
         READ_FAULT_UPDATED = 1 => c"ROCPROFILER_KFD_PAGE_FAULT_READ_FAULT_UPDATED",
-        /// Write fault migrated.
+        /// A write faulted, and the driver moved the page.
         WRITE_FAULT_MIGRATED = 2 => c"ROCPROFILER_KFD_PAGE_FAULT_WRITE_FAULT_MIGRATED",
-        /// Write fault updated.
+        /// A write faulted, and the driver updated the page table.
         WRITE_FAULT_UPDATED = 3 => c"ROCPROFILER_KFD_PAGE_FAULT_WRITE_FAULT_UPDATED",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_KFD_PAGE_FAULT_LAST",
@@ -135,21 +135,21 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the paired queue records of the kernel driver.
+    /// Operations of `KFD_QUEUE`: what caused the eviction.
     rocprofiler_kfd_queue_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_KFD_QUEUE_NONE",
-        /// Evict svm.
+        /// Evicted: a range of shared virtual memory changed.
         EVICT_SVM = 0 => c"ROCPROFILER_KFD_QUEUE_EVICT_SVM",
-        /// Evict userptr.
+        /// Evicted: pages of the program that the GPU had mapped were unmapped or moved.
         EVICT_USERPTR = 1 => c"ROCPROFILER_KFD_QUEUE_EVICT_USERPTR",
-        /// Evict ttm.
+        /// Evicted: the memory manager of the driver (TTM) needed device memory.
         EVICT_TTM = 2 => c"ROCPROFILER_KFD_QUEUE_EVICT_TTM",
-        /// Evict suspend.
+        /// Evicted: the system is suspended.
         EVICT_SUSPEND = 3 => c"ROCPROFILER_KFD_QUEUE_EVICT_SUSPEND",
-        /// Evict criu checkpoint.
+        /// Evicted: CRIU saves the process.
         EVICT_CRIU_CHECKPOINT = 4 => c"ROCPROFILER_KFD_QUEUE_EVICT_CRIU_CHECKPOINT",
-        /// Evict criu restore.
+        /// Evicted: CRIU restores the process.
         EVICT_CRIU_RESTORE = 5 => c"ROCPROFILER_KFD_QUEUE_EVICT_CRIU_RESTORE",
         /// End marker of this version of the list.
         LAST = 6 => c"ROCPROFILER_KFD_QUEUE_LAST",
@@ -161,21 +161,21 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_page_migrate_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_event_page_migrate_operation_t,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// First address.
+        /// First virtual address of the range.
         pub start_address: rocprofiler_address_t,
-        /// End of the range.
+        /// Virtual address after the last byte of the range.
         pub end_address: rocprofiler_address_t,
-        /// Agent the pages come from.
+        /// Agent whose memory the pages leave.
         pub src_agent: rocprofiler_agent_id_t,
-        /// Agent the pages go to.
+        /// Agent whose memory the pages go to.
         pub dst_agent: rocprofiler_agent_id_t,
         /// Agent chosen for prefetching.
         pub prefetch_agent: rocprofiler_agent_id_t,
@@ -191,17 +191,17 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_page_fault_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_event_page_fault_operation_t,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// The agent.
+        /// GPU that the event concerns.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The address.
+        /// Virtual address of the access that faulted.
         pub address: rocprofiler_address_t,
     }
 }
@@ -211,15 +211,15 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_queue_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_event_queue_operation_t,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// The agent.
+        /// GPU that the event concerns.
         pub agent_id: rocprofiler_agent_id_t,
     }
 }
@@ -229,19 +229,19 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_unmap_from_gpu_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_event_unmap_from_gpu_operation_t,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// The agent.
+        /// GPU that the event concerns.
         pub agent_id: rocprofiler_agent_id_t,
-        /// First address.
+        /// First virtual address of the range.
         pub start_address: rocprofiler_address_t,
-        /// End of the range.
+        /// Virtual address after the last byte of the range.
         pub end_address: rocprofiler_address_t,
     }
 }
@@ -251,15 +251,15 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_event_dropped_events_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_event_dropped_events_operation_t,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// How many.
+        /// Number of events that the driver could not deliver.
         pub count: u32,
     }
 }
@@ -269,23 +269,23 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_page_migrate_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_page_migrate_operation_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// First address.
+        /// First virtual address of the range.
         pub start_address: rocprofiler_address_t,
-        /// End of the range.
+        /// Virtual address after the last byte of the range.
         pub end_address: rocprofiler_address_t,
-        /// Agent the pages come from.
+        /// Agent whose memory the pages leave.
         pub src_agent: rocprofiler_agent_id_t,
-        /// Agent the pages go to.
+        /// Agent whose memory the pages go to.
         pub dst_agent: rocprofiler_agent_id_t,
         /// Agent chosen for prefetching.
         pub prefetch_agent: rocprofiler_agent_id_t,
@@ -301,19 +301,19 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_page_fault_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_page_fault_operation_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// The agent.
+        /// GPU that the event concerns.
         pub agent_id: rocprofiler_agent_id_t,
-        /// The address.
+        /// Virtual address of the access that faulted.
         pub address: rocprofiler_address_t,
     }
 }
@@ -323,17 +323,17 @@ c_struct! {
     struct rocprofiler_buffer_tracing_kfd_queue_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// A `ROCPROFILER_BUFFER_TRACING_KFD_*` value.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// Cause of the event; its numbers are those of the operation enum of the kind.
         pub operation: rocprofiler_kfd_queue_operation_t,
         /// Begin, ns of `CLOCK_BOOTTIME`.
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Process id.
+        /// Process that the driver reports the event for.
         pub pid: u32,
-        /// The agent.
+        /// GPU that the event concerns.
         pub agent_id: rocprofiler_agent_id_t,
     }
 }

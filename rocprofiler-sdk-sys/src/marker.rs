@@ -3,21 +3,21 @@
 use crate::macros::c_enum;
 
 c_enum! {
-    /// Operations of the marker core kind (one per call).
+    /// Operations of `MARKER_CORE_API`: one for each call of messages and ranges.
     rocprofiler_marker_core_api_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_MARKER_CORE_API_ID_NONE",
-        /// `ROCPROFILER_MARKER_CORE_API_ID_roctxMarkA`.
+        /// Message at a point in time.
         roctxMarkA = 0 => c"ROCPROFILER_MARKER_CORE_API_ID_roctxMarkA",
-        /// `ROCPROFILER_MARKER_CORE_API_ID_roctxRangePushA`.
+        /// Begin of a range that nests on its thread.
         roctxRangePushA = 1 => c"ROCPROFILER_MARKER_CORE_API_ID_roctxRangePushA",
-        /// `ROCPROFILER_MARKER_CORE_API_ID_roctxRangePop`.
+        /// End of the innermost range of the thread.
         roctxRangePop = 2 => c"ROCPROFILER_MARKER_CORE_API_ID_roctxRangePop",
-        /// `ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStartA`.
+        /// Begin of a range that any thread may close.
         roctxRangeStartA = 3 => c"ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStartA",
-        /// `ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStop`.
+        /// End of a range that `roctxRangeStartA` began.
         roctxRangeStop = 4 => c"ROCPROFILER_MARKER_CORE_API_ID_roctxRangeStop",
-        /// `ROCPROFILER_MARKER_CORE_API_ID_roctxGetThreadId`.
+        /// Query of the id of the calling thread.
         roctxGetThreadId = 5 => c"ROCPROFILER_MARKER_CORE_API_ID_roctxGetThreadId",
         /// End marker of this version of the list.
         LAST = 6 => c"ROCPROFILER_MARKER_CORE_API_ID_LAST",
@@ -25,13 +25,13 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the marker control kind.
+    /// Operations of `MARKER_CONTROL_API`.
     rocprofiler_marker_control_api_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_MARKER_CONTROL_API_ID_NONE",
-        /// `ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerPause`.
+        /// Request to pause recording.
         roctxProfilerPause = 0 => c"ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerPause",
-        /// `ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerResume`.
+        /// Request to resume recording.
         roctxProfilerResume = 1 => c"ROCPROFILER_MARKER_CONTROL_API_ID_roctxProfilerResume",
         /// End marker of this version of the list.
         LAST = 2 => c"ROCPROFILER_MARKER_CONTROL_API_ID_LAST",
@@ -39,17 +39,17 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the marker naming kind.
+    /// Operations of `MARKER_NAME_API`.
     rocprofiler_marker_name_api_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_MARKER_NAME_API_ID_NONE",
-        /// `ROCPROFILER_MARKER_NAME_API_ID_roctxNameOsThread`.
+        /// Name for the calling thread.
         roctxNameOsThread = 0 => c"ROCPROFILER_MARKER_NAME_API_ID_roctxNameOsThread",
-        /// `ROCPROFILER_MARKER_NAME_API_ID_roctxNameHsaAgent`.
+        /// Name for an agent, by its HSA handle.
         roctxNameHsaAgent = 1 => c"ROCPROFILER_MARKER_NAME_API_ID_roctxNameHsaAgent",
-        /// `ROCPROFILER_MARKER_NAME_API_ID_roctxNameHipDevice`.
+        /// Name for a HIP device, by its ordinal.
         roctxNameHipDevice = 2 => c"ROCPROFILER_MARKER_NAME_API_ID_roctxNameHipDevice",
-        /// `ROCPROFILER_MARKER_NAME_API_ID_roctxNameHipStream`.
+        /// Name for a HIP stream.
         roctxNameHipStream = 3 => c"ROCPROFILER_MARKER_NAME_API_ID_roctxNameHipStream",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_MARKER_NAME_API_ID_LAST",
@@ -57,17 +57,17 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the marker range kind, where start and end of a range are one operation.
+    /// Operations of `MARKER_CORE_RANGE_API`, where begin and end of a range are one operation.
     rocprofiler_marker_core_range_api_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_NONE",
-        /// `ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxMarkA`.
+        /// Message at a point in time.
         roctxMarkA = 0 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxMarkA",
-        /// Push to pop.
+        /// Range from `roctxRangePushA` to `roctxRangePop`.
         roctxThreadRangeA = 1 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxThreadRangeA",
-        /// Start to stop.
+        /// Range from `roctxRangeStartA` to `roctxRangeStop`.
         roctxProcessRangeA = 2 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxProcessRangeA",
-        /// `ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxGetThreadId`.
+        /// Query of the id of the calling thread.
         roctxGetThreadId = 3 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_roctxGetThreadId",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_MARKER_CORE_RANGE_API_ID_LAST",
@@ -75,17 +75,17 @@ c_enum! {
 }
 
 c_enum! {
-    /// Marker tables.
+    /// Numbers of the dispatch tables of ROCTx.
     rocprofiler_marker_table_id_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_MARKER_TABLE_ID_NONE",
-        /// `ROCPROFILER_MARKER_TABLE_ID_RoctxCore`.
+        /// `roctxCoreApiTable_t`: messages and ranges.
         RoctxCore = 0 => c"ROCPROFILER_MARKER_TABLE_ID_RoctxCore",
-        /// `ROCPROFILER_MARKER_TABLE_ID_RoctxControl`.
+        /// `roctxControlApiTable_t`: pause and resume.
         RoctxControl = 1 => c"ROCPROFILER_MARKER_TABLE_ID_RoctxControl",
-        /// `ROCPROFILER_MARKER_TABLE_ID_RoctxName`.
+        /// `roctxNameApiTable_t`: names of threads, agents, devices and streams.
         RoctxName = 2 => c"ROCPROFILER_MARKER_TABLE_ID_RoctxName",
-        /// `ROCPROFILER_MARKER_TABLE_ID_RoctxCoreRange`.
+        /// `roctxCoreApiTable_t` once more, for joined ranges.
         RoctxCoreRange = 3 => c"ROCPROFILER_MARKER_TABLE_ID_RoctxCoreRange",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_MARKER_TABLE_ID_LAST",

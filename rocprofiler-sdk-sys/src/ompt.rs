@@ -14,67 +14,67 @@ c_enum! {
     rocprofiler_ompt_operation_t: i32 {
         /// No value.
         NONE = -1 => c"ROCPROFILER_OMPT_ID_NONE",
-        /// `ROCPROFILER_OMPT_ID_thread_begin`.
+        /// A thread of the OpenMP runtime begins.
         thread_begin = 0 => c"ROCPROFILER_OMPT_ID_thread_begin",
-        /// `ROCPROFILER_OMPT_ID_thread_end`.
+        /// A thread of the OpenMP runtime ends.
         thread_end = 1 => c"ROCPROFILER_OMPT_ID_thread_end",
-        /// `ROCPROFILER_OMPT_ID_parallel_begin`.
+        /// A parallel region begins.
         parallel_begin = 2 => c"ROCPROFILER_OMPT_ID_parallel_begin",
-        /// `ROCPROFILER_OMPT_ID_parallel_end`.
+        /// A parallel region ends.
         parallel_end = 3 => c"ROCPROFILER_OMPT_ID_parallel_end",
-        /// `ROCPROFILER_OMPT_ID_task_create`.
+        /// A task is created.
         task_create = 4 => c"ROCPROFILER_OMPT_ID_task_create",
-        /// `ROCPROFILER_OMPT_ID_task_schedule`.
+        /// A thread switches from one task to another.
         task_schedule = 5 => c"ROCPROFILER_OMPT_ID_task_schedule",
-        /// `ROCPROFILER_OMPT_ID_implicit_task`.
+        /// An implicit task begins or ends.
         implicit_task = 6 => c"ROCPROFILER_OMPT_ID_implicit_task",
-        /// `ROCPROFILER_OMPT_ID_device_initialize`.
+        /// The OpenMP runtime initialises a device.
         device_initialize = 7 => c"ROCPROFILER_OMPT_ID_device_initialize",
-        /// `ROCPROFILER_OMPT_ID_device_finalize`.
+        /// The OpenMP runtime shuts a device down.
         device_finalize = 8 => c"ROCPROFILER_OMPT_ID_device_finalize",
-        /// `ROCPROFILER_OMPT_ID_device_load`.
+        /// Code is loaded on a device.
         device_load = 9 => c"ROCPROFILER_OMPT_ID_device_load",
-        /// `ROCPROFILER_OMPT_ID_sync_region_wait`.
+        /// A thread waits in a barrier, taskwait or taskgroup.
         sync_region_wait = 10 => c"ROCPROFILER_OMPT_ID_sync_region_wait",
-        /// `ROCPROFILER_OMPT_ID_mutex_released`.
+        /// A lock, critical or ordered region is released.
         mutex_released = 11 => c"ROCPROFILER_OMPT_ID_mutex_released",
-        /// `ROCPROFILER_OMPT_ID_dependences`.
+        /// A task with dependences is created.
         dependences = 12 => c"ROCPROFILER_OMPT_ID_dependences",
-        /// `ROCPROFILER_OMPT_ID_task_dependence`.
+        /// A task waits for another one.
         task_dependence = 13 => c"ROCPROFILER_OMPT_ID_task_dependence",
-        /// `ROCPROFILER_OMPT_ID_work`.
+        /// A worksharing construct (loop, sections, single) begins or ends.
         work = 14 => c"ROCPROFILER_OMPT_ID_work",
-        /// `ROCPROFILER_OMPT_ID_masked`.
+        /// A masked region begins or ends.
         masked = 15 => c"ROCPROFILER_OMPT_ID_masked",
-        /// `ROCPROFILER_OMPT_ID_sync_region`.
+        /// A barrier, taskwait or taskgroup begins or ends.
         sync_region = 16 => c"ROCPROFILER_OMPT_ID_sync_region",
-        /// `ROCPROFILER_OMPT_ID_lock_init`.
+        /// A lock is initialised.
         lock_init = 17 => c"ROCPROFILER_OMPT_ID_lock_init",
-        /// `ROCPROFILER_OMPT_ID_lock_destroy`.
+        /// A lock is destroyed.
         lock_destroy = 18 => c"ROCPROFILER_OMPT_ID_lock_destroy",
-        /// `ROCPROFILER_OMPT_ID_mutex_acquire`.
+        /// A thread requests a lock, critical or ordered region.
         mutex_acquire = 19 => c"ROCPROFILER_OMPT_ID_mutex_acquire",
-        /// `ROCPROFILER_OMPT_ID_mutex_acquired`.
+        /// A thread has obtained a lock, critical or ordered region.
         mutex_acquired = 20 => c"ROCPROFILER_OMPT_ID_mutex_acquired",
-        /// `ROCPROFILER_OMPT_ID_nest_lock`.
+        /// A nested lock is acquired once more, or released once but not for the last time.
         nest_lock = 21 => c"ROCPROFILER_OMPT_ID_nest_lock",
-        /// `ROCPROFILER_OMPT_ID_flush`.
+        /// A flush construct is executed.
         flush = 22 => c"ROCPROFILER_OMPT_ID_flush",
-        /// `ROCPROFILER_OMPT_ID_cancel`.
+        /// A region is cancelled.
         cancel = 23 => c"ROCPROFILER_OMPT_ID_cancel",
-        /// `ROCPROFILER_OMPT_ID_reduction`.
+        /// A reduction begins or ends.
         reduction = 24 => c"ROCPROFILER_OMPT_ID_reduction",
-        /// `ROCPROFILER_OMPT_ID_dispatch`.
+        /// A section, loop iteration or chunk is given to a thread.
         dispatch = 25 => c"ROCPROFILER_OMPT_ID_dispatch",
-        /// `ROCPROFILER_OMPT_ID_target_emi`.
+        /// A target construct begins or ends.
         target_emi = 26 => c"ROCPROFILER_OMPT_ID_target_emi",
-        /// `ROCPROFILER_OMPT_ID_target_data_op_emi`.
+        /// A data operation of a target construct begins or ends.
         target_data_op_emi = 27 => c"ROCPROFILER_OMPT_ID_target_data_op_emi",
-        /// `ROCPROFILER_OMPT_ID_target_submit_emi`.
+        /// The submission of a kernel to a device begins or ends.
         target_submit_emi = 28 => c"ROCPROFILER_OMPT_ID_target_submit_emi",
-        /// `ROCPROFILER_OMPT_ID_error`.
+        /// The program executes an error directive.
         error = 29 => c"ROCPROFILER_OMPT_ID_error",
-        /// `ROCPROFILER_OMPT_ID_callback_functions`.
+        /// The SDK hands out its table of OMPT entry points.
         callback_functions = 30 => c"ROCPROFILER_OMPT_ID_callback_functions",
         /// End marker of this version of the list.
         LAST = 31 => c"ROCPROFILER_OMPT_ID_LAST",
@@ -82,49 +82,49 @@ c_enum! {
 }
 
 c_struct! {
-    /// A target region.
+    /// Arguments of `ompt_callback_target_emi`, when a target region begins or ends.
     struct rocprofiler_buffer_tracing_ompt_target_t {
-        /// Kind of target region (OMPT number).
+        /// An `ompt_target_t`: target, enter data, exit data or update.
         pub kind: i32,
-        /// OpenMP device number.
+        /// Number of the device in OpenMP.
         pub device_num: i32,
-        /// The task.
+        /// Data of the task that encounters the construct.
         pub task_id: u64,
-        /// The target region.
+        /// Data of the target region.
         pub target_id: u64,
-        /// Return address in the program.
+        /// Return address of the runtime's call, which leads to the construct in the program.
         pub codeptr_ra: *const c_void,
     }
 }
 
 c_struct! {
-    /// A data operation of a target region.
+    /// Arguments of `ompt_callback_target_data_op_emi`, when memory is allocated, copied or freed for a target region.
     struct rocprofiler_buffer_tracing_ompt_target_data_op_t {
-        /// Id of the host operation.
+        /// Id that the OpenMP runtime gives to the operation.
         pub host_op_id: u64,
-        /// Kind of data operation.
+        /// An `ompt_target_data_op_t`: allocate, copy, delete and others.
         pub optype: i32,
-        /// Device copied from.
+        /// OpenMP number of the device that data comes from.
         pub src_device_num: i32,
-        /// Device copied to.
+        /// OpenMP number of the device that data goes to.
         pub dst_device_num: i32,
-        /// Reserved.
+        /// Not used; 0.
         pub reserved: i32,
-        /// Number of bytes.
+        /// Size of the memory in bytes.
         pub bytes: u64,
-        /// Return address in the program.
+        /// Return address of the runtime's call, which leads to the construct in the program.
         pub codeptr_ra: *const c_void,
     }
 }
 
 c_struct! {
-    /// A kernel of a target region.
+    /// Arguments of `ompt_callback_target_submit_emi`, when a kernel of a target region is submitted.
     struct rocprofiler_buffer_tracing_ompt_target_kernel_t {
-        /// Id of the host operation.
+        /// Id that the OpenMP runtime gives to the operation.
         pub host_op_id: u64,
-        /// OpenMP device number.
+        /// Number of the device in OpenMP.
         pub device_num: i32,
-        /// Teams requested.
+        /// Number of teams that the program asked for.
         pub requested_num_teams: u32,
     }
 }
@@ -132,13 +132,13 @@ c_struct! {
 c_struct! {
     /// Details of an OMPT record; the operation determines which member is valid.
     union rocprofiler_buffer_tracing_ompt_details_t {
-        /// Of target regions.
+        /// For `target_emi`.
         pub target: rocprofiler_buffer_tracing_ompt_target_t,
-        /// Of data operations.
+        /// For `target_data_op_emi`.
         pub target_data_op: rocprofiler_buffer_tracing_ompt_target_data_op_t,
-        /// Of kernels.
+        /// For `target_submit_emi`.
         pub target_kernel: rocprofiler_buffer_tracing_ompt_target_kernel_t,
-        /// Of everything else: nothing.
+        /// For all other operations: the arguments are not recorded.
         pub reserved: [u64; 5],
     }
 }
@@ -148,9 +148,9 @@ c_struct! {
     struct rocprofiler_buffer_tracing_ompt_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Kind of the record.
+        /// Always `ROCPROFILER_BUFFER_TRACING_OMPT`.
         pub kind: rocprofiler_buffer_tracing_kind_t,
-        /// Which operation of the kind.
+        /// The OMPT event, a [`rocprofiler_ompt_operation_t`]; it determines the valid member of `details`.
         pub operation: rocprofiler_tracing_operation_t,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_correlation_id_t,
@@ -158,9 +158,9 @@ c_struct! {
         pub start_timestamp: rocprofiler_timestamp_t,
         /// End, ns of `CLOCK_BOOTTIME`.
         pub end_timestamp: rocprofiler_timestamp_t,
-        /// Kernel id of the thread.
+        /// `gettid()` of the thread that the OpenMP runtime called back on.
         pub thread_id: rocprofiler_thread_id_t,
-        /// Union of the target structs.
+        /// Arguments of the OMPT callback for target regions, data operations and kernels.
         pub details: rocprofiler_buffer_tracing_ompt_details_t,
     }
 }

@@ -3,7 +3,7 @@
 use crate::macros::c_enum;
 
 c_enum! {
-    /// Operations of the code object kind.
+    /// Operations of `CODE_OBJECT` callbacks.
     rocprofiler_code_object_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CODE_OBJECT_NONE",
@@ -19,13 +19,13 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the HIP stream kind.
+    /// Operations of `HIP_STREAM` callbacks.
     rocprofiler_hip_stream_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_HIP_STREAM_NONE",
-        /// A stream is created.
+        /// A program created a stream; phase NONE.
         CREATE = 1 => c"ROCPROFILER_HIP_STREAM_CREATE",
-        /// A stream is destroyed.
+        /// `hipStreamDestroy` was called; phase NONE.
         DESTROY = 2 => c"ROCPROFILER_HIP_STREAM_DESTROY",
         /// The calling thread works on a stream (enter to exit).
         SET = 3 => c"ROCPROFILER_HIP_STREAM_SET",
@@ -35,7 +35,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Direction of a memory copy.
+    /// Operations of `MEMORY_COPY` records: the direction, by the types of the agents.
     rocprofiler_memory_copy_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_MEMORY_COPY_NONE",
@@ -53,7 +53,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the memory allocation kind.
+    /// Operations of `MEMORY_ALLOCATION` records and callbacks.
     rocprofiler_memory_allocation_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_MEMORY_ALLOCATION_NONE",
@@ -71,7 +71,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the kernel dispatch kind.
+    /// Operations of `KERNEL_DISPATCH` callbacks; records have COMPLETE only.
     rocprofiler_kernel_dispatch_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_KERNEL_DISPATCH_NONE",
@@ -85,7 +85,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Operations of the scratch memory kind.
+    /// Operations of `SCRATCH_MEMORY` records and callbacks.
     rocprofiler_scratch_memory_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_SCRATCH_MEMORY_NONE",
@@ -113,21 +113,21 @@ c_enum! {
 }
 
 c_enum! {
-    /// Which runtime came up.
+    /// Operations of `RUNTIME_INITIALIZATION`: which runtime registered its dispatch tables.
     rocprofiler_runtime_initialization_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_RUNTIME_INITIALIZATION_NONE",
-        /// HSA.
+        /// The HSA runtime, `libhsa-runtime64.so`.
         HSA = 1 => c"ROCPROFILER_RUNTIME_INITIALIZATION_HSA",
-        /// HIP.
+        /// The HIP runtime, `libamdhip64.so`.
         HIP = 2 => c"ROCPROFILER_RUNTIME_INITIALIZATION_HIP",
-        /// Marker.
+        /// The ROCTx library, `librocprofiler-sdk-roctx.so`.
         MARKER = 3 => c"ROCPROFILER_RUNTIME_INITIALIZATION_MARKER",
-        /// RCCL.
+        /// `librccl.so`.
         RCCL = 4 => c"ROCPROFILER_RUNTIME_INITIALIZATION_RCCL",
-        /// rocDecode.
+        /// `librocdecode.so`.
         ROCDECODE = 5 => c"ROCPROFILER_RUNTIME_INITIALIZATION_ROCDECODE",
-        /// rocJPEG.
+        /// `librocjpeg.so`.
         ROCJPEG = 6 => c"ROCPROFILER_RUNTIME_INITIALIZATION_ROCJPEG",
         /// End marker of this version of the list.
         LAST = 7 => c"ROCPROFILER_RUNTIME_INITIALIZATION_LAST",
@@ -137,41 +137,41 @@ c_enum! {
 c_enum! {
     /// Scratch events as the HSA runtime numbers them; the number decides which member of the scratch arguments is valid.
     hsa_amd_tool_event_kind_t: u32 {
-        /// `HSA_AMD_TOOL_EVENT_MIN`.
+        /// Lower bound; no event has this number.
         MIN = 0 => c"HSA_AMD_TOOL_EVENT_MIN",
-        /// `HSA_AMD_TOOL_EVENT_SCRATCH_ALLOC_START`.
+        /// The runtime begins to look for scratch memory for a dispatch.
         SCRATCH_ALLOC_START = 1 => c"HSA_AMD_TOOL_EVENT_SCRATCH_ALLOC_START",
-        /// `HSA_AMD_TOOL_EVENT_SCRATCH_ALLOC_END`.
+        /// The scratch memory for a dispatch was found, or could not be.
         SCRATCH_ALLOC_END = 2 => c"HSA_AMD_TOOL_EVENT_SCRATCH_ALLOC_END",
-        /// `HSA_AMD_TOOL_EVENT_SCRATCH_FREE_START`.
+        /// The runtime begins to release the scratch memory of a queue.
         SCRATCH_FREE_START = 3 => c"HSA_AMD_TOOL_EVENT_SCRATCH_FREE_START",
-        /// `HSA_AMD_TOOL_EVENT_SCRATCH_FREE_END`.
+        /// The scratch memory of a queue was released.
         SCRATCH_FREE_END = 4 => c"HSA_AMD_TOOL_EVENT_SCRATCH_FREE_END",
-        /// `HSA_AMD_TOOL_EVENT_SCRATCH_ASYNC_RECLAIM_START`.
+        /// The runtime begins to take scratch memory back from a queue that is alive.
         SCRATCH_ASYNC_RECLAIM_START = 5 => c"HSA_AMD_TOOL_EVENT_SCRATCH_ASYNC_RECLAIM_START",
-        /// `HSA_AMD_TOOL_EVENT_SCRATCH_ASYNC_RECLAIM_END`.
+        /// The scratch memory was taken back.
         SCRATCH_ASYNC_RECLAIM_END = 6 => c"HSA_AMD_TOOL_EVENT_SCRATCH_ASYNC_RECLAIM_END",
-        /// `HSA_AMD_TOOL_EVENT_MAX`.
+        /// One more than the highest event.
         MAX = 7 => c"HSA_AMD_TOOL_EVENT_MAX",
     }
 }
 
 c_enum! {
-    /// Runtime libraries (a bit mask).
+    /// Libraries that call the SDK or are traced by it, one bit each.
     rocprofiler_runtime_library_t: u32 {
         /// The SDK itself.
         LIBRARY = 1 => c"ROCPROFILER_LIBRARY",
-        /// HSA library.
+        /// The HSA runtime, `libhsa-runtime64.so`.
         HSA_LIBRARY = 2 => c"ROCPROFILER_HSA_LIBRARY",
-        /// HIP library.
+        /// The HIP runtime, `libamdhip64.so`.
         HIP_LIBRARY = 4 => c"ROCPROFILER_HIP_LIBRARY",
-        /// Marker library.
+        /// The ROCTx library, `librocprofiler-sdk-roctx.so`.
         MARKER_LIBRARY = 8 => c"ROCPROFILER_MARKER_LIBRARY",
-        /// RCCL library.
+        /// `librccl.so`.
         RCCL_LIBRARY = 16 => c"ROCPROFILER_RCCL_LIBRARY",
-        /// rocDecode library.
+        /// `librocdecode.so`.
         ROCDECODE_LIBRARY = 32 => c"ROCPROFILER_ROCDECODE_LIBRARY",
-        /// rocJPEG library.
+        /// `librocjpeg.so`.
         ROCJPEG_LIBRARY = 64 => c"ROCPROFILER_ROCJPEG_LIBRARY",
         /// The highest bit of this version.
         LIBRARY_LAST = 64 => c"ROCPROFILER_LIBRARY_LAST",

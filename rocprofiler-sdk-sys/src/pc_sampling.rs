@@ -7,13 +7,13 @@ use crate::macros::{bit_fields, c_enum, c_struct};
 use crate::status::rocprofiler_status_t;
 
 c_enum! {
-    /// Sampling methods.
+    /// How the sampled waves are chosen.
     rocprofiler_pc_sampling_method_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_METHOD_NONE",
-        /// Hardware picks the samples.
+        /// Performance monitoring hardware samples waves and reports why they did not issue.
         STOCHASTIC = 1 => c"ROCPROFILER_PC_SAMPLING_METHOD_STOCHASTIC",
-        /// The driver interrupts the waves.
+        /// A thread of the driver interrupts the waves at intervals.
         HOST_TRAP = 2 => c"ROCPROFILER_PC_SAMPLING_METHOD_HOST_TRAP",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_PC_SAMPLING_METHOD_LAST",
@@ -21,13 +21,13 @@ c_enum! {
 }
 
 c_enum! {
-    /// Unit of the sampling interval.
+    /// What the sampling interval is counted in.
     rocprofiler_pc_sampling_unit_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_UNIT_NONE",
-        /// Instructions.
+        /// Number of issued instructions.
         INSTRUCTIONS = 1 => c"ROCPROFILER_PC_SAMPLING_UNIT_INSTRUCTIONS",
-        /// Cycles.
+        /// Cycles of the shader clock.
         CYCLES = 2 => c"ROCPROFILER_PC_SAMPLING_UNIT_CYCLES",
         /// Microseconds, as the kernel driver counts them.
         TIME = 3 => c"ROCPROFILER_PC_SAMPLING_UNIT_TIME",
@@ -37,15 +37,15 @@ c_enum! {
 }
 
 c_enum! {
-    /// Kind of a buffered PC sample.
+    /// Type of a record in a buffer of PC samples.
     rocprofiler_pc_sampling_record_kind_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_RECORD_NONE",
-        /// `ROCPROFILER_PC_SAMPLING_RECORD_INVALID_SAMPLE`.
+        /// A `rocprofiler_pc_sampling_record_invalid_t`: a sample that could not be assigned.
         INVALID_SAMPLE = 1 => c"ROCPROFILER_PC_SAMPLING_RECORD_INVALID_SAMPLE",
-        /// `ROCPROFILER_PC_SAMPLING_RECORD_HOST_TRAP_V0_SAMPLE`.
+        /// A `rocprofiler_pc_sampling_record_host_trap_v0_t`.
         HOST_TRAP_V0_SAMPLE = 2 => c"ROCPROFILER_PC_SAMPLING_RECORD_HOST_TRAP_V0_SAMPLE",
-        /// `ROCPROFILER_PC_SAMPLING_RECORD_STOCHASTIC_V0_SAMPLE`.
+        /// A `rocprofiler_pc_sampling_record_stochastic_v0_t`.
         STOCHASTIC_V0_SAMPLE = 3 => c"ROCPROFILER_PC_SAMPLING_RECORD_STOCHASTIC_V0_SAMPLE",
         /// End marker of this version of the list.
         LAST = 4 => c"ROCPROFILER_PC_SAMPLING_RECORD_LAST",
@@ -53,11 +53,11 @@ c_enum! {
 }
 
 c_enum! {
-    /// Restrictions of a sampling configuration; `INTERVAL_POW2` demands an interval that is a power of two.
+    /// Restrictions of a sampling configuration.
     rocprofiler_pc_sampling_configuration_flags_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_NONE",
-        /// `ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_INTERVAL_POW2`.
+        /// The interval must be a power of two.
         INTERVAL_POW2 = 1 => c"ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_INTERVAL_POW2",
         /// End marker of this version of the list.
         LAST = 2 => c"ROCPROFILER_PC_SAMPLING_CONFIGURATION_FLAGS_LAST",
@@ -65,41 +65,41 @@ c_enum! {
 }
 
 c_enum! {
-    /// Class of the sampled instruction.
+    /// Class of the instruction that the sampled wave issued.
     rocprofiler_pc_sampling_instruction_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_NONE",
-        /// Valu.
+        /// Vector arithmetic.
         VALU = 1 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_VALU",
-        /// Matrix.
+        /// Matrix multiplication (MFMA, WMMA).
         MATRIX = 2 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_MATRIX",
-        /// Scalar.
+        /// Scalar arithmetic or scalar memory.
         SCALAR = 3 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_SCALAR",
-        /// Tex.
+        /// Vector memory and textures.
         TEX = 4 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_TEX",
-        /// Lds.
+        /// Access to the local data share.
         LDS = 5 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LDS",
-        /// Lds direct.
+        /// Read of the local data share straight into an operand.
         LDS_DIRECT = 6 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LDS_DIRECT",
-        /// Flat.
+        /// Memory through flat addresses.
         FLAT = 7 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_FLAT",
-        /// Export.
+        /// Export of results of graphics.
         EXPORT = 8 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_EXPORT",
-        /// Message.
+        /// `s_sendmsg`.
         MESSAGE = 9 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_MESSAGE",
-        /// Barrier.
+        /// Barrier of a workgroup.
         BARRIER = 10 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BARRIER",
-        /// Branch not taken.
+        /// Conditional branch that fell through.
         BRANCH_NOT_TAKEN = 11 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BRANCH_NOT_TAKEN",
-        /// Branch taken.
+        /// Conditional branch that was taken.
         BRANCH_TAKEN = 12 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_BRANCH_TAKEN",
-        /// Jump.
+        /// Unconditional jump, such as `s_setpc`.
         JUMP = 13 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_JUMP",
-        /// Other.
+        /// An instruction of none of these classes.
         OTHER = 14 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_OTHER",
-        /// No inst.
+        /// The wave issued nothing.
         NO_INST = 15 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_NO_INST",
-        /// Dual valu.
+        /// Two vector operations issued together.
         DUAL_VALU = 16 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_DUAL_VALU",
         /// End marker of this version of the list.
         LAST = 17 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_LAST",
@@ -107,27 +107,27 @@ c_enum! {
 }
 
 c_enum! {
-    /// Reasons why the sampled wave did not issue.
+    /// Why the sampled wave did not issue an instruction.
     rocprofiler_pc_sampling_instruction_not_issued_reason_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NONE",
-        /// No instruction available.
+        /// The next instruction was not fetched yet.
         NO_INSTRUCTION_AVAILABLE = 1 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NO_INSTRUCTION_AVAILABLE",
-        /// Alu dependency.
+        /// It needs the result of an earlier arithmetic instruction.
         ALU_DEPENDENCY = 2 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ALU_DEPENDENCY",
-        /// Waitcnt.
+        /// `s_waitcnt`: memory accesses are outstanding.
         WAITCNT = 3 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT",
-        /// Internal instruction.
+        /// The next instruction is handled inside the sequencer, such as a nop.
         INTERNAL_INSTRUCTION = 4 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_INTERNAL_INSTRUCTION",
-        /// Barrier wait.
+        /// Other waves have not reached the barrier.
         BARRIER_WAIT = 5 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_BARRIER_WAIT",
-        /// Arbiter not win.
+        /// The arbiter chose another wave.
         ARBITER_NOT_WIN = 6 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ARBITER_NOT_WIN",
-        /// Arbiter win ex stall.
+        /// The arbiter chose the wave, but the execution unit was busy.
         ARBITER_WIN_EX_STALL = 7 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ARBITER_WIN_EX_STALL",
-        /// Other wait.
+        /// A wait of none of the other kinds.
         OTHER_WAIT = 8 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_OTHER_WAIT",
-        /// Sleep wait.
+        /// The wave sleeps (`s_sleep`).
         SLEEP_WAIT = 9 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_SLEEP_WAIT",
         /// End marker of this version of the list.
         LAST = 10 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_LAST",
@@ -139,15 +139,15 @@ c_struct! {
     struct rocprofiler_pc_sampling_configuration_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Sampling method.
+        /// How waves are chosen.
         pub method: rocprofiler_pc_sampling_method_t,
-        /// Unit of the interval.
+        /// What `min_interval` and `max_interval` count.
         pub unit: rocprofiler_pc_sampling_unit_t,
-        /// Smallest interval.
+        /// Smallest interval between samples, in `unit`.
         pub min_interval: usize,
-        /// Largest interval.
+        /// Largest interval between samples, in `unit`.
         pub max_interval: usize,
-        /// Restrictions, see the flags type.
+        /// Bits of [`rocprofiler_pc_sampling_configuration_flags_t`].
         pub flags: u64,
     }
 }
@@ -155,9 +155,9 @@ c_struct! {
 c_struct! {
     /// A program counter relative to its code object.
     struct rocprofiler_pc_t {
-        /// The code object.
+        /// Code object that the instruction is in; 0 when the offset is an absolute address.
         pub code_object_id: u64,
-        /// Offset from the start of the code object.
+        /// Address of the instruction minus the lowest loaded address of the code object.
         pub code_object_offset: u64,
     }
 }
@@ -166,7 +166,7 @@ c_struct! {
     /// Location of a wave: shader engine, compute unit, SIMD and slot.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_pc_sampling_hw_id_v0_t {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u64,
     }
 }
@@ -187,7 +187,7 @@ bit_fields! {
         shader_array_id with_shader_array_id 23 1
         /// Field `shader_engine_id`: bits 24 to 28.
         shader_engine_id with_shader_engine_id 24 5
-        /// Field `workgroup_id`: bits 29 to 35.
+        /// Position of the wave's workgroup in the grid.
         workgroup_id with_workgroup_id 29 7
         /// Field `vm_id`: bits 36 to 41.
         vm_id with_vm_id 36 6
@@ -202,7 +202,7 @@ c_struct! {
     /// Flags of a stochastic sample: which of its fields are valid.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_pc_sampling_record_stochastic_header_t {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u8,
     }
 }
@@ -218,7 +218,7 @@ c_struct! {
     /// State of the issue logic at a stochastic sample.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_pc_sampling_snapshot_v0_t {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
@@ -280,7 +280,7 @@ c_struct! {
     /// Outstanding memory operations of the sampled wave.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_pc_sampling_memory_counters_t {
-        /// The bit fields as one number.
+        /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
         pub bits: u32,
     }
 }
@@ -303,59 +303,59 @@ bit_fields! {
 }
 
 c_struct! {
-    /// A sample taken by interrupting waves.
+    /// A sample of the method HOST_TRAP.
     struct rocprofiler_pc_sampling_record_host_trap_v0_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
         /// Location of the wave in the hardware.
         pub hw_id: rocprofiler_pc_sampling_hw_id_v0_t,
-        /// Program counter.
+        /// Next instruction of the wave.
         pub pc: rocprofiler_pc_t,
-        /// Lanes that were enabled.
+        /// Lanes that were enabled, one bit each, lane 0 in bit 0.
         pub exec_mask: u64,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: u64,
-        /// The dispatch.
+        /// Dispatch that the wave belongs to.
         pub dispatch_id: u64,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
-        /// Position of the workgroup in the grid.
+        /// Position of the wave's workgroup in the grid.
         pub workgroup_id: rocprofiler_dim3_t,
-        /// Number of the wave in its workgroup.
+        /// Number of the wave in its workgroup, from 0.
         pub wave_in_group: u8,
-        /// Reserved.
+        /// Padding.
         pub reserved0: [u8; 3],
     }
 }
 
 c_struct! {
-    /// A sample picked by hardware.
+    /// A sample of the method STOCHASTIC.
     struct rocprofiler_pc_sampling_record_stochastic_v0_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
         /// Which fields of the sample are valid.
         pub flags: rocprofiler_pc_sampling_record_stochastic_header_t,
-        /// Number of the wave in its workgroup.
+        /// Number of the wave in its workgroup, from 0.
         pub wave_in_group: u8,
         /// Whether the wave issued, and the class of the instruction.
         pub issue: u8,
         /// Location of the wave in the hardware.
         pub hw_id: rocprofiler_pc_sampling_hw_id_v0_t,
-        /// Program counter.
+        /// Next instruction of the wave.
         pub pc: rocprofiler_pc_t,
-        /// Lanes that were enabled.
+        /// Lanes that were enabled, one bit each, lane 0 in bit 0.
         pub exec_mask: u64,
-        /// Position of the workgroup in the grid.
+        /// Position of the wave's workgroup in the grid.
         pub workgroup_id: rocprofiler_dim3_t,
         /// Waves active on the compute unit.
         pub wave_count: u32,
         /// Time, in ns of `CLOCK_BOOTTIME`.
         pub timestamp: u64,
-        /// The dispatch.
+        /// Dispatch that the wave belongs to.
         pub dispatch_id: u64,
         /// Ties the record to the API call that caused it.
         pub correlation_id: rocprofiler_async_correlation_id_t,
-        /// State of the issue logic.
+        /// State of the issue logic at the sample.
         pub snapshot: rocprofiler_pc_sampling_snapshot_v0_t,
         /// Outstanding memory operations; valid when the flag is set.
         pub memory_counters: rocprofiler_pc_sampling_memory_counters_t,
@@ -372,7 +372,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// A sample without usable data.
+    /// A sample without usable data, which counts as lost.
     struct rocprofiler_pc_sampling_record_invalid_t {
         /// Meaningful bytes of this struct.
         pub size: u64,

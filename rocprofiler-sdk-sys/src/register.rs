@@ -37,11 +37,11 @@ c_struct! {
     struct rocprofiler_register_registration_info_t {
         /// Size of this struct in bytes.
         pub size: usize,
-        /// Name of the runtime.
+        /// Name under which the runtime registered, such as `hip` or `hsa`.
         pub common_name: *const c_char,
         /// Version of the runtime, `10000*major + 100*minor + patch`.
         pub lib_version: u32,
-        /// Number of tables.
+        /// Number of dispatch tables that the runtime handed over.
         pub api_table_length: u64,
     }
 }
@@ -49,7 +49,7 @@ c_struct! {
 /// Function that every runtime exports for its registration; returns its version.
 pub type rocprofiler_register_import_func_t = Option<unsafe extern "C" fn() -> u32>;
 
-/// Visits a registration; non-zero stops.
+/// Receives one registration; a result other than 0 ends the iteration.
 pub type rocprofiler_register_registration_info_cb_t = Option<
     unsafe extern "C" fn(
         info: *mut rocprofiler_register_registration_info_t,
@@ -68,11 +68,11 @@ pub type rocprofiler_register_library_api_table_fn =
         register_id: *mut rocprofiler_register_library_indentifier_t,
     ) -> rocprofiler_register_error_code_t;
 
-/// Type of `rocprofiler_register_error_string`; static text.
+/// Type of `rocprofiler_register_error_string`, which returns static text.
 pub type rocprofiler_register_error_string_fn =
     unsafe extern "C" fn(code: rocprofiler_register_error_code_t) -> *const c_char;
 
-/// Type of `rocprofiler_register_iterate_registration_info`.
+/// Type of `rocprofiler_register_iterate_registration_info`, which calls back for every registration made so far.
 pub type rocprofiler_register_iterate_registration_info_fn =
     unsafe extern "C" fn(
         callback: rocprofiler_register_registration_info_cb_t,
@@ -104,7 +104,7 @@ impl rocprofiler_version_triplet_t {
         }
     }
 
-    /// The version as a single number.
+    /// `10000*major + 100*minor + patch`.
     pub const fn to_number(self) -> u64 {
         self.major as u64 * 10_000 + self.minor as u64 * 100 + self.patch as u64
     }

@@ -51,7 +51,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Kind of the records in a decoder callback.
+    /// Type of the records that a decoder callback receives.
     rocprofiler_thread_trace_decoder_record_type_t: u32 {
         /// The hardware generation, as a number in the pointer.
         GFXIP = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_GFXIP",
@@ -85,17 +85,17 @@ c_enum! {
 }
 
 c_enum! {
-    /// State of a wave.
+    /// What a wave does during a span of time.
     rocprofiler_thread_trace_decoder_wstate_type_t: u32 {
-        /// Empty.
+        /// The slot holds no wave.
         EMPTY = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EMPTY",
-        /// Idle.
+        /// The wave has nothing to issue.
         IDLE = 1 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_IDLE",
-        /// Exec.
+        /// An instruction executes.
         EXEC = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EXEC",
-        /// Wait.
+        /// The wave waits for a counter or a barrier.
         WAIT = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_WAIT",
-        /// Stall.
+        /// An instruction is ready and cannot issue.
         STALL = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_STALL",
         /// End marker of this version of the list.
         LAST = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_LAST",
@@ -113,9 +113,9 @@ c_enum! {
         SALU = 2 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_SALU",
         /// Vector memory.
         VMEM = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_VMEM",
-        /// Flat memory.
+        /// Memory through flat addresses.
         FLAT = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_FLAT",
-        /// LDS.
+        /// Access to the local data share.
         LDS = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_LDS",
         /// Vector arithmetic.
         VALU = 6 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_VALU",
@@ -125,9 +125,9 @@ c_enum! {
         NEXT = 8 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_NEXT",
         /// Handled inside the sequencer, such as a wait or a nop.
         IMMED = 9 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_IMMED",
-        /// Context switch.
+        /// The wave's state is saved or restored.
         CONTEXT = 10 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_CONTEXT",
-        /// Message.
+        /// `s_sendmsg`.
         MESSAGE = 11 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_MESSAGE",
         /// Ray intersection.
         BVH = 12 => c"ROCPROFILER_THREAD_TRACE_DECODER_INST_BVH",
@@ -137,10 +137,10 @@ c_enum! {
 }
 
 c_struct! {
-    /// A counter to trace.
+    /// A counter whose values are put into the trace.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_thread_trace_counter_t {
-        /// The counter.
+        /// Counter of the block SQ of the traced agent.
         pub counter_id: rocprofiler_counter_id_t,
         /// SIMDs to count on, one bit each; the low four bits count.
         pub simd_mask: u64,
@@ -150,19 +150,19 @@ c_struct! {
 c_struct! {
     /// Value of a thread trace parameter; an anonymous union in C.
     union rocprofiler_thread_trace_parameter_value_t {
-        /// For all settings but PERFCOUNTER.
+        /// For all other settings.
         pub value: u64,
-        /// For PERFCOUNTER.
+        /// For the setting PERFCOUNTER.
         pub counter: rocprofiler_thread_trace_counter_t,
     }
 }
 
 c_struct! {
-    /// A setting of thread trace.
+    /// One setting of the thread trace service, as a key and its value.
     struct rocprofiler_thread_trace_parameter_t {
-        /// Which setting.
+        /// Key; it determines the valid member of `data`.
         pub r#type: rocprofiler_thread_trace_parameter_type_t,
-        /// Its value.
+        /// Value of the setting.
         pub data: rocprofiler_thread_trace_parameter_value_t,
     }
 }
@@ -180,19 +180,19 @@ c_struct! {
 c_struct! {
     /// Counter values at a point in time.
     struct rocprofiler_thread_trace_decoder_perfevent_t {
-        /// Shader clock.
+        /// Cycle of the shader clock.
         pub time: i64,
-        /// First counter.
+        /// Value of the bank's first counter.
         pub events0: u16,
-        /// Second counter.
+        /// Value of the bank's second counter.
         pub events1: u16,
-        /// Third counter.
+        /// Value of the bank's third counter.
         pub events2: u16,
-        /// Fourth counter.
+        /// Value of the bank's fourth counter.
         pub events3: u16,
-        /// Compute unit.
+        /// Number of the compute unit in its shader array.
         pub CU: u8,
-        /// Counter bank.
+        /// Group of four counters that the values are from.
         pub bank: u8,
     }
 }
@@ -200,17 +200,17 @@ c_struct! {
 c_struct! {
     /// A wave began or ended.
     struct rocprofiler_thread_trace_decoder_occupancy_t {
-        /// Program counter.
+        /// First instruction of the wave.
         pub pc: rocprofiler_thread_trace_decoder_pc_t,
-        /// Shader clock.
+        /// Cycle of the shader clock.
         pub time: u64,
-        /// Reserved.
+        /// Not used.
         pub reserved: u8,
-        /// Compute unit.
+        /// Number of the compute unit in its shader array.
         pub cu: u8,
-        /// SIMD.
+        /// Number of the SIMD in the compute unit, from 0.
         pub simd: u8,
-        /// Wave slot.
+        /// Number of the wave slot in the SIMD, from 0.
         pub slot: u8,
         /// Bit 0: 1 for a start, 0 for an end.
         pub start_bits: u32,
@@ -227,9 +227,9 @@ bit_fields! {
 c_struct! {
     /// A stretch of time in one state.
     struct rocprofiler_thread_trace_decoder_wave_state_t {
-        /// The state.
+        /// A [`rocprofiler_thread_trace_decoder_wstate_type_t`] value.
         pub r#type: i32,
-        /// Shader clock cycles.
+        /// Length in cycles of the shader clock.
         pub duration: i32,
     }
 }
@@ -239,11 +239,11 @@ c_struct! {
     struct rocprofiler_thread_trace_decoder_inst_t {
         /// Category in the low 8 bits, stall cycles in the others.
         pub category_stall: u32,
-        /// Shader clock cycles.
+        /// Length in cycles of the shader clock.
         pub duration: i32,
-        /// Shader clock.
+        /// Cycle of the shader clock.
         pub time: i64,
-        /// Program counter.
+        /// Where the instruction is.
         pub pc: rocprofiler_thread_trace_decoder_pc_t,
     }
 }
@@ -260,31 +260,31 @@ bit_fields! {
 c_struct! {
     /// A wave with its states and instructions.
     struct rocprofiler_thread_trace_decoder_wave_t {
-        /// Compute unit.
+        /// Number of the compute unit in its shader array.
         pub cu: u8,
-        /// SIMD.
+        /// Number of the SIMD in the compute unit, from 0.
         pub simd: u8,
-        /// Wave slot.
+        /// Number of the wave slot in the SIMD, from 0.
         pub wave_id: u8,
-        /// Context switches of the wave.
+        /// Number of times that the wave's state was saved.
         pub contexts: u8,
-        /// Reserved.
+        /// Not used.
         pub _rsvd1: u32,
-        /// Reserved.
+        /// Not used.
         pub _rsvd2: u32,
-        /// Reserved.
+        /// Not used.
         pub _rsvd3: u32,
-        /// Shader clock at the start.
+        /// Cycle of the shader clock at which the wave began.
         pub begin_time: i64,
-        /// Shader clock at the end.
+        /// Cycle of the shader clock at which the wave ended.
         pub end_time: i64,
-        /// Entries of the timeline.
+        /// Number of entries of `timeline_array`.
         pub timeline_size: usize,
-        /// Entries of the instruction array.
+        /// Number of entries of `instructions_array`.
         pub instructions_size: usize,
-        /// States of the wave in order.
+        /// States of the wave, in the order of time.
         pub timeline_array: *mut rocprofiler_thread_trace_decoder_wave_state_t,
-        /// Instructions of the wave in order.
+        /// Instructions of the wave, in the order of time.
         pub instructions_array: *mut rocprofiler_thread_trace_decoder_inst_t,
     }
 }
@@ -330,33 +330,33 @@ c_struct! {
     struct rocprofiler_thread_trace_shader_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// The bytes.
+        /// First byte of the part; valid during the callback.
         pub data: *mut c_void,
-        /// How many.
+        /// Number of bytes of the part.
         pub data_size: u64,
-        /// The shader engine.
+        /// Number of the shader engine, from 0.
         pub shader_engine_id: i64,
         /// Number of the part in the trace of the engine, from 0.
         pub chunk: u64,
         /// Offset of the part in the trace of the engine, in bytes.
         pub offset: u64,
-        /// The agent.
+        /// GPU that was traced.
         pub agent_id: rocprofiler_agent_id_t,
         /// A sum of [`Self::END`], [`Self::GPU_BUFFER_FULL`] and [`Self::CPU_BUFFER_FULL`].
         pub flags: i32,
-        /// Clocks at the start of the part.
+        /// Clocks when the part began.
         pub start: rocprofiler_thread_trace_clocks_t,
-        /// Clocks at its end.
+        /// Clocks when the part ended.
         pub end: rocprofiler_thread_trace_clocks_t,
     }
 }
 
 impl rocprofiler_thread_trace_shader_data_t {
-    /// The last part.
+    /// Flag of the last part of an engine.
     pub const END: i32 = 1;
-    /// The device's buffer was full.
+    /// Flag: data were lost because the buffer on the device was full.
     pub const GPU_BUFFER_FULL: i32 = 2;
-    /// The host's buffer was full.
+    /// Flag: data were lost because the buffer on the host was full.
     pub const CPU_BUFFER_FULL: i32 = 4;
 }
 
