@@ -12,11 +12,11 @@ use crate::stitch::Code;
 /// Bytes that the longest instruction has.
 const LONGEST: usize = 20;
 
-/// One code object.
+/// A code object whose instructions are looked up.
 struct Object {
     file: CodeObject,
     disassembler: Option<Disassembler>,
-    /// By address.
+    /// Functions in the order of their addresses.
     functions: Vec<Function>,
 }
 
@@ -57,7 +57,7 @@ impl CodeObjects {
         self.objects.remove(&id).is_some()
     }
 
-    /// The ids, in order.
+    /// Ids of the code objects, in ascending order.
     pub fn ids(&self) -> impl Iterator<Item = u64> + '_ {
         self.objects.keys().copied()
     }
@@ -69,13 +69,13 @@ impl CodeObjects {
             .map(|(id, object)| (*id, object.file.target().processor.as_str()))
     }
 
-    /// The processor that a code object is for.
+    /// Processor that a code object was compiled for, such as `gfx90a`; `None` for an unknown id.
     pub fn processor(&self, id: u64) -> Option<&str> {
         let object = self.objects.get(&id)?;
         Some(object.file.target().processor.as_str())
     }
 
-    /// The function at an address.
+    /// Function that contains an address.
     pub fn function(&self, pc: Pc) -> Option<&Function> {
         let functions = &self.objects.get(&pc.code_object)?.functions;
         Function::at(functions, pc.address)
@@ -95,7 +95,7 @@ impl CodeObjects {
         file.bytes().get(from..from.checked_add(left.min(most))?)
     }
 
-    /// The instruction at an address.
+    /// Decoded instruction at an address; `None` where no code or no valid instruction is.
     pub fn instruction(&self, pc: Pc) -> Option<Instruction> {
         let disassembler = self.objects.get(&pc.code_object)?.disassembler.as_ref()?;
         let bytes = self.bytes(pc, LONGEST)?;

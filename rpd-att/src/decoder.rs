@@ -69,10 +69,10 @@ fn decode_from(
     }
 }
 
-/// A token of a stream.
+/// A token of either family of streams, for listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
-    /// Of GFX9.
+    /// Of a stream of GFX9.
     Gfx9(Gfx9Token),
     /// Of a later generation.
     Rdna {

@@ -5,13 +5,13 @@ use std::fmt;
 /// Result of decoding a stream, complete at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// Bytes of the stream.
+    /// Length of the stream in bytes.
     pub bytes: u64,
     /// Tokens that were decoded.
     pub tokens: u64,
-    /// Waves of the target.
+    /// Number of waves of the traced compute unit.
     pub waves: u64,
-    /// Their instructions.
+    /// Number of instructions that these waves executed.
     pub instructions: u64,
     /// Instructions of known code objects that could not be matched with an address.
     pub unmatched: u64,

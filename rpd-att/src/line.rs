@@ -23,7 +23,7 @@ pub(crate) enum Class {
     Skip,
     /// Vector memory.
     Vmem,
-    /// Flat memory.
+    /// Memory through flat addresses.
     Flat,
     /// Local data share.
     Lds,
@@ -36,7 +36,7 @@ pub(crate) enum Class {
 /// One instruction of a code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Bytes.
+    /// Length of the instruction in bytes.
     pub(crate) size: u32,
     /// Tokens that it writes.
     pub(crate) class: Class,

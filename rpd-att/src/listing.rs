@@ -11,7 +11,7 @@ use crate::stalls::{Operands, Stalls, Unit};
 /// A line of code and what its executions cost, in cycles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeLine {
-    /// Its address.
+    /// Where the instruction is.
     pub pc: Pc,
     /// Its text; empty when it cannot be disassembled.
     pub text: String,
@@ -132,7 +132,7 @@ impl Listing {
         index
     }
 
-    /// The line at an address.
+    /// Line of the instruction at an address; `None` where the listing has none.
     pub fn line(&self, pc: Pc) -> Option<&CodeLine> {
         let index = *self.by_pc.get(&pc)?;
         self.lines.get(index as usize)

@@ -7,10 +7,10 @@ use crate::record::Occupancy;
 /// Equal parts of the time that sums are kept for.
 const PARTS: usize = 256;
 
-/// The waves of a compute unit.
+/// Number of waves that ran on one compute unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnitWaves {
-    /// Waves that began.
+    /// Number of waves that began there.
     pub waves: u64,
     /// Their cycles, added up.
     pub cycles: u64,

@@ -66,7 +66,7 @@ pub(crate) struct SpareLists(Vec<(Vec<Instruction>, Vec<Span>)>);
 impl SpareLists {
     /// Entries of a list up to which it is kept.
     const MAX_ENTRIES: usize = 4096;
-    /// Lists that are kept.
+    /// Number of lists that are kept for reuse.
     const MAX_LISTS: usize = 64;
 
     /// Takes the lists of a wave that was reported.

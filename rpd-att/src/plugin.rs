@@ -37,7 +37,7 @@ pub enum PluginError {
     /// The library cannot be loaded.
     #[error("cannot load {path}: {reason}")]
     NotAvailable {
-        /// Path of the library.
+        /// Library that was to be loaded.
         path: String,
         /// Message of the dynamic loader.
         reason: String,
@@ -45,7 +45,7 @@ pub enum PluginError {
     /// The library lacks a function.
     #[error("{path} is not a trace decoder that can be used here: it lacks {symbol}")]
     IncompatibleAbi {
-        /// Path of the library.
+        /// Library that was to be loaded.
         path: String,
         /// Name of the missing function.
         symbol: &'static str,
@@ -53,7 +53,7 @@ pub enum PluginError {
     /// The library did not decode the stream.
     #[error("{path} reports: {text} (status {status})")]
     Failed {
-        /// Path of the library.
+        /// Library that was to be loaded.
         path: String,
         /// Status that the library returned.
         status: Status,
@@ -62,14 +62,14 @@ pub enum PluginError {
     },
 }
 
-/// A decoder library.
+/// A decoder library that was loaded, and its functions.
 #[derive(Debug)]
 pub struct Library {
     path: PathBuf,
     parse: Parse,
     status_text: Text,
     version: Option<String>,
-    /// Functions are in it.
+    /// Keeps the functions callable.
     _loaded: Loaded,
 }
 
@@ -155,7 +155,7 @@ impl Library {
         })
     }
 
-    /// Path of the library.
+    /// Path that the library was loaded from.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,6 +1,6 @@
 //! Records of a decoder, with the meaning, units and numbers of the trace decoder's interface.
 
-/// An instruction's address.
+/// Location of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Pc {
     /// Virtual address in the code object's file, or the address in the GPU's memory when `code_object` is 0.
@@ -49,7 +49,7 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// Category of the instruction of a token.
+    /// What an instruction does: the unit that executes it, or the kind of branch.
     Category {
         /// Not known.
         None = 0 => "NONE",
@@ -59,7 +59,7 @@ numbered! {
         Salu = 2 => "SALU",
         /// Vector memory.
         Vmem = 3 => "VMEM",
-        /// Flat memory.
+        /// Memory through flat addresses.
         Flat = 4 => "FLAT",
         /// Local data share.
         Lds = 5 => "LDS",
@@ -81,9 +81,9 @@ numbered! {
 }
 
 numbered! {
-    /// State of a wave.
+    /// What a wave does in a span of time.
     State {
-        /// No wave.
+        /// The slot holds no wave.
         Empty = 0 => "EMPTY",
         /// Neither executes nor is known to wait.
         Idle = 1 => "IDLE",
@@ -99,7 +99,7 @@ numbered! {
 numbered! {
     /// Notes about the quality of what was decoded.
     Info {
-        /// Nothing.
+        /// No note; decoders do not report it.
         None = 0 => "none",
         /// The hardware dropped tokens.
         DataLost = 1 => "data lost",
@@ -111,41 +111,41 @@ numbered! {
 }
 
 numbered! {
-    /// Kind of an event token.
+    /// What an event token reports.
     EventKind {
-        /// Nothing.
+        /// The token has no kind that is known.
         None = 0 => "none",
-        /// Compute work before it is complete.
+        /// The pipe waits until earlier compute work is complete.
         CsPartialFlush = 1 => "cs partial flush",
         /// A time stamp at the bottom of the pipe.
         BottomOfPipe = 2 => "bottom of pipe",
-        /// Waves are saved.
+        /// The waves of the shader engine are saved.
         SaveContext = 3 => "save context",
-        /// A dispatch ended.
+        /// All waves of a dispatch ended.
         DispatchEnd = 4 => "dispatch end",
-        /// Caches are flushed.
+        /// The command processor writes caches back.
         CacheFlush = 5 => "cache flush",
-        /// Tokens were dropped.
+        /// The hardware dropped tokens.
         PacketLoss = 6 => "packet loss",
-        /// A code object was loaded.
+        /// The driver loaded a code object; `payload` has its id.
         CodeObjectLoad = 7 => "code object load",
-        /// A code object was unloaded.
+        /// The driver unloaded a code object; `payload` has its id.
         CodeObjectUnload = 8 => "code object unload",
-        /// The trace stalled the shader engine.
+        /// The trace's buffers are full, and the shader engine stands still.
         StallBegin = 9 => "trace stall begin",
-        /// The stall of the shader engine ended.
+        /// The shader engine runs again.
         StallEnd = 10 => "trace stall end",
-        /// The trace is flushed.
+        /// The hardware writes the buffered part of the trace.
         Flush = 11 => "trace flush",
-        /// Power throttling begins.
+        /// The hardware begins to issue fewer instructions, to save power.
         ThrottleBegin = 12 => "throttle begin",
-        /// Power throttling ends.
+        /// The hardware issues at full rate again.
         ThrottleEnd = 13 => "throttle end",
-        /// A barrier of a cluster.
+        /// The workgroups of a cluster reached a barrier.
         ClusterBarrier = 14 => "cluster barrier",
-        /// Not used.
+        /// Not assigned.
         Reserved = 15 => "reserved",
-        /// A cache rinse.
+        /// The hardware writes modified lines of a cache back, and keeps them.
         CacheRinse = 16 => "cache rinse",
         /// Counters of the streaming monitor were sampled.
         SpmSample = 17 => "spm sample",
@@ -155,15 +155,15 @@ numbered! {
 /// One executed instruction of a wave; times in shader clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// Time at which it could first have been issued.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Its address; 0 when it was not matched.
+    /// Where it is; all zero when it was not matched with code.
     pub pc: Pc,
     /// From `time` to its end: of issue on GFX9, of execution later.
     pub duration: i32,
     /// The part of `duration` before it was issued.
     pub stall: u32,
-    /// Kind of instruction.
+    /// What it does.
     pub category: Category,
 }
 
@@ -181,65 +181,65 @@ pub struct Span {
 pub struct Wave<'a> {
     /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// Number of the SIMD.
+    /// Number of the SIMD in the compute unit, from 0.
     pub simd: u8,
-    /// Slot in the SIMD.
+    /// Number of the wave slot in the SIMD, from 0.
     pub slot: u8,
-    /// Number of saves and restores.
+    /// Number of times that the wave was saved or restored.
     pub contexts: u8,
-    /// Micro engine that dispatched it.
+    /// Micro engine of the command processor.
     pub me: u8,
-    /// Pipe that dispatched it.
+    /// Pipe of the micro engine.
     pub pipe: u8,
-    /// Workgroup number in hardware.
+    /// Number that the hardware gave to the workgroup.
     pub workgroup: u8,
     /// Which part of the wave this is, from 0.
     pub part: u32,
     /// Whether it is the last part.
     pub last: bool,
-    /// Whether its end is in the trace.
+    /// Whether the trace has the end of the wave.
     pub complete: bool,
-    /// Entry point.
+    /// First instruction of the kernel.
     pub entry: Pc,
-    /// Begin in cycles. For parts after the first: the end of the previous part.
+    /// Cycle of the shader clock at which the wave began; for parts after the first: the end of the previous part.
     pub begin: i64,
-    /// End in cycles.
+    /// Cycle of the shader clock at which the wave, or this part of it, ended.
     pub end: i64,
-    /// Its states in order; the durations add up to `end - begin` for complete waves with instructions.
+    /// States in the order of time; the durations add up to `end - begin` for complete waves with instructions.
     pub timeline: &'a [Span],
-    /// Its instructions, in order.
+    /// Executed instructions, in the order of time.
     pub instructions: &'a [Instruction],
 }
 
 /// A wave began or ended on some compute unit of the shader engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Occupancy {
-    /// The wave's entry point.
+    /// First instruction of the kernel.
     pub pc: Pc,
-    /// Time, in cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
     /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// Number of the SIMD.
+    /// Number of the SIMD in the compute unit, from 0.
     pub simd: u8,
-    /// Slot in the SIMD.
+    /// Number of the wave slot in the SIMD, from 0.
     pub slot: u8,
-    /// Begin or end.
+    /// True when the wave began, false when it ended.
     pub start: bool,
-    /// Micro engine that dispatched it.
+    /// Micro engine of the command processor.
     pub me: u8,
-    /// Pipe that dispatched it.
+    /// Pipe of the micro engine.
     pub pipe: u8,
     /// Whether the fields after it are valid.
     pub extended: bool,
-    /// Workgroup number in hardware.
+    /// Number that the hardware gave to the workgroup.
     pub workgroup: u8,
 }
 
 /// Four counter values of one compute unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerfEvent {
-    /// Time, in cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
     /// Values since the sample before, of the counters of this bank.
     pub values: [u16; 4],
@@ -249,27 +249,27 @@ pub struct PerfEvent {
     pub bank: u8,
 }
 
-/// A pair of clocks.
+/// Values of the shader clock and the real-time clock at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Realtime {
-    /// Shader clock, in cycles.
+    /// Cycles of the shader clock.
     pub shader_clock: i64,
-    /// Real-time clock, in its ticks.
+    /// Ticks of the real-time clock; [`Record::RealtimeFrequency`] has their number per second.
     pub realtime_clock: u64,
 }
 
-/// A value that a wave wrote into the trace.
+/// Value that a wave wrote into the trace (`s_ttracedata`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShaderData {
-    /// Time, in cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// The value that the shader wrote.
+    /// Content of the register or the immediate.
     pub value: u64,
     /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// Number of the SIMD.
+    /// Number of the SIMD in the compute unit, from 0.
     pub simd: u8,
-    /// Slot in the SIMD.
+    /// Number of the wave slot in the SIMD, from 0.
     pub slot: u8,
     /// Whether it was an immediate of the instruction.
     pub immediate: bool,
@@ -280,49 +280,49 @@ pub struct ShaderData {
 /// An instruction of another SIMD of the traced WGP that kept a shared unit busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherSimd {
-    /// Time, in cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Duration in cycles.
+    /// How many cycles of the shader clock the unit was busy.
     pub cycles: u16,
     /// Shader array (bit 7) and WGP.
     pub wgp: u8,
-    /// Kind of instruction.
+    /// What the instruction does.
     pub category: Category,
 }
 
-/// Something that happened in the pipeline.
+/// Event of the pipeline, other than a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Time, in cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Kind of event.
+    /// What happened.
     pub kind: EventKind,
-    /// Micro engine.
+    /// Micro engine of the command processor.
     pub me: u8,
-    /// Number of the pipe.
+    /// Pipe of the micro engine.
     pub pipe: u8,
     /// Whether `me` and `pipe` are valid.
     pub per_pipe: bool,
     /// Whether it is an event of the bottom of the pipe.
     pub bottom: bool,
-    /// The code object's id, for loads and unloads.
+    /// Id of the code object, for loads and unloads; 0 otherwise.
     pub payload: u64,
     /// Offset of the token in the stream, in bytes.
     pub offset: u64,
 }
 
-/// A dispatch began.
+/// Begin of a dispatch, with what the registers say of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Time, in cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Micro engine.
+    /// Micro engine of the command processor.
     pub me: u8,
-    /// Number of the pipe.
+    /// Pipe of the micro engine.
     pub pipe: u8,
-    /// Scalar registers set by the dispatcher.
+    /// Scalar registers that the dispatcher sets for each wave.
     pub user_sgprs: u16,
-    /// `DISPATCH_*` bits.
+    /// Sum of `DISPATCH_*` bits.
     pub flags: u32,
     /// Vector registers of a wave.
     pub vgprs: u32,
@@ -330,46 +330,46 @@ pub struct Dispatch {
     pub sgprs: u32,
     /// Bytes of the local data share of a workgroup.
     pub lds: u32,
-    /// Threads of a workgroup.
+    /// Work items of a workgroup in each dimension.
     pub threads: [u32; 3],
-    /// Address of the dispatch packet.
+    /// Address of the AQL packet in memory.
     pub packet: u64,
     /// Offset of the token in the stream, in bytes.
     pub offset: u64,
-    /// The kernel's entry point.
+    /// First instruction of the kernel.
     pub entry: Pc,
 }
 
-/// One report of a decoder.
+/// What a decoder reports to a [`Sink`].
 #[derive(Debug, Clone, Copy)]
 pub enum Record<'a> {
     /// The hardware's major version: 9, 10, 11 or 12. Always the first.
     Gfx(u32),
     /// Waves that began and ended.
     Occupancy(&'a [Occupancy]),
-    /// Counter values.
+    /// Samples of counters.
     Perf(&'a [PerfEvent]),
-    /// A wave of the target.
+    /// A wave of the traced compute unit, or a part of one.
     Wave(Wave<'a>),
-    /// A note.
+    /// A note about the quality of what was decoded.
     Info(Info),
-    /// Events.
+    /// Events of the pipeline, in the order of the stream.
     Events(&'a [Event]),
-    /// Values that waves wrote.
+    /// Values that waves wrote into the trace.
     ShaderData(&'a [ShaderData]),
-    /// Pairs of clocks.
+    /// Pairs of clock values.
     Realtime(&'a [Realtime]),
     /// Ticks of the real-time clock in a second.
     RealtimeFrequency(u64),
-    /// Instructions of other SIMDs.
+    /// Instructions of SIMDs that are not traced.
     OtherSimd(&'a [OtherSimd]),
-    /// Dispatches.
+    /// Dispatches that began.
     Dispatches(&'a [Dispatch]),
 }
 
 /// Takes the records of a decoder.
 pub trait Sink {
-    /// One report. Its slices are valid during the call.
+    /// Takes one record, whose slices are valid during the call.
     fn record(&mut self, record: Record<'_>);
 }
 

@@ -104,7 +104,7 @@ struct AnnouncedRegisters {
     due: Option<u32>,
 }
 
-/// The effect of a write on code objects.
+/// What a register write says of code objects: the driver announces loads and unloads so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeObjectEffect {
     Nothing,
@@ -186,7 +186,7 @@ impl Registers {
         }
     }
 
-    /// A write to a compute register.
+    /// Applies a write to a register of the compute pipe.
     pub(crate) fn write_compute(&mut self, write: Write) {
         let slot = write.slot();
         match write.address {

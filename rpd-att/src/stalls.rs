@@ -12,11 +12,11 @@ const MAX_COMPUTING: u32 = 32;
 pub enum StallReason {
     /// The instruction reads a register that the vector or scalar instruction before it writes.
     Dependency = 2,
-    /// A wait for memory.
+    /// Outstanding memory accesses.
     Memory = 3,
     /// The instruction is executed in the sequencer: a sleep, a nop, a change of mode.
     Internal = 4,
-    /// A barrier.
+    /// Waves that have not reached the barrier.
     Barrier = 5,
     /// Another wave of the SIMD was chosen.
     NotChosen = 6,
@@ -27,7 +27,7 @@ pub enum StallReason {
 }
 
 impl StallReason {
-    /// All of them, by number.
+    /// Every reason, in the order of the numbers.
     pub const ALL: [StallReason; 7] = [
         StallReason::Dependency,
         StallReason::Memory,
@@ -39,12 +39,12 @@ impl StallReason {
     ];
 }
 
-/// Cycles by reason.
+/// Cycles that instructions stalled, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stalls([u64; StallReason::ALL.len()]);
 
 impl Stalls {
-    /// Adds cycles.
+    /// Adds cycles of one reason.
     pub(crate) fn add(&mut self, reason: StallReason, cycles: u64) {
         self.0[reason as usize - StallReason::ALL[0] as usize] += cycles;
     }
@@ -56,7 +56,7 @@ impl Stalls {
     }
 }
 
-/// Registers with consecutive numbers.
+/// A range of registers with consecutive numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Registers {
     /// `v`, `a` or `s`.

@@ -21,7 +21,7 @@ const CONFIRM: usize = 4;
 /// Instructions that are searched for such a place.
 const SEARCH: usize = 256;
 
-/// Code, by address.
+/// Instructions by address, for matching tokens with code.
 pub trait Code {
     /// The instruction at `pc`. `None` when there is no code.
     fn instruction(&mut self, pc: Pc) -> Option<disasm::Instruction>;
@@ -57,7 +57,7 @@ enum Slot {
 /// Lines that were requested.
 struct Lines<'a> {
     code: &'a mut dyn Code,
-    /// `PAGE` lines each.
+    /// Slots by address, `PAGE` in each page.
     pages: Vec<Vec<Slot>>,
     by_address: HashMap<(u64, u64), usize>,
     last: Option<((u64, u64), usize)>,

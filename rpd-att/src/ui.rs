@@ -32,7 +32,7 @@ struct Engine {
     shader_data: Vec<ShaderData>,
 }
 
-/// A folder in the making.
+/// Files for the viewer while they are written.
 #[derive(Debug)]
 pub struct Folder {
     directory: PathBuf,

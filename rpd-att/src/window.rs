@@ -96,7 +96,7 @@ impl<R: Read> Window<R> {
         self.start = (self.start + bytes).min(self.end);
     }
 
-    /// Offset in the stream.
+    /// Position of the window's first byte in the stream, in bytes.
     #[inline]
     pub(crate) fn offset(&self) -> u64 {
         self.before + self.start as u64

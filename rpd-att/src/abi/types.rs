@@ -4,11 +4,11 @@ use std::ffi::{c_char, c_void};
 
 use crate::record;
 
-/// Status of a call.
+/// Result of a function of the decoder, a `rocprofiler_thread_trace_decoder_status_t`.
 pub type Status = i32;
-/// Success.
+/// The function did what it was asked to.
 pub const SUCCESS: Status = 0;
-/// Something failed.
+/// A failure that no other status describes.
 pub const ERROR: Status = 1;
 /// The caller's buffer is too small; the needed size is written.
 pub const OUT_OF_RESOURCES: Status = 2;
@@ -16,56 +16,56 @@ pub const OUT_OF_RESOURCES: Status = 2;
 pub const INVALID_ARGUMENT: Status = 3;
 /// The data is not a thread trace.
 pub const INVALID_SHADER_DATA: Status = 4;
-/// Not in this library.
+/// This library lacks the function.
 pub const NOT_IMPLEMENTED: Status = 5;
 
-/// Kinds of records.
+/// Types of the records that a [`TraceCallback`] receives.
 pub mod kind {
     /// The hardware's major version, in the pointer.
     pub const GFXIP: i32 = 0;
-    /// [`super::Occupancy`].
+    /// Records are of type [`super::Occupancy`].
     pub const OCCUPANCY: i32 = 1;
-    /// [`super::PerfEvent`].
+    /// Records are of type [`super::PerfEvent`].
     pub const PERFEVENT: i32 = 2;
-    /// [`super::Wave`].
+    /// Records are of type [`super::Wave`].
     pub const WAVE: i32 = 3;
-    /// Numbers of notes.
+    /// Records are numbers of [`record::Info`], as `i32`.
     pub const INFO: i32 = 4;
-    /// [`super::Event`].
+    /// Records are of type [`super::Event`].
     pub const EVENT: i32 = 5;
-    /// [`super::ShaderData`].
+    /// Records are of type [`super::ShaderData`].
     pub const SHADERDATA: i32 = 6;
-    /// [`super::Realtime`].
+    /// Records are of type [`super::Realtime`].
     pub const REALTIME: i32 = 7;
-    /// A number of ticks per second.
+    /// Records are numbers, as `u64`: the real-time clock's ticks per second.
     pub const RT_FREQUENCY: i32 = 8;
-    /// [`super::OtherSimd`].
+    /// Records are of type [`super::OtherSimd`].
     pub const INST_OTHER_SIMD: i32 = 9;
-    /// [`super::Dispatch`].
+    /// Records are of type [`super::Dispatch`].
     pub const DISPATCH: i32 = 10;
 }
 
-/// An address.
+/// Location of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Pc {
-    /// Address in the code object's file, or in memory.
+    /// Virtual address in the ELF of the code object; the address in memory when `code_object_id` is 0.
     pub address: u64,
-    /// The code object, or 0.
+    /// Id that the code object was registered with; 0 for code of no registered code object.
     pub code_object_id: u64,
 }
 
-/// Four counter values.
+/// Values of the four counters of a bank on one compute unit.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct PerfEvent {
-    /// Cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Values of the counters.
+    /// Values since the sample before.
     pub events: [u16; 4],
-    /// Compute unit.
+    /// Compute unit that was counted on.
     pub cu: u8,
-    /// Bank.
+    /// Which four of the requested counters, from 0.
     pub bank: u8,
 }
 
@@ -73,167 +73,169 @@ pub struct PerfEvent {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Occupancy {
-    /// Entry point.
+    /// First instruction of the kernel.
     pub pc: Pc,
-    /// Cycles.
+    /// Cycle of the shader clock.
     pub time: u64,
-    /// 0.
+    /// Not used; 0.
     pub reserved: u8,
-    /// Compute unit.
+    /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// Number of the SIMD.
+    /// Number of the SIMD in the compute unit, from 0.
     pub simd: u8,
-    /// Slot of the wave on its SIMD.
+    /// Number of the wave slot in the SIMD, from 0.
     pub slot: u8,
-    /// start:1, me:3, pipe:4, is_ext:1, workgroup:7, cluster:5.
+    /// Bit fields from the lowest: start:1, me:3, pipe:4, is_ext:1 (whether the later ones are valid), workgroup:7,
+    /// cluster:5.
     pub bits: u32,
 }
 
-/// A span in a state.
+/// Span of a wave's time in one state.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct WaveState {
-    /// State.
+    /// Number of a [`record::State`].
     pub state: i32,
-    /// Cycles.
+    /// Length of the span in cycles of the shader clock.
     pub duration: i32,
 }
 
-/// An instruction.
+/// Executed instruction of a wave.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Instruction {
-    /// category:8, stall:24.
+    /// Bit fields from the lowest: category:8, a [`record::Category`]; stall:24, the part of `duration` before the
+    /// issue.
     pub category_stall: u32,
-    /// Cycles.
+    /// Cycles of the shader clock from `time` to the end of the issue (GFX9) or of the execution.
     pub duration: i32,
-    /// Cycles.
+    /// Cycle at which it could first have been issued.
     pub time: i64,
-    /// Address.
+    /// Where the instruction is; all zero when it was not matched with code.
     pub pc: Pc,
 }
 
-/// A wave.
+/// A traced wave with its states and instructions.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Wave {
-    /// Compute unit.
+    /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// Number of the SIMD.
+    /// Number of the SIMD in the compute unit, from 0.
     pub simd: u8,
-    /// Slot of the wave on its SIMD.
+    /// Number of the wave slot in the SIMD, from 0.
     pub slot: u8,
-    /// Saves and restores.
+    /// Number of times that the wave was saved and restored.
     pub contexts: u8,
-    /// pipe:4, me:3.
+    /// Bit fields from the lowest: pipe:4, me:3.
     pub dispatcher: u8,
-    /// Number of the workgroup.
+    /// Number that the hardware gave to the workgroup.
     pub workgroup: u8,
-    /// Number of the cluster.
+    /// Number that the hardware gave to the cluster.
     pub cluster: u8,
-    /// 0.
+    /// Not used; 0.
     pub reserved: u8,
     /// Bytes of this struct.
     pub size: u64,
-    /// Cycles.
+    /// Cycle of the shader clock at which the wave began.
     pub begin: i64,
-    /// Cycles.
+    /// Cycle of the shader clock at which the wave ended.
     pub end: i64,
-    /// States.
+    /// Number of entries of `timeline`.
     pub timeline_count: u64,
-    /// Instructions.
+    /// Number of entries of `instructions`.
     pub instruction_count: u64,
-    /// States.
+    /// States of the wave, in the order of time.
     pub timeline: *const WaveState,
-    /// Instructions.
+    /// Instructions of the wave, in the order of time.
     pub instructions: *const Instruction,
 }
 
-/// Two clocks.
+/// Values of the shader clock and the real-time clock at one time.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Realtime {
-    /// Cycles.
+    /// Cycles of the shader clock.
     pub shader_clock: i64,
-    /// Ticks.
+    /// Ticks of the real-time clock; `RT_FREQUENCY` has their number per second.
     pub realtime_clock: u64,
-    /// 0.
+    /// Not used; 0.
     pub reserved: u64,
 }
 
-/// A value that a wave wrote.
+/// Value that a wave wrote into the trace (`s_ttracedata`).
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct ShaderData {
-    /// Cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// The value that the shader wrote.
+    /// Content of the register or the immediate.
     pub value: u64,
-    /// Compute unit.
+    /// Compute unit, or shader array (bit 7) and WGP.
     pub cu: u8,
-    /// Number of the SIMD.
+    /// Number of the SIMD in the compute unit, from 0.
     pub simd: u8,
-    /// Slot of the wave on its SIMD.
+    /// Number of the wave slot in the SIMD, from 0.
     pub slot: u8,
-    /// Immediate 1, privileged 2.
+    /// 1: an immediate of the instruction; 2: written by privileged code.
     pub flags: u8,
-    /// 0.
+    /// Not used; 0.
     pub reserved: u32,
 }
 
-/// An instruction of another SIMD.
+/// Instruction of another SIMD of the traced WGP that kept a shared unit busy.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct OtherSimd {
     /// Bytes of this struct.
     pub size: u64,
-    /// Cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Cycles.
+    /// How many cycles of the shader clock the unit was busy.
     pub cycles: u16,
-    /// Number of the WGP.
+    /// Shader array (bit 7) and WGP.
     pub wgp: u8,
-    /// Category.
+    /// Number of a [`record::Category`].
     pub category: u8,
 }
 
-/// An event.
+/// Event of the pipeline, other than a dispatch.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Event {
     /// Bytes of this struct.
     pub size: u64,
-    /// Cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Kind.
+    /// Number of a [`record::EventKind`].
     pub kind: i32,
-    /// Micro engine.
+    /// Micro engine of the command processor.
     pub me: u8,
-    /// Number of the pipe.
+    /// Pipe of the micro engine.
     pub pipe: u8,
-    /// Per pipe 1, bottom of the pipe 2.
+    /// 1: `me` and `pipe` are valid; 2: an event of the bottom of the pipe.
     pub flags: u16,
-    /// Id of a code object.
+    /// Id of the code object, for loads and unloads; 0 otherwise.
     pub payload: u64,
-    /// Offset in the stream.
+    /// Offset of the token in the stream, in bytes.
     pub offset: u64,
 }
 
-/// A dispatch.
+/// Begin of a dispatch, with what the registers say of it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Dispatch {
     /// Bytes of this struct.
     pub size: u64,
-    /// Cycles.
+    /// Cycle of the shader clock.
     pub time: i64,
-    /// Micro engine.
+    /// Micro engine of the command processor.
     pub me: u8,
-    /// Number of the pipe.
+    /// Pipe of the micro engine.
     pub pipe: u8,
-    /// Number of user SGPRs.
+    /// Scalar registers that the dispatcher sets for each wave.
     pub user_sgprs: u16,
-    /// Flags.
+    /// `DISPATCH_*` bits of the module `record`.
     pub flags: i32,
     /// Vector registers, as the descriptor's granule count.
     pub vgprs: u32,
@@ -241,13 +243,13 @@ pub struct Dispatch {
     pub sgprs: u32,
     /// LDS of a workgroup, as the descriptor's granule count.
     pub lds: u32,
-    /// Threads of a workgroup.
+    /// Work items of a workgroup in each dimension.
     pub threads: [u32; 3],
-    /// Dispatch packet.
+    /// Address of the AQL packet.
     pub packet: u64,
-    /// Offset in the stream.
+    /// Offset of the token in the stream, in bytes.
     pub offset: u64,
-    /// Entry point.
+    /// First instruction of the kernel.
     pub entry: Pc,
 }
 
@@ -256,7 +258,7 @@ pub type TraceCallback = Option<
     unsafe extern "C" fn(kind: i32, events: *mut c_void, count: u64, user: *mut c_void) -> Status,
 >;
 
-/// Gives the text of an instruction and its bytes.
+/// Writes the text of the instruction at an address and the number of its bytes.
 pub type IsaCallback = Option<
     unsafe extern "C" fn(
         text: *mut c_char,
@@ -267,11 +269,11 @@ pub type IsaCallback = Option<
     ) -> Status,
 >;
 
-/// Gives a piece of the stream.
+/// Points to the next piece of the stream and returns the number of its bytes; 0 at the end.
 pub type DataCallback =
     Option<unsafe extern "C" fn(buffer: *mut *mut u8, size: *mut u64, user: *mut c_void) -> u64>;
 
-/// A decoder with code objects.
+/// A decoder with the code objects that were registered with it; 0 is not a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Handle {

@@ -27,10 +27,10 @@ struct Sampled {
     last: i64,
 }
 
-/// The clock of a stream.
+/// Shader clock of a stream, put together from the cycles in its tokens.
 #[derive(Debug, Default)]
 struct Clock {
-    /// Cycles.
+    /// Cycles since the begin of the stream.
     time: i64,
     /// Origin of time stamps.
     base: Option<i64>,

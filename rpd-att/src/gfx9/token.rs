@@ -1,140 +1,140 @@
 //! Tokens of GFX9: whole bytes, little-endian; the low four bits are the type, and the type gives the length.
 
-/// Bytes of the 16 types of token.
+/// Bytes of a token, by its type, which is the lowest four bits.
 const LENGTHS: [u8; 16] = [2, 8, 8, 4, 2, 6, 2, 2, 2, 2, 2, 8, 6, 4, 8, 6];
 
-/// Bytes of the token that begins with this byte.
+/// Number of bytes of the token that begins with the byte `first`.
 #[inline]
 pub(crate) fn token_length(first: u8) -> usize {
     usize::from(LENGTHS[usize::from(first & 0xF)])
 }
 
-/// Waves of a SIMD.
+/// Number of waves that a SIMD holds.
 pub(crate) const SLOTS: usize = 10;
 
 /// Content of a token of type MISC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misc {
-    /// Only time passes.
+    /// Only its time counts.
     Time,
     /// The clock is set by the next time stamp.
     TimeReset,
-    /// Tokens were dropped.
+    /// The hardware dropped tokens.
     PacketLost,
-    /// A surface synchronisation.
+    /// The command processor waits for caches (SURFACE_SYNC).
     SurfSync,
-    /// The trace stalls the shader engine.
+    /// The trace's buffers are full, and the shader engine stands still.
     StallBegin,
-    /// The stall ended.
+    /// The shader engine runs again.
     StallEnd,
-    /// Waves are saved.
+    /// The waves of the shader engine are saved.
     SaveContext,
-    /// Waves are shot down.
+    /// The waves of the shader engine are killed.
     ShootDown,
 }
 
-/// Location of a wave.
+/// Where on the shader engine a wave runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Shader array.
+    /// Number of the shader array.
     pub sh: u8,
-    /// Compute unit.
+    /// Number of the compute unit in the shader array.
     pub cu: u8,
-    /// Number of the SIMD.
+    /// Number of the SIMD in the compute unit, from 0.
     pub simd: u8,
-    /// Slot in the SIMD; more than 9 in damaged streams.
+    /// Number of the wave slot in the SIMD, from 0; more than 9 in damaged streams.
     pub slot: u8,
 }
 
-/// A token of a GFX9 stream.
+/// Token of a GFX9 stream, with its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gfx9Token {
-    /// Time and state of the trace.
+    /// Time passes, or the state of the trace changes.
     Misc(Misc),
-    /// The value of the clock, for a reset before it.
+    /// The value of the clock, for the TIME_RESET before it.
     Timestamp(u64),
-    /// A register write.
+    /// A register of the command processor was written.
     Register {
-        /// Micro engine, as in the token.
+        /// Micro engine of the command processor, as in the token.
         me: u8,
-        /// Number of the pipe.
+        /// Pipe of the micro engine.
         pipe: u8,
-        /// The write before this one was dropped.
+        /// Whether the write before this one was dropped.
         dropped: bool,
-        /// Register.
+        /// Number of the register.
         address: u16,
-        /// Value.
+        /// Value written.
         data: u32,
     },
-    /// A wave begins.
+    /// The hardware starts a wave.
     WaveStart {
-        /// The wave's place on the GPU.
+        /// Where the wave runs.
         place: Place,
-        /// Micro engine, as in the token.
+        /// Micro engine of the command processor, as in the token.
         me: u8,
-        /// Number of the pipe.
+        /// Pipe of the micro engine.
         pipe: u8,
-        /// Count; above 64 when a wave is saved or restored.
+        /// Field of the token that is above 64 when a wave is saved or restored.
         count: u8,
     },
     /// Resources for a wave were allocated.
     WaveAlloc(Place),
     /// A write to a compute register.
     Compute {
-        /// Micro engine, as in the token.
+        /// Micro engine of the command processor, as in the token.
         me: u8,
-        /// Number of the pipe.
+        /// Pipe of the micro engine.
         pipe: u8,
-        /// Register.
+        /// Number of the compute register.
         address: u8,
-        /// Value.
+        /// Value written.
         data: u32,
     },
-    /// A wave ended.
+    /// The wave there ended.
     WaveEnd(Place),
-    /// An event of the pipeline.
+    /// An event of the pipeline, whose kind is not decoded.
     Event,
     /// An instruction was completed.
     Inst {
-        /// Slot of the wave on its SIMD.
+        /// Number of the wave slot in the SIMD, from 0.
         slot: u8,
-        /// Number of the SIMD.
+        /// Number of the SIMD in the compute unit, from 0.
         simd: u8,
-        /// Type of instruction.
+        /// Type of the instruction, a number of the token format.
         kind: u8,
     },
     /// The program counter of a wave.
     InstPc {
-        /// Slot of the wave on its SIMD.
+        /// Number of the wave slot in the SIMD, from 0.
         slot: u8,
-        /// Number of the SIMD.
+        /// Number of the SIMD in the compute unit, from 0.
         simd: u8,
-        /// Address.
+        /// Address of the next instruction, in bytes.
         address: u64,
     },
     /// A value that a wave wrote.
     ShaderData {
-        /// Which wave.
+        /// Wave that wrote the value.
         place: Place,
-        /// The value that the shader wrote.
+        /// Content of the register or the immediate.
         data: u32,
     },
     /// Action of each wave of a SIMD in this cycle.
     Issue {
-        /// Number of the SIMD.
+        /// Number of the SIMD in the compute unit, from 0.
         simd: u8,
         /// Two bits for each slot: 0 nothing, 1 stalled, 2 issued, 3 immediate.
         states: u32,
     },
     /// Four counter values.
     Perf {
-        /// Shader array.
+        /// Number of the shader array.
         sh: u8,
-        /// Compute unit.
+        /// Number of the compute unit in the shader array.
         cu: u8,
-        /// Which four counters.
+        /// Which four of the requested counters, from 0.
         bank: u8,
-        /// Values of the counters.
+        /// Values since the sample before.
         values: [u16; 4],
     },
 }

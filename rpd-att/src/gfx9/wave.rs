@@ -56,7 +56,7 @@ fn phase_of(category: Category) -> i64 {
 /// State of a trap handler, which is not traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trap {
-    /// Not in one.
+    /// The wave executes its kernel.
     None,
     /// A request to save waves.
     Requested,
@@ -66,7 +66,7 @@ enum Trap {
     Returning,
 }
 
-/// A running wave of the target.
+/// A wave of the traced compute unit that has not ended yet, with what is known of it.
 #[derive(Debug)]
 pub(super) struct RunningWave {
     pub(super) wave: Pending,
@@ -264,7 +264,7 @@ impl RunningWave {
         }
     }
 
-    /// Waves are about to be saved.
+    /// Notes that the hardware is about to save the waves.
     pub(super) fn request_save(&mut self) {
         self.trap = Trap::Requested;
     }

@@ -50,7 +50,7 @@ impl Batch {
         self.has_ready |= has_ready;
     }
 
-    /// The tokens.
+    /// Tokens of the batch, in the order of the stream.
     pub(crate) fn tokens(&self) -> &[RdnaToken] {
         &self.tokens[..self.count]
     }

@@ -21,7 +21,7 @@ const SLOTS: usize = 32;
 const CONTEXT_COUNTS: std::ops::Range<u64> = 66..90;
 /// One bit for each of these counts: the wave is saved.
 const SAVES: u32 = 0b00_0011_0011;
-/// The wave is restored.
+/// One bit for each of these counts: the wave is restored.
 const RESTORES: u32 = 0b11_1100_1100;
 
 struct Decoder<'a> {

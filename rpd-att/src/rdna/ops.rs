@@ -13,9 +13,9 @@ pub(super) enum Op {
     /// A jump to the address in a register.
     Jump,
     Trap,
-    /// Return from a trap.
+    /// Return from a trap handler.
     Return,
-    /// A barrier.
+    /// Barrier of a workgroup.
     Barrier,
     /// The wave stops for good.
     Halt,
@@ -116,7 +116,7 @@ fn gfx12(op: u32, rate: u32, derate: u32) -> Op {
     }
 }
 
-/// Operations by number.
+/// What each instruction type of a generation does, by its number in tokens.
 pub(super) type Ops = [Op; 256];
 
 /// The operations that a stream with this header has.

@@ -6,7 +6,7 @@ use super::batch::Batch;
 use crate::header::Generation;
 use crate::window::Window;
 
-/// Types of token.
+/// Types of token of GFX10 to GFX12.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum RdnaKind {
@@ -38,20 +38,20 @@ pub enum RdnaKind {
     AluExec,
 }
 
-/// Bit pattern and length of a type of token.
+/// Bit pattern and length by which a type of token is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenForm {
-    /// Type of the token.
+    /// Type that has this form.
     pub(crate) kind: RdnaKind,
     /// Value of the lowest `pattern_bits` bits.
     pub(crate) pattern: u8,
-    /// Bits of the pattern.
+    /// Number of bits that are compared with `pattern`.
     pub(crate) pattern_bits: u8,
-    /// Bits of the token.
+    /// Length of the token in bits.
     pub(crate) bits: u8,
-    /// First bit of the time that passes before the token.
+    /// First bit of the field with the cycles that pass before the token.
     pub(crate) time_from: u8,
-    /// Bits of that time.
+    /// Length of that field in bits.
     pub(crate) time_bits: u8,
 }
 
@@ -140,24 +140,24 @@ pub(crate) fn forms(generation: Generation) -> Vec<TokenForm> {
     forms
 }
 
-/// Kind of work that cutting off a token takes. Those up to [`Role::Time`], nearly all, need nothing besides their entries.
+/// What has to be done to cut off a token. Those up to [`Role::Time`], nearly all, need nothing besides their entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     /// The token is delivered, as most are.
     Plain,
-    /// Time passes, no more.
+    /// Not delivered: only its time counts.
     Time,
     /// Delivered, and longer than [`SHORT`].
     Long,
     /// Four bits without meaning.
     Padding,
-    /// A time stamp.
+    /// A token with a value of a clock, or with the cycles that were lost.
     TimeStamp,
     /// More than 64 bits.
     Wide,
     /// Words of eight bits can follow.
     Extended,
-    /// Not a token.
+    /// No type of token has these bits.
     Unknown,
 }
 
@@ -169,15 +169,15 @@ const SHORT: u8 = 52;
 struct Entry {
     kind: RdnaKind,
     role: Role,
-    /// Units of four bits.
+    /// Length of the token in units of four bits.
     nibbles: u8,
     /// First bit of the time that passes before the token.
     time_from: u8,
-    /// Bits of that time, moved to the lowest.
+    /// Mask of that field, moved to the lowest bits.
     time_mask: u16,
-    /// Cycles that pass in addition.
+    /// Cycles that pass before the token besides those of the field.
     implied: u8,
-    /// Whether it is WAVE_READY.
+    /// Whether the type is WAVE_READY.
     ready: bool,
 }
 
@@ -239,35 +239,35 @@ fn table(generation: Generation) -> Table {
     table
 }
 
-/// One token, with the time at which it is handled.
+/// A token of the stream, with the time at which it is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RdnaToken {
-    /// Type.
+    /// Type of the token.
     pub(crate) kind: RdnaKind,
     /// The token's first 64 bits; for NEW_PC of GFX12 the 64 bits after the first eight.
     pub(crate) word: u64,
-    /// Cycles.
+    /// Cycle of the shader clock.
     pub(crate) time: i64,
     /// Offset in the stream, in bytes.
     pub(crate) offset: u64,
 }
 
-/// A field of a word.
+/// The `count` bits of `word` from bit `low` on.
 #[inline]
 pub(super) fn bits(word: u64, low: u32, count: u32) -> u64 {
     (word >> low) & ((1 << count) - 1)
 }
 
-/// Content of a time stamp.
+/// What a token TIMESTAMP says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TimeStamp {
-    /// So many cycles pass.
+    /// This number of cycles passes.
     Delta(u64),
     /// The real-time clock has this value.
     Realtime(u64),
-    /// Tokens were dropped while so many cycles passed.
+    /// Tokens were dropped while this number of cycles passed.
     Lost(u64),
-    /// Anything else.
+    /// A content that has no effect.
     Other,
 }
 
@@ -301,7 +301,7 @@ impl TimeStamp {
 /// Largest number of bytes that cutting off a token reads from its begin on, rounded up.
 const REACH: usize = 32;
 
-/// The 64 bits from so many units of four bits on.
+/// The 64 bits of the stream from `at` on, counted in units of four bits.
 #[inline(always)]
 fn word_at(bytes: &[u8], at: usize) -> u64 {
     let from = at / 2;
@@ -312,7 +312,8 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
     (both >> (4 * (at % 2))) as u64
 }
 
-/// The 60 bits from so many units of four bits on, or 64 from the begin of a byte: enough for most tokens, and sooner there than all.
+/// The 60 bits of the stream from `at` on, counted in units of four bits, or 64 from the begin of a byte: enough for
+/// most tokens, and sooner there than all.
 #[inline(always)]
 fn most_of_word_at(bytes: &[u8], at: usize) -> u64 {
     let from = at / 2;
@@ -325,11 +326,11 @@ fn most_of_word_at(bytes: &[u8], at: usize) -> u64 {
 /// Position in a stream, with the bits there.
 struct Cursor<'b> {
     bytes: &'b [u8],
-    /// Units of four bits from the first byte.
+    /// Position in units of four bits from the first byte.
     at: usize,
     /// The next 60 bits, and often more.
     word: u64,
-    /// The lowest eight of them.
+    /// The lowest eight bits of `word`.
     low: u8,
 }
 
@@ -344,7 +345,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Moves on by so many units of four bits.
+    /// Moves on by this number of units of four bits.
     #[inline(always)]
     fn advance(&mut self, nibbles: usize) {
         self.at += nibbles;
@@ -352,7 +353,7 @@ impl<'b> Cursor<'b> {
         self.low = self.word as u8;
     }
 
-    /// Moves on by a token of so many units, which is at most [`SHORT`] bits long, to `next`.
+    /// Moves on by a token of `nibbles` units, which is at most [`SHORT`] bits long, to `next`.
     #[inline(always)]
     fn advance_short(&mut self, nibbles: u8, next: usize) {
         // The length of a token follows from its lowest bits, and where the next one begins from that: they are taken from the word

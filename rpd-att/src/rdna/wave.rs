@@ -4,7 +4,7 @@ use super::ops::Op;
 use crate::pending::{KEEP, Pending, cycles};
 use crate::record::{Category, Pc, State};
 
-/// A running wave of the target.
+/// A wave of the traced WGP that has not ended yet, with what is known of it.
 #[derive(Debug)]
 pub(super) struct RunningWave {
     pub(super) wave: Pending,
@@ -137,7 +137,7 @@ impl RunningWave {
         }
     }
 
-    /// Waves are about to be saved.
+    /// Notes that the hardware is about to save the waves.
     pub(super) fn request_save(&mut self) {
         self.away = true;
     }
@@ -163,7 +163,7 @@ impl RunningWave {
         }
     }
 
-    /// The wave ended.
+    /// Closes the last state and instruction when the wave ends.
     pub(super) fn end(&mut self, time: i64) {
         self.barrier = false;
         self.wave.close(time);
