@@ -173,27 +173,27 @@ c_struct! {
 
 bit_fields! {
     rocprofiler_pc_sampling_hw_id_v0_t.bits: u64 {
-        /// Field `chiplet`: bits 0 to 5.
+        /// Number of the XCC on the package, 0 for a GPU of one die (bits 0 to 5).
         chiplet with_chiplet 0 6
-        /// Field `wave_id`: bits 6 to 12.
+        /// Number of the wave slot in the SIMD (bits 6 to 12).
         wave_id with_wave_id 6 7
-        /// Field `simd_id`: bits 13 to 14.
+        /// Number of the SIMD in the compute unit (bits 13 to 14).
         simd_id with_simd_id 13 2
-        /// Field `pipe_id`: bits 15 to 18.
+        /// Pipe of the micro engine that dispatched the wave (bits 15 to 18).
         pipe_id with_pipe_id 15 4
-        /// Field `cu_or_wgp_id`: bits 19 to 22.
+        /// Number of the compute unit, or of the WGP from GFX10 on, in its shader array (bits 19 to 22).
         cu_or_wgp_id with_cu_or_wgp_id 19 4
-        /// Field `shader_array_id`: bit 23.
+        /// Number of the shader array in the shader engine (bit 23).
         shader_array_id with_shader_array_id 23 1
-        /// Field `shader_engine_id`: bits 24 to 28.
+        /// Number of the shader engine (bits 24 to 28).
         shader_engine_id with_shader_engine_id 24 5
-        /// Position of the wave's workgroup in the grid.
+        /// Slot of the workgroup on the compute unit, not its position in the grid (bits 29 to 35).
         workgroup_id with_workgroup_id 29 7
-        /// Field `vm_id`: bits 36 to 41.
+        /// Address space (VMID) of the process (bits 36 to 41).
         vm_id with_vm_id 36 6
-        /// Field `queue_id`: bits 42 to 45.
+        /// Hardware queue of the pipe (bits 42 to 45).
         queue_id with_queue_id 42 4
-        /// Field `microengine_id`: bits 46 to 47.
+        /// Micro engine of the command processor (bits 46 to 47).
         microengine_id with_microengine_id 46 2
     }
 }
@@ -209,7 +209,7 @@ c_struct! {
 
 bit_fields! {
     rocprofiler_pc_sampling_record_stochastic_header_t.bits: u8 {
-        /// Field `has_memory_counter`: bit 0.
+        /// 1 when `memory_counters` is valid (bit 0).
         has_memory_counter with_has_memory_counter 0 1
     }
 }
@@ -225,53 +225,53 @@ c_struct! {
 
 bit_fields! {
     rocprofiler_pc_sampling_snapshot_v0_t.bits: u32 {
-        /// Field `reason_not_issued`: bits 0 to 3.
+        /// A [`rocprofiler_pc_sampling_instruction_not_issued_reason_t`], for a wave that did not issue (bits 0 to 3).
         reason_not_issued with_reason_not_issued 0 4
-        /// Field `arb_state_issue_valu`: bit 5.
+        /// 1 when the arbiter issued vector arithmetic in this cycle, of any wave (bit 5).
         arb_state_issue_valu with_arb_state_issue_valu 5 1
-        /// Field `arb_state_issue_matrix`: bit 6.
+        /// 1 when it issued a matrix instruction (bit 6).
         arb_state_issue_matrix with_arb_state_issue_matrix 6 1
-        /// Field `arb_state_issue_lds`: bit 7.
+        /// 1 when it issued an access to LDS (bit 7).
         arb_state_issue_lds with_arb_state_issue_lds 7 1
-        /// Field `arb_state_issue_lds_direct`: bit 8.
+        /// 1 when it issued a direct read of LDS (bit 8).
         arb_state_issue_lds_direct with_arb_state_issue_lds_direct 8 1
-        /// Field `arb_state_issue_scalar`: bit 9.
+        /// 1 when it issued scalar arithmetic or scalar memory (bit 9).
         arb_state_issue_scalar with_arb_state_issue_scalar 9 1
-        /// Field `arb_state_issue_vmem_tex`: bit 10.
+        /// 1 when it issued vector memory or a texture (bit 10).
         arb_state_issue_vmem_tex with_arb_state_issue_vmem_tex 10 1
-        /// Field `arb_state_issue_flat`: bit 11.
+        /// 1 when it issued memory through flat addresses (bit 11).
         arb_state_issue_flat with_arb_state_issue_flat 11 1
-        /// Field `arb_state_issue_exp`: bit 12.
+        /// 1 when it issued an export (bit 12).
         arb_state_issue_exp with_arb_state_issue_exp 12 1
-        /// Field `arb_state_issue_misc`: bit 13.
+        /// 1 when it issued an instruction of no other class (bit 13).
         arb_state_issue_misc with_arb_state_issue_misc 13 1
-        /// Field `arb_state_issue_brmsg`: bit 14.
+        /// 1 when it issued a branch or message (bit 14).
         arb_state_issue_brmsg with_arb_state_issue_brmsg 14 1
-        /// Field `arb_state_issue_reserved`: bit 15.
+        /// Not used (bit 15).
         arb_state_issue_reserved with_arb_state_issue_reserved 15 1
-        /// Field `arb_state_stall_valu`: bit 16.
+        /// 1 when vector arithmetic was chosen and stalled in this cycle, of any wave (bit 16).
         arb_state_stall_valu with_arb_state_stall_valu 16 1
-        /// Field `arb_state_stall_matrix`: bit 17.
+        /// 1 when a matrix instruction stalled (bit 17).
         arb_state_stall_matrix with_arb_state_stall_matrix 17 1
-        /// Field `arb_state_stall_lds`: bit 18.
+        /// 1 when an access to LDS stalled (bit 18).
         arb_state_stall_lds with_arb_state_stall_lds 18 1
-        /// Field `arb_state_stall_lds_direct`: bit 19.
+        /// 1 when a direct read of LDS stalled (bit 19).
         arb_state_stall_lds_direct with_arb_state_stall_lds_direct 19 1
-        /// Field `arb_state_stall_scalar`: bit 20.
+        /// 1 when scalar arithmetic or scalar memory stalled (bit 20).
         arb_state_stall_scalar with_arb_state_stall_scalar 20 1
-        /// Field `arb_state_stall_vmem_tex`: bit 21.
+        /// 1 when vector memory or a texture stalled (bit 21).
         arb_state_stall_vmem_tex with_arb_state_stall_vmem_tex 21 1
-        /// Field `arb_state_stall_flat`: bit 22.
+        /// 1 when memory through flat addresses stalled (bit 22).
         arb_state_stall_flat with_arb_state_stall_flat 22 1
-        /// Field `arb_state_stall_exp`: bit 23.
+        /// 1 when an export stalled (bit 23).
         arb_state_stall_exp with_arb_state_stall_exp 23 1
-        /// Field `arb_state_stall_misc`: bit 24.
+        /// 1 when an instruction of no other class stalled (bit 24).
         arb_state_stall_misc with_arb_state_stall_misc 24 1
-        /// Field `arb_state_stall_brmsg`: bit 25.
+        /// 1 when a branch or message stalled (bit 25).
         arb_state_stall_brmsg with_arb_state_stall_brmsg 25 1
-        /// Field `arb_state_state_reserved`: bit 26.
+        /// Not used (bit 26).
         arb_state_state_reserved with_arb_state_state_reserved 26 1
-        /// Field `dual_issue_valu`: bit 27.
+        /// 1 when two vector instructions were issued together (bit 27).
         dual_issue_valu with_dual_issue_valu 27 1
     }
 }
@@ -287,17 +287,17 @@ c_struct! {
 
 bit_fields! {
     rocprofiler_pc_sampling_memory_counters_t.bits: u32 {
-        /// Field `load_cnt`: bits 0 to 5.
+        /// Loads that are outstanding (bits 0 to 5).
         load_cnt with_load_cnt 0 6
-        /// Field `store_cnt`: bits 6 to 11.
+        /// Stores that are outstanding (bits 6 to 11).
         store_cnt with_store_cnt 6 6
-        /// Field `bvh_cnt`: bits 12 to 14.
+        /// Ray intersections that are outstanding (bits 12 to 14).
         bvh_cnt with_bvh_cnt 12 3
-        /// Field `sample_cnt`: bits 15 to 20.
+        /// Texture samples that are outstanding (bits 15 to 20).
         sample_cnt with_sample_cnt 15 6
-        /// Field `ds_cnt`: bits 21 to 26.
+        /// Accesses to LDS that are outstanding (bits 21 to 26).
         ds_cnt with_ds_cnt 21 6
-        /// Field `km_cnt`: bits 27 to 31.
+        /// Scalar loads and messages that are outstanding (bits 27 to 31).
         km_cnt with_km_cnt 27 5
     }
 }

@@ -315,7 +315,7 @@ macro_rules! values {
 const MIB: u64 = 1 << 20;
 
 values! {
-    /// What a processor is: a GPU.
+    /// Type of the processor of a handle: always a GPU.
     amdsmi_get_processor_type(u32) = |_| TYPE_GPU;
     /// The PCI address.
     amdsmi_get_gpu_device_bdf(u64) = bdf;
@@ -330,7 +330,7 @@ values! {
             hip_uuid: text(&gpu.uuid),
         }
     };
-    /// What the chip is.
+    /// Product name, PCI ids, compute units and target of a GPU.
     amdsmi_get_gpu_asic_info(AsicInfo) = |gpu| AsicInfo {
         market_name: text(&gpu.product),
         vendor_id: gpu.vendor_id,
@@ -352,7 +352,7 @@ values! {
         current_partition_id: 0,
         reserved: [0; 12],
     };
-    /// The memory.
+    /// Type, vendor, size and bus width of the device memory.
     amdsmi_get_gpu_vram_info(VramInfo) = |gpu| {
         // Two transfers a clock.
         let bandwidth = u64::from(gpu.memory_clock_mhz) * 2 * u64::from(gpu.memory_width) / 8 / 1000;
@@ -435,7 +435,7 @@ macro_rules! of_smi {
 of_smi! {
     /// The PCI device id.
     amdsmi_get_gpu_id(place: *mut u16) = rsmi_dev_id_get;
-    /// The name of the vendor.
+    /// Name of the vendor as text of at most `len` bytes.
     amdsmi_get_gpu_vendor_name(place: *mut c_char, len: usize) = rsmi_dev_vendor_name_get;
     /// PCI domain, bus, device and function.
     amdsmi_get_gpu_bdf_id(place: *mut u64) = rsmi_dev_pci_id_get;
@@ -443,7 +443,7 @@ of_smi! {
     amdsmi_get_gpu_topo_numa_affinity(place: *mut i32) = rsmi_topo_numa_affinity_get;
     /// The NUMA node of the host that the GPU is at.
     amdsmi_topo_get_numa_node_number(place: *mut u32) = rsmi_topo_get_numa_node_number;
-    /// Bytes of a kind of memory.
+    /// Size in bytes of the memory of a kind (VRAM, visible VRAM or GTT).
     amdsmi_get_gpu_memory_total(kind: u32, place: *mut u64) = rsmi_dev_memory_total_get;
     /// Bytes of a kind of memory that this process uses.
     amdsmi_get_gpu_memory_usage(kind: u32, place: *mut u64) = rsmi_dev_memory_usage_get;

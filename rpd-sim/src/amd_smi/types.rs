@@ -127,7 +127,7 @@ pub struct CacheInfo {
     pub(super) reserved: [u32; 15],
 }
 
-/// A part of [`FirmwareInfo`].
+/// Id and version of one firmware, an entry of [`FirmwareInfo`].
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Firmware {

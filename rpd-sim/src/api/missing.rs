@@ -12,13 +12,13 @@ use super::types::{
     Unsupported,
 };
 
-/// `hipErrorNotSupported`.
+/// `hipErrorNotSupported`, the result of HIP functions that are not simulated.
 pub(crate) const HIP_NOT_SUPPORTED: u32 = 801;
-/// `HSA_STATUS_ERROR`.
+/// `HSA_STATUS_ERROR`, the result of HSA functions that are not simulated.
 pub(crate) const HSA_ERROR: u32 = 0x1000;
 /// `HSA_STATUS_ERROR_INVALID_ARGUMENT`.
 pub(super) const HSA_INVALID_ARGUMENT: u32 = 0x1001;
-/// `ncclInvalidUsage`.
+/// `ncclInvalidUsage`, the result of RCCL functions that are not simulated.
 const RCCL_INVALID_USAGE: u32 = 5;
 
 macro_rules! status {

@@ -70,7 +70,7 @@ pub(crate) fn start(
     Ok(SESSION.set(session).is_ok())
 }
 
-/// A dispatch that is recorded.
+/// Memory accesses of a dispatch, while they are recorded.
 pub(crate) struct Recording {
     session: &'static Session,
     number: u32,

@@ -15,9 +15,9 @@ pub(crate) enum AgentKind {
 /// A cache of an agent, as the topology reports it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cache {
-    /// Level, from 1.
+    /// 1 for the caches next to the cores.
     pub(crate) level: u32,
-    /// Size in bytes.
+    /// Capacity in bytes.
     pub(crate) bytes: u32,
     /// Name in the runtime's description.
     pub(crate) name: &'static str,
@@ -45,14 +45,14 @@ pub(crate) enum PoolKind {
 pub(crate) struct Pool {
     /// Index of the agent it belongs to.
     pub(crate) agent: usize,
-    /// Kind of its memory.
+    /// Whose memory it is, and when writes become visible.
     pub(crate) kind: PoolKind,
     /// Capacity in bytes, shared with the agent's other pools of the same memory.
     pub(crate) bytes: u64,
 }
 
 impl Pool {
-    /// HSA handle.
+    /// Handle by which the HSA runtime names it.
     pub(crate) fn handle(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
@@ -105,29 +105,29 @@ pub(crate) struct Agent {
     pub(crate) model: &'static str,
     /// Unique id, `GPU-` and 16 hexadecimal digits for GPUs.
     pub(crate) uuid: String,
-    /// CPU cores.
+    /// Number of CPU cores; 0 for a GPU.
     pub(crate) cpu_cores: u32,
     /// SIMD units in all.
     pub(crate) simds: u32,
-    /// First SIMD id.
+    /// Lowest processor number of the SIMDs in the topology; 0 for the CPU.
     pub(crate) simd_id_base: u32,
-    /// Wave slots a SIMD.
+    /// Number of waves that a SIMD can hold.
     pub(crate) max_waves_per_simd: u32,
     /// LDS a compute unit, KiB.
     pub(crate) lds_kib: u32,
     /// Global wave sync resources.
     pub(crate) gws: u32,
-    /// Lanes a wave.
+    /// Lanes of a wave: 32 or 64.
     pub(crate) wave_size: u32,
     /// Accelerator dies.
     pub(crate) xccs: u32,
     /// Compute units (of a CPU: cores).
     pub(crate) cus: u32,
-    /// Shader arrays.
+    /// Number of shader arrays of the whole GPU.
     pub(crate) arrays: u32,
-    /// Shader engines.
+    /// Number of shader engines of the whole GPU.
     pub(crate) shader_banks: u32,
-    /// Shader arrays an engine.
+    /// Shader arrays in each shader engine.
     pub(crate) arrays_per_engine: u32,
     /// Compute units an array.
     pub(crate) cus_per_array: u32,
@@ -137,21 +137,21 @@ pub(crate) struct Agent {
     pub(crate) scratch_slots_per_cu: u32,
     /// `10000*major + 100*minor + stepping`.
     pub(crate) gfx_version: u32,
-    /// PCI vendor.
+    /// PCI vendor id, 0x1002 for AMD; 0 for the CPU.
     pub(crate) vendor_id: u32,
-    /// PCI device.
+    /// PCI device id; 0 for the CPU.
     pub(crate) device_id: u32,
     /// PCI bus, device and function.
     pub(crate) location_id: u32,
-    /// PCI domain.
+    /// PCI domain (segment).
     pub(crate) domain: u32,
-    /// DRM render node.
+    /// N of `/dev/dri/renderDN`; 0 for the CPU.
     pub(crate) drm_render_minor: u32,
-    /// Copy engines.
+    /// Number of copy engines (SDMA).
     pub(crate) sdma_engines: u32,
     /// Copy engines for links between GPUs.
     pub(crate) sdma_xgmi_engines: u32,
-    /// Queues a copy engine.
+    /// Number of queues that one copy engine serves.
     pub(crate) sdma_queues_per_engine: u32,
     /// Compute queues of the command processor.
     pub(crate) cp_queues: u32,
@@ -169,7 +169,7 @@ pub(crate) struct Agent {
     pub(crate) cus_per_engine: u32,
     /// Waves a compute unit.
     pub(crate) max_waves_per_cu: u32,
-    /// Chip family.
+    /// Family of the chip, as the amdgpu driver numbers families.
     pub(crate) family_id: u32,
     /// Work-items a workgroup.
     pub(crate) workgroup_max_size: u32,
@@ -192,7 +192,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// HSA handle.
+    /// Handle by which the HSA runtime names it.
     pub(crate) fn handle(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
@@ -202,7 +202,6 @@ impl Agent {
         1 << self.index
     }
 
-    /// Whether it is a GPU.
     pub(crate) fn is_gpu(&self) -> bool {
         self.kind == AgentKind::Gpu
     }
@@ -309,7 +308,7 @@ pub(crate) fn visible() -> &'static [&'static Agent] {
     })
 }
 
-/// The CPU agent.
+/// The agent of the CPU, which every machine has.
 pub(crate) fn cpu_agent() -> &'static Agent {
     &hardware().agents[0]
 }
@@ -329,7 +328,7 @@ pub(crate) fn pool(handle: u64) -> Option<&'static Pool> {
     pools().iter().find(|pool| pool.handle() == handle)
 }
 
-/// The pool of an agent with a kind.
+/// The pool of this kind of the agent with this index; `None` where the agent lacks it.
 pub(crate) fn pool_of(agent: usize, kind: PoolKind) -> Option<&'static Pool> {
     pools()
         .iter()

@@ -86,7 +86,7 @@ pub(crate) struct BarrierValuePacket {
     pub(crate) completion_signal: u64,
 }
 
-/// `hsa_queue_t`.
+/// `hsa_queue_t`: the part of a queue that programs see.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct HsaQueue {
@@ -99,7 +99,7 @@ pub(crate) struct HsaQueue {
     pub(crate) id: u64,
 }
 
-/// `amd_queue_t`.
+/// `amd_queue_t`: an `hsa_queue_t` and what the packet processor and debuggers need besides.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct AmdQueue {
@@ -134,14 +134,14 @@ pub(crate) struct AmdQueue {
     pub(crate) reserved5: u32,
 }
 
-/// Kinds of `amd_signal_t`.
+/// Values of `AmdSignal::kind`.
 pub(crate) mod signal_kind {
     pub(crate) const INVALID: i64 = 0;
     pub(crate) const USER: i64 = 1;
     pub(crate) const DOORBELL: i64 = -1;
 }
 
-/// `amd_signal_t`.
+/// `amd_signal_t`: the memory that a signal's handle is the address of.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct AmdSignal {

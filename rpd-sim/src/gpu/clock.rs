@@ -38,7 +38,7 @@ pub(crate) fn ticks_to_ns(ticks: u64) -> u64 {
     base().wrapping_add(since)
 }
 
-/// Ticks in a duration, at least one.
+/// Number of ticks of the GPU's clock in a duration, at least one.
 pub(crate) fn duration_to_ticks(duration: Duration) -> u64 {
     (duration.as_nanos() as u64 / NS_PER_TICK).max(1)
 }

@@ -38,13 +38,13 @@ impl Plane {
 /// Shape of a copy: `rows` × `slices` runs of `width` bytes; a plain copy is one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// Destination.
+    /// Plane that is written.
     pub(crate) dst: Plane,
-    /// Source.
+    /// Plane that is read.
     pub(crate) src: Plane,
     /// Bytes a row.
     pub(crate) width: usize,
-    /// Rows a slice.
+    /// Number of rows of a slice.
     pub(crate) rows: usize,
     /// Number of slices.
     pub(crate) slices: usize,
@@ -67,7 +67,7 @@ impl Shape {
         }
     }
 
-    /// Bytes moved.
+    /// Number of bytes that the copy moves.
     pub(crate) fn bytes(&self) -> usize {
         self.width * self.rows * self.slices
     }
@@ -82,7 +82,7 @@ impl Shape {
     }
 }
 
-/// A copy for an engine.
+/// A copy with the signals that it waits for and completes, as a copy engine takes it.
 pub(crate) struct Copy {
     /// Addresses and extents of the bytes to move.
     pub(crate) shape: Shape,
@@ -103,7 +103,7 @@ struct Job {
     token: Token,
 }
 
-/// A copy engine.
+/// A copy engine (SDMA): a thread that carries out copies one after the other.
 pub(crate) struct Engine {
     thread: usize,
     agent: &'static Agent,

@@ -54,19 +54,19 @@ impl Kernel {
 pub(crate) struct KernelTable(RwLock<HashMap<u64, Arc<Kernel>>>);
 
 impl KernelTable {
-    /// Registers a kernel.
+    /// Makes a kernel known under the address of its descriptor.
     pub(crate) fn insert(&self, kernel_object: u64, kernel: Kernel) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.insert(kernel_object, Arc::new(kernel));
     }
 
-    /// Removes a kernel.
+    /// Forgets the kernel of a descriptor's address.
     pub(crate) fn remove(&self, kernel_object: u64) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         table.remove(&kernel_object);
     }
 
-    /// The kernel of a kernel object.
+    /// The kernel of the descriptor at this address.
     pub(crate) fn get(&self, kernel_object: u64) -> Option<Arc<Kernel>> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         table.get(&kernel_object).cloned()
@@ -106,11 +106,11 @@ impl isa::Memory for View {
 /// Observations requested of a running dispatch.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// Whether it is counted.
+    /// Whether hardware counters are collected for the dispatch.
     pub(crate) counted: bool,
     /// The instructions whose executions are recorded, if any.
     pub(crate) records: Option<Selection>,
-    /// Number of the hardware queue that runs it.
+    /// Number of the hardware queue that the packet came through.
     pub(crate) hardware_queue: u32,
 }
 
@@ -128,7 +128,7 @@ pub(crate) struct Results {
 pub(crate) enum Outcome {
     /// The dispatch ran to its end.
     Done {
-        /// Its observations.
+        /// What was counted and sampled while it ran.
         results: Results,
         /// Its computing time, see [`isa::Executed::time`].
         time: Duration,

@@ -27,7 +27,7 @@ pub(crate) type PlainCallback = unsafe extern "C" fn(*mut core::ffi::c_void);
 pub(crate) enum Work {
     /// A packet is done; its signal is still to be decremented.
     Retire {
-        /// Queue of the dispatch.
+        /// Queue that the packet was in.
         queue: &'static Queue,
         /// Completion signal of the dispatch.
         signal: Option<Signal>,
@@ -35,7 +35,7 @@ pub(crate) enum Work {
         token: Token,
         /// Counts of the dispatch, if it was counted.
         counts: Option<Box<Counts>>,
-        /// Its recording.
+        /// What was observed of the dispatch; `None` when nobody asked.
         recording: Option<Box<Recording>>,
         /// Begin and end in device ticks.
         ticks: (u64, u64),
@@ -51,11 +51,11 @@ pub(crate) enum Work {
     },
     /// The device stopped on an error.
     Fault {
-        /// The queue it stopped, if it was one.
+        /// Queue that the packet was in.
         queue: Option<&'static Queue>,
-        /// The agent concerned.
+        /// GPU on which the fault occurred.
         agent: &'static Agent,
-        /// What happened.
+        /// Kind and address of the fault.
         fault: Fault,
     },
     /// The program's function.
@@ -94,7 +94,7 @@ impl Default for OnceStart {
 }
 
 impl Handler {
-    /// Submits a task.
+    /// Puts a task at the end of the handler's queue.
     pub(crate) fn submit(&self, work: Work) {
         lock(&self.work).push_back(work);
         self.wake();

@@ -14,7 +14,7 @@ use super::queue::Queue;
 use super::signal::SignalPool;
 use super::wake::Event;
 
-/// Copy engines of a GPU.
+/// Number of copy engines of a GPU.
 pub(crate) const ENGINES_PER_GPU: usize = 2;
 /// Most device threads; each owns a bit in a signal's watcher mask.
 const MAX_THREADS: usize = 64;
@@ -34,23 +34,23 @@ pub(crate) type SystemEventHandler =
 pub(crate) struct Machine {
     /// Memory that they may access.
     pub(crate) memory: Memory,
-    /// All signals.
+    /// Memory of the signals, free and in use.
     pub(crate) signals: SignalPool,
     /// Event that each device thread sleeps on.
     pub(crate) events: [Event; MAX_THREADS],
     /// The signal handler's thread and its work.
     pub(crate) handler: Handler,
-    /// Live queues.
+    /// Queues that were created and not destroyed.
     pub(crate) queues: RwLock<Vec<&'static Queue>>,
     /// Memory of destroyed queues.
     pub(crate) spare_queues: Mutex<Vec<usize>>,
-    /// Id of the next queue.
+    /// Id that the next queue gets.
     pub(crate) next_queue: AtomicU64,
     /// Kernels of loaded code objects.
     pub(crate) kernels: KernelTable,
     /// Callbacks for memory faults.
     pub(crate) system_handlers: Mutex<Vec<(SystemEventHandler, usize)>>,
-    /// Users of the HSA runtime.
+    /// How many times `hsa_init` was called without `hsa_shut_down`.
     pub(crate) runtime_users: AtomicU32,
     /// Whether copies record their times in their signals.
     pub(crate) copy_profiling: AtomicBool,

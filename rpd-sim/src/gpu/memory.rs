@@ -25,7 +25,7 @@ const BEFORE: usize = 64 << 10;
 /// Purpose of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Requested by the program.
+    /// The program asked for it, by HIP or HSA.
     Program,
     /// Code and variables of a loaded code object.
     CodeObject,
@@ -55,7 +55,7 @@ pub(crate) struct Allocation {
     behind: usize,
     /// Bytes mapped before it that are not used.
     before: usize,
-    /// Purpose of the memory.
+    /// For whom the memory was allocated.
     pub(crate) purpose: Use,
     /// The pool it came from; locked memory counts as coarse system memory.
     pub(crate) pool: &'static Pool,

@@ -29,7 +29,7 @@ pub(crate) struct DispatchInfo<'a> {
     /// Index of the packet since the queue was made.
     #[cfg_attr(not(test), expect(dead_code, reason = "read by tests of order"))]
     pub(crate) packet_id: u64,
-    /// The packet itself.
+    /// Content of the AQL packet.
     pub(crate) packet: &'a KernelDispatchPacket,
 }
 
@@ -66,18 +66,18 @@ pub(crate) struct CopyInfo {
 /// Begin and end of an operation, in nanoseconds of the host's `CLOCK_BOOTTIME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interval {
-    /// Begin.
+    /// Tick of the GPU's clock at the begin.
     pub(crate) start: u64,
     /// End, never before `start`.
     pub(crate) end: u64,
 }
 
-/// Recording of a dispatch.
+/// What was observed of a dispatch: times, counters, samples, trace.
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// When its waves issued their instructions; empty if no instruction was to be recorded.
     pub(crate) timelines: Vec<perf::Timeline>,
-    /// The device that executed it.
+    /// Model of the GPU that executed it.
     pub(crate) device: &'static Device,
     /// Address from which offsets of instructions count.
     pub(crate) base: u64,
@@ -85,11 +85,11 @@ pub(crate) struct Recording {
     pub(crate) entry: u64,
     /// Workgroups in each dimension.
     pub(crate) groups: [u32; 3],
-    /// Number of the hardware queue.
+    /// Number of the hardware queue that the packet came through.
     pub(crate) hardware_queue: u32,
-    /// The dispatch packet.
+    /// Content of the AQL packet.
     pub(crate) packet: KernelDispatchPacket,
-    /// Address of the packet in the queue.
+    /// Address of the AQL packet in the queue.
     pub(crate) packet_address: u64,
     /// The kernel's resource registers.
     pub(crate) resources: [u32; 3],
@@ -107,9 +107,9 @@ pub(crate) enum ScratchEvent {
 /// One scratch event; reported once when it begins and once when it has ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScratchInfo {
-    /// The queue concerned.
+    /// Queue whose scratch memory changes.
     pub(crate) queue: QueueInfo,
-    /// What happened.
+    /// Begin or end of an allocation, release or reclaim.
     pub(crate) event: ScratchEvent,
     /// Packet that needed the memory.
     pub(crate) dispatch_packet_id: u64,
@@ -130,7 +130,7 @@ pub(crate) enum CodeObjectStorage {
     Memory,
 }
 
-/// A kernel of a loaded code object.
+/// A kernel of a loaded code object, with the sizes in its descriptor.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelInfo {
     /// Symbol name, ending in `.kd`.
@@ -164,7 +164,7 @@ pub(crate) struct CodeObjectInfo {
     pub(crate) agent: u64,
     /// `file://...#offset=..&size=..` or `memory://pid#offset=0x..&size=..`.
     pub(crate) uri: String,
-    /// Kind of storage.
+    /// Whether the image is in a file or in memory.
     pub(crate) storage: CodeObjectStorage,
     /// Host address of the image; zero for files.
     pub(crate) memory_base: u64,

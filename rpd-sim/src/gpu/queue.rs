@@ -36,7 +36,7 @@ pub(crate) enum QueueState {
     Inactive = 1,
     /// Stopped by an error.
     Failed = 2,
-    /// Destroyed.
+    /// `hsa_queue_destroy` was called; packets are no longer processed.
     Destroyed = 3,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct QueueConfig {
     pub(crate) features: u32,
     /// Called on errors, with the data.
     pub(crate) callback: Option<ErrorCallback>,
-    /// Data of the callback.
+    /// Argument for the error callback.
     pub(crate) callback_data: usize,
     /// The program's own doorbell, for queues it processes itself.
     pub(crate) soft_doorbell: Option<Signal>,
@@ -386,7 +386,7 @@ impl Queue {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Address of a packet.
+    /// Address of the packet at a queue index, which wraps around the ring.
     #[inline]
     pub(crate) fn packet_address(&self, index: u64) -> usize {
         self.ring + (index & self.mask) as usize * PACKET_BYTES

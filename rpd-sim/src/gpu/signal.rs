@@ -93,7 +93,7 @@ impl Signal {
         self.0.serial.load(Ordering::Acquire)
     }
 
-    /// Address of the value.
+    /// Address of the signal's 64-bit value.
     pub(crate) fn value_address(self) -> u64 {
         self.0.amd.value.as_ptr() as u64
     }
@@ -240,11 +240,11 @@ impl Signal {
 /// One term of a wait for several signals.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term {
-    /// The signal to wait for.
+    /// Signal whose value is compared.
     pub(crate) signal: Signal,
-    /// Condition on its value.
+    /// Comparison that the value has to fulfil.
     pub(crate) condition: Condition,
-    /// Compared with.
+    /// Value on the right of the comparison.
     pub(crate) reference: i64,
 }
 

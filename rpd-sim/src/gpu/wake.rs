@@ -69,7 +69,7 @@ impl Event {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Announces.
+    /// Announces something, and wakes the thread that waits.
     pub(crate) fn notify(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);
         if self.sleeping.load(Ordering::SeqCst) != 0 {

@@ -141,7 +141,7 @@ pub(super) fn texels(format: ImageFormat) -> HipResult<TexelFormat> {
 pub(crate) struct Array {
     pub(super) descriptor: Array3dDescriptor,
     pub(super) elements: Elements,
-    /// Ordinal of its device.
+    /// Ordinal of the device whose memory it is in.
     pub(super) device: usize,
     base: usize,
     /// Bytes from row to row.
@@ -190,7 +190,7 @@ impl Array {
         Ok(handle as *mut c_void)
     }
 
-    /// The array with a handle.
+    /// The array of a handle; `INVALID_HANDLE` when there is none.
     pub(super) fn find(handle: *const c_void) -> HipResult<Arc<Self>> {
         read(&runtime::get()?.images.arrays)
             .get(&(handle as usize))

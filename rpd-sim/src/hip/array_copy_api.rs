@@ -105,7 +105,7 @@ fn array(array: *const c_void, offset: usize) -> impl FnOnce(usize) -> HipResult
     move |count| array_box((array, offset, 0), count, 1)
 }
 
-/// Bytes of memory.
+/// The side of a copy that is linear memory: `address`, for the number of bytes that the copy has.
 fn memory(address: *const c_void) -> impl FnOnce(usize) -> HipResult<CopyBox> {
     move |count| rows(address, None, count)
 }

@@ -27,7 +27,7 @@ mod mode {
 #[derive(Debug)]
 pub(crate) struct UnderWay {
     mode: u32,
-    /// The thread that began it.
+    /// Thread that called `hipStreamBeginCapture`.
     thread: ThreadId,
     /// A call that is not permitted was made during it.
     invalid: AtomicBool,

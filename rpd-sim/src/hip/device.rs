@@ -15,13 +15,13 @@ use super::signal::SignalPool;
 use super::stream::Stream;
 use crate::hsa::types::{GLOBAL_FLAG_COARSE_GRAINED, GLOBAL_FLAG_FINE_GRAINED};
 
-/// A device and what belongs to it.
+/// A HIP device: its agent, memory pools, streams and default memory pool.
 pub(crate) struct Device {
     pub(crate) ordinal: usize,
     pub(crate) agent: u64,
     /// The agent of the host, for copies.
     pub(crate) cpu: u64,
-    /// Device memory.
+    /// Size of the device memory in bytes.
     pub(crate) vram: u64,
     /// Device memory whose content is visible to the host and to peers while kernels run.
     pub(crate) vram_fine: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Device {
     pub(crate) default_pool: OnceLock<Arc<MemPool>>,
     /// The pool that the program set for it.
     pub(crate) chosen_pool: Mutex<Option<Arc<MemPool>>>,
-    /// Memory of graphs.
+    /// Memory that graphs on the device hold.
     pub(crate) graph_memory: graph_memory::Usage,
     /// Address of the heap of `malloc` in kernels, 0 before it is needed.
     pub(crate) heap: Mutex<u64>,

@@ -13,7 +13,7 @@ use super::signal::Signal;
 use super::stream::{self, Stream};
 use super::types::{Handle, event_flag};
 
-/// An event.
+/// A `hipEvent_t`.
 #[derive(Debug)]
 pub(crate) struct Event {
     flags: u32,
@@ -29,7 +29,7 @@ pub(crate) enum Recorded {
     Mark {
         /// Completion signal of the mark.
         signal: Arc<Signal>,
-        /// The agent, for its times.
+        /// Agent of the stream, which the times of the signal are asked from.
         agent: u64,
     },
     /// In a capture: its id and the nodes before the event.
@@ -122,7 +122,7 @@ fn create(out: *mut Handle, flags: u32) -> HipResult {
     unsafe { put(out, add(flags, shared)?) }
 }
 
-/// Adds an event; its handle.
+/// Registers a new event and gives its handle.
 pub(super) fn add(flags: u32, shared: Option<Arc<SharedEvent>>) -> HipResult<Handle> {
     let event = Arc::new(Event {
         flags,

@@ -144,7 +144,7 @@ impl Module {
         }))
     }
 
-    /// Names of all kernels.
+    /// Names of the kernels in the code object.
     pub(crate) fn kernel_names(&self) -> impl Iterator<Item = &str> {
         self.object
             .kernels()
@@ -152,7 +152,7 @@ impl Module {
             .map(|kernel| kernel.name.as_str())
     }
 
-    /// Names of all variables.
+    /// Names of the variables in the code object.
     pub(crate) fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.object
             .variables()

@@ -28,7 +28,7 @@ pub(crate) enum Op {
     Host(HostCall),
     Record(Arc<Event>),
     Wait(Arc<Event>),
-    /// A graph inside a graph.
+    /// A child graph, run as one node.
     Graph(Arc<Graph>),
     Empty,
     /// Memory that belongs to the graph comes into use.
@@ -157,7 +157,7 @@ impl Node {
     }
 }
 
-/// A graph.
+/// A `hipGraph_t`: nodes with their dependencies.
 #[derive(Debug)]
 pub(crate) struct Graph {
     /// Number of the capture it came from, or of itself.

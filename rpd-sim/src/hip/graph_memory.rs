@@ -69,7 +69,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// The value of an attribute.
+    /// The counter behind a `hipGraphMemAttributeType`.
     pub(crate) fn attribute(&self, attribute: u32) -> HipResult<&AtomicU64> {
         Ok(match attribute {
             0 => &self.used.now,

@@ -22,7 +22,7 @@ const LANES: usize = 64;
 /// Words of a work-item's request; the answer is written in their place.
 type Slot = [u64; 8];
 
-/// Services of the host, by number.
+/// Numbers of the services that device code can request of the host.
 mod service {
     pub(super) const FUNCTION_CALL: u32 = 1;
     pub(super) const PRINTF: u32 = 2;
@@ -43,7 +43,7 @@ struct Header {
     control: AtomicU32,
 }
 
-/// Head of the buffer.
+/// Start of the buffer that device and host share: its lists and sizes.
 #[repr(C)]
 struct Head {
     headers: u64,

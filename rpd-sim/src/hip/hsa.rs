@@ -425,7 +425,7 @@ const SYMBOL_PRIVATE_SIZE: u32 = 14;
 const SYMBOL_VARIABLE_ADDRESS: u32 = 21;
 const SYMBOL_KERNEL_OBJECT: u32 = 22;
 
-/// Properties of a kernel from its symbol.
+/// Address and sizes of a kernel, as its HSA symbol has them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KernelSymbol {
     pub(crate) object: u64,

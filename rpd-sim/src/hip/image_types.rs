@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 pub(crate) use crate::api::types::ChannelFormatDesc;
 
-/// `HIP_ARRAY_DESCRIPTOR`.
+/// `HIP_ARRAY_DESCRIPTOR`: size and format of an array of up to two dimensions.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArrayDescriptor {
@@ -26,14 +26,14 @@ pub(crate) struct Array3dDescriptor {
     pub(crate) flags: u32,
 }
 
-/// Flags of arrays.
+/// Flags with which arrays are created (`hipArray*`).
 pub(crate) mod array_flag {
     pub(crate) const LAYERED: u32 = 1;
     pub(crate) const SURFACE: u32 = 2;
     pub(crate) const GATHER: u32 = 8;
 }
 
-/// `hipResourceType`.
+/// `hipResourceType`: what a texture or surface object reads.
 pub(crate) mod resource_type {
     pub(crate) const ARRAY: u32 = 0;
     pub(crate) const MIPMAPPED_ARRAY: u32 = 1;
@@ -66,13 +66,13 @@ pub(crate) struct PitchedResource {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union AnyResource {
-    /// Array or mipmapped array.
+    /// `hipArray_t` or `hipMipmappedArray_t`, by the type of the resource.
     pub(crate) array: *mut c_void,
     pub(crate) linear: LinearResource,
     pub(crate) pitched: PitchedResource,
 }
 
-/// `hipResourceDesc`.
+/// `hipResourceDesc`: the memory of a texture or surface object.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct ResourceDesc {
@@ -108,24 +108,24 @@ pub(crate) struct DrvPitchedResource {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union AnyDrvResource {
-    /// Array or mipmapped array.
+    /// `hipArray_t` or `hipMipmappedArray_t`, by the type of the resource.
     pub(crate) array: *mut c_void,
     pub(crate) linear: DrvLinearResource,
     pub(crate) pitched: DrvPitchedResource,
     pub(crate) reserved: [c_int; 32],
 }
 
-/// `HIP_RESOURCE_DESC`.
+/// `HIP_RESOURCE_DESC`: the same for the functions of the driver's style.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct DrvResourceDesc {
-    /// `HIPresourcetype`.
+    /// `HIPresourcetype`: which member of the union is valid.
     pub(crate) kind: u32,
     pub(crate) any: AnyDrvResource,
     pub(crate) flags: u32,
 }
 
-/// `hipResourceViewDesc`.
+/// `hipResourceViewDesc`: the part and format in which a texture object sees its memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ViewDesc {
@@ -148,7 +148,7 @@ pub(crate) struct DrvViewDesc {
     pub(crate) reserved: [u32; 16],
 }
 
-/// `hipTextureDesc`.
+/// `hipTextureDesc`: addressing, filter and read mode of a texture object.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TextureDesc {
@@ -166,7 +166,7 @@ pub(crate) struct TextureDesc {
     pub(crate) level_max: f32,
 }
 
-/// `textureReference`.
+/// `textureReference`: a texture as a variable of the program, bound to memory at run time.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TextureReference {
@@ -189,13 +189,13 @@ pub(crate) struct TextureReference {
     pub(crate) format: u32,
 }
 
-/// `HIP_TEXTURE_DESC`.
+/// `HIP_TEXTURE_DESC`: addressing and filter for the functions of the driver's style.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DrvTextureDesc {
     pub(crate) address: [u32; 3],
     pub(crate) filter: u32,
-    /// Flags of [`texture_flag`].
+    /// Sum of values of [`texture_flag`].
     pub(crate) flags: u32,
     pub(crate) anisotropy: u32,
     pub(crate) level_filter: u32,
@@ -213,7 +213,7 @@ pub(crate) mod texture_flag {
     pub(crate) const SRGB: u32 = 0x10;
 }
 
-/// `hipTextureAddressMode`.
+/// `hipTextureAddressMode`: what a coordinate outside of the texture reads.
 pub(crate) mod address_mode {
     pub(crate) const WRAP: u32 = 0;
     pub(crate) const CLAMP: u32 = 1;

@@ -68,7 +68,7 @@ exported! {
         unsafe { module::load_data(out, image) }
     }
 
-    /// The same from a file.
+    /// Loads the code object or fat binary in a file as a library; options are ignored.
     fn hipLibraryLoadFromFile(
         out: *mut Handle,
         path: *const c_char,
@@ -83,36 +83,36 @@ exported! {
         unsafe { module::load_file(out, path) }
     }
 
-    /// Unloads a library.
+    /// Unloads a library; its kernels become invalid.
     fn hipLibraryUnload(library: Handle) {
         module::unload(library)
     }
 
-    /// A kernel of a library by name.
+    /// Finds a kernel of a library by name.
     fn hipLibraryGetKernel(out: *mut Handle, library: Handle, name: *const c_char) {
         // SAFETY: the caller's pointers.
         unsafe { module::get_function(out, library, name) }
     }
 
-    /// A variable of a library.
+    /// Finds address and size of a variable of a library by name.
     fn hipLibraryGetGlobal(out: *mut *mut c_void, size: *mut usize, library: Handle, name: *const c_char) {
         // SAFETY: the caller's pointers.
         unsafe { module::get_global(out, size, library, name) }
     }
 
-    /// The number of kernels of a library.
+    /// Counts the kernels of a library.
     fn hipLibraryGetKernelCount(out: *mut u32, library: Handle) {
         // SAFETY: the caller's pointer, checked for null.
         unsafe { put(out, module::kernel_names(library)?.len() as u32) }
     }
 
-    /// The number of kernels of a module.
+    /// Counts the kernels of a module.
     fn hipModuleGetFunctionCount(out: *mut u32, module: Handle) {
         // SAFETY: the caller's pointer, checked for null.
         unsafe { put(out, module::kernel_names(module)?.len() as u32) }
     }
 
-    /// The first kernels of a library.
+    /// Lists at most `count` kernels of a library.
     fn hipLibraryEnumerateKernels(out: *mut Handle, count: u32, library: Handle) {
         if out.is_null() || count == 0 {
             return Err(code::INVALID_VALUE);
@@ -124,13 +124,13 @@ exported! {
         Ok(())
     }
 
-    /// Loads a fat binary as a module.
+    /// Loads the fat binary at an address as a module.
     fn hipModuleLoadFatBinary(out: *mut Handle, binary: *const c_void) {
         // SAFETY: the caller's image.
         unsafe { module::load_data(out, binary) }
     }
 
-    /// The name of a kernel.
+    /// Gives the name of a kernel; the text lives as long as its module.
     fn hipKernelGetName(out: *mut *const c_char, kernel: Handle) {
         let kernel = module::function(kernel)?;
         // SAFETY: the caller's pointer, checked for null; the kernel's table keeps the text.
@@ -144,13 +144,13 @@ exported! {
         unsafe { put(out, kernel) }
     }
 
-    /// The library that a kernel came from.
+    /// Gives the library that a kernel was loaded with.
     fn hipKernelGetLibrary(out: *mut Handle, kernel: Handle) {
         // SAFETY: the caller's pointer, checked for null.
         unsafe { put(out, module::module_of(kernel)?) }
     }
 
-    /// A property of a kernel.
+    /// Gives a `hipFunction_attribute` of a kernel, the same for all devices.
     fn hipKernelGetAttribute(out: *mut c_int, which: u32, kernel: Handle, _device: c_int) {
         // SAFETY: the caller's pointer, checked for null.
         unsafe { module::get_attribute(out, which, kernel) }
@@ -242,7 +242,7 @@ exported! {
         }
     }
 
-    /// An attribute of a stream.
+    /// Gives an attribute of a stream, such as its synchronization policy.
     fn hipStreamGetAttribute(stream: Handle, attribute: u32, value: *mut LaunchAttributeValue) {
         let stream = stream::resolve(stream)?;
         let number = match attribute {

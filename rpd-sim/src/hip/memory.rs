@@ -10,7 +10,7 @@ use super::hsa;
 use super::runtime::{self, Runtime, read, write};
 use super::types::{Extent, PitchedPtr};
 
-/// The kind of an allocation.
+/// How memory was allocated, which decides how it is freed and what pointer queries say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Device memory of `hipMalloc`.

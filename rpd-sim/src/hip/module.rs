@@ -83,7 +83,7 @@ fn module(handle: Handle) -> HipResult<Loaded> {
         .ok_or(code::INVALID_HANDLE)
 }
 
-/// Names of the kernels of a module.
+/// Names of the kernels of a module, in the order of its code object.
 pub(crate) fn kernel_names(handle: Handle) -> HipResult<Vec<CString>> {
     let module = module(handle)?.module;
     let names = module.kernel_names();

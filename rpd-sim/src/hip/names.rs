@@ -160,7 +160,7 @@ static NAMES: &[(u32, &CStr)] = &[
     (405, c"hipMemcpyHtoAAsync"), (406, c"hipSetValidDevices"), (407, c"hipExtHostAlloc"),
 ];
 
-/// The name of an API function.
+/// Name of a function by its operation number, as `hipApiName` gives it.
 pub(crate) fn api_name(id: u32) -> &'static CStr {
     NAMES
         .binary_search_by_key(&id, |entry| entry.0)

@@ -135,7 +135,7 @@ fn write(stream: *mut libc::FILE, text: &[u8]) -> c_int {
 #[derive(Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Text(&'a [u8]),
-    /// From `%` to the letter.
+    /// A conversion specification, from `%` to its letter.
     Conversion(&'a [u8]),
 }
 

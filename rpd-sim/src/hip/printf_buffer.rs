@@ -14,7 +14,7 @@ use rpd_gfx::codeobj::ArgKind;
 /// Bytes of the buffer's head: two dwords, the offset after the last message and the bytes that there are for messages.
 const HEAD: usize = 8;
 
-/// The buffer of a launch.
+/// Memory that the `printf` calls of a launch write their arguments to.
 #[derive(Debug)]
 pub(crate) struct PrintfBuffer {
     base: usize,

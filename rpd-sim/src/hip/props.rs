@@ -18,7 +18,7 @@ pub(crate) struct Figures {
     pub(crate) compute_units: u32,
     /// Clock of the compute units in MHz.
     pub(crate) clock: u32,
-    /// Clock of the memory in MHz.
+    /// Highest clock of the device memory in MHz.
     pub(crate) memory_clock: u32,
     /// Width of the memory bus in bits.
     pub(crate) memory_width: u32,

@@ -40,7 +40,7 @@ impl HwQueue {
     }
 }
 
-/// The queues of one device.
+/// Hardware queues of one device, which its streams share.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     by_priority: Mutex<[Vec<Arc<HwQueue>>; 3]>,

@@ -27,7 +27,7 @@ use crate::hsa::types::{
     GLOBAL_FLAG_KERNARG,
 };
 
-/// Memory pools of the host.
+/// Memory pools of the CPU agent, as handles of HSA.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HostPools {
     /// Coherent with running kernels; where `hipHostMalloc` allocates.
@@ -52,7 +52,7 @@ pub(crate) struct Runtime {
     pub(crate) allocations: RwLock<BTreeMap<usize, Allocation>>,
     /// Streams programs made, by handle.
     pub(crate) streams: RwLock<HashMap<usize, Arc<Stream>>>,
-    /// Events, by handle.
+    /// Events that were created and not destroyed, by handle.
     pub(crate) events: RwLock<HashMap<usize, Arc<Event>>>,
     /// Memory pools programs made, by handle.
     pub(crate) pools: RwLock<HashMap<usize, Arc<MemPool>>>,
@@ -187,7 +187,7 @@ impl Runtime {
         self.devices.iter().map(|device| device.agent).collect()
     }
 
-    /// An event by handle.
+    /// The event of a handle; `INVALID_HANDLE` when there is none.
     pub(crate) fn event(&self, handle: Handle) -> HipResult<Arc<Event>> {
         read(&self.events)
             .get(&(handle as usize))

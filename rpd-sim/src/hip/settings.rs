@@ -11,7 +11,7 @@ pub(crate) struct Serialize {
     pub(crate) after: bool,
 }
 
-/// The settings of a process.
+/// What the environment variables of the process ask the runtime for.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) kernels: Serialize,

@@ -13,7 +13,7 @@ use super::signal::Signal;
 use super::stream::Stream;
 use crate::api::types::IpcHandle;
 
-/// Bytes of the page.
+/// Size of the page that the processes share, in bytes.
 const BYTES: usize = 4096;
 /// Records that may be under way at a time.
 const RECORDS: u64 = 510;
@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_micros(100);
 #[derive(Debug)]
 struct Page {
     magic: AtomicU64,
-    /// Number of the latest record.
+    /// Number of the latest record of any process.
     latest: AtomicU64,
     passed: [AtomicU64; RECORDS as usize],
 }
@@ -53,7 +53,7 @@ enum Origin {
     Attached,
 }
 
-/// An event in one of the processes.
+/// An interprocess event, as one of the processes has it.
 #[derive(Debug)]
 pub(crate) struct SharedEvent {
     base: usize,
@@ -62,7 +62,7 @@ pub(crate) struct SharedEvent {
     own: AtomicU64,
 }
 
-/// A record of a shared event.
+/// The record of this number of a shared event, which streams and hosts can wait for.
 #[derive(Debug, Clone)]
 pub(crate) struct EventRecord {
     event: Arc<SharedEvent>,
@@ -139,7 +139,7 @@ impl SharedEvent {
         }
     }
 
-    /// The latest record, of whichever process.
+    /// Number of the latest record of any process.
     pub(super) fn latest(self: &Arc<Self>) -> Option<EventRecord> {
         let number = self.page().latest.load(Ordering::Acquire);
         (number != 0).then(|| EventRecord {

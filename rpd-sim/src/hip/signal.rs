@@ -43,7 +43,7 @@ impl Drop for Signal {
     }
 }
 
-/// Signals that are free.
+/// HSA signals that were used and can be used again.
 #[derive(Debug, Default)]
 pub(crate) struct SignalPool {
     free: Mutex<Vec<u64>>,

@@ -31,7 +31,7 @@ const SCOPE_SYSTEM: u16 = 2;
 const ORDERED: u16 = HEADER_BARRIER
     | (SCOPE_SYSTEM << HEADER_ACQUIRE_SHIFT)
     | (SCOPE_SYSTEM << HEADER_RELEASE_SHIFT);
-/// Header of kernel dispatches.
+/// Header of the AQL packets that dispatch kernels.
 pub(crate) const KERNEL_HEADER: u16 = packet_type::KERNEL_DISPATCH | ORDERED;
 /// Time for which the host waits for kernels before it gives a copy that follows them to the engine.
 const HOST_WAIT_SECONDS: u64 = 2;
@@ -65,22 +65,22 @@ pub(crate) struct State {
     pub(crate) staging: Staging,
 }
 
-/// A stream.
+/// A `hipStream_t`.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// The device it works for.
+    /// Device whose queues execute its work.
     pub(crate) device: &'static Device,
-    /// Flags it was made with.
+    /// Flags of `hipStreamCreateWithFlags`.
     pub(crate) flags: u32,
     /// -1 high, 0 normal, 1 low.
     pub(crate) priority: i32,
     /// Whether it is the device's null stream.
     pub(crate) legacy: bool,
-    /// `hipStreamGetId`.
+    /// Number that `hipStreamGetId` gives.
     pub(crate) id: u64,
     /// `hipSynchronizationPolicy`, 1 (automatic) unless set.
     pub(crate) policy: AtomicI32,
-    /// The hardware queue of the stream.
+    /// Hardware queue that its packets are written to.
     pub(crate) queue: Arc<HwQueue>,
     state: Mutex<State>,
     capturing: AtomicBool,

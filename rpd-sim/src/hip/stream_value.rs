@@ -146,7 +146,7 @@ pub(crate) struct BatchMemOp {
 
 const _: () = assert!(size_of::<BatchMemOp>() == 48);
 
-/// Operations of [`BatchMemOp`].
+/// Values of the operation in [`BatchMemOp`].
 mod operation {
     pub(super) const WAIT_32: u32 = 1;
     pub(super) const WRITE_32: u32 = 2;

@@ -21,7 +21,7 @@ use crate::hsa::image_objects::{ImageWords, ROW_ALIGNMENT};
 /// Arrays and what was made of them.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
-    /// Arrays, by handle.
+    /// Arrays that were created and not freed, by handle.
     pub(super) arrays: RwLock<HashMap<usize, Arc<Array>>>,
     /// Texture and surface objects, by address.
     objects: RwLock<HashMap<usize, Object>>,
@@ -48,7 +48,7 @@ impl Images {
 pub(super) struct Object {
     device: usize,
     pub(super) resource: ResourceDesc,
-    /// Of textures.
+    /// Descriptions of a texture object; `None` for a surface object.
     pub(super) texture: Option<(TextureDesc, ViewDesc)>,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn destroy(object: *const c_void) -> HipResult {
     hsa::free(object as usize)
 }
 
-/// Makes a surface object of an array.
+/// Makes a surface object that reads and writes an array.
 pub(super) fn make_surface(resource: &ResourceDesc) -> HipResult<*mut c_void> {
     let device = runtime::current()?;
     device_has_images(device)?;

@@ -124,7 +124,7 @@ fn from_driver(resource: &DrvResourceDesc) -> HipResult<ResourceDesc> {
     })
 }
 
-/// The reverse of [`from_driver`].
+/// Converts a resource to the form of the driver's style, the reverse of [`from_driver`].
 fn to_driver(resource: &ResourceDesc) -> HipResult<DrvResourceDesc> {
     let mut any = AnyDrvResource { reserved: [0; 32] };
     // SAFETY: each member by the type of the resource; all types have handles at the same place.

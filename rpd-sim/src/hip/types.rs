@@ -7,7 +7,7 @@ pub(crate) use crate::api::types::{Dim3, Extent, PitchedPtr};
 /// `hipStream_t`, `hipEvent_t` and the like: opaque to programs, looked up in our tables.
 pub(crate) type Handle = *mut c_void;
 
-/// `hipPos`.
+/// `hipPos`: position in an array, in elements or bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pos {
@@ -16,7 +16,7 @@ pub(crate) struct Pos {
     pub(crate) z: usize,
 }
 
-/// `hipMemcpy3DParms`.
+/// `hipMemcpy3DParms`: parameters of a copy of three dimensions.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memcpy3D {
@@ -30,7 +30,7 @@ pub(crate) struct Memcpy3D {
     pub(crate) kind: u32,
 }
 
-/// `hip_Memcpy2D`.
+/// `hip_Memcpy2D`: parameters of a rectangular copy, in the driver's style.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrvMemcpy2D {
@@ -52,7 +52,7 @@ pub(crate) struct DrvMemcpy2D {
     pub(crate) height: usize,
 }
 
-/// `HIP_MEMCPY3D`.
+/// `HIP_MEMCPY3D`: parameters of a copy of three dimensions, in the driver's style.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrvMemcpy3D {
@@ -93,7 +93,7 @@ pub(crate) struct PointerAttributes {
     pub(crate) allocation_flags: u32,
 }
 
-/// `hipFuncAttributes`.
+/// `hipFuncAttributes`: sizes and limits of a kernel.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FuncAttributes {
@@ -109,7 +109,7 @@ pub(crate) struct FuncAttributes {
     pub(crate) shared_size_bytes: usize,
 }
 
-/// `hipMemLocation`.
+/// `hipMemLocation`: type of a location and the number of the device.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MemLocation {
@@ -117,7 +117,7 @@ pub(crate) struct MemLocation {
     pub(crate) id: c_int,
 }
 
-/// `hipMemPoolProps`.
+/// `hipMemPoolProps`: properties of a memory pool or of physical memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemPoolProps {
@@ -129,7 +129,7 @@ pub(crate) struct MemPoolProps {
     pub(crate) reserved: [u8; 56],
 }
 
-/// `hipMemAccessDesc`.
+/// `hipMemAccessDesc`: access that a location has to memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemAccessDesc {
@@ -137,7 +137,7 @@ pub(crate) struct MemAccessDesc {
     pub(crate) flags: u32,
 }
 
-/// `hipLaunchParams`.
+/// `hipLaunchParams`: a launch by a host function, for cooperative launches on several devices.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LaunchParams {
@@ -149,7 +149,7 @@ pub(crate) struct LaunchParams {
     pub(crate) stream: Handle,
 }
 
-/// `hipFunctionLaunchParams`.
+/// `hipFunctionLaunchParams`: a launch by a kernel of a module, for cooperative launches on several devices.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FunctionLaunchParams {
@@ -161,7 +161,7 @@ pub(crate) struct FunctionLaunchParams {
     pub(crate) args: *mut *mut c_void,
 }
 
-/// `hipKernelNodeParams`.
+/// `hipKernelNodeParams`: kernel, sizes and arguments of a graph's node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KernelNodeParams {
@@ -173,7 +173,7 @@ pub(crate) struct KernelNodeParams {
     pub(crate) shared: u32,
 }
 
-/// `hipMemsetParams`.
+/// `hipMemsetParams`: memory and value of a graph's node that fills memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemsetParams {
@@ -185,7 +185,7 @@ pub(crate) struct MemsetParams {
     pub(crate) width: usize,
 }
 
-/// `hipHostNodeParams`.
+/// `hipHostNodeParams`: function of the program that a graph's node calls.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HostNodeParams {
@@ -193,7 +193,7 @@ pub(crate) struct HostNodeParams {
     pub(crate) data: *mut c_void,
 }
 
-/// `hipMemAllocNodeParams`.
+/// `hipMemAllocNodeParams`: size and pool of a graph's node that allocates memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemAllocNodeParams {
@@ -205,7 +205,7 @@ pub(crate) struct MemAllocNodeParams {
     pub(crate) address: *mut c_void,
 }
 
-/// `hipMemcpyNodeParams`.
+/// `hipMemcpyNodeParams`: a copy of a graph's node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemcpyNodeParams {
@@ -230,7 +230,7 @@ pub(crate) union AnyNodeParams {
     pub(crate) release: *mut c_void,
 }
 
-/// `hipGraphNodeParams`.
+/// `hipGraphNodeParams`: type and parameters of any node of a graph.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct GraphNodeParams {
@@ -250,7 +250,7 @@ pub(crate) struct LaunchAttributeValue {
     pub(crate) rest: [u8; 60],
 }
 
-/// `hipLaunchAttribute`.
+/// `hipLaunchAttribute`: number and value of an attribute of a launch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LaunchAttribute {
@@ -279,7 +279,7 @@ pub(crate) struct LaunchConfig {
     pub(crate) attribute_count: u32,
 }
 
-/// `HIP_LAUNCH_CONFIG`.
+/// `HIP_LAUNCH_CONFIG`: sizes, stream and attributes of a launch, in the driver's style.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrvLaunchConfig {
@@ -291,7 +291,7 @@ pub(crate) struct DrvLaunchConfig {
     pub(crate) attribute_count: u32,
 }
 
-/// `hipBatchMemOpNodeParams`.
+/// `hipBatchMemOpNodeParams`: waits and writes of numbers in memory by a graph's node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchMemOpNodeParams {
@@ -311,7 +311,7 @@ pub(crate) struct InstantiateParams {
     pub(crate) upload_stream: Handle,
 }
 
-/// `hipUUID`.
+/// `hipUUID`: unique id of a device.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Uuid {
@@ -332,7 +332,7 @@ pub(crate) mod kind {
     pub(crate) const DEVICE_TO_DEVICE_NO_CU: u32 = 1024;
 }
 
-/// `hipMemoryType`.
+/// `hipMemoryType`: whose memory a pointer is for.
 pub(crate) mod memory_type {
     pub(crate) const UNREGISTERED: u32 = 0;
     pub(crate) const HOST: u32 = 1;
@@ -344,12 +344,12 @@ pub(crate) mod memory_type {
 
 /// `hipStreamLegacy`: the null stream by name.
 pub(crate) const STREAM_LEGACY: usize = 1;
-/// `hipStreamPerThread`.
+/// `hipStreamPerThread`: the null stream of the calling thread.
 pub(crate) const STREAM_PER_THREAD: usize = 2;
-/// `hipStreamNonBlocking`.
+/// `hipStreamNonBlocking`: the stream does not synchronise with the null stream.
 pub(crate) const STREAM_NON_BLOCKING: u32 = 1;
 
-/// Flags of events.
+/// Flags with which events are created (`hipEvent*`).
 pub(crate) mod event_flag {
     pub(crate) const BLOCKING_SYNC: u32 = 1;
     pub(crate) const DISABLE_TIMING: u32 = 2;

@@ -9,7 +9,7 @@ use super::error::{HipResult, api, code, put};
 use super::runtime::{self, Opaque, lock};
 use super::types::{Handle, HostFn};
 
-/// An object of the program.
+/// A `hipUserObject_t`: data of the program with a reference count and a function that destroys it.
 #[derive(Debug)]
 pub(crate) struct UserObject {
     data: Opaque,

@@ -40,7 +40,7 @@ struct Mapping {
     device: usize,
 }
 
-/// Mappings by address.
+/// Ranges of reserved addresses that have memory, by their first address.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Mutex<BTreeMap<usize, Mapping>>);
 

@@ -19,7 +19,7 @@ use compile::{Compiled, Source};
 /// Declares the results with their names.
 macro_rules! results {
     ($($name:ident = $number:literal, $text:literal;)*) => {
-        /// Results (`hiprtcResult`).
+        /// Values of `hiprtcResult`.
         #[allow(dead_code)]
         mod result {
             $(pub(super) const $name: u32 = $number;)*

@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C" fn hsa_iterate_agents(
     })
 }
 
-/// Attributes of an agent.
+/// Writes the value of an `hsa_agent_info_t` or `hsa_amd_agent_info_t`.
 pub(crate) unsafe extern "C" fn hsa_agent_get_info(
     handle: u64,
     attribute: u32,
@@ -186,7 +186,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_iterate_caches(
     })
 }
 
-/// Attributes of a cache.
+/// Writes the value of an `hsa_cache_info_t`.
 pub(crate) unsafe extern "C" fn hsa_cache_get_info(
     handle: u64,
     attribute: u32,
@@ -395,7 +395,7 @@ pub(crate) unsafe extern "C" fn hsa_isa_iterate_wavefronts(
     })
 }
 
-/// Attributes of a wavefront.
+/// Writes the value of an `hsa_wavefront_info_t`: the number of lanes.
 pub(crate) unsafe extern "C" fn hsa_wavefront_get_info(
     handle: u64,
     attribute: u32,

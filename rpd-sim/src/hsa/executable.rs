@@ -43,7 +43,7 @@ struct Contents {
 /// The process has begun to exit.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
-/// An executable.
+/// An `hsa_executable_t`: code objects that are loaded together, and its variables.
 #[derive(Debug)]
 pub(crate) struct Executable {
     pub(super) handle: u64,
@@ -120,7 +120,7 @@ pub(crate) fn notice_exit() {
     unsafe { libc::atexit(on_exit) };
 }
 
-/// The executable of a handle.
+/// The executable of a handle; `ERROR_INVALID_EXECUTABLE` when there is none.
 pub(super) fn executable(handle: u64) -> Result<Arc<Executable>, Status> {
     let executables = lock(&state().executables);
     let executable = executables.get(&handle).cloned();
@@ -189,7 +189,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_create_alt(
     api(|| create(profile, default_float_rounding_mode, false, result))
 }
 
-/// Unloads an executable.
+/// Unloads the code objects of an executable and makes its handle invalid.
 pub(crate) unsafe extern "C" fn hsa_executable_destroy(handle: u64) -> Status {
     api(|| {
         let executable = lock(&state().executables).remove(&handle);
@@ -198,7 +198,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_destroy(handle: u64) -> Status {
     })
 }
 
-/// Loads a code object for an agent.
+/// Loads the code object of a reader into the memory of an agent.
 pub(crate) unsafe extern "C" fn hsa_executable_load_agent_code_object(
     handle: u64,
     agent_handle: u64,
@@ -430,7 +430,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_freeze(
     })
 }
 
-/// Attributes of an executable.
+/// Writes the value of an `hsa_executable_info_t`: profile, state or rounding mode.
 pub(crate) unsafe extern "C" fn hsa_executable_get_info(
     handle: u64,
     attribute: u32,

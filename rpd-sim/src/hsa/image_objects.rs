@@ -50,7 +50,7 @@ pub(crate) fn has_images(agent: &Agent) -> bool {
 pub(crate) struct ImageWords([u32; 12]);
 
 impl ImageWords {
-    /// The object of an image.
+    /// The words of an image in memory, as instructions read them.
     pub(crate) fn of_image(image: &Image, format: ImageFormat) -> Self {
         Self::new(&image.encode(), format, image.size[0])
     }
@@ -149,7 +149,7 @@ pub(in crate::hsa) struct ImageObject {
 }
 
 impl ImageObject {
-    /// Bytes of a texel.
+    /// Size of a texel in bytes.
     pub(in crate::hsa) fn texel_bytes(&self) -> usize {
         self.texels.format.bytes() as usize
     }
@@ -208,7 +208,7 @@ impl ImageObject {
     }
 }
 
-/// Objects by handle.
+/// Images and samplers that were created and not destroyed, by handle.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     images: Mutex<HashMap<u64, Arc<ImageObject>>>,
@@ -325,7 +325,7 @@ pub(in crate::hsa) fn adopt_image(
     )
 }
 
-/// The image of a handle.
+/// The image of a handle; `ERROR_INVALID_ARGUMENT` when there is none.
 pub(in crate::hsa) fn find_image(handle: u64) -> Result<Arc<ImageObject>, Status> {
     let images = lock(&state().images.images);
     let found = images.get(&handle).cloned();
@@ -356,7 +356,7 @@ pub(in crate::hsa) fn create_sampler(
     Ok(handle)
 }
 
-/// Removes a sampler.
+/// Makes the handle of a sampler invalid.
 pub(in crate::hsa) fn destroy_sampler(handle: u64) -> Outcome {
     let removed = lock(&state().images.samplers).remove(&handle);
     ensure(removed.is_some(), status::ERROR_INVALID_ARGUMENT)?;

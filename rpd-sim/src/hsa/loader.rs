@@ -150,7 +150,7 @@ fn storage_type(object: &Loaded) -> u32 {
     }
 }
 
-/// Attributes of a loaded code object.
+/// Writes the value of an `hsa_ven_amd_loader_loaded_code_object_info_t`.
 unsafe extern "C" fn loaded_code_object_get_info(
     handle: u64,
     attribute: u32,

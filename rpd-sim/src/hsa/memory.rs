@@ -67,7 +67,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_iterate_regions(
     })
 }
 
-/// Attributes of a region.
+/// Writes the value of an `hsa_region_info_t` or `hsa_amd_region_info_t`.
 pub(crate) unsafe extern "C" fn hsa_region_get_info(
     handle: u64,
     attribute: u32,
@@ -114,7 +114,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_agent_iterate_memory_pools(
     })
 }
 
-/// Attributes of a pool.
+/// Writes the value of an `hsa_amd_memory_pool_info_t`.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_get_info(
     handle: u64,
     attribute: u32,
@@ -142,7 +142,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_get_info(
     })
 }
 
-/// The access of an agent to a pool.
+/// Writes how an agent can access a pool, and over which links.
 pub(crate) unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
     handle: u64,
     memory_pool: u64,
@@ -237,7 +237,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     })
 }
 
-/// Frees memory of a pool.
+/// Frees memory that `hsa_amd_memory_pool_allocate` gave.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_free(ptr: *mut c_void) -> Status {
     // SAFETY: the same promise.
     unsafe { hsa_memory_free(ptr) }

@@ -92,7 +92,7 @@ pub(crate) unsafe extern "C" fn hsa_soft_queue_create(
     })
 }
 
-/// Destroys a queue.
+/// Stops the processing of a queue's packets and frees its ring.
 pub(crate) unsafe extern "C" fn hsa_queue_destroy(handle: *mut HsaQueue) -> Status {
     api(|| {
         queue(handle)?.destroy();
@@ -108,7 +108,7 @@ pub(crate) unsafe extern "C" fn hsa_queue_inactivate(handle: *mut HsaQueue) -> S
     })
 }
 
-/// Which index of a queue.
+/// One of the two indices of a queue.
 #[derive(Clone, Copy)]
 enum Index {
     Read,

@@ -31,7 +31,7 @@ fn publish(reader: Reader, result: *mut u64) -> Outcome {
     unsafe { put(result, handle) }
 }
 
-/// The reader of a handle.
+/// The reader of a handle; `ERROR_INVALID_CODE_OBJECT_READER` when there is none.
 pub(super) fn reader(handle: u64) -> Result<Arc<Reader>, Status> {
     let readers = lock(&state().readers);
     let reader = readers.get(&handle).cloned();
@@ -61,7 +61,7 @@ pub(crate) unsafe extern "C" fn hsa_code_object_reader_create_from_memory(
     })
 }
 
-/// Reads a code object from a file.
+/// Reads a code object from an open file, whose descriptor the program keeps.
 pub(crate) unsafe extern "C" fn hsa_code_object_reader_create_from_file(
     file: i32,
     code_object_reader: *mut u64,

@@ -45,7 +45,7 @@ unsafe fn create(value: i64, consumers: &[u64], result: *mut u64) -> Result<(), 
     unsafe { put(result, signal.handle()) }
 }
 
-/// Creates a signal.
+/// Creates a signal with an initial value; `consumers` are the agents that will wait for it, all when there are none.
 pub(crate) unsafe extern "C" fn hsa_signal_create(
     initial_value: i64,
     num_consumers: u32,
@@ -90,7 +90,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_create(
     })
 }
 
-/// Destroys a signal.
+/// Makes the handle of a signal invalid.
 pub(crate) unsafe extern "C" fn hsa_signal_destroy(handle: u64) -> Status {
     api(|| {
         ensure(handle != 0, status::ERROR_INVALID_ARGUMENT)?;
@@ -361,7 +361,7 @@ fn with_groups<R>(act: impl FnOnce(&mut HashMap<u64, Vec<u64>>) -> R) -> R {
     act(&mut lock(&state().groups))
 }
 
-/// Makes a group of signals.
+/// Makes a group of signals that a thread can wait for together.
 pub(crate) unsafe extern "C" fn hsa_signal_group_create(
     num_signals: u32,
     signals: *const u64,
@@ -426,7 +426,7 @@ unsafe fn group_wait(
     })
 }
 
-/// Waits for any signal of a group.
+/// Waits until any signal of a group fulfils its condition, and acquires.
 pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_scacquire(
     signal_group: u64,
     conditions: *const u32,
@@ -439,7 +439,7 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_scacquire(
     unsafe { group_wait(signal_group, conditions, compare_values, signal, value) }
 }
 
-/// Waits for any signal of a group.
+/// Waits until any signal of a group fulfils its condition.
 pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_relaxed(
     signal_group: u64,
     conditions: *const u32,

@@ -54,7 +54,7 @@ pub(super) unsafe fn put_text(place: *mut c_void, text: &str, bytes: usize) -> O
     Ok(())
 }
 
-/// The agent of a handle.
+/// The agent of a handle; `ERROR_INVALID_AGENT` when there is none.
 pub(super) fn agent(handle: u64) -> Result<&'static Agent, Status> {
     agents::agent(handle).ok_or(status::ERROR_INVALID_AGENT)
 }

@@ -11,7 +11,7 @@ use crate::gpu::agents::Agent;
 /// The object that a symbol refers to.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// A kernel function.
+    /// A kernel, with the sizes in its metadata in bytes.
     Kernel {
         kernarg_size: u32,
         kernarg_align: u32,
@@ -19,11 +19,11 @@ pub(super) enum Kind {
         private_size: u32,
         dynamic_stack: bool,
     },
-    /// A global variable.
+    /// A global variable, with its size in bytes.
     Variable { size: u32, is_writable: bool },
 }
 
-/// A symbol of an executable.
+/// An `hsa_executable_symbol_t`: a kernel or a variable of an executable.
 #[derive(Debug)]
 pub(crate) struct Symbol {
     pub(super) handle: u64,
@@ -34,14 +34,14 @@ pub(crate) struct Symbol {
     pub(super) kind: Kind,
 }
 
-/// The symbol of a handle.
+/// The symbol of a handle; `ERROR_INVALID_EXECUTABLE_SYMBOL` when there is none.
 fn symbol(handle: u64) -> Result<Arc<Symbol>, Status> {
     let symbols = lock(&state().symbols);
     let symbol = symbols.get(&handle).cloned();
     symbol.ok_or(status::ERROR_INVALID_EXECUTABLE_SYMBOL)
 }
 
-/// Attributes of a symbol.
+/// Writes the value of an `hsa_executable_symbol_info_t`.
 pub(crate) unsafe extern "C" fn hsa_executable_symbol_get_info(
     executable_symbol: u64,
     attribute: u32,

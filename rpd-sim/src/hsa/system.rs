@@ -51,7 +51,7 @@ pub(crate) unsafe extern "C" fn hsa_shut_down() -> Status {
     }
 }
 
-/// Attributes of the system.
+/// Writes the value of an `hsa_system_info_t`: versions, clock, limits.
 pub(crate) unsafe extern "C" fn hsa_system_get_info(attribute: u32, value: *mut c_void) -> Status {
     // SAFETY: the program's pointer has room for the attribute's type, or is null.
     api(|| unsafe {
@@ -124,7 +124,7 @@ fn minor(extension: u16, major: u16) -> Option<u16> {
         .map(|known| known.2)
 }
 
-/// The name of an extension.
+/// Gives the name of an extension by its number.
 pub(crate) unsafe extern "C" fn hsa_extension_get_name(
     extension: u16,
     name: *mut *const c_char,
@@ -250,7 +250,7 @@ pub(crate) unsafe extern "C" fn hsa_system_get_major_extension_table(
     })
 }
 
-/// The text of a status.
+/// Describes a status in a sentence.
 pub(crate) unsafe extern "C" fn hsa_status_string(
     value: Status,
     status_string: *mut *const c_char,

@@ -111,7 +111,7 @@ fn reserve_bytes(
     (address != libc::MAP_FAILED).then_some(address as usize)
 }
 
-/// Reserves addresses.
+/// Reserves a range of addresses without memory.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve(
     va: *mut *mut c_void,
     size: usize,
@@ -122,7 +122,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve(
     unsafe { hsa_amd_vmem_address_reserve_align(va, size, address, 0, flags) }
 }
 
-/// Reserves aligned addresses.
+/// Reserves a range of addresses without memory, at a multiple of an alignment.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_address_reserve_align(
     va: *mut *mut c_void,
     size: usize,

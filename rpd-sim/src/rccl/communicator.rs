@@ -8,7 +8,7 @@ use super::hip::{self, Handle};
 use super::segment::Segment;
 use super::work::Factor;
 
-/// A rank of a communicator.
+/// An `ncclComm_t`: one rank of a communicator, with the memory that all ranks share.
 pub(super) struct Communicator {
     pub(super) segment: Segment,
     /// Ordinal of its GPU.
@@ -18,7 +18,7 @@ pub(super) struct Communicator {
     state: Mutex<State>,
 }
 
-/// Mutable state.
+/// What the calls of a program change.
 #[derive(Default)]
 pub(super) struct State {
     /// The stream of its last operation.
@@ -35,7 +35,7 @@ fn all() -> MutexGuard<'static, HashMap<usize, Arc<Communicator>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The communicator of a handle.
+/// The communicator of a handle, made by this process.
 pub(super) fn find(handle: usize) -> Outcome<Arc<Communicator>> {
     let known = all().get(&handle).cloned();
     let known = known.ok_or_else(|| Failure::argument("the communicator is none"))?;
@@ -46,7 +46,7 @@ pub(super) fn find(handle: usize) -> Outcome<Arc<Communicator>> {
     Ok(known)
 }
 
-/// Removes a handle.
+/// Makes the handle of a communicator invalid.
 pub(super) fn remove(handle: usize) -> Outcome<Arc<Communicator>> {
     let known = find(handle)?;
     all().remove(&handle);

@@ -14,7 +14,7 @@ macro_rules! results {
             $(pub(crate) const $name: u32 = $number;)*
         }
 
-        /// The text of a result.
+        /// Describes an `ncclResult_t` in a sentence.
         pub(super) fn text_of(result: u32) -> &'static CStr {
             match result {
                 $($number => $text,)*

@@ -28,7 +28,7 @@ thread_local! {
     static GROUP: RefCell<Group> = RefCell::default();
 }
 
-/// Begins a group.
+/// Begins a group, or one inside of a group; its calls wait for the end of the outermost.
 pub(super) fn start() {
     GROUP.with_borrow_mut(|group| group.depth += 1);
 }
@@ -69,7 +69,7 @@ fn within(body: impl FnOnce(&mut Group) -> Outcome) -> Outcome {
     end().and(asked)
 }
 
-/// Makes communicators.
+/// Creates communicators at the end of the outermost group.
 pub(super) fn make(wanted: impl FnOnce() -> Outcome<Vec<NewCommunicator>>) -> Outcome {
     within(|group| {
         group.wanted.extend(wanted()?);

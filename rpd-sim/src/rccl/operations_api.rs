@@ -31,7 +31,7 @@ impl Call {
 /// Operator of a reduction; `None` for operations that only move elements.
 type Reduction = Option<u32>;
 
-/// A rank of the communicator.
+/// `rank` as a number, if the communicator has this rank.
 fn check_rank(communicator: &Communicator, name: &str, rank: i32) -> Outcome<u32> {
     let ranks = communicator.segment.ranks;
     u32::try_from(rank)

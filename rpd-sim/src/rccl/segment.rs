@@ -93,7 +93,7 @@ struct Shared {
     messages: [[[Counter; 2]; MAX_RANKS]; MAX_RANKS],
 }
 
-/// Offset of [`Shared`].
+/// Offset of [`Shared`] in the segment, in bytes.
 const HOST_BYTES: usize = 32 << 10;
 const _: () = assert!(size_of::<Hosts>() <= HOST_BYTES && size_of::<Counter>() == 64);
 
@@ -291,7 +291,7 @@ impl Segment {
         &self.hosts().members[rank as usize]
     }
 
-    /// The address for the kernel.
+    /// Address of the part of the segment that the kernel uses.
     pub(super) fn address(&self) -> u64 {
         self.base as u64 + HOST_BYTES as u64
     }

@@ -14,16 +14,16 @@ use crate::api::types::UniqueId;
 #[derive(Clone, Copy)]
 pub(super) struct Place(pub(super) *mut usize);
 
-/// A communicator that is to be made.
+/// A communicator to create, at the end of the group.
 pub(super) struct NewCommunicator {
     pub(super) device: i32,
     pub(super) place: Place,
     pub(super) source: Source,
 }
 
-/// Origin of a new communicator.
+/// What tells which ranks a new communicator has.
 pub(super) enum Source {
-    /// A unique id.
+    /// A unique id that all ranks were given.
     Id { id: UniqueId, ranks: u32, rank: u32 },
     /// The ranks of another that have the same color, ordered by key; none for a negative color.
     Split {
@@ -33,7 +33,7 @@ pub(super) enum Source {
     },
 }
 
-/// Checks number and rank.
+/// Both numbers, if they are in range.
 pub(super) fn check_rank(ranks: i32, rank: i32) -> Outcome<(u32, u32)> {
     if !(1..=MAX_RANKS as i32).contains(&ranks) {
         let text = format!("{ranks} ranks; there can be 1 to {MAX_RANKS}");

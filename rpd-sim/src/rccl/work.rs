@@ -2,7 +2,7 @@
 
 use super::error::{Failure, Outcome};
 
-/// Flags of an operation.
+/// Bits of `Work::flags`.
 pub(super) mod flag {
     pub(crate) const SEND: u32 = 1;
     pub(crate) const RECEIVE: u32 = 2;
@@ -27,13 +27,13 @@ pub(super) const THREADS: u32 = 256;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
-    /// Bits of [`flag`].
+    /// Sum of values of [`flag`].
     pub(super) flags: u32,
     /// The root, or the peer that is sent to or received from.
     pub(super) root: u32,
     /// `ncclDataType_t`.
     pub(super) kind: u8,
-    /// Reduction of the contributions.
+    /// `ncclRedOp_t` by which contributions are combined.
     pub(super) reduction: u8,
     /// Bytes of an element.
     pub(super) size: u16,
@@ -48,7 +48,7 @@ pub(super) struct Work {
     pub(super) scalar: u64,
 }
 
-/// The argument of the kernel.
+/// Argument of the kernel that carries out operations.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Arguments {

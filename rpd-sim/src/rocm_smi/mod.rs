@@ -196,15 +196,15 @@ macro_rules! numbers {
 numbers! {
     /// The PCI device id.
     rsmi_dev_id_get(u16) = |gpu| gpu.device_id as u16;
-    /// The PCI vendor id.
+    /// PCI vendor id.
     rsmi_dev_vendor_id_get(u16) = |gpu| gpu.vendor_id as u16;
-    /// The number of the render node.
+    /// N of `/dev/dri/renderDN`.
     rsmi_dev_drm_render_minor_get(u32) = |gpu| gpu.drm_render_minor;
     /// The number that no other GPU has: that of its UUID.
     rsmi_dev_unique_id_get(u64) = |gpu| gpu.unique_id();
     /// The driver's id.
     rsmi_dev_guid_get(u64) = |gpu| gpu.gpu_id;
-    /// The node of the topology.
+    /// Number of the node in the KFD topology.
     rsmi_dev_node_id_get(u32) = |gpu| gpu.index as u32;
     /// PCI domain, bus, device and function.
     rsmi_dev_pci_id_get(u64) = |gpu| u64::from(gpu.domain) << 32 | u64::from(gpu.location_id);
@@ -233,11 +233,11 @@ macro_rules! texts {
 }
 
 texts! {
-    /// The name of the product.
+    /// Name under which the product is sold.
     rsmi_dev_name_get(usize) = |gpu| &gpu.product;
     /// The name under which it is sold.
     rsmi_dev_market_name_get(u32) = |gpu| &gpu.product;
-    /// The name of the vendor.
+    /// Name of the vendor.
     rsmi_dev_vendor_name_get(usize) = |gpu| gpu.vendor;
 }
 
@@ -297,7 +297,7 @@ impl Frequencies {
         }
     }
 
-    /// The frequency now.
+    /// The frequency at which the clock runs, in Hz.
     pub(crate) fn now(&self) -> u64 {
         self.frequency[0]
     }

@@ -12,7 +12,8 @@ pub(super) fn stop_client(client: u32, remove: bool) {
     }
 }
 
-/// `rocprofiler_start_context`.
+/// Starts a context: its services deliver from now on. Fails with `CONTEXT_CONFLICT` when an active context excludes
+/// it, and with `CONFIGURATION_LOCKED` once the SDK finalises.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
     if state::finalized() != 0 {
@@ -29,7 +30,7 @@ pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
     }
 }
 
-/// `rocprofiler_stop_context`.
+/// Stops a context. Fails with `CONTEXT_NOT_FOUND` when it is not active.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_stop_context(context_id: ContextId) -> Status {
     if state::finalized() == 1 {

@@ -27,7 +27,7 @@ struct Area {
     index: Vec<(u32, u32, usize)>,
 }
 
-/// A buffer.
+/// A buffer that a tool created: records of its context until they are delivered.
 pub(crate) struct Buffer {
     /// Handle, from 1.
     pub(crate) id: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Buffer {
 
 static BUFFERS: RwLock<Vec<&'static Buffer>> = RwLock::new(Vec::new());
 
-/// The buffer of a handle.
+/// The buffer of a handle, unless it was destroyed.
 pub(crate) fn find(id: BufferId) -> Option<&'static Buffer> {
     let buffers = BUFFERS.read().unwrap_or_else(|e| e.into_inner());
     let buffer = *buffers.get(usize::try_from(id.handle).ok()?.checked_sub(1)?)?;
@@ -212,7 +212,8 @@ pub unsafe extern "C" fn rocprofiler_create_buffer(
     Status::SUCCESS
 }
 
-/// `rocprofiler_flush_buffer`.
+/// Delivers the records in a buffer and waits for that. Fails with `BUFFER_BUSY` when the callback thread of the buffer
+/// calls it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_flush_buffer(buffer_id: BufferId) -> Status {
     if state::finalized() == 1 {
@@ -229,7 +230,7 @@ pub extern "C" fn rocprofiler_flush_buffer(buffer_id: BufferId) -> Status {
     }
 }
 
-/// `rocprofiler_destroy_buffer`.
+/// Makes the handle of a buffer invalid. Fails with `BUFFER_BUSY` while a delivery is under way.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_destroy_buffer(buffer_id: BufferId) -> Status {
     let Some(buffer) = find(buffer_id) else {

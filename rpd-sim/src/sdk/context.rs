@@ -43,14 +43,14 @@ unsafe impl<F> Send for Callback<F> {}
 // SAFETY: as above.
 unsafe impl<F> Sync for Callback<F> {}
 
-/// Type of tracing callbacks.
+/// A tool's callback for callback tracing, present.
 pub(crate) type TraceFn = unsafe extern "C" fn(CallbackRecord, *mut UserData, *mut c_void);
 
-/// A context.
+/// A context: the callbacks, buffers and services that a tool starts and stops together.
 pub(crate) struct Context {
-    /// Bit in the masks.
+    /// Number from 0, and the context's bit in masks.
     pub(crate) index: usize,
-    /// Client it belongs to.
+    /// Number of the tool that created it.
     pub(crate) client: u32,
     removed: AtomicBool,
     pub(crate) callbacks: [OnceLock<Callback<TraceFn>>; CALLBACK_KINDS],
@@ -79,17 +79,17 @@ static REQUESTS: [AtomicU64; REQUEST_KINDS] = [const { AtomicU64::new(0) }; REQU
 /// The contexts with a service, active or not.
 pub(crate) struct ContextSet(AtomicU64);
 
-/// Contexts that count dispatches.
+/// Contexts with dispatch counting.
 pub(crate) static DISPATCH_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
-/// Contexts that count whole agents.
+/// Contexts with device counting.
 pub(crate) static DEVICE_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
-/// The only context that samples program counters.
+/// The context with PC sampling, of which there is at most one.
 pub(crate) static PC_SAMPLING: ContextSet = ContextSet(AtomicU64::new(0));
-/// Contexts that trace waves.
+/// Contexts with thread trace.
 pub(crate) static THREAD_TRACE: ContextSet = ContextSet(AtomicU64::new(0));
 
 impl ContextSet {
-    /// Adds a context.
+    /// Notes that a context has the service.
     pub(crate) fn add(&self, context: &Context) {
         self.0.fetch_or(1 << context.index, Ordering::AcqRel);
     }
@@ -104,7 +104,7 @@ impl ContextSet {
         self.0.load(Ordering::Acquire) == 0
     }
 
-    /// The active ones, as a mask.
+    /// Mask of the contexts that have the service and are active.
     #[inline]
     pub(crate) fn active(&self) -> u64 {
         match self.0.load(Ordering::Acquire) {
@@ -127,7 +127,7 @@ pub(crate) fn random_offset(salt: u64) -> u64 {
     1 + hasher.finish() % 0xFFFF
 }
 
-/// Contexts active now.
+/// Mask of the contexts that are active.
 #[inline]
 pub(crate) fn active() -> u64 {
     ACTIVE.load(Ordering::Acquire)
@@ -177,7 +177,7 @@ pub(crate) fn get(index: usize) -> &'static Context {
     unsafe { &*CONTEXTS[index].load(Ordering::Acquire) }
 }
 
-/// The context of a handle.
+/// The context of a handle, unless it was removed.
 pub(crate) fn find(id: ContextId) -> Option<&'static Context> {
     let index = id.handle.checked_sub(offset())?;
     if index >= u64::from(COUNT.load(Ordering::Acquire)) {
@@ -188,14 +188,14 @@ pub(crate) fn find(id: ContextId) -> Option<&'static Context> {
 }
 
 impl Context {
-    /// Handle of the context.
+    /// Handle that the tool has.
     pub(crate) fn id(&self) -> ContextId {
         ContextId {
             handle: offset() + self.index as u64,
         }
     }
 
-    /// Calls the callback of a kind.
+    /// Calls the callback that the tool set for the kind of `record`; nothing where there is none.
     #[inline]
     pub(crate) fn call(&self, mut record: CallbackRecord, user: *mut UserData) {
         if let Some(callback) = self.callbacks[record.kind.0 as usize].get() {

@@ -98,19 +98,19 @@ struct Work {
     agent: usize,
     /// The context that samples it, as a mask.
     sampled: u64,
-    /// Its thread trace.
+    /// Thread trace of the dispatch, if a context asked for it.
     traced: Option<thread_trace::ChosenTrace>,
 }
 
 /// A dispatch whose counters are collected.
 struct CountedDispatch {
-    /// Index of its agent.
+    /// Index of the agent that runs it.
     agent: usize,
     /// The counters that a context collects, and the context's external id.
     chosen: Option<(counting::dispatch::ChosenCounters, u64)>,
 }
 
-/// The payload of its records.
+/// What the records about the work contain besides ids and times.
 enum Payload {
     Dispatch(DispatchPayload),
     Copy(CopyOperation, CopyPayload),

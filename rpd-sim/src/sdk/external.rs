@@ -83,7 +83,7 @@ pub(crate) fn request(
     pushed(context, thread)
 }
 
-/// `rocprofiler_push_external_correlation_id`.
+/// Makes a value the external id of what the thread does for the context from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_push_external_correlation_id(
     context: ContextId,

@@ -12,7 +12,7 @@ use core::{
 };
 use std::{ffi::CString, sync::OnceLock};
 
-/// `rocprofiler_set_api_table`.
+/// Type of `rocprofiler_set_api_table`, by which another SDK takes dispatch tables.
 pub(crate) type SetApiTable =
     unsafe extern "C" fn(*const c_char, u64, u64, *mut *mut c_void, u64) -> c_int;
 

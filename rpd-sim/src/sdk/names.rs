@@ -25,7 +25,7 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/operations.rs"));
 }
 
-/// Operations of a kind, by id.
+/// Names of the operations of a kind, at their numbers.
 pub(crate) struct Operations {
     pub(crate) names: &'static [&'static CStr],
 }

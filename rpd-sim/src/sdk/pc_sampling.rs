@@ -108,13 +108,13 @@ pub(crate) fn selection(agent: usize, kernel: u64) -> Option<perf::Selection> {
     })
 }
 
-/// A dispatch that ended.
+/// A dispatch that ended, with the ids that its samples carry.
 pub(crate) struct Dispatch {
-    /// Index of its agent.
+    /// Index of the agent that ran it.
     pub(crate) agent: usize,
-    /// Id of the dispatch.
+    /// Number of the dispatch in the process, from 1.
     pub(crate) id: u64,
-    /// Id of its kernel.
+    /// Id of the kernel symbol.
     pub(crate) kernel: u64,
     /// Correlation id of its records.
     pub(crate) correlation: AsyncCorrelationId,
@@ -251,7 +251,8 @@ pub unsafe extern "C" fn rocprofiler_query_pc_sampling_agent_configurations(
     unsafe { callback(all.as_ptr(), all.len(), user_data) }
 }
 
-/// `rocprofiler_configure_pc_sampling_service`.
+/// Sets up PC sampling of an agent into a buffer. Fails with `ERROR` when no configuration of the agent has this
+/// method, unit and interval.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_configure_pc_sampling_service(
     context_id: ContextId,

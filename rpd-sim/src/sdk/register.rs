@@ -89,7 +89,7 @@ pub(crate) fn library(library: Library) {
     }
 }
 
-/// The slots of a table.
+/// Names and places of a dispatch table's functions.
 struct Slots(&'static [Slot]);
 
 impl Slots {

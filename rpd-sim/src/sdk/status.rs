@@ -59,7 +59,7 @@ pub extern "C" fn rocprofiler_get_status_name(status: Status) -> *const c_char {
     }
 }
 
-/// Texts by status.
+/// Text that describes a status, at its number.
 static TEXTS: [&CStr; 41] = [
     c"Success",
     c"General error",

@@ -37,7 +37,7 @@ const COUNTERS: usize = 8;
 /// Quads between two readings of counters, for each step of their control.
 const READING: u64 = 64;
 
-/// Settings of the tool.
+/// Parameters of a thread trace, as the tool gave them or by default.
 #[derive(Debug, Clone)]
 struct Settings {
     target: u64,
@@ -207,7 +207,7 @@ pub(crate) fn serialises(agent: usize) -> bool {
             .is_empty()
 }
 
-/// Trace chosen for a dispatch.
+/// The service that traces a dispatch, with the tool's value for the callback.
 pub(crate) struct ChosenTrace {
     service: Arc<Service>,
     user: UserData,
@@ -253,7 +253,7 @@ pub(crate) fn choose(
 }
 
 impl ChosenTrace {
-    /// Selection for recording it.
+    /// What the performance model has to record for it.
     pub(crate) fn selection(&self) -> perf::Selection {
         self.service.settings.selection(self.service.device)
     }

@@ -22,7 +22,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{clock, context, correlation::Scope, external, state, thread};
 
-/// Words of the largest payload.
+/// Size of the largest payload in 64-bit words.
 const PAYLOAD_WORDS: usize = {
     let (hsa, rccl) = (size_of::<HsaPayload>(), size_of::<RcclPayload>());
     (if hsa > rccl { hsa } else { rccl }) / 8

@@ -179,7 +179,7 @@ pub unsafe extern "C" fn rocprofiler_thread_trace_decoder_create(
     Status::SUCCESS
 }
 
-/// `rocprofiler_thread_trace_decoder_destroy`.
+/// Closes a decoder and makes its handle invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_thread_trace_decoder_destroy(handle: DecoderId) {
     let mut decoders = DECODERS.lock().unwrap_or_else(|e| e.into_inner());
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn rocprofiler_thread_trace_decoder_codeobj_load(
     Status::SUCCESS
 }
 
-/// `rocprofiler_thread_trace_decoder_codeobj_unload`.
+/// Takes a code object away from a decoder.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_thread_trace_decoder_codeobj_unload(
     handle: DecoderId,

@@ -203,7 +203,7 @@ pub unsafe extern "C" fn rocprofiler_create_callback_thread(cb_thread_id: *mut T
     Status::SUCCESS
 }
 
-/// `rocprofiler_assign_callback_thread`.
+/// Binds a buffer to the thread that delivers its records.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_assign_callback_thread(
     buffer_id: BufferId,

@@ -141,7 +141,7 @@ mod capability {
 /// Texels of a format that devices have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Texels {
-    /// The texels in memory.
+    /// Channels and their types in memory.
     pub(crate) format: TexelFormat,
     /// The channel of each register.
     pub(crate) selections: [Selection; 4],

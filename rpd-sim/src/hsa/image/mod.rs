@@ -32,7 +32,7 @@ pub(crate) struct ImageDescriptor {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ImageDataInfo {
-    /// Bytes.
+    /// Bytes that the image needs.
     pub(crate) size: usize,
     /// What the address must be a multiple of.
     pub(crate) alignment: usize,

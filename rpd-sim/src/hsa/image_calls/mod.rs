@@ -221,7 +221,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_image_create(
     })
 }
 
-/// Removes an image.
+/// Makes the handle of an image invalid; its memory belongs to the program.
 pub(crate) unsafe extern "C" fn hsa_ext_image_destroy(handle: u64, image: u64) -> Status {
     api(|| {
         agent(handle)?;
@@ -354,7 +354,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_sampler_create_v2(
     api(|| unsafe { create_sampler(handle, &argument(sampler)?, out) })
 }
 
-/// Removes a sampler.
+/// Makes the handle of a sampler invalid.
 pub(crate) unsafe extern "C" fn hsa_ext_sampler_destroy(handle: u64, sampler: u64) -> Status {
     api(|| {
         agent(handle)?;

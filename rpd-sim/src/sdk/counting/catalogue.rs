@@ -20,14 +20,14 @@ use rpd_gfx::{device::Block, perf};
 /// Ids have this many bits.
 const ID_BITS: u32 = 16;
 
-/// Source of a counter's values.
+/// How the values of a counter are obtained.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// A property of the agent.
     Constant(f64),
-    /// A hardware event.
+    /// An event of a hardware block.
     Event {
-        /// The block that counts it.
+        /// Hardware block that has the event.
         block: &'static Block,
         /// Number of the event in the block.
         event: u64,
@@ -36,17 +36,17 @@ pub(crate) enum Source {
     Derived(Expression),
 }
 
-/// A counter of one agent.
+/// A counter as one agent has it.
 pub(crate) struct Counter {
     /// Handle: unique over all agents, from 1.
     pub(crate) id: u64,
     /// Index of the agent it belongs to.
     pub(crate) agent: usize,
-    /// Name.
+    /// Name by which users select it.
     pub(crate) name: String,
-    /// Text for people.
+    /// What is counted, in a sentence.
     pub(crate) description: String,
-    /// Source of its values.
+    /// How its values are obtained.
     pub(crate) source: Source,
     /// Dimensions and extents.
     pub(crate) shape: Shape,
@@ -54,10 +54,10 @@ pub(crate) struct Counter {
     pub(super) info: OnceLock<Info>,
 }
 
-/// The counters of one agent.
+/// Counters that one agent has, by name and in order.
 #[derive(Clone)]
 pub(crate) struct Agent {
-    /// Index of the agent.
+    /// Index of the agent among all agents.
     pub(crate) index: usize,
     /// In the order in which they are listed.
     pub(crate) list: Vec<&'static Counter>,
@@ -119,13 +119,13 @@ impl Agent {
 /// A counter of the hardware that has to be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Need {
-    /// Id of the counter.
+    /// Handle of the hardware counter.
     pub(crate) counter: u64,
-    /// Block.
+    /// Hardware block that has the event.
     pub(crate) block: &'static Block,
-    /// Event within it.
+    /// Number of the event in the block.
     pub(crate) event: u64,
-    /// Accumulation of values.
+    /// How the values of the instances become one.
     pub(crate) resolution: Resolution,
 }
 
@@ -443,9 +443,9 @@ pub(crate) fn create(
 
 /// Why a counter cannot be made.
 pub(crate) enum CreateError {
-    /// No context counts on the agent.
+    /// The agent has no counters, or is none.
     Agent,
-    /// The name is taken.
+    /// A counter of this name exists.
     Name,
     /// The expression uses what is not there.
     Expression(String),

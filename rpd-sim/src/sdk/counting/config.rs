@@ -28,9 +28,9 @@ use super::{
 use crate::sdk::{agents, status::store};
 use rpd_gfx::perf::Counts;
 
-/// Counters of one agent.
+/// A counter config: counters of one agent that are collected together.
 pub(crate) struct Config {
-    /// Index of the agent.
+    /// Index of the agent among all agents.
     pub(crate) agent: usize,
     counters: Vec<&'static Counter>,
     /// Hardware counts that they need.

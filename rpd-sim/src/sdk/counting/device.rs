@@ -40,7 +40,7 @@ const IDLE: u8 = 0;
 const CHANGING: u8 = 1;
 const COUNTING: u8 = 2;
 
-/// The service of a context.
+/// Device counting of one context.
 #[derive(Default)]
 pub(crate) struct Service {
     state: AtomicU8,

@@ -33,7 +33,7 @@ use crate::{
 };
 use rpd_gfx::perf::Counts;
 
-/// The service of a context.
+/// Dispatch counting of one context: how it chooses counters and where values go.
 pub(crate) struct Service {
     choose: Callback<<ChooseFn as IntoIterator>::Item>,
     deliver: Deliver,
@@ -53,7 +53,7 @@ enum Deliver {
     Buffer(&'static Buffer),
 }
 
-/// Counters chosen for a dispatch.
+/// The config that a tool chose for a dispatch, with the tool's value for the records.
 pub(crate) struct ChosenCounters {
     service: &'static Service,
     config: Arc<Config>,
