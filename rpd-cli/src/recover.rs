@@ -13,10 +13,10 @@ use crate::failure::{Failure, line};
 use crate::report::{self, ConfinedDirectory};
 use crate::run_directory::{FoundRuns, RunDirectory, find_runs};
 
-const USAGE: &str = "Finishes what a killed rpd left behind\n\n\
+const USAGE: &str = "Write the outputs of runs whose rpd was killed\n\n\
     Usage: rpd recover [--output-directory OUT] DIR...\n\n\
-    DIR is an output directory (with the pass_N below it), its .rpd folder, or one run-* folder in there. Processes\n\
-    that still run are named and left alone.\n\n\
+    DIR is an output directory (with the pass_N below it), its .rpd folder, or one run-* folder in there. Runs of\n\
+    processes that still run are reported and left as they are.\n\n\
     Files are written inside the output directory that holds the run, whatever the run's own options say. Runs that\n\
     belong to another user, and folders that others may change, are refused.\n\n\
     Options:\n  \

@@ -27,19 +27,19 @@ const NAME: &str = "check";
 
 /// Run a program on the simulated GPU and report errors of its kernels
 ///
-/// Found are data races in LDS and global memory, reads of memory that was never written, accesses outside of allocations
-/// and to freed memory, misaligned atomics, and barriers that a part of a wave passes by. The program's own output goes where it
-/// always goes; the report is printed to standard error when it has ended.
+/// The errors are data races in LDS and global memory, reads of memory that was never written, accesses outside of
+/// allocations and to freed memory, misaligned atomics, and barriers that a part of a wave skips. The program's output is not
+/// changed; the report is printed to standard error when the program has ended.
 #[derive(Debug, Parser)]
 #[command(override_usage = "rpd check [options] -- PROGRAM [ARGUMENT...]")]
 struct Arguments {
-    /// Write the findings as JSON to FILE instead of printing them; - is standard output
+    /// File for the findings as JSON, which are then not printed; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Exit status if errors were found and the program ended with 0
     #[arg(long, value_name = "STATUS", default_value_t = FAILED)]
     error_exitcode: u8,
-    /// The GPU that is simulated [default: RPD_SIM_GPU, or gfx90a]
+    /// GPU to simulate [default: RPD_SIM_GPU, or gfx90a]
     #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(SIMULATED_GPUS))]
     sim_gpu: Option<String>,
     /// The program and its arguments

@@ -26,7 +26,7 @@ const NAME: &str = "convert";
 /// Suffix of the names of databases.
 const SUFFIX: &str = "_results";
 
-/// Writes the outputs of a run again, from its database
+/// Write the outputs of a run again, from its database
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Files are named after the database: trace_results.db gives trace_kernel_trace.csv and so on."
@@ -79,7 +79,7 @@ struct Arguments {
 /// Settings of a tracing service that rpd does without.
 #[derive(Debug, Args)]
 #[command(
-    next_help_heading = "Perfetto (accepted, of no effect: there is no buffer that could be full)"
+    next_help_heading = "Perfetto (accepted without effect: there is no buffer that could be full)"
 )]
 struct Perfetto {
     /// inprocess or system

@@ -23,7 +23,7 @@ const ROWS: usize = 30;
 /// The kinds of records that gates check unless --of is given.
 const JUDGED: [Group; 3] = [Group::Kernel, Group::Copy, Group::Region];
 
-/// Compares durations of two sets of runs, name by name
+/// Compare durations of two sets of runs, name by name
 #[derive(Debug, Parser)]
 #[command(
     after_help = "A run is one of the words that name databases; a directory is one run, with all its processes. Rows are \
@@ -35,31 +35,31 @@ const JUDGED: [Group; 3] = [Group::Kernel, Group::Copy, Group::Region];
     Exit status: 0, or 3 when something is slower than --fail-above, --fail-mean-above or --fail-total-above allows."
 )]
 struct Arguments {
-    /// The run before and the one after
+    /// Run before and run after
     #[arg(value_name = "A B")]
     databases: Vec<PathBuf>,
-    /// Runs before, instead of A; with three or more, changes are told from chance
+    /// Runs before, instead of A; three or more tell changes from chance
     #[arg(short = 'a', long, value_name = "DB", num_args = 1..)]
     before: Vec<PathBuf>,
     /// Runs after, instead of B
     #[arg(short = 'b', long, value_name = "DB", num_args = 1..)]
     after: Vec<PathBuf>,
-    /// What to compare: kernel, api, region, copy [default: all; the gates look at kernel, copy and region]
+    /// Records to compare: kernel, api, region, copy [default: all; --fail-* checks kernel, copy and region]
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = what)]
     of: Vec<Group>,
-    /// End with status 3 when a typical duration grew by more than this many percent, beyond chance
+    /// Growth of a typical duration, in percent and beyond chance, above which the exit status is 3
     #[arg(long, value_name = "PCT", value_parser = percentage)]
     fail_above: Option<f64>,
-    /// The same for the mean of a run
+    /// As --fail-above, for the mean duration in a run
     #[arg(long, value_name = "PCT", value_parser = percentage)]
     fail_mean_above: Option<f64>,
-    /// The same for the total of a run, which grows with the number of calls, too
+    /// As --fail-above, for the total duration in a run, which also grows with the number of calls
     #[arg(long, value_name = "PCT", value_parser = percentage)]
     fail_total_above: Option<f64>,
     /// Gates look at names with at least this share of the time of their kind (copies: of that of copies and kernels)
     #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "1")]
     min_share: f64,
-    /// Let gates fail with one run on a side, too, although the spread is then unknown
+    /// Apply --fail-* to single runs, too, although their spread is unknown
     #[arg(long)]
     fail_on_single: bool,
     /// Rows to show; 0 shows all [default: 30 in tables, else all]
@@ -68,7 +68,7 @@ struct Arguments {
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
-    /// Write to this file instead of standard output
+    /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]

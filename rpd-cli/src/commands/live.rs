@@ -19,9 +19,9 @@ use crate::run_directory::find_runs;
 
 const NAME: &str = "live";
 
-/// Show what the light recordings (rpd --light) of running programs add up to so far
+/// Show the sums so far of light recordings (rpd --light) of running programs
 ///
-/// The programs are not disturbed, and go on.
+/// The programs run on; nothing in them changes.
 #[derive(Debug, Parser)]
 #[command(disable_version_flag = true)]
 struct Arguments {
@@ -31,7 +31,7 @@ struct Arguments {
     /// Format of tables
     #[arg(short, long, value_enum, default_value_t = Form::Table)]
     format: Form,
-    /// Print to this file, which appears when it is complete
+    /// File to write instead of standard output; it appears when it is complete
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

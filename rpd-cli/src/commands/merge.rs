@@ -11,16 +11,16 @@ use super::{Inputs, output_directory, parse};
 
 const NAME: &str = "merge";
 
-/// Puts databases into one
+/// Merge databases into one
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Every table is kept; the views are made over all of them, so that every reader sees one database. \
-    A lone database comes out with its views made again."
+    A single database is copied with its views made again."
 )]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
-    /// The database to write; .db is appended where it is missing
+    /// Database to write; .db is appended where it is missing
     #[arg(
         short = 'o',
         long = "output-file",

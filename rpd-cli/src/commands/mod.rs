@@ -90,7 +90,7 @@ struct Inputs {
     /// Databases (files ending in _results.db), or directories that hold some
     #[arg(value_name = "DB")]
     databases: Vec<PathBuf>,
-    /// Another way to name them
+    /// Same as DB, as an option
     #[arg(short, long = "input", value_name = "DB", num_args = 1..)]
     input: Vec<PathBuf>,
 }

@@ -23,11 +23,11 @@ const NAME: &str = "query";
 /// Largest size of a file of SQL, in bytes.
 const LARGEST_SQL: u64 = 16 << 20;
 
-/// Runs SQL over databases, seen as one
+/// Run SQL over databases, seen as one
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Databases are only read. Views such as kernels, regions, memory_copies, top_kernels and busy hold \
-    what people look for; `rpd query DB \"SELECT name FROM sqlite_temp_master\"` lists all. A file of RPD \
+    after_help = "Databases are opened for reading only. Views such as kernels, regions, memory_copies, top_kernels and busy \
+    join the tables; `rpd query DB \"SELECT name FROM sqlite_temp_master\"` lists all. A file of RPD \
     (ROCm/rocmProfileData), one at a time, has its own tables and views."
 )]
 struct Arguments {
@@ -35,10 +35,10 @@ struct Arguments {
     /// or --file gives it
     #[arg(value_name = "DB... SQL")]
     words: Vec<PathBuf>,
-    /// Another way to name databases
+    /// Same as DB, as an option
     #[arg(short, long = "input", value_name = "DB", num_args = 1..)]
     input: Vec<PathBuf>,
-    /// The SQL
+    /// SQL to run
     #[arg(short, long, value_name = "SQL", conflicts_with = "file")]
     query: Option<String>,
     /// File with the SQL
@@ -50,13 +50,13 @@ struct Arguments {
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
-    /// Write to DIR/NAME.ending instead of standard output
+    /// Name of the file DIR/NAME.ending to write instead of standard output
     #[arg(short = 'o', long, value_name = "NAME")]
     output_file: Option<OsString>,
     /// Directory of that file [default: the current directory]
     #[arg(short = 'd', long = "output-path", value_name = "DIR")]
     output_path: Option<PathBuf>,
-    /// Seconds of processor time after which SQL is stopped; 0: never [default: 60, and 10 for each MiB of the databases]
+    /// Seconds of processor time after which SQL is stopped; 0 sets no limit [default: 60, and 10 for each MiB of the databases]
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u64>,
     #[command(flatten)]

@@ -19,28 +19,28 @@ use super::{
 
 const NAME: &str = "summary";
 
-/// Sums up durations: kernels, copies, allocations, calls, markers
+/// Sum up durations of kernels, copies, allocations, calls and markers
 #[derive(Debug, Parser)]
-#[command(after_help = "Files of RPD (ROCm/rocmProfileData) are read as well, whole.")]
+#[command(after_help = "Files of RPD (ROCm/rocmProfileData) are read as well, without a time window.")]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
     /// Format of the tables; all but table go into files DIR/NAME_table.ending
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
-    /// First part of the files' names
+    /// Prefix of the files' names
     #[arg(short = 'o', long, value_name = "NAME")]
     output_file: Option<OsString>,
     /// Directory of the files [default: the current directory]
     #[arg(short = 'd', long = "output-path", value_name = "DIR")]
     output_path: Option<PathBuf>,
-    /// One more table with a row for each of the others
+    /// Add a table with one row for each of the others
     #[arg(long)]
     domain_summary: bool,
-    /// Each table once more with the processes apart
+    /// Repeat each table with a row for each process
     #[arg(long)]
     summary_by_rank: bool,
-    /// Which calls: first words of categories such as HIP, HSA, MARKER; NONE for none [default: all]
+    /// Calls to include, by the first word of their category, such as HIP, HSA, MARKER; NONE for none [default: all]
     #[arg(long, value_name = "NAME")]
     region_categories: Option<Vec<String>>,
     #[command(flatten)]

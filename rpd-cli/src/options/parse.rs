@@ -155,10 +155,16 @@ fn command_line() -> Command {
         .disable_help_subcommand(true)
         .args_override_self(true)
         .max_term_width(120)
-        .about("Profiles programs that use AMD GPUs")
+        .about("Profile programs that use AMD GPUs")
         .override_usage(
-            "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       rpd recover DIR\n       rpd live DIR\n       \
-             rpd convert|query|summary|merge|diff DB... [OPTIONS]",
+            "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       \
+             rpd live [DIR]...\n       \
+             rpd recover DIR...\n       \
+             rpd convert|query|summary|merge|diff|export [OPTIONS] DB...\n       \
+             rpd stacks|flame|symbolize|hot|annotate [OPTIONS] DB...\n       \
+             rpd capture|check [OPTIONS] -- APPLICATION [ARGUMENTS]\n       \
+             rpd replay [OPTIONS] CAPTURE\n       \
+             rpd avail|att --help",
         )
         .after_help(
             "BOOL is one of y yes t true on 1, n no f false off 0, in any case; an option without it is on.\n\

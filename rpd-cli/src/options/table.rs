@@ -230,178 +230,178 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .value("WHICH"),
     option(Output, "otf2-library", Form::Text, "File of libotf2, for -f otf2 [default: the one that the loader finds]")
         .value("PATH"),
-    switch(Output, "csv-safe", "Begin CSV fields that a spreadsheet would take for a formula (=, +, -, @) with an apostrophe"),
-    option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "Messages of the ROCm libraries in the target: fatal, error, warning, info or trace; config and env make rpd print its options and the variables it adds")
+    switch(Output, "csv-safe", "Put an apostrophe before CSV fields that a spreadsheet would take for a formula (that begin with =, +, - or @)"),
+    option(Output, "log-level", Form::Choice(&["fatal", "error", "warning", "info", "trace", "env", "config"], true), "Lowest level of messages that the ROCm libraries in the target print: fatal, error, warning, info or trace; or what rpd prints: its resolved options (config), the variables it adds (env) [default: the libraries' own]")
         .value("LEVEL"),
-    option(Output, "extra-counters", Form::Text, "YAML file with definitions of further counters")
+    option(Output, "extra-counters", Form::Text, "YAML file that defines further counters")
         .short('E').value("FILE").from("ROCPROF_EXTRA_COUNTERS_CONTENTS"),
 
-    switch(Aggregate, "runtime-trace", "HIP runtime calls, markers, RCCL, rocDecode and rocJPEG calls, kernel dispatches, copies, allocations, scratch memory")
+    switch(Aggregate, "runtime-trace", "Trace HIP runtime calls, markers, RCCL, rocDecode and rocJPEG calls, kernel dispatches, copies, allocations and scratch memory")
         .short('r'),
-    switch(Aggregate, "sys-trace", "Everything of --runtime-trace, HIP compiler calls and HSA calls")
+    switch(Aggregate, "sys-trace", "Trace everything that --runtime-trace does, HIP compiler calls and HSA calls")
         .short('s'),
 
-    switch(Aggregate, "light", "Kernel dispatches and copies at the least cost, for programs that run for long: durations are added up, and only the latest dispatches and copies are kept one by one; rpd live shows the sums while the program runs; see docs/providers.md"),
-    option(Aggregate, "light-keep", Form::Text, "Bytes in which a light recording keeps the latest dispatches and copies of each process, such as 500M [default: 64M]").value("SIZE"),
+    switch(Aggregate, "light", "Trace kernel dispatches and copies at the least cost, for programs that run for long: durations are added up, and only the latest dispatches and copies are kept one by one; rpd live shows the sums while the program runs; see docs/providers.md"),
+    option(Aggregate, "light-keep", Form::Text, "Size of the memory in which --light keeps the latest dispatches and copies of each process, such as 500M, at least 256K [default: 64M]").value("SIZE"),
 
-    switch(Basic, "hip-trace", "HIP runtime and compiler calls"),
-    switch(Basic, "marker-trace", "ROCTx marks and ranges")
+    switch(Basic, "hip-trace", "Trace HIP runtime and compiler calls"),
+    switch(Basic, "marker-trace", "Trace ROCTx marks and ranges")
         .from("ROCPROF_MARKER_API_TRACE"),
-    switch(Basic, "kernel-trace", "Kernel dispatches")
+    switch(Basic, "kernel-trace", "Trace kernel dispatches")
         .from("ROCPROF_KERNEL_TRACE"),
-    switch(Basic, "memory-copy-trace", "Asynchronous memory copies")
+    switch(Basic, "memory-copy-trace", "Trace asynchronous memory copies")
         .from("ROCPROF_MEMORY_COPY_TRACE"),
-    switch(Basic, "memory-allocation-trace", "Memory allocations and frees")
+    switch(Basic, "memory-allocation-trace", "Trace memory allocations and frees")
         .from("ROCPROF_MEMORY_ALLOCATION_TRACE"),
-    switch(Basic, "scratch-memory-trace", "Scratch memory operations")
+    switch(Basic, "scratch-memory-trace", "Trace scratch memory operations")
         .from("ROCPROF_SCRATCH_MEMORY_TRACE"),
-    switch(Basic, "hsa-trace", "HSA calls of all four tables"),
-    switch(Basic, "rccl-trace", "RCCL calls")
+    switch(Basic, "hsa-trace", "Trace HSA calls of all four tables (core, AMD extension, image, finalizer)"),
+    switch(Basic, "rccl-trace", "Trace RCCL calls")
         .from("ROCPROF_RCCL_API_TRACE"),
-    switch(Basic, "kokkos-trace", "Kokkos regions and kernels as markers; kernels are named after them"),
-    switch(Basic, "rocdecode-trace", "rocDecode calls")
+    switch(Basic, "kokkos-trace", "Trace Kokkos regions and kernels as markers, and name GPU kernels after them"),
+    switch(Basic, "rocdecode-trace", "Trace rocDecode calls")
         .from("ROCPROF_ROCDECODE_API_TRACE"),
-    switch(Basic, "rocjpeg-trace", "rocJPEG calls")
+    switch(Basic, "rocjpeg-trace", "Trace rocJPEG calls")
         .from("ROCPROF_ROCJPEG_API_TRACE"),
-    switch(Basic, "rocshmem-trace", "rocSHMEM calls").from("ROCPROF_ROCSHMEM_API_TRACE").newer(),
-    switch(Basic, "hipfile-trace", "hipFILE calls").from("ROCPROF_HIPFILE_API_TRACE").newer(),
-    switch(Basic, "kfd-trace", "Events of the kernel driver").newer(),
-    option(Basic, "ompt-trace", Form::Categories(OMPT), "OpenMP tools events").from("ROCPROF_OMPT_TRACE").newer(),
+    switch(Basic, "rocshmem-trace", "Trace rocSHMEM calls").from("ROCPROF_ROCSHMEM_API_TRACE").newer(),
+    switch(Basic, "hipfile-trace", "Trace hipFILE calls").from("ROCPROF_HIPFILE_API_TRACE").newer(),
+    switch(Basic, "kfd-trace", "Trace events of the kernel driver").newer(),
+    option(Basic, "ompt-trace", Form::Categories(OMPT), "OpenMP tools events to trace").from("ROCPROF_OMPT_TRACE").newer(),
 
-    switch(Granular, "hip-runtime-trace", "HIP runtime calls (hip*)")
+    switch(Granular, "hip-runtime-trace", "Trace HIP runtime calls (hip*)")
         .from("ROCPROF_HIP_RUNTIME_API_TRACE"),
-    switch(Granular, "hip-compiler-trace", "HIP compiler calls (__hip*)")
+    switch(Granular, "hip-compiler-trace", "Trace HIP compiler calls (__hip*)")
         .from("ROCPROF_HIP_COMPILER_API_TRACE"),
-    switch(Granular, "hip-graph-trace", "HIP graph launches").from("ROCPROF_HIP_GRAPH_TRACE").newer(),
-    switch(Granular, "hip-event-trace", "HIP events on the device").from("ROCPROF_HIP_EVENT_TRACE").newer(),
-    switch(Granular, "hsa-core-trace", "HSA core calls (hsa_*)")
+    switch(Granular, "hip-graph-trace", "Trace HIP graph launches").from("ROCPROF_HIP_GRAPH_TRACE").newer(),
+    switch(Granular, "hip-event-trace", "Trace HIP events on the device").from("ROCPROF_HIP_EVENT_TRACE").newer(),
+    switch(Granular, "hsa-core-trace", "Trace HSA core calls (hsa_*)")
         .from("ROCPROF_HSA_CORE_API_TRACE"),
-    switch(Granular, "hsa-amd-trace", "HSA calls of the AMD extension (hsa_amd_*)")
+    switch(Granular, "hsa-amd-trace", "Trace HSA calls of the AMD extension (hsa_amd_*)")
         .from("ROCPROF_HSA_AMD_EXT_API_TRACE"),
-    switch(Granular, "hsa-image-trace", "HSA image calls (hsa_ext_image_*)")
+    switch(Granular, "hsa-image-trace", "Trace HSA image calls (hsa_ext_image_*)")
         .from("ROCPROF_HSA_IMAGE_EXT_API_TRACE"),
-    switch(Granular, "hsa-finalizer-trace", "HSA finalizer calls (hsa_ext_program_*)")
+    switch(Granular, "hsa-finalizer-trace", "Trace HSA finalizer calls (hsa_ext_program_*)")
         .from("ROCPROF_HSA_FINALIZER_EXT_API_TRACE"),
-    switch(Granular, "kfd-page-migration-trace", "Page migrations").from("ROCPROF_KFD_PAGE_MIGRATION_TRACE").newer(),
-    switch(Granular, "kfd-page-mapping-trace", "Page mappings").from("ROCPROF_KFD_PAGE_MAPPING_TRACE").newer(),
-    switch(Granular, "kfd-queue-trace", "Queue evictions").from("ROCPROF_KFD_QUEUE_TRACE").newer(),
-    switch(Granular, "kfd-dropped-events-trace", "Dropped driver events").from("ROCPROF_KFD_DROPPED_EVENTS_TRACE").newer(),
+    switch(Granular, "kfd-page-migration-trace", "Trace page migrations").from("ROCPROF_KFD_PAGE_MIGRATION_TRACE").newer(),
+    switch(Granular, "kfd-page-mapping-trace", "Trace page mappings").from("ROCPROF_KFD_PAGE_MAPPING_TRACE").newer(),
+    switch(Granular, "kfd-queue-trace", "Trace queue evictions").from("ROCPROF_KFD_QUEUE_TRACE").newer(),
+    switch(Granular, "kfd-dropped-events-trace", "Trace dropped driver events").from("ROCPROF_KFD_DROPPED_EVENTS_TRACE").newer(),
     switch(Granular, "annotate-args", "Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too (those of HIP calls are recorded when a format shows them)"),
 
-    option(Stacks, "stacks", Form::Choice(StackMode::WORDS, false), "Record which code made each call: off, native (C, C++, Rust and the like), python, or merged (Python frames at their places among the native ones) [default: off]")
+    option(Stacks, "stacks", Form::Choice(StackMode::WORDS, false), "Frames to record for each call: off, native (C, C++, Rust and the like), python, or merged (Python frames at their places among the native ones) [default: off]")
         .value("WHICH").from("RPD_STACKS"),
-    option(Stacks, "stacks-apis", Form::List(1), "Calls that have stacks, by name: globs separated by commas, in which * stands for anything; those after a ! have none. Functions of traced interfaces, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*]")
+    option(Stacks, "stacks-apis", Form::List(1), "Calls to record stacks of, by name: globs separated by commas, in which * stands for any text; a glob after ! leaves its calls out. Names are those of traced functions, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*]")
         .value("GLOB,...").from("RPD_STACKS_APIS"),
-    option(Stacks, "stacks-depth", Form::Integer(0, u32::MAX as i64), "Frames to keep of a stack: three quarters of them the innermost, the others the outermost; 0 keeps all [default: 512]")
+    option(Stacks, "stacks-depth", Form::Integer(0, u32::MAX as i64), "Largest number of frames of a stack to keep: three quarters of them the innermost, the others the outermost; 0 keeps all [default: 512]")
         .from("RPD_STACKS_DEPTH"),
-    option(Stacks, "stacks-every", Form::Integer(1, u32::MAX as i64), "Record the stack of one call in N of each function, beginning with the first [default: 1]")
+    option(Stacks, "stacks-every", Form::Integer(1, u32::MAX as i64), "Interval of recorded stacks in calls of the same function, beginning with the first call; 1 records all [default: 1]")
         .from("RPD_STACKS_RATE"),
-    option(Stacks, "stacks-min-duration", Form::Text, "Record stacks only of calls that take at least this long, such as 50us; they are taken at the end of the call then")
+    option(Stacks, "stacks-min-duration", Form::Text, "Shortest duration of a call whose stack is recorded, such as 50us; stacks are then taken at the end of the call [default: all calls]")
         .value("TIME"),
-    option(Stacks, "stacks-symbolize", Form::Choice(&["stop", "post", "off"], false), "When names and lines of native frames are looked up: stop (after the run), post (later, with rpd symbolize) or off [default: stop]")
+    option(Stacks, "stacks-symbolize", Form::Choice(&["stop", "post", "off"], false), "Time to look up names and lines of native frames: stop (after the run), post (later, with rpd symbolize) or off [default: stop]")
         .value("WHEN").from("RPD_STACKS_SYMBOLIZE"),
-    option(Stacks, "stacks-symbolize-limit", Form::Text, "Time that may be spent on that after a run, such as 30s; a line reports what was not looked up by then, and rpd symbolize does that [default: 60s]")
+    option(Stacks, "stacks-symbolize-limit", Form::Text, "Longest time for that look-up after a run, such as 30s; the rest is reported and left to rpd symbolize [default: 60s]")
         .value("TIME"),
-    switch(Stacks, "stacks-runtime-frames", "Show the frames of GPU runtimes and the profiler between the program and the call; they are recorded in any case")
+    switch(Stacks, "stacks-runtime-frames", "Show the frames of GPU runtimes and of the profiler between the program and the call; they are recorded in any case")
         .from("RPD_STACKS_RUNTIME_FRAMES"),
     switch(Stacks, "stacks-interpreter-frames", "Show the native frames of the Python interpreter beside the Python frames; they are recorded in any case")
         .from("RPD_STACKS_INTERP_FRAMES"),
 
-    option(Counters, "pmc", Form::Groups, "Counters to collect together, separated by blanks or commas: NAME, or NAME:device=N for one GPU. Each --pmc is a run of the program; auto:NAME,NAME,... makes as few runs as possible")
+    option(Counters, "pmc", Form::Groups, "Counters to collect in one pass (a run of the program), separated by blanks or commas: NAME, or NAME:device=N for one GPU; each --pmc is a pass; auto:NAME,NAME,... needs as few passes as possible")
         .from("ROCPROF_COUNTERS"),
     option(Counters, "pmc-groups", Form::Groups, "Groups of counters that take turns").key_only()
         .from("ROCPROF_COUNTER_GROUPS"),
     option(Counters, "pmc-group-interval", Form::Integer(0, NO_MAX), "Dispatches that a group is kept for").key_only()
         .from("ROCPROF_COUNTER_GROUPS_INTERVAL"),
     option(Counters, "pmc-raw", Form::List(0), "Raw counter specifications").key_only().missing("raw counter specifications"),
-    switch(Counters, "continue-on-error", "Go on with the next run of the program when one fails"),
+    switch(Counters, "continue-on-error", "Go on with the next pass when one fails"),
 
-    switch(Statistics, "stats", "Print a table of durations per domain unless a summary is requested; with csv also <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
+    switch(Statistics, "stats", "Print a table of durations per domain unless a summary is requested; with -f csv also write <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv")
         .from("ROCPROF_STATS"),
 
     switch(Summary, "summary", "Print one table of durations over all domains").short('S')
         .from("ROCPROF_STATS_SUMMARY"),
     switch(Summary, "summary-per-domain", "Print one table per domain").short('D')
         .from("ROCPROF_STATS_SUMMARY_PER_DOMAIN"),
-    option(Summary, "summary-groups", Form::List(1), "Print one table per expression, over the domains whose whole name it matches: 'KERNEL_DISPATCH|MEMORY_COPY' '.*_API'").value("REGEX")
+    option(Summary, "summary-groups", Form::List(1), "Regular expressions, each for a table over the domains whose whole name it matches: 'KERNEL_DISPATCH|MEMORY_COPY' '.*_API'").value("REGEX")
         .from("ROCPROF_STATS_SUMMARY_GROUPS"),
-    option(Summary, "summary-output-file", Form::Text, "Where the tables go: stderr, stdout, or a name for <prefix>_<name>.txt [default: stderr]").value("NAME")
+    option(Summary, "summary-output-file", Form::Text, "Destination of the tables: stderr, stdout, or a name for <prefix>_<name>.txt [default: stderr]").value("NAME")
         .from("ROCPROF_STATS_SUMMARY_OUTPUT"),
     option(Summary, "summary-units", Form::Choice(&["sec", "msec", "usec", "nsec"], false), "Unit of times in the tables: sec, msec, usec or nsec [default: nsec]").short('u').value("UNIT")
         .from("ROCPROF_STATS_SUMMARY_UNITS"),
 
-    switch(Naming, "mangled-kernels", "Show kernel names as registered").short('M')
+    switch(Naming, "mangled-kernels", "Show kernel names as registered, not demangled").short('M')
         .opposite_of("ROCPROF_DEMANGLE_KERNELS"),
     switch(Naming, "truncate-kernels", "Show the bare function name of kernels").short('T')
         .from("ROCPROF_TRUNCATE_KERNELS"),
     switch(Naming, "kernel-rename", "Name kernels after the innermost ROCTx range they were launched in")
         .from("ROCPROF_KERNEL_RENAME"),
 
-    option(Filter, "kernel-include-regex", Form::Text, "Count, or thread trace, only kernels in whose name this is found (other traces stay whole)").value("REGEX")
+    option(Filter, "kernel-include-regex", Form::Text, "Regular expression of the kernels to count and thread trace, searched for in their names; other traces are not filtered [default: all kernels]").value("REGEX")
         .from("ROCPROF_KERNEL_FILTER_INCLUDE_REGEX"),
-    option(Filter, "kernel-exclude-regex", Form::Text, "Do not count, or thread trace, kernels in whose name this is found").value("REGEX")
+    option(Filter, "kernel-exclude-regex", Form::Text, "Regular expression of the kernels not to count and not to thread trace, searched for in their names [default: none]").value("REGEX")
         .from("ROCPROF_KERNEL_FILTER_EXCLUDE_REGEX"),
-    option(Filter, "kernel-iteration-range", Form::List(1), "Launches of each kernel to count or thread trace, from 1: 3, 5-7, '[1, 3, [8-12]]' [default: all; of thread traces the first]").value("RANGE")
+    option(Filter, "kernel-iteration-range", Form::List(1), "Dispatches of each kernel to count or thread trace, numbered from 1: 3, 5-7, '[1, 3, [8-12]]' [default: all; of thread traces the first]").value("RANGE")
         .from("ROCPROF_KERNEL_FILTER_RANGE"),
-    option(Filter, "collection-period", Form::List(1), "Record, after a delay, for a time, so many times; DELAY:DURATION:REPEAT, 0 repeats endlessly. Several follow one another").short('P').value("PERIOD")
+    option(Filter, "collection-period", Form::List(1), "Periods to record in, one after the other, each as DELAY:DURATION:REPEAT: wait, record, and repeat so many times; 0 repeats endlessly [default: the whole run]").short('P').value("PERIOD")
         .from("ROCPROF_COLLECTION_PERIOD"),
-    option(Filter, "collection-period-unit", Form::Choice(&["hour", "min", "sec", "msec", "usec", "nsec"], false), "Unit of delays and durations: hour, min, sec, msec, usec or nsec [default: sec]").value("UNIT"),
+    option(Filter, "collection-period-unit", Form::Choice(&["hour", "min", "sec", "msec", "usec", "nsec"], false), "Unit of DELAY and DURATION: hour, min, sec, msec, usec or nsec [default: sec]").value("UNIT"),
     switch(Filter, "selected-regions", "Record only between roctxProfilerResume and roctxProfilerPause")
         .from("ROCPROF_SELECTED_REGIONS"),
-    switch(Filter, "selected-regions-ref-count", "As --selected-regions, with nested pairs of resume and pause balanced")
+    switch(Filter, "selected-regions-ref-count", "As --selected-regions, but recording ends only with the pause that balances the first resume")
         .from("ROCPROF_SELECTED_REGIONS_REF_COUNT"),
-    option(Filter, "profile-mpi-ranks", Form::Text, "MPI ranks to profile, such as 0,4-7; the others run as if rpd were not there").value("RANKS")
+    option(Filter, "profile-mpi-ranks", Form::Text, "MPI ranks to profile, such as 0,4-7; the others run without rpd [default: all]").value("RANKS")
         .from("ROCPROF_MPI_RANKS"),
-    option(Filter, "mpi-world-rank-variable", Form::Text, "Variable with the rank, where it is not found by itself").value("NAME"),
-    option(Filter, "mpi-world-size-variable", Form::Text, "Variable with the number of ranks").value("NAME"),
+    option(Filter, "mpi-world-rank-variable", Form::Text, "Environment variable with the rank of a process [default: those of MPI libraries and Slurm]").value("NAME"),
+    option(Filter, "mpi-world-size-variable", Form::Text, "Environment variable with the number of ranks [default: those of MPI libraries and Slurm]").value("NAME"),
 
-    option(Perfetto, "perfetto-backend", Form::Choice(&["inprocess", "system"], false), "inprocess or system; accepted, of no effect: rpd writes the trace itself, straight to its file").value("BACKEND"),
-    option(Perfetto, "perfetto-buffer-size", Form::Integer(1, 4_194_303), "Accepted, of no effect: there is no buffer that could be full").value("KIB"),
-    option(Perfetto, "perfetto-buffer-fill-policy", Form::Choice(&["discard", "ring_buffer"], false), "discard or ring_buffer; accepted, of no effect, as above").value("POLICY"),
-    option(Perfetto, "perfetto-shmem-size-hint", Form::Integer(i64::MIN, NO_MAX), "Accepted, of no effect, as above").value("KIB"),
+    option(Perfetto, "perfetto-backend", Form::Choice(&["inprocess", "system"], false), "inprocess or system; accepted without effect: rpd writes the trace straight to its file").value("BACKEND"),
+    option(Perfetto, "perfetto-buffer-size", Form::Integer(1, 4_194_303), "Accepted without effect: there is no buffer that could be full").value("KIB"),
+    option(Perfetto, "perfetto-buffer-fill-policy", Form::Choice(&["discard", "ring_buffer"], false), "discard or ring_buffer; accepted without effect").value("POLICY"),
+    option(Perfetto, "perfetto-shmem-size-hint", Form::Integer(i64::MIN, NO_MAX), "Accepted without effect").value("KIB"),
 
-    switch(Display, "list-avail", "List agents, counters and configurations that can be used; needs no program").short('L'),
+    switch(Display, "list-avail", "List agents, counters and PC sampling configurations; needs no program").short('L'),
     switch(Display, "group-by-queue", "Attribute dispatches and copies to hardware queues instead of HIP streams")
         .from("ROCPROF_GROUP_BY_QUEUE"),
 
-    switch(PcSampling, "pc-sampling-beta-enabled", "Allow PC sampling, which is a beta feature of the SDK; ROCPROFILER_PC_SAMPLING_BETA_ENABLED in the environment does so, too"),
-    option(PcSampling, "pc-sampling-unit", Form::Choice(&["instructions", "cycles", "time"], true), "What the interval counts: time (microseconds; for host_trap), cycles (for stochastic) or instructions").value("UNIT")
+    switch(PcSampling, "pc-sampling-beta-enabled", "Allow PC sampling, a beta feature of the SDK; ROCPROFILER_PC_SAMPLING_BETA_ENABLED in the environment allows it, too"),
+    option(PcSampling, "pc-sampling-unit", Form::Choice(&["instructions", "cycles", "time"], true), "Unit of the interval: time (microseconds; for host_trap), cycles (for stochastic) or instructions").value("UNIT")
         .from("ROCPROF_PC_SAMPLING_UNIT"),
-    option(PcSampling, "pc-sampling-method", Form::Choice(&["stochastic", "host_trap"], true), "How program counters of waves are sampled: host_trap (interrupts; gfx90a and later) or stochastic (by the hardware, with the reasons of stalls; gfx942 and later). rpd hot shows the result").value("METHOD")
+    option(PcSampling, "pc-sampling-method", Form::Choice(&["stochastic", "host_trap"], true), "Method of sampling: host_trap (by interrupts; gfx90a and later) or stochastic (by the hardware, with the reasons of stalls; gfx942 and later); rpd hot shows the result").value("METHOD")
         .from("ROCPROF_PC_SAMPLING_METHOD"),
-    option(PcSampling, "pc-sampling-interval", Form::Integer(i64::MIN, NO_MAX), "From one sample to the next; a power of two where the GPU demands it. rpd avail info --pc-sampling lists what each GPU allows")
+    option(PcSampling, "pc-sampling-interval", Form::Integer(i64::MIN, NO_MAX), "Interval between samples in units of --pc-sampling-unit, at least 1, and a power of two where the GPU demands it; rpd avail info --pc-sampling lists what each GPU allows")
         .from("ROCPROF_PC_SAMPLING_INTERVAL"),
 
-    switch(ThreadTrace, "advanced-thread-trace", "Trace every instruction of some waves of the selected kernels, with its time; rpd hot and rpd annotate show the result").aliases(&["att"])
+    switch(ThreadTrace, "advanced-thread-trace", "Trace the selected kernels, and every instruction of their waves on one compute unit, with times; rpd hot and rpd annotate show the result").aliases(&["att"])
         .from("ROCPROF_ADVANCED_THREAD_TRACE"),
-    option(ThreadTrace, "att-library-path", Form::List(1), "Decode with the librocprof-trace-decoder.so in these directories or below [default: rpd's own decoder]").value("DIR")
+    option(ThreadTrace, "att-library-path", Form::List(1), "Directories in or below which librocprof-trace-decoder.so is, to decode with it [default: rpd's own decoder]").value("DIR")
         .from("ROCPROF_ATT_LIBRARY_PATH"),
     option(ThreadTrace, "att-target-cu", Form::Text, "Compute unit (RDNA: WGP) whose instructions are traced, 0 to 15 [default: 1]").value("N")
         .from("ROCPROF_ATT_PARAM_TARGET_CU"),
-    option(ThreadTrace, "att-simd-select", Form::Text, "SIMDs whose instructions are traced, one bit each; RDNA: the number of one [default: 0xF]").value("MASK")
+    option(ThreadTrace, "att-simd-select", Form::Text, "SIMDs whose instructions are traced, one bit each; RDNA: the number of a single SIMD [default: 0xF]").value("MASK")
         .from("ROCPROF_ATT_PARAM_SIMD_SELECT"),
-    option(ThreadTrace, "att-buffer-size", Form::Text, "Bytes for the traces of all shader engines of a GPU together, 1 MiB to 2 GiB [default: 0x18000000]").value("BYTES")
+    option(ThreadTrace, "att-buffer-size", Form::Text, "Size in bytes of the buffer for the traces of all shader engines of a GPU together, 1 MiB to 2 GiB [default: 0x18000000]").value("BYTES")
         .from("ROCPROF_ATT_PARAM_BUFFER_SIZE"),
-    option(ThreadTrace, "att-shader-engine-mask", Form::Text, "Shader engines that are traced, one bit each [default: 0x1]").value("MASK")
+    option(ThreadTrace, "att-shader-engine-mask", Form::Text, "Shader engines to trace, one bit each [default: 0x1]").value("MASK")
         .from("ROCPROF_ATT_PARAM_SHADER_ENGINE_MASK"),
-    option(ThreadTrace, "att-gpu-index", Form::List(1), "Numbers of the GPUs that are traced, such as 0,2 [default: all]").value("LIST")
+    option(ThreadTrace, "att-gpu-index", Form::List(1), "Numbers of the GPUs to trace, such as 0,2 [default: all]").value("LIST")
         .from("ROCPROF_ATT_PARAM_GPU_INDEX"),
-    option(ThreadTrace, "att-perfcounters", Form::Text, "Counters of the sequencers that are sampled into the trace (GFX9), at most 8: 'NAME NAME:0x3', a mask of SIMDs after the colon").value("NAMES")
+    option(ThreadTrace, "att-perfcounters", Form::Text, "Counters of the block SQ to sample into the trace (GFX9), at most 8: 'NAME NAME:0x3', with a mask of SIMDs after the colon").value("NAMES")
         .from("ROCPROF_ATT_PARAM_PERFCOUNTERS"),
-    option(ThreadTrace, "att-perfcounter-ctrl", Form::Text, "Period of these samples, 1 (the finest) to 32").value("N")
+    option(ThreadTrace, "att-perfcounter-ctrl", Form::Text, "Period of these samples, in steps from 1 (the shortest) to 32").value("N")
         .from("ROCPROF_ATT_PARAM_PERFCOUNTER_CTRL"),
-    switch(ThreadTrace, "att-perfcounter-target-only", "Sample these counters on the traced compute unit alone, not on all of its shader engine (SDK 1.1 and later)")
+    switch(ThreadTrace, "att-perfcounter-target-only", "Sample these counters on the traced compute unit only, not on all of its shader engine (SDK 1.1 and later)")
         .from("ROCPROF_ATT_PARAM_TARGET_ONLY"),
-    option(ThreadTrace, "att-activity", Form::Text, "Sample what the units of the compute unit do: eight counters with this period, 1 to 16; 8 is a good one").value("N"),
-    switch(ThreadTrace, "att-serialize-all", "Run kernels that are not traced one after the other as well")
+    option(ThreadTrace, "att-activity", Form::Text, "Period, in steps from 1 (the shortest) to 16, of samples of eight counters that tell how busy the units of the compute unit are; 8 suits most kernels").value("N"),
+    switch(ThreadTrace, "att-serialize-all", "Run kernels that are not traced one after the other, too")
         .from("ROCPROF_ATT_PARAM_SERIALIZE_ALL"),
-    option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Continue a trace until so many kernels have run after the selected one [default: 0, a trace for each]").value("N")
+    option(ThreadTrace, "att-consecutive-kernels", Form::Text, "Number of kernels after a selected one that its trace includes [default: 0]").value("N")
         .from("ROCPROF_ATT_CONSECUTIVE_KERNELS"),
-    switch(ThreadTrace, "att-no-intercept", "Make one trace of each GPU for the whole time that is recorded, without intercepting its queues; implies --att")
+    switch(ThreadTrace, "att-no-intercept", "Trace each GPU once for the whole time that is recorded, without intercepting its queues; implies --att")
         .from("ROCPROF_ATT_NO_INTERCEPT"),
-    switch(ThreadTrace, "att-no-detail", "Trace when waves begin and end, not their instructions (SDK 1.1 and later)")
+    switch(ThreadTrace, "att-no-detail", "Trace begin and end of waves, not their instructions (SDK 1.1 and later)")
         .from("ROCPROF_ATT_PARAM_NO_DETAIL"),
-    option(ThreadTrace, "att-resource-mode", Form::Choice(&["default", "hsa", "code-object"], false), "When the provider allocates queues and buffers of the traces: when the HSA runtime starts (default, hsa); code-object, with the first code object, is refused").value("MODE")
+    option(ThreadTrace, "att-resource-mode", Form::Choice(&["default", "hsa", "code-object"], false), "Time at which the provider allocates queues and buffers of traces: default or hsa (when the HSA runtime starts); code-object (with the first code object) is refused").value("MODE")
         .from("ROCPROF_ATT_PARAM_RESOURCE_MODE"),
 
     switch(Streaming, "spm-beta-enabled", "Acknowledge that the monitor is beta").missing(SPM),
@@ -417,25 +417,25 @@ pub(crate) const OPTIONS: &[Spec] = &[
     switch(Attach, "attach-children", "Attach to children").missing(ATTACH),
     switch(Attach, "attach-sync-output", "Wait for the output").missing(ATTACH),
 
-    option(Advanced, "compat", Form::Choice(&["none", "rocprofv3"], false), "Behave as this manual describes (none) or as rocprofv3 does where they differ; a link named rocprofv3 does so by itself; see docs/drop-in.md [default: none]")
+    option(Advanced, "compat", Form::Choice(&["none", "rocprofv3"], false), "Tool whose behaviour rpd follows where the two differ: none (rpd's own) or rocprofv3, which a link named rocprofv3 implies; see docs/drop-in.md [default: none]")
         .value("TOOL"),
-    option(Advanced, "backend", Form::Choice(&["auto", "rocm", "sim"], false), "What the target runs on: the ROCm installation, the simulated GPU, or auto: ROCm if there is a device and an SDK [default: auto]")
+    option(Advanced, "backend", Form::Choice(&["auto", "rocm", "sim"], false), "Platform that the target runs on: rocm (the installation), sim (the simulated GPU), or auto (rocm if there is a device and an SDK, else sim) [default: auto]")
         .value("BACKEND"),
-    option(Advanced, "sim-gpu", Form::Choice(SIMULATED_GPUS, false), "The GPU that is simulated; implies --backend sim [default: RPD_SIM_GPU, or gfx90a]").value("GPU"),
-    option(Advanced, "provider", Form::Choice(&["auto", "sdk", "direct"], false), "Where events are from: rocprofiler-sdk, the runtimes' own dispatch tables (direct), or auto: direct if it has all that is asked for; see docs/providers.md [default: sdk]")
+    option(Advanced, "sim-gpu", Form::Choice(SIMULATED_GPUS, false), "GPU to simulate: gfx90a or gfx942; implies --backend sim [default: RPD_SIM_GPU, or gfx90a]").value("GPU"),
+    option(Advanced, "provider", Form::Choice(&["auto", "sdk", "direct"], false), "Source of events: sdk (rocprofiler-sdk), direct (the runtimes' own dispatch tables), or auto (direct if it has all that is requested, else sdk); see docs/providers.md [default: sdk]")
         .value("PROVIDER"),
     option(Advanced, "rocm-root", Form::Text, "Root of the ROCm installation").aliases(&["rocm-path"]).value("DIR"),
     option(Advanced, "sdk-soversion", Form::Integer(1, 1000), "Major version of the SDK library to look for [default: 1]"),
     option(Advanced, "sdk-version", Form::Text, "Full version of the SDK library to look for").value("X.Y.Z"),
-    option(Advanced, "preload", Form::List(0), "Libraries to preload in front of what is inherited").value("LIBRARY"),
-    option(Advanced, "agent-index", Form::Choice(&["absolute", "relative", "type-relative"], false), "How agents are numbered: absolute, relative or type-relative [default: relative]")
+    option(Advanced, "preload", Form::List(0), "Libraries to preload before those that are inherited").value("LIBRARY"),
+    option(Advanced, "agent-index", Form::Choice(&["absolute", "relative", "type-relative"], false), "Numbering of agents: absolute, relative or type-relative [default: relative]")
         .short('A').value("HOW").from("ROCPROF_AGENT_INDEX"),
     switch(Advanced, "disable-signal-handlers", "Install no signal handlers in the target")
         .opposite_of("ROCPROF_SIGNAL_HANDLERS"),
-    option(Advanced, "minimum-output-data", Form::Integer(0, NO_MAX / 1024), "KiB of records below which nothing is written [default: 0]")
+    option(Advanced, "minimum-output-data", Form::Integer(0, NO_MAX / 1024), "Least size of a process's records, in KiB, for which files are written [default: 0]")
         .value("KIB"),
     switch(Advanced, "process-sync", "Processes wait for each other").from("ROCPROF_PROCESS_SYNC").missing("waiting among processes (rpd writes all results after the target has ended)"),
-    option(Advanced, "version", Form::Flag, "Print version information").short('v'),
+    option(Advanced, "version", Form::Flag, "Print the version").short('v'),
     switch(Advanced, "doctor", "Check the installation").missing("the installation check"),
     switch(Advanced, "readlink", "").missing("rewriting library paths"),
     switch(Advanced, "realpath", "").missing("rewriting library paths"),

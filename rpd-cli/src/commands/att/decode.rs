@@ -29,7 +29,7 @@ enum Format {
     Pftrace,
 }
 
-/// Decodes thread traces: the .att files of a run, with the code objects (.out) beside them
+/// Decode thread traces: the .att files of a run, with the code objects (.out) beside them
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Directories are searched for <prefix>_<agent>_shader_engine_<number>_<dispatch>.att and \
@@ -40,16 +40,16 @@ struct Arguments {
     /// Directories, trace files and code objects
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Directory for the results; beside each trace unless given
+    /// Directory for the results [default: that of each trace]
     #[arg(short = 'd', long, value_name = "DIR")]
     output_directory: Option<PathBuf>,
     /// Output formats
     #[arg(short = 'f', long, value_enum, num_args = 1.., value_delimiter = ',', default_values = ["csv", "json"])]
     format: Vec<Format>,
-    /// Names of the counters in the trace, in the order in which they were requested
+    /// Names of the counters in the trace, in the order of the request
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "NAME")]
     counters: Vec<String>,
-    /// Decode with the librocprof-trace-decoder.so in these directories, in place of rpd's own decoder; or the file itself
+    /// Directories with the librocprof-trace-decoder.so to decode with, or the file itself [default: rpd's own decoder]
     #[arg(long, num_args = 1.., value_name = "DIR")]
     att_library_path: Vec<PathBuf>,
 }

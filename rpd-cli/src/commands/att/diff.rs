@@ -13,11 +13,11 @@ use crate::failure::Failure;
 use crate::thread_trace::decode::{code_objects, images};
 use crate::thread_trace::files::Traces;
 
-/// Compares rpd's decoder with another trace decoder library, wave by wave
+/// Compare rpd's decoder with another trace decoder library, wave by wave
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Compared are occupancy, and start, end and instructions (kind, time, duration, stall, address) of each wave. \
-    The status is 1 when something differs."
+    after_help = "The comparison covers occupancy, and start, end and instructions (kind, time, duration, stall, address) of each \
+    wave. Exit status: 0, or 1 when something differs."
 )]
 struct Arguments {
     /// Directories, trace files and code objects

@@ -42,22 +42,22 @@ struct Arguments {
 /// Options of all subcommands, before or after the subcommand's name.
 #[derive(Debug, Clone, Default, Args)]
 struct Common {
-    /// Only this GPU, numbered among the GPUs
+    /// Number of the GPU to describe, among the GPUs from 0 [default: all]
     #[arg(short, long, value_name = "N", global = true)]
     device: Option<u32>,
-    /// Only counters whose name or description holds this text, in capitals or not
+    /// Text in names or descriptions of the counters to list; case does not matter [default: all]
     #[arg(long, value_name = "TEXT", global = true)]
     filter: Option<String>,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Source of the information: the ROCm installation, the simulator, or whichever there is
+    /// Source of the information: the ROCm installation (rocm), the simulated GPU (sim), or the one that a run would use (auto)
     #[arg(long, value_name = "NAME", value_parser = ["auto", "rocm", "sim"], default_value = "auto", global = true)]
     backend: String,
     /// Root of the ROCm installation
     #[arg(long, value_name = "DIR", global = true)]
     rocm_root: Option<PathBuf>,
-    /// File with further counter definitions (YAML)
+    /// YAML file that defines further counters
     #[arg(short = 'E', long, value_name = "FILE", global = true)]
     extra_counters: Option<PathBuf>,
     /// The tool whose listings are printed.
@@ -67,23 +67,23 @@ struct Common {
 
 #[derive(Debug, Clone, Subcommand)]
 enum Action {
-    /// Names of counters, agents, and GPUs that can sample program counters
+    /// List names of counters, agents, and GPUs that can sample program counters
     #[command(infer_long_args = true)]
     List {
-        /// Names of counters [the default]
+        /// List names of counters [the default]
         #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
         pmc: Option<bool>,
-        /// Properties of agents
+        /// List properties of agents
         #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
         agent: Option<bool>,
-        /// GPUs that can sample program counters
+        /// List GPUs that can sample program counters
         #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
         pc_sampling: Option<bool>,
         /// Counters for the streaming performance monitor
         #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = truth)]
         spm: Option<bool>,
     },
-    /// All about counters and PC sampling; without more, agents and names of counters
+    /// Describe counters and PC sampling; without arguments, list agents and names of counters
     #[command(infer_long_args = true)]
     Info {
         /// Names of counters to describe
@@ -99,10 +99,10 @@ enum Action {
         #[arg(long, alias = "spm-config", value_name = "NAME", num_args = 0..)]
         spm: Option<Vec<String>>,
     },
-    /// Whether counters can be collected in one pass
+    /// Check whether counters can be collected in one pass
     #[command(infer_long_args = true)]
     PmcCheck {
-        /// Names; NAME:device=N asks one GPU
+        /// Names of counters; NAME:device=N checks one GPU
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },

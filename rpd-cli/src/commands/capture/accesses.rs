@@ -22,11 +22,11 @@ use crate::wording::count;
 /// Options for recording memory accesses of kernels.
 #[derive(Debug, Default, Args)]
 pub(super) struct TraceOptions {
-    /// Record what kernels access, on the simulated GPU: mem (instructions that access memory, with all addresses) or inst (all
+    /// Accesses of kernels to record, on the simulated GPU: mem (instructions that access memory, with all addresses) or inst (all
     /// instructions)
     #[arg(long, value_name = "WHAT", value_parser = trace_word)]
     pub(super) trace: Option<AccessTrace>,
-    /// Record accesses of kernels with this name or part of a name only; NAME#N is the Nth dispatch of it
+    /// Kernels whose accesses are recorded, by name or a part of it; NAME#N is the Nth dispatch of it [default: all]
     #[arg(long, value_name = "NAME[#N]", requires = "trace", value_parser = kernel_word)]
     pub(super) kernel: Vec<String>,
 }
@@ -90,7 +90,7 @@ pub(super) fn recorded(capture: &Path) -> Option<u64> {
 /// Options of the table of accesses.
 #[derive(Debug, Args)]
 pub(super) struct TableOptions {
-    /// Memory accesses of kernels with this name or part of a name only; NAME#N is the Nth dispatch of it
+    /// Kernels whose memory accesses are shown, by name or a part of it; NAME#N is the Nth dispatch of it [default: all]
     #[arg(long, value_name = "NAME[#N]", conflicts_with = "call", value_parser = kernel_word)]
     kernel: Vec<String>,
     /// Output format of the table of memory accesses
@@ -102,10 +102,10 @@ pub(super) struct TableOptions {
         conflicts_with = "call"
     )]
     format: Form,
-    /// Write the table to FILE
+    /// File to write the table to [default: standard output]
     #[arg(short, long, value_name = "FILE", conflicts_with = "call")]
     output: Option<PathBuf>,
-    /// Write the table to FILE as Parquet
+    /// File to write the table to as Parquet
     #[arg(long, value_name = "FILE", conflicts_with = "call")]
     parquet: Option<PathBuf>,
 }

@@ -16,9 +16,9 @@ pub(super) enum DataChoice {
 /// Which results of calls are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputsChoice {
-    /// The hash, which a replay is compared with
+    /// Their hash, which a replay is compared with
     Hash,
-    /// The content too, so that a replay can show what differs
+    /// Their hash and content, so that a replay can show what differs
     Full,
     /// Nothing
     None,
@@ -35,12 +35,12 @@ pub(super) enum MemoryChoice {
     Pageguard,
 }
 
-/// What asynchronous copies from pinned memory are taken to read.
+/// Content that is kept for asynchronous copies from pinned memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum PinnedChoice {
-    /// What is there when they are called
+    /// That at the call
     Call,
-    /// What the device read, which is copied back after each
+    /// That which the device read, which is copied back after each copy
     Exact,
 }
 

@@ -38,7 +38,7 @@ struct Playing {
     /// Addresses of memory while they are played
     #[arg(long, value_enum, default_value = "auto")]
     va: Addresses,
-    /// Where to play the calls before the part: rocm, sim or auto
+    /// Platform to play the calls before the part on: rocm, sim or auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::parse_backend)]
     backend: Backend,
     /// Print nothing but errors
@@ -91,7 +91,7 @@ impl Playing {
     }
 }
 
-/// Makes a capture of some calls of another one, with the memory that they find
+/// Make a capture of some calls of another one, with the memory that they use
 ///
 /// The calls before them are played once; those that the part needs (allocations, streams, graphs) stay in it. Calls keep
 /// their numbers.
@@ -143,7 +143,7 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
     Ok(SUCCESS)
 }
 
-/// Packs one launch with its memory, code and arguments into one file, for rpd replay
+/// Pack one launch with its memory, code and arguments into one file (a capsule), for rpd replay
 ///
 /// The file has data of the program: what is in the memory that the launch can reach, before and after it. Of the environment
 /// it has the variables that the capture kept.
@@ -152,7 +152,7 @@ struct PackArguments {
     /// The capture
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// The launch: a kernel by its name, a part of that or a pattern, and which launch of it
+    /// Launch to pack: a kernel by its name, a part of it or a regular expression, and the number of the launch
     #[arg(long, value_name = "NAME|REGEX[#N]")]
     kernel: String,
     /// File to write

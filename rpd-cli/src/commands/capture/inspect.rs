@@ -33,12 +33,12 @@ pub(super) fn action(name: &str) -> Option<Action> {
 /// A capture to work on.
 #[derive(Debug, Parser)]
 struct CaptureArgument {
-    /// The capture: a directory, or a capsule
+    /// Capture: a directory, or a capsule (a file of rpd capture pack)
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
 }
 
-/// Shows what a capture holds
+/// Show what a capture contains
 #[derive(Debug, Parser)]
 struct InfoArguments {
     #[command(flatten)]
@@ -179,12 +179,12 @@ fn excerpt_of(excerpt: &ExcerptOf) -> String {
     format!("{part}, with the program's data in memory before it")
 }
 
-/// Lists the calls of a capture
+/// List the calls of a capture
 #[derive(Debug, Parser)]
 struct ListArguments {
     #[command(flatten)]
     argument: CaptureArgument,
-    /// First call
+    /// First call to list
     #[arg(long, value_name = "N", default_value_t = 1)]
     from: u64,
     /// Last call
@@ -214,7 +214,7 @@ fn list(arguments: &[OsString]) -> Result<u8> {
     crate::print(&text)
 }
 
-/// Shows one call of a capture with its arguments and data, or what its kernels accessed in memory
+/// Show one call of a capture with its arguments and data, or what its kernels accessed in memory
 #[derive(Debug, Parser)]
 struct ShowArguments {
     #[command(flatten)]
@@ -239,7 +239,7 @@ fn show(arguments: &[OsString]) -> Result<u8> {
     crate::print(&format!("{}\n", rpd_capture::describe(&call, true)))
 }
 
-/// Checks the data of a capture against their hashes
+/// Check the data of a capture against their hashes
 #[derive(Debug, Parser)]
 struct CheckArguments {
     #[command(flatten)]
@@ -266,13 +266,13 @@ fn check(arguments: &[OsString]) -> Result<u8> {
     Ok(DAMAGED)
 }
 
-/// Names the first launch after which two captures of a program differ
+/// Find the first launch after which two captures of a program differ
 #[derive(Debug, Parser)]
 struct DiffArguments {
-    /// A capture
+    /// First capture
     #[arg(value_name = "DIR")]
     left: PathBuf,
-    /// Another one
+    /// Second capture
     #[arg(value_name = "OTHER")]
     right: PathBuf,
 }
@@ -294,7 +294,7 @@ fn diff(arguments: &[OsString]) -> Result<u8> {
     }
 }
 
-/// Writes the calls of a capture as JSON lines
+/// Write the calls of a capture as JSON lines
 #[derive(Debug, Parser)]
 struct ExportArguments {
     #[command(flatten)]

@@ -26,7 +26,7 @@ const NAME: &str = "replay";
 pub(super) enum Addresses {
     /// The addresses of the capture; the replay is refused where they cannot be had
     Same,
-    /// Others; arguments are translated
+    /// Other addresses; arguments are translated
     Remap,
     /// The addresses of the capture where they can be had
     Auto,
@@ -50,16 +50,16 @@ enum Streams {
     Serial,
 }
 
-/// Plays the GPU calls of a capture, without the program that made them
+/// Play the GPU calls of a capture, without the program that made them
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The capture: a directory, or a capsule
+    /// Capture: a directory, or a capsule (a file of rpd capture pack)
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// Compare results from this call on; the calls before it are played all the same
+    /// First call whose results are compared; the calls before it are played, too [default: 1]
     #[arg(long, value_name = "N")]
     from: Option<u64>,
-    /// Last call to play
+    /// Last call to play [default: the last of the capture]
     #[arg(long, value_name = "N")]
     until: Option<u64>,
     /// Addresses of memory
@@ -81,31 +81,31 @@ struct Arguments {
     /// Write the results to FILE and do not compare them: the first of the two replays of `--verify self`
     #[arg(long, value_name = "FILE", hide = true)]
     keep_results: Option<PathBuf>,
-    /// Use another device for one of the capture; may be repeated
+    /// Device NEW to use for device OLD of the capture; may be repeated
     #[arg(long, value_name = "OLD=NEW", value_parser = device)]
     device: Vec<(i32, i32)>,
-    /// Run one launch many times: a kernel by its name, a part of that or a pattern, and which launch of it
+    /// Launch to run many times: a kernel by its name, a part of it or a regular expression, and the number of the launch
     #[arg(long, value_name = "NAME|REGEX[#N]")]
     kernel: Option<String>,
-    /// Measured runs of that launch
+    /// Number of measured runs of that launch
     #[arg(long, value_name = "N", default_value_t = 100, requires = "kernel")]
     iterations: u32,
-    /// Runs before those
+    /// Number of runs before those, not measured
     #[arg(long, value_name = "N", default_value_t = 3, requires = "kernel")]
     warmup: u32,
-    /// Use the code object FILE for a kernel; may be repeated
+    /// Code object FILE to use for a kernel; may be repeated
     #[arg(long, value_name = "KERNEL=FILE", value_parser = replacement)]
     replace: Vec<(String, PathBuf)>,
-    /// Stop before each call and ask
+    /// Stop before each call and ask for a command
     #[arg(long)]
     step: bool,
     /// Leave out calls that cannot be replayed
     #[arg(long)]
     force: bool,
-    /// Write what was found to FILE (JSON)
+    /// File for the results as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where to play: rocm, sim or auto
+    /// Platform to play on: rocm, sim or auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = super::parse_backend)]
     backend: Backend,
     /// Print nothing but errors

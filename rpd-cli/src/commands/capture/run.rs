@@ -29,9 +29,9 @@ use crate::wording::count;
 /// Between two looks at what the program has staged.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Records a program's GPU calls with their data, for rpd replay
+/// Record a program's GPU calls with their data, for rpd replay
 ///
-/// The program runs as always; its output and exit status are its own. What was recorded is a directory that
+/// The program's output and exit status are not changed. The capture is a directory that
 /// `rpd replay DIR` plays back without the program, and that `rpd capture info|ls|show|check|export|diff|trim|pack DIR` works
 /// on.
 #[derive(Debug, Parser)]
@@ -49,31 +49,31 @@ pub(super) struct Arguments {
     /// roctxProfilerPause as roctx[#N], or a ROCTx range as roctx:MESSAGE[#N]
     #[arg(long, value_name = "PART", default_value = "all", value_parser = super::excerpt::region)]
     pub(super) region: Region,
-    /// Host data to take
+    /// Host data to keep
     #[arg(long, value_enum, default_value = "full")]
     pub(super) data: DataChoice,
-    /// What to keep of the results that calls write to host memory
+    /// Results that calls write to host memory, to keep
     #[arg(long, value_enum, default_value = "hash")]
     pub(super) outputs: OutputsChoice,
-    /// Host-visible memory to take before a launch
+    /// Host-visible memory to keep before each launch
     #[arg(long, value_enum, default_value = "assisted")]
     pub(super) memory: MemoryChoice,
-    /// What asynchronous copies from pinned memory are taken to read
+    /// Content that is kept for asynchronous copies from pinned memory
     #[arg(long, value_enum, default_value = "call")]
     pub(super) pinned: PinnedChoice,
     /// Compression of data: zstd, zstd:LEVEL or none
     #[arg(long, value_name = "CODEC", default_value = "zstd:1", value_parser = level)]
     pub(super) compress: Level,
-    /// End the capture, not the program, after so much data (suffixes K, M, G)
+    /// Bytes of data after which the capture ends, but not the program (suffixes K, M, G) [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(super) max_bytes: Option<u64>,
-    /// Data that may wait until rpd has taken it; when it is full, calls of the program wait
+    /// Bytes of data that may wait until rpd has written them; calls of the program wait while they are used up
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub(super) staging: u64,
     /// Capture processes that the program starts as well, each into DIR_PID
     #[arg(long)]
     pub(super) children: bool,
-    /// Where the program runs: rocm, sim or auto
+    /// Platform that the program runs on: rocm, sim or auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_backend)]
     pub(super) backend: Backend,
     #[command(flatten)]

@@ -24,16 +24,16 @@ const NAME: &str = "annotate";
 /// Columns that source text gets.
 const SOURCE_WIDTH: usize = 60;
 
-/// Prints source and instructions of a kernel side by side, with the samples or traced cycles of each
+/// Print source and instructions of a kernel side by side, with the samples or traced cycles of each
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Database of a run with PC sampling or thread traces, or a directory that holds some
     #[arg(value_name = "DB")]
     input: PathBuf,
-    /// Kernel: a part of its name. Without it the hottest one
+    /// Part of the kernel's name [default: the kernel with the most samples or cycles]
     #[arg(value_name = "KERNEL")]
     kernel: Option<String>,
-    /// Compare with this database, line by line
+    /// Database to compare with, line by line
     #[arg(long, value_name = "DB")]
     diff: Option<PathBuf>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ struct Arguments {
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "text")]
     format: FormatName,
-    /// Write to this file instead of standard output
+    /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatName {
-    /// For people
+    /// Text with headings and indentation
     Text,
     /// Comma-separated values
     Csv,

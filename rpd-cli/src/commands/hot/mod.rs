@@ -26,24 +26,24 @@ use occupancy::OccupancyOnly;
 
 const NAME: &str = "hot";
 
-/// Shows at which source lines and instructions kernels spend their time, and why waves stalled there
+/// Show at which source lines and instructions kernels spend their time, and why waves stalled there
 #[derive(Debug, Parser)]
 #[command(
     after_help = "The inputs are databases of runs with PC sampling (rpd --pc-sampling-beta-enabled --pc-sampling-method ...) or \
-    thread traces (rpd --att). Shares are of all samples, or cycles of traced instructions, shown. The number after ± is half \
-    of a 95 % interval: sampling ticks are drawn again, since the waves of a tick run in step."
+    thread traces (rpd --att). Shares are parts of all samples, or cycles of traced instructions, that are shown. The number after ± is \
+    half of a 95 % confidence interval, from resampled ticks, since the waves of a tick are not independent."
 )]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
     #[command(flatten)]
     filter: KernelFilter,
-    /// Compare with these databases, line by line
+    /// Databases to compare with, line by line
     #[arg(long, value_name = "DB")]
     diff: Option<PathBuf>,
     #[command(flatten)]
     source: MeasureSource,
-    /// What a row is; the default shows kernels, their lines, and the instructions of these
+    /// Unit of a row [default: kernels, their lines, and the instructions of these]
     #[arg(long, value_enum)]
     by: Option<Level>,
     /// Kernels to show; 0 shows all [default: 5 in text, else all]
@@ -58,7 +58,7 @@ struct Arguments {
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "text")]
     format: FormatName,
-    /// Write to this file instead of standard output
+    /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
@@ -68,7 +68,7 @@ struct Arguments {
 /// Choice between samples and traces, for databases that have both.
 #[derive(Debug, Args)]
 pub(super) struct MeasureSource {
-    /// Look at PC samples or at thread traces [default: samples where there are any]
+    /// Source of the figures: PC samples or thread traces [default: samples where there are any]
     #[arg(long = "from", value_enum, value_name = "WHAT")]
     from: Option<MeasureName>,
 }
@@ -95,10 +95,10 @@ impl MeasureSource {
 /// Which kernels are meant.
 #[derive(Debug, Args)]
 pub(super) struct KernelFilter {
-    /// Only kernels in whose name this is found
+    /// Regular expression of the kernels to show, searched for in their names [default: all]
     #[arg(long, value_name = "REGEX")]
     kernel: Option<String>,
-    /// No kernels in whose name this is found
+    /// Regular expression of the kernels to leave out, searched for in their names
     #[arg(long, value_name = "REGEX")]
     kernel_exclude: Option<String>,
 }
@@ -140,7 +140,7 @@ enum Level {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatName {
-    /// For people
+    /// Text with headings and indentation
     Text,
     /// Comma-separated values
     Csv,
@@ -151,7 +151,7 @@ enum FormatName {
     Markdown,
     /// A flame graph: kernel, calls that were inlined, line, instruction
     Flame,
-    /// The same as a line per stack, for flamegraph.pl and the like
+    /// The same as one line per stack, for flamegraph.pl and the like
     Folded,
     /// The same for speedscope.app
     Speedscope,

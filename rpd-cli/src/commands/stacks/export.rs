@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 const NAME: &str = "export";
 
-/// Writes recordings as a file of RPD (ROCm/rocmProfileData), call stacks included
+/// Write recordings as a file of RPD (ROCm/rocmProfileData), call stacks included
 #[derive(Debug, Parser)]
 struct Arguments {
     #[command(flatten)]

@@ -19,36 +19,36 @@ use crate::failure::Failure;
 
 const NAME: &str = "flame";
 
-/// Writes a flame graph of the call stacks
+/// Write a flame graph of the call stacks
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Files of RPD (ROCm/rocmProfileData) with stack frames are read as well; frames are as they stand there."
+    after_help = "Files of RPD (ROCm/rocmProfileData) with stack frames are read as well; their frames are shown as recorded."
 )]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
-    /// What the widths show
+    /// Meaning of the widths
     #[arg(long, value_enum, default_value = "calls")]
     weight: WeightName,
-    /// Calls of these functions only: names with * and ?; !NAME leaves out
+    /// Functions whose calls are shown: names with * and ?; !NAME leaves a function out [default: all]
     #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
     api: Vec<String>,
-    /// Python frames only, and the calls
+    /// Show Python frames only, and the calls
     #[arg(long, conflicts_with = "native_only")]
     python_only: bool,
-    /// Native frames only, and the calls
+    /// Show native frames only, and the calls
     #[arg(long)]
     native_only: bool,
-    /// Put the calls at the root: from them to their callers
+    /// Put the calls at the root, and their callers above them
     #[arg(long)]
     invert: bool,
-    /// The recordings from before: a database, or a directory that holds some. Shows what became of them
+    /// Earlier recordings to compare with: a database, or a directory that holds some
     #[arg(long, value_name = "OTHER")]
     diff: Option<PathBuf>,
-    /// What is written
+    /// Output format
     #[arg(short = 'f', long, value_enum, default_value = "html")]
     format: FormatName,
-    /// Write to this file instead of standard output
+    /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
@@ -61,9 +61,9 @@ struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatName {
-    /// A page to look at, which needs nothing else
+    /// A page for a browser, without further files
     Html,
-    /// A line per stack, for flamegraph.pl and the like
+    /// One line per stack, for flamegraph.pl and the like
     Folded,
     /// For speedscope.app
     Speedscope,

@@ -13,11 +13,11 @@ const NAME: &str = "symbolize";
 /// Modules without files that are named one by one.
 const NAMED: usize = 10;
 
-/// Looks up functions, files and lines of call stacks, and writes them into the databases
+/// Look up functions, files and lines of call stacks, and write them into the databases
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "May be repeated, for example after debug packages were installed, and on another machine: what was found \
-    before is replaced. Files are found by their path, in --debug-dir and in /usr/lib/debug by build id, by .gnu_debuglink, \
+    after_help = "The command may be repeated, for example after debug packages were installed, and on another machine: earlier results \
+    are replaced. Files are found by their path, in --debug-dir and in /usr/lib/debug by build id, by .gnu_debuglink, \
     and on the servers in DEBUGINFOD_URLS; a file with another build id is not used."
 )]
 struct Arguments {

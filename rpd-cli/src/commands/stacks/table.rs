@@ -26,34 +26,34 @@ const ROWS: usize = 30;
 /// Placeholder for an unknown stack.
 const UNKNOWN: &str = "(not known)";
 
-/// Shows which lines of code made the calls, and what they cost
+/// Show which lines of code made the calls, and what they cost
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "GPU time is that of the kernels and copies that a call asked for. The call site is the innermost frame of the \
+    after_help = "GPU time is the time of the kernels and copies that a call requested. The call site is the innermost frame of the \
     program; --whole shows all frames, innermost first. Files of RPD (ROCm/rocmProfileData) with stack frames are read as well."
 )]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
-    /// For each kernel, the places that launched it
+    /// Show for each kernel the places that launched it
     #[arg(long, group = "what")]
     kernels: bool,
-    /// Memory that was allocated and not freed, by the place that allocated it
+    /// Show memory that was allocated and not freed, by the place that allocated it
     #[arg(long, group = "what")]
     leaks: bool,
-    /// Memory in use over time, by the place that allocated it
+    /// Show memory in use over time, by the place that allocated it
     #[arg(long, group = "what")]
     memory: bool,
-    /// Moments that --memory shows
+    /// Number of points in time that --memory shows
     #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     points: u32,
-    /// Whole stacks instead of call sites
+    /// Show whole stacks instead of call sites
     #[arg(long)]
     whole: bool,
-    /// What comes first [default: gpu where there is GPU time, else cpu; bytes for memory]
+    /// Order of the rows, largest first [default: gpu where there is GPU time, else cpu; bytes for memory]
     #[arg(long, value_enum)]
     sort: Option<WeightName>,
-    /// Calls of these functions only: names with * and ?; !NAME leaves out
+    /// Functions whose calls are shown: names with * and ?; !NAME leaves a function out [default: all]
     #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
     api: Vec<String>,
     /// Rows to show; 0 shows all [default: 30 in tables, else all]
@@ -62,7 +62,7 @@ struct Arguments {
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
-    /// Write to this file instead of standard output
+    /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
