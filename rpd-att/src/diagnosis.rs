@@ -46,41 +46,44 @@ impl fmt::Display for Diagnosis {
         if let Some((offset, time)) = self.first_lost {
             writeln!(
                 f,
-                "the GPU dropped tokens {} times, first at byte {offset} (cycle {time}); a smaller shader engine mask, fewer SIMDs or fewer counters lower the bandwidth",
-                self.lost
+                "the GPU dropped tokens {}, first at byte {offset} (cycle {time}); a smaller shader engine mask, fewer SIMDs or fewer counters lower the bandwidth",
+                match self.lost {
+                    1 => "once".to_owned(),
+                    times => format!("{times} times"),
+                }
             )?;
         }
         if let Some(offset) = self.first_invalid {
             writeln!(
                 f,
-                "{} tokens contradict the format, the first at byte {offset}; they were skipped",
+                "tokens that contradict the format and were skipped: {}, the first at byte {offset}",
                 self.invalid
             )?;
         }
         if let Some(offset) = self.truncated {
             writeln!(
                 f,
-                "the trace ends inside the token at byte {offset}; what is before it was decoded"
+                "the trace ends inside the token at byte {offset}; everything before it was decoded"
             )?;
         }
         if self.unmatched > 0 {
             writeln!(
                 f,
-                "{} of {} instructions do not match the code objects",
+                "instructions that do not match the code objects: {} of {}",
                 self.unmatched, self.instructions
             )?;
         }
         if self.incomplete_waves > 0 {
             writeln!(
                 f,
-                "{} of {} waves do not end in the trace",
+                "waves whose end is not in the trace: {} of {}",
                 self.incomplete_waves, self.waves
             )?;
         }
         if self.ends_without_start > 0 {
             writeln!(
                 f,
-                "{} waves end in the trace that did not begin in it",
+                "waves whose begin is not in the trace: {}",
                 self.ends_without_start
             )?;
         }

@@ -178,7 +178,7 @@ fn case_29_a_token_that_is_cut_off() {
         .to_string();
     let expected = format!(
         "the trace ends inside the token at byte {}; what is before it was decoded\n\
-         1 of 1 waves do not end in the trace\n",
+         waves whose end is not in the trace: 1 of 1\n",
         length + 2
     );
     assert_eq!(text, expected);

@@ -118,7 +118,7 @@ fn case_39_code_that_is_not_the_traced_one() {
     );
     assert_eq!(
         got.diagnosis.to_string(),
-        "6 of 6 instructions do not match the code objects\n"
+        "instructions that do not match the code objects: 6 of 6\n"
     );
 }
 

@@ -290,7 +290,7 @@ fn finding(line: &str, objects: &mut Objects<'_>) -> Option<Finding> {
 }
 
 fn json(findings: &[Finding]) -> Result<String> {
-    serde_json::to_string_pretty(findings).context("check: the findings are no JSON")
+    serde_json::to_string_pretty(findings).context("check: cannot write the findings as JSON")
 }
 
 /// The findings as text.

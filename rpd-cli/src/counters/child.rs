@@ -32,7 +32,7 @@ pub(crate) fn run() -> Result<u8> {
     let mut out = std::fs::File::from(out);
     let mut provider = None;
     for line in std::io::stdin().lock().lines() {
-        let query: Query = serde_json::from_str(&line?).context("the query")?;
+        let query: Query = serde_json::from_str(&line?).context("cannot read a query")?;
         let answer = match (&query, &provider) {
             (
                 Query::Open {

@@ -13,6 +13,8 @@ const UNIT: &str = "pc-sampling-unit";
 const METHOD: &str = "pc-sampling-method";
 const INTERVAL: &str = "pc-sampling-interval";
 
+const ALLOWED: &str = "(rpd avail info --pc-sampling lists what each GPU allows)";
+
 /// Resolves the sampling options; `None` without options that request sampling. The switch alone requests nothing.
 pub(super) fn resolve(
     given: &OptionValues,
@@ -30,6 +32,11 @@ pub(super) fn resolve(
             "PC sampling is implicitly disabled, since it is a beta feature: add --{BETA} (or set {BETA_VARIABLE}=1)"
         )));
     }
+    if is_typed_zero {
+        return Err(Failure::failed(format!(
+            "All three options of PC sampling are needed: --{INTERVAL} is 0 and has to be at least 1 {ALLOWED}"
+        )));
+    }
     let (Some(unit), Some(method), Some(interval)) = (unit, method, interval) else {
         let given = [
             (UNIT, unit.is_some()),
@@ -42,8 +49,11 @@ pub(super) fn resolve(
             .map(|(long, _)| format!("--{long}"))
             .collect();
         return Err(Failure::failed(format!(
-            "All three options of PC sampling must be set, and not to 0: {} is missing (rpd avail info --pc-sampling lists what can be set)",
-            missing.join(", ")
+            "All three options of PC sampling are needed: {} missing {ALLOWED}",
+            match missing.as_slice() {
+                [only] => format!("{only} is"),
+                several => format!("{} are", several.join(" and ")),
+            }
         )));
     };
     let interval = u64::try_from(interval)

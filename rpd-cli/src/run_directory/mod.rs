@@ -79,7 +79,7 @@ impl RunDirectory {
         check_prefix(options, &output)?;
         probe(&output)?;
         let run = Self::make(&output, options.launch_time)?;
-        let text = serde_json::to_vec_pretty(options).context("the options")?;
+        let text = serde_json::to_vec_pretty(options).context("cannot write the options as JSON")?;
         let written = run
             .write_selection(options)
             .and_then(|()| run.folder.write(OPTIONS_FILE, &text));
@@ -138,7 +138,7 @@ impl RunDirectory {
         ] {
             if !pattern.is_empty() {
                 let table = kernel_filter::compile(pattern)
-                    .with_context(|| format!("the kernel filter {pattern}"))?;
+                    .with_context(|| format!("cannot compile the kernel filter {pattern}"))?;
                 self.folder.write(file, &table)?;
             }
         }

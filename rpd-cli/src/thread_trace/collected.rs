@@ -92,7 +92,7 @@ pub(crate) fn note_missing(traces: &mut ThreadTraces) {
     if missing > 0 {
         let chosen = count(traces.chosen.len(), "dispatch");
         traces.problems.push(format!(
-            "no thread trace came of {missing} of {chosen} to be traced: the program ended before the GPU delivered it"
+            "the thread traces of {missing} of {chosen} are missing: the program ended before the GPU delivered them"
         ));
     }
     for stream in traces.streams.iter().filter(|stream| stream.incomplete) {

@@ -357,10 +357,12 @@ pub(crate) fn decode_dispatch(
             .map(|engine| engine.occupancy.started())
             .sum();
         notes.push(format!(
-            "no wave of dispatch {} ran on the traced compute unit ({started} waves ran on others of the traced shader \
-             engines): there is occupancy and no instruction; another --att-target-cu, more of --att-shader-engine-mask, a \
-             larger grid or HSA_CU_MASK help",
-            key.dispatch
+            "thread trace {} of agent {}: no wave ran on the traced compute unit ({} ran on others of the traced shader engines), \
+             so it has occupancy but no instructions; try another --att-target-cu, more bits of --att-shader-engine-mask, a \
+             larger grid or HSA_CU_MASK",
+            key.dispatch,
+            key.agent,
+            crate::wording::count(started, "wave"),
         ));
     }
     // The label has the name already; the original leaves the place empty where that is all there is.

@@ -287,7 +287,7 @@ fn a_kernel_without_samples_is_named() {
     let hot = failed(&["hot", database, "--kernel", "nosuch"]);
     assert_eq!(
         hot,
-        "rpd: hot: --kernel 'nosuch': no kernel is left that has samples; there are: sleeper\n"
+        "rpd: hot: --kernel 'nosuch': no kernel with samples matches; there are: sleeper\n"
     );
     let near = failed(&["hot", database, "--kernel", "sleepers", "-f", "csv"]);
     assert!(near.ends_with("; did you mean sleeper?\n"), "{near}");

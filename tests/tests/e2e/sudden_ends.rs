@@ -141,7 +141,7 @@ fn traces_of_whole_gpus_are_delivered_after_a_signal() {
 /// A trace that a signal came before is said to be missing, beside others and where nothing else was recorded.
 #[test]
 fn a_trace_that_never_came_is_said() {
-    let missing = "no thread trace came of 1 of ";
+    let missing = "the thread traces of 1 of ";
     let options = ["--att", "--kernel-iteration-range", "3-1000"];
     let (outcome, _) = in_flight(&options, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
     let outcome = outcome.expect_code(143);

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             Ok(0)
         }
         Some(other) => Err(Failure::usage(format!(
-            "att: {other} is none of {} (see rpd att --help)",
+            "att: '{other}' is not an action (known: {}; see rpd att --help)",
             ACTIONS
                 .iter()
                 .map(|(name, _, _)| *name)
@@ -53,6 +53,6 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 .join(", ")
         ))
         .into()),
-        None => Err(Failure::usage("att: a command is missing (see rpd att --help)").into()),
+        None => Err(Failure::usage("att: expected an action (see rpd att --help)").into()),
     }
 }

@@ -59,7 +59,7 @@ impl TraceOptions {
         }
         if !provider.simulated {
             return Err(Failure::failed(
-                "capture: --trace needs the simulated GPU (--backend sim): hardware does not tell what instructions access. Capture \
+                "capture: --trace needs the simulated GPU (--backend sim): a GPU does not report what instructions access. Capture \
                  without it, and play a kernel there: rpd capture --trace mem --backend sim -- rpd replay DIR --backend sim \
                  --kernel NAME",
             )

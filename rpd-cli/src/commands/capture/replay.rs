@@ -228,7 +228,7 @@ impl OtherReplay {
     fn make(arguments: &[OsString]) -> Result<Result<OtherReplay, u8>> {
         let folder = tempfile::Builder::new().prefix("rpd-replay-").tempdir()?;
         let file = folder.path().join("results");
-        let program = std::env::current_exe().context("the path of rpd")?;
+        let program = std::env::current_exe().context("cannot find the path of rpd")?;
         let status = std::process::Command::new(program)
             .arg(NAME)
             .args(arguments)
@@ -320,7 +320,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     }
     if let Some(json) = &given.json {
         crate::commands::write_file(json, |out| {
-            serde_json::to_writer_pretty(&mut *out, &report).context("the report")?;
+            serde_json::to_writer_pretty(&mut *out, &report).context("cannot write the report as JSON")?;
             Ok(writeln!(out)?)
         })?;
     }

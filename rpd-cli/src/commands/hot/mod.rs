@@ -310,7 +310,7 @@ impl Arguments {
         .collect();
         let wanted = self.filter.kernel.as_deref().unwrap_or_default();
         Ok(Failure::failed(format!(
-            "{NAME}: {}: no kernel is left that has {}{}",
+            "{NAME}: {}: no kernel with {} matches{}",
             options.join(" "),
             all.measure.plural(),
             other_kernels(wanted, &names)

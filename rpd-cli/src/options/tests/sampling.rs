@@ -44,7 +44,7 @@ fn what_is_incomplete_is_refused() {
             110,
             "--pc-sampling-beta-enabled --pc-sampling-interval=0 --kernel-trace",
             1,
-            "--pc-sampling-interval is missing",
+            "--pc-sampling-interval is 0",
         ),
         (111, "--pc-sampling-interval x", 2, "--pc-sampling-interval"),
     ] {
@@ -54,7 +54,7 @@ fn what_is_incomplete_is_refused() {
     }
     let (_, message) = refused("--pc-sampling-beta-enabled --pc-sampling-unit time");
     assert!(
-        message.contains("--pc-sampling-method, --pc-sampling-interval is missing"),
+        message.contains("--pc-sampling-method and --pc-sampling-interval are missing"),
         "{message}"
     );
 }
