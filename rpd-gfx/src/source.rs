@@ -109,8 +109,8 @@ pub fn chain(lines: &[String]) -> Option<String> {
 
 type Reader<'data> = EndianSlice<'data, LittleEndian>;
 
-/// A code object: an ELF file for a GPU.
-pub struct CodeObject<'data> {
+/// Functions and source lines of a code object, an ELF file for a GPU.
+pub struct DebugInfo<'data> {
     functions: Vec<Function>,
     /// Addresses and bytes of code.
     code: Vec<(u64, &'data [u8])>,
@@ -154,12 +154,12 @@ struct Scope {
 /// Calls of calls in names of functions; more is a damaged file.
 const DEEPEST_ORIGIN: usize = 16;
 
-impl<'data> CodeObject<'data> {
+impl<'data> DebugInfo<'data> {
     /// Reads a code object.
     ///
     /// # Errors
     /// When it is no ELF file; what is wrong with it.
-    pub fn parse(bytes: &'data [u8]) -> Result<CodeObject<'data>, String> {
+    pub fn parse(bytes: &'data [u8]) -> Result<DebugInfo<'data>, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
         let code = code_of(&file);
         let functions = functions(&file, &code);
@@ -207,7 +207,7 @@ impl<'data> CodeObject<'data> {
                 }
             }
         }
-        Ok(CodeObject {
+        Ok(DebugInfo {
             functions,
             code,
             dwarf,

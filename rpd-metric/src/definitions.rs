@@ -350,7 +350,7 @@ impl<'de> Visitor<'de> for NewerForm<'_> {
         struct Item {
             name: Name,
             description: String,
-            definitions: Vec<Place>,
+            definitions: Vec<PlacedDefinition>,
         }
         let item = Item::deserialize(MapAccessDeserializer::new(map))?;
         let counter = Counter {
@@ -419,7 +419,7 @@ impl<'de> Deserialize<'de> for Architectures {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut list = Vec::new();
                 while let Some(names) = map.next_key::<String>()? {
-                    let mut definition = map.next_value::<Place>()?.0;
+                    let mut definition = map.next_value::<PlacedDefinition>()?.0;
                     definition.architectures = names.split('/').map(str::to_owned).collect();
                     list.push(definition);
                 }
@@ -498,19 +498,22 @@ fn excerpt(text: &str, column: usize) -> String {
 }
 
 /// A definition in a file: `architectures` is filled in by the older form.
-struct Place(Definition);
+struct PlacedDefinition(Definition);
 
-impl<'de> Deserialize<'de> for Place {
+impl<'de> Deserialize<'de> for PlacedDefinition {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Fields;
         impl<'de> Visitor<'de> for Fields {
-            type Value = Place;
+            type Value = PlacedDefinition;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a definition with block and event, or with expression")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Place, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<PlacedDefinition, A::Error> {
                 let mut architectures: Vec<String> = Vec::new();
                 let (mut block, mut event, mut formula, mut description) = (
                     None::<String>,
@@ -540,7 +543,7 @@ impl<'de> Deserialize<'de> for Place {
                         return Err(A::Error::custom(wanted));
                     }
                 };
-                Ok(Place(Definition {
+                Ok(PlacedDefinition(Definition {
                     architectures,
                     source,
                     description,

@@ -9,7 +9,7 @@ use crate::merge::Places;
 use crate::native::counts::Counts;
 use crate::native::registers::Registers;
 use crate::native::walk::Walker;
-use crate::native::{Native, Shared};
+use crate::native::{Native, SharedWalk};
 use crate::options::{Mode, Options};
 use crate::path::Path;
 use crate::python::{Interpreter, Located, Outcome, PlacingRule, Python, ThreadPython};
@@ -129,7 +129,7 @@ impl Stacks {
         thread: &mut ThreadStacks,
         sink: &mut dyn Sink,
     ) -> Result<Captured, NoNumber> {
-        let shared = Shared {
+        let shared = SharedWalk {
             native: &self.native,
             tree: &self.tree,
             session,
@@ -170,7 +170,7 @@ impl Stacks {
         thread: &mut ThreadStacks,
         sink: &mut dyn Sink,
     ) -> Result<Captured, NoNumber> {
-        let shared = Shared {
+        let shared = SharedWalk {
             native: &self.native,
             tree: &self.tree,
             session,

@@ -286,7 +286,7 @@ pub extern "C" fn rpd_trace_decoder_version() -> *const c_char {
 
 /// State behind a decoder handle.
 #[derive(Default)]
-struct State {
+struct DecoderState {
     code: CodeObjects,
     isa: IsaCallback,
     isa_user: usize,
@@ -298,18 +298,18 @@ struct State {
 #[derive(Default)]
 struct Handles {
     last: u64,
-    states: HashMap<u64, Arc<Mutex<State>>>,
+    states: HashMap<u64, Arc<Mutex<DecoderState>>>,
 }
 
 static HANDLES: LazyLock<Mutex<Handles>> = LazyLock::new(Mutex::default);
 
-fn find(handle: Handle) -> Option<Arc<Mutex<State>>> {
+fn find(handle: Handle) -> Option<Arc<Mutex<DecoderState>>> {
     let handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
     handles.states.get(&handle.handle).cloned()
 }
 
 /// Runs `work` with what belongs to a handle.
-fn with(handle: Handle, work: impl FnOnce(&mut State) -> Status) -> Status {
+fn with(handle: Handle, work: impl FnOnce(&mut DecoderState) -> Status) -> Status {
     guarded(|| match find(handle) {
         // A callback that uses its own decoder again would wait for itself.
         Some(state) => match state.try_lock() {

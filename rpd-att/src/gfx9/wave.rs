@@ -9,7 +9,7 @@ use crate::record::{Category, Pc, Span, State};
 const QUAD: i64 = 4;
 
 /// Kind of instruction in a token INST.
-enum Kind {
+enum InstKind {
     Is(Category),
     /// The program counter is written.
     Jump,
@@ -19,27 +19,27 @@ enum Kind {
     Nothing,
 }
 
-fn kind_of(number: u8) -> Kind {
+fn kind_of(number: u8) -> InstKind {
     match number {
-        0 | 16 => Kind::Is(Category::Smem),
-        1 | 17 => Kind::Is(Category::Salu),
-        2 | 3 => Kind::Is(Category::Vmem),
-        4 | 14 => Kind::Is(Category::Flat),
-        5 | 18 | 28 => Kind::Is(Category::Valu),
-        6 => Kind::Is(Category::Lds),
-        7 => Kind::Jump,
-        12 => Kind::Is(Category::Jump),
-        13 => Kind::Is(Category::Next),
-        15 => Kind::Is(Category::Message),
-        19 => Kind::Replay(0),
-        20 => Kind::Replay(16),
-        21 => Kind::Replay(2),
-        22 => Kind::Replay(3),
+        0 | 16 => InstKind::Is(Category::Smem),
+        1 | 17 => InstKind::Is(Category::Salu),
+        2 | 3 => InstKind::Is(Category::Vmem),
+        4 | 14 => InstKind::Is(Category::Flat),
+        5 | 18 | 28 => InstKind::Is(Category::Valu),
+        6 => InstKind::Is(Category::Lds),
+        7 => InstKind::Jump,
+        12 => InstKind::Is(Category::Jump),
+        13 => InstKind::Is(Category::Next),
+        15 => InstKind::Is(Category::Message),
+        19 => InstKind::Replay(0),
+        20 => InstKind::Replay(16),
+        21 => InstKind::Replay(2),
+        22 => InstKind::Replay(3),
         // The register header and the decoder disagree on which of these reads.
-        23 => Kind::Replay(4),
-        24 => Kind::Replay(14),
-        29 => Kind::Trap,
-        _ => Kind::Nothing,
+        23 => InstKind::Replay(4),
+        24 => InstKind::Replay(14),
+        29 => InstKind::Trap,
+        _ => InstKind::Nothing,
     }
 }
 
@@ -151,7 +151,7 @@ impl RunningWave {
     #[inline]
     pub(super) fn complete(&mut self, number: u8, time: i64, start_phase: &mut i64) {
         let kind = kind_of(number);
-        if self.trap == Trap::Returning && matches!(kind, Kind::Jump) {
+        if self.trap == Trap::Returning && matches!(kind, InstKind::Jump) {
             self.wave.expect_pc(self.wave.instructions.len());
             self.trap = Trap::None;
             if let Some(last) = self.wave.instructions.last_mut()
@@ -179,12 +179,12 @@ impl RunningWave {
             self.trim(before, issue);
         }
         let category = match kind {
-            Kind::Is(category) => category,
-            Kind::Jump => {
+            InstKind::Is(category) => category,
+            InstKind::Jump => {
                 self.wave.expect_pc(index + 1);
                 Category::Salu
             }
-            Kind::Trap => {
+            InstKind::Trap => {
                 self.trap = Trap::Returning;
                 self.wave.trapped = true;
                 self.wave.has_others = true;
@@ -194,11 +194,11 @@ impl RunningWave {
                 }
                 Category::Context
             }
-            Kind::Replay(of) => {
+            InstKind::Replay(of) => {
                 self.replay(of, index, time);
                 return;
             }
-            Kind::Nothing => {
+            InstKind::Nothing => {
                 self.remove(index);
                 return;
             }
@@ -207,7 +207,7 @@ impl RunningWave {
 
         let phase = (*start_phase + i64::from(self.wave.simd)).rem_euclid(4)
             + match kind {
-                Kind::Is(category) => phase_of(category),
+                InstKind::Is(category) => phase_of(category),
                 _ => 0,
             };
         let mut duration = QUAD + (time - issue - QUAD * (phase / 4)).max(0);

@@ -14,7 +14,7 @@ use rpd_gfx::isa::lane_numbers;
 use rpd_gfx::source;
 use rpd_spool::demangle::demangle;
 use rpd_spool::kernel_check::{FINDINGS, UNCHECKED};
-use rpd_symbols::code::CodeObject;
+use rpd_symbols::code::DebugInfo;
 use serde::Serialize;
 
 use crate::exit_status::FAILED;
@@ -237,7 +237,7 @@ impl Objects<'_> {
         let Ok(bytes) = std::fs::read(self.folder.join(object)) else {
             return Vec::new();
         };
-        let Ok(code) = CodeObject::parse(&bytes) else {
+        let Ok(code) = DebugInfo::parse(&bytes) else {
             return Vec::new();
         };
         let places = code.places(address).into_iter();

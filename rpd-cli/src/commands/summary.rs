@@ -21,7 +21,9 @@ const NAME: &str = "summary";
 
 /// Sum up durations of kernels, copies, allocations, calls and markers
 #[derive(Debug, Parser)]
-#[command(after_help = "Files of RPD (ROCm/rocmProfileData) are read as well, without a time window.")]
+#[command(
+    after_help = "Files of RPD (ROCm/rocmProfileData) are read as well, without a time window."
+)]
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,

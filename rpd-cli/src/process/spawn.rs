@@ -72,7 +72,8 @@ impl Signals {
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let file = SignalFd::with_flags(&set, flags).context("cannot receive signals")?;
         // Orphaned descendants of the target become rpd's children, so that rpd is notified of their exit.
-        set_child_subreaper(true).context("cannot become the parent of orphaned processes of the target")?;
+        set_child_subreaper(true)
+            .context("cannot become the parent of orphaned processes of the target")?;
         Ok(Signals {
             file,
             seen: Cell::new(None),

@@ -28,7 +28,7 @@ use rpd_symbols::Limited;
 use crate::failure::line;
 use crate::isolation::isolated;
 use crate::process::spawn::TargetEnd;
-use crate::run_directory::{Recording, RunDirectory, State};
+use crate::run_directory::{Recording, RunDirectory, RunState};
 use crate::thread_trace::collected;
 pub(crate) use comparison::Comparison;
 pub(crate) use confine::ConfinedDirectory;
@@ -142,7 +142,7 @@ pub(crate) fn finish(
 /// Directory in which programs with run-time generated code write perf maps.
 const PERF_MAPS: &str = "/tmp";
 
-/// State that all processes of a report share.
+/// RunState that all processes of a report share.
 struct Report<'a> {
     run: &'a RunDirectory,
     options: &'a Options,
@@ -158,7 +158,7 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// Makes the outputs of one process image.
-    fn process(&self, recording: &Recording, state: &mut State) -> Outcome {
+    fn process(&self, recording: &Recording, state: &mut RunState) -> Outcome {
         let mut outcome = Outcome::new(recording.pid);
         let collector = &self.options.collector;
         let load = LoadOptions {
@@ -255,7 +255,7 @@ impl Report<'_> {
         recording: &Recording,
         session: &mut Session,
         weight: u64,
-        state: &mut State,
+        state: &mut RunState,
         outcome: &mut Outcome,
     ) -> Result<()> {
         let options = self.options;
@@ -311,7 +311,7 @@ impl Report<'_> {
         &self,
         recording: &Recording,
         session: &Session,
-        state: &mut State,
+        state: &mut RunState,
     ) -> Result<Target> {
         let check = |target: &Target| match self.confined {
             Some(confined) => confined.check(target, self.options),

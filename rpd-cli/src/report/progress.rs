@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(200);
 
 /// The step in progress. Weights are bytes of recordings: once for reading them, and once more for each format.
-struct State {
+struct ProgressState {
     total: u64,
     finished: u64,
     /// Name of the current step.
@@ -27,7 +27,7 @@ struct State {
     counted: u64,
 }
 
-impl State {
+impl ProgressState {
     fn position(&self, records: u64) -> u64 {
         let written = records.saturating_sub(self.counted).min(self.expected);
         let within = match self.expected {
@@ -64,7 +64,7 @@ fn words(label: &str, position: u64, total: u64, records: u64, elapsed: Duration
 pub(super) struct Progress(Option<ProgressLine>);
 
 struct ProgressLine {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ProgressState>>,
     bar: ProgressBar,
     /// Dropped to end the thread that draws.
     stop: Option<Sender<()>>,
@@ -81,7 +81,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("rpd: {bar:24} {percent:>3}% {msg}") {
             bar.set_style(style);
         }
-        let state = Arc::new(Mutex::new(State {
+        let state = Arc::new(Mutex::new(ProgressState {
             total,
             finished: 0,
             label: String::new(),
@@ -155,7 +155,7 @@ impl Drop for Progress {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<ProgressState>) -> MutexGuard<'_, ProgressState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_position_follows_the_records_of_a_step() {
-        let state = State {
+        let state = ProgressState {
             total: 300,
             finished: 100,
             label: "csv".to_owned(),
@@ -178,7 +178,7 @@ mod tests {
         // The progress of a step is at most its weight.
         assert_eq!(state.position(5000), 200);
         assert_eq!(
-            State {
+            ProgressState {
                 expected: 0,
                 ..state
             }

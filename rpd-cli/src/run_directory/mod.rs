@@ -22,7 +22,7 @@ use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
 use crate::failure::Failure;
 pub(crate) use find::{FoundRuns, find_runs};
 use folder::Folder;
-pub(crate) use state::State;
+pub(crate) use state::RunState;
 
 /// Folder within an output directory that holds run directories.
 const SPOOL_FOLDER: &str = ".rpd";
@@ -79,7 +79,8 @@ impl RunDirectory {
         check_prefix(options, &output)?;
         probe(&output)?;
         let run = Self::make(&output, options.launch_time)?;
-        let text = serde_json::to_vec_pretty(options).context("cannot write the options as JSON")?;
+        let text =
+            serde_json::to_vec_pretty(options).context("cannot write the options as JSON")?;
         let written = run
             .write_selection(options)
             .and_then(|()| run.folder.write(OPTIONS_FILE, &text));
@@ -236,12 +237,12 @@ impl RunDirectory {
     }
 
     /// Reads what has been reported of the run.
-    pub(crate) fn state(&self) -> Result<State> {
-        State::read(&self.folder)
+    pub(crate) fn state(&self) -> Result<RunState> {
+        RunState::read(&self.folder)
     }
 
     /// Writes what has been reported of the run.
-    pub(crate) fn set_state(&self, state: &State) -> Result<()> {
+    pub(crate) fn set_state(&self, state: &RunState) -> Result<()> {
         state.write(&self.folder)
     }
 

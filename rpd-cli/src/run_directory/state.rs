@@ -17,7 +17,7 @@ const LARGEST: u64 = 256 << 20;
 /// Files that a run's reports have written, so that a later report does not overwrite them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct State {
+pub(crate) struct RunState {
     /// Process id of the target.
     pub(crate) root: Option<ProcessId>,
     /// Output names that are in use.
@@ -26,14 +26,14 @@ pub(crate) struct State {
     pub(crate) targets: BTreeMap<String, Target>,
 }
 
-impl State {
+impl RunState {
     /// Reads the state from a run's directory; empty if there is no file.
-    pub(super) fn read(run: &Folder) -> Result<State> {
+    pub(super) fn read(run: &Folder) -> Result<RunState> {
         let path = run.path().join(STATE_FILE);
         match run.read(STATE_FILE, LARGEST) {
             Ok(text) => serde_json::from_slice(&text)
                 .with_context(|| format!("{} is damaged", path.display())),
-            Err(FileError::Missing) => Ok(State::default()),
+            Err(FileError::Missing) => Ok(RunState::default()),
             Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
         }
     }

@@ -12,7 +12,7 @@ use rpd_formats::csv::{TracedLine, write_traced_lines};
 use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
 use rpd_gfx::disasm::Disassembler;
 use rpd_spool::demangle::demangle;
-use rpd_symbols::code::CodeObject;
+use rpd_symbols::code::DebugInfo;
 
 use super::files::{TraceFile, TraceKey, Traces};
 
@@ -161,13 +161,13 @@ pub(crate) fn code_objects(images: &Images, notes: &mut Vec<String>) -> CodeObje
 }
 
 /// Source lines of code objects.
-struct SourceLines<'a>(BTreeMap<u64, CodeObject<'a>>);
+struct SourceLines<'a>(BTreeMap<u64, DebugInfo<'a>>);
 
 impl<'a> SourceLines<'a> {
     fn of(images: &'a Images, notes: &mut Vec<String>) -> Self {
         let mut lines = BTreeMap::new();
         for (id, bytes) in images {
-            if let Ok(code) = CodeObject::parse(bytes) {
+            if let Ok(code) = DebugInfo::parse(bytes) {
                 if let Some(problem) = code.problem() {
                     notes.push(format!("code object {id}: {problem}"));
                 }

@@ -10,7 +10,7 @@ use rocprofiler_sdk_sys::{
 };
 
 use super::hsa::{self, MISSING, SUCCESS, runtime};
-use super::topology::Node;
+use super::topology::TopologyNode;
 use crate::agent;
 
 /// An agent, as records refer to it.
@@ -152,7 +152,7 @@ fn is_of_driver(gpu: u64) -> bool {
     // SAFETY: the attributes have this type: number of the node, device and location.
     let [node, device, location] =
         [0xA004, 0xA000, 0xA006].map(|attribute| unsafe { get::<u32>(gpu, attribute) });
-    Node::read(node).is_gpu(device, location)
+    TopologyNode::read(node).is_gpu(device, location)
 }
 
 /// The family in a text like that of `/proc/cpuinfo`; 0 when it names none.
@@ -275,7 +275,7 @@ fn describe(handle: u64, is_gpu: bool, has_driver: bool, index: u32, of_type: i3
             agent.family_id = cpu_family(&text);
         }
         if has_driver {
-            Node::read(node).fill_in(&mut agent);
+            TopologyNode::read(node).fill_in(&mut agent);
         }
         // A driver without this property supports no device with several.
         agent.num_xcc = agent.num_xcc.max(1);

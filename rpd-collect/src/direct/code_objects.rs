@@ -19,16 +19,16 @@ static SERVICE: Service = Service::new("code objects");
 
 /// Kernel ids by kernel object: a hash table that is read without a lock. A full one is replaced by a larger one, and
 /// stays where it is for those who read it.
-struct Table {
+struct KernelIdTable {
     /// Kernel object and id; 0 where there is none. Their number is a power of two.
     slots: Box<[(AtomicU64, AtomicU64)]>,
 }
 
-static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+static TABLE: AtomicPtr<KernelIdTable> = AtomicPtr::new(std::ptr::null_mut());
 
-impl Table {
-    fn new(slots: usize) -> Table {
-        Table {
+impl KernelIdTable {
+    fn new(slots: usize) -> KernelIdTable {
+        KernelIdTable {
             slots: (0..slots)
                 .map(|_| (AtomicU64::new(0), AtomicU64::new(0)))
                 .collect(),
@@ -85,7 +85,7 @@ struct Loaded {
 }
 
 #[derive(Default)]
-struct State {
+struct CodeObjectState {
     objects: Vec<Loaded>,
     /// Entries of the table in use.
     used: usize,
@@ -104,19 +104,19 @@ struct Stub {
     thread_limit: u32,
 }
 
-struct Shared(UnsafeCell<Option<State>>);
+struct SharedCodeObjects(UnsafeCell<Option<CodeObjectState>>);
 
 // SAFETY: only touched with the lock of [`FORK`] held.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedCodeObjects {}
 
-static STATE: Shared = Shared(UnsafeCell::new(None));
+static STATE: SharedCodeObjects = SharedCodeObjects(UnsafeCell::new(None));
 /// To be registered before the runtime loads anything.
 pub(super) static FORK: ForkHook =
     ForkHook::new().in_child(|| FORKED.store(true, Ordering::Relaxed));
 /// In a forked child whose runtime starts anew: handles of code objects may be those of its parent's.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-fn with<T>(act: impl FnOnce(&mut State) -> T) -> Option<T> {
+fn with<T>(act: impl FnOnce(&mut CodeObjectState) -> T) -> Option<T> {
     let _guard = FORK.lock()?;
     // SAFETY: the lock is held.
     let state = unsafe { &mut *STATE.0.get() }.get_or_insert_default();
@@ -126,14 +126,14 @@ fn with<T>(act: impl FnOnce(&mut State) -> T) -> Option<T> {
     Some(act(state))
 }
 
-impl State {
+impl CodeObjectState {
     fn insert(&mut self, object: u64, id: u64) {
         // SAFETY: null or a leaked box.
         let table = unsafe { TABLE.load(Ordering::Acquire).as_ref() };
         match table {
             Some(table) if self.used * 2 < table.slots.len() => table.insert(object, id),
             _ => {
-                let larger = Table::new(table.map_or(256, |table| table.slots.len() * 2));
+                let larger = KernelIdTable::new(table.map_or(256, |table| table.slots.len() * 2));
                 for (object, id) in table.iter().flat_map(|table| &table.slots) {
                     let object = object.load(Ordering::Relaxed);
                     if object != 0 {
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn kernels_are_found_while_the_table_grows() {
-        let mut state = State::default();
+        let mut state = CodeObjectState::default();
         for number in 1..2000_u64 {
             state.insert(number * 64, number);
         }

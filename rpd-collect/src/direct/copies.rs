@@ -91,14 +91,14 @@ struct Chained {
 }
 
 /// A copy between two places.
-struct Place {
+struct CopyRange {
     to: (u64, u64),
     from: (u64, u64),
     bytes: u64,
 }
 
 /// Makes a copy with `call`, which takes the completion signal.
-fn copied(place: Place, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
+fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
     let followed = SERVICE.on_event(|| {
         if !calls::are_on() || signal == 0 {
             return None;
@@ -189,7 +189,7 @@ hook! {
         signal: u64,
     ) -> u32,
     |next| {
-        let place = Place { to: (to, to_agent), from: (from, from_agent), bytes: bytes as u64 };
+        let place = CopyRange { to: (to, to_agent), from: (from, from_agent), bytes: bytes as u64 };
         copied(place, signal, |signal| {
             next(to, to_agent, from, from_agent, bytes, count, dependencies, signal)
         })
@@ -203,7 +203,7 @@ hook! {
         signal: u64, engine: u32, force: bool,
     ) -> u32,
     |next| {
-        let place = Place { to: (to, to_agent), from: (from, from_agent), bytes: bytes as u64 };
+        let place = CopyRange { to: (to, to_agent), from: (from, from_agent), bytes: bytes as u64 };
         copied(place, signal, |signal| {
             next(to, to_agent, from, from_agent, bytes, count, dependencies, signal, engine, force)
         })
@@ -251,7 +251,7 @@ hook! {
             false => agents::host(),
         };
         let (to_address, from_address) = (start(to_side, to_offset), start(from_side, from_offset));
-        let place = Place {
+        let place = CopyRange {
             to: (to_address, owner(direction & 1 != 0, to_address)),
             from: (from_address, owner(direction & 2 != 0, from_address)),
             bytes: u64::from(*x) * u64::from(*y) * u64::from(*z),

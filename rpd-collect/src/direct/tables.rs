@@ -19,7 +19,7 @@ use crate::recording::{meta, process::Process};
 use crate::tables::{Code, Slot, flat, versioned};
 
 /// A table that this build has wrappers for.
-struct Table {
+struct WrappedTable {
     kind: &'static str,
     api: &'static ApiSlot,
     below: &'static [Below],
@@ -28,7 +28,7 @@ struct Table {
 
 macro_rules! tables {
     ($($kind:ident),* $(,)?) => {
-        [$(Table {
+        [$(WrappedTable {
             kind: stringify!($kind),
             api: &wrappers::api::$kind,
             below: &wrappers::functions::$kind,
@@ -37,7 +37,7 @@ macro_rules! tables {
     };
 }
 
-static TABLES: [Table; 12] = tables! {
+static TABLES: [WrappedTable; 12] = tables! {
     HIP_RUNTIME_API, HIP_COMPILER_API, HSA_CORE_API, HSA_AMD_EXT_API, HSA_IMAGE_EXT_API, HSA_FINALIZE_EXT_API,
     MARKER_CORE_API, MARKER_CONTROL_API, MARKER_NAME_API, RCCL_API, ROCDECODE_API, ROCJPEG_API,
 };
@@ -289,7 +289,7 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
 /// Slots of the image table that no provider numbers: `hsa_amd_image_create`.
 const IMAGE_UNTRACED: usize = 1;
 
-fn find(kind: &str) -> Option<&'static Table> {
+fn find(kind: &str) -> Option<&'static WrappedTable> {
     TABLES.iter().find(|table| table.kind == kind)
 }
 

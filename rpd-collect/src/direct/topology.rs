@@ -13,24 +13,24 @@ use rocprofiler_sdk_sys::{
 const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
 
 /// A node of the topology. What the driver does not state is absent.
-pub(super) struct Node {
+pub(super) struct TopologyNode {
     folder: PathBuf,
     properties: Vec<(String, u64)>,
 }
 
-impl Node {
+impl TopologyNode {
     /// Reads the properties of a node; none if the driver does not have it.
-    pub(super) fn read(number: u32) -> Node {
-        Node::of_folder(Path::new(NODES).join(number.to_string()))
+    pub(super) fn read(number: u32) -> TopologyNode {
+        TopologyNode::of_folder(Path::new(NODES).join(number.to_string()))
     }
 
-    fn of_folder(folder: PathBuf) -> Node {
+    fn of_folder(folder: PathBuf) -> TopologyNode {
         let read = |name| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         let mut properties = properties(&read("properties"));
         if let Ok(id) = read("gpu_id").trim().parse() {
             properties.push(("gpu_id".to_owned(), id));
         }
-        Node { folder, properties }
+        TopologyNode { folder, properties }
     }
 
     fn property(&self, name: &str) -> Option<u64> {
@@ -184,9 +184,9 @@ mod tests {
             "io_links/0/properties",
             "type 11\nnode_from 1\nnode_to 2\nweight 15\nflags 1\n",
         );
-        let node = Node::of_folder(at.to_owned());
+        let node = TopologyNode::of_folder(at.to_owned());
         assert!(node.is_gpu(29704, 768) && !node.is_gpu(29704, 769));
-        assert!(!Node::read(u32::MAX).is_gpu(0, 0));
+        assert!(!TopologyNode::read(u32::MAX).is_gpu(0, 0));
 
         let mut agent = Agent::default();
         node.fill_in(&mut agent);
@@ -237,7 +237,7 @@ mod tests {
             caches_count: 1,
             ..Agent::default()
         };
-        Node::read(u32::MAX).fill_in(&mut agent);
+        TopologyNode::read(u32::MAX).fill_in(&mut agent);
         assert_eq!((agent.simd_count, agent.caches_count), (4, 1));
     }
 }

@@ -23,14 +23,14 @@ const MAX_TOTALS: usize = 4096;
 /// A forked child begins anew: what it has mapped is its parent's.
 static FORK: ForkHook = ForkHook::new().in_child(|| INHERITED.store(true, Ordering::Relaxed));
 static INHERITED: AtomicBool = AtomicBool::new(false);
-static STATE: Shared = Shared(UnsafeCell::new(None));
+static STATE: SharedBounded = SharedBounded(UnsafeCell::new(None));
 
-struct Shared(UnsafeCell<Option<State>>);
+struct SharedBounded(UnsafeCell<Option<BoundedState>>);
 
 // SAFETY: only touched with the meta stream's lock held.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedBounded {}
 
-struct State {
+struct BoundedState {
     latest: StreamWriter,
     /// Addresses of sums: in the meta stream, or in memory where that could not store one.
     totals: HashMap<(u16, u64), usize>,
@@ -67,7 +67,7 @@ pub(super) fn take<T: IntoBytes + Immutable>(work: Work, record: &T) -> bool {
             std::mem::forget(state.take());
         }
         let directory = &process.directory;
-        let state = state.get_or_insert_with(|| State {
+        let state = state.get_or_insert_with(|| BoundedState {
             latest: StreamWriter::new(directory, "recent".to_owned(), stream::RECENT, 0)
                 .bounded(bytes),
             totals: HashMap::new(),
@@ -83,7 +83,7 @@ pub(super) fn take<T: IntoBytes + Immutable>(work: Work, record: &T) -> bool {
     true
 }
 
-impl State {
+impl BoundedState {
     /// The sum that work belongs to.
     fn total(&mut self, meta: &mut StreamWriter, work: Work) -> *mut DeviceTotal {
         let mut key = (work.of, work.subject);

@@ -18,7 +18,7 @@ static FORK: ForkHook = ForkHook::new();
 
 /// A kernel that was registered or dispatched.
 #[derive(Clone, Copy)]
-struct Kernel {
+struct KnownKernel {
     /// Whether the kernel's name passes the filters.
     selected: bool,
     /// Its dispatches so far, if it is.
@@ -33,7 +33,7 @@ pub(crate) struct Selection {
     iterations: Vec<IterationRange>,
     /// Whether kernels that were never registered are selected.
     unknown: bool,
-    kernels: UnsafeCell<HashMap<u64, Kernel>>,
+    kernels: UnsafeCell<HashMap<u64, KnownKernel>>,
 }
 
 // SAFETY: `kernels` is only touched with the lock of [`FORK`] held.
@@ -83,7 +83,7 @@ impl Selection {
             return;
         }
         let raw = String::from_utf8_lossy(raw);
-        let kernel = Kernel {
+        let kernel = KnownKernel {
             selected: self.passes(&kernel_name::formatted(&raw, self.names)),
             launches: 0,
         };
@@ -97,7 +97,7 @@ impl Selection {
             return true;
         }
         let iteration = self.with(|kernels| {
-            let kernel = kernels.entry(kernel).or_insert(Kernel {
+            let kernel = kernels.entry(kernel).or_insert(KnownKernel {
                 selected: self.unknown,
                 launches: 0,
             });
@@ -112,7 +112,7 @@ impl Selection {
     }
 
     /// `None` when this very thread holds the lock: a signal handler interrupted it.
-    fn with<T>(&self, act: impl FnOnce(&mut HashMap<u64, Kernel>) -> T) -> Option<T> {
+    fn with<T>(&self, act: impl FnOnce(&mut HashMap<u64, KnownKernel>) -> T) -> Option<T> {
         let _guard = FORK.lock()?;
         // SAFETY: the lock is held.
         Some(act(unsafe { &mut *self.kernels.get() }))

@@ -22,7 +22,7 @@ pub struct Step {
 
 /// State that the encoding of a step refers to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct State {
+pub(super) struct EncodingState {
     group: u64,
     wave: u64,
     offset: u64,
@@ -112,7 +112,7 @@ fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
 }
 
 /// Appends a step.
-pub(super) fn encode(bytes: &mut Vec<u8>, state: &mut State, step: &crate::isa::Step<'_>) {
+pub(super) fn encode(bytes: &mut Vec<u8>, state: &mut EncodingState, step: &crate::isa::Step<'_>) {
     let wave = step.wave as u64;
     let count = step.transfers.len();
     let mut head = (count.min(MORE) as u8) << TRANSFERS_SHIFT;
@@ -153,7 +153,7 @@ pub(super) fn encode(bytes: &mut Vec<u8>, state: &mut State, step: &crate::isa::
     }
 }
 
-fn encode_transfer(bytes: &mut Vec<u8>, state: &mut State, transfer: &Transfer) {
+fn encode_transfer(bytes: &mut Vec<u8>, state: &mut EncodingState, transfer: &Transfer) {
     let active = lanes(transfer.lanes).map(|lane| transfer.addresses[lane]);
     let first = active.clone().next().unwrap_or(0);
     let steps = active
@@ -189,7 +189,7 @@ fn encode_transfer(bytes: &mut Vec<u8>, state: &mut State, transfer: &Transfer) 
 }
 
 /// Takes a step from the front; `None` if it is damaged.
-pub(super) fn decode(bytes: &mut &[u8], state: &mut State, step: &mut Step) -> Option<()> {
+pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut Step) -> Option<()> {
     let head = take_byte(bytes)?;
     if head & NEW_GROUP != 0 {
         state.group = take(bytes)?;
@@ -229,7 +229,7 @@ pub(super) fn decode(bytes: &mut &[u8], state: &mut State, step: &mut Step) -> O
     Some(())
 }
 
-fn decode_transfer(bytes: &mut &[u8], state: &mut State) -> Option<Transfer> {
+fn decode_transfer(bytes: &mut &[u8], state: &mut EncodingState) -> Option<Transfer> {
     let head = take_byte(bytes)?;
     let space = usize::from(head & 3);
     let mut transfer = Transfer {

@@ -67,7 +67,7 @@ pub enum DispatchEnd {
 
 /// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     /// The description of a dispatch.
     Dispatch = 1,
     /// Steps of it.
@@ -76,9 +76,9 @@ enum Kind {
     End = 3,
 }
 
-impl Kind {
-    fn of_number(number: u32) -> Option<Kind> {
-        [Kind::Dispatch, Kind::Steps, Kind::End]
+impl BlockKind {
+    fn of_number(number: u32) -> Option<BlockKind> {
+        [BlockKind::Dispatch, BlockKind::Steps, BlockKind::End]
             .into_iter()
             .find(|kind| *kind as u32 == number)
     }
@@ -89,7 +89,7 @@ impl Kind {
 pub struct Block(Vec<u8>);
 
 impl Block {
-    fn new(kind: Kind, dispatch: u32) -> Block {
+    fn new(kind: BlockKind, dispatch: u32) -> Block {
         let mut bytes = Vec::with_capacity(HEAD);
         bytes.extend_from_slice(&(kind as u32).to_le_bytes());
         bytes.extend_from_slice(&dispatch.to_le_bytes());
@@ -111,7 +111,7 @@ impl Block {
 
     /// The end of a dispatch.
     pub fn end(dispatch: u32, ending: DispatchEnd) -> Block {
-        let mut block = Block::new(Kind::End, dispatch);
+        let mut block = Block::new(BlockKind::End, dispatch);
         encoding::put(&mut block.0, ending as u64);
         block
     }

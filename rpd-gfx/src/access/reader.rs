@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
-use super::encoding::{self, State, Step, decode};
-use super::{DispatchEnd, HEAD, Kind, LARGEST, Level, MAGIC};
+use super::encoding::{self, EncodingState, Step, decode};
+use super::{BlockKind, DispatchEnd, HEAD, LARGEST, Level, MAGIC};
 
 /// A recorded dispatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct Steps<'r> {
     /// Number of the dispatch.
     pub dispatch: u32,
     rest: &'r [u8],
-    state: State,
+    state: EncodingState,
     at: u64,
 }
 
@@ -124,7 +124,7 @@ impl<R: Read> Reader<R> {
         }
         let word =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let kind = Kind::of_number(word(0)).ok_or(damaged("a block of unknown kind"))?;
+        let kind = BlockKind::of_number(word(0)).ok_or(damaged("a block of unknown kind"))?;
         let dispatch = word(4);
         let length = u64::from(word(8)) | u64::from(word(12)) << 32;
         if length > LARGEST as u64 {
@@ -138,17 +138,17 @@ impl<R: Read> Reader<R> {
         self.at += HEAD as u64 + length;
         let mut rest = self.content.as_slice();
         Ok(Some(match kind {
-            Kind::Dispatch => {
+            BlockKind::Dispatch => {
                 let described = describe(dispatch, &mut rest);
                 Item::Dispatch(described.ok_or(damaged("the description of a dispatch"))?)
             }
-            Kind::Steps => Item::Steps(Steps {
+            BlockKind::Steps => Item::Steps(Steps {
                 dispatch,
                 rest,
-                state: State::default(),
+                state: EncodingState::default(),
                 at: at + HEAD as u64,
             }),
-            Kind::End => {
+            BlockKind::End => {
                 let ending = encoding::take(&mut rest).and_then(DispatchEnd::of_number);
                 let ending = ending.ok_or(damaged("the end of a dispatch"))?;
                 Item::End { dispatch, ending }

@@ -1,8 +1,8 @@
 //! Encodes what a dispatch does while it executes.
 
-use super::encoding::{State, encode};
+use super::encoding::{EncodingState, encode};
 use super::reader::Dispatch;
-use super::{Block, Kind, Level, encoding};
+use super::{Block, BlockKind, Level, encoding};
 use crate::isa::{Probe, Step, Workgroup};
 
 /// Bytes of steps that are gathered before they are handed over, and lost if the process is killed.
@@ -22,14 +22,14 @@ pub struct Recorder<'s> {
     dispatch: u32,
     level: Level,
     block: Block,
-    state: State,
+    state: EncodingState,
     full: bool,
 }
 
 impl Dispatch {
     /// The block that describes it; it comes before its steps.
     pub fn block(&self) -> Block {
-        let mut block = Block::new(Kind::Dispatch, self.number);
+        let mut block = Block::new(BlockKind::Dispatch, self.number);
         let bytes = &mut block.0;
         for text in [&self.kernel, &self.object, &self.device] {
             encoding::put(bytes, text.len() as u64);
@@ -52,8 +52,8 @@ impl<'s> Recorder<'s> {
             sink,
             dispatch,
             level,
-            block: Block::new(Kind::Steps, dispatch),
-            state: State::default(),
+            block: Block::new(BlockKind::Steps, dispatch),
+            state: EncodingState::default(),
             full: false,
         }
     }
@@ -68,8 +68,8 @@ impl<'s> Recorder<'s> {
         if self.block.len() > 0 && !self.full {
             self.full = !self.sink.write(self.block.finish());
         }
-        self.block = Block::new(Kind::Steps, self.dispatch);
-        self.state = State::default();
+        self.block = Block::new(BlockKind::Steps, self.dispatch);
+        self.state = EncodingState::default();
     }
 }
 

@@ -24,7 +24,7 @@ pub fn run_dispatch(
     memory: &dyn Memory,
     control: &Control<'_>,
 ) -> Result<Executed, Fault> {
-    let shared = Shared::new(dispatch)?;
+    let shared = SharedDispatch::new(dispatch)?;
     let schedule = control.schedule(dispatch, Schedule::Turns);
     if control.seed.is_some() {
         shared.work(dispatch, memory, control.stop, schedule, None);
@@ -47,7 +47,7 @@ pub fn watch_dispatch(
     control: &Control<'_>,
     probe: &mut dyn Probe,
 ) -> Result<Executed, Fault> {
-    let shared = Shared::new(dispatch)?;
+    let shared = SharedDispatch::new(dispatch)?;
     let schedule = control.schedule(dispatch, Schedule::Whole);
     let trace = Some(Trace::new(probe));
     shared.work(dispatch, memory, control.stop, schedule, trace);
@@ -61,7 +61,7 @@ pub fn follow_dispatch<P: Probe + Send>(
     control: &Control<'_>,
     probes: &mut [P],
 ) -> Result<Executed, Fault> {
-    let shared = Shared::new(dispatch)?;
+    let shared = SharedDispatch::new(dispatch)?;
     let schedule = control.schedule(dispatch, Schedule::Turns);
     let threads = if control.seed.is_some() {
         1
@@ -97,7 +97,7 @@ impl Control<'_> {
 }
 
 /// State that the threads of a dispatch share.
-struct Shared {
+struct SharedDispatch {
     layout: Layout,
     next: AtomicU64,
     failed: AtomicBool,
@@ -115,7 +115,7 @@ struct Sums {
     last_time: Duration,
 }
 
-impl Shared {
+impl SharedDispatch {
     fn new(dispatch: &Dispatch<'_>) -> Result<Self, Fault> {
         Ok(Self {
             layout: Layout::new(dispatch)?,

@@ -6,7 +6,7 @@ use super::float::{add_odd, frexp64, ldexp64};
 use super::inst::Inst;
 use super::lanes::Lanes;
 use super::lanewise::{double3, fma32};
-use super::operand::{Kind, buffers, halves, pack_bits};
+use super::operand::{ModifierKind, buffers, halves, pack_bits};
 
 /// Whether something is true of all active lanes.
 #[inline(always)]
@@ -22,9 +22,9 @@ pub(super) fn scale32(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F32, &mut bb);
+        let c = x.src(i, 2, ModifierKind::F32, &mut bc);
         let number = |lanes: &Lanes, l: usize| f32::from_bits(lanes[l]);
         if all_lanes(x, |l| is_unscaled32(number(b, l), number(c, l))) {
             out = *a;
@@ -72,9 +72,9 @@ pub(super) fn fmas32(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F32, &mut bb);
+        let c = x.src(i, 2, ModifierKind::F32, &mut bc);
         for l in 0..64 {
             let (a, b, c) = (
                 f32::from_bits(a[l]),
@@ -119,9 +119,9 @@ pub(super) fn fixup32(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F32, &mut bb);
+        let c = x.src(i, 2, ModifierKind::F32, &mut bc);
         let number = |lanes: &Lanes, l: usize| f32::from_bits(lanes[l]);
         let ordinary = |lanes: &Lanes, l: usize| is_ordinary(f64::from(number(lanes, l)));
         if all_lanes(x, |l| ordinary(b, l) & ordinary(c, l)) {

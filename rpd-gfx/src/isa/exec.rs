@@ -17,7 +17,7 @@ pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 
 /// The execution state of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum WaveState {
     /// The function that executes an instruction.
     Running,
     /// Waits for the other waves of its workgroup.
@@ -49,7 +49,7 @@ pub(super) struct Wave {
     /// Operands that VGPR indexing applies to (SRC0, SRC1, SRC2, DST), 0 when off.
     pub(super) index_mode: u8,
     /// The wave's execution state.
-    pub(super) state: State,
+    pub(super) state: WaveState,
     /// The condition that the wave waits for.
     pub(super) wait: Option<super::gws::Wait>,
 }
@@ -72,7 +72,7 @@ impl Wave {
             mode: 0,
             flush32: false,
             index_mode: 0,
-            state: State::Ended,
+            state: WaveState::Ended,
             wait: None,
         }
     }
@@ -242,7 +242,7 @@ impl Exec<'_> {
                     trace.end(super::kind::kind(inst), u64::from(inst.words) * 4, next);
                 }
             }
-            if self.w.state != State::Running {
+            if self.w.state != WaveState::Running {
                 break;
             }
         }

@@ -199,7 +199,7 @@ impl Exec<'_> {
     /// Stops the wave with a fault.
     #[cold]
     pub(super) fn fail(&mut self, fault: Fault) {
-        self.w.state = super::exec::State::Faulted;
+        self.w.state = super::exec::WaveState::Faulted;
         self.fault.get_or_insert(fault);
     }
 

@@ -1,7 +1,7 @@
 //! SOPP: branches, waits, messages, the end of a wave.
 
 use super::Fault;
-use super::exec::{Exec, State};
+use super::exec::{Exec, WaveState};
 use super::inst::{Handler, Inst};
 
 /// Jumps to the address of the instruction after, plus the offset.
@@ -29,7 +29,7 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
                 x.order_stores();
             }
         },
-        0x01 | 0x1b | 0x1e => |x, _| x.w.state = State::Ended,
+        0x01 | 0x1b | 0x1e => |x, _| x.w.state = WaveState::Ended,
         0x02 => branch,
         0x04 => |x, i| branch_if(x, i, !x.w.scc),
         0x05 => |x, i| branch_if(x, i, x.w.scc),
@@ -37,14 +37,14 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
         0x07 => |x, i| branch_if(x, i, x.vcc() != 0),
         0x08 => |x, i| branch_if(x, i, x.exec() == 0),
         0x09 => |x, i| branch_if(x, i, x.exec() != 0),
-        0x0a => |x, _| x.w.state = State::Barrier,
+        0x0a => |x, _| x.w.state = WaveState::Barrier,
         // A halted wave would wait for a debugger, which there is none.
         0x0d => |x, i| {
             if i.literal & 1 != 0 {
                 trap(x, i, 0);
             }
         },
-        0x0e => |x, _| x.w.state = State::Yield,
+        0x0e => |x, _| x.w.state = WaveState::Yield,
         0x10 => |x, i| {
             if i.literal & 15 == 1 {
                 let event = x.m0();

@@ -1,6 +1,6 @@
 //! A workgroup in execution: the initial state of its waves, and their turns.
 
-use super::exec::{Exec, State, Wave};
+use super::exec::{Exec, Wave, WaveState};
 use super::inst::{EXEC, FLAT_SCRATCH};
 use super::schedule::Schedule;
 use super::{Dispatch, Extent, Fault, Workgroup};
@@ -189,14 +189,14 @@ impl Group {
             for nth in 0..self.count {
                 let number = schedule.wave(nth, self.count);
                 let wave = &mut self.waves[number];
-                if wave.state == State::Global
+                if wave.state == WaveState::Global
                     && wave
                         .wait
                         .is_none_or(|wait| x.mem.memory().wave_sync().is_over(wait))
                 {
-                    wave.state = State::Running;
+                    wave.state = WaveState::Running;
                 }
-                if wave.state == State::Running {
+                if wave.state == WaveState::Running {
                     idle = false;
                     if let Some(trace) = &mut x.trace {
                         trace.wave = number;
@@ -213,9 +213,12 @@ impl Group {
                     left -= turn as i64;
                 }
                 match wave.state {
-                    State::Yield => wave.state = State::Running,
-                    State::Faulted => break,
-                    State::Running | State::Barrier | State::Global | State::Ended => {}
+                    WaveState::Yield => wave.state = WaveState::Running,
+                    WaveState::Faulted => break,
+                    WaveState::Running
+                    | WaveState::Barrier
+                    | WaveState::Global
+                    | WaveState::Ended => {}
                 }
             }
             if x.fault.is_some() {
@@ -223,9 +226,9 @@ impl Group {
             }
             let (mut waiting, mut ended, mut global) = (0, 0, 0);
             for wave in &self.waves[..self.count] {
-                waiting += usize::from(wave.state == State::Barrier);
-                ended += usize::from(wave.state == State::Ended);
-                global += usize::from(wave.state == State::Global);
+                waiting += usize::from(wave.state == WaveState::Barrier);
+                ended += usize::from(wave.state == WaveState::Ended);
+                global += usize::from(wave.state == WaveState::Global);
             }
             if ended == self.count {
                 break true;
@@ -233,8 +236,8 @@ impl Group {
             // Waves that have ended are not waited for.
             if waiting + ended == self.count {
                 for wave in &mut self.waves[..self.count] {
-                    if wave.state == State::Barrier {
-                        wave.state = State::Running;
+                    if wave.state == WaveState::Barrier {
+                        wave.state = WaveState::Running;
                     }
                 }
                 if let Some(trace) = &mut x.trace
@@ -267,7 +270,7 @@ impl Group {
 /// A turn of a wave that the probe follows: selects the instructions that are reported.
 fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
     let mut left = turn;
-    while left > 0 && x.w.state == State::Running {
+    while left > 0 && x.w.state == WaveState::Running {
         let Some(trace) = x.trace.take() else {
             return;
         };
@@ -282,7 +285,7 @@ fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
             done
         };
         *executed += done;
-        if x.w.state == State::Barrier {
+        if x.w.state == WaveState::Barrier {
             // The program counter is after it.
             let offset = x.w.pc.wrapping_sub(4).wrapping_sub(x.d.program.base());
             let exec = x.exec();
@@ -313,7 +316,7 @@ fn start_wave(
     wave.pc = layout.entry;
     wave.set_mode(descriptor.float_mode());
     wave.index_mode = 0;
-    wave.state = State::Running;
+    wave.state = WaveState::Running;
     wave.wait = None;
     let [vector, accumulation] = layout.registers;
     wave.v[..vector].fill([0; 64]);

@@ -1,6 +1,6 @@
 //! Global wave sync: the counters of a device on which waves of all workgroups of a grid wait for each other.
 
-use super::exec::{Exec, State};
+use super::exec::{Exec, WaveState};
 use super::inst::{Handler, Inst};
 use std::sync::{Mutex, PoisonError};
 
@@ -136,6 +136,6 @@ fn wait(x: &mut Exec<'_>, what: Option<Wait>) {
     x.order_stores();
     if let Some(what) = what {
         x.w.wait = Some(what);
-        x.w.state = State::Global;
+        x.w.state = WaveState::Global;
     }
 }

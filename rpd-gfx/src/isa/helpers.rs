@@ -30,14 +30,14 @@ struct SharedWork {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     offers: Vec<SharedWork>,
     next_id: u64,
     /// Threads that were started and have not ended.
     threads: usize,
 }
 
-impl State {
+impl PoolState {
     fn offer(&mut self, id: u64) -> Option<&mut SharedWork> {
         self.offers.iter_mut().find(|offer| offer.id == id)
     }
@@ -52,7 +52,7 @@ impl State {
 /// The threads of this process.
 #[derive(Default)]
 struct Pool {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// Signalled when there is an offer.
     offered: Condvar,
     /// Signalled when a helper has left an offer.
@@ -82,7 +82,7 @@ pub fn forget_helpers() {
 }
 
 impl Pool {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 }

@@ -3,7 +3,7 @@
 use super::exec::Exec;
 use super::inst::Inst;
 use super::lanes::each_lane;
-use super::operand::{Kind, buffers, halves};
+use super::operand::{ModifierKind, buffers, halves};
 
 /// Operations of one, two and three 32-bit integers.
 #[inline(always)]
@@ -11,7 +11,7 @@ pub(super) fn int1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32) -> u32) {
     let mut out = [0; 64];
     {
         let [mut ba] = buffers();
-        let a = x.src(i, 0, Kind::Int, &mut ba);
+        let a = x.src(i, 0, ModifierKind::Int, &mut ba);
         for l in 0..64 {
             out[l] = f(a[l]);
         }
@@ -24,8 +24,8 @@ pub(super) fn int2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
+        let a = x.src(i, 0, ModifierKind::Int, &mut ba);
+        let b = x.src(i, 1, ModifierKind::Int, &mut bb);
         for l in 0..64 {
             out[l] = f(a[l], b[l]);
         }
@@ -38,9 +38,9 @@ pub(super) fn int3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32)
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
-        let c = x.src(i, 2, Kind::Int, &mut bc);
+        let a = x.src(i, 0, ModifierKind::Int, &mut ba);
+        let b = x.src(i, 1, ModifierKind::Int, &mut bb);
+        let c = x.src(i, 2, ModifierKind::Int, &mut bc);
         for l in 0..64 {
             out[l] = f(a[l], b[l], c[l]);
         }
@@ -59,9 +59,9 @@ pub(super) fn short3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16, u16) -> u1
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::I16, &mut ba);
-        let b = x.src(i, 1, Kind::I16, &mut bb);
-        let c = x.src(i, 2, Kind::I16, &mut bc);
+        let a = x.src(i, 0, ModifierKind::I16, &mut ba);
+        let b = x.src(i, 1, ModifierKind::I16, &mut bb);
+        let c = x.src(i, 2, ModifierKind::I16, &mut bc);
         for l in 0..64 {
             out[l] = u32::from(f(a[l] as u16, b[l] as u16, c[l] as u16));
         }
@@ -75,7 +75,7 @@ pub(super) fn float1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
     let mut out = [0; 64];
     {
         let [mut ba] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
         for l in 0..64 {
             out[l] = f(f32::from_bits(a[l])).to_bits();
         }
@@ -88,8 +88,8 @@ pub(super) fn float2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32) -> f32) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F32, &mut bb);
         for l in 0..64 {
             out[l] = f(f32::from_bits(a[l]), f32::from_bits(b[l])).to_bits();
         }
@@ -102,9 +102,9 @@ pub(super) fn float3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32, f32) -> f3
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
-        let c = x.src(i, 2, Kind::F32, &mut bc);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F32, &mut bb);
+        let c = x.src(i, 2, ModifierKind::F32, &mut bc);
         for l in 0..64 {
             out[l] = f(
                 f32::from_bits(a[l]),
@@ -123,7 +123,7 @@ pub(super) fn float1_slow(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
     let mut out = [0; 64];
     {
         let [mut ba] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
         each_lane(x.exec(), |l| out[l] = f(f32::from_bits(a[l])).to_bits());
     }
     x.write_f32(i, &mut out);
@@ -152,9 +152,9 @@ pub(super) fn half3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::F16, &mut ba);
-        let b = x.src(i, 1, Kind::F16, &mut bb);
-        let c = x.src(i, 2, Kind::F16, &mut bc);
+        let a = x.src(i, 0, ModifierKind::F16, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F16, &mut bb);
+        let c = x.src(i, 2, ModifierKind::F16, &mut bc);
         let wide = |v: u32| f64::from(f16_to_f32(v as u16));
         for l in 0..64 {
             out[l] = u32::from(f64_to_f16(f(wide(a[l]), wide(b[l]), wide(c[l]))));

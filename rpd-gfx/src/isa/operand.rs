@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 /// The effect of modifiers on a 32-bit source.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ModifierKind {
     /// Not at all; SDWA may sign-extend.
     Int,
     /// The sign is bit 31.
@@ -178,11 +178,11 @@ impl Exec<'_> {
         &'s self,
         i: &Inst,
         n: usize,
-        kind: Kind,
+        kind: ModifierKind,
         buf: &'s mut Buffer,
     ) -> &'s Lanes {
         let code = i.src[n];
-        if !(i.modified || kind == Kind::F32 && self.w.flush32) {
+        if !(i.modified || kind == ModifierKind::F32 && self.w.flush32) {
             if code >= VGPR {
                 return self.vgpr(code);
             }
@@ -194,11 +194,17 @@ impl Exec<'_> {
     }
 
     #[inline(never)]
-    fn computed_src<'s>(&self, i: &Inst, n: usize, kind: Kind, buf: &'s mut Buffer) -> &'s Lanes {
+    fn computed_src<'s>(
+        &self,
+        i: &Inst,
+        n: usize,
+        kind: ModifierKind,
+        buf: &'s mut Buffer,
+    ) -> &'s Lanes {
         let code = i.src[n];
         let buf = if code >= VGPR {
             buf.write(*self.vgpr(code))
-        } else if kind == Kind::F16 {
+        } else if kind == ModifierKind::F16 {
             buf.write([self.s16(code, i.literal); 64])
         } else {
             buf.write([self.s32(code, i.literal); 64])
@@ -212,13 +218,13 @@ impl Exec<'_> {
                     *to = dpp_source(i.literal, lane, self.exec()).map_or(0, |l| from[l]);
                 }
             }
-            if matches!(kind, Kind::F16 | Kind::I16) && i.op_sel >> n & 1 != 0 {
+            if matches!(kind, ModifierKind::F16 | ModifierKind::I16) && i.op_sel >> n & 1 != 0 {
                 buf.iter_mut().for_each(|v| *v >>= 16);
             }
             let sign = match kind {
-                Kind::Int | Kind::I16 => 0,
-                Kind::F32 => 1 << 31,
-                Kind::F16 => 1 << 15,
+                ModifierKind::Int | ModifierKind::I16 => 0,
+                ModifierKind::F32 => 1 << 31,
+                ModifierKind::F16 => 1 << 15,
             };
             if i.abs >> n & 1 != 0 {
                 buf.iter_mut().for_each(|v| *v &= !sign);
@@ -227,7 +233,7 @@ impl Exec<'_> {
                 buf.iter_mut().for_each(|v| *v ^= sign);
             }
         }
-        if kind == Kind::F32 && self.w.flush32 {
+        if kind == ModifierKind::F32 && self.w.flush32 {
             flush32(buf);
         }
         buf
@@ -511,7 +517,7 @@ fn flush32(lanes: &mut Lanes) {
     }
 }
 
-fn sdwa_source(i: &Inst, n: usize, kind: Kind, lanes: &mut Lanes) {
+fn sdwa_source(i: &Inst, n: usize, kind: ModifierKind, lanes: &mut Lanes) {
     let control = i.literal >> (16 + 8 * n);
     let (shift, width) = match control & 7 {
         n @ 0..=3 => (n * 8, 8),
@@ -519,7 +525,7 @@ fn sdwa_source(i: &Inst, n: usize, kind: Kind, lanes: &mut Lanes) {
         5 => (16, 16),
         _ => return,
     };
-    let signed = control & 8 != 0 && matches!(kind, Kind::Int | Kind::I16);
+    let signed = control & 8 != 0 && matches!(kind, ModifierKind::Int | ModifierKind::I16);
     for v in lanes {
         let high = *v << (32 - width - shift);
         *v = if signed {

@@ -6,7 +6,7 @@ use super::host::for_each_level;
 use super::inst::{Handler, Inst};
 use super::lanes::Lanes;
 use super::lanewise::{double1, float1, float1_slow, half1, int1};
-use super::operand::{Kind, buffers, halves};
+use super::operand::{ModifierKind, buffers, halves};
 
 const TURN: f64 = std::f64::consts::TAU;
 
@@ -26,7 +26,7 @@ for_each_level! {
                 x.set(i.dst, value);
             },
             0x03 => |x, i| from64(x, i, |a| a as i32 as u32),
-            0x04 => |x, i| to64(x, i, Kind::Int, |a| f64::from(a as i32)),
+            0x04 => |x, i| to64(x, i, ModifierKind::Int, |a| f64::from(a as i32)),
             0x05 => |x, i| int_to_float(x, i, |a| a as i32 as f32),
             0x06 => |x, i| int_to_float(x, i, |a| a as f32),
             0x07 => |x, i| float_to_int(x, i, |a| a as u32),
@@ -35,7 +35,7 @@ for_each_level! {
                 let mut out = [0; 64];
                 {
                     let [mut buf] = buffers();
-                    let a = x.src(i, 0, Kind::F32, &mut buf);
+                    let a = x.src(i, 0, ModifierKind::F32, &mut buf);
                     for l in 0..64 {
                         out[l] = u32::from(f64_to_f16(f64::from(f32::from_bits(a[l]))));
                     }
@@ -46,7 +46,7 @@ for_each_level! {
                 let mut out = [0; 64];
                 {
                     let [mut buf] = buffers();
-                    let a = x.src(i, 0, Kind::F16, &mut buf);
+                    let a = x.src(i, 0, ModifierKind::F16, &mut buf);
                     for l in 0..64 {
                         out[l] = f16_to_f32(a[l] as u16).to_bits();
                     }
@@ -59,13 +59,13 @@ for_each_level! {
             0x0f => |x, i| {
                 from64(x, i, |a| (a as f32).to_bits());
             },
-            0x10 => |x, i| to64(x, i, Kind::F32, |a| f64::from(f32::from_bits(a))),
+            0x10 => |x, i| to64(x, i, ModifierKind::F32, |a| f64::from(f32::from_bits(a))),
             0x11 => |x, i| int_to_float(x, i, |a| (a & 0xff) as f32),
             0x12 => |x, i| int_to_float(x, i, |a| (a >> 8 & 0xff) as f32),
             0x13 => |x, i| int_to_float(x, i, |a| (a >> 16 & 0xff) as f32),
             0x14 => |x, i| int_to_float(x, i, |a| (a >> 24) as f32),
             0x15 => |x, i| from64(x, i, |a| a as u32),
-            0x16 => |x, i| to64(x, i, Kind::Int, f64::from),
+            0x16 => |x, i| to64(x, i, ModifierKind::Int, f64::from),
             0x17 => |x, i| double1(x, i, f64::trunc),
             0x18 => |x, i| double1(x, i, f64::ceil),
             0x19 => |x, i| double1(x, i, f64::round_ties_even),
@@ -147,9 +147,9 @@ for_each_level! {
 fn mov(x: &mut Exec<'_>, i: &Inst) {
     // The only VOP1 integer operation whose sources may be negated; only DPP and SDWA forms encode that.
     let kind = if i.neg | i.abs != 0 {
-        Kind::F32
+        ModifierKind::F32
     } else {
-        Kind::Int
+        ModifierKind::Int
     };
     let [mut buf] = buffers();
     let out = *x.src(i, 0, kind, &mut buf);
@@ -171,7 +171,7 @@ fn int_to_float(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32) -> f32) {
     let mut out = [0; 64];
     {
         let [mut buf] = buffers();
-        let a = x.src(i, 0, Kind::Int, &mut buf);
+        let a = x.src(i, 0, ModifierKind::Int, &mut buf);
         for l in 0..64 {
             out[l] = f(a[l]).to_bits();
         }
@@ -184,7 +184,7 @@ fn float_to_int(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u32) {
     let mut out = [0; 64];
     {
         let [mut buf] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut buf);
+        let a = x.src(i, 0, ModifierKind::F32, &mut buf);
         for l in 0..64 {
             out[l] = f(f32::from_bits(a[l]));
         }
@@ -211,7 +211,7 @@ fn from64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> u32) {
 }
 
 #[inline(always)]
-fn to64(x: &mut Exec<'_>, i: &Inst, kind: Kind, f: impl Fn(u32) -> f64) {
+fn to64(x: &mut Exec<'_>, i: &Inst, kind: ModifierKind, f: impl Fn(u32) -> f64) {
     let mut out = {
         let [mut buf] = buffers();
         let a = x.src(i, 0, kind, &mut buf);
@@ -225,7 +225,7 @@ fn short_to_half(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16) -> f64) {
     let mut out = [0; 64];
     {
         let [mut buf] = buffers();
-        let a = x.src(i, 0, Kind::I16, &mut buf);
+        let a = x.src(i, 0, ModifierKind::I16, &mut buf);
         for l in 0..64 {
             out[l] = u32::from(f64_to_f16(f(a[l] as u16)));
         }
@@ -238,7 +238,7 @@ fn half_to_short(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> u16) {
     let mut out = [0; 64];
     {
         let [mut buf] = buffers();
-        let a = x.src(i, 0, Kind::F16, &mut buf);
+        let a = x.src(i, 0, ModifierKind::F16, &mut buf);
         for l in 0..64 {
             out[l] = u32::from(f(f64::from(f16_to_f32(a[l] as u16))));
         }

@@ -5,7 +5,7 @@ use super::float::{fma16, max32, max64, min32, min64};
 use super::host::for_each_level;
 use super::inst::{CLAMP, Format, Handler, Inst, LITERAL};
 use super::lanewise::{double3, float2, float3, fma32, half2, half3, int2, int3, short2};
-use super::operand::{Kind, buffers};
+use super::operand::{ModifierKind, buffers};
 use super::vop3p;
 
 for_each_level! {
@@ -15,9 +15,9 @@ for_each_level! {
             0x00 => |x, i| {
                 let mask = x.carry_in(i);
                 let kind = if i.neg | i.abs != 0 {
-                    Kind::F32
+                    ModifierKind::F32
                 } else {
-                    Kind::Int
+                    ModifierKind::Int
                 };
                 let mut out;
                 {
@@ -127,8 +127,8 @@ fn carry(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, bool) -> (u32, bool)) 
     let mut bits = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
+        let a = x.src(i, 0, ModifierKind::Int, &mut ba);
+        let b = x.src(i, 1, ModifierKind::Int, &mut bb);
         for l in 0..64 {
             let (sum, carry) = f(a[l], b[l], carry_in >> l & 1 != 0);
             out[l] = sum;
@@ -187,8 +187,8 @@ fn ldexp16(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::F16, &mut ba);
-        let b = x.src(i, 1, Kind::I16, &mut bb);
+        let a = x.src(i, 0, ModifierKind::F16, &mut ba);
+        let b = x.src(i, 1, ModifierKind::I16, &mut bb);
         for l in 0..64 {
             let value = ldexp64(
                 f64::from(f16_to_f32(a[l] as u16)),

@@ -9,7 +9,7 @@ use super::float::{
 use super::host::for_each_level;
 use super::inst::{CLAMP, Format, Handler, Inst, VGPR};
 use super::lanewise::{double2, double3, float2, float3, fma32, half3, int2, int3, short2, short3};
-use super::operand::{Kind, buffers, halves, pack_bits};
+use super::operand::{ModifierKind, buffers, halves, pack_bits};
 use super::{Class, vop1, vop2, vopc};
 
 /// Decodes a VOP3 instruction.
@@ -343,7 +343,7 @@ fn wide_sad(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
     x.src64(i, 0, false, &mut a);
     x.src64(i, 2, false, &mut c);
     let [mut buf] = buffers();
-    let b = *x.src(i, 1, Kind::Int, &mut buf);
+    let b = *x.src(i, 1, ModifierKind::Int, &mut buf);
     let mut out = [0; 64];
     for l in 0..64 {
         for n in 0..4 {
@@ -382,8 +382,8 @@ fn mad64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u64) -> (u64, bool)) {
         let [mut ba, mut bb] = buffers();
         let mut bc = buffers();
         let c = x.src_pair(i, 2, false, &mut bc);
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
+        let a = x.src(i, 0, ModifierKind::Int, &mut ba);
+        let b = x.src(i, 1, ModifierKind::Int, &mut bb);
         for l in 0..64 {
             let (sum, carry) = f(a[l], b[l], c.lane(l));
             (low[l], high[l]) = (sum as u32, (sum >> 32) as u32);
@@ -399,9 +399,9 @@ fn mad_wide16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u32) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::I16, &mut ba);
-        let b = x.src(i, 1, Kind::I16, &mut bb);
-        let c = x.src(i, 2, Kind::Int, &mut bc);
+        let a = x.src(i, 0, ModifierKind::I16, &mut ba);
+        let b = x.src(i, 1, ModifierKind::I16, &mut bb);
+        let c = x.src(i, 2, ModifierKind::Int, &mut bc);
         for l in 0..64 {
             out[l] = f(a[l] as u16, b[l] as u16).wrapping_add(c[l]);
         }
@@ -415,8 +415,8 @@ fn mbcnt(x: &mut Exec<'_>, i: &Inst, first: u32) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::Int, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
+        let a = x.src(i, 0, ModifierKind::Int, &mut ba);
+        let b = x.src(i, 1, ModifierKind::Int, &mut bb);
         for l in 0..64u32 {
             let below = ((1u64 << l) - 1) >> first;
             let at = l as usize;
@@ -430,7 +430,7 @@ fn mbcnt(x: &mut Exec<'_>, i: &Inst, first: u32) {
 fn shift64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u32) -> u64) {
     let out = {
         let ([mut ba], mut bb) = (buffers(), buffers());
-        let a = x.src(i, 0, Kind::Int, &mut ba);
+        let a = x.src(i, 0, ModifierKind::Int, &mut ba);
         let b = x.src_pair(i, 1, false, &mut bb);
         halves(|l| f(b.lane(l), a[l] & 63))
     };
@@ -442,7 +442,7 @@ fn ldexp_f64(x: &mut Exec<'_>, i: &Inst) {
     let mut out = {
         let (mut ba, [mut bb]) = (buffers(), buffers());
         let a = x.src_pair(i, 0, true, &mut ba);
-        let n = x.src(i, 1, Kind::Int, &mut bb);
+        let n = x.src(i, 1, ModifierKind::Int, &mut bb);
         halves(|l| ldexp64(a.number(l), n[l] as i32).to_bits())
     };
     x.write_f64(i, &mut out);
@@ -453,8 +453,8 @@ fn ldexp_f32(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let n = x.src(i, 1, Kind::Int, &mut bb);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let n = x.src(i, 1, ModifierKind::Int, &mut bb);
         for l in 0..64 {
             // Far enough to over- or underflow from any start, and exact in double precision.
             let n = (n[l] as i32).clamp(-500, 500);
@@ -473,8 +473,8 @@ fn pack_f32(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::F32, &mut bb);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F32, &mut bb);
         for l in 0..64 {
             out[l] = u32::from(f(f32::from_bits(a[l]))) | u32::from(f(f32::from_bits(b[l]))) << 16;
         }
@@ -487,8 +487,8 @@ fn pack_f16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::F16, &mut ba);
-        let b = x.src(i, 1, Kind::F16, &mut bb);
+        let a = x.src(i, 0, ModifierKind::F16, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F16, &mut bb);
         let pick = |v: u32| u32::from(f(f16_to_f32(v as u16)));
         for l in 0..64 {
             out[l] = pick(a[l]) | pick(b[l]) << 16;
@@ -503,7 +503,7 @@ fn mqsad_u32(x: &mut Exec<'_>, i: &Inst) {
     let mut a = [0; 64];
     x.src64(i, 0, false, &mut a);
     let [mut buf] = buffers();
-    let b = *x.src(i, 1, Kind::Int, &mut buf);
+    let b = *x.src(i, 1, ModifierKind::Int, &mut buf);
     let out: [[u32; 64]; 4] = std::array::from_fn(|n| {
         let sum = if i.src[2] >= VGPR {
             *x.vgpr(i.src[2] + n as u16)
@@ -524,7 +524,7 @@ fn trig_preop(x: &mut Exec<'_>, i: &Inst) {
     let mut out = {
         let (mut ba, [mut bb]) = (buffers(), buffers());
         let a = x.src_pair(i, 0, true, &mut ba);
-        let n = x.src(i, 1, Kind::Int, &mut bb);
+        let n = x.src(i, 1, ModifierKind::Int, &mut bb);
         halves(|l| two_over_pi(a.number(l), n[l]).to_bits())
     };
     x.write_f64(i, &mut out);
@@ -535,9 +535,9 @@ fn cvt_pk_u8(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb, mut bc] = buffers();
-        let a = x.src(i, 0, Kind::F32, &mut ba);
-        let b = x.src(i, 1, Kind::Int, &mut bb);
-        let c = x.src(i, 2, Kind::Int, &mut bc);
+        let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+        let b = x.src(i, 1, ModifierKind::Int, &mut bb);
+        let c = x.src(i, 2, ModifierKind::Int, &mut bc);
         for l in 0..64 {
             let shift = 8 * (b[l] & 3);
             let byte = u32::from(f32::from_bits(a[l]).round_ties_even() as u8);
@@ -552,8 +552,8 @@ fn pack_b32_f16(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
     {
         let [mut ba, mut bb] = buffers();
-        let a = x.src(i, 0, Kind::F16, &mut ba);
-        let b = x.src(i, 1, Kind::F16, &mut bb);
+        let a = x.src(i, 0, ModifierKind::F16, &mut ba);
+        let b = x.src(i, 1, ModifierKind::F16, &mut bb);
         for l in 0..64 {
             out[l] = a[l] & 0xffff | b[l] << 16;
         }

@@ -5,7 +5,7 @@ use super::float::{add_odd, f16_to_f32, f64_to_f16, fma16, max64, min64};
 use super::host::for_each_level;
 use super::inst::{AGPR, CLAMP, Format, Handler, Inst, LITERAL, VGPR};
 use super::lanes::{Lanes, Lanes64};
-use super::operand::{Kind, blend, buffers};
+use super::operand::{ModifierKind, blend, buffers};
 use super::{Class, InstructionSet};
 
 /// Decodes a VOP3P instruction.
@@ -138,7 +138,7 @@ for_each_level! {
             0x33 => |x, i| packed_mov(x, i),
             0x58 | 0x59 => |x, i| {
                 let [mut buf] = buffers();
-                let out = *x.src(i, 0, Kind::Int, &mut buf);
+                let out = *x.src(i, 0, ModifierKind::Int, &mut buf);
                 x.write(i, &out);
             },
             0x40..=0x6f => return super::mfma::handler(opcode, InstructionSet::Gfx90a),

@@ -4,7 +4,7 @@ use super::exec::Exec;
 use super::float::{class, f16_to_f32};
 use super::host::for_each_level;
 use super::inst::{Handler, Inst};
-use super::operand::{Kind, buffers, pack_bits};
+use super::operand::{ModifierKind, buffers, pack_bits};
 
 /// Float comparisons by the low four bits of the opcode, integer ones by the low three.
 macro_rules! by_condition {
@@ -84,12 +84,12 @@ for_each_level! {
     }
 }
 
-const fn single(v: u32) -> (Kind, f32) {
-    (Kind::F32, f32::from_bits(v))
+const fn single(v: u32) -> (ModifierKind, f32) {
+    (ModifierKind::F32, f32::from_bits(v))
 }
 
-fn half(v: u32) -> (Kind, f32) {
-    (Kind::F16, f16_to_f32(v as u16))
+fn half(v: u32) -> (ModifierKind, f32) {
+    (ModifierKind::F16, f16_to_f32(v as u16))
 }
 
 /// Writes the comparison's mask; `v_cmpx` also to EXEC.
@@ -108,7 +108,7 @@ fn finish<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst, bits: &[u8; 64]) {
 fn float<const EXEC: bool>(
     x: &mut Exec<'_>,
     i: &Inst,
-    number: impl Fn(u32) -> (Kind, f32),
+    number: impl Fn(u32) -> (ModifierKind, f32),
     f: impl Fn(f32, f32) -> bool,
 ) {
     let kind = number(0).0;
@@ -142,9 +142,9 @@ fn int<const EXEC: bool, T>(
     f: impl Fn(T, T) -> bool,
 ) {
     let kind = if size_of::<T>() == 2 {
-        Kind::I16
+        ModifierKind::I16
     } else {
-        Kind::Int
+        ModifierKind::Int
     };
     let mut bits = [0; 64];
     let [mut ba, mut bb] = buffers();
@@ -177,8 +177,8 @@ fn long<const EXEC: bool, T>(
 fn class32<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
     let [mut ba, mut bb] = buffers();
-    let a = x.src(i, 0, Kind::F32, &mut ba);
-    let b = x.src(i, 1, Kind::Int, &mut bb);
+    let a = x.src(i, 0, ModifierKind::F32, &mut ba);
+    let b = x.src(i, 1, ModifierKind::Int, &mut bb);
     for l in 0..64 {
         bits[l] = u8::from(class(u64::from(a[l]), 23, 8, b[l]));
     }
@@ -189,8 +189,8 @@ fn class32<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
 fn class16<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
     let [mut ba, mut bb] = buffers();
-    let a = x.src(i, 0, Kind::F16, &mut ba);
-    let b = x.src(i, 1, Kind::I16, &mut bb);
+    let a = x.src(i, 0, ModifierKind::F16, &mut ba);
+    let b = x.src(i, 1, ModifierKind::I16, &mut bb);
     for l in 0..64 {
         bits[l] = u8::from(class(u64::from(a[l] & 0xffff), 10, 5, b[l]));
     }
@@ -202,7 +202,7 @@ fn class64<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
     let (mut ba, [mut bb]) = (buffers(), buffers());
     let a = x.src_pair(i, 0, true, &mut ba);
-    let b = x.src(i, 1, Kind::Int, &mut bb);
+    let b = x.src(i, 1, ModifierKind::Int, &mut bb);
     for l in 0..64 {
         bits[l] = u8::from(class(a.lane(l), 52, 11, b[l]));
     }

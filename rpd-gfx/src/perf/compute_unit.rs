@@ -54,7 +54,7 @@ impl<'p> FactsCache<'p> {
 }
 
 /// A wave in execution.
-struct Wave<'r> {
+struct RunningWave<'r> {
     group: usize,
     number: u32,
     simd: usize,
@@ -67,7 +67,7 @@ struct Wave<'r> {
     next: usize,
     start: u64,
     head: u64,
-    state: State,
+    state: WavePhase,
     /// The instruction at the head.
     current: Option<Current>,
     /// The first release of a barrier that it has yet to come to is not before this entry.
@@ -83,7 +83,7 @@ struct Wave<'r> {
     issued: Vec<Issued>,
 }
 
-impl Wave<'_> {
+impl RunningWave<'_> {
     /// Quad of its end.
     fn end(&self) -> u64 {
         self.head.max(self.start + 1)
@@ -103,7 +103,7 @@ impl Wave<'_> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WavePhase {
     Running,
     /// At the barrier of this number, since then.
     Barrier(u32),
@@ -165,7 +165,7 @@ impl<'d> Machine<'d> {
         let mut waiting: VecDeque<&GroupRecord> = recorded.groups.iter().collect();
         let mut residents: Vec<Option<Resident<'_>>> = Vec::new();
         residents.resize_with(self.resident.max(1), || None);
-        let mut waves: Vec<Wave<'_>> = Vec::new();
+        let mut waves: Vec<RunningWave<'_>> = Vec::new();
         let mut running: Vec<Vec<usize>> = vec![Vec::new(); simds];
         // The first that each SIMD issues next, where that is known.
         let mut first: Vec<Option<(u64, u64, usize)>> = vec![None; simds];
@@ -195,7 +195,7 @@ impl<'d> Machine<'d> {
                     running[simd].push(waves.len());
                     let mut windows = wave.windows.clone();
                     windows.reverse();
-                    waves.push(Wave {
+                    waves.push(RunningWave {
                         group: slot,
                         number: number as u32,
                         simd,
@@ -206,7 +206,7 @@ impl<'d> Machine<'d> {
                         next: 0,
                         start: now,
                         head: now,
-                        state: State::Running,
+                        state: WavePhase::Running,
                         current: None,
                         registers: vec![0; Registers::COUNT],
                         release: 0,
@@ -240,14 +240,14 @@ impl<'d> Machine<'d> {
             self.issue(&mut waves[at], time);
             first[waves[at].simd] = None;
             match waves[at].state {
-                State::Running => {}
-                State::Barrier(_) => {
+                WavePhase::Running => {}
+                WavePhase::Barrier(_) => {
                     if let Some(resident) = &residents[slot] {
                         release(resident, &mut waves);
                         first.fill(None);
                     }
                 }
-                State::Ended => {
+                WavePhase::Ended => {
                     let simd = waves[at].simd;
                     running[simd].retain(|&other| other != at);
                     // The next wave in its slot starts after it.
@@ -257,7 +257,7 @@ impl<'d> Machine<'d> {
                         let left = resident
                             .waves
                             .iter()
-                            .any(|&w| waves[w].state != State::Ended);
+                            .any(|&w| waves[w].state != WavePhase::Ended);
                         if !left {
                             finish(resident, &mut waves, &mut done);
                             residents[slot] = None;
@@ -281,7 +281,7 @@ impl<'d> Machine<'d> {
     fn choose(
         &mut self,
         running: &[Vec<usize>],
-        waves: &mut [Wave<'_>],
+        waves: &mut [RunningWave<'_>],
         first: &mut [Option<(u64, u64, usize)>],
         facts: &mut FactsCache<'_>,
     ) -> Option<(u64, usize)> {
@@ -289,7 +289,7 @@ impl<'d> Machine<'d> {
             for (simd, first) in first.iter_mut().enumerate().filter(|f| f.1.is_none()) {
                 for &at in &running[simd] {
                     let wave = &mut waves[at];
-                    if wave.state != State::Running {
+                    if wave.state != WavePhase::Running {
                         continue;
                     }
                     if wave.current.is_none() {
@@ -312,7 +312,7 @@ impl<'d> Machine<'d> {
     }
 
     /// Takes the next instruction to the head of the wave.
-    fn prepare(&mut self, wave: &mut Wave<'_>, facts: &mut FactsCache<'_>) {
+    fn prepare(&mut self, wave: &mut RunningWave<'_>, facts: &mut FactsCache<'_>) {
         loop {
             while let Some(&(number, first)) = wave.windows.last()
                 && first <= wave.next
@@ -378,7 +378,7 @@ impl<'d> Machine<'d> {
 
     /// When an instruction is there: after taken branches, and where the unit executes a line of code for the first time:
     /// at the start, for between two windows it may have done so.
-    fn fetch(&mut self, wave: &mut Wave<'_>, entry: &Entry, facts: &Facts) -> u64 {
+    fn fetch(&mut self, wave: &mut RunningWave<'_>, entry: &Entry, facts: &Facts) -> u64 {
         let mut there = wave.fetched;
         let (first, last) = (
             u64::from(entry.offset),
@@ -397,7 +397,7 @@ impl<'d> Machine<'d> {
     }
 
     /// When what is at the head of a wave can be issued.
-    fn issue_time(&self, wave: &Wave<'_>) -> u64 {
+    fn issue_time(&self, wave: &RunningWave<'_>) -> u64 {
         let Some(current) = &wave.current else {
             return wave.head;
         };
@@ -413,9 +413,9 @@ impl<'d> Machine<'d> {
         time
     }
 
-    fn issue(&mut self, wave: &mut Wave<'_>, time: u64) {
+    fn issue(&mut self, wave: &mut RunningWave<'_>, time: u64) {
         let Some(current) = wave.current.take() else {
-            wave.state = State::Ended;
+            wave.state = WavePhase::Ended;
             return;
         };
         let Current {
@@ -463,11 +463,11 @@ impl<'d> Machine<'d> {
             Kind::Barrier => {
                 let release = wave.entries.get(wave.next).filter(|e| e.offset == RELEASED);
                 if let Some(release) = release {
-                    wave.state = State::Barrier(release.detail);
+                    wave.state = WavePhase::Barrier(release.detail);
                 }
             }
             Kind::Sleep(units) => wave.head = time + 1 + 64 * u64::from(units) / QUAD,
-            Kind::End => wave.state = State::Ended,
+            Kind::End => wave.state = WavePhase::Ended,
             Kind::Message | Kind::Wait(..) | Kind::Invalidate | Kind::WriteBack | Kind::Other => {}
         }
         let mut chosen = time;
@@ -511,12 +511,12 @@ fn later(queue: &mut VecDeque<u64>, end: u64) {
 }
 
 /// Lets the waves of a workgroup go on that wait at a barrier which no other wave has yet to reach.
-fn release(resident: &Resident<'_>, waves: &mut [Wave<'_>]) {
+fn release(resident: &Resident<'_>, waves: &mut [RunningWave<'_>]) {
     let barriers = resident
         .waves
         .iter()
         .filter_map(|&at| match waves[at].state {
-            State::Barrier(barrier) => Some(barrier),
+            WavePhase::Barrier(barrier) => Some(barrier),
             _ => None,
         });
     // Waves pass barriers in order.
@@ -525,7 +525,7 @@ fn release(resident: &Resident<'_>, waves: &mut [Wave<'_>]) {
     };
     for &at in &resident.waves {
         let wave = &mut waves[at];
-        let next = if wave.state == State::Running {
+        let next = if wave.state == WavePhase::Running {
             wave.next_barrier()
         } else {
             None
@@ -534,25 +534,25 @@ fn release(resident: &Resident<'_>, waves: &mut [Wave<'_>]) {
             return;
         }
     }
-    let here = |wave: &&usize| waves[**wave].state == State::Barrier(barrier);
+    let here = |wave: &&usize| waves[**wave].state == WavePhase::Barrier(barrier);
     let all: Vec<usize> = resident.waves.iter().filter(here).copied().collect();
     let last = all.iter().map(|&at| waves[at].head).max().unwrap_or(0);
     for at in all {
-        waves[at].state = State::Running;
+        waves[at].state = WavePhase::Running;
         waves[at].head = last + 1;
     }
 }
 
 /// Lets all waves at barriers go on. Whether there were any.
-fn resume(residents: &[Option<Resident<'_>>], waves: &mut [Wave<'_>], now: u64) -> bool {
+fn resume(residents: &[Option<Resident<'_>>], waves: &mut [RunningWave<'_>], now: u64) -> bool {
     let mut some = false;
     for &at in residents
         .iter()
         .flatten()
         .flat_map(|resident| &resident.waves)
     {
-        if let State::Barrier(_) = waves[at].state {
-            waves[at].state = State::Running;
+        if let WavePhase::Barrier(_) = waves[at].state {
+            waves[at].state = WavePhase::Running;
             waves[at].head = waves[at].head.max(now + 1);
             some = true;
         }
@@ -561,7 +561,7 @@ fn resume(residents: &[Option<Resident<'_>>], waves: &mut [Wave<'_>], now: u64) 
 }
 
 /// The waves of a workgroup that has ended.
-fn finish(resident: &Resident<'_>, waves: &mut [Wave<'_>], done: &mut Vec<WaveTimeline>) {
+fn finish(resident: &Resident<'_>, waves: &mut [RunningWave<'_>], done: &mut Vec<WaveTimeline>) {
     for &at in &resident.waves {
         let wave = &mut waves[at];
         done.push(WaveTimeline {

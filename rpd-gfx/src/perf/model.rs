@@ -7,7 +7,7 @@ use super::hierarchy::{self, Hierarchy, ServingLevel};
 use super::lds;
 use super::numbering::Numbering;
 use super::tally::{Accesses, Device, Engine, Port, Unit};
-use super::timing::{Batch, Wave};
+use super::timing::{Batch, WaveClock};
 use crate::device;
 use crate::isa::{Dispatch, Kind, Operation, Probe, Space, Step, Vmem, Workgroup};
 
@@ -39,7 +39,7 @@ struct Group {
     /// Its place among those that share the compute unit.
     slot: u64,
     batch: u64,
-    waves: Vec<Wave>,
+    waves: Vec<WaveClock>,
     address_cycles: u64,
     lds_cycles: u64,
 }
@@ -167,7 +167,9 @@ impl Probe for Model<'_> {
             unit,
             slot: unit as u64 * 32 + *groups % self.resident,
             batch: *groups / self.resident,
-            waves: (0..count).map(|n| Wave::new((first + n) % simds)).collect(),
+            waves: (0..count)
+                .map(|n| WaveClock::new((first + n) % simds))
+                .collect(),
             address_cycles: 0,
             lds_cycles: 0,
         });
@@ -252,7 +254,7 @@ struct Now<'m, 'a> {
     caches: &'m mut Hierarchy<'a>,
     engine: &'m mut Engine,
     tally: &'m mut Unit,
-    wave: &'m mut Wave,
+    wave: &'m mut WaveClock,
     address_cycles: &'m mut u64,
     lds_cycles: &'m mut u64,
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// A wave's clock, as if it were alone.
 #[derive(Debug, Default)]
-pub(super) struct Wave {
+pub(super) struct WaveClock {
     /// Quad-cycles since it started.
     pub(super) clock: u64,
     /// Of these, issuing instructions, by port.
@@ -22,7 +22,7 @@ pub(super) struct Wave {
     scalar: VecDeque<u64>,
 }
 
-impl Wave {
+impl WaveClock {
     /// A wave that starts on a SIMD.
     pub(super) fn new(simd: usize) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl Batch {
     }
 
     /// A workgroup has ended.
-    pub(super) fn add(&mut self, waves: &[Wave], address_cycles: u64, lds_cycles: u64) {
+    pub(super) fn add(&mut self, waves: &[WaveClock], address_cycles: u64, lds_cycles: u64) {
         self.ended += 1;
         self.address_cycles += address_cycles;
         self.lds_cycles += lds_cycles;
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_wave_waits_for_what_is_in_flight() {
-        let mut wave = Wave::default();
+        let mut wave = WaveClock::default();
         wave.issue(Port::Vmem, 1);
         wave.start_vector(400);
         wave.issue(Port::Vmem, 1);
@@ -186,9 +186,9 @@ mod tests {
 
     #[test]
     fn waves_on_one_simd_share_its_issue() {
-        let waves: Vec<Wave> = (0..8)
+        let waves: Vec<WaveClock> = (0..8)
             .map(|_| {
-                let mut wave = Wave::default();
+                let mut wave = WaveClock::default();
                 wave.issue(Port::Valu, 10);
                 wave.stall(40);
                 wave

@@ -16,7 +16,7 @@ use super::exec::Kernel;
 const OWN_KERNELS: &str = "__amd_rocclr_";
 
 /// The recording of this process.
-struct Session {
+struct AccessSession {
     folder: PathBuf,
     level: Level,
     kernels: Vec<KernelChoice>,
@@ -38,7 +38,7 @@ struct Output {
     saved: HashSet<String>,
 }
 
-static SESSION: OnceLock<Session> = OnceLock::new();
+static SESSION: OnceLock<AccessSession> = OnceLock::new();
 
 /// Begins a recording in a folder, which is made; false if there is one already.
 pub(crate) fn start(
@@ -53,7 +53,7 @@ pub(crate) fn start(
     std::fs::create_dir_all(folder)?;
     let mut file = File::create_new(folder.join(FILE))?;
     file.write_all(&MAGIC)?;
-    let session = Session {
+    let session = AccessSession {
         folder: folder.to_owned(),
         level,
         kernels,
@@ -71,13 +71,13 @@ pub(crate) fn start(
 }
 
 /// Memory accesses of a dispatch, while they are recorded.
-pub(crate) struct Recording {
-    session: &'static Session,
+pub(crate) struct AccessRecording {
+    session: &'static AccessSession,
     number: u32,
 }
 
 /// Begins the recording of a dispatch, if it is one that was chosen.
-pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Recording> {
+pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<AccessRecording> {
     let session = SESSION.get()?;
     if session.process != std::process::id() || session.full.load(Ordering::Relaxed) {
         return None;
@@ -123,10 +123,10 @@ pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Rec
     drop(output);
     session
         .write(described.block().finish())
-        .then_some(Recording { session, number })
+        .then_some(AccessRecording { session, number })
 }
 
-impl Recording {
+impl AccessRecording {
     /// A probe for each of this many threads.
     pub(crate) fn recorders(&self, threads: usize) -> Vec<Recorder<'static>> {
         (0..threads)
@@ -148,7 +148,7 @@ impl Recording {
     }
 }
 
-impl Session {
+impl AccessSession {
     /// Appends a block; one that is `needed` even when there is no more room for others.
     fn append(&self, block: &[u8], needed: bool) -> bool {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +176,7 @@ impl Session {
     }
 }
 
-impl Sink for Session {
+impl Sink for AccessSession {
     fn write(&self, block: &[u8]) -> bool {
         self.append(block, false)
     }

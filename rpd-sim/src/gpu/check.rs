@@ -1,7 +1,7 @@
 //! Errors of kernels, found while they execute and written to a folder that a tool names.
 //!
 //! From [`start`] on every dispatch is watched on one thread, allocations have guard zones around them, and freed memory is not used again. The folder gets
-//! `findings-<pid>`, a line for each finding ([`Session::report`]), and `object-<pid>-<address>.co`, the code objects of kernels with findings.
+//! `findings-<pid>`, a line for each finding ([`CheckSession::report`]), and `object-<pid>-<address>.co`, the code objects of kernels with findings.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ const MOST: usize = 1000;
 const PAGE: u64 = 4096;
 
 /// State over all dispatches of a process.
-pub(crate) struct Session {
+pub(crate) struct CheckSession {
     folder: PathBuf,
     findings: Mutex<Findings>,
     /// Bytes of device memory that have been written, a bit each, by page.
@@ -41,16 +41,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-static SESSION: OnceLock<Session> = OnceLock::new();
+static SESSION: OnceLock<CheckSession> = OnceLock::new();
 
 /// The session of this process, if it is checked.
-pub(crate) fn session() -> Option<&'static Session> {
+pub(crate) fn session() -> Option<&'static CheckSession> {
     SESSION.get()
 }
 
 /// Checks this process from now on, with findings in `folder`; whether it was not checked before.
 pub(crate) fn start(folder: PathBuf) -> bool {
-    let session = Session {
+    let session = CheckSession {
         folder,
         findings: Mutex::default(),
         written: Mutex::default(),
@@ -58,7 +58,7 @@ pub(crate) fn start(folder: PathBuf) -> bool {
     SESSION.set(session).is_ok()
 }
 
-impl Session {
+impl CheckSession {
     /// Saves the code object of a kernel that has findings; the name of its file.
     fn save(&self, findings: &mut Findings, kernel: &Kernel) -> String {
         let name = format!("object-{}-{:x}.co", findings.process, kernel.image.base());
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-impl Heap for Session {
+impl Heap for CheckSession {
     fn place(&self, address: u64) -> Place {
         machine().memory.place(address)
     }

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use rpd_demangle::demangle;
 use rpd_gfx::check::Place;
 use rpd_gfx::isa::{self, Site};
-use rpd_gfx::source::{self, CodeObject};
+use rpd_gfx::source::{self, DebugInfo};
 
 use super::agents::Agent;
 use super::exec::Kernel;
@@ -214,7 +214,7 @@ fn is_mapped(address: u64) -> bool {
 
 /// The line of a message with the place in the kernel.
 fn place(kernel: &Kernel, site: &Site) -> String {
-    let lines = CodeObject::parse(&kernel.file).map(|object| {
+    let lines = DebugInfo::parse(&kernel.file).map(|object| {
         let places = object.places(kernel.address_in_file(site.pc));
         places.iter().map(ToString::to_string).collect::<Vec<_>>()
     });

@@ -10,12 +10,12 @@ const RECHECK: Duration = Duration::from_millis(1);
 /// One GPU's gate.
 #[derive(Default)]
 pub(crate) struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct GateState {
     running: usize,
     alone: bool,
     /// Dispatches that wait to run alone; new ones wait for these, so that they are not starved.
@@ -35,7 +35,7 @@ impl Gate {
         if alone {
             state.wanted += 1;
         }
-        let closed = |state: &State| {
+        let closed = |state: &GateState| {
             if alone {
                 state.alone || state.running != 0
             } else {
@@ -64,7 +64,7 @@ impl Gate {
         Some(Pass { gate: self, alone })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

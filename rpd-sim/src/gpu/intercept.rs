@@ -31,13 +31,13 @@ pub(crate) struct Intercept {
     behind: &'static Queue,
     handlers: RwLock<Vec<(Handler, usize)>>,
     ended: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<InterceptState>,
     /// Decremented when the queue behind has room.
     room: OnceLock<Signal>,
 }
 
 #[derive(Default)]
-struct State {
+struct InterceptState {
     /// Index of the first packet not yet passed to the handlers.
     next: u64,
     /// Packets that wait for room behind.
@@ -52,7 +52,7 @@ struct Cursor {
     intercept: *const Intercept,
     index: u64,
     handler: usize,
-    state: *mut State,
+    state: *mut InterceptState,
 }
 
 thread_local! {
@@ -161,7 +161,7 @@ impl Intercept {
     }
 
     /// Puts packets into the ring behind, all or none if the ring is large enough for all; returns how many.
-    fn submit(&self, state: &mut State, packets: &[Packet]) -> usize {
+    fn submit(&self, state: &mut InterceptState, packets: &[Packet]) -> usize {
         if packets.is_empty() {
             return 0;
         }

@@ -9,7 +9,7 @@ use super::device::Device;
 use super::error::{HipResult, code};
 use super::hsa::CopyBox;
 use super::image_types::{Array3dDescriptor, ChannelFormatDesc, array_flag};
-use super::memory::{self, Kind};
+use super::memory::{self, AllocationKind};
 use super::runtime::{self, read, write};
 use crate::hsa::image::ImageFormat;
 use crate::hsa::image_objects::ROW_ALIGNMENT;
@@ -177,7 +177,14 @@ impl Array {
         let pitch = (width * elements.bytes()).next_multiple_of(ROW_ALIGNMENT);
         let bytes = pitch * height.max(1) * depth.max(1);
         let base = memory::take_device(device, bytes, false)?;
-        memory::note(base, bytes, Kind::Array, device.ordinal, flags, base)?;
+        memory::note(
+            base,
+            bytes,
+            AllocationKind::Array,
+            device.ordinal,
+            flags,
+            base,
+        )?;
         let array = Arc::new(Self {
             descriptor,
             elements,
@@ -205,7 +212,9 @@ impl Array {
         }
         let array = write(&runtime::get()?.images.arrays).remove(&(handle as usize));
         let array = array.ok_or(code::CONTEXT_IS_DESTROYED)?;
-        memory::free(array.base as *mut c_void, |kind| kind == Kind::Array)
+        memory::free(array.base as *mut c_void, |kind| {
+            kind == AllocationKind::Array
+        })
     }
 
     /// The image that it is, of this format.

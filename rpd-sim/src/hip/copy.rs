@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::error::{HipResult, code};
 use super::hsa::{self, CopyBox, CopyEnd};
-use super::memory::{self, Place};
+use super::memory::{self, MemoryPlace};
 use super::runtime::{self, Runtime};
 use super::signal::Signal;
 use super::stream::{Step, Stream};
@@ -99,7 +99,7 @@ impl CopyOp {
 
 /// Source or destination of a copy, with its allocation if there is one.
 struct CopySide {
-    place: Option<Place>,
+    place: Option<MemoryPlace>,
 }
 
 impl CopySide {

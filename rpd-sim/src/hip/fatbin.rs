@@ -126,7 +126,7 @@ pub(crate) fn variable(shadow: *const c_void) -> HipResult<(usize, usize)> {
         memory::note(
             address,
             size,
-            memory::Kind::Device,
+            memory::AllocationKind::Device,
             device.ordinal,
             0,
             address,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::device::Device;
 use super::error::{HipResult, code};
-use super::memory::{self, Kind};
+use super::memory::{self, AllocationKind};
 use super::runtime::lock;
 
 /// Memory of one allocation node; freed when no graph has the node and the program does not use the memory.
@@ -24,7 +24,14 @@ impl Block {
             return Err(code::INVALID_VALUE);
         }
         let address = memory::take_device(device, size, false)?;
-        memory::note(address, size, Kind::Graph, device.ordinal, 0, address)?;
+        memory::note(
+            address,
+            size,
+            AllocationKind::Graph,
+            device.ordinal,
+            0,
+            address,
+        )?;
         device.graph_memory.reserved.add(size);
         Ok(Arc::new(Self {
             device,
@@ -36,7 +43,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        memory::forget(self.address, |kind| kind == Kind::Graph);
+        memory::forget(self.address, |kind| kind == AllocationKind::Graph);
         // Memory that HSA does not find has been freed already.
         let _ = memory::give_device(self.device, self.address, self.size);
         self.device.graph_memory.reserved.subtract(self.size);

@@ -133,7 +133,9 @@ pub(super) unsafe fn allocate(parameters: *mut MemAllocNodeParams) -> HipResult<
 
 pub(super) fn release(address: *mut c_void) -> HipResult<Op> {
     let place = super::memory::find(address as usize)?.ok_or(code::INVALID_VALUE)?;
-    if place.allocation.kind != super::memory::Kind::Graph || place.base != address as usize {
+    if place.allocation.kind != super::memory::AllocationKind::Graph
+        || place.base != address as usize
+    {
         return Err(code::INVALID_VALUE);
     }
     Ok(Op::Release(place.base))

@@ -113,7 +113,7 @@ impl Buffer {
     }
 
     /// Answers what has been requested; whether there was anything.
-    fn answer(&self, state: &mut State) -> bool {
+    fn answer(&self, state: &mut HostcallState) -> bool {
         // SAFETY: buffers live as long as the process.
         let head = unsafe { &*self.head };
         let mut next = head.requests.swap(0, Ordering::Acquire);
@@ -140,13 +140,13 @@ impl Buffer {
 
 /// State that the requests of all kernels share.
 #[derive(Debug, Default)]
-struct State {
+struct HostcallState {
     messages: Messages,
     /// Memory given to kernels: address of the allocation and its size, by the address that they were given.
     memory: HashMap<u64, (usize, usize)>,
 }
 
-impl State {
+impl HostcallState {
     fn serve(&mut self, device: &'static Device, service: u32, slot: &mut Slot) {
         match service {
             service::FUNCTION_CALL => {
@@ -229,7 +229,7 @@ impl Hostcalls {
 fn listen(buffers: &Mutex<HashMap<u64, Buffer>>) {
     /// Shortest and longest time between two looks at the stacks: after a request and when there was none for long.
     const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(4));
-    let mut state = State::default();
+    let mut state = HostcallState::default();
     let mut pause = PAUSES.0;
     loop {
         let all: Vec<Buffer> = lock(buffers).values().copied().collect();

@@ -3,11 +3,11 @@
 use core::ffi::{c_int, c_void};
 
 use super::error::{HipResult, api, code, put};
-use super::memory::{Kind, Place, find};
+use super::memory::{AllocationKind, MemoryPlace, find};
 use super::runtime;
 use super::types::Handle;
 
-fn known_range(pointer: *const c_void, count: usize) -> HipResult<Place> {
+fn known_range(pointer: *const c_void, count: usize) -> HipResult<MemoryPlace> {
     let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
     if count == 0 || !place.holds(pointer as usize, count) {
         return Err(code::INVALID_VALUE);
@@ -137,7 +137,8 @@ pub(crate) unsafe extern "C" fn hipStreamAttachMemAsync(
         super::stream::resolve(stream)?;
         let place = find(pointer as usize)?.ok_or(code::INVALID_VALUE)?;
         let whole = length == 0 || length == place.allocation.size;
-        if !whole || !matches!(flags, 1 | 2 | 4) || place.allocation.kind != Kind::Managed {
+        if !whole || !matches!(flags, 1 | 2 | 4) || place.allocation.kind != AllocationKind::Managed
+        {
             return Err(code::INVALID_VALUE);
         }
         Ok(())

@@ -12,7 +12,7 @@ use super::types::{Extent, PitchedPtr};
 
 /// How memory was allocated, which decides how it is freed and what pointer queries say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AllocationKind {
     /// Device memory of `hipMalloc`.
     Device,
     /// From the device's pool for `hipMallocAsync`.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allocation {
     pub(crate) size: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: AllocationKind,
     /// Ordinal of its device, or of the current one when it was made.
     pub(crate) device: usize,
     /// Flags it was made with.
@@ -50,7 +50,7 @@ pub(crate) struct Allocation {
 
 /// The location of an address.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct MemoryPlace {
     /// Start of its allocation.
     pub(crate) base: usize,
     pub(crate) allocation: Allocation,
@@ -58,11 +58,16 @@ pub(crate) struct Place {
     pub(crate) address: usize,
 }
 
-impl Place {
+impl MemoryPlace {
     pub(crate) fn is_device(&self) -> bool {
         matches!(
             self.allocation.kind,
-            Kind::Device | Kind::Pooled | Kind::Graph | Kind::Mapped | Kind::Attached | Kind::Array
+            AllocationKind::Device
+                | AllocationKind::Pooled
+                | AllocationKind::Graph
+                | AllocationKind::Mapped
+                | AllocationKind::Attached
+                | AllocationKind::Array
         )
     }
 
@@ -73,13 +78,13 @@ impl Place {
 }
 
 /// The allocation an address lies in.
-pub(crate) fn find(address: usize) -> HipResult<Option<Place>> {
+pub(crate) fn find(address: usize) -> HipResult<Option<MemoryPlace>> {
     let table = read(&runtime::get()?.allocations);
     Ok(table
         .range(..=address)
         .next_back()
         .and_then(|(&base, allocation)| {
-            (address < base + allocation.size).then(|| Place {
+            (address < base + allocation.size).then(|| MemoryPlace {
                 base,
                 allocation: *allocation,
                 address: address - base + allocation.agent_address,
@@ -96,7 +101,7 @@ fn next_id() -> u64 {
 pub(crate) fn note(
     base: usize,
     size: usize,
-    kind: Kind,
+    kind: AllocationKind,
     device: usize,
     flags: u32,
     agent_address: usize,
@@ -114,7 +119,7 @@ pub(crate) fn note(
 }
 
 /// Removes memory from the table; it must start at `base` and be of a kind that `wanted` accepts.
-pub(crate) fn forget(base: usize, wanted: impl Fn(Kind) -> bool) -> Option<Allocation> {
+pub(crate) fn forget(base: usize, wanted: impl Fn(AllocationKind) -> bool) -> Option<Allocation> {
     let mut table = write(&runtime::get().ok()?.allocations);
     table
         .get(&base)
@@ -146,7 +151,10 @@ pub(crate) fn share(device: &Device) -> HipResult {
             a.device == device.ordinal
                 && matches!(
                     a.kind,
-                    Kind::Device | Kind::Pooled | Kind::Graph | Kind::Array
+                    AllocationKind::Device
+                        | AllocationKind::Pooled
+                        | AllocationKind::Graph
+                        | AllocationKind::Array
                 )
         })
         .map(|(&base, _)| base)
@@ -183,11 +191,11 @@ pub(crate) fn malloc_device(size: usize, fine: bool) -> HipResult<usize> {
         return Ok(0);
     }
     let base = take_device(device, size, fine)?;
-    note(base, size, Kind::Device, device.ordinal, 0, base)?;
+    note(base, size, AllocationKind::Device, device.ordinal, 0, base)?;
     Ok(base)
 }
 
-pub(crate) fn malloc_host(size: usize, kind: Kind, flags: u32) -> HipResult<usize> {
+pub(crate) fn malloc_host(size: usize, kind: AllocationKind, flags: u32) -> HipResult<usize> {
     let runtime = runtime::get()?;
     let device = runtime::current()?;
     if size == 0 {
@@ -257,7 +265,11 @@ pub(crate) unsafe extern "C" fn hipMallocManaged(
             return Err(code::INVALID_VALUE);
         }
         // SAFETY: the caller's pointer, checked for null.
-        unsafe { put_address(out, || malloc_host(size, Kind::Managed, flags.max(1))) }
+        unsafe {
+            put_address(out, || {
+                malloc_host(size, AllocationKind::Managed, flags.max(1))
+            })
+        }
     })
 }
 
@@ -281,7 +293,7 @@ pub(crate) unsafe extern "C" fn hipHostMalloc(
     api(|| {
         host_flags(flags)?;
         // SAFETY: the caller's pointer, checked for null.
-        unsafe { put_address(out, || malloc_host(size, Kind::Host, flags)) }
+        unsafe { put_address(out, || malloc_host(size, AllocationKind::Host, flags)) }
     })
 }
 
@@ -293,7 +305,7 @@ pub(crate) unsafe extern "C" fn hipHostAlloc(
     api(|| {
         host_flags(flags)?;
         // SAFETY: the caller's pointer, checked for null.
-        unsafe { put_address(out, || malloc_host(size, Kind::Host, flags)) }
+        unsafe { put_address(out, || malloc_host(size, AllocationKind::Host, flags)) }
     })
 }
 
@@ -305,22 +317,22 @@ pub(crate) unsafe extern "C" fn hipExtHostAlloc(
     api(|| {
         host_flags(flags)?;
         // SAFETY: the caller's pointer, checked for null.
-        unsafe { put_address(out, || malloc_host(size, Kind::Host, flags)) }
+        unsafe { put_address(out, || malloc_host(size, AllocationKind::Host, flags)) }
     })
 }
 
 pub(crate) unsafe extern "C" fn hipMallocHost(out: *mut *mut c_void, size: usize) -> u32 {
     // SAFETY: the caller's pointer, checked for null.
-    api(|| unsafe { put_address(out, || malloc_host(size, Kind::Host, 0)) })
+    api(|| unsafe { put_address(out, || malloc_host(size, AllocationKind::Host, 0)) })
 }
 
 pub(crate) unsafe extern "C" fn hipMemAllocHost(out: *mut *mut c_void, size: usize) -> u32 {
     // SAFETY: the caller's pointer, checked for null.
-    api(|| unsafe { put_address(out, || malloc_host(size, Kind::Host, 0)) })
+    api(|| unsafe { put_address(out, || malloc_host(size, AllocationKind::Host, 0)) })
 }
 
 /// Frees memory of a kind that `wanted` accepts, when nothing uses it any more.
-pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipResult {
+pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(AllocationKind) -> bool) -> HipResult {
     let runtime = runtime::get()?;
     if pointer.is_null() {
         return Ok(());
@@ -339,23 +351,23 @@ pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(Kind) -> bool) -> HipRe
     let forget = || forget(base, &wanted).ok_or(code::INVALID_VALUE);
     match kind {
         // The graph keeps it for its next launch.
-        Kind::Graph => runtime.graphs.blocks.end_use(base),
-        Kind::Pooled => {
+        AllocationKind::Graph => runtime.graphs.blocks.end_use(base),
+        AllocationKind::Pooled => {
             forget()?;
             super::pool::give_back(device, base, None)
         }
-        Kind::Device | Kind::Array => give_device(device, base, forget()?.size),
-        Kind::Host | Kind::Managed => {
+        AllocationKind::Device | AllocationKind::Array => give_device(device, base, forget()?.size),
+        AllocationKind::Host | AllocationKind::Managed => {
             forget()?;
             device.trim_pools();
             hsa::free(base)
         }
-        Kind::Registered => {
+        AllocationKind::Registered => {
             forget()?;
             hsa::unlock(base)
         }
         // These have functions of their own.
-        Kind::Mapped | Kind::Attached => Err(code::INVALID_VALUE),
+        AllocationKind::Mapped | AllocationKind::Attached => Err(code::INVALID_VALUE),
     }
 }
 
@@ -363,7 +375,10 @@ pub(crate) unsafe extern "C" fn hipFree(pointer: *mut c_void) -> u32 {
     api(|| {
         capture_rules::unsafe_call()?;
         free(pointer, |kind| {
-            !matches!(kind, Kind::Registered | Kind::Host | Kind::Array)
+            !matches!(
+                kind,
+                AllocationKind::Registered | AllocationKind::Host | AllocationKind::Array
+            )
         })
     })
 }
@@ -371,14 +386,14 @@ pub(crate) unsafe extern "C" fn hipFree(pointer: *mut c_void) -> u32 {
 pub(crate) unsafe extern "C" fn hipHostFree(pointer: *mut c_void) -> u32 {
     api(|| {
         capture_rules::unsafe_call()?;
-        free(pointer, |kind| kind == Kind::Host)
+        free(pointer, |kind| kind == AllocationKind::Host)
     })
 }
 
 pub(crate) unsafe extern "C" fn hipFreeHost(pointer: *mut c_void) -> u32 {
     api(|| {
         capture_rules::unsafe_call()?;
-        free(pointer, |kind| kind == Kind::Host)
+        free(pointer, |kind| kind == AllocationKind::Host)
     })
 }
 
@@ -408,7 +423,7 @@ pub(crate) unsafe extern "C" fn hipHostRegister(
         note(
             base,
             size,
-            Kind::Registered,
+            AllocationKind::Registered,
             runtime::current()?.ordinal,
             flags,
             agent_address,
@@ -421,9 +436,11 @@ pub(crate) unsafe extern "C" fn hipHostUnregister(pointer: *mut c_void) -> u32 {
         if pointer.is_null() {
             return Err(code::INVALID_VALUE);
         }
-        free(pointer, |kind| kind == Kind::Registered).map_err(|error: HipError| match error {
-            code::INVALID_VALUE => code::HOST_MEMORY_NOT_REGISTERED,
-            other => other,
+        free(pointer, |kind| kind == AllocationKind::Registered).map_err(|error: HipError| {
+            match error {
+                code::INVALID_VALUE => code::HOST_MEMORY_NOT_REGISTERED,
+                other => other,
+            }
         })
     })
 }
@@ -568,7 +585,8 @@ pub(crate) unsafe extern "C" fn hipMemGetAddressRange(
 pub(crate) fn reset(device: &'static Device) -> HipResult {
     device.synchronize()?;
     let runtime = runtime::get()?;
-    let of_device = |a: &Allocation| a.device == device.ordinal && a.kind != Kind::Registered;
+    let of_device =
+        |a: &Allocation| a.device == device.ordinal && a.kind != AllocationKind::Registered;
     let bases: Vec<usize> = read(&runtime.allocations)
         .iter()
         .filter(|(_, allocation)| of_device(allocation))

@@ -59,7 +59,7 @@ fn make_managed(module: &Module) -> HipResult<Vec<ManagedVariable>> {
             continue;
         };
         let (initial, size) = module.variable(&format!("{name}{INITIAL}"))?;
-        let address = memory::malloc_host(size, memory::Kind::Managed, 1)?;
+        let address = memory::malloc_host(size, memory::AllocationKind::Managed, 1)?;
         // SAFETY: the memory was made just now, and device memory is reachable from here.
         unsafe {
             std::ptr::copy_nonoverlapping(initial as *const u8, address as *mut u8, size);
@@ -223,7 +223,7 @@ pub(super) fn unload(handle: Handle) -> HipResult {
     drop(handles);
     for variable in loaded.managed.iter() {
         let address = variable.address as *mut c_void;
-        memory::free(address, |kind| kind == memory::Kind::Managed)?;
+        memory::free(address, |kind| kind == memory::AllocationKind::Managed)?;
     }
     loaded.module.unload();
     Ok(())
@@ -282,7 +282,14 @@ pub(super) unsafe fn get_global(
     };
     if memory::find(address)?.is_none() {
         let device = runtime::current()?.ordinal;
-        memory::note(address, bytes, memory::Kind::Device, device, 0, address)?;
+        memory::note(
+            address,
+            bytes,
+            memory::AllocationKind::Device,
+            device,
+            0,
+            address,
+        )?;
     }
     if !out.is_null() {
         // SAFETY: the caller's pointer, not null.

@@ -3,17 +3,19 @@
 use core::ffi::{c_int, c_void};
 
 use super::error::{HipResult, api, code, put};
-use super::memory::{self, Kind, Place};
+use super::memory::{self, AllocationKind, MemoryPlace};
 use super::types::{PointerAttributes, memory_type};
 
-fn type_of(place: &Place) -> u32 {
+fn type_of(place: &MemoryPlace) -> u32 {
     match place.allocation.kind {
-        Kind::Device | Kind::Pooled | Kind::Graph | Kind::Mapped | Kind::Attached => {
-            memory_type::DEVICE
-        }
-        Kind::Array => memory_type::ARRAY,
-        Kind::Host | Kind::Registered => memory_type::HOST,
-        Kind::Managed => memory_type::MANAGED,
+        AllocationKind::Device
+        | AllocationKind::Pooled
+        | AllocationKind::Graph
+        | AllocationKind::Mapped
+        | AllocationKind::Attached => memory_type::DEVICE,
+        AllocationKind::Array => memory_type::ARRAY,
+        AllocationKind::Host | AllocationKind::Registered => memory_type::HOST,
+        AllocationKind::Managed => memory_type::MANAGED,
     }
 }
 
@@ -35,7 +37,7 @@ pub(crate) unsafe extern "C" fn hipPointerGetAttributes(
                 } else {
                     pointer.cast_mut()
                 },
-                is_managed: c_int::from(place.allocation.kind == Kind::Managed),
+                is_managed: c_int::from(place.allocation.kind == AllocationKind::Managed),
                 allocation_flags: place.allocation.flags,
             },
             None => PointerAttributes {
@@ -75,7 +77,7 @@ unsafe fn attribute(data: *mut c_void, attribute: u32, pointer: *mut c_void) -> 
             }
             6 => put(data.cast(), 1u32),
             7 => put(data.cast(), allocation.id),
-            8 => put(data.cast(), allocation.kind == Kind::Managed),
+            8 => put(data.cast(), allocation.kind == AllocationKind::Managed),
             9 => put(data.cast(), allocation.device as c_int),
             10 | 15 => put(data.cast(), false),
             11 => put(data.cast(), place.base),

@@ -8,7 +8,7 @@ use super::device::Device;
 use super::error::{HipResult, api, code, put};
 use super::graph::{self, Op};
 use super::graph_memory::Block;
-use super::memory::{self, Kind};
+use super::memory::{self, AllocationKind};
 use super::runtime::{self, lock, read, write};
 use super::signal::Signal;
 use super::stream::{self, Stream};
@@ -94,7 +94,14 @@ impl MemPool {
         lock(&self.used).insert(base, whole);
         let now = self.in_use.fetch_add(whole as u64, Ordering::Relaxed) + whole as u64;
         self.in_use_high.fetch_max(now, Ordering::Relaxed);
-        memory::note(base, size, Kind::Pooled, self.device.ordinal, 0, base)?;
+        memory::note(
+            base,
+            size,
+            AllocationKind::Pooled,
+            self.device.ordinal,
+            0,
+            base,
+        )?;
         Ok(base)
     }
 
@@ -258,16 +265,17 @@ pub(crate) unsafe extern "C" fn hipFreeAsync(pointer: *mut c_void, stream: Handl
         let base = pointer as usize;
         let place = memory::find(base)?.filter(|place| place.base == base);
         match place.ok_or(code::INVALID_VALUE)?.allocation.kind {
-            Kind::Graph => graph::submit(&stream, Op::Release(base)),
+            AllocationKind::Graph => graph::submit(&stream, Op::Release(base)),
             _ if stream.is_capturing() => Err(code::STREAM_CAPTURE_UNSUPPORTED),
-            Kind::Pooled => {
+            AllocationKind::Pooled => {
                 let after = stream.last()?;
-                memory::forget(base, |kind| kind == Kind::Pooled).ok_or(code::INVALID_VALUE)?;
+                memory::forget(base, |kind| kind == AllocationKind::Pooled)
+                    .ok_or(code::INVALID_VALUE)?;
                 give_back(stream.device, base, after)
             }
-            Kind::Device => {
+            AllocationKind::Device => {
                 stream.synchronize()?;
-                let gone = memory::forget(base, |kind| kind == Kind::Device);
+                let gone = memory::forget(base, |kind| kind == AllocationKind::Device);
                 let gone = gone.ok_or(code::INVALID_VALUE)?;
                 memory::give_device(&runtime::get()?.devices[gone.device], base, gone.size)
             }

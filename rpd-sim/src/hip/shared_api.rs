@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use super::error::{HipResult, api, code, put};
 use super::event;
-use super::memory::{self, Kind};
+use super::memory::{self, AllocationKind};
 use super::physical::{self, SharedHandle};
 use super::runtime;
 use super::shared_event::SharedEvent;
@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C" fn hipIpcGetMemHandle(
         }
         let address = pointer as usize;
         let place = memory::find(address)?.ok_or(code::INVALID_VALUE)?;
-        if place.allocation.kind != Kind::Device {
+        if place.allocation.kind != AllocationKind::Device {
             return Err(code::INVALID_VALUE);
         }
         let runtime = runtime::get()?;
@@ -76,7 +76,14 @@ pub(crate) unsafe extern "C" fn hipIpcOpenMemHandle(
             return Err(code::INVALID_VALUE);
         }
         let base = physical::attach(&handle.shared, size, &runtime.gpu_agents())?;
-        memory::note(base, size, Kind::Attached, device.ordinal, 0, base)?;
+        memory::note(
+            base,
+            size,
+            AllocationKind::Attached,
+            device.ordinal,
+            0,
+            base,
+        )?;
         // SAFETY: the caller's pointer, not null.
         unsafe { put(out, (base + handle.offset as usize) as *mut c_void) }
     })
@@ -92,7 +99,8 @@ fn close(address: usize) -> HipResult {
     for device in &runtime.devices {
         device.synchronize()?;
     }
-    memory::forget(place.base, |kind| kind == Kind::Attached).ok_or(code::INVALID_VALUE)?;
+    memory::forget(place.base, |kind| kind == AllocationKind::Attached)
+        .ok_or(code::INVALID_VALUE)?;
     physical::detach(place.base)
 }
 

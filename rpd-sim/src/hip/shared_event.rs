@@ -48,7 +48,7 @@ const _: () = assert!(size_of::<EventHandle>() == size_of::<IpcHandle>());
 
 /// How this process has the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum PageOrigin {
     Allocated,
     Attached,
 }
@@ -57,7 +57,7 @@ enum Origin {
 #[derive(Debug)]
 pub(crate) struct SharedEvent {
     base: usize,
-    origin: Origin,
+    origin: PageOrigin,
     /// Number of the latest record that this process made.
     own: AtomicU64,
 }
@@ -76,7 +76,7 @@ impl SharedEvent {
         let base = hsa::allocate(runtime.host.fine, BYTES)?;
         let event = Arc::new(Self {
             base,
-            origin: Origin::Allocated,
+            origin: PageOrigin::Allocated,
             own: AtomicU64::new(0),
         });
         hsa::allow_access(&runtime.gpu_agents(), base)?;
@@ -97,7 +97,7 @@ impl SharedEvent {
         let base = physical::attach(&handle.shared, BYTES, &runtime::get()?.gpu_agents())?;
         let event = Arc::new(Self {
             base,
-            origin: Origin::Attached,
+            origin: PageOrigin::Attached,
             own: AtomicU64::new(0),
         });
         if event.page().magic.load(Ordering::Acquire) != MAGIC {
@@ -109,7 +109,7 @@ impl SharedEvent {
     /// What another process opens it with.
     pub(super) fn handle(&self) -> HipResult<EventHandle> {
         // Memory that was attached can be shared by its owner alone.
-        if self.origin == Origin::Attached {
+        if self.origin == PageOrigin::Attached {
             return Err(code::INVALID_VALUE);
         }
         Ok(EventHandle {
@@ -178,8 +178,8 @@ impl Drop for SharedEvent {
         }
         // Memory that HSA does not find has been freed already.
         let _ = match self.origin {
-            Origin::Allocated => hsa::free(self.base),
-            Origin::Attached => physical::detach(self.base),
+            PageOrigin::Allocated => hsa::free(self.base),
+            PageOrigin::Attached => physical::detach(self.base),
         };
     }
 }

@@ -56,7 +56,7 @@ struct InFlight {
 
 /// State of a stream that changes with every step.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct StreamState {
     tail: Tail,
     /// Steps of other streams that the next step has to follow.
     waits: Vec<Arc<Signal>>,
@@ -82,7 +82,7 @@ pub(crate) struct Stream {
     pub(crate) policy: AtomicI32,
     /// Hardware queue that its packets are written to.
     pub(crate) queue: Arc<HwQueue>,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     capturing: AtomicBool,
     capture: Mutex<Option<Capture>>,
 }
@@ -112,7 +112,7 @@ impl Stream {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             policy: AtomicI32::new(1),
             queue,
-            state: Mutex::new(State {
+            state: Mutex::new(StreamState {
                 tail: Tail::Idle,
                 waits: Vec::new(),
                 in_flight: VecDeque::new(),
@@ -213,7 +213,7 @@ impl Stream {
     }
 }
 
-impl State {
+impl StreamState {
     /// Removes steps that have ended, oldest first.
     fn retire(&mut self) {
         while self
@@ -229,7 +229,7 @@ impl State {
 /// A step that is being added to a stream.
 pub(crate) struct Step<'a> {
     stream: &'a Stream,
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, StreamState>,
 }
 
 impl<'a> Step<'a> {
@@ -377,7 +377,7 @@ impl<'a> Step<'a> {
     }
 
     /// The stream's state, for its staging buffer.
-    pub(crate) fn state(&mut self) -> &mut State {
+    pub(crate) fn state(&mut self) -> &mut StreamState {
         &mut self.state
     }
 

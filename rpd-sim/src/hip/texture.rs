@@ -24,7 +24,7 @@ pub(crate) struct Images {
     /// Arrays that were created and not freed, by handle.
     pub(super) arrays: RwLock<HashMap<usize, Arc<Array>>>,
     /// Texture and surface objects, by address.
-    objects: RwLock<HashMap<usize, Object>>,
+    objects: RwLock<HashMap<usize, TextureObject>>,
     /// Texture references of modules, by address.
     pub(super) references: RwLock<HashMap<usize, ModuleReference>>,
 }
@@ -45,16 +45,16 @@ impl Images {
 
 /// A texture or surface object.
 #[derive(Clone, Copy)]
-pub(super) struct Object {
+pub(super) struct TextureObject {
     device: usize,
     pub(super) resource: ResourceDesc,
     /// Descriptions of a texture object; `None` for a surface object.
     pub(super) texture: Option<(TextureDesc, ViewDesc)>,
 }
 
-impl std::fmt::Debug for Object {
+impl std::fmt::Debug for TextureObject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Object")
+        f.debug_struct("TextureObject")
             .field("resource", &self.resource.kind)
             .field("texture", &self.texture)
             .finish_non_exhaustive()
@@ -75,7 +75,7 @@ impl ObjectWords {
     }
 
     /// Puts the words where devices read them, and makes the object known by its address.
-    fn make(self, object: Object) -> HipResult<*mut c_void> {
+    fn make(self, object: TextureObject) -> HipResult<*mut c_void> {
         let runtime = runtime::get()?;
         let base = hsa::allocate(runtime.host.fine, size_of::<Self>())?;
         hsa::allow_access(&runtime.gpu_agents(), base)?;
@@ -87,7 +87,7 @@ impl ObjectWords {
 }
 
 /// The texture object at an address.
-pub(super) fn find(texture: *const c_void) -> HipResult<Object> {
+pub(super) fn find(texture: *const c_void) -> HipResult<TextureObject> {
     device_has_images(runtime::current()?)?;
     read(&runtime::get()?.images.objects)
         .get(&(texture as usize))
@@ -125,7 +125,7 @@ pub(super) fn make_surface(resource: &ResourceDesc) -> HipResult<*mut c_void> {
     }
     let format = array.elements.image_format(false, false);
     let words = ImageWords::of_image(&array.image(format)?, format);
-    ObjectWords::new(words).make(Object {
+    ObjectWords::new(words).make(TextureObject {
         device: device.ordinal,
         resource: *resource,
         texture: None,
@@ -166,7 +166,7 @@ pub(super) fn make(
     let sampler = sampler(texture, resource.kind)?.encode();
     let mut words = ObjectWords::new(image);
     words.sampler[..4].copy_from_slice(&sampler);
-    words.make(Object {
+    words.make(TextureObject {
         device: device.ordinal,
         resource: *resource,
         texture: Some((*texture, view.copied().unwrap_or_default())),

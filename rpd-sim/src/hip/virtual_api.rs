@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use super::device::Device;
 use super::error::{HipResult, api, code, put};
-use super::memory::{self, Kind};
+use super::memory::{self, AllocationKind};
 use super::physical;
 use super::runtime::{self, lock};
 use super::types::{Handle, MemAccessDesc, MemLocation};
@@ -175,7 +175,7 @@ pub(crate) unsafe extern "C" fn hipMemMap(
             device: device.ordinal,
         };
         lock(&runtime::get()?.mappings.0).insert(base, mapping);
-        memory::note(base, size, Kind::Mapped, device.ordinal, 0, base)
+        memory::note(base, size, AllocationKind::Mapped, device.ordinal, 0, base)
     })
 }
 
@@ -189,7 +189,7 @@ pub(crate) unsafe extern "C" fn hipMemUnmap(at: *mut c_void, size: usize) -> u32
         for (base, mapping) in parts {
             physical::unmap(base, mapping.size)?;
             lock(&runtime.mappings.0).remove(&base);
-            memory::forget(base, |kind| kind == Kind::Mapped);
+            memory::forget(base, |kind| kind == AllocationKind::Mapped);
         }
         Ok(())
     })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::reader::{Reader, reader};
 use super::state::{lock, state};
 use super::support::{Outcome, agent, api, ensure, put, text};
-use super::symbol::{Kind, Symbol};
+use super::symbol::{Symbol, SymbolKind};
 use super::types::{Status, status};
 use crate::gpu::agents::{self, Agent, PoolKind};
 use crate::gpu::exec::Kernel;
@@ -344,7 +344,7 @@ fn describe(
     for kernel in object.kernels().iter().rev() {
         let found = image.descriptor(object, &kernel.symbol);
         let (address, descriptor) = found.map_err(|error| refuse(reader, &error))?;
-        let kind = Kind::Kernel {
+        let kind = SymbolKind::Kernel {
             kernarg_size: kernel.kernarg_segment_size,
             kernarg_align: kernel.kernarg_segment_align,
             group_size: kernel.group_segment_fixed_size,
@@ -371,7 +371,7 @@ fn describe(
     }
     for variable in object.variables() {
         if let Some(address) = image.address_of(object, &variable.name) {
-            let kind = Kind::Variable {
+            let kind = SymbolKind::Variable {
                 size: variable.size as u32,
                 is_writable: object.is_writable(variable),
             };

@@ -20,7 +20,7 @@ use crate::gpu::memory::{GRANULE, Use};
 /// Content of a handle of shared memory (`hsa_amd_ipc_memory_t`, 32 bytes).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shared {
+pub(crate) struct SharedMemoryHandle {
     process: u32,
     descriptor: i32,
     /// Inode of the file, which distinguishes it from one that has the descriptor later.
@@ -30,12 +30,12 @@ pub(crate) struct Shared {
     pool: u64,
 }
 
-const _: () = assert!(size_of::<Shared>() == 32);
+const _: () = assert!(size_of::<SharedMemoryHandle>() == 32);
 
 /// Memory of this process that others may attach, and what it has attached.
 #[derive(Debug, Default)]
 pub(crate) struct SharedMemory {
-    exported: HashMap<usize, (File, Shared)>,
+    exported: HashMap<usize, (File, SharedMemoryHandle)>,
     attached: HashMap<usize, usize>,
 }
 
@@ -78,7 +78,7 @@ unsafe extern "C" fn forget_export(base: *mut c_void, _: *mut c_void) {
 pub(crate) unsafe extern "C" fn hsa_amd_ipc_memory_create(
     ptr: *mut c_void,
     len: usize,
-    handle: *mut Shared,
+    handle: *mut SharedMemoryHandle,
 ) -> Status {
     api(|| {
         ensure(!handle.is_null(), status::ERROR_INVALID_ARGUMENT)?;
@@ -105,7 +105,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_ipc_memory_create(
         let pool = agents::pools()
             .iter()
             .position(|pool| std::ptr::eq(pool, block.pool));
-        let made = Shared {
+        let made = SharedMemoryHandle {
             process: std::process::id(),
             descriptor: file.as_raw_fd(),
             inode,
@@ -122,7 +122,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_ipc_memory_create(
 
 /// Maps memory that another process has shared.
 pub(crate) unsafe extern "C" fn hsa_amd_ipc_memory_attach(
-    handle: *const Shared,
+    handle: *const SharedMemoryHandle,
     len: usize,
     count: u32,
     list: *const u64,

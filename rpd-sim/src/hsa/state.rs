@@ -13,7 +13,7 @@ use super::vmem::Vmem;
 use crate::gpu::machine;
 
 /// The runtime's objects by handle.
-pub(super) struct State {
+pub(super) struct RuntimeState {
     generation: u32,
     next: AtomicU64,
     pub(super) readers: Mutex<HashMap<u64, Arc<Reader>>>,
@@ -25,17 +25,17 @@ pub(super) struct State {
     pub(super) images: Images,
 }
 
-impl State {
+impl RuntimeState {
     /// Returns an unused handle.
     pub(super) fn handle(&self) -> u64 {
         self.next.fetch_add(16, Ordering::Relaxed)
     }
 }
 
-static STATE: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
+static STATE: AtomicPtr<RuntimeState> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The state of this process.
-pub(super) fn state() -> &'static State {
+pub(super) fn state() -> &'static RuntimeState {
     let generation = machine::generation();
     loop {
         let current = STATE.load(Ordering::Acquire);
@@ -45,7 +45,7 @@ pub(super) fn state() -> &'static State {
         {
             return state;
         }
-        let fresh = Box::into_raw(Box::new(State {
+        let fresh = Box::into_raw(Box::new(RuntimeState {
             generation,
             next: AtomicU64::new(0x1000),
             readers: Mutex::default(),

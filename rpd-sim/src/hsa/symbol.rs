@@ -10,7 +10,7 @@ use crate::gpu::agents::Agent;
 
 /// The object that a symbol refers to.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(super) enum SymbolKind {
     /// A kernel, with the sizes in its metadata in bytes.
     Kernel {
         kernarg_size: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Symbol {
     pub(super) agent: &'static Agent,
     /// Address of the kernel descriptor or the variable.
     pub(super) address: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: SymbolKind,
 }
 
 /// The symbol of a handle; `ERROR_INVALID_EXECUTABLE_SYMBOL` when there is none.
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_symbol_get_info(
 }
 
 unsafe fn info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Outcome {
-    let is_kernel = matches!(symbol.kind, Kind::Kernel { .. });
+    let is_kernel = matches!(symbol.kind, SymbolKind::Kernel { .. });
     // SAFETY: the caller's promise, passed on.
     unsafe {
         match attribute {
@@ -76,19 +76,19 @@ unsafe fn info(symbol: &Symbol, attribute: u32, value: *mut c_void) -> Outcome {
             _ => {}
         }
         match (&symbol.kind, attribute) {
-            (Kind::Kernel { .. }, 22) => put(value, symbol.address),
-            (Kind::Kernel { kernarg_size, .. }, 11) => put(value, *kernarg_size),
-            (Kind::Kernel { kernarg_align, .. }, 12) => put(value, *kernarg_align),
-            (Kind::Kernel { group_size, .. }, 13) => put(value, *group_size),
-            (Kind::Kernel { private_size, .. }, 14) => put(value, *private_size),
-            (Kind::Kernel { dynamic_stack, .. }, 15) => put(value, *dynamic_stack),
-            (Kind::Kernel { .. }, 18) => put(value, 0u32),
-            (Kind::Variable { .. }, 21) => put(value, symbol.address),
-            (Kind::Variable { .. }, 6 | 7) => put(value, 0u32),
-            (Kind::Variable { .. }, 8) => put(value, 0u32),
-            (Kind::Variable { size, .. }, 9) => put(value, *size),
+            (SymbolKind::Kernel { .. }, 22) => put(value, symbol.address),
+            (SymbolKind::Kernel { kernarg_size, .. }, 11) => put(value, *kernarg_size),
+            (SymbolKind::Kernel { kernarg_align, .. }, 12) => put(value, *kernarg_align),
+            (SymbolKind::Kernel { group_size, .. }, 13) => put(value, *group_size),
+            (SymbolKind::Kernel { private_size, .. }, 14) => put(value, *private_size),
+            (SymbolKind::Kernel { dynamic_stack, .. }, 15) => put(value, *dynamic_stack),
+            (SymbolKind::Kernel { .. }, 18) => put(value, 0u32),
+            (SymbolKind::Variable { .. }, 21) => put(value, symbol.address),
+            (SymbolKind::Variable { .. }, 6 | 7) => put(value, 0u32),
+            (SymbolKind::Variable { .. }, 8) => put(value, 0u32),
+            (SymbolKind::Variable { size, .. }, 9) => put(value, *size),
             // Whether it is constant; the real runtime reports also those that are not as constant.
-            (Kind::Variable { is_writable, .. }, 10) => put(value, *is_writable),
+            (SymbolKind::Variable { is_writable, .. }, 10) => put(value, *is_writable),
             _ => Err(status::ERROR_INVALID_ARGUMENT),
         }
     }

@@ -15,12 +15,12 @@ pub(super) struct Communicator {
     pub(super) device: i32,
     /// The process that made it: a forked child has neither GPU nor mappings of it.
     process: u32,
-    state: Mutex<State>,
+    state: Mutex<CommunicatorState>,
 }
 
 /// What the calls of a program change.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct CommunicatorState {
     /// The stream of its last operation.
     pub(super) stream: Option<Handle>,
     /// Factors that the program has made reductions of.
@@ -67,7 +67,7 @@ impl Communicator {
         handle
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, CommunicatorState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

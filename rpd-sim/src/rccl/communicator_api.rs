@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use super::communicator::{self, Communicator};
 use super::error::{Failure, Outcome, api, put, result};
 use super::segment;
-use super::setup::{self, NewCommunicator, Place, Source};
+use super::setup::{self, HandlePlace, NewCommunicator, Source};
 use super::{group, hip};
 use crate::api::types::UniqueId;
 
@@ -33,11 +33,11 @@ unsafe fn check_config(config: *const Config) -> Outcome {
     }
 }
 
-fn check_place(place: *mut usize) -> Outcome<Place> {
+fn check_place(place: *mut usize) -> Outcome<HandlePlace> {
     if place.is_null() {
         return Err(Failure::argument("the place of the communicator is null"));
     }
-    Ok(Place(place))
+    Ok(HandlePlace(place))
 }
 
 pub(crate) unsafe extern "C" fn ncclGetUniqueId(out: *mut UniqueId) -> u32 {
@@ -127,7 +127,7 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(
                 wanted.push(NewCommunicator {
                     device,
                     // SAFETY: the caller's array has `count` places.
-                    place: Place(unsafe { place.0.add(nth) }),
+                    place: HandlePlace(unsafe { place.0.add(nth) }),
                     source: Source::Id { id, ranks, rank },
                 });
             }

@@ -87,20 +87,20 @@ struct Counter(AtomicU64);
 
 /// Memory at the address that the kernel is given.
 #[repr(C)]
-struct Shared {
+struct DeviceArea {
     aborted: [Counter; MAX_RANKS],
     published: [Counter; MAX_RANKS],
     messages: [[[Counter; 2]; MAX_RANKS]; MAX_RANKS],
 }
 
-/// Offset of [`Shared`] in the segment, in bytes.
+/// Offset of [`DeviceArea`] in the segment, in bytes.
 const HOST_BYTES: usize = 32 << 10;
 const _: () = assert!(size_of::<Hosts>() <= HOST_BYTES && size_of::<Counter>() == 64);
 
 /// Content of a unique id.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct SegmentPlace {
     mark: [u8; 8],
     process: u32,
     descriptor: i32,
@@ -110,7 +110,7 @@ struct Place {
 }
 
 const MARK: [u8; 8] = *b"rpd-rccl";
-const _: () = assert!(size_of::<Place>() == size_of::<UniqueId>());
+const _: () = assert!(size_of::<SegmentPlace>() == size_of::<UniqueId>());
 
 /// Files of ids that this process has made, until their ranks have joined.
 static FILES: Mutex<Vec<(u64, File)>> = Mutex::new(Vec::new());
@@ -121,7 +121,7 @@ pub(super) fn make_id() -> Outcome<UniqueId> {
     let failed = |error| Failure::system("making memory that ranks share", &error);
     let file = file.ok_or_else(|| failed(std::io::Error::last_os_error()))?;
     let inode = file.metadata().map_err(failed)?.ino();
-    let place = Place {
+    let place = SegmentPlace {
         mark: MARK,
         process: std::process::id(),
         descriptor: file.as_raw_fd(),
@@ -131,7 +131,7 @@ pub(super) fn make_id() -> Outcome<UniqueId> {
     let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
     files.push((inode, file));
     // SAFETY: of equal size, and any bytes are an id.
-    Ok(unsafe { std::mem::transmute::<Place, UniqueId>(place) })
+    Ok(unsafe { std::mem::transmute::<SegmentPlace, UniqueId>(place) })
 }
 
 fn forget_file(inode: u64) {
@@ -139,7 +139,7 @@ fn forget_file(inode: u64) {
     files.retain(|(known, _)| *known != inode);
 }
 
-fn open(place: &Place) -> Outcome<File> {
+fn open(place: &SegmentPlace) -> Outcome<File> {
     if place.mark != MARK {
         return Err(Failure::argument(
             "the unique id is not one of this library's",
@@ -175,11 +175,11 @@ impl Segment {
     /// Maps the segment of an id and joins as `rank`. Does not wait for the others.
     pub(super) fn join(id: &UniqueId, ranks: u32, rank: u32, device: i32) -> Outcome<Self> {
         // SAFETY: of equal size, and any bytes are numbers.
-        let place: Place = unsafe { std::mem::transmute_copy(id) };
+        let place: SegmentPlace = unsafe { std::mem::transmute_copy(id) };
         let file = open(&place)?;
         let all = ranks as usize;
         let bytes = HOST_BYTES
-            + size_of::<Shared>()
+            + size_of::<DeviceArea>()
             + all * 2 * STEP_BYTES
             + all * all * MESSAGES * MESSAGE_BYTES;
         // All ranks set the same length, unless they disagree about their number, which the next step finds.
@@ -304,7 +304,7 @@ impl Segment {
     /// Ends this rank's kernel, and those that it launches later.
     pub(super) fn abort(&self) {
         // SAFETY: it is within the mapping; others access it atomically.
-        let shared = unsafe { &*(self.address() as *const Shared) };
+        let shared = unsafe { &*(self.address() as *const DeviceArea) };
         shared.aborted[self.rank as usize]
             .0
             .store(1, Ordering::Release);

@@ -12,12 +12,12 @@ use crate::api::types::UniqueId;
 
 /// Destination of a handle.
 #[derive(Clone, Copy)]
-pub(super) struct Place(pub(super) *mut usize);
+pub(super) struct HandlePlace(pub(super) *mut usize);
 
 /// A communicator to create, at the end of the group.
 pub(super) struct NewCommunicator {
     pub(super) device: i32,
-    pub(super) place: Place,
+    pub(super) place: HandlePlace,
     pub(super) source: Source,
 }
 

@@ -36,7 +36,7 @@ struct Symbol {
 }
 
 /// A code object that was reported.
-struct Object {
+struct ReportedObject {
     handle: u64,
     payload: LoadPayload,
     symbols: Vec<Symbol>,
@@ -46,11 +46,11 @@ struct Object {
 }
 
 // SAFETY: pointers in payloads lead to texts that are never freed or changed.
-unsafe impl Send for Object {}
+unsafe impl Send for ReportedObject {}
 
 #[derive(Default)]
-struct State {
-    objects: Vec<Object>,
+struct CodeObjectState {
+    objects: Vec<ReportedObject>,
     /// Kernel ids by kernel object address.
     kernels: HashMap<u64, u64>,
     /// Host stubs by name of the kernel, as registered; without ids.
@@ -61,9 +61,9 @@ struct State {
 }
 
 // SAFETY: pointers in payloads lead to strings that are never freed.
-unsafe impl Send for State {}
+unsafe impl Send for CodeObjectState {}
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
+static STATE: Mutex<Option<CodeObjectState>> = Mutex::new(None);
 
 /// Id of the kernel with an object address; 0 when it is unknown.
 pub(crate) fn kernel_id(kernel_object: u64) -> u64 {
@@ -185,7 +185,7 @@ unsafe extern "C" fn register_function(
     }
 }
 
-impl State {
+impl CodeObjectState {
     /// The host stub of the kernel whose descriptor is called `symbol`, with ids.
     fn host(&mut self, symbol: &str, kernel: u64, object: u64) -> Option<HostPayload> {
         let name = CString::new(symbol.strip_suffix(".kd")?).ok()?;
@@ -225,7 +225,7 @@ fn report(
     }
 }
 
-impl Object {
+impl ReportedObject {
     /// Reports the object, then its kernels, each followed by its host stub, to contexts of the masks.
     fn report(&mut self, phase: Phase, objects: u64, symbols: u64, stubs: u64) {
         let at = ptr::from_mut(&mut self.payload).cast();
@@ -304,7 +304,7 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
                 }
             })
             .collect();
-        Object {
+        ReportedObject {
             handle: info.handle,
             payload: LoadPayload {
                 size: size_of::<LoadPayload>() as u64,
@@ -338,7 +338,7 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
     thread_trace::object_changed(agent, place, false);
 }
 
-fn unload(object: &mut Object) {
+fn unload(object: &mut ReportedObject) {
     let objects = object.reported & wanting(Operation::LOAD);
     let symbols = object.reported & wanting(Operation::DEVICE_KERNEL_SYMBOL_REGISTER);
     // Host stubs are not taken back.

@@ -22,7 +22,7 @@ fn next() -> u64 {
 }
 
 /// Number of users of an id, made when asynchronous work first shares it.
-struct Shared {
+struct SharedId {
     users: AtomicU32,
     internal: u64,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Scope {
     pub(crate) internal: u64,
     /// Id of the enclosing traced call, 0 for none.
     pub(crate) ancestor: u64,
-    shared: Cell<*const Shared>,
+    shared: Cell<*const SharedId>,
     outer: *const Scope,
 }
 
@@ -99,7 +99,7 @@ impl Scope {
     }
 }
 
-fn release(shared: *const Shared) {
+fn release(shared: *const SharedId) {
     // SAFETY: the caller holds one of the uses that it releases here.
     let node = unsafe { &*shared };
     let internal = node.internal;
@@ -125,7 +125,7 @@ pub(crate) struct Use {
     pub(crate) internal: u64,
     /// Internal id of the call around it, 0 if none.
     pub(crate) ancestor: u64,
-    shared: *const Shared,
+    shared: *const SharedId,
 }
 
 // SAFETY: the node is only reached through atomics.
@@ -140,7 +140,7 @@ impl Use {
             // SAFETY: the current scope is alive.
             let Some(scope) = (unsafe { current.get().as_ref() }) else {
                 let internal = next();
-                let shared = Box::into_raw(Box::new(Shared {
+                let shared = Box::into_raw(Box::new(SharedId {
                     users: AtomicU32::new(1),
                     internal,
                 }));
@@ -153,7 +153,7 @@ impl Use {
             let (internal, ancestor) = (scope.internal, scope.ancestor);
             let mut shared = scope.shared.get();
             if shared.is_null() {
-                shared = Box::into_raw(Box::new(Shared {
+                shared = Box::into_raw(Box::new(SharedId {
                     users: AtomicU32::new(2),
                     internal,
                 }));

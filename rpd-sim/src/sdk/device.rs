@@ -329,7 +329,7 @@ impl Observer for Provider {
             .iter()
             .filter(|s| work.sampled & (1 << s.index) != 0)
         {
-            let dispatch = pc_sampling::Dispatch {
+            let dispatch = pc_sampling::SampledDispatch {
                 agent: work.agent,
                 id: info.dispatch_id,
                 kernel: info.kernel_id,

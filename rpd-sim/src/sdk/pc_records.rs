@@ -16,7 +16,7 @@ use rpd_gfx::{
 
 use crate::{
     gpu::observe::{Interval, Recording},
-    sdk::{codeobj, pc_sampling::Dispatch},
+    sdk::{codeobj, pc_sampling::SampledDispatch},
 };
 
 /// The micro-engine that processes compute queues, and how many pipes it has.
@@ -26,16 +26,20 @@ const PIPES: u64 = 4;
 const VM: u64 = 8;
 
 /// Fields that all samples of a dispatch share.
-pub(super) struct Place<'a> {
-    dispatch: &'a Dispatch,
+pub(super) struct SampleBase<'a> {
+    dispatch: &'a SampledDispatch,
     recording: &'a Recording,
     start: u64,
     /// Code object of the kernel, and address of its program there.
     base: Pc,
 }
 
-impl<'a> Place<'a> {
-    pub(super) fn new(dispatch: &'a Dispatch, recording: &'a Recording, time: Interval) -> Self {
+impl<'a> SampleBase<'a> {
+    pub(super) fn new(
+        dispatch: &'a SampledDispatch,
+        recording: &'a Recording,
+        time: Interval,
+    ) -> Self {
         let (code_object_id, entry) = codeobj::locate(recording.entry);
         Self {
             dispatch,

@@ -42,15 +42,15 @@ const ENABLED: &str = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
 const CYCLES: [usize; 2] = [256, 1 << 31];
 
 /// Sampling of an agent.
-struct Service {
+struct SamplingService {
     agent: usize,
     method: Method,
     buffer: &'static Buffer,
     device: &'static Device,
-    state: Mutex<State>,
+    state: Mutex<SamplingState>,
 }
 
-struct State {
+struct SamplingState {
     sampler: perf::Sampler,
     /// Nanoseconds that the last dispatch of each kernel took.
     durations: HashMap<u64, f64>,
@@ -60,7 +60,7 @@ struct State {
 #[derive(Default)]
 struct Configured {
     context: Option<usize>,
-    services: Vec<&'static Service>,
+    services: Vec<&'static SamplingService>,
 }
 
 static CONFIGURED: Mutex<Configured> = Mutex::new(Configured {
@@ -83,7 +83,7 @@ pub(crate) fn of_dispatches() -> u64 {
     PC_SAMPLING.active()
 }
 
-fn service(agent: usize) -> Option<&'static Service> {
+fn service(agent: usize) -> Option<&'static SamplingService> {
     let configured = lock(&CONFIGURED);
     configured
         .services
@@ -109,7 +109,7 @@ pub(crate) fn selection(agent: usize, kernel: u64) -> Option<perf::Selection> {
 }
 
 /// A dispatch that ended, with the ids that its samples carry.
-pub(crate) struct Dispatch {
+pub(crate) struct SampledDispatch {
     /// Index of the agent that ran it.
     pub(crate) agent: usize,
     /// Number of the dispatch in the process, from 1.
@@ -121,7 +121,7 @@ pub(crate) struct Dispatch {
 }
 
 /// Takes the samples of a dispatch.
-pub(crate) fn finish(dispatch: &Dispatch, recording: &Recording, time: Interval) {
+pub(crate) fn finish(dispatch: &SampledDispatch, recording: &Recording, time: Interval) {
     let Some(service) = service(dispatch.agent) else {
         return;
     };
@@ -133,7 +133,7 @@ pub(crate) fn finish(dispatch: &Dispatch, recording: &Recording, time: Interval)
             .sampler
             .dispatch(&recording.timelines, service.device, duration)
     };
-    let place = records::Place::new(dispatch, recording, time);
+    let place = records::SampleBase::new(dispatch, recording, time);
     for sample in &samples {
         if service.method == Method::HOST_TRAP {
             let record = place.host_trap(sample);
@@ -303,16 +303,18 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
         (perf::Method::Stochastic, interval)
     };
     let seed = seed().wrapping_add(agent as u64);
-    configured.services.push(Box::leak(Box::new(Service {
-        agent,
-        method,
-        buffer,
-        device,
-        state: Mutex::new(State {
-            sampler: perf::Sampler::new(method_of_sampler, interval, device, seed),
-            durations: HashMap::new(),
-        }),
-    })));
+    configured
+        .services
+        .push(Box::leak(Box::new(SamplingService {
+            agent,
+            method,
+            buffer,
+            device,
+            state: Mutex::new(SamplingState {
+                sampler: perf::Sampler::new(method_of_sampler, interval, device, seed),
+                durations: HashMap::new(),
+            }),
+        })));
     PC_SAMPLING.add(context);
     Status::SUCCESS
 }

@@ -157,7 +157,7 @@ impl Settings {
 }
 
 /// Trace service of an agent.
-struct Service {
+struct TraceService {
     context: usize,
     agent: usize,
     id: AgentId,
@@ -173,18 +173,18 @@ struct Service {
 }
 
 // SAFETY: pointers inside are user data, which are only handed back to the tool.
-unsafe impl Send for Service {}
+unsafe impl Send for TraceService {}
 // SAFETY: as above.
-unsafe impl Sync for Service {}
+unsafe impl Sync for TraceService {}
 
-static SERVICES: Mutex<Vec<Arc<Service>>> = Mutex::new(Vec::new());
+static SERVICES: Mutex<Vec<Arc<TraceService>>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// Services that a condition holds for.
-fn services(has: impl Fn(&Service) -> bool) -> Vec<Arc<Service>> {
+fn services(has: impl Fn(&TraceService) -> bool) -> Vec<Arc<TraceService>> {
     lock(&SERVICES).iter().filter(|s| has(s)).cloned().collect()
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn serialises(agent: usize) -> bool {
 
 /// The service that traces a dispatch, with the tool's value for the callback.
 pub(crate) struct ChosenTrace {
-    service: Arc<Service>,
+    service: Arc<TraceService>,
     user: UserData,
 }
 
@@ -295,7 +295,7 @@ impl ChosenTrace {
     }
 }
 
-impl Service {
+impl TraceService {
     /// Calls the tool with the bytes of each engine.
     fn deliver(&self, traces: Vec<(u32, Trace)>, user: UserData) {
         for (engine, trace) in traces {
@@ -402,7 +402,7 @@ fn configure(
     if others.iter().any(|s| s.agent == agent) {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
-    lock(&SERVICES).push(Arc::new(Service {
+    lock(&SERVICES).push(Arc::new(TraceService {
         context: context.index,
         agent,
         id: agent_id,

@@ -6,7 +6,7 @@ use gimli::{
     UnwindSection, UnwindTableRow,
 };
 
-use crate::native::rules::{Kind, Rule, SavedBp};
+use crate::native::rules::{Rule, RuleKind, SavedBp};
 
 const RBP: Register = Register(6);
 const RSP: Register = Register(7);
@@ -128,7 +128,7 @@ fn rule_of_entry(
     if !entry.contains(pc) || entry.cie().return_address_register() != RETURN_ADDRESS {
         return None;
     }
-    let uncovered = Rule::of_kind(Kind::Uncovered, module);
+    let uncovered = Rule::of_kind(RuleKind::Uncovered, module);
     let Ok(row) = entry.unwind_info_for_address(section, bases, context, pc) else {
         return Some(uncovered);
     };
@@ -157,10 +157,10 @@ fn rule_of_row(
                 register: RSP,
                 offset: UCONTEXT_RSP as i64,
             };
-        return known.then(|| Rule::of_kind(Kind::Signal, module));
+        return known.then(|| Rule::of_kind(RuleKind::Signal, module));
     }
     match row.register(RETURN_ADDRESS) {
-        Some(RegisterRule::Undefined) => return Some(Rule::of_kind(Kind::End, module)),
+        Some(RegisterRule::Undefined) => return Some(Rule::of_kind(RuleKind::End, module)),
         Some(RegisterRule::Offset(-8)) => {}
         _ => return None,
     }

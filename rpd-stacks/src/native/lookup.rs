@@ -6,8 +6,8 @@ use crate::native::cfi::{self, Context, Memory};
 use crate::native::counts::Counts;
 use crate::native::objects::Object;
 use crate::native::registered::RegisteredCode;
-use crate::native::rules::{Kind, NO_MODULE, Place, Rule};
-use crate::native::{PAGE, Shared, maps};
+use crate::native::rules::{NO_MODULE, Place, Rule, RuleKind};
+use crate::native::{PAGE, SharedWalk, maps};
 use crate::region::Region;
 
 /// Captures after which an address outside all code is looked up again.
@@ -47,7 +47,7 @@ impl Lookup {
     #[inline(always)]
     pub(super) fn rule(
         &mut self,
-        shared: &Shared<'_>,
+        shared: &SharedWalk<'_>,
         pc: u64,
         counts: &mut Counts,
     ) -> Result<Option<(Rule, Option<Place>)>, NoNumber> {
@@ -63,14 +63,14 @@ impl Lookup {
     #[cold]
     fn find_rule(
         &mut self,
-        shared: &Shared<'_>,
+        shared: &SharedWalk<'_>,
         pc: u64,
         known: Option<(Rule, Place)>,
         counts: &mut Counts,
     ) -> Result<Option<(Rule, Option<Place>)>, NoNumber> {
         let native = shared.native;
         if let Some((rule, place)) = known
-            && rule.kind() == Kind::Jit
+            && rule.kind() == RuleKind::Jit
             && rule.made_after(native.changes.loads())
         {
             return Ok(Some((rule, Some(place))));
@@ -111,9 +111,9 @@ impl Lookup {
                 rule.unwrap_or_else(|| {
                     Rule::of_kind(
                         if returns() {
-                            Kind::Signal
+                            RuleKind::Signal
                         } else {
-                            Kind::Uncovered
+                            RuleKind::Uncovered
                         },
                         module,
                     )
@@ -131,7 +131,7 @@ impl Lookup {
     #[inline(always)]
     pub(super) fn location(
         &mut self,
-        shared: &Shared<'_>,
+        shared: &SharedWalk<'_>,
         rule: Rule,
         place: Option<Place>,
         pc: u64,
@@ -147,7 +147,7 @@ impl Lookup {
     #[cold]
     fn find_location(
         &mut self,
-        shared: &Shared<'_>,
+        shared: &SharedWalk<'_>,
         module: u32,
         place: Option<Place>,
         pc: u64,

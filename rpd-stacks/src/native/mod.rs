@@ -55,7 +55,7 @@ pub(crate) trait ModuleObserver {
 }
 
 /// State of a walk that threads share.
-pub(crate) struct Shared<'a> {
+pub(crate) struct SharedWalk<'a> {
     pub(crate) native: &'a Native,
     pub(crate) tree: &'a Tree,
     /// Modules are reported once in each session.

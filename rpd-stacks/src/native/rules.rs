@@ -8,7 +8,7 @@ use crate::region::{Region, Zeroed};
 ///
 /// | bits | |
 /// |---|---|
-/// | 0..3 | [`Kind`] |
+/// | 0..3 | [`RuleKind`] |
 /// | 3 | the canonical frame address (CFA) is relative to RBP, not RSP |
 /// | 4 | the CFA is the word at that address |
 /// | 5..7 | [`SavedBp`] |
@@ -26,7 +26,7 @@ const LOADS_MASK: u64 = (1 << 25) - 1;
 /// Kind of an unwind rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum RuleKind {
     /// Nothing: the slot is being filled.
     Empty = 0,
     /// The return address is in the word below the CFA.
@@ -57,13 +57,13 @@ pub(crate) enum SavedBp {
 
 impl Rule {
     /// A rule that needs nothing but its kind.
-    pub(crate) fn of_kind(kind: Kind, module: u32) -> Rule {
+    pub(crate) fn of_kind(kind: RuleKind, module: u32) -> Rule {
         Rule(kind as u64 | u64::from(module) << 49)
     }
 
     /// A rule for code in no module, found after this many loads.
     pub(crate) fn jit(loads: u64) -> Rule {
-        Rule(Kind::Jit as u64 | (loads & LOADS_MASK) << 24 | u64::from(NO_MODULE) << 49)
+        Rule(RuleKind::Jit as u64 | (loads & LOADS_MASK) << 24 | u64::from(NO_MODULE) << 49)
     }
 
     /// A frame rule; `None` if an offset does not fit or is not a multiple of the word.
@@ -85,7 +85,7 @@ impl Rule {
             };
         fits.then(|| {
             Rule(
-                Kind::Frame as u64
+                RuleKind::Frame as u64
                     | u64::from(from_bp) << 3
                     | u64::from(deref) << 4
                     | (bp as u64) << 5
@@ -100,7 +100,7 @@ impl Rule {
     /// Whether it is still empty.
     #[inline(always)]
     fn is_empty(self) -> bool {
-        self.0 & 7 == Kind::Empty as u64
+        self.0 & 7 == RuleKind::Empty as u64
     }
 
     /// Whether it is a frame rule that computes the CFA from a register alone, and that has the caller's RBP in RBP or
@@ -117,14 +117,14 @@ impl Rule {
     }
 
     #[inline(always)]
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> RuleKind {
         match self.0 & 7 {
-            1 => Kind::Frame,
-            2 => Kind::End,
-            3 => Kind::Signal,
-            4 => Kind::Uncovered,
-            5 => Kind::Jit,
-            _ => Kind::Empty,
+            1 => RuleKind::Frame,
+            2 => RuleKind::End,
+            3 => RuleKind::Signal,
+            4 => RuleKind::Uncovered,
+            5 => RuleKind::Jit,
+            _ => RuleKind::Empty,
         }
     }
 
@@ -364,7 +364,7 @@ mod tests {
             (false, false, (1 << 27) - 8, SavedBp::Lost, -262_144, 77),
         ] {
             let rule = Rule::frame(from_bp, deref, cfa, bp, bp_offset, module).unwrap();
-            assert_eq!(rule.kind(), Kind::Frame);
+            assert_eq!(rule.kind(), RuleKind::Frame);
             assert_eq!(
                 (
                     rule.relative_to_bp(),
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn rules_are_found_replaced_and_refused_when_there_is_no_room() {
         let rules = Rules::reserve();
-        let rule = |module| Rule::of_kind(Kind::End, module);
+        let rule = |module| Rule::of_kind(RuleKind::End, module);
         let mut stored = 0;
         for pc in 1..=1_000_000u64 {
             if rules.set(pc, rule((pc % 100) as u32)).is_some() {

@@ -5,7 +5,7 @@ use crate::native::cfi::{self, Context, UCONTEXT_RBP, UCONTEXT_RIP, UCONTEXT_RSP
 use crate::native::frames::{GUESSED, IRREGULAR};
 use crate::native::memory::{Readable, is_readable};
 use crate::native::registers::Registers;
-use crate::native::rules::{Kind, NO_MODULE, Rule, SavedBp};
+use crate::native::rules::{NO_MODULE, Rule, RuleKind, SavedBp};
 
 /// Result of a step.
 pub(super) enum Step {
@@ -26,18 +26,18 @@ pub(super) fn step(
     readable: &mut Readable,
 ) -> Step {
     match rule.kind() {
-        Kind::Frame => step_by(rule, at, readable),
-        Kind::End => Step::End,
-        Kind::Signal => {
+        RuleKind::Frame => step_by(rule, at, readable),
+        RuleKind::End => Step::End,
+        RuleKind::Signal => {
             let mut word = |offset| readable.word(at.sp.wrapping_add(offset));
             match (word(UCONTEXT_RIP), word(UCONTEXT_RSP), word(UCONTEXT_RBP)) {
                 (Some(pc), Some(sp), Some(bp)) => Step::Caller(Registers { pc, sp, bp }, IRREGULAR),
                 _ => Step::Stuck,
             }
         }
-        Kind::Jit => jit_step(native, context, at, readable)
+        RuleKind::Jit => jit_step(native, context, at, readable)
             .unwrap_or_else(|| frame_pointer_step(at, readable)),
-        Kind::Uncovered | Kind::Empty => frame_pointer_step(at, readable),
+        RuleKind::Uncovered | RuleKind::Empty => frame_pointer_step(at, readable),
     }
 }
 
@@ -54,11 +54,11 @@ fn jit_step(
             // runs, and it runs on this stack.
             let rule = unsafe { cfi::rule_from_entry(context, entry, at.pc, NO_MODULE) };
             Some(match rule.map(|rule| (rule, rule.kind())) {
-                Some((rule, Kind::Frame)) => match step_by(rule, at, readable) {
+                Some((rule, RuleKind::Frame)) => match step_by(rule, at, readable) {
                     Step::Caller(caller, origin) => Step::Caller(caller, origin | IRREGULAR),
                     other => other,
                 },
-                Some((_, Kind::End)) => Step::End,
+                Some((_, RuleKind::End)) => Step::End,
                 _ => Step::Stuck,
             })
         }

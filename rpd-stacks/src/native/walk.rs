@@ -12,9 +12,9 @@ use crate::native::frames::{Frame, Frames, GUESSED, IRREGULAR, JIT};
 use crate::native::lookup::Lookup;
 use crate::native::memory::{OwnStack, Readable};
 use crate::native::registers::Registers;
-use crate::native::rules::Kind;
+use crate::native::rules::RuleKind;
 use crate::native::step::{Step, step};
-use crate::native::{Native, Shared};
+use crate::native::{Native, SharedWalk};
 
 /// Signal frames that one walk may cross.
 const MAX_SWITCHES: u32 = 64;
@@ -100,7 +100,7 @@ impl Walker {
     /// Walks from a frame outwards.
     pub(crate) fn walk(
         &mut self,
-        shared: &Shared<'_>,
+        shared: &SharedWalk<'_>,
         start: Registers,
         sink: &mut dyn Sink,
     ) -> Walked {
@@ -250,7 +250,7 @@ impl Walker {
     #[inline(never)]
     fn next_frame(
         &mut self,
-        shared: &Shared<'_>,
+        shared: &SharedWalk<'_>,
         at: &mut Progress,
         is_stored: bool,
         readable: &mut Readable,
@@ -277,7 +277,7 @@ impl Walker {
                     0
                 });
             let mut origin = at.origin;
-            if rule.kind() == Kind::Jit {
+            if rule.kind() == RuleKind::Jit {
                 origin |= JIT;
                 at.met_jit = true;
             }
@@ -309,7 +309,7 @@ impl Walker {
         if caller.sp <= sp {
             at.comparable = false;
         }
-        if rule.kind() == Kind::Signal {
+        if rule.kind() == RuleKind::Signal {
             at.switches += 1;
             readable.switch(&self.own, caller.sp);
             if readable.foreign() {
@@ -377,7 +377,7 @@ impl Walker {
     #[inline(always)]
     fn same_callers(
         &mut self,
-        shared: &Shared<'_>,
+        shared: &SharedWalk<'_>,
         mut index: usize,
         readable: &mut Readable,
     ) -> usize {
@@ -398,7 +398,7 @@ impl Walker {
                     break;
                 };
                 // A signal frame may lead to another stack: the walk decides.
-                if rule.kind() == Kind::Signal {
+                if rule.kind() == RuleKind::Signal {
                     break;
                 }
                 let context = &mut self.lookup.context;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rpd_gfx::access::{Dispatch, DispatchEnd, FILE, Item, Problem, Reader, Step, Totals};
 use rpd_gfx::isa::{Operation, Space};
-use rpd_gfx::source::CodeObject;
+use rpd_gfx::source::DebugInfo;
 
 /// Accesses of one kind by the instructions of a line.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ pub fn access_report(
                 let kernel = sums.kernel(&dispatch.kernel);
                 let Places { bytes, known } = places;
                 // A program without debug information, or one that has damaged its code object, has no lines.
-                let code = LazyCell::new(|| CodeObject::parse(bytes).ok());
+                let code = LazyCell::new(|| DebugInfo::parse(bytes).ok());
                 while steps.next_step(&mut step)? {
                     let address = dispatch.first.wrapping_add(step.offset);
                     let place = match known.get(&address) {
@@ -175,7 +175,7 @@ impl Sums {
     }
 
     /// Number of the line of an instruction.
-    fn place(&mut self, code: Option<&CodeObject<'_>>, address: u64) -> usize {
+    fn place(&mut self, code: Option<&DebugInfo<'_>>, address: u64) -> usize {
         let places = code.map(|code| code.places(address)).unwrap_or_default();
         let place = match places.first() {
             Some(place) => (place.file.to_string(), place.line),

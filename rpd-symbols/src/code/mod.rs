@@ -13,7 +13,7 @@ use rpd_gfx::codeobj;
 use rpd_gfx::disasm::Disassembler;
 
 pub use accesses::{AccessReport, LineAccesses, access_report};
-pub use rpd_gfx::source::{CodeObject, Function, SourcePlace};
+pub use rpd_gfx::source::{DebugInfo, Function, SourcePlace};
 
 /// Bytes of a source file that is copied into results; longer ones are left out.
 const LARGEST_SOURCE: u64 = 8 << 20;
@@ -72,7 +72,7 @@ fn decode(
     bytes: &[u8],
     offsets: &BTreeSet<u64>,
 ) -> Result<(), String> {
-    let file = CodeObject::parse(bytes)?;
+    let file = DebugInfo::parse(bytes)?;
     let known = session.code_objects.iter().find(|known| known.id == object);
     let bias = known.map_or(0, rpd_core::session::CodeObject::address_bias);
     let target = codeobj::CodeObject::parse(bytes)
@@ -132,7 +132,7 @@ fn decode(
 struct Writer<'a> {
     session: &'a mut Session,
     code: &'a mut Code,
-    file: &'a CodeObject<'a>,
+    file: &'a DebugInfo<'a>,
     object: CodeObjectId,
     bias: u64,
     /// Runs of lines that are there: most instructions have the places of the one before.

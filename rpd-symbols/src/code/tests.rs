@@ -9,7 +9,7 @@ use rpd_core::session::code::CodeImage;
 use rpd_core::session::{CodeObject as LoadedObject, KernelSymbol, SampleRow};
 use rpd_gfx::codeobj::{Target, bundle};
 
-use super::{CodeObject, look_up_code};
+use super::{DebugInfo, look_up_code};
 
 /// The code object of `inside.hip` for gfx90a.
 fn inside() -> Vec<u8> {
@@ -27,7 +27,7 @@ const LINES: &str = include_str!("../../testdata/inside-gfx90a-lines.txt");
 #[test]
 fn places_are_those_of_llvm() {
     let bytes = inside();
-    let object = CodeObject::parse(&bytes).expect("an ELF file");
+    let object = DebugInfo::parse(&bytes).expect("an ELF file");
     assert!(object.has_lines() && object.problem().is_none());
     let (mut compared, mut without_line) = (0, 0);
     // What was said last of code of the same function, in the same calls.
@@ -77,7 +77,7 @@ fn places_are_those_of_llvm() {
 #[test]
 fn functions_are_found_by_address() {
     let bytes = inside();
-    let object = CodeObject::parse(&bytes).expect("an ELF file");
+    let object = DebugInfo::parse(&bytes).expect("an ELF file");
     let name = |address| {
         object
             .function_at(address)
@@ -95,19 +95,19 @@ fn functions_are_found_by_address() {
 
 #[test]
 fn what_is_no_code_object_is_an_error() {
-    assert!(CodeObject::parse(b"").is_err());
-    assert!(CodeObject::parse(b"\x7fELF and then nothing").is_err());
+    assert!(DebugInfo::parse(b"").is_err());
+    assert!(DebugInfo::parse(b"\x7fELF and then nothing").is_err());
     let mut bytes = inside();
     // Damage anywhere must not panic; every second length, since files are cut off in the middle.
     for end in (0..bytes.len()).step_by(bytes.len() / 40) {
-        if let Ok(object) = CodeObject::parse(&bytes[..end]) {
+        if let Ok(object) = DebugInfo::parse(&bytes[..end]) {
             object.places(0x2f00);
         }
     }
     for place in (0..bytes.len()).step_by(97) {
         bytes[place] ^= 0x5a;
     }
-    if let Ok(object) = CodeObject::parse(&bytes) {
+    if let Ok(object) = DebugInfo::parse(&bytes) {
         for address in (0x2f00..0x4000).step_by(4) {
             object.places(address);
         }

@@ -25,7 +25,8 @@ const ACTIONS: &[Action] = &[
 ];
 
 fn help() -> String {
-    let mut text = String::from("Decode and compare thread traces\n\nUsage: rpd att <ACTION> ...\n\n");
+    let mut text =
+        String::from("Decode and compare thread traces\n\nUsage: rpd att <ACTION> ...\n\n");
     for (name, about, _) in ACTIONS {
         text.push_str(&format!("  {name:8} {about}\n"));
     }

@@ -320,7 +320,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     }
     if let Some(json) = &given.json {
         crate::commands::write_file(json, |out| {
-            serde_json::to_writer_pretty(&mut *out, &report).context("cannot write the report as JSON")?;
+            serde_json::to_writer_pretty(&mut *out, &report)
+                .context("cannot write the report as JSON")?;
             Ok(writeln!(out)?)
         })?;
     }

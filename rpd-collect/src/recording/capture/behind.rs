@@ -8,7 +8,7 @@ use zerocopy::IntoBytes as _;
 
 use super::content::can_be_read;
 use super::ranges::Range;
-use super::state::{STATE, State};
+use super::state::{CaptureState, STATE};
 use super::{Begun, options};
 
 /// Bytes in which one pointer is looked at.
@@ -70,7 +70,7 @@ pub(super) fn launched(begun: &mut Begun) {
     }
 }
 
-impl State {
+impl CaptureState {
     /// Whether memory at an address is host-visible.
     pub(super) fn is_visible(&mut self, address: u64) -> bool {
         self.memory_at(address)

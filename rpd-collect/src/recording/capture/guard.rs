@@ -92,7 +92,7 @@ mod kernel {
 }
 
 /// The file through which the kernel is queried.
-pub(super) struct Kernel {
+pub(super) struct KernelFiles {
     faults: libc::c_int,
     pagemap: libc::c_int,
     /// The process that opened them: in a forked child they still stand for the memory of the parent.
@@ -103,7 +103,7 @@ pub(super) struct Kernel {
 const FIRST_DESCRIPTOR: libc::c_int = 900;
 
 /// The reason when there is none.
-static KERNEL: OnceLock<Result<Kernel, usize>> = OnceLock::new();
+static KERNEL: OnceLock<Result<KernelFiles, usize>> = OnceLock::new();
 
 /// Makes a request whose argument is a struct of the kernel's.
 fn ioctl_on<T>(file: libc::c_int, request: libc::Ioctl, argument: &mut T) -> Option<usize> {
@@ -134,10 +134,10 @@ fn out_of_the_way(file: libc::c_int) -> libc::c_int {
     }
 }
 
-impl Kernel {
-    pub(super) fn get() -> Result<&'static Kernel, usize> {
+impl KernelFiles {
+    pub(super) fn get() -> Result<&'static KernelFiles, usize> {
         KERNEL
-            .get_or_init(Kernel::open)
+            .get_or_init(KernelFiles::open)
             .as_ref()
             .map_err(|why| *why)
             .and_then(|kernel| match kernel.process == std::process::id() {
@@ -146,7 +146,7 @@ impl Kernel {
             })
     }
 
-    fn open() -> Result<Kernel, usize> {
+    fn open() -> Result<KernelFiles, usize> {
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | kernel::USER_MODE_ONLY;
         // SAFETY: the call has no other argument.
         let faults = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) } as libc::c_int;
@@ -177,7 +177,7 @@ impl Kernel {
             }
             return Err(ready.err().unwrap_or(compared::FORBIDDEN));
         }
-        Ok(Kernel {
+        Ok(KernelFiles {
             faults: out_of_the_way(faults),
             pagemap: out_of_the_way(pagemap),
             process: std::process::id(),

@@ -65,7 +65,7 @@ use rpd_spool::writer::{now, record_len};
 use zerocopy::IntoBytes;
 
 use self::items::Items;
-use self::state::{STATE, State};
+use self::state::{CaptureState, STATE};
 use super::{header, process, thread};
 
 pub(crate) use self::managed::register_managed;
@@ -358,7 +358,7 @@ unsafe fn outputs(begun: &mut Begun, arguments: &[u8]) {
         Group::Code => unsafe { code(begun, arguments) },
         Group::Context => {
             match begun.number {
-                number::hipDeviceReset => drop(STATE.with(State::forget_memory)),
+                number::hipDeviceReset => drop(STATE.with(CaptureState::forget_memory)),
                 // SAFETY: as above.
                 number::hipConfigureCall | number::hipSetupArgument => unsafe {
                     configured::end(begun, arguments);

@@ -5,7 +5,7 @@ use rpd_spool::capture::{HandleKind, Role, item, memory_kind};
 
 use super::graphs::HostUse;
 use super::ranges::{self, Range};
-use super::state::{STATE, State};
+use super::state::{CaptureState, STATE};
 use super::{Begun, allocations, launch, number, stored};
 
 /// The address of the parameters that are for a node of this type, one of [`node_type`], and the type of the node; nothing where
@@ -202,7 +202,11 @@ fn place(begun: &Begun, arguments: &[u8]) -> (u64, u64) {
 ///
 /// # Safety
 /// The call succeeded.
-unsafe fn node(begun: &Begun, arguments: &[u8], uses: impl FnOnce(&mut State, u64) -> HostUse) {
+unsafe fn node(
+    begun: &Begun,
+    arguments: &[u8],
+    uses: impl FnOnce(&mut CaptureState, u64) -> HostUse,
+) {
     let (node, graph) = place(begun, arguments);
     // SAFETY: by the contract of this function.
     let made = unsafe { stored(begun, arguments, Role::HandleOut(HandleKind::Node)) };

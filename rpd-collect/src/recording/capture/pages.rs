@@ -7,7 +7,7 @@
 use rpd_spool::capture::compared;
 
 use super::content::Content;
-use super::guard::{Kernel, page_size};
+use super::guard::{KernelFiles, page_size};
 use super::ranges::Range;
 use super::stage;
 
@@ -54,7 +54,7 @@ impl Pages {
         let first = base.next_multiple_of(page);
         let end = (base + size) / page * page;
         if end.saturating_sub(first) >= LEAST_PAGES * page {
-            let protected = Kernel::get().and_then(|kernel| kernel.protect(first, end));
+            let protected = KernelFiles::get().and_then(|kernel| kernel.protect(first, end));
             match protected {
                 Ok(()) => pages.watched = Some((first, end)),
                 Err(why) => stage::count_compared(why),
@@ -91,7 +91,7 @@ impl Pages {
             None => false,
             Some((first, end)) => {
                 // Before they are read: a write after that is found by the next look.
-                let asked = Kernel::get().ok().and_then(|kernel| {
+                let asked = KernelFiles::get().ok().and_then(|kernel| {
                     kernel.written(first, end, |from, to| {
                         written.push((from / self.page - before, to / self.page - before));
                     })
@@ -176,7 +176,7 @@ impl Pages {
 
     fn release(&mut self) {
         if let Some((first, end)) = self.watched.take()
-            && let Ok(kernel) = Kernel::get()
+            && let Ok(kernel) = KernelFiles::get()
         {
             kernel.leave(first, end);
         }

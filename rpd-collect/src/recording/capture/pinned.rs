@@ -10,7 +10,7 @@ use zerocopy::IntoBytes as _;
 use super::content::Content;
 use super::order::covers;
 use super::ranges::Range;
-use super::state::{STATE, State};
+use super::state::{CaptureState, STATE};
 use super::{Begun, options, runtime};
 
 /// The default stream of each thread, as a handle.
@@ -155,7 +155,10 @@ fn dense_copy(from: &Range, to: u64) -> [u64; runtime::COPY_3D_WORDS] {
 
 /// Work of the device that may write memory of the host is about to be added, in `ranges`. Changes that the host has made
 /// to the sources of pending copies there are noted now, because later they cannot be distinguished from those of the device.
-pub(super) fn device_writes(begun: &mut Begun, ranges: impl FnOnce(&mut State) -> Vec<Range>) {
+pub(super) fn device_writes(
+    begun: &mut Begun,
+    ranges: impl FnOnce(&mut CaptureState) -> Vec<Range>,
+) {
     let overlapping = STATE.with(|state| {
         if state.uploads.pending.is_empty() {
             return Vec::new();

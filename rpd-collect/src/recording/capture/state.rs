@@ -19,28 +19,28 @@ use super::values::Values;
 use crate::recording::fork::ForkHook;
 
 /// The state, behind its lock.
-pub(super) struct Shared {
-    state: UnsafeCell<Option<State>>,
+pub(super) struct SharedCapture {
+    state: UnsafeCell<Option<CaptureState>>,
 }
 
 // SAFETY: the state is only touched with the lock held.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedCapture {}
 
 /// The state of this process.
-pub(super) static STATE: Shared = Shared {
+pub(super) static STATE: SharedCapture = SharedCapture {
     state: UnsafeCell::new(None),
 };
 
 /// Its lock is that of [`STATE`]. A child that is forked is not captured.
 pub(super) static FORK: ForkHook = ForkHook::new().in_child(super::forget_parent);
 
-impl Shared {
+impl SharedCapture {
     /// Runs `act` with the lock held. `None` when this thread holds it: a signal handler interrupted the holder.
-    pub(super) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut CaptureState) -> T) -> Option<T> {
         let _guard = FORK.lock()?;
         // SAFETY: the lock is held.
         let state = unsafe { &mut *self.state.get() };
-        Some(act(state.get_or_insert_with(State::default)))
+        Some(act(state.get_or_insert_with(CaptureState::default)))
     }
 }
 
@@ -87,7 +87,7 @@ struct Code {
 
 /// State of the program, as its calls have left it.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct CaptureState {
     pub(super) order: Order,
     pub(super) staged: Staged,
     pub(super) uploads: Uploads,
@@ -140,7 +140,7 @@ pub(crate) fn register_variable(binary: u64, host: u64, name: &[u8]) {
     STATE.with(|state| state.variables.insert(host, Registered { binary, name }));
 }
 
-impl State {
+impl CaptureState {
     pub(super) fn allocated(&mut self, made: AllocationItem) {
         self.last_memory += 1;
         let memory = Memory {
@@ -166,7 +166,7 @@ impl State {
         self.managed.push(made.base);
     }
 
-    /// The number of the allocation at `base`, for [`State::freed`]; 0 when there is none.
+    /// The number of the allocation at `base`, for [`CaptureState::freed`]; 0 when there is none.
     pub(super) fn allocation(&self, base: u64) -> u64 {
         self.memory.get(&base).map_or(0, |memory| memory.number)
     }

@@ -9,7 +9,7 @@ use rpd_spool::capture::{Items, call_flag, data_use, item, number};
 use super::Begun;
 use super::order::covers;
 use super::ranges::Range;
-use super::state::{STATE, State};
+use super::state::{CaptureState, STATE};
 
 /// Waits that are under way, and the addresses of values that streams write: for these a replay waits as the program did.
 #[derive(Default)]
@@ -73,7 +73,7 @@ pub(super) fn end(begun: &Begun, arguments: &[u8]) {
     });
 }
 
-impl State {
+impl CaptureState {
     /// The values for which work of streams has waited that is complete, and which the host has written. To be called before it is
     /// forgotten what launches use.
     pub(super) fn values_of_host(&mut self, covered: &[(u64, u64)]) -> Vec<Range> {

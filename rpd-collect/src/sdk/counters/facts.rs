@@ -30,12 +30,12 @@ struct Recorded {
     instances: HashSet<u64>,
 }
 
-struct Shared(UnsafeCell<Option<Recorded>>);
+struct SharedFacts(UnsafeCell<Option<Recorded>>);
 
 // SAFETY: the content is only touched with the lock of [`FORK`] held.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedFacts {}
 
-static RECORDED: Shared = Shared(UnsafeCell::new(None));
+static RECORDED: SharedFacts = SharedFacts(UnsafeCell::new(None));
 static FORK: ForkHook = ForkHook::new();
 
 /// `None` when this very thread holds the lock: a signal handler interrupted it.

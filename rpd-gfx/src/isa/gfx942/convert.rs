@@ -4,7 +4,7 @@ use crate::isa::exec::Exec;
 use crate::isa::fp8::{F8, decode, encode};
 use crate::isa::inst::{Handler, Inst};
 use crate::isa::lanes::{Lanes, Lanes64};
-use crate::isa::operand::{Kind, buffers};
+use crate::isa::operand::{ModifierKind, buffers};
 
 /// The operation of a VOP1 opcode.
 pub(super) fn vop1(opcode: u32) -> Option<Handler> {
@@ -29,7 +29,7 @@ pub(super) fn vop3(opcode: u32) -> Option<Handler> {
             let (mut value, mut addend, [mut shift]) = ([0; 64], [0; 64], buffers());
             x.src64(i, 0, false, &mut value);
             x.src64(i, 2, false, &mut addend);
-            let shift = *x.src(i, 1, Kind::Int, &mut shift);
+            let shift = *x.src(i, 1, ModifierKind::Int, &mut shift);
             let out = std::array::from_fn(|l| (value[l] << (shift[l] & 7)).wrapping_add(addend[l]));
             x.write64(i, &out);
         },
@@ -45,7 +45,7 @@ pub(super) fn vop3(opcode: u32) -> Option<Handler> {
 fn widened(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let [mut buffer] = buffers();
     let mut out = x
-        .src(i, 0, Kind::Int, &mut buffer)
+        .src(i, 0, ModifierKind::Int, &mut buffer)
         .map(|code| decode(format, code as u8).to_bits());
     x.write_f32(i, &mut out);
 }
@@ -53,7 +53,7 @@ fn widened(x: &mut Exec<'_>, i: &Inst, format: F8) {
 /// The two lowest bytes, to two registers.
 fn widened_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let [mut buffer] = buffers();
-    let out: Lanes64 = x.src(i, 0, Kind::Int, &mut buffer).map(|codes| {
+    let out: Lanes64 = x.src(i, 0, ModifierKind::Int, &mut buffer).map(|codes| {
         let number = |code: u32| u64::from(decode(format, code as u8).to_bits());
         number(codes) | number(codes >> 8) << 32
     });
@@ -68,7 +68,7 @@ fn saturates(x: &Exec<'_>) -> bool {
 /// A float source with its sign; op_sel is not about it.
 fn float_source(x: &Exec<'_>, i: &Inst, n: usize) -> Lanes {
     let [mut buffer] = buffers();
-    *x.src(i, n, Kind::F32, &mut buffer)
+    *x.src(i, n, ModifierKind::F32, &mut buffer)
 }
 
 /// Writes the bits of `mask`, at a place of the result; the others are as before.
@@ -93,7 +93,7 @@ fn narrowed_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
 fn narrowed_at_random(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let value = float_source(x, i, 0);
     let [mut buffer] = buffers();
-    let random = *x.src(i, 1, Kind::Int, &mut buffer);
+    let random = *x.src(i, 1, ModifierKind::Int, &mut buffer);
     let saturate = saturates(x);
     let out = std::array::from_fn(|l| {
         let value = f32::from_bits(value[l]);

@@ -2,7 +2,7 @@
 
 use super::machine::{execute_on, sample_of};
 use super::*;
-use crate::isa::exec::State;
+use crate::isa::exec::WaveState;
 use crate::isa::inst::EXEC;
 
 /// A third of the lanes.
@@ -101,7 +101,7 @@ fn run(
             }
         },
         |x| {
-            assert_eq!(x.w.state, State::Ended, "{name}: {:?}", x.fault);
+            assert_eq!(x.w.state, WaveState::Ended, "{name}: {:?}", x.fault);
             let high = |lane: usize| if wide { x.w.v[9][lane] } else { 0 };
             std::array::from_fn(|lane| u64::from(x.w.v[8][lane]) | u64::from(high(lane)) << 32)
         },

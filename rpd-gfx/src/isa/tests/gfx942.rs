@@ -3,7 +3,7 @@
 use super::machine::{execute_on, fill, sample_of};
 use super::matrix_cases::eight_bits;
 use super::*;
-use crate::isa::exec::{Exec, State};
+use crate::isa::exec::{Exec, WaveState};
 use crate::isa::inst::{EXEC, M0};
 
 const SET: InstructionSet = InstructionSet::Gfx942;
@@ -27,7 +27,7 @@ fn run(
             before = x.w.v.to_vec();
         },
         |x| {
-            assert_eq!(x.w.state, State::Ended, "{code:x?}: {:?}", x.fault);
+            assert_eq!(x.w.state, WaveState::Ended, "{code:x?}: {:?}", x.fault);
             x.w.v.to_vec()
         },
     );
@@ -379,7 +379,7 @@ fn packed_numbers_are_added_in_memory() {
                 }
             },
             |x| {
-                assert_eq!(x.w.state, State::Ended, "{name}: {:?}", x.fault);
+                assert_eq!(x.w.state, WaveState::Ended, "{name}: {:?}", x.fault);
                 let words = x
                     .lds
                     .chunks(4)
@@ -430,7 +430,7 @@ fn memory_is_loaded_to_lds() {
                 }
             },
             |x| {
-                assert_eq!(x.w.state, State::Ended, "{name}: {:?}", x.fault);
+                assert_eq!(x.w.state, WaveState::Ended, "{name}: {:?}", x.fault);
                 x.lds.clone()
             },
         );
@@ -493,7 +493,7 @@ fn loads_of_gfx90a_have_a_bit_for_lds() {
                 }
             },
             |x| {
-                assert_eq!(x.w.state, State::Ended, "{code:x?}: {:?}", x.fault);
+                assert_eq!(x.w.state, WaveState::Ended, "{code:x?}: {:?}", x.fault);
                 (x.lds.clone(), x.w.v[4])
             },
         );
@@ -535,7 +535,7 @@ fn scratch_addresses_are_sums() {
                 x.w.v[6] = std::array::from_fn(|l| 1000 + l as u32);
             },
             |x| {
-                assert_eq!(x.w.state, State::Ended, "{:?}", x.fault);
+                assert_eq!(x.w.state, WaveState::Ended, "{:?}", x.fault);
                 (x.w.v[6], x.w.v[4])
             },
         );

@@ -2,7 +2,7 @@
 
 use super::machine::{execute, fill, sample};
 use super::*;
-use crate::isa::exec::{Exec, State};
+use crate::isa::exec::{Exec, WaveState};
 use crate::isa::inst::EXEC;
 
 /// Executes the listing's sample of an instruction on random registers, `change` applied to them, with the lanes of
@@ -25,7 +25,7 @@ fn run(
             before = x.w.v.to_vec();
         },
         |x| {
-            assert_eq!(x.w.state, State::Ended, "{name}: {:?}", x.fault);
+            assert_eq!(x.w.state, WaveState::Ended, "{name}: {:?}", x.fault);
             x.w.v.to_vec()
         },
     );
@@ -230,7 +230,7 @@ fn lds(name: &str, offset: u32, m0: u32, lanes: u64) -> (Vec<u8>, [u32; 64], [u3
             (before, stored) = (x.lds.clone(), x.w.v[data]);
         },
         |x| {
-            assert_eq!(x.w.state, State::Ended, "{name}: {:?}", x.fault);
+            assert_eq!(x.w.state, WaveState::Ended, "{name}: {:?}", x.fault);
             (x.lds.clone(), x.w.v[target])
         },
     );

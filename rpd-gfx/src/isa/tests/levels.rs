@@ -2,7 +2,7 @@
 
 use super::machine::{execute_on, fill, listing};
 use super::*;
-use crate::isa::exec::State;
+use crate::isa::exec::WaveState;
 use crate::isa::host::{Level, MOST};
 use crate::isa::inst::{EXEC, VCC};
 use crate::isa::lanes::Lanes;
@@ -69,7 +69,7 @@ fn results_do_not_depend_on_the_level() {
                             x.set_pair(EXEC, lanes);
                         },
                         |x| {
-                            assert_eq!(x.w.state, State::Ended, "{}: {:?}", row.name, x.fault);
+                            assert_eq!(x.w.state, WaveState::Ended, "{}: {:?}", row.name, x.fault);
                             (x.w.v.to_vec(), x.w.s, x.lds.clone(), x.stats)
                         },
                     )

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::codeobj::KernelDescriptor;
-use crate::isa::exec::{Exec, State};
+use crate::isa::exec::{Exec, WaveState};
 use crate::isa::memory::Cache;
 
 /// A row of the listing.
@@ -86,11 +86,11 @@ pub(super) fn execute_on<R>(
     };
     let mut x = Exec::new(&dispatch, Cache::new(memory), start);
     x.w.pc = start;
-    x.w.state = State::Running;
+    x.w.state = WaveState::Running;
     x.set_pair(crate::isa::inst::EXEC, u64::MAX);
     set(&mut x);
     x.run::<false>(1000);
-    assert_ne!(x.w.state, State::Running, "the snippet does not end");
+    assert_ne!(x.w.state, WaveState::Running, "the snippet does not end");
     check(&x)
 }
 

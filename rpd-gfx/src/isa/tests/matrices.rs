@@ -6,7 +6,7 @@
 use super::machine::{execute, execute_on, fill, sample_of};
 use super::matrix_cases::{CASES, Case, Kind};
 use super::*;
-use crate::isa::exec::State;
+use crate::isa::exec::WaveState;
 
 /// The fields of the encoding that a test changes.
 #[derive(Clone, Copy, Default)]
@@ -77,7 +77,7 @@ fn check(case: &Case, fields: Fields, seed: u64) {
             before = x.w.v.to_vec();
         },
         |x| {
-            assert_eq!(x.w.state, State::Ended, "{}: {:?}", case.name, x.fault);
+            assert_eq!(x.w.state, WaveState::Ended, "{}: {:?}", case.name, x.fault);
             assert_eq!(x.exec(), exec);
             x.w.v.to_vec()
         },

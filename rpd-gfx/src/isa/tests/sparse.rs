@@ -5,7 +5,7 @@
 use super::machine::{execute_on, fill, listing, sample_of};
 use super::matrix_cases::eight_bits;
 use super::*;
-use crate::isa::exec::State;
+use crate::isa::exec::WaveState;
 
 const SET: InstructionSet = InstructionSet::Gfx942;
 const A: usize = 100;
@@ -159,7 +159,7 @@ fn check(name: &str, cbsz: u32, abid: u32, seed: u64) {
             before = x.w.v.to_vec();
         },
         |x| {
-            assert_eq!(x.w.state, State::Ended, "{name}: {:?}", x.fault);
+            assert_eq!(x.w.state, WaveState::Ended, "{name}: {:?}", x.fault);
             x.w.v.to_vec()
         },
     );

@@ -3,7 +3,7 @@
 
 use super::machine::{execute, fill, sample};
 use super::*;
-use crate::isa::exec::{Exec, PRIVATE_APERTURE, State};
+use crate::isa::exec::{Exec, PRIVATE_APERTURE, WaveState};
 use crate::isa::inst::{EXEC, M0};
 
 /// Registers of a wave: of lanes, scalar ones, and the execution mask.
@@ -65,7 +65,7 @@ fn check(code: &[u32], what: &str, model: impl Fn(&mut Registers)) {
                 expected = Some(Registers::of(x));
             },
             |x| {
-                assert_eq!(x.w.state, State::Ended, "{what}: {:?}", x.fault);
+                assert_eq!(x.w.state, WaveState::Ended, "{what}: {:?}", x.fault);
                 Registers::of(x)
             },
         );
@@ -350,7 +350,13 @@ fn transfers(
                 expected = Some(Registers::of(x));
             },
             |x| {
-                assert_eq!(x.w.state, State::Ended, "{}: {:?}", transfer.name, x.fault);
+                assert_eq!(
+                    x.w.state,
+                    WaveState::Ended,
+                    "{}: {:?}",
+                    transfer.name,
+                    x.fault
+                );
                 Registers::of(x)
             },
         );

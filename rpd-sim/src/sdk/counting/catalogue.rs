@@ -56,7 +56,7 @@ pub(crate) struct Counter {
 
 /// Counters that one agent has, by name and in order.
 #[derive(Clone)]
-pub(crate) struct Agent {
+pub(crate) struct AgentCounters {
     /// Index of the agent among all agents.
     pub(crate) index: usize,
     /// In the order in which they are listed.
@@ -67,7 +67,7 @@ pub(crate) struct Agent {
 /// The counters of all agents that have any.
 #[derive(Clone)]
 pub(crate) struct Catalogue {
-    agents: Vec<Arc<Agent>>,
+    agents: Vec<Arc<AgentCounters>>,
     by_id: Vec<&'static Counter>,
 }
 
@@ -78,7 +78,7 @@ struct Entry {
     source: Source,
 }
 
-impl Metrics for Agent {
+impl Metrics for AgentCounters {
     fn expression(&self, name: &str) -> Option<&Expression> {
         match &self.names.get(name)?.source {
             Source::Derived(expression) => Some(expression),
@@ -91,7 +91,7 @@ impl Metrics for Agent {
     }
 }
 
-impl Agent {
+impl AgentCounters {
     /// The counter of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&'static Counter> {
         self.names.get(name).copied()
@@ -151,7 +151,7 @@ impl Catalogue {
     }
 
     /// The counters of an agent; `None` when it has none.
-    pub(crate) fn agent(&self, index: usize) -> Option<&Arc<Agent>> {
+    pub(crate) fn agent(&self, index: usize) -> Option<&Arc<AgentCounters>> {
         self.agents.iter().find(|agent| agent.index == index)
     }
 
@@ -161,7 +161,7 @@ impl Catalogue {
             by_id: Vec::new(),
         };
         for gpu in device::gpus() {
-            let mut agent = Agent {
+            let mut agent = AgentCounters {
                 index: gpu.index,
                 list: Vec::new(),
                 names: HashMap::new(),
@@ -210,7 +210,7 @@ impl Catalogue {
     /// Adds a counter to an agent, which is not yet or no longer part of the catalogue.
     fn add(
         &mut self,
-        agent: &mut Agent,
+        agent: &mut AgentCounters,
         entry: Entry,
         shape: Shape,
     ) -> Result<&'static Counter, String> {
@@ -421,7 +421,7 @@ pub(crate) fn create(
     let Some(place) = all.agents.iter().position(|agent| agent.index == index) else {
         return Err(CreateError::Agent);
     };
-    let mut agent = Agent::clone(&all.agents[place]);
+    let mut agent = AgentCounters::clone(&all.agents[place]);
     if agent.get(name).is_some() {
         return Err(CreateError::Name);
     }

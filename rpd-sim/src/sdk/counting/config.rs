@@ -21,7 +21,7 @@ use rpd_metric::{
 };
 
 use super::{
-    catalogue::{self, Agent, Counter, Need, Source},
+    catalogue::{self, AgentCounters, Counter, Need, Source},
     hardware,
     info::instance_id,
 };
@@ -35,7 +35,7 @@ pub(crate) struct Config {
     counters: Vec<&'static Counter>,
     /// Hardware counts that they need.
     pub(super) needs: Vec<Need>,
-    names: Arc<Agent>,
+    names: Arc<AgentCounters>,
 }
 
 static CONFIGS: RwLock<Option<HashMap<u64, Arc<Config>>>> = RwLock::new(None);

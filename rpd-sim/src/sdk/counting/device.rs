@@ -42,15 +42,16 @@ const COUNTING: u8 = 2;
 
 /// Device counting of one context.
 #[derive(Default)]
-pub(crate) struct Service {
+pub(crate) struct DeviceService {
     state: AtomicU8,
-    agents: Mutex<Vec<Arc<Agent>>>,
+    agents: Mutex<Vec<Arc<CountedAgent>>>,
 }
 
 /// Services by index of their context.
-static SERVICES: [OnceLock<Service>; context::MAX] = [const { OnceLock::new() }; context::MAX];
+static SERVICES: [OnceLock<DeviceService>; context::MAX] =
+    [const { OnceLock::new() }; context::MAX];
 
-fn service(context: &Context) -> Option<&'static Service> {
+fn service(context: &Context) -> Option<&'static DeviceService> {
     SERVICES[context.index].get()
 }
 
@@ -60,7 +61,7 @@ pub(super) fn is_configured(context: &Context) -> bool {
 }
 
 /// One agent that a context counts.
-struct Agent {
+struct CountedAgent {
     index: usize,
     id: AgentId,
     buffer: Option<&'static Buffer>,
@@ -99,8 +100,8 @@ impl EventValues for Sums {
     }
 }
 
-impl Service {
-    fn list(&self) -> Vec<Arc<Agent>> {
+impl DeviceService {
+    fn list(&self) -> Vec<Arc<CountedAgent>> {
         self.agents
             .lock()
             .unwrap_or_else(|e| e.into_inner())
@@ -245,12 +246,12 @@ pub unsafe extern "C" fn rocprofiler_configure_device_counting_service(
     let Some(choose) = callback else {
         return Status::ERROR_INVALID_ARGUMENT;
     };
-    let service = SERVICES[context.index].get_or_init(Service::default);
+    let service = SERVICES[context.index].get_or_init(DeviceService::default);
     let mut list = service.agents.lock().unwrap_or_else(|e| e.into_inner());
     if list.iter().any(|agent| agent.index == index) {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
-    list.push(Arc::new(Agent {
+    list.push(Arc::new(CountedAgent {
         index,
         id: agent_id,
         buffer,

@@ -34,13 +34,14 @@ use crate::{
 use rpd_gfx::perf::Counts;
 
 /// Dispatch counting of one context: how it chooses counters and where values go.
-pub(crate) struct Service {
+pub(crate) struct DispatchService {
     choose: Callback<<ChooseFn as IntoIterator>::Item>,
     deliver: Deliver,
 }
 
 /// Services by index of their context.
-static SERVICES: [OnceLock<Service>; context::MAX] = [const { OnceLock::new() }; context::MAX];
+static SERVICES: [OnceLock<DispatchService>; context::MAX] =
+    [const { OnceLock::new() }; context::MAX];
 
 /// Whether a context counts dispatches.
 pub(super) fn is_configured(context: &Context) -> bool {
@@ -55,14 +56,14 @@ enum Deliver {
 
 /// The config that a tool chose for a dispatch, with the tool's value for the records.
 pub(crate) struct ChosenCounters {
-    service: &'static Service,
+    service: &'static DispatchService,
     config: Arc<Config>,
     user: UserData,
 }
 
 /// A counted dispatch that ended.
 pub(super) struct Finished {
-    service: &'static Service,
+    service: &'static DispatchService,
     config: Arc<Config>,
     user: UserData,
     data: Data,
@@ -193,7 +194,7 @@ impl Finished {
     }
 }
 
-fn configure(id: ContextId, service: Service) -> Status {
+fn configure(id: ContextId, service: DispatchService) -> Status {
     if state::initialized() != -1 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
@@ -230,7 +231,7 @@ pub unsafe extern "C" fn rocprofiler_configure_callback_dispatch_counting_servic
     };
     configure(
         context_id,
-        Service {
+        DispatchService {
             choose: Callback {
                 function: choose,
                 data: dispatch_callback_args,
@@ -262,7 +263,7 @@ pub unsafe extern "C" fn rocprofiler_configure_buffer_dispatch_counting_service(
     };
     configure(
         context_id,
-        Service {
+        DispatchService {
             choose: Callback {
                 function: choose,
                 data: callback_data,
