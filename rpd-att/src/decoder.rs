@@ -15,7 +15,7 @@ use crate::{gfx9, rdna};
 /// Why a stream could not be decoded to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not a thread trace.
+    /// The stream does not begin with the header of a thread trace.
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// Reading failed; what was read was decoded.

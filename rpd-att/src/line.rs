@@ -38,9 +38,9 @@ pub(crate) enum Class {
 pub(crate) struct Line {
     /// Length of the instruction in bytes.
     pub(crate) size: u32,
-    /// Tokens that it writes.
+    /// Kind of the tokens that the instruction writes.
     pub(crate) class: Class,
-    /// Control flow after it.
+    /// Where the wave continues after the instruction.
     pub(crate) flow: Flow,
     /// Whether matching does not step over it: it waits for memory, or reads it.
     pub(crate) anchor: bool,

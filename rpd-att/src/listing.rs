@@ -23,7 +23,7 @@ pub struct CodeLine {
     pub latency: u64,
     /// Cycles of these before it was issued.
     pub stall: u64,
-    /// Those, by reason.
+    /// Stall cycles by reason.
     pub stalls: Stalls,
     /// Cycles between the instructions before it and this one.
     pub idle: u64,

@@ -66,7 +66,7 @@ impl OccupancySums {
         }
     }
 
-    /// Waves that began.
+    /// Number of waves that began.
     pub fn started(&self) -> u64 {
         self.units.values().map(|unit| unit.waves).sum()
     }

@@ -72,7 +72,7 @@ pub enum CaptureError {
         path: PathBuf,
         /// Number of the call that was requested.
         seq: u64,
-        /// The last one.
+        /// Number of the last call.
         last: u64,
     },
 }

@@ -36,7 +36,7 @@ pub type Hash = [u8; 32];
 /// Encoding of a stored chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// As it is.
+    /// Not compressed.
     Raw = 0,
     /// Compressed with zstd.
     Zstd = 1,
@@ -110,7 +110,7 @@ impl PackWriter {
         }
     }
 
-    /// The chunks so far.
+    /// Chunks that were written so far, by their hash.
     pub fn chunks(&self) -> &HashMap<Hash, Chunk> {
         &self.chunks
     }

@@ -95,7 +95,7 @@ pub struct CodeRow {
     pub provider_id: u64,
     /// The provider's handle of the device.
     pub agent: u64,
-    /// Number of its data.
+    /// Number of the data that are its image.
     pub blob: i64,
     /// Target triple with processor and features.
     pub triple: String,

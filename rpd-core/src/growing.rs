@@ -134,7 +134,7 @@ struct Mapping<T> {
     begin: NonNull<T>,
     /// Values in use.
     len: usize,
-    /// Values that are mapped.
+    /// Number of values that the mapping has room for.
     capacity: usize,
 }
 

@@ -121,7 +121,7 @@ pub struct ShownFrames {
 pub struct SummaryOptions {
     /// One table over all domains.
     pub overall: bool,
-    /// One table per domain.
+    /// Whether to print a table for each domain.
     pub per_domain: bool,
     /// One table per expression, over the domains whose whole label it matches.
     pub groups: Vec<String>,
@@ -147,7 +147,7 @@ pub enum Symbolize {
     Stop,
     /// Later, by `rpd symbolize`; a message names the command.
     Post,
-    /// Not by this run.
+    /// Symbols are not looked up after the run.
     Off,
 }
 
@@ -212,7 +212,7 @@ pub enum Backend {
 pub struct Options {
     /// The tool whose behaviour is requested, where rpd and rocprofv3 differ.
     pub compat: Compat,
-    /// For the collector.
+    /// Options that the collector in the target gets.
     pub collector: CollectorOptions,
     /// Formats, in the order given, without repeats.
     pub formats: Vec<Format>,

@@ -17,7 +17,7 @@ pub fn escape(text: &OsStr) -> String {
     escape_bytes(text.as_bytes())
 }
 
-/// As [`escape`], of bytes.
+/// Escapes any bytes as [`escape`] does.
 pub fn escape_bytes(bytes: &[u8]) -> String {
     let mut escaped = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

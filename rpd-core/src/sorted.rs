@@ -143,9 +143,9 @@ pub(crate) const MERGED: usize = 256;
 /// Rows in order that have not been taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
-    /// The first of them.
+    /// Number of the first of these rows.
     pub(crate) row: u32,
-    /// Behind the last of them.
+    /// One more than the number of the last.
     pub(crate) end: u32,
 }
 

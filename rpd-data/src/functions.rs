@@ -104,11 +104,11 @@ pub fn functions() -> Result<Vec<Domain>, Box<dyn Error>> {
 /// Effect of a call on its HIP stream, with the position of the parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamRole {
-    /// Makes it, and writes it to where the parameter points.
+    /// The call makes the stream that this parameter points to.
     Create(usize),
-    /// Destroys it.
+    /// The call destroys the stream that this parameter is.
     Destroy(usize),
-    /// Works on it.
+    /// The call works on the stream that this parameter is.
     Set(usize),
 }
 

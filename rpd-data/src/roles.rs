@@ -32,7 +32,7 @@ pub enum HandleKind {
 /// Role of an argument in a capture. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Passed as it is.
+    /// A value that a replay passes unchanged.
     Value,
     /// A handle of the runtime.
     Handle(HandleKind),

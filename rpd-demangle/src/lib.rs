@@ -151,7 +151,7 @@ impl Demangler {
         Demangler::default()
     }
 
-    /// As [`demangle`].
+    /// Demangles as [`demangle`] does.
     pub fn demangle(&mut self, name: &str) -> &str {
         if !self.known.contains_key(name) {
             self.known.insert(name.into(), demangle(name).into());

@@ -144,7 +144,7 @@ pub struct Identity {
 pub struct Links {
     /// Link to the host.
     pub host: Link,
-    /// To another GPU.
+    /// Link to another GPU.
     pub peer: Link,
 }
 

@@ -12,7 +12,7 @@ macro_rules! instruction_sets {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$set,)*];
 
-            /// Its processor.
+            /// Name of the processor that has it, such as `gfx90a`.
             pub fn processor(self) -> &'static str {
                 match self {
                     $(Self::$set => $processor,)*

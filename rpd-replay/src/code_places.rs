@@ -17,7 +17,7 @@ pub(crate) struct CodePlace {
     captured: u64,
     /// Load address in the replay.
     now: u64,
-    /// Bytes from there.
+    /// Size of the range in bytes.
     size: u64,
 }
 

@@ -23,7 +23,7 @@ pub enum Part {
     Calls(u64, u64),
     /// One launch with the memory that it needs.
     Launch {
-        /// Which.
+        /// Kernel and number of the launch.
         choice: KernelChoice,
         /// Take all memory, not only what can be reached from the arguments and the variables of the kernel's code.
         all_memory: bool,
@@ -320,7 +320,7 @@ fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     words.map(|word| u64::from_le_bytes(*word))
 }
 
-/// What can be reached.
+/// Memory that a launch can reach.
 #[derive(Default)]
 struct Reached {
     /// Bytes of live memory by its base.

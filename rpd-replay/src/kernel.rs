@@ -28,7 +28,7 @@ pub struct KernelChoice {
     pub launch: u64,
     /// Runs that are measured.
     pub iterations: u32,
-    /// Runs before those.
+    /// Runs before the measured ones.
     pub warmup: u32,
     /// The number of the call; found when the capture is opened.
     pub seq: Option<u64>,
@@ -114,8 +114,12 @@ impl Player {
                     names.join(", "),
                     choice.name.remark()
                 ),
+                1 => format!(
+                    "--kernel {named}#{}: the capture has 1 launch of this kernel",
+                    choice.launch
+                ),
                 count => format!(
-                    "--kernel {named}#{}: the capture launches it {count} times",
+                    "--kernel {named}#{}: the capture has {count} launches of this kernel",
                     choice.launch
                 ),
             }));

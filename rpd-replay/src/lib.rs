@@ -62,7 +62,7 @@ pub use verify::{Mismatch, Varying, Verify};
 pub enum Placement {
     /// The addresses of the capture, or the replay is refused.
     Same,
-    /// Others; arguments are translated.
+    /// Other addresses; arguments are translated.
     Remap,
     /// The addresses of the capture where they can be had, otherwise others.
     Auto,

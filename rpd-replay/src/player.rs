@@ -60,13 +60,13 @@ pub struct Options {
 /// Result of a replay.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
-    /// Calls that were made.
+    /// Number of calls that were played.
     pub calls: u64,
     /// Calls that had failed in the capture, or that have no effect in a replay.
     pub skipped: u64,
     /// Number of launches that were played.
     pub launches: u64,
-    /// Results that were compared.
+    /// Number of results that were compared.
     pub compared: u64,
     /// Results that differ.
     pub mismatches: Vec<Mismatch>,
@@ -535,7 +535,7 @@ impl Player {
         self.report.note(self.options.print_note, text);
     }
 
-    /// Results so far.
+    /// Report about the calls that were played so far.
     pub fn report(&self) -> &Report {
         &self.report
     }

@@ -13,7 +13,7 @@ use crate::error::ReplayError;
 pub enum Repeat {
     /// The results of this replay are written there, and not compared.
     Keep(PathBuf),
-    /// Its results are compared with those of this replay.
+    /// The results of another replay, which this one is compared with.
     Compare(PathBuf),
 }
 

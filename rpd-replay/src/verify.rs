@@ -15,7 +15,7 @@ pub enum Verify {
     Tolerance(f64, f64),
     /// Byte by byte; a result that differs from that of another replay ([`crate::Repeat`]) with a tolerance.
     Repeated(f64, f64),
-    /// Not at all.
+    /// Results are not compared.
     Off,
 }
 
@@ -45,7 +45,7 @@ pub struct Varying {
     pub copy: u64,
     /// Its address in the capture.
     pub address: u64,
-    /// Its bytes.
+    /// Size of the result in bytes.
     pub size: u64,
     /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
     pub error: (f64, f64),

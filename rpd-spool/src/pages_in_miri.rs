@@ -10,7 +10,7 @@ use std::sync::Mutex;
 /// The file of each mapping, by its address.
 static FILES: Mutex<Vec<(usize, File)>> = Mutex::new(Vec::new());
 
-/// There is no limit.
+/// The largest size of a file: no limit here.
 pub(super) fn largest_file() -> Option<u64> {
     None
 }

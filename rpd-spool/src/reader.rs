@@ -58,7 +58,7 @@ pub enum DamageKind {
     BadRecord {
         /// Offset in the file.
         offset: u64,
-        /// The length it claims.
+        /// Length in the record's header.
         len: u32,
         /// Committed bytes from there to the end of the segment.
         lost: u64,

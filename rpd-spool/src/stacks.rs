@@ -44,7 +44,7 @@ impl StackMode {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct StackOptions {
-    /// Which frames.
+    /// Frames that stacks have.
     pub mode: StackMode,
     /// Globs of the operations that have stacks, as [`picks`] reads them.
     pub apis: Vec<String>,

@@ -14,7 +14,7 @@ pub enum Mode {
 /// Options of all captures of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Which frames.
+    /// Frames that stacks have.
     pub mode: Mode,
     /// Number of frames of a stack that are kept: the innermost three quarters and the outermost quarter, with one
     /// [`LocationKind::Gap`](crate::LocationKind::Gap) between them. The walk itself is not bounded by it. 0 keeps all.

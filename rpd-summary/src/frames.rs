@@ -197,7 +197,7 @@ impl<'a> Statistics<'a> {
         records.push_totals(session, kernels, &mut names)?;
         for table in Table::ALL {
             match table {
-                // The sums have these.
+                // The totals of the device have these.
                 Table::Dispatches | Table::Copies if !session.device_totals.is_empty() => {}
                 Table::Calls => records.push_calls(session)?,
                 Table::Dispatches => {

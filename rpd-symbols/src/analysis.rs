@@ -57,7 +57,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// In titles.
+    /// Name of the kind of cost in titles.
     pub const fn name(self) -> &'static str {
         match self {
             Weight::Calls => "calls",
@@ -118,7 +118,7 @@ pub struct MemoryChange {
 /// Costs of the stacks of one session.
 #[derive(Debug, Default)]
 pub struct Costs {
-    /// By stack and function.
+    /// Costs by stack and function.
     pub uses: BTreeMap<StackedFunction, Cost>,
     /// Kernels by name, stack and function.
     pub kernels: BTreeMap<(String, StackedFunction), Launches>,

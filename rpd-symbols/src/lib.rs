@@ -53,9 +53,9 @@ pub struct Frame {
     pub function: Option<String>,
     /// Source file.
     pub file: Option<String>,
-    /// Line in it, from 1.
+    /// Line in the file, from 1.
     pub line: Option<u32>,
-    /// Column in that, from 1.
+    /// Column in the line, from 1.
     pub column: Option<u32>,
     /// Source of this information.
     pub evidence: Evidence,

@@ -13,7 +13,7 @@ use object::{Object as _, ObjectSection as _, ReadRef as _, SymbolKind};
 /// An ELF file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ObjectFile {
-    /// In hexadecimal digits.
+    /// Build id in hexadecimal digits.
     pub(crate) build_id: Option<String>,
     /// File name and checksum of the file with the debug information, as `.gnu_debuglink` has them.
     pub(crate) debug_link: Option<(Vec<u8>, u32)>,
@@ -21,7 +21,7 @@ pub(crate) struct ObjectFile {
     pub(crate) has_dwarf: bool,
     /// Start and size of the functions in `.symtab`, ascending.
     symtab: Vec<(u64, u64)>,
-    /// The same of `.dynsym`.
+    /// Start and size of the functions in `.dynsym`, ascending.
     dynsym: Vec<(u64, u64)>,
     /// Stubs that jump to functions of other files, ascending.
     stubs: Vec<Stub>,

@@ -22,7 +22,7 @@ const JUMP_LENGTH: usize = 6;
 /// A stub of an x86-64 file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stub {
-    /// Its first address.
+    /// Address of the stub's first byte.
     pub(crate) start: u64,
     /// The address after its last.
     pub(crate) end: u64,

@@ -458,7 +458,7 @@ pub unsafe extern "C" fn rocprof_trace_decoder_parse(
     })
 }
 
-/// Not in this library.
+/// Always `NOT_IMPLEMENTED`: this library lacks the function.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_quick_scan(
     _handle: Handle,
@@ -471,13 +471,13 @@ pub extern "C" fn rocprof_trace_decoder_quick_scan(
     NOT_IMPLEMENTED
 }
 
-/// Not in this library.
+/// Always `NOT_IMPLEMENTED`: this library lacks the function.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_flush_chunk(_handle: Handle, _chunk: u64) -> Status {
     NOT_IMPLEMENTED
 }
 
-/// Not in this library.
+/// Always `NOT_IMPLEMENTED`: this library lacks the function.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_build_standalone(
     _handle: Handle,

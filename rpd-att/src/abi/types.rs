@@ -135,7 +135,7 @@ pub struct Wave {
     pub cluster: u8,
     /// Not used; 0.
     pub reserved: u8,
-    /// Bytes of this struct.
+    /// Size of this struct in bytes, by which callers tell its version.
     pub size: u64,
     /// Cycle of the shader clock at which the wave began.
     pub begin: i64,
@@ -187,7 +187,7 @@ pub struct ShaderData {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct OtherSimd {
-    /// Bytes of this struct.
+    /// Size of this struct in bytes, by which callers tell its version.
     pub size: u64,
     /// Cycle of the shader clock.
     pub time: i64,
@@ -203,7 +203,7 @@ pub struct OtherSimd {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Event {
-    /// Bytes of this struct.
+    /// Size of this struct in bytes, by which callers tell its version.
     pub size: u64,
     /// Cycle of the shader clock.
     pub time: i64,
@@ -225,7 +225,7 @@ pub struct Event {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Dispatch {
-    /// Bytes of this struct.
+    /// Size of this struct in bytes, by which callers tell its version.
     pub size: u64,
     /// Cycle of the shader clock.
     pub time: i64,
@@ -277,7 +277,7 @@ pub type DataCallback =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Handle {
-    /// Which one; never 0.
+    /// Number of the decoder; never 0.
     pub handle: u64,
 }
 

@@ -90,7 +90,7 @@ pub enum Gfx9Token {
         /// Value written.
         data: u32,
     },
-    /// The wave there ended.
+    /// The wave at this place ended.
     WaveEnd(Place),
     /// An event of the pipeline, whose kind is not decoded.
     Event,

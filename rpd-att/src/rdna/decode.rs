@@ -285,7 +285,7 @@ impl Decoder<'_> {
         }
         let pc = self.registers.entry(start.me, start.pipe);
         if self.running.insert(place, pc).is_some() {
-            // Its end was lost.
+            // The end of the wave that was in the slot was lost.
             self.occupancy(start, Pc::default(), time - 1, false);
         }
         self.occupancy(start, pc, time, true);

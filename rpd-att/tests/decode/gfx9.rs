@@ -177,7 +177,7 @@ fn case_29_a_token_that_is_cut_off() {
         .diagnosis
         .to_string();
     let expected = format!(
-        "the trace ends inside the token at byte {}; what is before it was decoded\n\
+        "the trace ends inside the token at byte {}; everything before it was decoded\n\
          waves whose end is not in the trace: 1 of 1\n",
         length + 2
     );

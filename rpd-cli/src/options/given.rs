@@ -41,7 +41,7 @@ impl fmt::Display for Value {
 pub(crate) struct Place {
     /// The file as it was named.
     pub(crate) file: Arc<str>,
-    /// From 1.
+    /// Line in the file, from 1.
     pub(crate) line: usize,
     /// From 1; 0 is the whole line.
     pub(crate) column: usize,

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// Result of parsing a command line.
 #[derive(Debug)]
 pub(crate) enum Parsed {
-    /// Print this and stop.
+    /// Text to print instead of a run.
     Help(String),
     /// Print the version and stop.
     Version,

@@ -33,7 +33,7 @@ pub(super) struct Outcome {
     pub(super) ended_early: bool,
     /// Files written.
     pub(super) files: Vec<PathBuf>,
-    /// What went wrong.
+    /// Errors, each a line for the user.
     pub(super) errors: Vec<String>,
     /// Addresses of call stacks that were not looked up in time.
     pub(super) symbols_left_out: usize,

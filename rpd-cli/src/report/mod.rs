@@ -142,7 +142,7 @@ pub(crate) fn finish(
 /// Directory in which programs with run-time generated code write perf maps.
 const PERF_MAPS: &str = "/tmp";
 
-/// RunState that all processes of a report share.
+/// State that all processes of a report share.
 struct Report<'a> {
     run: &'a RunDirectory,
     options: &'a Options,

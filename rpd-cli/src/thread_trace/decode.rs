@@ -106,7 +106,7 @@ pub(crate) struct EngineReport {
 /// Decoding results of a dispatch.
 #[derive(Debug)]
 pub(crate) struct Decoded {
-    /// Of each shader engine.
+    /// Report about each shader engine.
     pub(crate) engines: Vec<EngineReport>,
     /// Lines of code.
     pub(crate) listing: Listing,

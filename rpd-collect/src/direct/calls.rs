@@ -34,7 +34,7 @@ pub(super) fn switch(on: bool) {
 pub(super) struct Operation {
     /// They are recorded.
     pub(super) recorded: bool,
-    /// With their arguments.
+    /// Layout of the arguments to record; `None` records none.
     pub(super) arguments: Option<Layout>,
     /// Effect on a HIP stream, where streams are followed.
     pub(super) stream: Option<Stream>,
@@ -52,7 +52,7 @@ impl Operation {
 pub(super) struct Api {
     /// Number of the kind in records.
     pub(super) kind: u16,
-    /// By slot.
+    /// Operation of each slot of the table.
     pub(super) operations: Box<[Operation]>,
     /// Operations whose stacks are recorded.
     pub(super) stacks: Option<Selection>,

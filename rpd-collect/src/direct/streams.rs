@@ -14,11 +14,11 @@ use crate::recording::thread_local::zeroed_thread_local;
 /// the pointer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// Makes it.
+    /// The call makes the stream that the pointer at this offset points to.
     Create(u16),
-    /// Destroys it.
+    /// The call destroys the stream at this offset.
     Destroy(u16),
-    /// Works on it.
+    /// The call works on the stream at this offset.
     Set(u16),
 }
 

@@ -24,9 +24,9 @@ static LOG: Log = Log::new();
 /// Names in the order in which they were seen, each a word with its length plus one, and its bytes.
 struct Log {
     words: [AtomicU64; WORDS],
-    /// Words that are taken.
+    /// Number of words of the buffer that are taken.
     used: AtomicUsize,
-    /// Words that were read.
+    /// Number of words that were read.
     read: AtomicUsize,
     /// Hashes of logged names, each in the slot that it selects. A name that lost its slot is logged again.
     seen: [AtomicU64; SEEN],

@@ -185,7 +185,7 @@ fn run() {
     }
 }
 
-/// On `CLOCK_BOOTTIME`.
+/// Sleeps until a time of `CLOCK_BOOTTIME`, in ns.
 fn sleep_until(due: u64) {
     let time = libc::timespec {
         tv_sec: (due / 1_000_000_000) as libc::time_t,

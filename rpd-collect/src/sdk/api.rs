@@ -41,7 +41,7 @@ struct ApiKind {
     number: u16,
     /// With a payload of any other size the result is not read.
     payload: Payload,
-    /// By operation number.
+    /// Arguments of each operation, by its number.
     operations: Box<[Arguments]>,
     /// For operations beyond the table.
     others: Arguments,

@@ -167,7 +167,7 @@ pub struct StackNode {
     pub parent: u32,
     /// Number of the frame's location.
     pub location: u32,
-    /// Frames outside of it.
+    /// Number of frames between this one and the root.
     pub depth: u32,
 }
 
@@ -207,9 +207,9 @@ impl StackFrame {
 pub struct GeneratedLines {
     /// The generated file.
     pub file: StringId,
-    /// First line in it.
+    /// First line of the generated file that the entry is about.
     pub first: u32,
-    /// Last line in it.
+    /// Last line of the generated file that the entry is about.
     pub last: u32,
     /// Place among the source frames of these lines, 0 for the innermost.
     pub depth: u32,
@@ -254,7 +254,7 @@ pub struct Stacks {
     pub frames: Vec<StackFrame>,
     /// By file, first line and depth; no line is in two ranges.
     pub generated: Vec<GeneratedLines>,
-    /// By file.
+    /// Content of generated files, ordered by file.
     pub generated_files: Vec<GeneratedFile>,
 }
 

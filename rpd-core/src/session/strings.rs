@@ -30,7 +30,7 @@ pub struct Strings {
     slots: Growing<u64>,
     hasher: RandomState,
     storage: Option<Storage>,
-    /// Of `bytes` and `slots`.
+    /// Mapped parts of `bytes` and `slots`.
     windows: Windows,
 }
 

@@ -166,7 +166,7 @@ macro_rules! table {
                 span_of(self)
             }
 
-            /// As [`Columns::reorder`].
+            /// Orders the rows as [`Columns::reorder`] does.
             pub fn reorder(&mut self, order: &[u32]) {
                 $(self.$field.reorder(order);)*
                 $($(if !self.$optional.is_empty() {
@@ -489,7 +489,7 @@ impl CountedTable {
             })
     }
 
-    /// As [`Columns::reorder`].
+    /// Orders the rows as [`Columns::reorder`] does.
     pub fn reorder(&mut self, order: &[u32]) {
         self.dispatches.reorder(order);
         self.ranges.reorder(order);

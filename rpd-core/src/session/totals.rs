@@ -153,7 +153,7 @@ impl Measure {
 pub struct Totals {
     /// Unit of the counts: samples or cycles.
     pub measure: Measure,
-    /// By place.
+    /// Sums for each place.
     pub places: HashMap<Place, PlaceTotals>,
 }
 

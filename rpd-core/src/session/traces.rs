@@ -146,7 +146,7 @@ pub struct TracedLine {
     pub offset: u64,
     /// Number of executions by waves.
     pub hits: u64,
-    /// Cycles of its durations.
+    /// Durations of its executions added up, in cycles.
     pub latency: u64,
     /// Cycles between the instructions before it and its start.
     pub idle: u64,

@@ -83,7 +83,7 @@ struct Traffic {
     times: BinaryHeap<Reverse<u64>>,
     /// Copies that have not started at the last point: start, end, bytes.
     waiting: VecDeque<(u64, u64, u64)>,
-    /// End and bytes of those that had.
+    /// End and bytes of the copies that have started and not ended.
     running: BinaryHeap<Reverse<(u64, u64)>>,
     sum: u64,
 }

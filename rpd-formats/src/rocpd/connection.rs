@@ -129,7 +129,7 @@ impl Guarded {
         check_schema(self, name).map_err(|error| self.problem(&source, error))
     }
 
-    /// Closes it.
+    /// Closes the connection.
     pub(super) fn close(self) -> rusqlite::Result<()> {
         self.connection.close().map_err(|(_, error)| error)
     }

@@ -82,7 +82,7 @@ pub enum Problem {
     Truncated {
         /// Bytes that the header promises.
         expected: u64,
-        /// Bytes that there are.
+        /// Size of the file.
         found: u64,
     },
     /// Its inside makes no sense.

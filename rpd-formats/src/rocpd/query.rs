@@ -72,9 +72,9 @@ pub enum Limit {
     /// A minute, and ten seconds for each MiB of the databases.
     #[default]
     BySize,
-    /// This many seconds.
+    /// Limit in seconds of processor time.
     Seconds(NonZeroU64),
-    /// Any.
+    /// No limit.
     None,
 }
 
@@ -297,7 +297,7 @@ impl Combined {
         }
     }
 
-    /// Before statements of ours.
+    /// Prepares the connection for rpd's own statements.
     fn begin_reading(&self) {
         self.connection.set_trust(Trust::Views);
         self.connection.begin();

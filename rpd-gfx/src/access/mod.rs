@@ -57,11 +57,11 @@ impl Level {
 /// End of a dispatch's recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DispatchEnd {
-    /// With the dispatch.
+    /// The recording ends with the dispatch.
     Complete,
-    /// With an error of the kernel.
+    /// The kernel ended with an error.
     Fault,
-    /// Before the dispatch: the sink took no more.
+    /// The sink took no more before the dispatch ended.
     Full,
 }
 
@@ -70,7 +70,7 @@ pub enum DispatchEnd {
 enum BlockKind {
     /// The description of a dispatch.
     Dispatch = 1,
-    /// Steps of it.
+    /// Instructions that waves of the dispatch executed.
     Steps = 2,
     /// The end of a dispatch.
     End = 3,

@@ -40,7 +40,7 @@ pub struct Totals {
 pub enum Stride {
     /// Bytes; 0: all lanes accessed the same address.
     Constant(i64),
-    /// None that is constant.
+    /// Strides that differ.
     Irregular,
 }
 

@@ -410,7 +410,7 @@ fn distinct(transfer: &Transfer) -> Vec<u64> {
 struct AccessKind {
     reads: bool,
     writes: bool,
-    /// Whether it orders accesses.
+    /// Whether the access orders other accesses.
     atomic: bool,
 }
 

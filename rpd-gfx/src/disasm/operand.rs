@@ -111,7 +111,7 @@ fn inlinable(value: u32) -> Option<&'static str> {
     })
 }
 
-/// The same with 16 bits.
+/// The text of an inlinable constant of 16 bits; `None` for other values.
 fn inlinable_half(value: u32) -> Option<&'static str> {
     Some(match value {
         0x3800 => "0.5",

@@ -20,7 +20,7 @@ modifiers! {
     ABS0 ABS1 ABS2 NEG0 NEG1 NEG2 SEL0 SEL1 SEL2 SEL3 LONG_SEXT0 LONG_SEXT1 LONG_SEXT2 CLAMP OMOD
     // Packed encodings.
     OP_SEL OP_SEL_HI NEG_LO NEG_HI MIX CBSZ ABID BLGP NEG
-    // Short encodings with a control dword.
+    // Flags of 32-bit encodings with a control dword (SDWA, DPP).
     SDWA SDWA_CLAMP SDWA_OMOD SEXT0 SEXT1 SDWA_NEG0 SDWA_NEG1 SDWA_SRC0 SDWA_SRC1 SDWA_DST DPP DPP_NEG0 DPP_NEG1 DPP_SEXT1
     // LDS.
     OFFSET OFFSET2 SWIZZLE GDS
@@ -29,10 +29,10 @@ modifiers! {
 }
 
 impl Modifiers {
-    /// None of them.
+    /// No flag.
     pub(super) const NONE: Self = Self(0);
 
-    /// These and others.
+    /// The union of two sets of flags.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -218,7 +218,7 @@ pub(crate) struct Row {
     pub(crate) mnemonic: &'static str,
     /// Whether the interpreter executes it.
     pub(crate) executed: bool,
-    /// One such instruction.
+    /// Words of an instruction with this opcode.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) sample: &'static [u32],
     /// The text of the sample.

@@ -197,7 +197,7 @@ impl SharedDispatch {
             } else if x.fault.is_none() {
                 resident.push_back(group);
                 turns += 1;
-                // Once in a round of all: on a busy host each time costs a time slice.
+                // Yields once in a round of all workgroups: on a busy host each yield costs a time slice.
                 if (resident.len() > 1 || exhausted)
                     && turns >= schedule.turns_of_round(resident.len())
                 {

@@ -78,7 +78,7 @@ pub struct Refused {
     pub words: [u32; 2],
     /// Name of the encoding.
     pub format: &'static str,
-    /// Opcode in that encoding.
+    /// Number of the opcode in the encoding.
     pub opcode: u32,
 }
 

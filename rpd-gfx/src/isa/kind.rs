@@ -58,7 +58,7 @@ pub enum Valu {
     MulF32,
     /// Multiply-add.
     FmaF32,
-    /// Reciprocal and so on.
+    /// Transcendental functions of 32 bits: reciprocal, square root, sine and others.
     TransF32,
     /// The same in double precision.
     AddF64,
@@ -66,11 +66,11 @@ pub enum Valu {
     MulF64,
     /// Multiply-add.
     FmaF64,
-    /// Reciprocal and so on.
+    /// Reciprocal and square root of 64 bits.
     TransF64,
     /// Integer and bitwise operations and comparisons of 32 bits.
     Int32,
-    /// The same of 64 bits.
+    /// Integer operations of 64 bits.
     Int64,
     /// Conversions between number formats.
     Convert,

@@ -69,7 +69,7 @@ fn logic(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
     x.w.scc = value != 0;
 }
 
-/// The same with 64 bits.
+/// A logic operation of 64 bits; SCC is whether the result is not zero.
 #[inline(always)]
 fn logic64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     let value = f(x.s64(i.src[0], i.literal), x.s64(i.src[1], i.literal));

@@ -15,7 +15,7 @@ const BRANCH: u64 = 4;
 const START: u64 = 4;
 /// Quads of vector memory requests that a compute unit takes before its address unit has sent them.
 const ADDRESS_QUEUE: u64 = 16;
-/// The same of LDS.
+/// Accesses to LDS that can be outstanding.
 const LDS_QUEUE: u64 = 8;
 /// Bytes of a line of the instruction cache.
 const CODE_LINE: u64 = 64;

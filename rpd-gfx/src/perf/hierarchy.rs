@@ -61,13 +61,13 @@ struct Bytes {
 pub(super) struct Hierarchy<'a> {
     device: &'static Device,
     pages: Pages<'a>,
-    /// Of each compute unit.
+    /// Vector cache of each compute unit.
     vector: Vec<Option<Cache<()>>>,
-    /// Of the compute units that share one.
+    /// Scalar cache of each group of compute units that share one.
     scalar: Vec<Option<Cache<()>>>,
-    /// Of the same compute units.
+    /// Instruction cache of the same groups.
     code: Vec<Option<Cache<()>>>,
-    /// Of each channel.
+    /// Part of the second-level cache of each channel.
     second: Vec<Option<Cache<Bytes>>>,
     /// Counts of the channels.
     pub(super) channels: Vec<Channel>,

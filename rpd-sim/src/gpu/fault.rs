@@ -74,7 +74,7 @@ impl Fault {
         )
     }
 
-    /// An address that is not a kernel object.
+    /// A packet whose kernel object is not that of a loaded kernel.
     pub(crate) fn kernel_object(what: &str) -> Self {
         Self::new(status::INVALID_CODE_OBJECT, what.to_owned())
     }

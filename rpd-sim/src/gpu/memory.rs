@@ -65,7 +65,7 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// First byte after it.
+    /// Address after its last byte.
     pub(crate) fn end(&self) -> usize {
         self.base + self.size
     }

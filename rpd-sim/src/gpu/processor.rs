@@ -34,7 +34,7 @@ pub(crate) struct Processor {
 enum Step {
     /// A packet was processed.
     Progress,
-    /// There is none.
+    /// There is no packet to process.
     Idle,
     /// The next one waits for signals.
     Blocked,

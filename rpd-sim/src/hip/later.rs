@@ -304,7 +304,7 @@ exported! {
         stream.synchronize()
     }
 
-    /// The same without waiting.
+    /// As the call before, without waiting for the copy.
     fn hipMemcpy3DPeerAsync(parameters: *const PeerBox, stream: Handle) {
         peer_copy(&*stream::resolve(stream)?, parameters)
     }
@@ -314,7 +314,7 @@ exported! {
         fill_rows(std::ptr::null_mut(), (to, pitch), (u32::from(value), 1), (width, height), true)
     }
 
-    /// The same without waiting.
+    /// As the call before, without waiting.
     fn hipMemsetD2D8Async(to: *mut c_void, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) {
         fill_rows(stream, (to, pitch), (u32::from(value), 1), (width, height), false)
     }
@@ -324,7 +324,7 @@ exported! {
         fill_rows(std::ptr::null_mut(), (to, pitch), (u32::from(value), 2), (width, height), true)
     }
 
-    /// The same without waiting.
+    /// As the call before, without waiting.
     fn hipMemsetD2D16Async(to: *mut c_void, pitch: usize, value: u16, width: usize, height: usize, stream: Handle) {
         fill_rows(stream, (to, pitch), (u32::from(value), 2), (width, height), false)
     }
@@ -334,7 +334,7 @@ exported! {
         fill_rows(std::ptr::null_mut(), (to, pitch), (value, 4), (width, height), true)
     }
 
-    /// The same without waiting.
+    /// As the call before, without waiting.
     fn hipMemsetD2D32Async(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize, stream: Handle) {
         fill_rows(stream, (to, pitch), (value, 4), (width, height), false)
     }

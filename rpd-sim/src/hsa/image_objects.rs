@@ -15,7 +15,7 @@ use crate::hsa::state::{lock, state};
 use crate::hsa::support::{Outcome, ensure};
 use crate::hsa::types::{Dim3, Status, status};
 
-/// What the rows of images and their first byte begin at multiples of, in bytes.
+/// Alignment of the rows of images and of their first byte, in bytes.
 pub(crate) const ROW_ALIGNMENT: usize = 256;
 
 /// Greatest width, height, depth and number of layers by geometry.

@@ -523,7 +523,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_register_deallocation_callback(
     })
 }
 
-/// Removes such a function.
+/// Removes a function that was registered for the release of memory.
 pub(crate) unsafe extern "C" fn hsa_amd_deregister_deallocation_callback(
     ptr: *mut c_void,
     callback: Option<FreeCallback>,

@@ -25,7 +25,7 @@ pub(super) struct CommunicatorState {
     pub(super) stream: Option<Handle>,
     /// Factors that the program has made reductions of.
     pub(super) factors: Vec<Option<Factor>>,
-    /// Splits so far.
+    /// Number of times that the communicator was split.
     pub(super) splits: u32,
 }
 

@@ -85,7 +85,7 @@ impl Set {
     /// Contexts whose user data lasts from enter to exit.
     const USERS: usize = 8;
 
-    /// Before the call.
+    /// Reports the begin of a call that works on the stream.
     #[inline]
     pub(crate) fn enter(stream: u64) -> Self {
         let mask = wanting(Operation::SET);
@@ -107,7 +107,7 @@ impl Set {
         set
     }
 
-    /// After it.
+    /// Reports the end of the call.
     #[inline]
     pub(crate) fn exit(mut self) {
         if self.mask != 0 {

@@ -269,7 +269,7 @@ pub struct CaptureCode {
     pub agent: u64,
     /// Load address.
     pub load_base: u64,
-    /// Bytes there.
+    /// Size of the loaded code object in bytes.
     pub load_size: u64,
     /// Place among all starts and ends of calls.
     pub entry: u64,
@@ -350,7 +350,7 @@ pub mod item {
 
 /// Uses of host memory by a call.
 pub mod data_use {
-    /// The call reads them.
+    /// Data that the call reads.
     pub const SOURCE: u32 = 0;
     /// Content of host-visible memory before the call, which its device work may read.
     pub const UPDATE: u32 = 1;

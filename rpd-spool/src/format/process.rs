@@ -62,7 +62,7 @@ pub struct Totals {
     pub dispatches_paused: u64,
     /// Processes forked off by this one, or by its forked children, that could not open a recording of their own.
     pub lost_processes: u64,
-    /// Records of those processes.
+    /// Number of records of those processes.
     pub lost_records: u64,
     /// PC samples that the provider took and called unusable.
     pub invalid_samples: u64,

@@ -78,9 +78,9 @@ pub struct CodeBytes {
     pub header: RecordHeader,
     /// Names the content: code objects with the same bytes have the same, and the bytes are there once.
     pub content: [u64; 2],
-    /// Bytes of the whole.
+    /// Size of the whole code object in bytes.
     pub size: u64,
-    /// Offset of this part.
+    /// Offset of this part in the code object, in bytes.
     pub offset: u64,
     /// Bytes in the tail.
     pub len: u32,

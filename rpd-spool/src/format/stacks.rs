@@ -150,7 +150,7 @@ pub struct StackNode {
     pub parent: u32,
     /// [`StackLocation::id`].
     pub location: u32,
-    /// Frames outside of it.
+    /// Number of frames between this one and the root.
     pub depth: u32,
 }
 

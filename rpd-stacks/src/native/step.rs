@@ -11,7 +11,7 @@ use crate::native::rules::{NO_MODULE, Rule, RuleKind, SavedBp};
 pub(super) enum Step {
     /// The caller's registers, and how they came about, as in a frame's `origin`.
     Caller(Registers, i32),
-    /// There is no caller.
+    /// The frame is the outermost one.
     End,
     /// The caller cannot be found.
     Stuck,

@@ -88,7 +88,7 @@ impl Histogram {
         self.0.values().any(|bucket| bucket.is_mixed)
     }
 
-    /// The duration at this place of all in ascending order, from 0.
+    /// The duration at position `place` in ascending order, from 0.
     fn at(&self, place: u64) -> f64 {
         let mut before = 0;
         let found = self.0.values().find(|bucket| {

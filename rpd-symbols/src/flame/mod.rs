@@ -54,7 +54,7 @@ pub enum Unit {
 pub struct Profile {
     /// Name of the weight, for titles: `calls`, `GPU time`.
     pub weight: String,
-    /// In what.
+    /// Unit of the weights.
     pub unit: Unit,
     frames: Vec<Frame>,
     index: HashMap<Frame, u32>,
@@ -65,7 +65,7 @@ pub struct Profile {
 /// A format of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A page that needs nothing else.
+    /// A page for a browser, without further files.
     Html,
     /// A line for each stack: frames with semicolons between them, and the weight.
     Folded,

@@ -240,7 +240,7 @@ fn packing_names_what_is_wrong() {
     let far = packed(&capture, "add_kernel#3").expect_code(1);
     assert!(
         far.stderr
-            .contains("--kernel add_kernel#3: the capture launches it 2 times"),
+            .contains("--kernel add_kernel#3: the capture has 2 launches of this kernel"),
         "{}",
         far.stderr
     );

@@ -38,7 +38,7 @@ pub(super) enum MemoryChoice {
 /// Content that is kept for asynchronous copies from pinned memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum PinnedChoice {
-    /// That at the call
+    /// The content at the call
     Call,
     /// That which the device read, which is copied back after each copy
     Exact,

@@ -201,7 +201,7 @@ fn launch(name: KernelName, launch: u64, all_memory: bool) -> Part {
 /// The part of a run that a capture is about.
 #[derive(Debug, Clone)]
 pub(super) enum Region {
-    /// All of it.
+    /// The whole run.
     All,
     /// What is known before the program runs.
     Part(Part),
@@ -214,7 +214,7 @@ pub(super) enum Region {
 pub(super) struct Marked {
     /// The message of a range; without one the part is between a resume and a pause.
     message: Option<String>,
-    /// Which of these, from 1.
+    /// Number among the parts that the program marks so, from 1.
     number: u64,
 }
 

@@ -340,7 +340,7 @@ pub(super) fn notes(quiet: bool) -> fn(&str) {
     }
 }
 
-/// Results that are named.
+/// Number of results that are reported one by one.
 const MOST_SHOWN: usize = 10;
 
 fn print_report(given: &Arguments, report: &Report) {

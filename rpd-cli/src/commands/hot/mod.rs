@@ -92,7 +92,7 @@ impl MeasureSource {
     }
 }
 
-/// Which kernels are meant.
+/// Selection of kernels by name.
 #[derive(Debug, Args)]
 pub(super) struct KernelFilter {
     /// Regular expression of the kernels to show, searched for in their names [default: all]

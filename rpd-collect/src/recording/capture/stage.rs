@@ -80,7 +80,7 @@ pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
     true
 }
 
-/// One more call.
+/// Counts a captured call.
 pub(super) fn count_call() {
     if let Some(control) = control() {
         control.calls.fetch_add(1, Ordering::Relaxed);

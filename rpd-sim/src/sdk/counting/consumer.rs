@@ -24,7 +24,7 @@ struct Consumer {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Box<Finished>>,
-    /// One is being delivered.
+    /// A measurement is being delivered.
     busy: bool,
 }
 

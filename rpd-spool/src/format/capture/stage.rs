@@ -45,11 +45,11 @@ pub struct StageControl {
     pub abandoned: AtomicU64,
     /// Nanoseconds that calls waited for the front end, added up.
     pub stalled: AtomicU64,
-    /// Calls that waited.
+    /// Number of calls that waited for room.
     pub stalls: AtomicU64,
     /// Bytes of all data, those in records included.
     pub data: AtomicU64,
-    /// Calls that were captured.
+    /// Number of calls that were captured.
     pub calls: AtomicU64,
     /// One of [`ended`].
     pub ended: AtomicU32,
