@@ -60,7 +60,7 @@ pub struct Chunk {
     pub pack: u32,
     /// Offset of its bytes in the pack.
     pub offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
     /// Bytes in the pack.
     pub stored: u32,

@@ -78,7 +78,7 @@ pub struct Memory {
     pub device: i32,
     /// First byte.
     pub base: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Flags of the call.
     pub flags: u32,
@@ -99,7 +99,7 @@ pub struct CodeRow {
     pub blob: i64,
     /// Target triple with processor and features.
     pub triple: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// The last call before it was loaded.
     pub load_seq: u64,
@@ -125,7 +125,7 @@ pub struct KernelRow {
 pub struct Data {
     /// Hash of all bytes.
     pub hash: Hash,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Their content is in the capture; otherwise only the hash is.
     pub kept: bool,

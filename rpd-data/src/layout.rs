@@ -73,7 +73,7 @@ pub struct Argument {
     pub mangled: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
     /// Conversion of the value to text.
     pub form: Form,

@@ -16,7 +16,7 @@ pub struct Function {
     pub name: String,
     /// Virtual address in the ELF file.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 

@@ -19,7 +19,7 @@ const ACCESS: usize = 12;
 pub(crate) struct ReservedRange {
     /// First address in the capture.
     pub(crate) base: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub(crate) size: u64,
     /// First address in the replay.
     pub(crate) now: u64,

@@ -5,12 +5,12 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum AccessTrace {
-    /// None.
+    /// No instructions are recorded.
     #[default]
     Off,
     /// Instructions that access memory.
     Mem,
-    /// All.
+    /// All instructions.
     Inst,
 }
 

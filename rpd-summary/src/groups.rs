@@ -301,7 +301,7 @@ fn merged(groups: LazyFrame) -> PolarsResult<DataFrame> {
 pub(crate) enum GroupTable {
     /// All groups; no columns without groups.
     Frame(DataFrame),
-    /// This many that they may be in a file.
+    /// So many groups that they may be in a file.
     Rows {
         /// The groups.
         rows: Rows<GroupRow>,

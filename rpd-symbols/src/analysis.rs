@@ -52,7 +52,7 @@ pub enum Weight {
     Cpu,
     /// Time of GPUs.
     Gpu,
-    /// Bytes.
+    /// Bytes that were copied or allocated.
     Bytes,
 }
 

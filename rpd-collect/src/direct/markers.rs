@@ -44,7 +44,7 @@ struct Config {
     obeyed: bool,
     /// Ranges rename kernels.
     rename: bool,
-    /// Marks do so as well, and ranges without a message do not, as in the original.
+    /// As in the original, marks rename kernels too, and ranges without a message do not.
     original: bool,
 }
 

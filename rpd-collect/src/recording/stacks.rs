@@ -152,7 +152,7 @@ pub(crate) fn note_useless_globs<'a>(
     }
 }
 
-/// Calls that took less keep no stack, in nanoseconds; 0 when all keep theirs.
+/// Shortest duration of a call whose stack is kept, in nanoseconds; 0 keeps all stacks.
 #[inline]
 fn min_duration() -> u64 {
     MIN_DURATION.load(Ordering::Relaxed)
@@ -169,7 +169,7 @@ pub(super) fn at_begin(thread: &mut Thread, wanted: bool) -> Option<StackRef> {
     }
 }
 
-/// Bytes of [`at_begin`]'s answer in a record.
+/// Bytes that the stack field returned by [`at_begin`] takes in a record.
 #[inline]
 pub(super) fn room(stack: Option<StackRef>) -> usize {
     match stack {
@@ -178,7 +178,7 @@ pub(super) fn room(stack: Option<StackRef>) -> usize {
     }
 }
 
-/// The flag for [`at_begin`]'s answer.
+/// The record flag for the stack field returned by [`at_begin`].
 #[inline]
 pub(super) fn flag(stack: Option<StackRef>) -> u32 {
     match stack {
@@ -187,7 +187,7 @@ pub(super) fn flag(stack: Option<StackRef>) -> u32 {
     }
 }
 
-/// Writes [`at_begin`]'s answer at the start of a record's tail; the rest of the tail.
+/// Writes the stack field returned by [`at_begin`] at the start of a record's tail; returns the rest of the tail.
 #[inline]
 pub(super) fn put(stack: Option<StackRef>, tail: &mut [u8]) -> &mut [u8] {
     match stack {

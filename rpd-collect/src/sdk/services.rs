@@ -30,7 +30,7 @@ struct Held {
 
 /// Every service, in the order in which they are configured.
 const SERVICES: &[Steps] = &[
-    // Before anything that reads the provider's counters or makes it register kernels.
+    // First: later services read the provider's counters or make it register kernels.
     Steps {
         configure: |setup| {
             counters::define(setup);

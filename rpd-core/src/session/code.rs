@@ -21,7 +21,7 @@ pub struct Sampling {
     pub method: SamplingMethod,
     /// Unit of the interval.
     pub unit: SamplingUnit,
-    /// From one sample to the next, in units.
+    /// Interval between samples, in `unit`.
     pub interval: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct Instruction {
     pub object: CodeObjectId,
     /// Its begin, from the load address of the code object.
     pub offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub length: u32,
     /// As an assembler takes it; 0 when it could not be decoded.
     pub text: StringId,

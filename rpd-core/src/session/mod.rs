@@ -282,7 +282,7 @@ pub struct OpenCall {
     pub name: StringId,
     /// The calling thread.
     pub thread: ThreadId,
-    /// Begin.
+    /// Time at which the call began.
     pub start: Nanoseconds,
 }
 

@@ -23,7 +23,7 @@ use crate::spool::record::Table;
 pub struct ArgsRef {
     /// First byte.
     pub offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub len: u32,
     /// Flags of the spool record ([`crate::spool::format::api_flag`]).
     pub flags: u32,

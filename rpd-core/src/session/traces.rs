@@ -127,7 +127,7 @@ pub struct OccupiedUnit {
     pub cu: u8,
     /// Waves that began on it.
     pub waves: u64,
-    /// Their cycles, added up.
+    /// Cycles that these waves ran, added up.
     pub wave_cycles: u64,
 }
 

@@ -103,7 +103,7 @@ impl<'a> Timeline<'a> {
         Ok(timeline)
     }
 
-    /// Numbers the names that tracks show. Of steps only so many can be shown as [`OTHER`] is.
+    /// Numbers the names that tracks show. The names of steps are limited: the rest is shown as [`OTHER`].
     fn number_names(&mut self) {
         for track in &self.tracks {
             let slices = track.slices.iter().map(|&(.., name)| name);

@@ -174,7 +174,7 @@ impl Trace {
     }
 
     /// A packet without a time.
-    pub(super) fn timeless(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn without_time(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
         nested(&mut self.file.buffer, field::PACKET, |out| {
             out.extend_from_slice(&self.sequence);
             fill(out);
@@ -196,7 +196,7 @@ impl Trace {
         if let Some(is_known) = self.event_names.get_mut(number as u32) {
             *is_known = 1;
         }
-        self.timeless(|out| {
+        self.without_time(|out| {
             nested(out, field::packet::INTERNED_DATA, |out| {
                 intern(out, field::interned::EVENT_NAMES, number, name);
             });
@@ -218,7 +218,7 @@ impl Trace {
         }
         let number = self.annotation_names.len() as u64 + 1;
         self.annotation_names.insert(name.into(), number);
-        self.timeless(|out| {
+        self.without_time(|out| {
             nested(out, field::packet::INTERNED_DATA, |out| {
                 intern(out, field::interned::ANNOTATION_NAMES, number, name);
             });
@@ -228,7 +228,7 @@ impl Trace {
 
     /// A packet with names and the like for packets that follow.
     pub(super) fn intern(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
-        self.timeless(|out| nested(out, field::packet::INTERNED_DATA, fill));
+        self.without_time(|out| nested(out, field::packet::INTERNED_DATA, fill));
     }
 
     /// Makes `number` stand for a text in a table of interned texts.

@@ -80,7 +80,7 @@ fn describe(
     name: &str,
     fill: impl FnOnce(&mut Vec<u8>),
 ) {
-    trace.timeless(|out| {
+    trace.without_time(|out| {
         nested(out, field::packet::TRACK_DESCRIPTOR, |out| {
             uint(out, field::track::UUID, track);
             if let Some(parent) = parent {

@@ -74,7 +74,7 @@ impl Kernel {
 pub struct Arg {
     /// Offset in the argument segment.
     pub offset: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
     /// Kind of the argument.
     pub kind: ArgKind,

@@ -38,7 +38,7 @@ pub struct Symbol {
     pub name: String,
     /// Virtual address in the file; add [`super::Image::delta`] for the loaded one.
     pub value: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Kind of symbol.
     pub kind: SymbolKind,

@@ -39,7 +39,7 @@ impl Registers {
 pub struct Facts {
     /// Kind of instruction.
     pub kind: Kind,
-    /// Bytes.
+    /// Size in bytes.
     pub length: u32,
     /// Whether it ends the wave or sends a message, or is a wait, no-op, barrier or control instruction of the sequencer.
     pub internal: bool,

@@ -1,4 +1,4 @@
-//! A GPU as this layer uses it.
+//! Devices of the HIP runtime: agent, memory pools, hardware queues, streams and limits of each GPU.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, Weak};

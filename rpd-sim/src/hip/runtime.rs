@@ -74,7 +74,7 @@ pub(crate) struct Runtime {
 
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
 /// Held while the runtime is made.
-static MAKING: Mutex<()> = Mutex::new(());
+static CREATING: Mutex<()> = Mutex::new(());
 
 thread_local! {
     /// The device this thread has chosen.
@@ -133,7 +133,7 @@ pub(crate) fn device(ordinal: i32) -> HipResult<&'static Device> {
 #[cold]
 fn make() -> HipResult<&'static Runtime> {
     watch_forks();
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _making = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(runtime) = existing() {
         return Ok(runtime);
     }
@@ -271,7 +271,7 @@ pub(crate) fn watch_forks() {
 
 unsafe extern "C" fn before_fork() {
     // A thread that forks while it makes the runtime cannot take the lock again.
-    if let Ok(making) = MAKING.try_lock() {
+    if let Ok(making) = CREATING.try_lock() {
         let locks = ForkLocks {
             _making: making,
             _registry: super::fatbin::lock_for_fork(),

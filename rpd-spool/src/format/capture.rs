@@ -400,7 +400,7 @@ pub struct DataHeader {
     pub rows: u64,
     /// One of [`data_use`].
     pub purpose: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
 }
 

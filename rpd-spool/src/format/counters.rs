@@ -30,7 +30,7 @@ pub struct CounterInstance {
     pub counter: u64,
     /// Pairs in the tail.
     pub count: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
 }
 
@@ -42,7 +42,7 @@ pub struct CountedDispatch {
     pub dispatch: Dispatch,
     /// Values in the tail.
     pub count: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
 }
 

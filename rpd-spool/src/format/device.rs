@@ -70,7 +70,7 @@ pub struct Copy {
     pub stream: u32,
     /// [`super::Region::id`]; 0 when none.
     pub region: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
 }
 

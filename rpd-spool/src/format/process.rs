@@ -80,7 +80,7 @@ pub struct RuntimeInit {
     pub header: RecordHeader,
     /// The provider's operation number in its RUNTIME_INITIALIZATION callback kind.
     pub operation: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
     /// Version as the runtime numbers it.
     pub version: u64,
@@ -98,7 +98,7 @@ pub struct TimedText {
     pub header: RecordHeader,
     /// Time, in ns of `CLOCK_BOOTTIME`.
     pub time: u64,
-    /// Zero.
+    /// Always 0.
     pub value: u64,
     /// Bytes of text in the tail.
     pub text_len: u32,

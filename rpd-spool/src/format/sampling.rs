@@ -60,7 +60,7 @@ pub struct PcSample {
     pub flags: u8,
     /// Class of the instruction, as the provider numbers them.
     pub class: u8,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u8,
     /// Waves that were active on the compute unit.
     pub waves: u32,
@@ -84,7 +84,7 @@ pub struct CodeBytes {
     pub offset: u64,
     /// Bytes in the tail.
     pub len: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
 }
 

@@ -70,7 +70,7 @@ pub struct StackModule {
     pub path_len: u32,
     /// Bytes of build id in the tail.
     pub build_id_len: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
     /// Address minus address in the file.
     pub base: u64,
@@ -102,7 +102,7 @@ pub struct StackCode {
     pub qualname_len: u32,
     /// Bytes of the line table in the tail, as the interpreter encodes it.
     pub lines_len: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
 }
 

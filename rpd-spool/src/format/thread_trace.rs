@@ -65,6 +65,6 @@ pub struct TracePart {
     pub flags: u32,
     /// Bytes in the tail.
     pub len: u32,
-    /// Zero.
+    /// Not used; 0.
     pub reserved: u32,
 }

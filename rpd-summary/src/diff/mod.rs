@@ -279,7 +279,7 @@ impl Durations {
             spreads: Default::default(),
         };
         let mut sums = [[SpreadSums::default(); Measure::ALL.len()]; Group::ALL.len()];
-        // By effect, group and place of the name.
+        // Ordered by effect, then group, then place of the name.
         let mut order = Sorter::<5, 3>::new(storage);
         let mut of_name = Vec::new();
         let mut rows = rows

@@ -45,7 +45,7 @@ pub enum Unit {
     Count,
     /// Nanoseconds.
     Nanoseconds,
-    /// Bytes.
+    /// Weights are numbers of bytes.
     Bytes,
 }
 

@@ -136,7 +136,7 @@ impl Dimensions {
         put(&mut self.tail, dimension.name);
     }
 
-    /// From version 1 of the description, or from the iteration where the provider lacks that.
+    /// The dimensions of a counter: from version 1 of its description, or by iteration where the provider lacks that version.
     fn of(functions: &Functions, id: u64) -> Dimensions {
         let mut dimensions = Dimensions::default();
         if let Some(found) = dimensions_of_info(functions, id) {

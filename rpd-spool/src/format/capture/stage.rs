@@ -53,7 +53,7 @@ pub struct StageControl {
     pub calls: AtomicU64,
     /// One of [`ended`].
     pub ended: AtomicU32,
-    /// Zero.
+    /// Not used; 0.
     pub unused: AtomicU32,
     /// Functions of the runtime's table after those that are known here.
     pub unknown_functions: AtomicU64,
