@@ -76,7 +76,7 @@ impl Player {
         self.move_code(bytes, |place| (place.captured, place.now));
     }
 
-    /// The other way round.
+    /// Replaces the words of `bytes` that are addresses in code objects of the replay by those of the capture.
     pub(crate) fn restore_code(&self, bytes: &mut [u8]) {
         self.move_code(bytes, |place| (place.now, place.captured));
     }

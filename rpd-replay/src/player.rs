@@ -33,7 +33,7 @@ pub struct Options {
     pub from: Option<u64>,
     /// The last call that is played.
     pub until: Option<u64>,
-    /// Addresses of memory.
+    /// Whether memory gets the addresses of the capture.
     pub placement: Placement,
     /// All work goes to one stream.
     pub serial: bool,

@@ -58,8 +58,9 @@ pub(super) unsafe fn unshare(base: NonNull<u8>, len: usize) {
     unsafe { libc::munmap(base.as_ptr().cast(), len) };
 }
 
-/// Has the page cache hold the file's first `len` bytes, in as large units as the file system has. A mapping of a file
-/// whose blocks are only allocated would read each page from nowhere first.
+/// Writes zeros to the file's first `len` bytes, so that the page cache has them in units as large as the file system
+/// allows. In a mapping of a file whose blocks are only allocated, the first access to each page would be a fault that
+/// fills the page.
 fn write_zeros(fd: libc::c_int, len: usize) {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut done = 0;

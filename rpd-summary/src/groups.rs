@@ -216,7 +216,7 @@ impl MergedGroups {
         Ok(())
     }
 
-    /// Rows that are merged at once.
+    /// Largest number of rows that are merged at once.
     fn most(&self) -> usize {
         let rows = self.storage.as_ref().map(Storage::rows);
         rows.map_or(MERGED, |rows| rows.min(MERGED))

@@ -24,7 +24,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Adds another one's.
+    /// Adds the calls, times and bytes of `other`.
     pub fn add(&mut self, other: Cost) {
         self.calls += other.calls;
         self.cpu += other.cpu;
@@ -89,9 +89,9 @@ pub struct StackedFunction {
 /// Kernels that were launched with a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// How many.
+    /// Number of dispatches.
     pub count: u64,
-    /// Their time, in nanoseconds.
+    /// Durations of the dispatches added up, in nanoseconds.
     pub time: u64,
 }
 

@@ -64,7 +64,7 @@ impl Limited {
         })
     }
 
-    /// One portion; `None` when the time is over.
+    /// Looks up a part of the addresses of a module; `None` when the time is used up.
     fn request(&mut self, module: &Module, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
         if self.left.is_zero() {
             return None;

@@ -51,7 +51,7 @@ fn seeds() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Some lines, over and over.
+/// Code in which the same eight instructions repeat.
 struct Lines;
 
 impl Code for Lines {

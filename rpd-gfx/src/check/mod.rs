@@ -50,7 +50,7 @@ pub enum FindingKind {
     UseAfterFree,
     /// An atomic at an address that its size does not divide.
     MisalignedAtomic,
-    /// A barrier that lanes passed by which the wave executed later.
+    /// A barrier that a wave executed after some of its lanes had skipped it.
     BarrierDivergence,
 }
 

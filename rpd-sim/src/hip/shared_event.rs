@@ -106,7 +106,7 @@ impl SharedEvent {
         Ok(event)
     }
 
-    /// What another process opens it with.
+    /// Handle with which another process opens the event.
     pub(super) fn handle(&self) -> HipResult<EventHandle> {
         // Memory that was attached can be shared by its owner alone.
         if self.origin == PageOrigin::Attached {

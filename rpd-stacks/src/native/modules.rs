@@ -17,7 +17,7 @@ const PROBES: usize = 64;
 const LIVE: u8 = 1;
 /// Something was unloaded since it was last looked at.
 const SUSPECT: u8 = 2;
-/// Replaced or gone.
+/// The module was replaced or unloaded.
 const DEAD: u8 = 3;
 
 #[derive(Default)]
