@@ -35,7 +35,7 @@ impl Marker {
 /// follows. What does not end before the program ends with the call `last`.
 pub fn regions(markers: &[Marker], message: Option<&str>, last: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
-    // Regions that are open: the range, and their place among those that were found.
+    // Open regions: number of the range, and index in `found`.
     let mut open: Vec<(u64, usize)> = Vec::new();
     for one in markers {
         let (begins, range) = match (one.kind, message) {

@@ -84,7 +84,7 @@ impl Results {
         }
     }
 
-    /// All results are complete.
+    /// Writes out what is buffered, after the last result.
     pub(crate) fn finish(self) -> Result<(), ReplayError> {
         match self {
             Results::Write(path, mut file) => file.flush().map_err(failed(&path)),

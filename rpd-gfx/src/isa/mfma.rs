@@ -46,7 +46,7 @@ impl Shape {
     fn of_gfx942(opcode: u16) -> Option<Self> {
         use MatrixElement::{Bf16, F8, F32, I8};
         let (rows, depth, per_lane, element) = match opcode {
-            // Of single precision with short mantissas.
+            // Multiplications in XF32: single precision with a shortened mantissa.
             0x3e => (16, 8, 2, F32),
             0x3f => (32, 4, 2, F32),
             0x40..=0x52 | 0x6e | 0x6f => return Self::of_gfx90a(opcode),

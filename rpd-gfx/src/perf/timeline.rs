@@ -96,7 +96,7 @@ pub struct Issued {
     pub head: u64,
     /// Quad at which its wave was ready to issue it.
     pub ready: u64,
-    /// From when on it was the chosen one of its pipe, which was full; `issue` where the pipe was not.
+    /// Quad from which on the arbiter had chosen it and its pipe was full; `issue` where the pipe was not full.
     pub chosen: u64,
     /// Quad of issue. After a barrier the wave waits until the next instruction comes to the head.
     pub issue: u64,

@@ -39,7 +39,7 @@ impl Range {
         self.width * self.rows * self.slices
     }
 
-    /// Bytes from the first to behind the last.
+    /// Distance from the first byte to the one after the last.
     pub(super) fn span(&self) -> u64 {
         let rows = self.slices.saturating_sub(1) * self.slice_rows + self.rows.saturating_sub(1);
         rows * self.pitch + self.width
