@@ -95,7 +95,7 @@ fn what_is_wrong_with_trace_files() {
         "{error}"
     );
     assert!(
-        error.contains("rpd: ./8118_shader_engine_1_1.att: the trace ends inside the token at byte 166; what is before it was decoded"),
+        error.contains("rpd: ./8118_shader_engine_1_1.att: the trace ends inside the token at byte 166; everything before it was decoded"),
         "{error}"
     );
     assert!(!directory.join("ui_output_agent_8118_dispatch_1").exists());
