@@ -155,13 +155,21 @@ static struct { handle_t context; callback_t callback; void* data; uint32_t only
 static struct { handle_t context; request_t callback; } requests[2];
 /* A context that counts must stay on. */
 static uint64_t never_to_stop;
+/* A context that traces whole GPUs, and the process whose queue has the packets that began it. */
+static uint64_t traces_gpus;
+static pid_t traced_by;
 static uint64_t next_correlation = 1;
 
 int rocprofiler_create_context(handle_t* context) { context->handle = ++contexts; return 0; }
-int rocprofiler_start_context(handle_t context) { active[context.handle] = 1; return 0; }
+int rocprofiler_start_context(handle_t context) {
+    active[context.handle] = 1;
+    if (context.handle == traces_gpus) traced_by = getpid();
+    return 0;
+}
 int rocprofiler_stop_context(handle_t context) {
     int was = active[context.handle];
     if (context.handle == never_to_stop) exit(84);
+    if (was && context.handle == traces_gpus && traced_by != getpid()) printf("a child stops the trace of its parent\n");
     active[context.handle] = 0;
     return was ? 0 : 2;
 }

@@ -39,6 +39,7 @@ int rocprofiler_configure_device_thread_trace_service(handle_t context, handle_t
                                                       void* shader, user_data_t user) {
     if (!shader || user.value) return 19;
     print_parameters("device", agent, all, count);
+    traces_gpus = context.handle;
     tracing.context = context, tracing.shader = shader;
     return 0;
 }

@@ -1,4 +1,4 @@
-//! The end of a child that was forked by a process that counts.
+//! The end of a child that was forked by a process that counts, samples or traces.
 //!
 //! SDK 1.0 has a thread that delivers counters, and its exit handler waits for that thread to stop. A forked child does not
 //! have the thread, so a child that calls `exit` would wait forever. A thread of ours ends such a child, with the status

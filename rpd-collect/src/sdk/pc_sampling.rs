@@ -233,7 +233,9 @@ fn flush() {
 
 /// Whether the provider may hold samples that it has not delivered.
 pub(super) fn is_on() -> bool {
-    SAMPLED.get().is_some() && STATE.load(Ordering::Relaxed) != state::ENDED
+    SAMPLED.get().is_some()
+        && STATE.load(Ordering::Relaxed) != state::ENDED
+        && !forked_end::applies()
 }
 
 /// Recording is about to end: the last samples are delivered. No flush begins after this.

@@ -274,15 +274,8 @@ pub(super) fn begin(setup: &Setup<'_>) {
 pub(super) fn hsa_initialised() {
     let Some(traced) = TRACED.get() else { return };
     match traced.when {
-        TraceTrigger::Dispatches => {
-            if traced.start() {
-                // The provider has a thread that a forked child lacks.
-                forked_end::prepare();
-            }
-        }
-        TraceTrigger::Recording if switch::is_on() => {
-            traced.start();
-        }
+        TraceTrigger::Dispatches => traced.start(),
+        TraceTrigger::Recording if switch::is_on() => traced.start(),
         TraceTrigger::Recording | TraceTrigger::Consecutive(_) => {}
     }
 }
@@ -305,13 +298,13 @@ pub(super) fn holds_streams() -> bool {
     let traced = TRACED.get();
     traced.is_some_and(|traced| !matches!(traced.when, TraceTrigger::Dispatches))
         && RUNNING.load(Ordering::Relaxed)
+        && !forked_end::applies()
 }
 
 /// Recording is about to end: traces that go on are ended, and their streams delivered.
 pub(super) fn end() {
     if let Some(traced) = TRACED.get()
         && !matches!(traced.when, TraceTrigger::Dispatches)
-        && !forked_end::applies()
     {
         traced.stop();
     }
@@ -325,10 +318,11 @@ pub(super) fn kernel_registered(id: u64, name: &[u8]) {
 }
 
 impl Traced {
-    fn start(&self) -> bool {
+    /// Nothing in a child that was forked when a trace had begun: the context and what the GPU writes are its parent's.
+    fn start(&self) {
         // Pauses and resumes may be doubled.
-        if RUNNING.swap(true, Ordering::AcqRel) {
-            return true;
+        if forked_end::applies() || RUNNING.swap(true, Ordering::AcqRel) {
+            return;
         }
         BEGUN.fetch_add(1, Ordering::Relaxed);
         // SAFETY: a context of this provider.
@@ -338,13 +332,15 @@ impl Traced {
             meta::note(&format!(
                 "{PURPOSE} is not recorded: the provider reports: {says}"
             ));
+            return;
         }
-        status == rocprofiler_status_t::SUCCESS
+        // The provider has a thread that a forked child lacks.
+        forked_end::prepare();
     }
 
-    /// Has the provider deliver the streams of a trace of whole devices.
+    /// Has the provider deliver the streams of a trace of whole devices. Nothing in a child, as for [`Traced::start`].
     fn stop(&self) {
-        if RUNNING.swap(false, Ordering::AcqRel) {
+        if !forked_end::applies() && RUNNING.swap(false, Ordering::AcqRel) {
             // SAFETY: a context of this provider.
             unsafe { (self.functions.rocprofiler_stop_context)(self.context) };
         }

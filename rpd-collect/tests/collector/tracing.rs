@@ -188,3 +188,10 @@ fn traces_of_consecutive_kernels_use_the_devices_service() {
     assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
     assert_eq!(found.tracing[0].0.whole_agent, 1);
 }
+
+/// The packets that end such a trace would go to a queue that the child does not have.
+#[test]
+fn a_child_does_not_end_the_trace_of_its_parent() {
+    let found = run("2:3:16:1048576:0:0:0:0:0:1/0/", &["fork", "pause"]);
+    assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
+}
