@@ -213,6 +213,7 @@ fn forget_parent() {
     FIRST.store(0, Ordering::Relaxed);
     CALLED.store(0, Ordering::Relaxed);
     DONE.store(0, Ordering::Relaxed);
+    DELIVERING.store(false, Ordering::Relaxed);
 }
 
 /// Sleeps until `word` is no longer 0, someone wakes it, or the time is over. Interruptions wake it, too.
@@ -438,6 +439,10 @@ mod tests {
         assert_eq!(ask().sa_flags & libc::SA_RESETHAND, libc::SA_RESETHAND);
         withdraw();
         assert_eq!(current(number).expect("known").sa_sigaction, libc::SIG_DFL);
+        // A child that is forked while the provider delivers holds its own signals no longer than others.
+        DELIVERING.store(true, Ordering::Release);
+        forget_parent();
+        assert!(!DELIVERING.load(Ordering::Acquire));
         // Another signal is none of ours.
         // SAFETY: a handler that does nothing, and the default again.
         unsafe {

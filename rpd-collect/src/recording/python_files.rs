@@ -4,7 +4,6 @@
 //! A thread that has a file in a stack for the first time only appends the name to a log: it takes no lock
 //! and never waits. A thread of the package waits for the names.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -34,6 +33,8 @@ struct Log {
     signal: AtomicU32,
     waiting: AtomicU32,
     is_full: AtomicBool,
+    /// A note says so.
+    is_noted: AtomicBool,
 }
 
 impl Log {
@@ -46,6 +47,7 @@ impl Log {
             signal: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             is_full: AtomicBool::new(false),
+            is_noted: AtomicBool::new(false),
         }
     }
 
@@ -117,6 +119,11 @@ impl Log {
         true
     }
 
+    /// Whether a name did not fit, for the first caller after that.
+    fn is_newly_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed) && !self.is_noted.swap(true, Ordering::Relaxed)
+    }
+
     /// Removes all entries. There is no other thread.
     fn clear(&self) {
         let used = self.used.swap(0, Ordering::Relaxed);
@@ -129,6 +136,7 @@ impl Log {
         self.read.store(0, Ordering::Relaxed);
         self.waiting.store(0, Ordering::Relaxed);
         self.is_full.store(false, Ordering::Relaxed);
+        self.is_noted.store(false, Ordering::Relaxed);
     }
 }
 
@@ -156,11 +164,10 @@ pub(crate) fn wait_for_next(time: Option<Duration>) -> bool {
 
 /// The next file that a stack had code of, in `buffer`: its length, or `None` when there is none.
 pub(crate) fn next(buffer: &mut [u8]) -> Option<usize> {
-    static SAID: OnceLock<()> = OnceLock::new();
-    if LOG.is_full.load(Ordering::Relaxed) {
-        SAID.get_or_init(|| {
-            meta::note("stacks have more Python files than rpd.register_generated can take; the later ones have no source frames");
-        });
+    if LOG.is_newly_full() {
+        meta::note(
+            "stacks have more Python files than rpd.register_generated can take; the later ones have no source frames",
+        );
     }
     LOG.take(buffer)
 }
@@ -215,7 +222,7 @@ mod tests {
         for number in 0..WORDS / 101 + 2 {
             LOG.append(name(number).as_bytes());
         }
-        assert!(LOG.is_full.load(Ordering::Relaxed));
+        assert!(LOG.is_newly_full() && !LOG.is_newly_full());
         let mut buffer = [0; 1000];
         let mut count = 0;
         while let Some(length) = LOG.take(&mut buffer) {
@@ -223,6 +230,13 @@ mod tests {
             count += 1;
         }
         assert_eq!(count, WORDS / 101);
+        // A forked child that has as many of its own reports that, too.
+        LOG.clear();
+        assert!(!LOG.is_newly_full());
+        for number in 0..WORDS / 101 + 2 {
+            LOG.append(name(number).as_bytes());
+        }
+        assert!(LOG.is_newly_full());
     }
 
     #[test]

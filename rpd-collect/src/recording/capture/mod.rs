@@ -137,6 +137,7 @@ fn stop(why: u32) {
 fn forget_parent() {
     ACTIVE.store(false, Ordering::Relaxed);
     DEPTH.set(0);
+    stage::forget_parent();
 }
 
 fn next() -> u64 {

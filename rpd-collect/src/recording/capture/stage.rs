@@ -80,6 +80,11 @@ pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
     true
 }
 
+/// In a forked child: what it counts is not its parent's.
+pub(super) fn forget_parent() {
+    CONTROL.store(std::ptr::null_mut(), Ordering::Relaxed);
+}
+
 /// Counts a captured call.
 pub(super) fn count_call() {
     if let Some(control) = control() {
@@ -338,4 +343,21 @@ fn write(file: i32, address: u64, len: u64, at: u64) -> Result<(), i32> {
         done += written as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child may be the first to load the runtime, which is when its functions are counted.
+    #[test]
+    fn a_forked_child_changes_no_count_of_its_parent() {
+        let directory = tempfile::tempdir().expect("a directory");
+        assert!(open(directory.path(), &CaptureOptions::default()));
+        let parents = control().expect("made");
+        count_call();
+        super::super::forget_parent();
+        count_call();
+        assert_eq!(parents.calls.load(Ordering::Relaxed), 1);
+    }
 }
