@@ -3,7 +3,8 @@
 //! A module that has a lock, a thread or state which a child must not keep describes it in a [`ForkHook`]. The lock is a part
 //! of the hook, and [`super::background::spawn`] takes the hook of a thread: with either the hook is registered. A hook
 //! for state alone is registered by its module before the state is used. The fork handlers of [`super::process`] run the
-//! hooks. Lints of this crate refuse other locks and other ways to start a thread (`clippy.toml`).
+//! hooks. Lints of this crate refuse other locks and other ways to start a thread (`clippy.toml`), and a test has the list of all
+//! statics (`fork/statics.rs`).
 
 #![expect(clippy::disallowed_types, reason = "the locks of hooks")]
 
@@ -142,6 +143,9 @@ pub(super) fn child_records() {
         act();
     }
 }
+
+#[cfg(test)]
+mod statics;
 
 #[cfg(test)]
 mod tests {
