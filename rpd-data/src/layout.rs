@@ -1,6 +1,6 @@
 //! Layout of a call's arguments in the provider's argument struct.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::table::{MalformedRow, rows};
 use crate::{TYPES, operations, parameters};
@@ -28,13 +28,13 @@ macro_rules! forms {
 forms! {
     /// Unsigned integer, decimal.
     Unsigned = "uint",
-    /// Signed integer, decimal.
+    /// Signed integer, decimal. Also an enum whose values are shown as numbers.
     Signed = "int",
     /// `float` or `double`.
     Float = "float",
     /// `true` or `false`.
     Bool = "bool",
-    /// Enumerator.
+    /// Enumerator, whose text `arg-enums.csv` has.
     Enum = "enum",
     /// Pointer to an object.
     Pointer = "pointer",
@@ -127,6 +127,15 @@ fn types() -> Result<HashMap<&'static str, Type>, MalformedRow> {
             Ok((name, ty))
         })
         .collect()
+}
+
+/// The types with the form [`Form::Enum`].
+pub(crate) fn enums() -> Result<BTreeSet<&'static str>, MalformedRow> {
+    let types = types()?.into_iter();
+    Ok(types
+        .filter(|(_, ty)| ty.form == Form::Enum)
+        .map(|(name, _)| name)
+        .collect())
 }
 
 /// The layouts of the calls of all kinds of calls (`*_API`), ordered by kind, then by name.

@@ -149,20 +149,68 @@ pub struct Enumerator {
     pub text: &'static str,
 }
 
-/// Every enumerator, those of a type together.
+/// Every enumerator of the types with the form `enum`, those of a type together.
 ///
 /// # Errors
-/// The row that is not understood.
-pub fn enumerators() -> Result<Vec<Enumerator>, MalformedRow> {
-    rows("arg-enums.csv", ENUMERATORS)
-        .map(|row| {
-            let row = row?;
-            let [declared, value, text] = row.fields;
-            Ok(Enumerator {
-                declared,
-                value: row.number(value)?,
-                text,
-            })
-        })
-        .collect()
+/// The row that is not understood, or a text that names the type whose enumerators are not listed.
+pub fn enumerators() -> Result<Vec<Enumerator>, Box<dyn Error>> {
+    let enumerators = enumerators_of(ENUMERATORS)?;
+    for name in layout::enums()? {
+        if enumerators.iter().all(|known| known.declared != name) {
+            return Err(format!(
+                "arg-enums.csv lacks the enumerators of `{name}`: list them, or give it the form `int` in arg-types.csv, \
+                 which shows its values as numbers"
+            )
+            .into());
+        }
+    }
+    Ok(enumerators)
+}
+
+fn enumerators_of(table: &'static str) -> Result<Vec<Enumerator>, Box<dyn Error>> {
+    let enums = layout::enums()?;
+    let mut enumerators: Vec<Enumerator> = Vec::new();
+    for row in rows("arg-enums.csv", table) {
+        let row = row?;
+        let [declared, value, text] = row.fields;
+        if !enums.contains(declared) {
+            return Err(row
+                .malformed(format!("`{declared}` has no form `enum` in arg-types.csv"))
+                .into());
+        }
+        let is_same = |other: &Enumerator| other.declared == declared;
+        if enumerators.last().is_some_and(|last| !is_same(last)) && enumerators.iter().any(is_same)
+        {
+            return Err(row
+                .malformed("enumerators of a type follow one another")
+                .into());
+        }
+        enumerators.push(Enumerator {
+            declared,
+            value: row.number(value)?,
+            text,
+        });
+    }
+    Ok(enumerators)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_enum_has_its_enumerators_and_no_other_type_has() {
+        assert!(enumerators().is_ok_and(|found| found.len() > 10));
+        let error = |table| enumerators_of(table).expect_err("refused").to_string();
+        assert_eq!(
+            error("arg_type,value,text\nint,0,Zero"),
+            "arg-enums.csv:2: `int,0,Zero`: `int` has no form `enum` in arg-types.csv"
+        );
+        assert_eq!(
+            error(
+                "arg_type,value,text\nhipMemcpyKind,0,a\nhsa_access_permission_t,0,b\nhipMemcpyKind,1,c"
+            ),
+            "arg-enums.csv:4: `hipMemcpyKind,1,c`: enumerators of a type follow one another"
+        );
+    }
 }

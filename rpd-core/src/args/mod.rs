@@ -89,12 +89,12 @@ pub fn layout(kind: Kind, operation: &str) -> Option<&'static ArgLayout> {
 include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 include!(concat!(env!("OUT_DIR"), "/enumerators.rs"));
 
-/// The short name of an enumerator of type `declared`. `Some("Unknown")` for a value that a named type lacks, `None`
-/// for types whose values are written as numbers.
-fn enumerator(declared: &str, value: i32) -> Option<&'static str> {
-    let (_, names) = ENUMERATORS.iter().find(|(name, _)| *name == declared)?;
-    let found = names.iter().find(|(other, _)| *other == value);
-    Some(found.map_or("Unknown", |(_, text)| text))
+/// The short name of an enumerator of type `declared`, which has the form `enum`; `Unknown` for a value that the type lacks.
+fn enumerator(declared: &str, value: i32) -> &'static str {
+    let names = ENUMERATORS.iter().filter(|(name, _)| *name == declared);
+    let mut names = names.flat_map(|(_, names)| *names);
+    let found = names.find(|(other, _)| *other == value);
+    found.map_or("Unknown", |(_, text)| text)
 }
 
 #[cfg(test)]

@@ -76,12 +76,9 @@ fn write_value(out: &mut String, form: Form, declared: &str, bytes: &[u8]) {
         Form::Bool => write!(out, "{}", unsigned(bytes) != 0),
         Form::Enum => {
             let value = signed(bytes);
-            match i32::try_from(value)
-                .ok()
-                .and_then(|value| enumerator(declared, value))
-            {
-                Some(name) => out.write_str(name),
-                None => write!(out, "{value}"),
+            match i32::try_from(value) {
+                Ok(value) => out.write_str(enumerator(declared, value)),
+                Err(_) => write!(out, "{value}"),
             }
         }
         Form::Pointer | Form::Function | Form::Text => match unsigned(bytes) {
@@ -272,7 +269,12 @@ mod tests {
         let mut out = String::new();
         write_value(&mut out, Form::Enum, "hipMemcpyKind", &77_i32.to_le_bytes());
         out.push(' ');
-        write_value(&mut out, Form::Enum, "hipError_t", &(-1_i32).to_le_bytes());
+        write_value(
+            &mut out,
+            Form::Signed,
+            "hipError_t",
+            &(-1_i32).to_le_bytes(),
+        );
         out.push(' ');
         write_value(&mut out, Form::Float, "float", &0.1_f32.to_le_bytes());
         out.push(' ');
