@@ -1,26 +1,49 @@
-//! Every fact of a session is in a database, or listed here as one that a database leaves out.
+//! Every fact of a session is in the files of every format and is read back from a database, or listed here as one that is left
+//! out.
 
-use rpd_core::ids::{AgentHandle, CodeObjectId, CorrelationId, KernelId};
-use rpd_core::options::{Format, Options};
+use rpd_core::agent::{Agent, AgentType};
+use rpd_core::ids::{AgentHandle, CodeObjectId, CorrelationId, KernelId, Nanoseconds, ProcessId};
+use rpd_core::options::{Format, KernelNames, Options};
+use rpd_core::session::code::{CodeLine, Instruction, Sampling, SourceFile};
+use rpd_core::session::stacks::{LocationKind, StackFrame, StackLocation, StackModule, StackNode};
+use rpd_core::session::traces::{OccupiedTime, OccupiedUnit, TraceSummary, TracedLine, TracedWave};
 use rpd_core::session::{
-    CodeObject, HostFunction, LoadOptions, Region, ResourceKind, ResourceName, Session,
+    CodeObject, DeviceTotal, HostFunction, LoadOptions, Origin, Region, ResourceKind, ResourceName,
+    Session, StackRef, Table, TotalOf,
 };
+use rpd_core::spool::sampling::{SamplingMethod, SamplingUnit};
 use rpd_formats::rocpd::read::Database;
 
 use crate::support::write::write;
-use crate::tables::{session_with, target};
+use crate::tables::{add_row, session_with, target, with_every_format};
 
-/// Facts that databases do not hold.
-const LEFT_OUT: [&str; 3] = ["host functions", "regions", "names of the provider"];
+/// A fact: what one field of a session holds, or several that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fact {
+    Process,
+    Agents,
+    CodeObjects,
+    KernelSymbols,
+    HostFunctions,
+    Regions,
+    ResourceNames,
+    ProviderNames,
+    Counters,
+    DeviceTotals,
+    Sampling,
+    ThreadTraces,
+    Code,
+    Stacks,
+    Origin,
+    Ledger,
+}
 
-/// Numbers of the facts of each kind, and whether this test adds some.
+/// The facts, each with a number by which its absence shows.
 ///
-/// Without `..`: a new field of a session is counted here, or named as one that another test is about.
-fn facts(session: &Session) -> Vec<(&'static str, usize)> {
+/// Without `..`: a new field of a session is a fact here, or none.
+fn facts(session: &Session) -> Vec<(Fact, usize)> {
     let Session {
         process,
-        strings: _,
-        operations: _,
         agents,
         code_objects,
         kernel_symbols,
@@ -29,6 +52,18 @@ fn facts(session: &Session) -> Vec<(&'static str, usize)> {
         resource_names,
         provider_names,
         counters,
+        device_totals,
+        sampling,
+        thread_traces,
+        code,
+        stacks,
+        origin,
+        ledger,
+        // What facts and records refer to.
+        strings: _,
+        operations: _,
+        // A part of the names of the provider.
+        callback_kinds: _,
         // Tables of records and the dispatches with values: `tables.rs`.
         api: _,
         dispatches: _,
@@ -37,67 +72,375 @@ fn facts(session: &Session) -> Vec<(&'static str, usize)> {
         scratch: _,
         counted: _,
         samples: _,
-        // `traces.rs` and the tests of rpd-symbols and rpd-cli, which have code and stacks to look up.
-        device_totals: _,
-        sampling: _,
-        thread_traces: _,
-        code: _,
-        stacks: _,
-        // About the recording or the session itself.
-        origin: _,
-        callback_kinds: _,
-        ledger: _,
+        // Where the session has its tables.
         storage: _,
     } = session;
     vec![
-        ("process", process.pid.0 as usize),
-        ("agents", agents.len()),
-        ("code objects", code_objects.len()),
-        ("kernel symbols", kernel_symbols.len()),
-        ("host functions", host_functions.len()),
-        ("regions", regions.len()),
-        ("names of resources", resource_names.len()),
-        ("names of the provider", provider_names.len()),
-        ("counters", counters.len()),
+        (Fact::Process, process.command.len()),
+        (Fact::Agents, agents.len()),
+        (Fact::CodeObjects, code_objects.len()),
+        (Fact::KernelSymbols, kernel_symbols.len()),
+        (Fact::HostFunctions, host_functions.len()),
+        (Fact::Regions, regions.len()),
+        (Fact::ResourceNames, resource_names.len()),
+        (Fact::ProviderNames, provider_names.len()),
+        (Fact::Counters, counters.len()),
+        (Fact::DeviceTotals, device_totals.len()),
+        (Fact::Sampling, sampling.len()),
+        (Fact::ThreadTraces, thread_traces.lines.len()),
+        (Fact::Code, code.instructions.len()),
+        (Fact::Stacks, stacks.nodes.len()),
+        (Fact::Origin, origin.iter().len()),
+        (Fact::Ledger, ledger.notes.len()),
     ]
 }
 
-#[test]
-fn every_fact_survives_in_a_database() {
-    let written = session_with(|session| {
+/// Whether a format shows nothing of a fact.
+fn leaves_out(format: Format, fact: Fact) -> bool {
+    match format {
+        Format::Csv => matches!(
+            fact,
+            Fact::Process
+                | Fact::CodeObjects
+                | Fact::HostFunctions
+                | Fact::ResourceNames
+                | Fact::ProviderNames
+                | Fact::Sampling
+                | Fact::ThreadTraces
+                | Fact::Stacks
+                | Fact::Origin
+                | Fact::Ledger
+        ),
+        Format::Json => matches!(
+            fact,
+            Fact::ResourceNames | Fact::Sampling | Fact::ThreadTraces | Fact::Ledger
+        ),
+        Format::Pftrace => matches!(
+            fact,
+            Fact::HostFunctions
+                | Fact::ProviderNames
+                | Fact::DeviceTotals
+                | Fact::ThreadTraces
+                | Fact::Code
+                | Fact::Origin
+                | Fact::Ledger
+        ),
+        Format::Otf2 => !matches!(
+            fact,
+            Fact::Process | Fact::Agents | Fact::KernelSymbols | Fact::Regions | Fact::Origin
+        ),
+        Format::Rocpd => matches!(fact, Fact::HostFunctions | Fact::Ledger),
+        Format::Parquet => matches!(
+            fact,
+            Fact::HostFunctions
+                | Fact::ResourceNames
+                | Fact::ProviderNames
+                | Fact::DeviceTotals
+                | Fact::Sampling
+                | Fact::Stacks
+                | Fact::Ledger
+        ),
+        // Sums of all device work are in its statistics, which are not of the session.
+        Format::Html => matches!(
+            fact,
+            Fact::HostFunctions | Fact::ResourceNames | Fact::ProviderNames | Fact::DeviceTotals
+        ),
+    }
+}
+
+/// Facts that are not read from a database. The names of the provider are only among its texts.
+const NOT_READ: [Fact; 3] = [Fact::HostFunctions, Fact::ProviderNames, Fact::Ledger];
+
+/// A session with every fact; `changed` has other content than in the session without.
+fn session(changed: Option<Fact>) -> Session {
+    session_with(|session| {
+        let is = |fact| changed == Some(fact);
+        for table in [Table::Dispatches, Table::Counted, Table::Samples] {
+            add_row(session, table, 200);
+        }
+        // A dispatch that no region renames.
+        add_row(session, Table::Dispatches, 300);
+        // A sample in code of the runtime, which no code object has.
+        add_row(session, Table::Samples, 300);
+        session.samples.object[1] = CodeObjectId(0);
+        let process = &mut session.process;
+        let word = if is(Fact::Process) { "changed" } else { "app" };
+        process.command = vec![format!("/bin/{word}")];
+        process.executable = format!("/bin/{word}");
+        process.cwd = format!("/home/{word}");
+        process.environment = vec![("NAME".to_owned(), word.to_owned())];
+        if is(Fact::Process) {
+            process.ppid = ProcessId(7);
+            process.init_time = Nanoseconds(1);
+        }
+        session.agents.push(Agent {
+            handle: AgentHandle(3),
+            agent_type: AgentType::Gpu,
+            node_id: 1,
+            logical_node_id: 1,
+            ..Agent::default()
+        });
+        if is(Fact::Agents) {
+            session.agents[0].name = "gfx942".to_owned();
+            session.agents[0].cu_count = 7;
+            session.agents[0].logical_node_id = 2;
+        }
         session.code_objects.push(CodeObject {
             id: CodeObjectId(7),
-            agent: AgentHandle(2),
-            uri: "file:///a".to_owned(),
+            agent: AgentHandle(if is(Fact::CodeObjects) { 3 } else { 2 }),
+            uri: if is(Fact::CodeObjects) {
+                "file:///b"
+            } else {
+                "file:///a"
+            }
+            .to_owned(),
             load_base: 4096,
-            load_size: 4096,
+            load_size: if is(Fact::CodeObjects) { 8192 } else { 4096 },
             load_delta: 0,
             storage_type: 1,
             memory_base: 0,
             memory_size: 0,
             size: 88,
         });
+        if is(Fact::KernelSymbols) {
+            session.kernel_symbols[0].name = "another.kd".to_owned();
+            session.kernel_symbols[0].sgpr_count = 16;
+        }
         session.host_functions.push(HostFunction {
             id: 1,
             kernel: KernelId(1),
             code_object: CodeObjectId(7),
-            address: 8192,
+            address: if is(Fact::HostFunctions) { 12288 } else { 8192 },
             modules: 0,
             thread_limit: u32::MAX,
-            name: "stub".to_owned(),
+            name: if is(Fact::HostFunctions) {
+                "other"
+            } else {
+                "stub"
+            }
+            .to_owned(),
         });
-        let message = session.strings.intern("a region");
+        let message = if is(Fact::Regions) { "other" } else { "region" };
+        let message = session.strings.intern(message);
         session.regions.push(Region {
             message,
             correlation: CorrelationId(1),
         });
+        session.dispatches.region[0] = 1;
         session.resource_names.push(ResourceName {
             kind: ResourceKind::Thread,
             resource: 42,
-            name: "main".to_owned(),
+            name: if is(Fact::ResourceNames) {
+                "worker"
+            } else {
+                "main"
+            }
+            .to_owned(),
         });
-        (session.provider_names).push(("HIP_RUNTIME_API".to_owned(), vec!["hipInit".to_owned()]));
+        let kind = if is(Fact::ProviderNames) {
+            "HSA_CORE_API"
+        } else {
+            "HIP_RUNTIME_API"
+        };
+        (session.provider_names).push((kind.to_owned(), vec!["hipInit".to_owned()]));
+        session.callback_kinds = 1;
+        if is(Fact::Counters) {
+            session.counters[0].name = "SQ_BUSY".to_owned();
+            session.counters[0].description = "changed".to_owned();
+        }
+        let totals = if is(Fact::DeviceTotals) { 3 } else { 2 };
+        session.device_totals.push(DeviceTotal {
+            of: TotalOf::Kernel(KernelId(1)),
+            count: totals,
+            total: 100 * totals,
+            min: 100,
+            max: 100,
+            spread: 0.0,
+            bytes: 0,
+            first: Nanoseconds(100),
+            last: Nanoseconds(200),
+            durations: Vec::new(),
+        });
+        session.sampling.push(Sampling {
+            agent: AgentHandle(if is(Fact::Sampling) { 3 } else { 2 }),
+            method: SamplingMethod::HostTrap,
+            unit: SamplingUnit::Time,
+            interval: if is(Fact::Sampling) { 50 } else { 100 },
+        });
+        add_traces(session, is(Fact::ThreadTraces));
+        add_code(session, is(Fact::Code));
+        add_stacks(session, is(Fact::Stacks));
+        session.origin = Some(Origin {
+            guid: "00000057-e5b7-75b7-b481-79f7795676a5".to_owned(),
+            hostname: if is(Fact::Origin) { "other" } else { "host" }.to_owned(),
+            ..Origin::default()
+        });
+        let note = if is(Fact::Ledger) {
+            "another"
+        } else {
+            "a note"
+        };
+        session.ledger.notes.push(note.to_owned());
+        session.ledger.dropped = if is(Fact::Ledger) { 4 } else { 3 };
+    })
+}
+
+/// The trace of a dispatch.
+fn add_traces(session: &mut Session, changed: bool) {
+    let more = u64::from(changed);
+    let traces = &mut session.thread_traces;
+    traces.summaries.push(TraceSummary {
+        agent: AgentHandle(2),
+        trace: 1,
+        kernel: KernelId(1),
+        engine: 4,
+        bytes: 1000 + more,
+        capacity: 2000,
+        full: true,
+        started: 9 + more,
+        waves: 2,
+        instructions: 4 + more,
+        unmatched: 0,
+        lost: 1,
+        incomplete_waves: 0,
     });
+    traces.waves.push(TracedWave {
+        stream: 0,
+        cu: 1,
+        simd: 2,
+        slot: 0,
+        begin: 100,
+        end: 400,
+        instructions: 2 + more,
+        latency: 250 + more,
+        stall: 200,
+        complete: true,
+    });
+    traces.occupied_times.push(OccupiedTime {
+        stream: 0,
+        begin: 100,
+        end: 356,
+        wave_cycles: 512 + more,
+    });
+    traces.occupied_units.push(OccupiedUnit {
+        stream: 0,
+        cu: 1,
+        waves: 2 + more,
+        wave_cycles: 600 + more,
+    });
+    traces.lines.push(TracedLine {
+        kernel: KernelId(1),
+        agent: AgentHandle(2),
+        trace: 1,
+        object: CodeObjectId(7),
+        offset: 200,
+        hits: 2 + more,
+        latency: 8 + more,
+        idle: 6,
+        stalls: Vec::new(),
+    });
+}
+
+/// The instruction that was sampled and traced, with its line.
+fn add_code(session: &mut Session, changed: bool) {
+    let strings = &mut session.strings;
+    let file = strings.intern("kernel.hip");
+    let function = strings.intern("kernel");
+    let text = strings.intern(if changed { "s_sleep 1" } else { "s_endpgm" });
+    session.code.lines.push(CodeLine {
+        function,
+        file,
+        line: if changed { 8 } else { 7 },
+        column: 0,
+    });
+    session.code.instructions.push(Instruction {
+        object: CodeObjectId(7),
+        offset: 200,
+        length: 4,
+        text,
+        function,
+        first_line: 0,
+        lines: 1,
+    });
+    session.code.sources.push(SourceFile {
+        path: file,
+        text: if changed { "changed" } else { "source" }.to_owned(),
+    });
+}
+
+/// A stack of one frame, that of each call.
+fn add_stacks(session: &mut Session, changed: bool) {
+    let path = session.strings.intern("/bin/app");
+    let function = session
+        .strings
+        .intern(if changed { "changed" } else { "main" });
+    let file = session.strings.intern("app.c");
+    let stacks = &mut session.stacks;
+    stacks.modules.push(StackModule {
+        id: 1,
+        path,
+        build_id: String::new(),
+        base: 0,
+        start: 0,
+        end: 4096,
+        seen_from: Nanoseconds(1),
+        seen_to: None,
+    });
+    stacks.locations.push(StackLocation {
+        id: 1,
+        kind: LocationKind::Native,
+        owner: 1,
+        offset: 16,
+    });
+    stacks.nodes.push(StackNode {
+        id: 1,
+        parent: 0,
+        location: 1,
+        depth: 0,
+    });
+    stacks.frames.push(StackFrame {
+        location: 1,
+        inline_depth: 0,
+        function,
+        file,
+        line: if changed { 8 } else { 7 },
+        column: 0,
+        evidence: "dwarf".to_owned(),
+    });
+    for _ in 0..session.api.len() {
+        session.api.stack.push(StackRef { stack: 1, flags: 0 });
+    }
+}
+
+#[test]
+fn every_fact_is_in_every_format() {
+    let options = Options {
+        kernel_names: KernelNames {
+            rename: true,
+            ..KernelNames::default()
+        },
+        ..Options::default()
+    };
+    with_every_format(&options, |format, files| {
+        let without_changes = files(&session(None));
+        assert!(
+            without_changes == files(&session(None)),
+            "{format:?}: the same session has other files"
+        );
+        for (fact, _) in facts(&Session::default()) {
+            let is_shown = without_changes != files(&session(Some(fact)));
+            assert_eq!(
+                !is_shown,
+                leaves_out(format, fact),
+                "{format:?}, {fact:?}: not as `leaves_out` states"
+            );
+        }
+    });
+}
+
+#[test]
+fn every_fact_survives_in_a_database() {
+    let written = session(None);
     let directory = tempfile::tempdir().expect("a directory");
     let (options, target) = (Options::default(), target(directory.path()));
     let files = write(Format::Rocpd, &written, None, &options, &target).expect("written");
@@ -105,9 +448,9 @@ fn every_fact_survives_in_a_database() {
     let (read, _) = database
         .session(&database.recordings()[0], LoadOptions::default())
         .expect("a session");
-    for ((name, before), (_, after)) in facts(&written).into_iter().zip(facts(&read)) {
-        assert!(before > 0, "this test writes no {name}");
-        let expected = if LEFT_OUT.contains(&name) { 0 } else { before };
-        assert_eq!(after, expected, "{name}");
+    for ((fact, before), (_, after)) in facts(&written).into_iter().zip(facts(&read)) {
+        assert!(before > 0, "this test writes no {fact:?}");
+        let expected = if NOT_READ.contains(&fact) { 0 } else { before };
+        assert_eq!(after, expected, "{fact:?}");
     }
 }

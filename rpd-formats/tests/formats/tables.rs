@@ -65,7 +65,7 @@ fn add_call(session: &mut Session, kind: Kind, figure: u64) {
 
 /// Adds a row to a table. Rows with another `figure` have another end and other figures; ids that no other table has make
 /// missing descriptions of threads, queues and agents show.
-fn add_row(session: &mut Session, table: Table, figure: u64) {
+pub(crate) fn add_row(session: &mut Session, table: Table, figure: u64) {
     let (start, end) = (Nanoseconds(100), Nanoseconds(figure));
     match table {
         Table::Calls => add_call(session, Kind::HsaCore, figure),
@@ -214,7 +214,12 @@ pub(crate) fn session_with(add: impl FnOnce(&mut Session)) -> Session {
 
 /// The files of a session, with their names. The anchors of OTF2 archives are left out: libotf2 writes a random number into
 /// them.
-fn files(format: Format, session: &Session, directory: &Path) -> Vec<(String, Vec<u8>)> {
+fn files(
+    format: Format,
+    session: &Session,
+    options: &Options,
+    directory: &Path,
+) -> Vec<(String, Vec<u8>)> {
     fn read(path: &Path, files: &mut Vec<(String, Vec<u8>)>) {
         if path.is_dir() {
             let entries = std::fs::read_dir(path).expect("a directory");
@@ -229,7 +234,7 @@ fn files(format: Format, session: &Session, directory: &Path) -> Vec<(String, Ve
         }
     }
     let target = target(directory);
-    write(format, session, None, &Options::default(), &target).expect("written");
+    write(format, session, None, options, &target).expect("written");
     let mut found = Vec::new();
     read(directory, &mut found);
     found
@@ -243,7 +248,10 @@ pub(crate) fn target(directory: &Path) -> Target {
 }
 
 /// Calls `check` with every format that can be written here, and a function that returns the files of a session.
-fn with_every_format(check: impl Fn(Format, &dyn Fn(&Session) -> Vec<(String, Vec<u8>)>)) {
+pub(crate) fn with_every_format(
+    options: &Options,
+    check: impl Fn(Format, &dyn Fn(&Session) -> Vec<(String, Vec<u8>)>),
+) {
     // Files may name their directory.
     let parent = tempfile::tempdir().expect("a directory");
     let directory = parent.path().join("files");
@@ -254,7 +262,7 @@ fn with_every_format(check: impl Fn(Format, &dyn Fn(&Session) -> Vec<(String, Ve
             continue;
         }
         check(format, &|session| {
-            let found = files(format, session, &directory);
+            let found = files(format, session, options, &directory);
             std::fs::remove_dir_all(&directory).expect("removed");
             found
         });
@@ -263,7 +271,7 @@ fn with_every_format(check: impl Fn(Format, &dyn Fn(&Session) -> Vec<(String, Ve
 
 #[test]
 fn every_table_is_in_every_format() {
-    with_every_format(|format, files| {
+    with_every_format(&Options::default(), |format, files| {
         for &table in Table::ALL {
             let first = files(&session(table, 200));
             assert!(
@@ -286,7 +294,7 @@ fn calls_of_every_domain_are_in_every_format() {
         let kind = Kind::all().find(|kind| kind.domain() == domain);
         let kind = kind.expect("a kind of the domain");
         let session = |figure| session_with(|session| add_call(session, kind, figure));
-        with_every_format(|format, files| {
+        with_every_format(&Options::default(), |format, files| {
             assert!(
                 files(&session(200)) != files(&session(300)),
                 "{format:?} leaves {domain:?} out"
