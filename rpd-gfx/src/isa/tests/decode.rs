@@ -5,9 +5,8 @@ use machine::listing;
 /// Every instruction of the test code objects is known.
 #[test]
 fn decodes_all_instructions() {
-    for (level, bytes) in OBJECTS.into_iter().chain(NEWER) {
+    for (set, level, bytes) in all_objects() {
         let module = Module::load(bytes);
-        let set = InstructionSet::of(&module.object.target().processor).unwrap();
         let symbols = module.object.symbols();
         let mut unknown = Vec::new();
         let mut count = 0;

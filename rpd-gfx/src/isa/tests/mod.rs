@@ -57,16 +57,23 @@ pub(crate) const OBJECTS: [(&str, &[u8]); 3] = [
 ];
 
 /// The same kernels for the newer instruction set.
-pub(crate) const NEWER: [(&str, &[u8]); 2] = [
-    (
-        "O0 for gfx942",
-        include_bytes!("../../../testdata/gfx942-O0.co"),
-    ),
-    (
-        "O3 for gfx942",
-        include_bytes!("../../../testdata/gfx942-O3.co"),
-    ),
+const NEWER: [(&str, &[u8]); 2] = [
+    ("O0", include_bytes!("../../../testdata/gfx942-O0.co")),
+    ("O3", include_bytes!("../../../testdata/gfx942-O3.co")),
 ];
+
+/// The kernels of `testdata/kernels.hip` for every instruction set that is executed, each at several optimisation levels.
+fn all_objects() -> impl Iterator<Item = (InstructionSet, &'static str, &'static [u8])> {
+    InstructionSet::ALL.iter().flat_map(|&set| {
+        let objects: &'static [(&str, &[u8])] = match set {
+            InstructionSet::Gfx90a => &OBJECTS,
+            InstructionSet::Gfx942 => &NEWER,
+        };
+        objects
+            .iter()
+            .map(move |&(level, bytes)| (set, level, bytes))
+    })
+}
 
 /// A loaded code object.
 pub(crate) struct Module {
@@ -193,9 +200,43 @@ struct Kernarg([u8; 4096]);
 
 /// Runs `test` with the code object of every optimisation level.
 pub(super) fn with_modules(test: impl Fn(&Module)) {
-    for (level, bytes) in OBJECTS.into_iter().chain(NEWER) {
-        println!("at {level}");
-        test(&Module::load(bytes));
+    for (set, level, bytes) in all_objects() {
+        println!("at {level} for {}", set.processor());
+        let module = Module::load(bytes);
+        assert_eq!(module.object.target().processor, set.processor());
+        test(&module);
+    }
+}
+
+/// The programs that the end-to-end tests run launch kernels of these bundles.
+#[test]
+fn workloads_have_code_for_every_instruction_set() {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/workloads/kernels/prebuilt"
+    );
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let bundles: Vec<_> = paths
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "hipfb")
+        })
+        .collect();
+    assert!(bundles.len() > 10, "{bundles:?}");
+    for path in bundles {
+        let bundle = std::fs::read(&path).unwrap();
+        for set in InstructionSet::ALL {
+            let device = crate::codeobj::bundle::Target::parse(set.processor()).unwrap();
+            let found = crate::codeobj::bundle::pick(&bundle, &device);
+            assert!(
+                found.is_ok(),
+                "{}: {}: {:?}",
+                path.display(),
+                set.processor(),
+                found.err()
+            );
+        }
     }
 }
 
