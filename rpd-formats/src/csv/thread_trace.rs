@@ -67,6 +67,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_manual_has_the_columns() {
+        let manual = include_str!("../../../docs/thread-trace.md");
+        let (_, table) = manual
+            .split_once("\n| column | |\n|---|---|\n")
+            .expect("a table");
+        let rows = table.lines().take_while(|line| line.starts_with('|'));
+        let cells = rows.filter_map(|row| row.split('|').nth(1));
+        let named: Vec<&str> = cells
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let columns: Vec<&str> = columns::names::<TracedLine<'_>>(&Shape::run(false)).collect();
+        let same = |of: &[&str], others: &[&str]| of.iter().all(|name| others.contains(name));
+        assert!(
+            same(&named, &columns) && same(&columns, &named),
+            "{named:?} {columns:?}"
+        );
+    }
+
+    #[test]
     fn case_42_and_47_rows_of_lines() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory

@@ -19,7 +19,7 @@ use crate::tables::{add_row, session_with, target, with_every_format};
 
 /// A fact: what one field of a session holds, or several that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fact {
+pub(crate) enum Fact {
     Process,
     Agents,
     CodeObjects,
@@ -96,7 +96,7 @@ fn facts(session: &Session) -> Vec<(Fact, usize)> {
 }
 
 /// Whether a format shows nothing of a fact.
-fn leaves_out(format: Format, fact: Fact) -> bool {
+pub(crate) fn leaves_out(format: Format, fact: Fact) -> bool {
     match format {
         Format::Csv => matches!(
             fact,
@@ -152,7 +152,7 @@ fn leaves_out(format: Format, fact: Fact) -> bool {
 const NOT_READ: [Fact; 3] = [Fact::HostFunctions, Fact::ProviderNames, Fact::Ledger];
 
 /// A session with every fact; `changed` has other content than in the session without.
-fn session(changed: Option<Fact>) -> Session {
+pub(crate) fn session(changed: Option<Fact>) -> Session {
     session_with(|session| {
         let is = |fact| changed == Some(fact);
         for table in [Table::Dispatches, Table::Counted, Table::Samples] {

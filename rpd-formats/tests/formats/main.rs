@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "inputs of tests")]
 
 mod counters;
+mod documents;
 mod facts;
 mod golden;
 mod html;

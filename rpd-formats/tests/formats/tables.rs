@@ -21,7 +21,7 @@ use rusqlite::Connection;
 use crate::support::write::write;
 
 /// Whether a format leaves the rows of a table out.
-fn leaves_out(format: Format, table: Table) -> bool {
+pub(crate) fn leaves_out(format: Format, table: Table) -> bool {
     match format {
         Format::Csv | Format::Json | Format::Rocpd | Format::Parquet | Format::Pftrace => false,
         Format::Otf2 => matches!(table, Table::Scratch | Table::Counted | Table::Samples),
