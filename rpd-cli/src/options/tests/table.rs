@@ -9,7 +9,7 @@ use rpd_gfx::device::Device;
 use super::super::light;
 use super::super::parse::{Parsed, parse};
 use super::super::resolve::AGGREGATES;
-use super::super::table::{Group, OPTIONS, SIMULATED_GPUS, Spec, Support, find};
+use super::super::table::{Group, Inherit, OPTIONS, SIMULATED_GPUS, Spec, Support, find};
 use super::words;
 use crate::commands::convert;
 
@@ -32,12 +32,24 @@ fn the_help_names_every_option_that_works_and_no_other() {
 #[test]
 fn the_manual_lists_the_same_options() {
     let manual = include_str!("../../../../docs/command-line.md");
+    let environment = include_str!("../../../../docs/environment.md");
+    let traces = include_str!("../../../../docs/thread-trace.md");
     for spec in OPTIONS.iter().filter(|spec| !spec.hidden) {
         assert!(
             manual.contains(&format!("`--{}`", spec.long)),
             "--{} is not in the manual",
             spec.long
         );
+        if let Inherit::Value(variable) | Inherit::Opposite(variable) = spec.inherit {
+            let word = format!("`{variable}`");
+            assert!(
+                [manual, environment, traces]
+                    .iter()
+                    .any(|page| page.contains(&word)),
+                "{word}, a variable of --{}, is not in the manual",
+                spec.long
+            );
+        }
     }
     let row = manual
         .lines()
