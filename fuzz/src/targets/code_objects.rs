@@ -21,8 +21,9 @@ const FILES: &[&[u8]] = &[
     include_bytes!("../../../rpd-sim/src/hsa/testdata/kernels.co"),
     include_bytes!("../../../rpd-sim/src/hip/testdata/kernels.co"),
     include_bytes!("../../../tests/workloads/kernels/prebuilt/module-v4-gfx90a.co"),
-    // An input that made an earlier version fail.
+    // Inputs that made an earlier version fail.
     include_bytes!("../../regressions/code-objects/segments-everywhere"),
+    include_bytes!("../../regressions/code-objects/two-variables-of-one-name"),
 ];
 
 fn device() -> codeobj::Target {

@@ -9,6 +9,7 @@ use object::read::elf::{
     FileHeader, ProgramHeader, Rela as _, SectionHeader as _, SectionTable, Sym as _, SymbolTable,
 };
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 type Header = elf::FileHeader64<LE>;
@@ -198,6 +199,7 @@ impl CodeObject {
             .symbols(LE, data, elf::SHT_DYNSYM)
             .map_err(bad("dynamic symbol table"))?;
         let mut symbols = Vec::new();
+        let mut by_name = HashMap::new();
         for symbol in table.iter() {
             if symbol.is_undefined(LE) {
                 continue;
@@ -205,8 +207,14 @@ impl CodeObject {
             let name = symbol
                 .name(LE, table.strings())
                 .map_err(bad("symbol name"))?;
+            let name = String::from_utf8_lossy(name).into_owned();
+            // A name is that of its first symbol: address and size must not come from different ones.
+            let Entry::Vacant(new) = by_name.entry(name.clone()) else {
+                continue;
+            };
+            new.insert(symbols.len());
             symbols.push(Symbol {
-                name: String::from_utf8_lossy(name).into_owned(),
+                name,
                 value: symbol.st_value(LE),
                 size: symbol.st_size(LE),
                 kind: match symbol.st_type() {
@@ -223,11 +231,7 @@ impl CodeObject {
             #[cfg(test)]
             abi_version,
             segments,
-            by_name: symbols
-                .iter()
-                .enumerate()
-                .map(|(i, s)| (s.name.clone(), i))
-                .collect(),
+            by_name,
             symbols,
             metadata: metadata.unwrap_or_default(),
             relocations,
