@@ -50,7 +50,7 @@ pub enum CaptureError {
         known: u32,
     },
     /// SQLite cannot read or write the database.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", in_one_line(source))]
     Database {
         /// Path of the database.
         path: PathBuf,
@@ -75,6 +75,16 @@ pub enum CaptureError {
         /// Number of the last call.
         last: u64,
     },
+}
+
+/// SQLite's message in one line, without the statement.
+fn in_one_line(error: &rusqlite::Error) -> String {
+    let message = match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    };
+    // Names in a damaged database may have any characters.
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl CaptureError {
@@ -114,5 +124,18 @@ impl CaptureError {
             | CaptureError::Newer { .. }
             | CaptureError::Database { .. } => Class::Damaged,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_statements_of_several_lines_are_one_line() {
+        let database = rusqlite::Connection::open_in_memory().expect("opened");
+        let error = database.prepare("SELECT seq\nFROM call");
+        let error = CaptureError::database(Path::new("c.sqlite"))(error.expect_err("no table"));
+        assert_eq!(error.to_string(), "c.sqlite: no such table: call");
     }
 }
