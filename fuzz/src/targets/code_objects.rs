@@ -24,6 +24,7 @@ const FILES: &[&[u8]] = &[
     // Inputs that made an earlier version fail.
     include_bytes!("../../regressions/code-objects/segments-everywhere"),
     include_bytes!("../../regressions/code-objects/two-variables-of-one-name"),
+    include_bytes!("../../regressions/code-objects/entries-end-at-the-begin"),
 ];
 
 fn device() -> codeobj::Target {

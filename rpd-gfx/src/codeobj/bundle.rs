@@ -173,8 +173,9 @@ pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error>
                 .iter()
                 .map(|e| e.range.end)
                 .max()
-                .unwrap_or(PLAIN_MAGIC.len());
-            rest = &rest[end..];
+                .unwrap_or(0);
+            // Entries of a damaged bundle may all end at its begin.
+            rest = &rest[end.max(PLAIN_MAGIC.len())..];
         } else {
             return Err(Error::Magic {
                 what: "an offload bundle or ELF file",
