@@ -12,4 +12,5 @@ pub mod memory;
 pub mod outputs;
 pub mod pythons;
 pub mod run;
+pub mod sources;
 pub mod workloads;

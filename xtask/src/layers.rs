@@ -3,22 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rpd_tests::install::source_root;
+use rpd_tests::sources::{files_below, is_test};
+
 /// What imports what: folders and files of one folder, by name.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// The Rust files below `folder`, without tests.
 fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        match path.file_stem().and_then(|stem| stem.to_str()) {
-            Some("tests") => {}
-            _ if path.is_dir() => found.extend(sources(&path)),
-            _ if path.extension().is_some_and(|extension| extension == "rs") => found.push(path),
-            _ => {}
-        }
-    }
-    found
+    let mut files = files_below(folder, &["rs"]);
+    files.retain(|file| !is_test(file.strip_prefix(folder).expect("a file below")));
+    files
 }
 
 /// The module of a file of the crate whose source is in `src`, as the words of its path.
@@ -67,15 +62,8 @@ fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
 /// Adds the paths that begin with `words` and go on with the text `rest`, which may be a list in braces.
 fn extend(words: &[String], rest: &str, found: &mut Vec<Vec<String>>) {
     if let Some(list) = rest.strip_prefix('{') {
-        let mut depth = 0;
-        let parts = list.split(|letter| {
-            depth += i32::from(letter == '{') - i32::from(letter == '}');
-            depth < 0 || depth == 0 && letter == ','
-        });
-        let list_ends = list.find(';').unwrap_or(list.len());
-        let inside = |part: &&str| part.as_ptr().addr() < list.as_ptr().addr() + list_ends;
-        for part in parts.take_while(inside) {
-            extend(words, part.trim(), found);
+        for item in items(list) {
+            extend(words, item.trim(), found);
         }
         return;
     }
@@ -86,6 +74,28 @@ fn extend(words: &[String], rest: &str, found: &mut Vec<Vec<String>>) {
         Some(after) => extend(&words, after, found),
         None => found.push(words),
     }
+}
+
+/// The items of a list, up to the brace that ends it.
+fn items(list: &str) -> Vec<&str> {
+    let (mut depth, mut begin) = (0, 0);
+    let mut items = Vec::new();
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' if depth > 0 => {}
+            ',' | '}' => {
+                items.push(&list[begin..at]);
+                begin = at + 1;
+                if letter == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    items
 }
 
 /// A cycle among `imports` that begins and ends with `start`.
@@ -135,9 +145,8 @@ fn imports_by_folder(src: &Path) -> BTreeMap<Vec<String>, Imports> {
 /// Modules of one folder may import one another; a folder and what lies beside it may not.
 #[test]
 fn no_cycle_of_imports_spans_folders() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let mut wrong = Vec::new();
-    for entry in std::fs::read_dir(crates.expect("the workspace")).expect("the workspace") {
+    for entry in std::fs::read_dir(source_root()).expect("the workspace") {
         let src = entry.expect("an entry").path().join("src");
         if !src.is_dir() {
             continue;
@@ -155,4 +164,20 @@ fn no_cycle_of_imports_spans_folders() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn paths_of_imports_are_read() {
+    let text = "use super::{self, a::{B, c::D}, E};\nuse crate::f::*;\n// crate::comment::G\nlet h = $crate::h();";
+    let module = ["folder", "file"].map(str::to_owned);
+    let found = paths(text, &module).into_iter();
+    let found: Vec<String> = found.map(|words| words.join("::")).collect();
+    let expected = [
+        "f::",
+        "folder::self",
+        "folder::a::B",
+        "folder::a::c::D",
+        "folder::E",
+    ];
+    assert_eq!(found, expected);
 }

@@ -15,6 +15,7 @@ use rpd_spool::SPOOL_VARIABLE;
 use rpd_spool::format::{ApiCall, Name, api_flag, space, tag};
 use rpd_spool::reader::ByteStrings;
 use rpd_spool::record::RecordKind;
+use rpd_tests::sources::files_below;
 
 use harness::{Call, Recorded, collector, each_record, launch, provider, run, run_one};
 
@@ -29,18 +30,11 @@ fn a_program_without_gpu_leaves_one_small_stream() {
 /// A kind of record that the collector never writes has a reader and is in no recording.
 #[test]
 fn every_kind_of_record_is_written() {
-    fn sources(folder: &Path, text: &mut String) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => sources(&path, text),
-                false => *text += &std::fs::read_to_string(&path).expect("a source file"),
-            }
-        }
-    }
-    let mut collector = String::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    sources(&folder, &mut collector);
+    let sources = files_below(&folder, &["rs"]).into_iter();
+    let collector: String = sources
+        .map(|path| std::fs::read_to_string(path).expect("a source file"))
+        .collect();
     let words = collector
         .split(|character: char| !character.is_ascii_alphanumeric() && !"_:".contains(character));
     let named: HashSet<&str> = words

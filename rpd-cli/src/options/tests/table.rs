@@ -5,6 +5,8 @@ use std::path::Path;
 
 use rpd_core::options::Format;
 use rpd_gfx::device::Device;
+use rpd_tests::install::source_root;
+use rpd_tests::sources::{files_below, is_test};
 
 use super::super::light;
 use super::super::parse::{Parsed, parse};
@@ -105,27 +107,14 @@ fn the_simulated_gpus_are_those_of_the_simulator() {
     }
 }
 
-/// The sources below a folder of the workspace for which `take` holds, one after the other.
+/// The sources below a folder of the workspace whose path from there `take` accepts, one after the other.
 fn sources(folder: &str, take: impl Fn(&Path) -> bool) -> String {
-    fn add(folder: &Path, take: &dyn Fn(&Path) -> bool, text: &mut String) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                add(&path, take, text);
-            } else if path.extension().is_some_and(|extension| extension == "rs") && take(&path) {
-                *text += &std::fs::read_to_string(&path).expect("a source file");
-            }
-        }
-    }
-    let mut text = String::new();
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    add(&workspace.join(folder), &take, &mut text);
-    text
-}
-
-fn is_test(path: &Path) -> bool {
-    path.components()
-        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
+    let root = source_root();
+    files_below(&root.join(folder), &["rs"])
+        .iter()
+        .filter(|path| take(path.strip_prefix(root).expect("below the root")))
+        .map(|path| std::fs::read_to_string(path).expect("a source file"))
+        .collect()
 }
 
 /// An option that is in the table and that no code reads would be accepted and have no effect.

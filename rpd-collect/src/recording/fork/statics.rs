@@ -1,7 +1,9 @@
 //! Every static of this crate, and what becomes of it in a forked child. A test finds those that are not listed.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use rpd_tests::sources::files_below;
 
 /// Types whose statics a child keeps, and why that is right.
 const KEPT_TYPES: &[(&str, &[&str])] = &[
@@ -240,22 +242,14 @@ fn declared(line: &str) -> Option<(&str, &str)> {
     function.split_once("fn ")?.1.split_once("() -> &")
 }
 
-fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
-}
-
-/// Calls `act` with the path below `folder`, and the text without tests, of each source.
-fn for_each_source(folder: &Path, below: &str, act: &mut dyn FnMut(&str, &str)) {
-    let entries = std::fs::read_dir(folder).expect("a folder of sources");
-    for entry in entries {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!("{below}{name}");
-        if path.is_dir() {
-            for_each_source(&path, &format!("{name}/"), act);
-        } else if path != sources().join("recording/fork/statics.rs") {
+/// Calls `act` with the path below `src`, and the text without tests, of each source but this one.
+fn for_each_source(mut act: impl FnMut(&str, &str)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in files_below(&folder, &["rs"]) {
+        let name = path.strip_prefix(&folder).expect("a path below src");
+        if !name.ends_with("fork/statics.rs") {
             let source = std::fs::read_to_string(&path).expect("a source");
-            act(&name, without_tests(&source));
+            act(&name.to_string_lossy(), without_tests(&source));
         }
     }
 }
@@ -272,7 +266,7 @@ fn it_is_stated_what_a_forked_child_does_with_each_static() {
     let listed: Vec<&str> = kept.chain(SET.iter().map(|row| row.0)).collect();
     let mut used = BTreeSet::new();
     let mut missing = Vec::new();
-    for_each_source(&sources(), "", &mut |file, source| {
+    for_each_source(|file, source| {
         for (name, kind) in source.lines().filter_map(declared) {
             let full = format!("{file} {name}");
             if let Some(kind) = kept_types.get(kind) {
@@ -319,7 +313,7 @@ fn it_is_stated_what_a_forked_child_does_with_each_static() {
 #[test]
 fn every_hook_is_registered() {
     let (mut hooks, mut all) = (Vec::new(), String::new());
-    for_each_source(&sources(), "", &mut |file, source| {
+    for_each_source(|file, source| {
         all.push_str(source);
         for (name, _) in source
             .lines()

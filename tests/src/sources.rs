@@ -1,0 +1,32 @@
+//! The source tree, for tests that read it.
+
+use std::fs::read_dir;
+use std::path::{Path, PathBuf};
+
+/// The files below a folder with one of these extensions.
+///
+/// # Panics
+/// When a folder cannot be read.
+#[must_use]
+pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(files_below(&path, extensions));
+        } else if path
+            .extension()
+            .is_some_and(|found| extensions.iter().any(|extension| found == *extension))
+        {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Whether a path leads to tests: through a folder `tests`, or to a file `tests.rs`.
+#[must_use]
+pub fn is_test(path: &Path) -> bool {
+    path.iter()
+        .any(|part| part == "tests" || part == "tests.rs")
+}
