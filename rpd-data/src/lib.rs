@@ -154,8 +154,9 @@ pub struct Enumerator {
 /// # Errors
 /// The row that is not understood, or a text that names the type whose enumerators are not listed.
 pub fn enumerators() -> Result<Vec<Enumerator>, Box<dyn Error>> {
-    let enumerators = enumerators_of(ENUMERATORS)?;
-    for name in layout::enums()? {
+    let enums = layout::enums()?;
+    let enumerators = enumerators_of(ENUMERATORS, &enums)?;
+    for name in enums {
         if enumerators.iter().all(|known| known.declared != name) {
             return Err(format!(
                 "arg-enums.csv lacks the enumerators of `{name}`: list them, or give it the form `int` in arg-types.csv, \
@@ -167,23 +168,22 @@ pub fn enumerators() -> Result<Vec<Enumerator>, Box<dyn Error>> {
     Ok(enumerators)
 }
 
-fn enumerators_of(table: &'static str) -> Result<Vec<Enumerator>, Box<dyn Error>> {
-    let enums = layout::enums()?;
+/// The enumerators that `table` lists, all of them of types in `enums`.
+fn enumerators_of(
+    table: &'static str,
+    enums: &BTreeSet<&str>,
+) -> Result<Vec<Enumerator>, MalformedRow> {
     let mut enumerators: Vec<Enumerator> = Vec::new();
     for row in rows("arg-enums.csv", table) {
         let row = row?;
         let [declared, value, text] = row.fields;
         if !enums.contains(declared) {
-            return Err(row
-                .malformed(format!("`{declared}` has no form `enum` in arg-types.csv"))
-                .into());
+            return Err(row.malformed(format!("`{declared}` has no form `enum` in arg-types.csv")));
         }
         let is_same = |other: &Enumerator| other.declared == declared;
         if enumerators.last().is_some_and(|last| !is_same(last)) && enumerators.iter().any(is_same)
         {
-            return Err(row
-                .malformed("enumerators of a type follow one another")
-                .into());
+            return Err(row.malformed("enumerators of a type follow one another"));
         }
         enumerators.push(Enumerator {
             declared,
@@ -201,7 +201,12 @@ mod tests {
     #[test]
     fn every_enum_has_its_enumerators_and_no_other_type_has() {
         assert!(enumerators().is_ok_and(|found| found.len() > 10));
-        let error = |table| enumerators_of(table).expect_err("refused").to_string();
+        let enums = layout::enums().expect("types");
+        let error = |table| {
+            enumerators_of(table, &enums)
+                .expect_err("refused")
+                .to_string()
+        };
         assert_eq!(
             error("arg_type,value,text\nint,0,Zero"),
             "arg-enums.csv:2: `int,0,Zero`: `int` has no form `enum` in arg-types.csv"

@@ -91,9 +91,8 @@ include!(concat!(env!("OUT_DIR"), "/enumerators.rs"));
 
 /// The short name of an enumerator of type `declared`, which has the form `enum`; `Unknown` for a value that the type lacks.
 fn enumerator(declared: &str, value: i32) -> &'static str {
-    let names = ENUMERATORS.iter().filter(|(name, _)| *name == declared);
-    let mut names = names.flat_map(|(_, names)| *names);
-    let found = names.find(|(other, _)| *other == value);
+    let named = ENUMERATORS.iter().find(|(name, _)| *name == declared);
+    let found = named.and_then(|(_, names)| names.iter().find(|(other, _)| *other == value));
     found.map_or("Unknown", |(_, text)| text)
 }
 
