@@ -155,7 +155,7 @@ numbered! {
 /// One executed instruction of a wave; times in shader clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// Cycle of the shader clock.
+    /// Cycle of the shader clock at which it could first have been issued.
     pub time: i64,
     /// Where it is; all zero when it was not matched with code.
     pub pc: Pc,
@@ -187,9 +187,9 @@ pub struct Wave<'a> {
     pub slot: u8,
     /// Number of times that the wave was saved or restored.
     pub contexts: u8,
-    /// Micro engine of the command processor.
+    /// Micro engine of the command processor that dispatched the wave.
     pub me: u8,
-    /// Pipe of the micro engine.
+    /// Pipe of the micro engine that dispatched the wave.
     pub pipe: u8,
     /// Number that the hardware gave to the workgroup.
     pub workgroup: u8,
@@ -226,9 +226,9 @@ pub struct Occupancy {
     pub slot: u8,
     /// True when the wave began, false when it ended.
     pub start: bool,
-    /// Micro engine of the command processor.
+    /// Micro engine of the command processor that dispatched the wave.
     pub me: u8,
-    /// Pipe of the micro engine.
+    /// Pipe of the micro engine that dispatched the wave.
     pub pipe: u8,
     /// Whether the fields after it are valid.
     pub extended: bool,
