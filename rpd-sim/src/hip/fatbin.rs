@@ -235,7 +235,7 @@ pub(crate) unsafe extern "C" fn __hipRegisterManagedVar(
         return;
     };
     // SAFETY: the program's own pointer variable.
-    if unsafe { memory::hipMallocManaged(pointer, size, 1) } != code::SUCCESS {
+    if unsafe { super::memory_api::hipMallocManaged(pointer, size, 1) } != code::SUCCESS {
         eprintln!("rpd-sim: no memory for the managed variable {name}");
         return;
     }

@@ -1,8 +1,8 @@
 //! The HIP runtime and compiler API, written on HSA as the real one is.
 //!
-//! Files ending in `_api`, and `error`, `event`, `fatbin`, `memory`, `module`, `occupancy`, `pointer` and
+//! Files ending in `_api`, and `error`, `event`, `fatbin`, `module`, `occupancy`, `pointer` and
 //! `pool`, hold functions under their API names; the build finds them by those names. Below them are
-//! `runtime` (the process's state), `device`, `stream` (order of operations), `queue`, `signal`, `kernarg`,
+//! `runtime` (the process's state), `device`, `memory` (the table of allocations), `stream` (order of operations), `queue`, `signal`, `kernarg`,
 //! `copy`, `fill`, `launch`, `hostcall` (what kernels request of the host), `array`, `texture`, `graph` and `blit` (the runtime's own kernels), and
 //! `hsa` below all.
 #![allow(non_snake_case)]
@@ -59,6 +59,7 @@ pub(crate) mod launch_api;
 pub(crate) mod launch_config_api;
 pub(crate) mod managed_api;
 pub(crate) mod memory;
+pub(crate) mod memory_api;
 pub(crate) mod mipmapped_api;
 pub(crate) mod misc;
 pub(crate) mod module;

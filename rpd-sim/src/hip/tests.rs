@@ -18,7 +18,7 @@ use super::fatbin::{
 use super::fill_api::*;
 use super::graph_api::*;
 use super::launch_api::*;
-use super::memory::*;
+use super::memory_api::*;
 use super::module::{
     hipFuncGetAttribute, hipModuleGetFunction, hipModuleGetGlobal, hipModuleLoad,
     hipModuleLoadData, hipModuleUnload,
