@@ -53,7 +53,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "warnings",
         ]))
     })?;
-    step("tests", || test::run(&[]))?;
     step("documentation", || {
         shell::run(
             shell::cargo()
@@ -61,6 +60,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 .env("RUSTDOCFLAGS", "-D warnings"),
         )
     })?;
+    step("tests", || test::run(&[]))?;
     if long {
         step("litmus tests of the simulated memory", || {
             shell::run(shell::cargo().args([

@@ -29,7 +29,7 @@ pub mod kind {
     pub const PERFEVENT: i32 = 2;
     /// Records are of type [`super::Wave`].
     pub const WAVE: i32 = 3;
-    /// Records are numbers of [`record::Info`], as `i32`.
+    /// Records are numbers of [`Info`](crate::record::Info), as `i32`.
     pub const INFO: i32 = 4;
     /// Records are of type [`super::Event`].
     pub const EVENT: i32 = 5;
