@@ -41,15 +41,12 @@ pub enum WriteError {
         source: rusqlite::Error,
     },
     /// libotf2 cannot be loaded.
-    #[error(
-        "cannot write {path}: OTF2 needs libotf2 3 (package libopen-trace-format2-10u of Debian 13 and later, libopen-trace-format2-10 before; \
-         --otf2-library names a file): {reason}"
-    )]
+    #[error("cannot write {path}: {source}")]
     Otf2Missing {
         /// Path of the file.
         path: PathBuf,
-        /// Message of the dynamic loader.
-        reason: String,
+        /// What is missing.
+        source: crate::otf2::LibraryMissing,
     },
     /// libotf2 refused.
     #[error("cannot write {path}: {function}: {reason}")]

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use rpd_core::naming::Namer;
-use rpd_core::options::{LogLevel, Options};
+use rpd_core::options::{Format, LogLevel, Options};
+use rpd_formats::otf2;
 
 use crate::counters::derived::ComputedMetric;
 use crate::exit_status;
@@ -33,6 +34,10 @@ pub(crate) fn run(
 ) -> Result<u8> {
     for warning in &plan.warnings {
         eprintln!("{}", environment.compat.warning(warning));
+    }
+    let missing = plan.passes.iter().find_map(missing_library);
+    if let Some(missing) = missing {
+        eprintln!("{}", environment.compat.warning(missing));
     }
     let mut runner = Runner {
         environment,
@@ -65,6 +70,17 @@ pub(crate) fn run(
         eprintln!("rpd: wrote {}", report::shown(&path));
     }
     status
+}
+
+/// A warning about the library for a format of the pass. The run is not refused for it: other formats are written, and the
+/// recording is kept for the missing one.
+fn missing_library(pass: &Pass) -> Option<String> {
+    let options = &pass.options;
+    let wanted = pass.unprofiled.is_none() && options.formats.contains(&Format::Otf2);
+    let missing = wanted.then(|| otf2::check(options).err()).flatten()?;
+    Some(format!(
+        "-f otf2: no archive can be written after the run: {missing}"
+    ))
 }
 
 /// Checks a pass as far as possible before the first pass runs.

@@ -14,7 +14,7 @@ use rpd_core::by_id::ById;
 use rpd_core::column::Column;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{AgentHandle, Nanoseconds, OperationId, QueueId, ThreadId};
-use rpd_core::naming::{self, Target};
+use rpd_core::naming;
 use rpd_core::options::Options;
 use rpd_core::session::{
     Batches, Columns, KernelLabels, Operation, OperationClass, Session, Strings, Table,
@@ -50,7 +50,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     let failed = |failure| match failure {
         Failure::Missing(reason) => WriteError::Otf2Missing {
             path: anchor.clone(),
-            reason,
+            source: LibraryMissing(reason),
         },
         Failure::Refused(function, reason) => WriteError::Otf2 {
             path: anchor.clone(),
@@ -65,19 +65,22 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     Ok(vec![anchor])
 }
 
-/// Whether archives can be written on this machine, to be known before there is anything to write.
+/// libotf2 cannot be loaded; has the message of the dynamic loader.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "OTF2 needs libotf2 3 (package libopen-trace-format2-10u of Debian 13 and later, libopen-trace-format2-10 before; \
+     --otf2-library names a file): {0}"
+)]
+pub struct LibraryMissing(String);
+
+/// Checks that archives can be written on this machine, before there is anything to write.
 ///
 /// # Errors
 /// libotf2 cannot be loaded; the message names its package.
-pub fn check(options: &Options, target: &Target) -> Result<(), WriteError> {
+pub fn check(options: &Options) -> Result<(), LibraryMissing> {
     match Library::load(options.otf2_library.as_deref()) {
         Ok(_) => Ok(()),
-        Err(Failure::Missing(reason) | Failure::Refused(_, reason)) => {
-            Err(WriteError::Otf2Missing {
-                path: target.file(FILE),
-                reason,
-            })
-        }
+        Err(Failure::Missing(reason) | Failure::Refused(_, reason)) => Err(LibraryMissing(reason)),
     }
 }
 

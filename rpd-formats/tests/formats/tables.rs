@@ -256,8 +256,7 @@ pub(crate) fn with_every_format(
     let parent = tempfile::tempdir().expect("a directory");
     let directory = parent.path().join("files");
     for &format in Format::ALL {
-        let target = target(&directory);
-        if format == Format::Otf2 && otf2::check(&Options::default(), &target).is_err() {
+        if format == Format::Otf2 && otf2::check(&Options::default()).is_err() {
             eprintln!("skipped: libotf2 is not installed");
             continue;
         }

@@ -432,3 +432,43 @@ fn kills_at_random_moments_lose_nothing() {
     );
     assert!(cleaning > 0);
 }
+
+#[test]
+fn a_missing_library_is_named_before_the_run_and_its_recording_is_kept() {
+    let options = [
+        "-s",
+        "-f",
+        "csv",
+        "otf2",
+        "--otf2-library",
+        "/nonexistent/libotf2.so",
+    ];
+    let target = "echo the target ran >&2; exec \"$0\" 1";
+    let program = workloads::path("api-loop");
+    let words: [&std::ffi::OsStr; 4] = [
+        "/bin/sh".as_ref(),
+        "-c".as_ref(),
+        target.as_ref(),
+        program.as_ref(),
+    ];
+    let outcome = Rpd::new(options).target(words).expect_code(1);
+    let said = |text: &str| {
+        outcome
+            .stderr
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {}", outcome.stderr))
+    };
+    assert!(said("-f otf2: no archive can be written") < said("the target ran"));
+    assert!(said("the target ran") < said("cannot write "));
+    assert_eq!(outcome.files_ending("hip_api_trace.csv").len(), 1);
+    let kept = only(&outcome.out().join(".rpd"), "run-");
+    // `rpd recover` loads no library that a recording names: the archive is written where the system has libotf2.
+    let recovered = recover(&outcome.out());
+    if recovered.code() == 0 {
+        assert_eq!(outcome.files_ending("results.otf2").len(), 1);
+        assert!(!kept.exists());
+    } else {
+        assert!(recovered.stderr.contains("OTF2 needs libotf2"));
+        assert!(kept.exists());
+    }
+}
