@@ -137,6 +137,17 @@ static void stuck_in_children(void) {
     finalized = -1;
     for (;;) pause();
 }
+/* Where it faults in the end, as a forked SDK that frees a queue of its parent's. */
+static void faulting_in_children(void) {
+    if (getpid() == first_process) return;
+    finalized = -1;
+    static int* volatile gone;
+    *gone = 0;
+}
+/* Registered earlier, and so called after that. */
+static void last_in_children(void) {
+    if (getpid() != first_process) printf("and last ");
+}
 int rocprofiler_is_finalized(int* status) { *status = finalized; return 0; }
 int rocprofiler_is_initialized(int* status) { *status = 1; return 0; }
 
@@ -522,7 +533,8 @@ int main(int argc, char** argv) {
     if (!strcmp(scenario, "unused")) return 0;
     if (!strcmp(scenario, "old")) attach(600, NULL);
     for (int i = 2; i < argc; ++i) tells_runtimes |= !strcmp(argv[i], "hsa");
-    if (!strcmp(scenario, "stuck")) first_process = getpid(), atexit(stuck_in_children);
+    if (!strcmp(scenario, "stuck")) first_process = getpid(), atexit(last_in_children), atexit(stuck_in_children);
+    if (!strcmp(scenario, "faulting")) first_process = getpid(), atexit(last_in_children), atexit(faulting_in_children);
     if (getenv("PROVIDER_VERSION")) tracing_version = (uint32_t) atol(getenv("PROVIDER_VERSION"));
     attach(tracing_version, strncmp(scenario, "main", 4) ? NULL : end_client);
 
@@ -587,7 +599,7 @@ int main(int argc, char** argv) {
         wait(NULL);
         payload.result[0] = 3;
         end(&outer);
-    } else if (!strcmp(scenario, "stuck")) {
+    } else if (!strcmp(scenario, "stuck") || !strcmp(scenario, "faulting")) {
         int status = 0;
         pid_t child = fork();
         if (child == 0) {
@@ -595,7 +607,8 @@ int main(int argc, char** argv) {
             exit(7);
         }
         waitpid(child, &status, 0);
-        printf("%d\n", status >> 8);
+        if (WIFSIGNALED(status)) printf("signal %d\n", WTERMSIG(status));
+        else printf("%d\n", status >> 8);
     } else if (!strcmp(scenario, "forks")) {
         /* Threads record and begin streams while others fork. */
         pthread_t threads[2];

@@ -39,7 +39,8 @@ const HELD_FOR_DELIVERY: Duration = Duration::from_secs(10);
 /// The signals that are handled.
 const SIGNALS: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGABRT];
 
-type Action = libc::sigaction;
+/// What a signal does.
+pub(crate) type Action = libc::sigaction;
 type SigactionFn = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
 type SignalFn = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 
@@ -129,6 +130,13 @@ fn current(number: c_int) -> Option<Action> {
     // SAFETY: the struct is plain memory for which zeros are valid.
     let mut action: Action = unsafe { std::mem::zeroed() };
     (real_sigaction(number, std::ptr::null(), &mut action) == 0).then_some(action)
+}
+
+/// Sets the action of a signal, past our `sigaction`, and returns the one before.
+pub(crate) fn replace_action(number: c_int, action: &Action) -> Option<Action> {
+    // SAFETY: the struct is plain memory for which zeros are valid.
+    let mut before: Action = unsafe { std::mem::zeroed() };
+    (real_sigaction(number, action, &mut before) == 0).then_some(before)
 }
 
 fn is_ours(action: &Action) -> bool {

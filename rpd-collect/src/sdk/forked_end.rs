@@ -1,16 +1,18 @@
-//! The end of a child that was forked by a process that counts, samples or traces.
+//! The end of a child that was forked by a process that counts, samples or makes thread traces.
 //!
-//! SDK 1.0 has a thread that delivers counters, and its exit handler waits for that thread to stop. A forked child does not
-//! have the thread, so a child that calls `exit` would wait forever. A thread of ours ends such a child, with the status
-//! that it exits with. Nothing is lost: what was counted is in the spool already.
+//! The exit handler of SDK 1.0 waits for a thread that delivers counters, and destroys the queues of thread traces. A forked
+//! child has neither the thread nor the memory of the queues, so a child that calls `exit` would wait forever or fault. It
+//! leaves that handler: it goes on with the exit handlers that are still to come, and ends with the status that it exits
+//! with. Nothing is lost: what was counted is in the spool already.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rpd_spool::writer::now;
 
 use super::provider::functions;
+use crate::lifecycle::signals::{Action, replace_action};
 use crate::recording::background::{InChild, spawn};
 use crate::recording::guard::Service;
 use crate::recording::process::fork_time;
@@ -19,10 +21,24 @@ use crate::recording::process::fork_time;
 const INTERVAL: Duration = Duration::from_millis(20);
 /// Number of queries in a row that may find finalisation unfinished.
 const MOST_UNFINISHED: u32 = 25;
+/// Time that the exit handlers which are still to come may take: what is left of the provider may be stuck in one.
+const REST: Duration = Duration::from_secs(10);
+
+/// Signals of faults in the provider's exit handler. The first also takes the thread out of it when it is stuck.
+const FAULTS: [c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT];
 
 static SERVICE: Service = Service::new("ends of forked children");
 /// Time at which counting began; 0 before.
 static COUNTING: AtomicU64 = AtomicU64::new(0);
+/// The thread that exits.
+static THREAD: AtomicI32 = AtomicI32::new(0);
+/// The status that it exits with.
+static STATUS: AtomicI32 = AtomicI32::new(0);
+/// The provider's exit handler was left.
+static LEFT: AtomicBool = AtomicBool::new(false);
+/// For each of [`FAULTS`]: the action that the program has set.
+static BEFORE: [AtomicPtr<Action>; FAULTS.len()] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; FAULTS.len()];
 
 unsafe extern "C" {
     fn on_exit(
@@ -31,13 +47,14 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Whether this process is such a child, which must not finalise the provider either.
+/// Whether this process is such a child, which must not finalise the provider either. Its parent's threads, queues and
+/// traces are not its own.
 pub(super) fn applies() -> bool {
     let since = COUNTING.load(Ordering::Relaxed);
     since != 0 && since < fork_time()
 }
 
-/// To be called when counting begins: handlers run in reverse order, so this one before that of the provider, which is
+/// To be called when counting, sampling or tracing begins: handlers run in reverse order, so this one before that of the provider, which is
 /// already there.
 pub(super) fn prepare() {
     let first = COUNTING.compare_exchange(0, now(), Ordering::Relaxed, Ordering::Relaxed);
@@ -49,30 +66,73 @@ pub(super) fn prepare() {
 }
 
 unsafe extern "C" fn on_end(status: c_int, _data: *mut c_void) {
-    if applies() {
-        // Without a thread nothing can be done.
-        let _ = spawn(
-            "rpd-end",
-            InChild::Nothing("the process is ending"),
-            move || {
-                SERVICE.run(|| watch(status));
-            },
-        );
+    if !applies() {
+        return;
+    }
+    // SAFETY: takes no arguments.
+    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    STATUS.store(status, Ordering::Relaxed);
+    for (number, before) in FAULTS.into_iter().zip(&BEFORE) {
+        if let Some(action) = replace_action(number, &on_fault()) {
+            before.store(Box::into_raw(Box::new(action)), Ordering::Release);
+        }
+    }
+    // Without a thread nothing can be done about a handler that is stuck.
+    let _ = spawn("rpd-end", InChild::Nothing("the process is ending"), || {
+        SERVICE.run(watch);
+    });
+}
+
+fn on_fault() -> Action {
+    // SAFETY: the struct is plain memory for which zeros are valid: no signal is blocked meanwhile.
+    let mut action: Action = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = leave as *const () as usize;
+    // Not deferred, since the thread does not return from the handler.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+    action
+}
+
+/// State of the provider's finalisation: 0 before, negative meanwhile, positive after it.
+fn finalisation() -> c_int {
+    let mut state = 0;
+    if let Some(query) = functions().and_then(|functions| functions.rocprofiler_is_finalized) {
+        // SAFETY: the pointer is valid for the call.
+        unsafe { query(&mut state) };
+    }
+    state
+}
+
+/// Takes the thread that exits out of the provider's exit handler. Other faults get the program's own action.
+unsafe extern "C" fn leave(number: c_int, _info: *mut libc::siginfo_t, _context: *mut c_void) {
+    // SAFETY: takes no arguments.
+    let thread = unsafe { libc::gettid() };
+    if thread == THREAD.load(Ordering::Relaxed)
+        && finalisation() < 0
+        && !LEFT.swap(true, Ordering::Relaxed)
+    {
+        // SAFETY: the C library takes a handler from its list before it calls it, so this goes on with those that are
+        // still to come. The fault is in the provider's handler, or the thread waits there: no lock of the C library is held.
+        unsafe { libc::exit(STATUS.load(Ordering::Relaxed)) };
+    }
+    for (_, before) in FAULTS
+        .into_iter()
+        .zip(&BEFORE)
+        .filter(|(fault, _)| *fault == number)
+    {
+        // SAFETY: null, or a box that is never freed.
+        if let Some(action) = unsafe { before.load(Ordering::Acquire).as_ref() } {
+            // The instruction that faulted is executed again.
+            replace_action(number, action);
+        }
     }
 }
 
-/// Ends the process if its exit handlers never come to an end.
-fn watch(status: c_int) {
-    let Some(query) = functions().and_then(|functions| functions.rocprofiler_is_finalized) else {
-        return;
-    };
+/// Has the provider's exit handler left if it does not come to an end, and ends the process if the others do not either.
+fn watch() {
     let mut unfinished = 0;
-    while unfinished < MOST_UNFINISHED {
+    while unfinished < MOST_UNFINISHED && !LEFT.load(Ordering::Relaxed) {
         std::thread::sleep(INTERVAL);
-        let mut state = 0;
-        // SAFETY: the pointer is valid for the call.
-        unsafe { query(&mut state) };
-        match state {
+        match finalisation() {
             // Not begun: exit handlers of the program still run.
             0 => unfinished = 0,
             // Begun and not finished.
@@ -80,10 +140,20 @@ fn watch(status: c_int) {
             _ => return,
         }
     }
-    // SAFETY: what the program has written and the C library keeps would be lost otherwise, since the handlers that are
-    // still to come do not run; then the process ends with its own status.
+    if !LEFT.load(Ordering::Relaxed) {
+        // SAFETY: takes no pointers.
+        unsafe {
+            let (process, thread) = (libc::getpid(), THREAD.load(Ordering::Relaxed));
+            libc::syscall(libc::SYS_tgkill, process, thread, FAULTS[0]);
+        }
+    }
+    let since = Instant::now();
+    while since.elapsed() < REST {
+        std::thread::sleep(INTERVAL);
+    }
+    // SAFETY: what the program has written and the C library keeps would be lost otherwise.
     unsafe {
         libc::fflush(std::ptr::null_mut());
-        libc::_exit(status);
+        libc::_exit(STATUS.load(Ordering::Relaxed));
     }
 }

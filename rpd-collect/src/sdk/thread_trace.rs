@@ -273,6 +273,8 @@ pub(super) fn begin(setup: &Setup<'_>) {
 /// The HSA runtime is initialised and has no queue yet.
 pub(super) fn hsa_initialised() {
     let Some(traced) = TRACED.get() else { return };
+    // The provider makes a queue for each GPU now, whether or not a trace begins.
+    forked_end::prepare();
     match traced.when {
         TraceTrigger::Dispatches => traced.start(),
         TraceTrigger::Recording if switch::is_on() => traced.start(),
@@ -318,7 +320,7 @@ pub(super) fn kernel_registered(id: u64, name: &[u8]) {
 }
 
 impl Traced {
-    /// Nothing in a child that was forked when a trace had begun: the context and what the GPU writes are its parent's.
+    /// Nothing in a child that was forked when the HSA runtime was initialised: the context and what the GPU writes are its parent's.
     fn start(&self) {
         // Pauses and resumes may be doubled.
         if forked_end::applies() || RUNNING.swap(true, Ordering::AcqRel) {
@@ -332,10 +334,7 @@ impl Traced {
             meta::note(&format!(
                 "{PURPOSE} is not recorded: the provider reports: {says}"
             ));
-            return;
         }
-        // The provider has a thread that a forked child lacks.
-        forked_end::prepare();
     }
 
     /// Has the provider deliver the streams of a trace of whole devices. Nothing in a child, as for [`Traced::start`].

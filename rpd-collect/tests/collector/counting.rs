@@ -391,7 +391,22 @@ fn a_child_counts_its_own_dispatches() {
 fn a_child_ends_though_its_provider_does_not() {
     let (status, printed, _) = launch(provider(), "counters=WAVES", &["stuck"], &[]);
     assert!(status.success());
-    assert_eq!(printed, "kept 7\n");
+    assert_eq!(printed, "kept and last 7\n");
+}
+
+#[test]
+fn a_child_ends_with_its_status_though_its_provider_faults() {
+    // Traces of dispatches, and of what a program that has not resumed yet would have recorded.
+    for options in [
+        "counters=WAVES",
+        "thread_trace=2:3:16:1048576:0:0:0:0:0:0/0/",
+        "thread_trace=2:3:16:1048576:0:1:3:0:0:0/0/",
+    ] {
+        let (status, printed, _) = launch(provider(), options, &["faulting"], &[]);
+        assert!(status.success());
+        assert!(printed.contains("kept and last "), "{options}: {printed}");
+        assert!(printed.ends_with("7\n"), "{options}: {printed}");
+    }
 }
 
 #[test]

@@ -117,6 +117,15 @@ const KEPT: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "of a process that is ending",
+        &[
+            "sdk/forked_end.rs THREAD",
+            "sdk/forked_end.rs STATUS",
+            "sdk/forked_end.rs LEFT",
+            "sdk/forked_end.rs BEFORE",
+        ],
+    ),
+    (
         "services of the provider: `forked_end::applies` says that their threads and work are the parent's",
         &[
             "sdk/counters/mod.rs COUNTING",
