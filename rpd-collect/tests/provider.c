@@ -33,7 +33,7 @@ typedef struct {
 typedef void (*callback_t)(callback_record_t, user_data_t*, void*);
 typedef int (*request_t)(uint64_t, handle_t, uint32_t, int32_t, uint64_t, user_data_t*, void*);
 
-enum { HIP = 5, CONTROL = 8, OBJECT = 10, SCRATCH = 11, DISPATCH = 12, COPY = 13, ALLOCATION = 16, RUNTIME = 17, STREAM = 20, RANGE = 21 };
+enum { HSA = 1, HIP = 5, CONTROL = 8, OBJECT = 10, SCRATCH = 11, DISPATCH = 12, COPY = 13, ALLOCATION = 16, RUNTIME = 17, STREAM = 20, RANGE = 21 };
 /* The buffer service numbers some kinds differently. */
 enum { DISPATCH_BUFFER = 11 };
 enum { NONE = 0, ENTER = 1, EXIT = 2 };
@@ -45,6 +45,7 @@ static int tells_runtimes;
 
 static const char* callback_kind_name(uint32_t kind) {
     switch (kind) {
+        case HSA: return "HSA_CORE_API";
         case HIP: return "HIP_RUNTIME_API";
         case CONTROL: return "MARKER_CONTROL_API";
         case OBJECT: return "CODE_OBJECT";
@@ -60,6 +61,7 @@ static const char* callback_kind_name(uint32_t kind) {
 }
 /* hipGetDeviceCount has one pointer argument, hipModuleGetFunction a text; hipFromTheFuture is in no table. */
 static const char* hip_names[] = {"hipGetDeviceCount", "hipModuleGetFunction", "hipFromTheFuture"};
+static const char* hsa_names[] = {"hsa_init", "hsa_shut_down"};
 static const char* range_names[] = {"roctxMarkA", "roctxThreadRangeA", "roctxProcessRangeA", "roctxGetThreadId"};
 static const char* control_names[] = {"roctxProfilerPause", "roctxProfilerResume"};
 static const char* runtime_names[] = {NULL, "RUNTIME_INITIALIZATION_HSA"};
@@ -73,6 +75,7 @@ static const char* allocation_names[] = {NULL, "MEMORY_ALLOCATION_ALLOCATE", NUL
 static const char* callback_operation_name(uint32_t kind, int op) {
 #define PICK(table) (op >= 0 && op < (int) (sizeof table / sizeof *table) ? table[op] : NULL)
     switch (kind) {
+        case HSA: return PICK(hsa_names);
         case HIP: return PICK(hip_names);
         case CONTROL: return PICK(control_names);
         case OBJECT: return PICK(object_names);
@@ -177,10 +180,16 @@ int rocprofiler_start_context(handle_t context) {
     if (context.handle == traces_gpus) traced_by = getpid();
     return 0;
 }
+/* The runtime was shut down, or the SDK's exit handler was called. */
+static int gpus_gone;
+static void lose_gpus(void) { gpus_gone = 1; }
 int rocprofiler_stop_context(handle_t context) {
     int was = active[context.handle];
     if (context.handle == never_to_stop) exit(84);
-    if (was && context.handle == traces_gpus && traced_by != getpid()) printf("a child stops the trace of its parent\n");
+    if (was && context.handle == traces_gpus) {
+        if (traced_by != getpid()) printf("a child stops the trace of its parent\n");
+        else printf(gpus_gone ? "the trace is lost\n" : "the trace is delivered\n");
+    }
     active[context.handle] = 0;
     return was ? 0 : 2;
 }
@@ -535,6 +544,7 @@ int main(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) tells_runtimes |= !strcmp(argv[i], "hsa");
     if (!strcmp(scenario, "stuck")) first_process = getpid(), atexit(last_in_children), atexit(stuck_in_children);
     if (!strcmp(scenario, "faulting")) first_process = getpid(), atexit(last_in_children), atexit(faulting_in_children);
+    atexit(lose_gpus);
     if (getenv("PROVIDER_VERSION")) tracing_version = (uint32_t) atol(getenv("PROVIDER_VERSION"));
     attach(tracing_version, strncmp(scenario, "main", 4) ? NULL : end_client);
 

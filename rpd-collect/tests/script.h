@@ -49,6 +49,7 @@ static void print_masks(void) {
 static void script(char** words) {
     static uint64_t id;
     static call_t set;
+    static int references = 1;
     static struct { uint64_t size, id, value; } stream = {24, 5, 0};
     for (; *words; ++words) {
         long a = 0, b = 0, c = 1;
@@ -86,6 +87,16 @@ static void script(char** words) {
             call.record.operation = 1;
             call.record.payload = &payload;
             services[RUNTIME][0].callback(call.record, &call.slots[0], services[RUNTIME][0].data);
+        } else if (!strcmp(*words, "hsa-again") || !strcmp(*words, "shut-down")) {
+            uint64_t payload[8] = {sizeof payload};
+            call_t call;
+            int ends = (*words)[0] == 's';
+            begin(&call, HSA, ends, payload);
+            end(&call);
+            references += ends ? -1 : 1;
+            if (!references) gpus_gone = 1;
+        } else if (!strcmp(*words, "exit")) {
+            exit(0);
         } else if (!strcmp(*words, "call")) {
             hip_call(0, 0);
         } else if (!strcmp(*words, "pause") || !strcmp(*words, "resume")) {

@@ -46,6 +46,7 @@ mod provider;
 mod query;
 mod rename;
 mod runtime;
+mod runtime_end;
 mod services;
 mod setup;
 mod stream;

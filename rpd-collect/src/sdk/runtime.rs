@@ -6,7 +6,7 @@ use rpd_spool::writer::now;
 
 use super::setup::Setup;
 use super::trace::{Record, Tracer};
-use super::{payload, services};
+use super::{payload, runtime_end, services};
 use crate::lifecycle::signals;
 use crate::recording::guard::Service;
 use crate::recording::{header, meta};
@@ -44,6 +44,7 @@ impl Tracer for Runtimes {
         };
         meta::write(tag::RUNTIME_INIT, 0, &init, b"");
         if self.hsa == Some(record.operation) {
+            runtime_end::initialised();
             services::hsa_initialised();
             signals::prepare();
         }

@@ -3,7 +3,7 @@
 use super::setup::Setup;
 use super::{
     access_trace, api, capture_markers, code_object, counters, dispatch, intercept, kernel_check,
-    marker, memory, pc_sampling, rename, runtime, stream, thread_trace,
+    marker, memory, pc_sampling, rename, runtime, runtime_end, stream, thread_trace,
 };
 use crate::recording::stacks;
 
@@ -56,6 +56,7 @@ const SERVICES: &[Steps] = &[
     only_configured(|setup| access_trace::configure(setup)),
     only_configured(|setup| kernel_check::configure(setup)),
     only_configured(|setup| setup.announces_hsa = runtime::configure(setup)),
+    only_configured(|setup| runtime_end::configure(setup)),
     // Which operations have stacks, before the first is traced.
     only_configured(|setup| {
         stacks::prepare(setup.options);

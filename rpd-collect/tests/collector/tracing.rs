@@ -62,6 +62,11 @@ fn run(options: &str, words: &[&str]) -> Traced {
 /// Target 2, SIMDs 0x3, shader engine 4, 1 MiB, the first GPU alone.
 const OPTIONS: &str = "2:3:16:1048576:0:0:0:0:0:0/0/";
 
+/// The same for one trace of the whole run.
+const WHOLE: &str = "2:3:16:1048576:0:0:0:0:0:1/0/";
+/// Output of the provider for [`WHOLE`], when the trace was stopped in time.
+const DELIVERED: &str = "device 77: 0=2 1=16 2=1048576 3=3\nthe trace is delivered\n";
+
 fn expected(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
 }
@@ -177,9 +182,26 @@ fn what_the_provider_cannot_do_is_noted() {
 
 #[test]
 fn traces_of_the_whole_run_use_the_devices_service() {
-    let found = run("2:3:16:1048576:0:0:0:0:0:1/0/", &[]);
-    assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
+    let found = run(WHOLE, &[]);
+    assert_eq!(found.printed, DELIVERED);
     assert_eq!(found.tracing[0].0.whole_agent, 1);
+}
+
+#[test]
+fn a_program_that_ends_by_exit_has_its_trace() {
+    assert_eq!(run(WHOLE, &["exit"]).printed, DELIVERED);
+}
+
+/// The provider faults when it is to stop a trace after the runtime's end.
+#[test]
+fn a_trace_is_delivered_before_the_runtime_ends() {
+    for words in [
+        &["shut-down"][..],
+        &["hsa-again", "shut-down", "shut-down"],
+        &["shut-down", "shut-down", "exit"],
+    ] {
+        assert_eq!(run(WHOLE, words).printed, DELIVERED, "{words:?}");
+    }
 }
 
 #[test]
@@ -192,6 +214,6 @@ fn traces_of_consecutive_kernels_use_the_devices_service() {
 /// The packets that end such a trace would go to a queue that the child does not have.
 #[test]
 fn a_child_does_not_end_the_trace_of_its_parent() {
-    let found = run("2:3:16:1048576:0:0:0:0:0:1/0/", &["fork", "pause"]);
-    assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
+    let found = run(WHOLE, &["fork", "pause"]);
+    assert_eq!(found.printed, DELIVERED);
 }

@@ -135,6 +135,8 @@ const KEPT: &[(&str, &[&str])] = &[
             "sdk/thread_trace.rs TRACED",
             "sdk/thread_trace.rs BEGUN",
             "sdk/thread_trace.rs RUNNING",
+            "sdk/runtime_end.rs REFERENCES",
+            "sdk/runtime_end.rs WAITING",
         ],
     ),
     (
