@@ -180,7 +180,9 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         }
         Ok(None) => {
             let _ = std::fs::remove_dir_all(&output);
-            eprintln!("rpd: nothing was captured: the program made no call of the HIP runtime");
+            eprintln!(
+                "rpd: nothing was captured: the program made no call of the HIP runtime other than queries"
+            );
             false
         }
         Err(error) => {
