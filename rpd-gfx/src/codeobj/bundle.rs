@@ -66,7 +66,7 @@ impl Target {
                 _ => {
                     return Err(Error::malformed(
                         "target id",
-                        format!("feature `{part}` of `{text}` has no + or -"),
+                        format!("feature `{part}` of `{text}` does not end in + or -"),
                     ));
                 }
             };
@@ -204,7 +204,7 @@ fn entries(bundle: &[u8], size: u64) -> Result<Vec<Entry<'_>>, Error> {
     if count > MAX_ENTRIES {
         return Err(Error::malformed(
             "bundle header",
-            format!("{count} entries"),
+            format!("{count} entries, more than {MAX_ENTRIES}"),
         ));
     }
     let mut at = 32u64;
@@ -301,7 +301,7 @@ impl Compressed {
         if total < header {
             return Err(Error::malformed(
                 WHAT,
-                format!("total size {total} is less than the header"),
+                format!("its size of {total} bytes is less than its header"),
             ));
         }
         slice(data, 0, total, "compressed bundle")?;
@@ -386,7 +386,7 @@ impl Contents<'_> {
             self.next(24, &mut table)?;
             let length = number::<8>(&table, at + 16, "bundle entry")?;
             if length > MAX_TRIPLE {
-                return Err(Error::malformed("bundle entry", "triple too long"));
+                return Err(Error::malformed("bundle entry", "its triple is too long"));
             }
             self.next(length, &mut table)?;
         }
@@ -400,7 +400,7 @@ impl Contents<'_> {
             return Err(Error::malformed("bundle entry", text));
         };
         if range.len() as u64 > MAX_UNCOMPRESSED {
-            let text = format!("size {} is beyond reason", range.len());
+            let text = format!("{} bytes, more than {MAX_UNCOMPRESSED}", range.len());
             return Err(Error::malformed("bundle entry", text));
         }
         self.skip(before)?;
@@ -468,7 +468,7 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
         if count > MAX_ENTRIES {
             return Err(Error::malformed(
                 "bundle header",
-                format!("{count} entries"),
+                format!("{count} entries, more than {MAX_ENTRIES}"),
             ));
         }
         let mut end = 32usize;
@@ -482,12 +482,12 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
                 .ok()
                 .filter(|l| *l as u64 <= MAX_TRIPLE)
                 .map(|l| at + 24 + l)
-                .ok_or_else(|| Error::malformed("bundle entry", "triple too long"))?;
+                .ok_or_else(|| Error::malformed("bundle entry", "its triple is too long"))?;
             let stop = offset
                 .checked_add(size)
                 .and_then(|e| usize::try_from(e).ok())
                 .filter(|e| *e <= isize::MAX as usize)
-                .ok_or_else(|| Error::malformed("bundle entry", "size overflows"))?;
+                .ok_or_else(|| Error::malformed("bundle entry", "offset plus size is too large"))?;
             end = end.max(stop).max(at);
         }
         return Ok(bytes(end));

@@ -54,7 +54,7 @@ impl Image {
         if span == 0 || span > MAX_IMAGE {
             return Err(Error::malformed(
                 "code object",
-                format!("its segments span {span} bytes"),
+                format!("its segments span {span} bytes; 1 to {MAX_IMAGE} are possible"),
             ));
         }
         let size = span.next_multiple_of(PAGE);
@@ -135,7 +135,10 @@ impl Image {
                 .ok_or_else(|| {
                     Error::malformed(
                         "relocation",
-                        format!("offset {:#x} lies in no segment", relocation.offset),
+                        format!(
+                            "its offset {:#x} is outside of all segments",
+                            relocation.offset
+                        ),
                     )
                 })?
                 .copy_from_slice(&value.to_le_bytes()[..bytes]);

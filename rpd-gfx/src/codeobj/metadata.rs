@@ -225,7 +225,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
     let required = |key: &str| {
         map.text(key)
             .map(str::to_owned)
-            .ok_or_else(|| Error::malformed("kernel metadata", format!("no `{key}`")))
+            .ok_or_else(|| Error::malformed("kernel metadata", format!("`{key}` is missing")))
     };
     let name = required(".name")?;
     let symbol = required(".symbol")?;
@@ -236,7 +236,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
             arg.number(key).ok_or_else(|| {
                 Error::malformed(
                     "argument metadata",
-                    format!("no `{key}` in kernel `{name}`"),
+                    format!("`{key}` is missing in kernel `{name}`"),
                 )
             })
         };
@@ -292,7 +292,7 @@ impl<'a> Map<'a> {
     fn of(value: &'a ValueRef<'a>, what: &'static str) -> Result<Self, Error> {
         match value {
             ValueRef::Map(entries) => Ok(Self(entries)),
-            _ => Err(Error::malformed(what, "not a map")),
+            _ => Err(Error::malformed(what, "it is not a MessagePack map")),
         }
     }
 

@@ -22,7 +22,7 @@ pub use object::CodeObject;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data end before a part that the headers declare.
-    #[error("{what} reaches beyond the end of the data (needs {needed} bytes, {available} there)")]
+    #[error("{what} is cut off: {needed} bytes are needed, {available} are there")]
     Truncated {
         /// Name of the part.
         what: &'static str,
@@ -32,7 +32,7 @@ pub enum Error {
         available: u64,
     },
     /// The first bytes are not those of the expected structure.
-    #[error("not {what}: starts with {found:02x?}")]
+    #[error("this is not {what}: it begins with {found:02x?}")]
     Magic {
         /// Name of the structure.
         what: &'static str,
@@ -56,10 +56,12 @@ pub enum Error {
         why: String,
     },
     /// A compressed bundle cannot be decompressed; the message of the decompressor.
-    #[error("compressed offload bundle: {0}")]
+    #[error("cannot decompress the offload bundle: {0}")]
     Decompress(String),
     /// No entry of the bundle is for the device.
-    #[error("no code object for {wanted}; the bundle has: {present}")]
+    #[error(
+        "the bundle has no code object for {wanted}, only for {present}; compile the program for {wanted}"
+    )]
     NoMatch {
         /// Target of the device.
         wanted: String,
@@ -67,7 +69,7 @@ pub enum Error {
         present: String,
     },
     /// A relocation needs a symbol that is not defined; its name.
-    #[error("undefined symbol `{0}`")]
+    #[error("symbol `{0}` is not defined")]
     Undefined(String),
     /// Memory for the image could not be allocated.
     #[error("cannot allocate {bytes} bytes for the code object: {error}")]

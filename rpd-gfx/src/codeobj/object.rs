@@ -174,7 +174,10 @@ impl CodeObject {
                 if segment.file_size > segment.memory_size
                     || segment.address.checked_add(segment.memory_size).is_none()
                 {
-                    return Err(Error::malformed("segment", "sizes contradict each other"));
+                    return Err(Error::malformed(
+                        "segment",
+                        "its sizes contradict each other",
+                    ));
                 }
                 segments.push(segment);
             } else if let Some(mut notes) = program.notes(LE, data).map_err(bad("note segment"))? {
@@ -191,7 +194,10 @@ impl CodeObject {
             }
         }
         if segments.is_empty() {
-            return Err(Error::malformed("code object", "no loadable segment"));
+            return Err(Error::malformed(
+                "code object",
+                "it has no loadable segment",
+            ));
         }
 
         let sections = header.sections(LE, data).map_err(bad("section headers"))?;

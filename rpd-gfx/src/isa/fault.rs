@@ -18,7 +18,7 @@ pub enum Fault {
         site: Box<Site>,
     },
     /// The descriptor of an image or formatted buffer has a feature that the interpreter does not support.
-    #[error("descriptor with {what}, which the simulator does not have, in {site}")]
+    #[error("descriptor with {what}, which the simulator does not support, in {site}")]
     Descriptor {
         /// The unsupported feature.
         what: Unsupported,
@@ -48,7 +48,7 @@ pub enum Fault {
         site: Box<Site>,
     },
     /// The wave continued outside of the program.
-    #[error("jump to {:#x}, which is not code of its code object, in {site}", site.pc)]
+    #[error("jump to {:#x}, outside of the code object's code, in {site}", site.pc)]
     Jump {
         /// Address at which the wave continued.
         site: Box<Site>,

@@ -177,7 +177,7 @@ impl Counters {
             note_damage(
                 &mut session.ledger.damage,
                 format!(
-                    "{unknown} counted values are of a counter that the recording does not name"
+                    "{unknown} counted values belong to counters that the recording does not describe"
                 ),
             );
         }

@@ -111,7 +111,7 @@ impl Contents {
         if missing > 0 {
             note_damage(
                 &mut session.ledger.damage,
-                format!("the bytes of {missing} code objects are not whole"),
+                format!("the bytes of {missing} code objects are incomplete"),
             );
         }
     }

@@ -166,7 +166,7 @@ pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()>
         note_damage(
             damage,
             format!(
-                "{} calls have stacks that are not in the recording: they are shown without",
+                "{} calls refer to stacks that are not in the recording; they are shown without stacks",
                 missing
             ),
         );
