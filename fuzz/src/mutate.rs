@@ -38,7 +38,7 @@ pub struct Mutator<'a> {
 }
 
 impl<'a> Mutator<'a> {
-    /// Mutations of these seeds, at least one, with up to `longest` bytes.
+    /// Generates mutations of `seeds`, which must not be empty, with at most `longest` bytes.
     pub fn new(seeds: &'a [Vec<u8>], longest: usize) -> Mutator<'a> {
         Mutator {
             seeds,

@@ -14,7 +14,8 @@ struct Needs<'a> {
     handles: HashSet<(HandleKind, u64)>,
     /// Streams whose capture into a graph is kept from here back to its start.
     captures: Vec<u64>,
-    /// Graphs of nodes, each from a call on: handles are given out again.
+    /// For each graph node handle: the graphs that it belonged to, each with the number of the call from which on.
+    /// The runtime reuses handles.
     graphs: HashMap<u64, Vec<(u64, u64)>>,
     /// Whether memory at an address is part of the excerpt.
     has_memory: &'a dyn Fn(u64) -> bool,

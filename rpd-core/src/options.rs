@@ -248,11 +248,11 @@ pub struct Options {
     pub rocm_root: Option<PathBuf>,
     /// Libraries to preload in front of what is inherited.
     pub preload: Vec<PathBuf>,
-    /// Kernels to count, as it was given: [`CounterOptions::include`]; empty is all.
+    /// Pattern of the kernels to count, as the user gave it ([`CounterOptions::include`]); empty for all kernels.
     pub kernel_include: String,
-    /// Kernels not to count, as it was given: [`CounterOptions::exclude`]; empty is none.
+    /// Pattern of the kernels not to count, as the user gave it ([`CounterOptions::exclude`]); empty for none.
     pub kernel_exclude: String,
-    /// The text of the user's file with counter definitions ([`CounterOptions::extra`]); empty is none.
+    /// Content of the user's file with counter definitions ([`CounterOptions::extra`]); empty for none.
     pub extra_counters: String,
     /// Number of this pass, from 1; `None` for a single run without a pass directory.
     pub pass: Option<u32>,
@@ -260,7 +260,7 @@ pub struct Options {
     pub otf2_library: Option<PathBuf>,
     /// Decoder library for thread traces; `None`: rpd's own decoder.
     pub thread_trace_library: Option<PathBuf>,
-    /// CSV fields that a spreadsheet would take for a formula begin with an apostrophe.
+    /// Whether CSV fields that a spreadsheet would take for a formula get an apostrophe in front.
     pub csv_safe: bool,
     /// The target and its arguments, as escaped text: [`crate::os_text`].
     pub command: Vec<String>,

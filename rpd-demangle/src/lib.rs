@@ -126,7 +126,7 @@ fn without_local_return_types(mut text: String) -> String {
     text
 }
 
-/// Refuses to grow beyond [`MAX_DEMANGLED`].
+/// A text that refuses to grow beyond [`MAX_DEMANGLED`].
 struct Capped(String);
 
 impl cpp_demangle::DemangleWrite for Capped {
@@ -151,7 +151,7 @@ impl Demangler {
         Demangler::default()
     }
 
-    /// Demangles as [`demangle`] does.
+    /// As [`demangle`], with cached results.
     pub fn demangle(&mut self, name: &str) -> &str {
         if !self.known.contains_key(name) {
             self.known.insert(name.into(), demangle(name).into());
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demangler_remembers() {
+    fn results_are_cached() {
         let mut demangler = Demangler::new();
         assert_eq!(demangler.demangle("_Z1fv"), "f()");
         assert_eq!(demangler.demangle("_Z1fv"), "f()");

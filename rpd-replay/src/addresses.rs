@@ -328,7 +328,7 @@ impl Translation {
     }
 }
 
-/// An error that names what is in the way of the same addresses.
+/// The error for memory that cannot be at its address in the capture, with the reason.
 pub(crate) fn refused(reason: &str) -> ReplayError {
     ReplayError::new(
         Status::Failed,

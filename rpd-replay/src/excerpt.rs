@@ -323,7 +323,7 @@ fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// Memory that a launch can reach.
 #[derive(Default)]
 struct Reached {
-    /// Bytes of live memory by its base.
+    /// Size in bytes of each allocation that a launch can access, by its address.
     memory: BTreeMap<u64, u64>,
     /// Textures and surfaces, by their values in the capture.
     images: BTreeSet<u64>,

@@ -376,7 +376,7 @@ impl Player {
         Ok(())
     }
 
-    /// Finds what differs from the copies.
+    /// Compares memory with the saved copies, and stores the ranges that differ.
     pub(crate) fn find_written(&mut self, saved: &mut [SavedMemory]) -> Result<(), ReplayError> {
         for one in saved {
             one.written.clear();

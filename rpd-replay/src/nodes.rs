@@ -82,7 +82,7 @@ impl Player {
         Ok(())
     }
 
-    /// A list of `hipStreamBatchMemOpParams`.
+    /// Translates an array of `hipStreamBatchMemOpParams`.
     pub(crate) fn translate_operations(
         &mut self,
         call: &Call,

@@ -87,7 +87,7 @@ pub struct Report {
 /// Result of `step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Make the call.
+    /// Continue with the call.
     Go,
     /// End the replay here.
     End,

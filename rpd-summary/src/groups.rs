@@ -192,7 +192,7 @@ pub(crate) struct MergedGroups {
     part_rows: usize,
     /// Rows of `parts` when they were merged the last time.
     merged_rows: usize,
-    /// Rows that are no longer in `parts`.
+    /// Rows that were moved from `parts` to files.
     moved: Option<Sorter<6, 1>>,
 }
 

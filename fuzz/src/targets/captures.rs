@@ -22,7 +22,7 @@ pub(super) const TARGET: Target = Target {
 
 /// The input is a capsule.
 const IS_CAPSULE: u8 = 0x80;
-/// The tables whose values are changed.
+/// Pattern (SQL LIKE) of the names of the tables whose values are changed: all.
 const TABLES: &str = "%";
 /// Longest data that are read.
 const LONGEST: u64 = 4 << 20;
@@ -130,7 +130,7 @@ fn read(path: &Path, other: &Path) -> Result<(), CaptureError> {
     });
     blobs.extend(capture.codes()?.iter().map(|code| code.blob));
     for blob in blobs {
-        // Zeros take no room in a file.
+        // A small file can declare long data if they are zeros, which take no room.
         if capture.data(blob).is_ok_and(|data| data.size <= LONGEST) {
             let _ = (
                 capture.bytes(blob).is_ok(),

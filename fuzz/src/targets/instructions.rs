@@ -129,7 +129,7 @@ fn run(data: &[u8]) {
     let words: Vec<u32> = words
         .map(|bytes| straighten(u32::from_le_bytes(*bytes)))
         .collect();
-    // A bit that descriptors do not use.
+    // The instruction set is selected by a bit that descriptors do not use.
     let set = InstructionSet::ALL[usize::from(descriptor[DESCRIPTOR - 1] & 1)];
     let disassembler = Disassembler::new(set.processor()).expect("a table");
     let printed = disassembler.instructions(code, 0).map(|(_, found)| {

@@ -86,7 +86,7 @@ fn case_28_random_sequences_come_back() {
                     2 => {
                         let cycles = random.below(1 << 30);
                         time += cycles as i64;
-                        // A delta; on GFX10 that is type 1.
+                        // A token that advances the time; GFX10 has it as type 1 of its time tokens.
                         match version {
                             1 | 2 => stream.raw(0b1 | 1 << 14 | cycles << 16, 64),
                             3 => stream.raw(0b1 | cycles << 12, 48),

@@ -184,7 +184,7 @@ impl Combined {
                     .iter()
                     .map(|column| match own.contains(column) {
                         true => identifier(column),
-                        // A later minor version of the schema has more columns.
+                        // The column is from a later minor version of the schema.
                         false => format!("NULL AS {}", identifier(column)),
                     })
                     .collect();

@@ -188,7 +188,7 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    /// The operation as `reduce` names it.
+    /// The reduction that `reduce` has under this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "min" => Self::Min,

@@ -1,4 +1,5 @@
-//! The library between a registration library, an SDK and a collector in C, each of which prints the calls that it gets.
+//! Tests of the library between a registration library, an SDK and a collector. These are written in C, and print the
+//! calls that they get.
 //!
 //! `RPD_TEST_REGISTRATION` may name a `librocprofiler-register.so.0` of ROCm, which then takes the place of the one here.
 

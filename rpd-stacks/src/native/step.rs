@@ -17,7 +17,7 @@ pub(super) enum Step {
     Stuck,
 }
 
-/// From a frame to its caller.
+/// Computes the registers of a frame's caller.
 pub(super) fn step(
     native: &Native,
     context: &mut Context,

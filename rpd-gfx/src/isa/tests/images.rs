@@ -390,7 +390,7 @@ fn texels_of_all_formats_are_loaded_and_stored() {
                 let given = pick(&from, 0, WIDTH * texel);
                 let same = number != Number::Snorm || !given.contains(&0x80);
                 assert!(!same || stored == given, "{what}, row {row}");
-                // What lies between the rows stays.
+                // The bytes between the rows are unchanged.
                 let gap = (PITCH - WIDTH) * texel;
                 let untouched = Texels(before);
                 assert_eq!(

@@ -73,7 +73,8 @@ fn other_seeds_show_other_outcomes_of_a_race() {
     assert!(mixed.count() >= 18);
 }
 
-/// A race is seen without a seed as well: 4 waves that each ran to the end would add 200.
+/// Waves are interleaved without a seed as well, so a race has an effect: if 4 waves ran one after the other, they
+/// would add 200.
 #[test]
 fn waves_interleave_without_a_seed() {
     let (left, _) = updates(None);
