@@ -29,7 +29,7 @@ const TOKENS: &[&[u8]] = &[
     b"\xc3\xb6",
 ];
 
-/// Makes inputs from seeds, by a generator that begins with the same number each time.
+/// Makes inputs from seeds. The sequence of random numbers is the same in each run.
 #[derive(Debug)]
 pub struct Mutator<'a> {
     seeds: &'a [Vec<u8>],

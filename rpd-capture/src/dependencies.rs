@@ -67,7 +67,7 @@ pub(crate) fn dependencies(
     Ok(needs.kept)
 }
 
-/// The graphs of nodes, each from a call on.
+/// For each graph node handle: the calls that made a node with it, and the graph that the node belongs to.
 fn graphs_of_nodes(
     capture: &Capture,
     last: u64,

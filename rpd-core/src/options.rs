@@ -183,7 +183,7 @@ pub enum LogLevel {
     Error,
     /// Warnings.
     Warning,
-    /// Also rpd's resolved options and the variables it adds.
+    /// In addition, rpd's resolved options and the environment variables that it adds.
     Info,
     /// Everything.
     Trace,

@@ -50,7 +50,7 @@ const LITERAL_SUFFIXES: [(&str, &str); 5] = [
     ("(unsigned long long)", "ull"),
 ];
 
-/// Changes the spellings in which our demangler's library differs from the GNU one.
+/// Changes the spellings in which the output of `cpp_demangle` differs from that of the GNU demangler.
 fn gnu_spelling(mut text: String) -> String {
     for (cast, suffix) in LITERAL_SUFFIXES {
         let mut from = 0;
@@ -139,7 +139,7 @@ impl cpp_demangle::DemangleWrite for Capped {
     }
 }
 
-/// Demangles each name once.
+/// Demangles names, and caches the results.
 #[derive(Debug, Default)]
 pub struct Demangler {
     known: HashMap<Box<str>, Box<str>>,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_end_soon() {
+    fn hostile_names_take_bounded_time_and_memory() {
         let nested = format!("_Z{}", "N1a".repeat(20_000));
         assert_eq!(demangle(&nested), nested);
         let pointers = format!("_Z1f{}i", "P".repeat(100_000));

@@ -160,7 +160,7 @@ fn collect<'a, M: Metrics>(
     Ok(())
 }
 
-/// Notes that a derived counter is being looked into.
+/// Adds a derived counter to the chain of those that are being evaluated.
 fn enter<'a>(
     chain: &mut Vec<&'a str>,
     name: &'a str,
@@ -248,7 +248,7 @@ impl<'a, V: Values> Walk<'a, V> {
                         ranges.iter().any(|range| range.contains(&at))
                     })
                 });
-                // One index is left of the dimension, so it is none any more.
+                // A dimension of which a single index was selected is removed from the positions.
                 for sample in &mut values {
                     for (dimension, ranges) in places {
                         if single(ranges) {
@@ -305,7 +305,7 @@ fn combine(
     Some(left)
 }
 
-/// Folds along some dimensions, along all when there are none.
+/// Reduces the values along `dimensions`; along all dimensions when the list is empty.
 fn reduce(values: &[Sample], reduction: Reduction, dimensions: &[Dimension]) -> Vec<Sample> {
     let mut groups: Vec<(Position, Vec<f64>)> = Vec::new();
     for sample in values {

@@ -275,8 +275,8 @@ impl Translation {
         self.live.retain(|at, _| !(base..end).contains(at));
     }
 
-    /// Address in the replay of live memory. The address right after some memory counts as part of it, where no other
-    /// begins there.
+    /// Address in the replay of memory that is allocated there. The address right after an allocation counts as part
+    /// of it, where no other allocation begins.
     pub(crate) fn find(&self, address: u64) -> Option<u64> {
         let (&base, &(size, now)) = self.live.range(..=address).next_back()?;
         (address - base <= size).then(|| now + (address - base))

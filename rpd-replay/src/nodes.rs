@@ -1,4 +1,4 @@
-//! What calls about graph nodes and about operations on memory lead to: handles and addresses of the capture become those of the
+//! Calls about graph nodes and operations on memory: translates handles and addresses of the capture to those of the
 //! replay.
 
 use rpd_capture::Call;

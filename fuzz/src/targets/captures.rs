@@ -20,7 +20,7 @@ pub(super) const TARGET: Target = Target {
     mutations: 300,
 };
 
-/// The input is a capsule.
+/// Bit of the input's first byte: the rest is a capsule.
 const IS_CAPSULE: u8 = 0x80;
 /// Pattern (SQL LIKE) of the names of the tables whose values are changed: all.
 const TABLES: &str = "%";
@@ -32,7 +32,8 @@ const GOOD: &str = "good";
 /// A launch of `counting_kernel` of the workload `capture-limits`, made by `rpd capture pack`.
 const CAPSULE: &[u8] = include_bytes!("../../../rpd-capture/testdata/counting.rpdk");
 
-/// Unpacks the good capture into the folder [`GOOD`], with smaller pages in its database, which has no hash.
+/// Unpacks the valid capture into the folder [`GOOD`]. Its database gets smaller pages; its description then has no
+/// hash of the database.
 fn unpack_good() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let capsule = folder.path().join("capsule");

@@ -111,7 +111,7 @@ impl Probe for Limit<'_> {
     fn ended(&mut self, _: u64) {}
 }
 
-/// Makes relative branches go forwards only: a loop would take the time of a whole turn before it is stopped.
+/// Changes relative branches to go forward only: a loop would run for a whole turn before it is stopped.
 fn straighten(word: u32) -> u32 {
     let is_sopp = word >> 23 == 0b1_0111_1111;
     let is_sopk = word >> 28 == 0b1011;

@@ -319,7 +319,8 @@ fn what_stalls_is_the_time_since_the_wave_was_ready() {
             (Category::Message, 41, 9, 0),
         ]
     );
-    // Ready in the cycle of an instruction: the token after it comes first.
+    // The wave becomes ready in the cycle in which an instruction is issued. The token of the readiness comes after
+    // that of the instruction.
     let mut stream = with_code(3);
     stream
         .wave_start(3, 1, 0, 2)

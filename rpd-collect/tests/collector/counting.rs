@@ -358,7 +358,8 @@ fn periods_may_have_no_end() {
 #[test]
 fn threads_of_the_collector_take_no_signals() {
     let (printed, _) = script("counters=WAVES,periods=3600000000000:1:1", "masked");
-    // The thread of the periods, and the one that waits when a signal has come.
+    // Lines: signal mask of the program; of the thread for collection periods; of the thread that waits after a
+    // signal.
     let [program, first, second] = printed.lines().collect::<Vec<_>>()[..] else {
         panic!("{printed}");
     };

@@ -127,7 +127,7 @@ pub enum Node {
     Select {
         /// The expression whose instances are selected.
         of: Box<Node>,
-        /// For each dimension the indices that stay; the dimension goes.
+        /// For each dimension the selected indices. A dimension with a single selected index is removed.
         places: Vec<(Dimension, Vec<RangeInclusive<u8>>)>,
     },
 }

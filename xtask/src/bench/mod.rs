@@ -127,7 +127,7 @@ struct Settings {
     millions: Vec<u64>,
     /// Recordings of the row `large`: whether records have texts of their own. One or both values.
     texts: Vec<bool>,
-    /// Steps of the row large; all when there are none.
+    /// Steps of the row `large`; empty for all.
     steps: Vec<String>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Pages {
     /// The whole pages, while the kernel reports which were written.
     watched: Option<(u64, u64)>,
     useless: u32,
-    /// Ranges of pages that the last look left out: first page and the one after the last.
+    /// Ranges of pages that the last query left out: first page, and end, exclusive.
     later: Vec<(u64, u64)>,
 }
 

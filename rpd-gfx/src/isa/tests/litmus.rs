@@ -8,7 +8,7 @@ static LITMUS: &[u8] = include_bytes!("../../../testdata/litmus.co");
 /// Lanes of a workgroup, each with places of its own.
 const LANES: usize = 64;
 
-/// Memory as allocators give it out: no access is misaligned because of it.
+/// Memory with the alignment that allocators guarantee, so that no access is misaligned because of its base.
 #[repr(C, align(256))]
 #[derive(Clone, Copy)]
 struct Chunk([u32; 64]);
