@@ -1,6 +1,6 @@
 //! Mutations of inputs that are the same in every run.
 
-/// Bytes that mean something in one of the formats that are read.
+/// Byte sequences that have a meaning in one of the formats.
 const TOKENS: &[&[u8]] = &[
     b"\0",
     b"\xff\xff\xff\xff",

@@ -155,9 +155,9 @@ pub enum Symbolize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackOutput {
-    /// Time at which symbols are looked up.
+    /// When symbols are looked up.
     pub symbolize: Symbolize,
-    /// Time that this may take after a run, in nanoseconds.
+    /// Limit of the time in which symbols are looked up after a run, in nanoseconds.
     pub symbolize_limit: u64,
     /// Which frames are shown.
     pub shown: ShownFrames,

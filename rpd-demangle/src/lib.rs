@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Mangled names longer than this are left as they are: template-heavy kernels reach tens of KiB, more is an attack.
+/// Longer mangled names are returned as they are. Kernels with many template arguments have names of tens of KiB.
 const MAX_MANGLED: usize = 256 << 10;
 
 /// Demangled names are cut off here. Substitutions let a short mangled name stand for an exponentially long one.

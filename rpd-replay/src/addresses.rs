@@ -255,7 +255,7 @@ fn occupy_device(hip: &mut Hip, region: &Region, device: i32) -> Result<(), Stri
 pub(crate) struct Translation {
     /// By captured base: bytes, base now.
     live: BTreeMap<u64, (u64, u64)>,
-    /// Words that were translated for certain and probably.
+    /// Number of translated words that are addresses for certain; `probable`: that only look like addresses.
     pub(crate) certain: u64,
     pub(crate) probable: u64,
 }

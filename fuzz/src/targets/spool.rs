@@ -90,8 +90,8 @@ fn run(data: &[u8]) {
     });
 }
 
-/// A segment with one record of each tag that a `u8` can hold and that has a layout today, and some that have none; the
-/// bytes after a record's head count up, so that lengths and ids in it are small.
+/// A segment with one record of each tag below 64, known or not. The words after a record's head count up in steps of
+/// `step`, so that lengths and ids in it are small.
 fn every_tag(bytes_each: u32, step: u8) -> Vec<u8> {
     let mut segment = vec![0; HEADER];
     for tag in 0..64u16 {

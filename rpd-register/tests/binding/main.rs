@@ -148,7 +148,8 @@ impl Start {
         self
     }
 
-    /// What all of them print, with the folder's path as `@`. The program must end with its own status.
+    /// Runs the program, which must end with `status`. Returns the lines that it and the libraries print, with `@`
+    /// for the path of the folder.
     fn printed(mut self, status: i32) -> Vec<String> {
         let output = self.command.output().expect("starts");
         let text =

@@ -228,7 +228,8 @@ struct Transfer {
     /// Part of the name.
     name: &'static str,
     bytes: usize,
-    /// Bit of the register that a value of less than a dword begins at, of a load also how the rest is filled.
+    /// Whether a value of less than a dword is in the high half of the register. `fill`: what a load does to the
+    /// rest.
     high: bool,
     fill: Fill,
 }
