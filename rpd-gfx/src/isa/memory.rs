@@ -5,7 +5,7 @@
 //! caches are coherent. Every access therefore has the properties that the model ties to cache bits of an instruction
 //! (glc, slc, scc) or to invalidations. The host may execute a load before an earlier store to another address. Code
 //! that must prevent this waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these
-//! are fences of the host, see [`Exec::order_stores`].
+//! are fences of the host, see [`order_stores`](super::exec::Exec::order_stores).
 
 use super::lanes::Lanes64;
 use super::{Extent, Memory};

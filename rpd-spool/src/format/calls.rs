@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// Bits of [`ApiCall::flags`](super::ApiCall::flags) and [`RangeBegin::flags`](super::RangeBegin::flags): what the
+/// Bits of [`ApiCall::flags`] and [`RangeBegin::flags`]: what the
 /// tail holds.
 pub mod api_flag {
     /// The tail begins with the bytes of the argument struct. For each captured text, in the order of arguments, a

@@ -253,7 +253,7 @@ pub struct CaptureCall {
 
 /// Bits of [`CaptureCall::flags`].
 pub mod call_flag {
-    /// A part of what a replay needs could not be captured. An item [`item::MISSING`] states which.
+    /// A part of what a replay needs could not be captured. An item [`super::item::MISSING`] states which.
     pub const INCOMPLETE: u32 = 1;
     /// The call was made while its stream was being captured into a graph.
     pub const IN_STREAM_CAPTURE: u32 = 2;
@@ -354,7 +354,7 @@ pub mod item {
     pub const BEHIND_DEVICE: u16 = 13;
 }
 
-/// Values of [`DataHeader::purpose`](super::DataHeader::purpose): what a call does with host memory.
+/// Values of [`DataHeader::purpose`]: what a call does with host memory.
 pub mod data_use {
     /// The call reads the data.
     pub const SOURCE: u32 = 0;
@@ -437,7 +437,7 @@ pub struct VariableItem {
     pub device: i64,
 }
 
-/// Values of [`AllocationItem::kind`](super::AllocationItem::kind).
+/// Values of [`AllocationItem::kind`].
 pub mod memory_kind {
     /// Device memory, `hipMalloc` and the like.
     pub const DEVICE: u32 = 0;

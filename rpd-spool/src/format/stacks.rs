@@ -17,7 +17,7 @@ pub struct StackRef {
     pub flags: u32,
 }
 
-/// Bits of [`StackRef::flags`](super::StackRef::flags). The lower 16 describe what the stack walk found.
+/// Bits of [`StackRef::flags`]. The lower 16 describe what the stack walk found.
 pub mod stack_flag {
     /// The stack walk ended before the outermost frame.
     pub const TRUNCATED: u32 = 1;
@@ -35,7 +35,7 @@ pub mod stack_flag {
     pub const SAMPLED: u32 = 1 << 16;
 }
 
-/// Values of `aux` in a [`StackLocation`](super::StackLocation): what code it is in.
+/// Values of `aux` in a [`StackLocation`]: what code it is in.
 pub mod location_kind {
     /// A machine instruction in a mapped file.
     pub const NATIVE: u16 = 1;
