@@ -431,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_stored_once_and_come_back() {
+    fn chunks_are_stored_once_and_read_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut writer = PackWriter::new(folder.path().to_owned(), Some(1));
         let text: Vec<u8> = (0..CHUNK).map(|at| (at / 100) as u8).collect();

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_order_stays() {
+    fn sorted_rows_are_not_reordered() {
         let times = [1, 1, 2].map(Nanoseconds);
         assert_eq!(order(&times, &times, |_, _| Ordering::Equal), None);
         assert_eq!(order(&[], &[], |_, _| Ordering::Equal), None);

@@ -140,7 +140,7 @@ pub(super) fn literal(value: u32, kind: Type) -> String {
         Type::Halves => small(value as i32)
             .or_else(|| inlinable_half(value).map(str::to_owned))
             .unwrap_or_else(|| format!("{value:#x}")),
-        Type::Brains => small(value as i32).unwrap_or_else(|| format!("{value:#x}")),
+        Type::Bf16Pair => small(value as i32).unwrap_or_else(|| format!("{value:#x}")),
         Type::Short | Type::Part => small(value as i32)
             .or_else(|| inlinable(value).map(str::to_owned))
             .unwrap_or_else(|| format!("{:#x}", value & 0xffff)),

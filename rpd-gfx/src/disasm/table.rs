@@ -187,7 +187,7 @@ pub(crate) enum Type {
     /// Two 16-bit floating-point numbers.
     Halves,
     /// Two bfloat16 numbers.
-    Brains,
+    Bf16Pair,
     /// 16-bit integer.
     Short,
     /// Any registers, but no constants.

@@ -52,7 +52,7 @@ integers!(integer64, u64, i64);
 pub(super) fn atomic32(op: u16, old: u32, data: u32, compare: u32) -> u32 {
     integer32(op, old, data, compare).unwrap_or_else(|| match op {
         0xd => (f32::from_bits(old) + f32::from_bits(data)).to_bits(),
-        0x12 => add_brains(old, data),
+        0x12 => add_bf16_pairs(old, data),
         _ => add_halves(old, data),
     })
 }
@@ -67,16 +67,16 @@ pub(super) fn add_halves(a: u32, b: u32) -> u32 {
 }
 
 /// Adds two pairs of BF16 numbers.
-pub(super) fn add_brains(a: u32, b: u32) -> u32 {
+pub(super) fn add_bf16_pairs(a: u32, b: u32) -> u32 {
     let add = |a: u32, b: u32| {
         let sum = f64::from(f32::from_bits(a << 16)) + f64::from(f32::from_bits(b << 16));
-        brain(sum)
+        bf16(sum)
     };
     add(a, b) | add(a >> 16, b >> 16) << 16
 }
 
 /// Rounds a number to BF16 once.
-fn brain(value: f64) -> u32 {
+fn bf16(value: f64) -> u32 {
     let single = value as f32;
     if single.is_nan() {
         return 0x7fc0;

@@ -157,7 +157,7 @@ pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
             |x, i| single(x, i, any_half, any_half, fma32)
         }
         MatrixElement::Bf16 if set == InstructionSet::Gfx942 => {
-            |x, i| single(x, i, any_brain, any_brain, fma32)
+            |x, i| single(x, i, any_bf16, any_bf16, fma32)
         }
         MatrixElement::F64 => double,
         MatrixElement::I8 => |x, i| {
@@ -169,7 +169,7 @@ pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
         },
         MatrixElement::F32 => |x, i| single(x, i, |words, _| words[0], |words, _| words[0], fma32),
         MatrixElement::F16 => |x, i| single(x, i, half, half, fma32),
-        MatrixElement::Bf16 => |x, i| single(x, i, brain, brain, fma32),
+        MatrixElement::Bf16 => |x, i| single(x, i, bf16, bf16, fma32),
     })
 }
 
@@ -215,10 +215,10 @@ impl Shape {
     }
 }
 
-/// An 8-bit floating-point number: BF8 if BRAIN, else FP8.
-fn eight<const BRAIN: bool>(words: [u32; 2], n: usize) -> u32 {
+/// An 8-bit floating-point number: BF8 if BF8, else FP8.
+fn eight<const BF8: bool>(words: [u32; 2], n: usize) -> u32 {
     let code = (words[n / 4] >> (8 * (n % 4))) as u8;
-    decode_f8(if BRAIN { F8::Bf8 } else { F8::Fp8 }, code).to_bits()
+    decode_f8(if BF8 { F8::Bf8 } else { F8::Fp8 }, code).to_bits()
 }
 
 /// A single-precision number with only ten bits of the mantissa.
@@ -232,7 +232,7 @@ fn any_half(words: [u32; 2], n: usize) -> u32 {
 }
 
 /// A BF16 number, which may be denormal.
-fn any_brain(words: [u32; 2], n: usize) -> u32 {
+fn any_bf16(words: [u32; 2], n: usize) -> u32 {
     u32::from(bits16(words, n)) << 16
 }
 
@@ -252,7 +252,7 @@ fn half(words: [u32; 2], n: usize) -> u32 {
 }
 
 /// A BF16 number, denormals flushed to 0.
-fn brain(words: [u32; 2], n: usize) -> u32 {
+fn bf16(words: [u32; 2], n: usize) -> u32 {
     flushed(u32::from(bits16(words, n)) << 16)
 }
 

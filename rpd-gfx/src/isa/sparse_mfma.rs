@@ -13,7 +13,7 @@ use super::{Matrix, MatrixElement};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Half,
-    Brain,
+    Bf16,
     Byte,
     Eight(F8),
 }
@@ -28,13 +28,13 @@ struct Shape {
 }
 
 fn shape(opcode: u16) -> Option<Shape> {
-    use Element::{Brain, Byte, Eight, Half};
+    use Element::{Bf16, Byte, Eight, Half};
     use F8::{Bf8, Fp8};
     let (rows, depth, left, right) = match opcode {
         0x62 => (16, 32, Half, Half),
         0x64 => (32, 16, Half, Half),
-        0x66 => (16, 32, Brain, Brain),
-        0x68 => (32, 16, Brain, Brain),
+        0x66 => (16, 32, Bf16, Bf16),
+        0x68 => (32, 16, Bf16, Bf16),
         0x6a => (16, 64, Byte, Byte),
         0x6c => (32, 32, Byte, Byte),
         0x78 => (16, 64, Eight(Bf8), Eight(Bf8)),
@@ -65,7 +65,7 @@ pub(super) fn kind(opcode: u16) -> Option<Matrix> {
     let shape = shape(opcode)?;
     let element = match shape.left {
         Element::Half => MatrixElement::F16,
-        Element::Brain => MatrixElement::Bf16,
+        Element::Bf16 => MatrixElement::Bf16,
         Element::Byte => MatrixElement::I8,
         Element::Eight(_) => MatrixElement::F8,
     };
@@ -82,7 +82,7 @@ fn number(element: Element, registers: &[Lanes], lane: usize, n: usize) -> f32 {
     let byte = |n: usize| (registers[n / 4][lane] >> (8 * (n % 4))) as u8;
     match element {
         Element::Half => f16_to_f32(half(n)),
-        Element::Brain => f32::from_bits(u32::from(half(n)) << 16),
+        Element::Bf16 => f32::from_bits(u32::from(half(n)) << 16),
         Element::Byte => f32::from(byte(n) as i8),
         Element::Eight(format) => decode(format, byte(n)),
     }

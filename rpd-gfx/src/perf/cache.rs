@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_used_for_longest_goes() {
+    fn the_least_recently_used_line_is_evicted() {
         let mut cache = Cache::new(2, 2);
         assert!(cache.insert(0, 'a').is_none());
         assert!(cache.insert(2, 'b').is_none());

@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_found_where_it_was_put() {
+    fn place_and_address_of_a_line_are_inverse() {
         let caches = caches(&|_| true);
         for at in (0..1 << 20).step_by(L2_LINE as usize) {
             let (channel, number, shift) = caches.place(Address(at + LINE));
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_that_was_written_is_not_fetched() {
+    fn a_half_line_that_was_written_completely_is_not_fetched() {
         let mut caches = caches(&|_| true);
         caches.write(Address(0), u64::MAX);
         caches.write(Address(64), ones(32));

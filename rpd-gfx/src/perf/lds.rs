@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn atomics_on_one_dword_take_turns() {
+    fn atomics_on_one_dword_are_serialised() {
         let cost = of(Operation::Atomic(true), 4, |_| 0);
         let expected = Cost {
             active: 64,

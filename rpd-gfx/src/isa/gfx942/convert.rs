@@ -36,8 +36,8 @@ pub(super) fn vop3(opcode: u32) -> Option<Handler> {
         },
         0x2a2 => |x, i| narrowed_pair(x, i, F8::Fp8),
         0x2a3 => |x, i| narrowed_pair(x, i, F8::Bf8),
-        0x2a4 => |x, i| narrowed_at_random(x, i, F8::Fp8),
-        0x2a5 => |x, i| narrowed_at_random(x, i, F8::Bf8),
+        0x2a4 => |x, i| narrowed_stochastically(x, i, F8::Fp8),
+        0x2a5 => |x, i| narrowed_stochastically(x, i, F8::Bf8),
         _ => return None,
     })
 }
@@ -91,7 +91,7 @@ fn narrowed_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
 }
 
 /// Converts a number with stochastic rounding to one byte of a register, which bits 2 and 3 of op_sel select.
-fn narrowed_at_random(x: &mut Exec<'_>, i: &Inst, format: F8) {
+fn narrowed_stochastically(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let value = float_source(x, i, 0);
     let [mut buffer] = buffers();
     let random = *x.src(i, 1, ModifierKind::Int, &mut buffer);
