@@ -135,7 +135,7 @@ fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>
                 "d" => "Double",
                 "h" => "Half",
                 "p" => "Halves",
-                "b" => "Brains",
+                "b" => "Bf16Pair",
                 "i" => "Short",
                 "r" => "Register",
                 "s" => "Scalar",

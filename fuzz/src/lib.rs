@@ -20,7 +20,7 @@ pub struct Target {
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Bytes of the longest input.
     pub longest: usize,
-    /// Mutations in the tests, which should take a second or two.
+    /// Number of mutations that the tests of the crate try: as many as take a second or two.
     pub mutations: usize,
 }
 

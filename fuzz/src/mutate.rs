@@ -1,6 +1,6 @@
 //! Mutations of inputs that are the same in every run.
 
-/// Bytes that mean something in one of the formats that are read.
+/// Byte sequences that have a meaning in one of the formats.
 const TOKENS: &[&[u8]] = &[
     b"\0",
     b"\xff\xff\xff\xff",
@@ -29,7 +29,7 @@ const TOKENS: &[&[u8]] = &[
     b"\xc3\xb6",
 ];
 
-/// Makes inputs from seeds, by a generator that begins with the same number each time.
+/// Makes inputs from seeds. The sequence of random numbers is the same in each run.
 #[derive(Debug)]
 pub struct Mutator<'a> {
     seeds: &'a [Vec<u8>],
@@ -38,7 +38,7 @@ pub struct Mutator<'a> {
 }
 
 impl<'a> Mutator<'a> {
-    /// Mutations of these seeds, at least one, with up to `longest` bytes.
+    /// Generates mutations of `seeds`, which must not be empty, with at most `longest` bytes.
     pub fn new(seeds: &'a [Vec<u8>], longest: usize) -> Mutator<'a> {
         Mutator {
             seeds,

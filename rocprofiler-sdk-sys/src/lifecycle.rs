@@ -18,7 +18,7 @@ c_struct! {
         pub initialize: rocprofiler_tool_initialize_t,
         /// Called once at the end.
         pub finalize: rocprofiler_tool_finalize_t,
-        /// Handed to both functions.
+        /// Passed to both functions.
         pub tool_data: *mut c_void,
     }
 }

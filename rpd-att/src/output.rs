@@ -150,7 +150,7 @@ impl<'a> Output<'a> {
         count
     }
 
-    /// Passes on what is left; to be called once, at the end.
+    /// Reports the remaining records. To be called once, at the end.
     pub(crate) fn finish(mut self, registers: &mut Registers) -> Diagnosis {
         self.flush_occupancy(registers);
         if !self.perf.is_empty() {

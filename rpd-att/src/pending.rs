@@ -50,7 +50,7 @@ pub(crate) fn cycles(value: i64) -> i32 {
     value.clamp(0, i64::from(i32::MAX)) as i32
 }
 
-/// The bits that a record has for a stall.
+/// The longest stall that a record can hold, in cycles: the field has 24 bits.
 const MAX_STALL: i64 = (1 << 24) - 1;
 
 /// Limits a stall to what a record holds.

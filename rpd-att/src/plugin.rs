@@ -28,7 +28,7 @@ type Version = unsafe extern "C" fn() -> *const c_char;
 /// Why a library cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
-    /// In none of the folders.
+    /// No folder has the library.
     #[error("no file whose name contains librocprof-trace-decoder.so in {}", folders.join(", "))]
     NotFound {
         /// Folders that were searched.

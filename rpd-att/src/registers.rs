@@ -204,7 +204,8 @@ impl Registers {
         }
     }
 
-    /// A write to any other register: those that carry packets of the host count.
+    /// Handles a write to any other register. One of them carries packets from the host; writes to others have no
+    /// effect.
     pub(crate) fn write_userdata(&mut self, write: Write) -> CodeObjectEffect {
         if write.address != USERDATA_2 {
             return CodeObjectEffect::Nothing;

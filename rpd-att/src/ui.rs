@@ -180,7 +180,7 @@ impl Folder {
         out.flush()
     }
 
-    /// Writes what is about all waves together.
+    /// Writes the files that are about all waves together: code, occupancy, states, counters.
     ///
     /// # Errors
     /// When a file cannot be written.

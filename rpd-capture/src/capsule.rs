@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn capsules_come_back() {
+    fn packed_capsules_are_unpacked_unchanged() {
         let mut bytes = Vec::new();
         pack_capsule(capture().path(), &mut bytes).expect("packed");
         let into = unpacked(&bytes).expect("unpacked");

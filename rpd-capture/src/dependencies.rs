@@ -14,7 +14,8 @@ struct Needs<'a> {
     handles: HashSet<(HandleKind, u64)>,
     /// Streams whose capture into a graph is kept from here back to its start.
     captures: Vec<u64>,
-    /// Graphs of nodes, each from a call on: handles are given out again.
+    /// For each graph node handle: the graphs that it belonged to, each with the number of the call from which on.
+    /// The runtime reuses handles.
     graphs: HashMap<u64, Vec<(u64, u64)>>,
     /// Whether memory at an address is part of the excerpt.
     has_memory: &'a dyn Fn(u64) -> bool,
@@ -66,7 +67,7 @@ pub(crate) fn dependencies(
     Ok(needs.kept)
 }
 
-/// The graphs of nodes, each from a call on.
+/// For each graph node handle: the calls that made a node with it, and the graph that the node belongs to.
 fn graphs_of_nodes(
     capture: &Capture,
     last: u64,

@@ -283,8 +283,9 @@ impl ExcerptWriter {
         ))
     }
 
-    /// Adds the state to the first and last call, and removes results of copies that are not part of the excerpt; the numbers
-    /// of the data that its calls have, and of the code objects that they need.
+    /// Adds the state before and after the excerpt to its first and last call, and removes results of copies that are
+    /// not part of the excerpt. Returns the numbers of the data that the calls refer to, and stores the code objects
+    /// that they need.
     fn rewrite_items(
         &mut self,
         source: &Capture,

@@ -30,7 +30,7 @@ const PROBE: usize = 64 << 10;
 /// Head of a chunk in a pack: hash, bytes, stored bytes, codec, padding.
 const HEAD: usize = 48;
 
-/// The hash of a chunk or of data.
+/// BLAKE3 hash of a chunk, or of data.
 pub type Hash = [u8; 32];
 
 /// Encoding of a stored chunk.
@@ -134,8 +134,8 @@ impl PackWriter {
         self.store_at(bytes, None)
     }
 
-    /// Stores a chunk unless it is there; its hash. New bytes that are not worth compressing remain in the staging file where
-    /// they are at the offset `staged`.
+    /// Stores a chunk unless the pack has it, and returns its hash. New bytes that are not worth compressing remain
+    /// in the staging file, if they are there at the offset `staged`.
     fn store_at(&mut self, bytes: &[u8], staged: Option<u64>) -> Result<Hash, CaptureError> {
         let hash = *blake3::hash(bytes).as_bytes();
         if self.chunks.contains_key(&hash) {
@@ -257,8 +257,9 @@ impl PackWriter {
         made.map_err(CaptureError::io(&pack))
     }
 
-    /// Stores `size` bytes that `read` yields in parts, or with `keep` false only hashes them; the hashes of the parts. Parts
-    /// that are new and not worth compressing remain in the staging file, if they are there from the offset `staged`.
+    /// Stores `size` bytes, which `read` yields in parts, and returns the hashes of the parts. With `keep` false they
+    /// are only hashed. New parts that are not worth compressing remain in the staging file, if they are there from
+    /// the offset `staged` on.
     ///
     /// # Errors
     /// The errors of `read`, and when a pack cannot be written.
@@ -430,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_stored_once_and_come_back() {
+    fn chunks_are_stored_once_and_read_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut writer = PackWriter::new(folder.path().to_owned(), Some(1));
         let text: Vec<u8> = (0..CHUNK).map(|at| (at / 100) as u8).collect();

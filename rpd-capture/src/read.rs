@@ -15,7 +15,7 @@ use crate::{BLOBS, CaptureError, DATABASE, Manifest};
 pub struct Call {
     /// Its number, from 1, in the order of the replay.
     pub seq: u64,
-    /// The thread that made it.
+    /// Id of the thread that made the call.
     pub tid: u32,
     /// The current device of the thread.
     pub device: i32,

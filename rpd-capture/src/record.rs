@@ -64,7 +64,7 @@ pub struct Summary {
     pub markers: Vec<Marker>,
 }
 
-/// Data in the packs.
+/// Data that were stored in packs.
 #[derive(Debug, Clone)]
 pub(crate) struct Blob {
     pub(crate) size: u64,

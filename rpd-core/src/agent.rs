@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn shorter_structs_and_lies_leave_fields_zero() {
+    fn short_structs_and_wrong_sizes_leave_fields_zero() {
         let agent = Agent::parse(AgentHandle(9), &counted(&[&raw(200), &[], &[], &[], b"x"]));
         assert_eq!((agent.cu_count, agent.node_id), (104, 0));
         assert_eq!((&*agent.name, &*agent.model_name), ("x", ""));

@@ -163,7 +163,7 @@ mod tests {
             (1..=50).for_each(|part| grown.grow(part * LEN / 50));
             for mut values in [ById::zeros(LEN, storage), grown] {
                 assert_eq!((values.is_in_file(), values.len()), (is_in_file, LEN));
-                // One after the other in different windows.
+                // Consecutive accesses are in different windows.
                 let places = || (0..4096_u32).map(|index| index * 2741 % 4096 * 1220);
                 for number in places() {
                     *values.get_mut(number).expect("a value") += u64::from(number) + 1;

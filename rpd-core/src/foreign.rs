@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_table_stay() {
+    fn tabs_and_line_ends_are_not_escaped() {
         assert_eq!(shown_lines("a\tb\nc\x1b\n"), "a\tb\nc\\u{1b}\n");
         assert_eq!(shown_lines("a\r\nb"), "a\\r\nb");
         assert_eq!(shown_lines("plain\n"), "plain\n");

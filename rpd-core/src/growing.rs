@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stay_what_they_are_wherever_they_are() {
+    fn values_do_not_depend_on_where_they_are_stored() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path());
         let mut list = Growing::default();

@@ -155,9 +155,9 @@ pub enum Symbolize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackOutput {
-    /// Time at which symbols are looked up.
+    /// When symbols are looked up.
     pub symbolize: Symbolize,
-    /// Time that this may take after a run, in nanoseconds.
+    /// Limit of the time in which symbols are looked up after a run, in nanoseconds.
     pub symbolize_limit: u64,
     /// Which frames are shown.
     pub shown: ShownFrames,
@@ -183,7 +183,7 @@ pub enum LogLevel {
     Error,
     /// Warnings.
     Warning,
-    /// Also rpd's resolved options and the variables it adds.
+    /// In addition, rpd's resolved options and the environment variables that it adds.
     Info,
     /// Everything.
     Trace,
@@ -248,11 +248,11 @@ pub struct Options {
     pub rocm_root: Option<PathBuf>,
     /// Libraries to preload in front of what is inherited.
     pub preload: Vec<PathBuf>,
-    /// Kernels to count, as it was given: [`CounterOptions::include`]; empty is all.
+    /// Pattern of the kernels to count, as the user gave it ([`CounterOptions::include`]); empty for all kernels.
     pub kernel_include: String,
-    /// Kernels not to count, as it was given: [`CounterOptions::exclude`]; empty is none.
+    /// Pattern of the kernels not to count, as the user gave it ([`CounterOptions::exclude`]); empty for none.
     pub kernel_exclude: String,
-    /// The text of the user's file with counter definitions ([`CounterOptions::extra`]); empty is none.
+    /// Content of the user's file with counter definitions ([`CounterOptions::extra`]); empty for none.
     pub extra_counters: String,
     /// Number of this pass, from 1; `None` for a single run without a pass directory.
     pub pass: Option<u32>,
@@ -260,7 +260,7 @@ pub struct Options {
     pub otf2_library: Option<PathBuf>,
     /// Decoder library for thread traces; `None`: rpd's own decoder.
     pub thread_trace_library: Option<PathBuf>,
-    /// CSV fields that a spreadsheet would take for a formula begin with an apostrophe.
+    /// Whether CSV fields that a spreadsheet would take for a formula get an apostrophe in front.
     pub csv_safe: bool,
     /// The target and its arguments, as escaped text: [`crate::os_text`].
     pub command: Vec<String>,

@@ -76,7 +76,7 @@ pub enum Role {
     AnyNode,
     /// An array of `hipStreamBatchMemOpParams`: position of the argument that counts them.
     MemoryOperations(u32),
-    /// `hipBatchMemOpNodeParams`, with the array that it leads to.
+    /// `hipBatchMemOpNodeParams`, with the array that it points to.
     MemoryOperationsNode,
     /// `textureReference`, a variable of the program or the runtime.
     TextureReference,
@@ -86,7 +86,7 @@ pub enum Role {
     Pitched,
     /// An array of graph nodes that the call writes; the next argument that is a count has their number.
     NodesOut,
-    /// Pointer to which the call stores where the runtime has an array of graph nodes, counted as before.
+    /// Pointer to which the call stores the address of the runtime's array of graph nodes; counted as for `NodesOut`.
     NodeListOut,
     /// Pointer to the number of elements of the arrays before. The call reads and writes it.
     Count,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A row that is not understood.
+/// A row of a table that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedRow {
     table: String,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// Mangled names longer than this are left as they are: template-heavy kernels reach tens of KiB, more is an attack.
+/// Longer mangled names are returned as they are. Kernels with many template arguments have names of tens of KiB.
 const MAX_MANGLED: usize = 256 << 10;
 
 /// Demangled names are cut off here. Substitutions let a short mangled name stand for an exponentially long one.
@@ -50,7 +50,7 @@ const LITERAL_SUFFIXES: [(&str, &str); 5] = [
     ("(unsigned long long)", "ull"),
 ];
 
-/// Changes the spellings in which our demangler's library differs from the GNU one.
+/// Changes the spellings in which the output of `cpp_demangle` differs from that of the GNU demangler.
 fn gnu_spelling(mut text: String) -> String {
     for (cast, suffix) in LITERAL_SUFFIXES {
         let mut from = 0;
@@ -126,7 +126,7 @@ fn without_local_return_types(mut text: String) -> String {
     text
 }
 
-/// Refuses to grow beyond [`MAX_DEMANGLED`].
+/// A text that refuses to grow beyond [`MAX_DEMANGLED`].
 struct Capped(String);
 
 impl cpp_demangle::DemangleWrite for Capped {
@@ -139,7 +139,7 @@ impl cpp_demangle::DemangleWrite for Capped {
     }
 }
 
-/// Demangles each name once.
+/// Demangles names, and caches the results.
 #[derive(Debug, Default)]
 pub struct Demangler {
     known: HashMap<Box<str>, Box<str>>,
@@ -151,7 +151,7 @@ impl Demangler {
         Demangler::default()
     }
 
-    /// Demangles as [`demangle`] does.
+    /// As [`demangle`], with cached results.
     pub fn demangle(&mut self, name: &str) -> &str {
         if !self.known.contains_key(name) {
             self.known.insert(name.into(), demangle(name).into());
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_end_soon() {
+    fn hostile_names_take_bounded_time_and_memory() {
         let nested = format!("_Z{}", "N1a".repeat(20_000));
         assert_eq!(demangle(&nested), nested);
         let pointers = format!("_Z1f{}i", "P".repeat(100_000));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demangler_remembers() {
+    fn results_are_cached() {
         let mut demangler = Demangler::new();
         assert_eq!(demangler.demangle("_Z1fv"), "f()");
         assert_eq!(demangler.demangle("_Z1fv"), "f()");

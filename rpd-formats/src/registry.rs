@@ -41,7 +41,7 @@ pub struct FormatEntry {
     pub arguments: bool,
     /// The format's use of statistics.
     pub statistics: StatisticsUse,
-    /// The writer; called by [`write`].
+    /// The function that writes the format. [`write()`] calls it.
     writer: Writer,
 }
 

@@ -1,145 +1,146 @@
-//! Descriptions of GPUs: how many there are of what, how large and how fast.
+//! Descriptions of GPUs: numbers, sizes and speeds of their parts.
 //!
-//! They are data: `data/<name>.toml`, from which `build.rs` makes [`DEVICES`], and a table of counters beside it.
+//! They are data: the build script makes [`DEVICES`] of `data/<name>.toml`, with a table of counters beside each.
 
 use crate::codeobj::{Target, Toggle};
 use crate::instruction_set::InstructionSet;
 
-/// All devices that are described, by name.
+/// All described devices, ordered by name.
 pub static DEVICES: &[Device] = include!(concat!(env!("OUT_DIR"), "/devices.rs"));
 
 /// The description of a GPU, from its file in `data`.
 #[derive(Debug)]
 pub struct Device {
-    /// Processor, as compilers name it: `gfx90a`.
+    /// Name of the processor in compilers, such as `gfx90a`.
     pub name: &'static str,
-    /// Marketing name.
+    /// Marketing name that the simulated device reports.
     pub product: &'static str,
-    /// Code name of the chip.
+    /// Code name of the chip, such as `aldebaran`.
     pub model: &'static str,
-    /// Its counters, one a line: name;block;event;expression;description. Lines that begin with `#` are comments.
+    /// Its counters, one in a line: name;block;event;expression;description. Lines that begin with `#` are comments.
     pub counters: &'static str,
-    /// Instruction set that it executes.
+    /// Instruction set and its options.
     pub code: Code,
-    /// Kind of its memory.
+    /// Number and size of the units.
     pub layout: Layout,
-    /// Size and type of the memory.
+    /// Size and speed of the memory.
     pub memory: Memory,
     /// Frequencies of the clocks.
     pub clocks: Clocks,
-    /// Ids by which software recognises the device.
+    /// Numbers by which software recognises the device.
     pub identity: Identity,
     /// Numbers of queues and copy engines.
     pub queues: Queues,
     /// Links to other processors.
     pub links: Links,
-    /// Limits of what a dispatch may use.
+    /// Limits of a dispatch.
     pub limits: Limits,
     /// Sizes of the caches.
     pub caches: Caches,
-    /// Durations of operations.
+    /// Durations of operations in cycles.
     pub cycles: Cycles,
-    /// Blocks that count events.
+    /// Hardware blocks that count events.
     pub blocks: &'static [Block],
 }
 
-/// Instruction set and limits of a device's code.
+/// Properties of the code that a device executes.
 #[derive(Debug)]
 pub struct Code {
-    /// Whether error correction of on-chip memory is on.
+    /// Whether error correction of on-chip memory is on (target feature `sramecc`).
     pub sramecc: bool,
-    /// Whether memory accesses are retried after a page fault.
+    /// Whether memory accesses are retried after a page fault (target feature `xnack`).
     pub xnack: bool,
-    /// 10000 * major + 100 * minor + stepping.
+    /// Version of the instruction set: 10000 * major + 100 * minor + stepping.
     pub version: u32,
-    /// Whether waves begin with the base of their scratch memory, and not with an offset for kernels to add to it.
+    /// Whether a wave starts with the base address of its scratch memory. Otherwise it starts with an offset that the
+    /// kernel adds to a base.
     pub architected_scratch: bool,
-    /// Whether there are instructions for images, and so textures and surfaces.
+    /// Whether there are image instructions, and thus textures and surfaces.
     pub images: bool,
-    /// Whether atomic operations on floating-point numbers work in fine-grained memory; where not, they leave the memory as
-    /// it is and return 0.
+    /// Whether floating-point atomics work in fine-grained memory. Where they do not, they leave the memory unchanged
+    /// and return 0.
     pub fine_grained_float_atomics: bool,
-    /// Lanes of a wave.
+    /// Number of lanes of a wave.
     pub wave_size: u32,
-    /// Work-items that a workgroup can have.
+    /// Greatest number of work-items in a workgroup.
     pub max_work_items: u32,
 }
 
-/// Hardware layout of a device: its units and their sizes.
+/// Units of a device: how many there are, and how much each holds.
 #[derive(Debug)]
 pub struct Layout {
-    /// Accelerator dies.
+    /// Number of accelerator dies (XCDs).
     pub dies: u32,
-    /// Shader engines.
+    /// Number of shader engines of the device, over all dies.
     pub engines: u32,
-    /// Shader arrays of an engine.
+    /// Number of shader arrays of a shader engine.
     pub arrays_per_engine: u32,
-    /// Compute units of an engine that are in use.
+    /// Number of active compute units of a shader engine.
     pub units_per_engine: u32,
-    /// Engines, the first ones, in which one compute unit less is in use.
+    /// Number of shader engines, counted from the first, that have one active compute unit less.
     pub short_engines: u32,
-    /// Places for compute units in an array, in use or not.
+    /// Number of compute units of a shader array, active or not.
     pub unit_slots_per_array: u32,
-    /// SIMDs of a compute unit.
+    /// Number of SIMDs of a compute unit.
     pub simds_per_unit: u32,
-    /// Waves that a SIMD holds.
+    /// Greatest number of waves on a SIMD.
     pub waves_per_simd: u32,
-    /// Vector registers that a SIMD has for each lane.
+    /// Number of vector registers of a SIMD for each lane.
     pub vector_registers: u32,
-    /// Vector registers are given out in multiples of this.
+    /// Number of vector registers that are allocated together.
     pub vector_register_granule: u32,
-    /// Bytes of LDS of a compute unit.
+    /// Size of the LDS of a compute unit, in bytes.
     pub lds_bytes: u32,
-    /// LDS is given out in multiples of this many bytes.
+    /// Number of bytes of LDS that are allocated together.
     pub lds_granule: u32,
-    /// Workgroups of more than one wave that a compute unit can hold.
+    /// Greatest number of workgroups with several waves on a compute unit: each needs a barrier.
     pub barriers_per_unit: u32,
-    /// Waves with scratch memory that a compute unit can hold.
+    /// Greatest number of waves with scratch memory on a compute unit.
     pub scratch_waves_per_unit: u32,
-    /// Resources of the global wave synchronisation.
+    /// Number of resources of the global wave sync (GWS).
     pub global_wave_syncs: u32,
-    /// Compute units that share a scalar and an instruction cache.
+    /// Number of compute units that share a scalar cache and an instruction cache.
     pub units_per_scalar_cache: u32,
 }
 
 /// The memory of a device.
 #[derive(Debug)]
 pub struct Memory {
-    /// Bytes that programs can allocate.
+    /// Size that programs can allocate, in bytes.
     pub bytes: u64,
     /// Width of the bus in bits.
     pub bus_bits: u32,
-    /// Highest clock in MHz.
+    /// Highest clock rate in MHz.
     pub clock_mhz: u32,
 }
 
-/// The clocks of a device.
+/// Clock rates of a device.
 #[derive(Debug)]
 pub struct Clocks {
-    /// Highest clock of the compute units in MHz.
+    /// Highest clock rate of the compute units in MHz.
     pub shader_mhz: u32,
-    /// Host clock that the topology reports, in MHz.
+    /// Clock rate of the host that the topology reports, in MHz.
     pub host_mhz: u32,
 }
 
-/// Identity of a device: names and numbers.
+/// Numbers by which software recognises a device.
 #[derive(Debug)]
 pub struct Identity {
-    /// PCI vendor.
+    /// PCI vendor id.
     pub vendor: u32,
-    /// PCI device.
+    /// PCI device id.
     pub device: u32,
-    /// Chip family.
+    /// Family number of the chip.
     pub family: u32,
-    /// Capability bits of the topology.
+    /// Capability bits of the KFD topology.
     pub capability: u32,
-    /// Version of the copy engines' firmware.
+    /// Firmware version of the copy engines.
     pub copy_firmware: u32,
-    /// Version of the command processor's firmware.
+    /// Firmware version of the command processor.
     pub command_firmware: u32,
 }
 
-/// Links of a device.
+/// Links of a device to other processors.
 #[derive(Debug)]
 pub struct Links {
     /// Link to the host.
@@ -151,9 +152,9 @@ pub struct Links {
 /// A link between two processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Whether it is xGMI, the link between AMD processors, and not PCI Express.
+    /// Whether the link is xGMI; otherwise it is PCI Express.
     pub xgmi: bool,
-    /// Relative cost of a transfer; 10 for memory of the processor's own.
+    /// Relative cost of a transfer, as in the KFD topology; 10 for a processor's own memory.
     pub weight: u32,
 }
 
@@ -162,95 +163,95 @@ pub struct Link {
 pub struct Queues {
     /// Number of copy engines.
     pub copy_engines: u32,
-    /// Copy engines for links to other GPUs.
+    /// Number of copy engines for links to other GPUs.
     pub link_copy_engines: u32,
-    /// Number of queues of each copy engine.
+    /// Number of queues of a copy engine.
     pub queues_per_copy_engine: u32,
-    /// Compute queues of the command processor.
+    /// Number of compute queues of the command processor.
     pub command_queues: u32,
 }
 
-/// Limits of what a dispatch may use.
+/// Limits of a dispatch.
 #[derive(Debug)]
 pub struct Limits {
-    /// Work-items of a grid.
+    /// Greatest number of work-items of a grid.
     pub grid: u32,
-    /// Work-items of a grid in each dimension.
+    /// Greatest number of work-items of a grid in each dimension.
     pub grid_dimensions: [u32; 3],
 }
 
-/// Size of a cache.
+/// Size and associativity of a cache.
 #[derive(Debug)]
 pub struct CacheShape {
     /// Size in bytes.
     pub bytes: u32,
-    /// Lines in which an address can be.
+    /// Number of ways: cache lines that can hold an address.
     pub ways: u32,
 }
 
 /// The caches of a device.
 #[derive(Debug)]
 pub struct Caches {
-    /// The first-level cache of each compute unit.
+    /// First-level vector cache of a compute unit.
     pub vector: CacheShape,
-    /// The scalar cache that some compute units share.
+    /// Scalar cache, shared by some compute units.
     pub scalar: CacheShape,
-    /// The instruction cache that some compute units share.
+    /// Instruction cache, shared by some compute units.
     pub instruction: CacheShape,
-    /// The second-level cache, all channels together.
+    /// Second-level cache, all channels together.
     pub second: CacheShape,
-    /// Channels of the second-level cache.
+    /// Number of channels of the second-level cache.
     pub channels: u32,
-    /// Successive bytes of addresses that go to one channel.
+    /// Number of consecutive bytes of the address space that one channel caches.
     pub interleave: u32,
 }
 
-/// Durations of operations, in cycles of the compute units.
+/// Durations of operations, in cycles of the compute units' clock.
 #[derive(Debug)]
 pub struct Cycles {
-    /// From an LDS instruction to its result, without what the access itself takes.
+    /// Latency of an LDS instruction, without the cycles of the access itself.
     pub lds: u64,
-    /// From a scalar load to its result in the scalar cache.
+    /// Latency of a scalar load that hits the scalar cache.
     pub scalar: u64,
-    /// From a vector load to its result in the first-level cache.
+    /// Latency of a vector load that hits the first-level cache.
     pub vector: u64,
-    /// Further, to the second-level cache and back.
+    /// Additional latency of an access that is served by the second-level cache.
     pub second: u64,
-    /// Further, to memory and back.
+    /// Additional latency, after that, of an access that is served by memory.
     pub memory: u64,
-    /// Of an instruction fetch that hits.
+    /// Latency of an instruction fetch that hits the instruction cache.
     pub fetch: u64,
-    /// From the beginning of a dispatch to its first wave.
+    /// Time from the begin of a dispatch to the start of its first wave.
     pub launch: u64,
-    /// For sending the addresses of a vector memory instruction.
+    /// Time in which the addresses of a vector memory instruction are sent.
     pub send_address: u64,
 }
 
-/// A block that counts events.
+/// A hardware block that counts events.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its name: `SQ`.
+    /// Name of the block in counter definitions, such as `SQ`.
     pub name: &'static str,
-    /// Counter registers of each instance: this many events can be counted together.
+    /// Number of counter registers of an instance: so many events can be counted at the same time.
     pub registers: usize,
-    /// Instances in a shader engine, or in an accelerator die.
+    /// Number of instances in a shader engine or in an accelerator die: see `per_engine`.
     pub instances: u8,
-    /// Whether each shader engine has the instances.
+    /// Whether each shader engine has `instances` of the block; otherwise each die has.
     pub per_engine: bool,
 }
 
 impl Device {
-    /// The device of a processor name; `None` where none is described.
+    /// The device with this processor name; `None` where none is described.
     pub fn find(name: &str) -> Option<&'static Self> {
         DEVICES.iter().find(|device| device.name == name)
     }
 
-    /// The device of a processor name, if its code is executed.
+    /// The device with this processor name, if the simulator can execute its code.
     pub fn simulated(name: &str) -> Option<&'static Self> {
         Self::find(name).filter(|device| InstructionSet::of(device.name).is_some())
     }
 
-    /// The names of all devices whose code is executed.
+    /// Processor names of all devices whose code the simulator can execute.
     pub fn simulated_names() -> Vec<&'static str> {
         let names = DEVICES.iter().map(|device| device.name);
         names
@@ -258,7 +259,7 @@ impl Device {
             .collect()
     }
 
-    /// The target of code that runs on it, with all features.
+    /// The compiler target of code for this device, with all features.
     pub fn target(&self) -> Target {
         let toggle = |on| if on { Toggle::On } else { Toggle::Off };
         Target {
@@ -268,34 +269,34 @@ impl Device {
         }
     }
 
-    /// The counting block of a name.
+    /// The counting block with this name.
     pub fn block(&self, name: &str) -> Option<&'static Block> {
         self.blocks.iter().find(|block| block.name == name)
     }
 }
 
 impl Layout {
-    /// Compute units of the device.
+    /// Number of active compute units of the device.
     pub fn units(&self) -> u32 {
         self.unit_slots() - self.short_engines
     }
 
-    /// Places for compute units, with those of short engines that are not in use.
+    /// Number of compute units of the device, those of short engines included that are not active.
     pub fn unit_slots(&self) -> u32 {
         self.engines * self.units_per_engine
     }
 
-    /// SIMDs of the device.
+    /// Number of SIMDs of the device.
     pub fn simds(&self) -> u32 {
         self.units() * self.simds_per_unit
     }
 
-    /// Waves that a compute unit holds.
+    /// Greatest number of waves on a compute unit.
     pub fn waves_per_unit(&self) -> u32 {
         self.simds_per_unit * self.waves_per_simd
     }
 
-    /// Waves of a kernel that a SIMD holds, whose lanes use this many vector registers.
+    /// Greatest number of waves on a SIMD, for a kernel that uses this many vector registers.
     pub fn waves_by_registers(&self, registers: u32) -> u32 {
         let given = registers
             .max(1)

@@ -1,18 +1,18 @@
-//! The instruction sets that are executed.
+//! The instruction sets that the interpreter executes.
 
 macro_rules! instruction_sets {
     ($($(#[$doc:meta])* $set:ident = $processor:literal;)*) => {
-        /// An instruction set.
+        /// An instruction set that the interpreter executes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum InstructionSet {
             $($(#[$doc])* $set,)*
         }
 
         impl InstructionSet {
-            /// All of them.
+            /// Every instruction set.
             pub const ALL: &'static [Self] = &[$(Self::$set,)*];
 
-            /// Name of the processor that has it, such as `gfx90a`.
+            /// Name of the processor with this instruction set, such as `gfx90a`.
             pub fn processor(self) -> &'static str {
                 match self {
                     $(Self::$set => $processor,)*
@@ -30,7 +30,7 @@ instruction_sets! {
 }
 
 impl InstructionSet {
-    /// The set of a processor; `None` if its code is not executed.
+    /// The instruction set of a processor; `None` if the interpreter does not execute it.
     pub fn of(processor: &str) -> Option<Self> {
         let mut sets = Self::ALL.iter().copied();
         sets.find(|set| set.processor() == processor)

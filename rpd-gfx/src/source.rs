@@ -1,4 +1,4 @@
-//! Contents of a code object by address: functions, bytes, and lines of source code with the calls that were inlined.
+//! Looks up the content of a code object by address: functions, code bytes, and source lines with inlined calls.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use gimli::{AttributeValue, EndianSlice, LittleEndian, Unit, UnitOffset};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 use rpd_demangle::demangle;
 
-/// A function of the symbol table.
+/// A function in the symbol table of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Name, mangled.
+    /// Mangled name.
     pub name: String,
     /// Virtual address in the ELF file.
     pub address: u64,
@@ -21,16 +21,16 @@ pub struct Function {
 }
 
 impl Function {
-    /// The functions of a code object, by address. Those that are not kernels are missing in stripped files.
+    /// The functions of a code object, ordered by address. Stripped files lack all functions that are not kernels.
     ///
     /// # Errors
-    /// When it is no ELF file; what is wrong with it.
+    /// When `bytes` is not an ELF file. The text says why.
     pub fn all(bytes: &[u8]) -> Result<Vec<Function>, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
         Ok(functions(&file, &code_of(&file)))
     }
 
-    /// The function that an address is in, of functions by address.
+    /// The function that contains an address. `functions` are ordered by address.
     pub fn at(functions: &[Function], address: u64) -> Option<&Function> {
         let behind = functions.partition_point(|function| function.address <= address);
         let found = &functions[behind.checked_sub(1)?];
@@ -38,7 +38,7 @@ impl Function {
     }
 }
 
-/// Sections of code, by address.
+/// Address and bytes of each section with code, ordered by address.
 fn code_of<'data>(file: &object::File<'data>) -> Vec<(u64, &'data [u8])> {
     let sections = file.sections();
     let mut code: Vec<(u64, &[u8])> = sections
@@ -49,7 +49,7 @@ fn code_of<'data>(file: &object::File<'data>) -> Vec<(u64, &'data [u8])> {
     code
 }
 
-/// Functions by address.
+/// Functions in the sections of `code`, ordered by address.
 fn functions(file: &object::File<'_>, code: &[(u64, &[u8])]) -> Vec<Function> {
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let mut functions: Vec<Function> = symbols
@@ -64,7 +64,7 @@ fn functions(file: &object::File<'_>, code: &[(u64, &[u8])]) -> Vec<Function> {
         .collect();
     functions.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
     functions.dedup_by(|a, b| a.address == b.address);
-    // A symbol without a size ends where the next begins.
+    // A symbol without a size is taken to end where the next one begins.
     for index in 0..functions.len() {
         if functions[index].size == 0 {
             let address = functions[index].address;
@@ -80,16 +80,16 @@ fn functions(file: &object::File<'_>, code: &[(u64, &[u8])]) -> Vec<Function> {
     functions
 }
 
-/// A place in source code.
+/// A source line with the function that it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePlace {
-    /// Function, as people write it.
+    /// Demangled name of the function; `None` when it is not known.
     pub function: Option<String>,
-    /// Source file.
+    /// Path of the source file in the debug information.
     pub file: Rc<str>,
-    /// Line in it, from 1; 0 when it is not known.
+    /// Line number from 1; 0 when it is not known.
     pub line: u32,
-    /// Column in that, from 1; 0 when it is not known.
+    /// Column number from 1; 0 when it is not known.
     pub column: u32,
 }
 
@@ -99,7 +99,7 @@ impl std::fmt::Display for SourcePlace {
     }
 }
 
-/// The lines of an instruction in a report: its own, and the calls that were inlined there. `None` without lines.
+/// The line of an instruction and the calls that were inlined around it, as text for a report. `None` without lines.
 pub fn chain(lines: &[String]) -> Option<String> {
     Some(match lines.split_first()? {
         (line, []) => line.clone(),
@@ -109,14 +109,14 @@ pub fn chain(lines: &[String]) -> Option<String> {
 
 type Reader<'data> = EndianSlice<'data, LittleEndian>;
 
-/// Functions and source lines of a code object, an ELF file for a GPU.
+/// Functions, code and debug information of a code object.
 pub struct DebugInfo<'data> {
     functions: Vec<Function>,
-    /// Addresses and bytes of code.
+    /// Address and bytes of each section with code.
     code: Vec<(u64, &'data [u8])>,
     dwarf: gimli::Dwarf<Reader<'data>>,
     units: Vec<UnitRanges<'data>>,
-    /// Lines of units that were requested.
+    /// Line tables that were read so far, by compilation unit.
     lines: RefCell<HashMap<usize, Rc<UnitLines>>>,
     problem: Option<String>,
 }
@@ -126,15 +126,15 @@ struct UnitRanges<'data> {
     ranges: Vec<Range<u64>>,
 }
 
-/// Lines of a compilation unit, by address.
+/// Line table and functions of a compilation unit.
 struct UnitLines {
     files: Vec<Rc<str>>,
     rows: Vec<Row>,
-    /// Functions, and those that were inlined; a callee comes after its caller.
+    /// Functions, including inlined ones. A callee comes after its caller.
     scopes: Vec<Scope>,
 }
 
-/// Addresses of one line.
+/// A range of addresses with one source line.
 struct Row {
     addresses: Range<u64>,
     file: usize,
@@ -142,23 +142,23 @@ struct Row {
     column: u32,
 }
 
-/// A function at some addresses.
+/// A function, or an inlined instance of one, at a range of addresses.
 struct Scope {
     ranges: Vec<Range<u64>>,
     depth: isize,
     name: Option<String>,
-    /// Place of the call, if it was inlined.
+    /// File, line and column of the call, for an inlined instance.
     call: Option<(usize, u32, u32)>,
 }
 
-/// Calls of calls in names of functions; more is a damaged file.
+/// Greatest number of references from an instance to the declaration with its name. Damaged files have more.
 const DEEPEST_ORIGIN: usize = 16;
 
 impl<'data> DebugInfo<'data> {
-    /// Reads a code object.
+    /// Reads the symbols of a code object. Debug information is read when it is needed.
     ///
     /// # Errors
-    /// When it is no ELF file; what is wrong with it.
+    /// When `bytes` is not an ELF file. The text says why.
     pub fn parse(bytes: &'data [u8]) -> Result<DebugInfo<'data>, String> {
         let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
         let code = code_of(&file);
@@ -217,17 +217,17 @@ impl<'data> DebugInfo<'data> {
         })
     }
 
-    /// Functions by address.
+    /// Functions, ordered by address.
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
 
-    /// The function that an address is in.
+    /// The function that contains an address.
     pub fn function_at(&self, address: u64) -> Option<&Function> {
         Function::at(&self.functions, address)
     }
 
-    /// The code from `address` on, at most `size` bytes.
+    /// The code bytes from `address` on: at most `size`, fewer at the end of a section.
     pub fn code_at(&self, address: u64, size: u64) -> &'data [u8] {
         for (start, bytes) in &self.code {
             let Some(offset) = address.checked_sub(*start) else {
@@ -249,13 +249,13 @@ impl<'data> DebugInfo<'data> {
         !self.units.is_empty()
     }
 
-    /// Why the debug information cannot be read.
+    /// Why the debug information cannot be read; `None` when it can, or when there is none.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// The places in source code that an instruction stands for: its own line, then the lines of the calls that were
-    /// inlined there, innermost first. Empty without debug information for that address.
+    /// The source lines of the instruction at `address`: its own, then those of the calls that were inlined around
+    /// it, innermost first. Empty without debug information for that address.
     pub fn places(&self, address: u64) -> Vec<SourcePlace> {
         let has = |unit: &UnitRanges<'_>| unit.ranges.iter().any(|range| range.contains(&address));
         let Some(number) = self.units.iter().position(has) else {
@@ -290,7 +290,7 @@ impl UnitLines {
             rows: Vec::new(),
             scopes: Vec::new(),
         };
-        // Damage ends the reading; the lines before it are shown.
+        // Rows before a damaged part are kept.
         let _ = lines.read_rows(dwarf, unit);
         let _ = lines.read_scopes(dwarf, unit);
         lines
@@ -391,8 +391,8 @@ impl UnitLines {
         self.files.get(number).cloned().unwrap_or_else(|| "".into())
     }
 
-    /// The row itself, or, where compilers say of code that no line is its own (line 0), the last one before it that has a line of the
-    /// same function.
+    /// The row itself, if it has a line. Compilers give line 0 to code that belongs to no line: then the last row
+    /// before it that has a line of the same function.
     fn with_line<'a>(&'a self, row: &'a Row, scope: Option<&Scope>) -> &'a Row {
         if row.line != 0 {
             return row;
@@ -467,7 +467,7 @@ impl UnitLines {
     }
 }
 
-/// The path of a file of the line table.
+/// Path of a file of the line table.
 fn path(
     dwarf: &gimli::Dwarf<Reader<'_>>,
     unit: &Unit<Reader<'_>>,
@@ -489,7 +489,7 @@ fn path(
         path.push(text(folder));
     }
     path.push(text(file.path_name()));
-    // A compilation directory `.` (an option of compilers) means a path from the source tree.
+    // A compilation directory `.` (a compiler option sets it) means that paths are relative to the source tree.
     let parts = path.components();
     let path: std::path::PathBuf = parts
         .filter(|part| *part != std::path::Component::CurDir)
@@ -497,7 +497,7 @@ fn path(
     path.to_string_lossy().into_owned()
 }
 
-/// The name of a function: its own, or that of what it is an instance of.
+/// Name of a function: its own, or that of the function it is an instance of.
 fn name_of<'a>(
     dwarf: &gimli::Dwarf<Reader<'a>>,
     unit: &Unit<Reader<'a>>,

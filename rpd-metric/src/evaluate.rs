@@ -42,7 +42,7 @@ pub trait Values: Metrics {
     fn values(&self, leaf: Leaf<'_>) -> Option<Vec<Sample>>;
 }
 
-/// Something that an expression is made of in the end: a counter that is not derived, or a constant.
+/// An operand that an expression refers to, directly or through other metrics: a counter that is not derived, or a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Leaf<'a> {
     /// Name of the counter.
@@ -61,10 +61,10 @@ pub enum EvaluateError {
     #[error("`{0}` was not counted")]
     NotCounted(String),
     /// A metric refers to itself, directly or through others.
-    #[error("`{0}` is made of itself")]
+    #[error("`{0}` refers to itself")]
     Cycle(String),
     /// Metrics are nested too deeply.
-    #[error("`{0}` is made of too many layers of metrics")]
+    #[error("`{0}` refers to more than {MAX_CHAIN} nested metrics")]
     Deep(String),
     /// Only counters can be accumulated.
     #[error("`{0}` is derived, so it cannot be accumulated")]
@@ -78,14 +78,14 @@ pub enum EvaluateError {
         right: String,
     },
     /// A selection without any instance.
-    #[error("nothing of `{0}` is selected")]
+    #[error("no instance of `{0}` is selected")]
     Nothing(String),
 }
 
 /// The values of a counter or metric.
 ///
 /// # Errors
-/// When something it is made of does not exist, was not counted or does not fit.
+/// When a counter that it refers to does not exist or was not counted, or when instances differ.
 pub fn value(name: &str, from: &impl Values) -> Result<Vec<Sample>, EvaluateError> {
     Walk {
         from,
@@ -109,7 +109,7 @@ pub fn evaluate(expression: &Expression, from: &impl Values) -> Result<Vec<Sampl
 /// The dimensions of a counter or metric.
 ///
 /// # Errors
-/// When something it is made of does not exist or does not fit.
+/// When a counter that it refers to does not exist, or when instances differ.
 pub fn shape(name: &str, from: &impl Metrics) -> Result<Shape, EvaluateError> {
     Shapes {
         from,
@@ -118,10 +118,11 @@ pub fn shape(name: &str, from: &impl Metrics) -> Result<Shape, EvaluateError> {
     .named(name, Resolution::None)
 }
 
-/// The counters and constants that a counter or metric is made of, each once, in the order of first use.
+/// The counters and constants that a counter or metric refers to, directly or through other metrics: each once, in the
+/// order of first use.
 ///
 /// # Errors
-/// When something does not exist or is made of itself.
+/// When something that it refers to does not exist, or refers to itself.
 pub fn leaves<'a>(name: &'a str, from: &'a impl Metrics) -> Result<Vec<Leaf<'a>>, EvaluateError> {
     let mut found = Vec::new();
     collect(name, Resolution::None, from, &mut vec![], &mut found)?;
@@ -159,7 +160,7 @@ fn collect<'a, M: Metrics>(
     Ok(())
 }
 
-/// Notes that a derived counter is being looked into.
+/// Adds a derived counter to the chain of those that are being evaluated.
 fn enter<'a>(
     chain: &mut Vec<&'a str>,
     name: &'a str,
@@ -247,7 +248,7 @@ impl<'a, V: Values> Walk<'a, V> {
                         ranges.iter().any(|range| range.contains(&at))
                     })
                 });
-                // One index is left of the dimension, so it is none any more.
+                // A dimension of which a single index was selected is removed from the positions.
                 for sample in &mut values {
                     for (dimension, ranges) in places {
                         if single(ranges) {
@@ -304,7 +305,7 @@ fn combine(
     Some(left)
 }
 
-/// Folds along some dimensions, along all when there are none.
+/// Reduces the values along `dimensions`; along all dimensions when the list is empty.
 fn reduce(values: &[Sample], reduction: Reduction, dimensions: &[Dimension]) -> Vec<Sample> {
     let mut groups: Vec<(Position, Vec<f64>)> = Vec::new();
     for sample in values {

@@ -34,8 +34,8 @@ impl Table {
         self
     }
 
-    /// Sets the values of a counter. What is derived may have values, too: those of a pass in which the provider
-    /// computed it, which are then used instead of its expression.
+    /// Sets the values of a counter or of a metric. A metric with values, from a pass in which the provider computed
+    /// it, is not evaluated.
     pub fn set(
         &mut self,
         name: impl Into<String>,

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_collector_lies_beside() {
+    fn the_collector_is_in_the_directory_of_this_library() {
         let path = path().expect("this program has a path");
         assert!(path.to_bytes().ends_with(b"/librpd_collect.so"), "{path:?}");
     }

@@ -55,7 +55,7 @@ extern "C" fn before(function: usize) -> *const c_void {
     next
 }
 
-/// In the place of a function that the C library lacks.
+/// Takes the place of a function that the C library does not have.
 extern "C" fn missing() -> c_int {
     // SAFETY: the calling thread's own errno.
     unsafe { *libc::__errno_location() = libc::ENOSYS };

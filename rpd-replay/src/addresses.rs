@@ -255,7 +255,7 @@ fn occupy_device(hip: &mut Hip, region: &Region, device: i32) -> Result<(), Stri
 pub(crate) struct Translation {
     /// By captured base: bytes, base now.
     live: BTreeMap<u64, (u64, u64)>,
-    /// Words that were translated for certain and probably.
+    /// Number of translated words that are addresses for certain; `probable`: that only look like addresses.
     pub(crate) certain: u64,
     pub(crate) probable: u64,
 }
@@ -275,8 +275,8 @@ impl Translation {
         self.live.retain(|at, _| !(base..end).contains(at));
     }
 
-    /// Address in the replay of live memory. The address right after some memory counts as part of it, where no other
-    /// begins there.
+    /// Address in the replay of memory that is allocated there. The address right after an allocation counts as part
+    /// of it, where no other allocation begins.
     pub(crate) fn find(&self, address: u64) -> Option<u64> {
         let (&base, &(size, now)) = self.live.range(..=address).next_back()?;
         (address - base <= size).then(|| now + (address - base))
@@ -328,7 +328,7 @@ impl Translation {
     }
 }
 
-/// An error that names what is in the way of the same addresses.
+/// The error for memory that cannot be at its address in the capture, with the reason.
 pub(crate) fn refused(reason: &str) -> ReplayError {
     ReplayError::new(
         Status::Failed,

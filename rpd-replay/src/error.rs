@@ -5,7 +5,7 @@ use rpd_capture::{CaptureError, Class};
 /// The kind of failure, which decides the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Something else.
+    /// Any other failure.
     Failed,
     /// The capture is incomplete or damaged.
     Damaged,

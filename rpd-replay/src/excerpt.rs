@@ -1,4 +1,5 @@
-//! Makes captures of some calls of another one: plays what comes before them and takes the memory that they find.
+//! Makes a capture of some calls of another capture: plays the calls before them, and stores the memory that these
+//! calls access.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -37,7 +38,7 @@ pub struct Excerpt {
     pub calls: (u64, u64),
     /// The launch that it is about, as `NAME#N`.
     pub launch: Option<String>,
-    /// Pieces of memory, and their bytes.
+    /// Number of memory ranges that are stored, and their size in bytes.
     pub memory: (u64, u64),
     /// Contents of the files.
     pub summary: ExcerptSummary,
@@ -323,7 +324,7 @@ fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// Memory that a launch can reach.
 #[derive(Default)]
 struct Reached {
-    /// Bytes of live memory by its base.
+    /// Size in bytes of each allocation that a launch can access, by its address.
     memory: BTreeMap<u64, u64>,
     /// Textures and surfaces, by their values in the capture.
     images: BTreeSet<u64>,

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_for_an_address_does_not_move() {
+    fn memory_for_a_captured_address_does_not_move() {
         let mut host = HostMemory::default();
         let first = host.buffer(0x7f00_0001_0010, 16).expect("memory");
         // SAFETY: there are that many bytes.

@@ -18,7 +18,7 @@ pub(crate) struct Image {
     pub(crate) now: u64,
     /// Address in the capture of the memory that it reads; 0 where that is an array.
     pub(crate) memory: u64,
-    /// Handle in the capture of the array that it is about; 0 where it is about memory.
+    /// Handle in the capture of the array that it reads; 0 where that is memory.
     pub(crate) array: u64,
 }
 

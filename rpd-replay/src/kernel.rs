@@ -1,4 +1,4 @@
-//! One launch, many times: memory is put back between the runs.
+//! Replays one launch many times. Memory is restored between the runs.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ const RECHECK: u32 = 64;
 pub struct KernelChoice {
     /// The kernel, or several.
     pub name: KernelName,
-    /// Which launch of these, from 1.
+    /// Number of the launch among those of the kernel, from 1.
     pub launch: u64,
     /// Runs that are measured.
     pub iterations: u32,
@@ -47,7 +47,7 @@ pub struct KernelRuns {
     pub restored: u64,
     /// Bytes of memory that it could reach.
     pub reachable: u64,
-    /// The written memory changed from run to run, so that all of it is put back.
+    /// Whether the memory that the kernel writes differed from run to run, so that all of it is restored.
     pub unsteady: bool,
     /// Times of the kernel's other build, when one was given.
     pub replaced: bool,
@@ -89,7 +89,7 @@ pub(crate) struct SavedMemory {
 }
 
 impl Player {
-    /// Finds the launch that was chosen.
+    /// Finds the call of the launch that was chosen.
     pub(crate) fn prepare_kernel(&mut self) -> Result<(), ReplayError> {
         let Some(mut choice) = self.options.kernel.clone() else {
             return Ok(());
@@ -376,7 +376,7 @@ impl Player {
         Ok(())
     }
 
-    /// Finds what differs from the copies.
+    /// Compares memory with the saved copies, and stores the ranges that differ.
     pub(crate) fn find_written(&mut self, saved: &mut [SavedMemory]) -> Result<(), ReplayError> {
         for one in saved {
             one.written.clear();

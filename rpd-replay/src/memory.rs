@@ -11,7 +11,7 @@ use crate::hip::{Extent, PitchedPtr, SUCCESS, word_of};
 use crate::player::Player;
 
 impl Player {
-    /// Allocations and frees.
+    /// Replays a call that allocates or frees memory.
     pub(crate) fn memory(
         &mut self,
         call: &Call,

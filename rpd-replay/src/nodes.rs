@@ -1,4 +1,4 @@
-//! What calls about graph nodes and about operations on memory lead to: handles and addresses of the capture become those of the
+//! Calls about graph nodes and operations on memory: translates handles and addresses of the capture to those of the
 //! replay.
 
 use rpd_capture::Call;
@@ -82,7 +82,7 @@ impl Player {
         Ok(())
     }
 
-    /// A list of `hipStreamBatchMemOpParams`.
+    /// Translates an array of `hipStreamBatchMemOpParams`.
     pub(crate) fn translate_operations(
         &mut self,
         call: &Call,

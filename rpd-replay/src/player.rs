@@ -43,9 +43,9 @@ pub struct Options {
     pub repeat: Option<Repeat>,
     /// Devices by number in the capture; others keep their number.
     pub devices: BTreeMap<i32, i32>,
-    /// Play although calls cannot be replayed, or lack something.
+    /// Whether to play although calls cannot be replayed or lack data.
     pub force: bool,
-    /// Translate words of uploaded data that look like addresses.
+    /// Whether to translate words of uploaded data that look like addresses.
     pub deep: bool,
     /// Translate words of arguments passed by value that look like addresses.
     pub guess: bool,
@@ -87,7 +87,7 @@ pub struct Report {
 /// Result of `step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Make the call.
+    /// Continue with the call.
     Go,
     /// End the replay here.
     End,

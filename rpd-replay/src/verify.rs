@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_never_close() {
+    fn nan_is_never_within_the_tolerance() {
         let found = difference(&bytes(&[1.0]), &bytes(&[f32::NAN]), (1e9, 1e9));
         assert!(!found.close);
         // Bytes after the last whole element have to be equal.

@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_has_looked_at_are_not_kept() {
+    fn variables_that_are_not_listed_are_not_kept() {
         for name in [
             "AWS_SECRET_ACCESS_KEY",
             "GITHUB_TOKEN",

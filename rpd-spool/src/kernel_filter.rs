@@ -52,7 +52,7 @@ mod pattern {
         #[error("a back-reference, `{0}`, is not supported")]
         BackReference(String),
         /// An escape sequence that ECMAScript does not define.
-        #[error("`{0}` is no escape that patterns have")]
+        #[error("`{0}` is not an escape sequence of patterns")]
         Escape(String),
         /// The table would be too large.
         #[error("the pattern is too complex; use fewer or smaller counted repetitions")]
@@ -372,7 +372,7 @@ mod tests {
         );
         assert_eq!(
             message(r"\p{Greek}"),
-            r"`\p` is no escape that patterns have"
+            r"`\p` is not an escape sequence of patterns"
         );
         assert_eq!(message("ab("), "unclosed group, at character 3");
         assert_eq!(message("[ab"), "a bracket is not closed, at character 1");
@@ -380,10 +380,13 @@ mod tests {
             message("a\\"),
             "the pattern ends with a backslash, at character 2"
         );
-        assert_eq!(message(r"\xg"), r"`\xg` is no escape that patterns have");
+        assert_eq!(
+            message(r"\xg"),
+            r"`\xg` is not an escape sequence of patterns"
+        );
         assert_eq!(
             message("\\u0\n\n"),
-            r"`\u0\n\n` is no escape that patterns have"
+            r"`\u0\n\n` is not an escape sequence of patterns"
         );
         for pattern in ["*a", "a{2,1}", "[b-a]", "[π]", "a)"] {
             assert_eq!(message(pattern).lines().count(), 1, "{pattern}");

@@ -127,21 +127,23 @@ impl CounterOptions {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct CaptureOptions {
-    /// Calls are captured; otherwise the rest has no effect.
+    /// Whether calls are captured. Otherwise the other fields have no effect.
     pub calls: bool,
-    /// With the host data that they read.
+    /// Whether the host data that calls read are captured.
     pub data: bool,
-    /// With the host data that they write.
+    /// Whether the host data that calls write are captured.
     pub outputs: bool,
-    /// Before a launch all host-visible memory that has changed is taken, not only what the arguments point to.
+    /// Whether all host-visible memory that has changed is captured before a launch, not only what the arguments
+    /// point to.
     pub snapshot: bool,
-    /// The same, where what has changed is found by the pages that were written, and taken by pages.
+    /// As `snapshot`, where changes are found by tracking written pages, and captured by pages.
     pub pageguard: bool,
-    /// What the device writes to host-visible memory counts as written: it is simulated.
+    /// Whether writes of the device to host-visible memory are seen as page writes, as on the simulator.
     pub device_writes_seen: bool,
-    /// Of asynchronous copies from pinned memory what the device read is taken, not what is there when they are called.
+    /// Whether the data of asynchronous copies from pinned memory are those that the device read, not those at the
+    /// call.
     pub pinned_exact: bool,
-    /// With the program's markers between the calls.
+    /// Whether markers of the program are recorded between calls.
     pub markers: bool,
     /// Bytes of data that may wait for the front end.
     pub staging: u64,

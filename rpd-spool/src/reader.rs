@@ -42,10 +42,10 @@ pub enum DamageKind {
     #[error("is shorter than a segment header")]
     NoHeader,
     /// Does not start with [`MAGIC`].
-    #[error("does not start like a segment")]
+    #[error("does not begin like a spool segment")]
     WrongMagic,
     /// The segment has another layout version.
-    #[error("has layout version {0}, this rpd reads {VERSION}")]
+    #[error("has layout version {0}, and this rpd reads {VERSION}: use the rpd that recorded it")]
     WrongVersion(u32),
     /// The committed length is larger than the file.
     #[error("ends {missing} bytes before its last committed record")]
@@ -72,7 +72,7 @@ pub enum DamageKind {
         to: u32,
     },
     /// The number in the head is not the one in the name.
-    #[error("has the number of segment {0} in its head")]
+    #[error("has segment number {0} in its header")]
     WrongNumber(u32),
     /// Further damage that is not listed, because there is much of it.
     #[error("and {0} more problems in this stream")]

@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// The number of `/dev/null`.
+/// The device number of `/dev/null`.
 const NULL_DEVICE: u64 = libc::makedev(1, 3);
 
 /// The type of a file that is not a regular one.

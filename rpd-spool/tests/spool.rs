@@ -386,12 +386,12 @@ fn a_bad_length_loses_the_rest_of_its_segment_only() {
 #[test]
 fn heads_that_lie_are_described() {
     let cases: [(usize, &[u8], &str); 4] = [
-        (0, b"NOTSPOOL", "does not start like a segment"),
+        (0, b"NOTSPOOL", "does not begin like a spool segment"),
         (8, &99u32.to_le_bytes(), "has layout version 99"),
         (
             24,
             &7u32.to_le_bytes(),
-            "has the number of segment 7 in its head",
+            "has segment number 7 in its header",
         ),
         (
             32,

@@ -64,7 +64,7 @@ impl Entries<'_> {
     #[inline(always)]
     pub(crate) fn push(&mut self, location: u32) {
         if let Some(entry) = self.left.next() {
-            // Without a branch: entries differ from some place on that no branch predictor foresees.
+            // Without a branch, because a processor cannot predict at which entry the paths begin to differ.
             self.is_same &= *entry == location;
             self.same += usize::from(self.is_same);
             *entry = location;

@@ -29,7 +29,7 @@ pub enum SummaryError {
     #[error("statistics: cannot write temporary files: {0}")]
     Files(#[from] std::io::Error),
     /// The text is not a regular expression.
-    #[error("{expression}: not a regular expression: {reason}")]
+    #[error("`{expression}` is not a regular expression: {reason}")]
     Expression {
         /// The expression as the user wrote it.
         expression: String,

@@ -192,7 +192,7 @@ pub(crate) struct MergedGroups {
     part_rows: usize,
     /// Rows of `parts` when they were merged the last time.
     merged_rows: usize,
-    /// Rows that are no longer in `parts`.
+    /// Rows that were moved from `parts` to files.
     moved: Option<Sorter<6, 1>>,
 }
 
@@ -209,7 +209,7 @@ impl MergedGroups {
     pub(crate) fn add(&mut self, groups: DataFrame) -> Result<(), SummaryError> {
         self.part_rows += groups.height();
         self.parts.push(groups.lazy());
-        // Twice what is needed at most, however many names there are.
+        // Merging when the rows have doubled keeps memory and time proportional to the number of groups.
         if self.part_rows > self.most().max(2 * self.merged_rows) {
             self.merge()?;
         }

@@ -53,7 +53,7 @@ fn centred(text: &str, width: usize) -> String {
     format!("{text:^width$}")
 }
 
-/// Names may hold anything; a table cell holds lines of at most [`LONGEST`] letters.
+/// The text of a cell, split into lines of at most [`LONGEST`] characters. Names may contain any characters.
 fn cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
     for (index, letter) in text.chars().enumerate() {

@@ -329,10 +329,10 @@ fn memory(
     }
 }
 
-/// Part of a stack that is shown.
+/// Which frames of a stack are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Part {
-    /// All.
+    /// All frames.
     #[default]
     All,
     /// The call and Python frames.
@@ -342,7 +342,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Whether frames of a kind are in it.
+    /// Whether frames of this kind are shown.
     pub fn has(self, kind: flame::Kind) -> bool {
         match (self, kind) {
             (Part::All, _) | (_, flame::Kind::Call) => true,

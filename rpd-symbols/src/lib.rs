@@ -107,7 +107,7 @@ impl Evidence {
 /// Why a module has no file that can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoFile {
-    /// There is none under its path.
+    /// There is no file at the path.
     Missing,
     /// The file cannot be read.
     Unreadable,

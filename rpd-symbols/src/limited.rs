@@ -11,11 +11,11 @@ use crate::native::Symbolizer;
 use crate::search::Search;
 use crate::{Frame, Module, NoFile};
 
-/// Addresses that are requested at once: what is answered in time counts.
+/// Addresses that are sent to the thread together. The answers that arrive in time are used.
 const PORTION: usize = 256;
 
-/// Looks addresses up as a [`Symbolizer`] does, until a time is over. Then addresses stay without an answer, and the thread
-/// that still looks for one ends with the process.
+/// Looks up addresses as a [`Symbolizer`] does, within a limit of time. Addresses after that get no answer, and the
+/// thread that is still looking one up ends with the process.
 #[derive(Debug)]
 pub struct Limited {
     left: Duration,

@@ -56,8 +56,9 @@ impl Symbolizer {
         }
     }
 
-    /// The frames at addresses of a module, each innermost first; at least one for each address. Addresses are those of the
-    /// file: what was seen in memory less the load bias. A return address points after the call: give the one before it.
+    /// The frames at addresses of a module, each innermost first; at least one for each address. Addresses are those
+    /// of the ELF file: address in memory minus load bias. A return address points behind the call: pass the address
+    /// minus 1.
     pub fn frames(&mut self, module: &Module, addresses: &[u64]) -> Vec<Vec<Frame>> {
         if !self.files.contains_key(module) {
             let files = self.finder.files(module);

@@ -44,7 +44,7 @@ impl Outcome {
         self.expect_code(0)
     }
 
-    /// This, if the status (as of [`Outcome::code`]) was `code`.
+    /// Returns `self` if the status (as of [`Outcome::code`]) was `code`.
     ///
     /// # Panics
     /// With everything the command wrote, if it was not.

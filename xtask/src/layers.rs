@@ -131,7 +131,7 @@ fn imports_by_folder(src: &Path) -> BTreeMap<Vec<String>, Imports> {
         for imported in paths(&text, &importing) {
             let shared = importing.iter().zip(&imported);
             let shared = shared.take_while(|(one, other)| one == other).count();
-            // One end may be the module around the other: these are no neighbours.
+            // If one module contains the other, the import is not between neighbours.
             if let (Some(from), Some(to)) = (importing.get(shared), imported.get(shared)) {
                 let folder = folders.entry(imported[..shared].to_vec()).or_default();
                 let imports = folder.entry(from.clone()).or_default();

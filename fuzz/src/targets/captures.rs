@@ -20,9 +20,9 @@ pub(super) const TARGET: Target = Target {
     mutations: 300,
 };
 
-/// The input is a capsule.
+/// Bit of the input's first byte: the rest is a capsule.
 const IS_CAPSULE: u8 = 0x80;
-/// The tables whose values are changed.
+/// Pattern (SQL LIKE) of the names of the tables whose values are changed: all.
 const TABLES: &str = "%";
 /// Longest data that are read.
 const LONGEST: u64 = 4 << 20;
@@ -32,7 +32,8 @@ const GOOD: &str = "good";
 /// A launch of `counting_kernel` of the workload `capture-limits`, made by `rpd capture pack`.
 const CAPSULE: &[u8] = include_bytes!("../../../rpd-capture/testdata/counting.rpdk");
 
-/// Unpacks the good capture into the folder [`GOOD`], with smaller pages in its database, which has no hash.
+/// Unpacks the valid capture into the folder [`GOOD`]. Its database gets smaller pages; its description then has no
+/// hash of the database.
 fn unpack_good() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let capsule = folder.path().join("capsule");
@@ -130,7 +131,7 @@ fn read(path: &Path, other: &Path) -> Result<(), CaptureError> {
     });
     blobs.extend(capture.codes()?.iter().map(|code| code.blob));
     for blob in blobs {
-        // Zeros take no room in a file.
+        // A small file can declare long data if they are zeros, which take no room.
         if capture.data(blob).is_ok_and(|data| data.size <= LONGEST) {
             let _ = (
                 capture.bytes(blob).is_ok(),

@@ -32,7 +32,8 @@ pub(super) fn tables(connection: &Connection, pattern: &str) -> Vec<String> {
     names.collect::<Result<_, _>>().expect("names")
 }
 
-/// Gives one cell of the database another value, or removes or doubles its row. What a constraint forbids is left out.
+/// Changes the value of one cell of the database, or removes or duplicates its row. Changes that a constraint forbids
+/// have no effect.
 fn change(connection: &Connection, tables: &[String], change: &[u8; 9]) {
     let [table, row, column, kind, number @ ..] = *change;
     let table = &tables[usize::from(table) % tables.len()];

@@ -111,7 +111,7 @@ impl Probe for Limit<'_> {
     fn ended(&mut self, _: u64) {}
 }
 
-/// Makes relative branches go forwards only: a loop would take the time of a whole turn before it is stopped.
+/// Changes relative branches to go forward only: a loop would run for a whole turn before it is stopped.
 fn straighten(word: u32) -> u32 {
     let is_sopp = word >> 23 == 0b1_0111_1111;
     let is_sopk = word >> 28 == 0b1011;
@@ -129,7 +129,7 @@ fn run(data: &[u8]) {
     let words: Vec<u32> = words
         .map(|bytes| straighten(u32::from_le_bytes(*bytes)))
         .collect();
-    // A bit that descriptors do not use.
+    // The instruction set is selected by a bit that descriptors do not use.
     let set = InstructionSet::ALL[usize::from(descriptor[DESCRIPTOR - 1] & 1)];
     let disassembler = Disassembler::new(set.processor()).expect("a table");
     let printed = disassembler.instructions(code, 0).map(|(_, found)| {

@@ -15,7 +15,7 @@ mod thread_trace;
 
 use crate::Target;
 
-/// All of them.
+/// All fuzz targets.
 pub const TARGETS: &[Target] = &[
     spool::TARGET,
     rocpd::TARGET,

@@ -20,7 +20,7 @@ pub(super) const TARGET: Target = Target {
     mutations: 60,
 };
 
-/// The input is a database file.
+/// Bit of the input's first byte: the rest is a database file.
 const WHOLE: u8 = 0x80;
 /// The tables whose values are changed.
 const TABLES: &str = "rocpd%";

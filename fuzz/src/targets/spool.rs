@@ -1,8 +1,9 @@
-//! Whatever the segments of a process hold: reading ends, with no more records than there are bytes for, and so does
-//! loading a session from them.
+//! Reads the directory of a process whose segments hold arbitrary bytes, and loads a session from it. Reading must
+//! end, with no more records than there are bytes for.
 //!
-//! The input is cut into segments, a meta stream's and a thread's in turn: each begins with a `u16` length. Every segment
-//! starts with a valid head whose bytes the input then overlays (xor), so that most inputs get past the magic.
+//! The input is split into segments, alternately of a meta stream and of a thread's stream. Each begins with a `u16`
+//! length. A segment starts with a valid header, to which the input's bytes are applied by xor, so that most inputs
+//! pass the check of the magic.
 
 use std::cell::RefCell;
 
@@ -89,8 +90,8 @@ fn run(data: &[u8]) {
     });
 }
 
-/// A segment with one record of each tag that a `u8` can hold and that has a layout today, and some that have none; the
-/// bytes after a record's head count up, so that lengths and ids in it are small.
+/// A segment with one record of each tag below 64, known or not. The words after a record's head count up in steps of
+/// `step`, so that lengths and ids in it are small.
 fn every_tag(bytes_each: u32, step: u8) -> Vec<u8> {
     let mut segment = vec![0; HEADER];
     for tag in 0..64u16 {

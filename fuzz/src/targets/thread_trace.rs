@@ -1,6 +1,7 @@
-//! Any bytes after the header of any generation can be decoded as a thread trace: it ends, and what it reports makes sense.
+//! Decodes arbitrary bytes as a thread trace, after a valid header of each generation. Decoding must end, and what it
+//! reports must be consistent.
 //!
-//! The first byte of the input chooses the generation; the code has a loop, a branch and a call.
+//! The first byte of the input selects the generation. The traced code has a loop, a branch and a call.
 
 use rpd_att::{Code, Pc, Record, decode};
 use rpd_gfx::disasm::Instruction;

@@ -16,7 +16,7 @@ pub const OUT_OF_RESOURCES: Status = 2;
 pub const INVALID_ARGUMENT: Status = 3;
 /// The data is not a thread trace.
 pub const INVALID_SHADER_DATA: Status = 4;
-/// This library lacks the function.
+/// This library does not implement the function.
 pub const NOT_IMPLEMENTED: Status = 5;
 
 /// Types of the records that a [`TraceCallback`] receives.

@@ -18,7 +18,7 @@ const LOOK_AHEAD: usize = 1 << 20;
 /// The phase of the issue logic at the beginning of a stream, until instructions that overlap tell of another.
 const START_PHASE: i64 = 15;
 
-/// Count of a wave start above which a wave is saved or restored.
+/// A wave start with a greater count is the save or restore of a wave's context.
 const CONTEXT_COUNT: u8 = 64;
 
 /// Counter samples of one compute unit and bank.

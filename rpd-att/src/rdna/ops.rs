@@ -17,7 +17,7 @@ pub(super) enum Op {
     Return,
     /// Barrier of a workgroup.
     Barrier,
-    /// The wave stops for good.
+    /// The wave halts and does not continue.
     Halt,
     Unknown,
 }

@@ -153,7 +153,7 @@ enum Role {
     Padding,
     /// A token with a value of a clock, or with the cycles that were lost.
     TimeStamp,
-    /// More than 64 bits.
+    /// The token has more than 64 bits.
     Wide,
     /// Words of eight bits can follow.
     Extended,
@@ -488,7 +488,7 @@ impl<'w, R: Read> Tokens<'w, R> {
                 Role::TimeStamp => {
                     let stamp = TimeStamp::parse(self.generation, token.word);
                     if let TimeStamp::Delta(cycles) | TimeStamp::Lost(cycles) = stamp {
-                        // A trace of centuries is not one.
+                        // Limits times in damaged traces, so that later sums do not overflow.
                         token.time = time.saturating_add(cycles as i64).min(1 << 60);
                     }
                     matches!(stamp, TimeStamp::Realtime(_) | TimeStamp::Lost(_))

@@ -238,7 +238,7 @@ pub(crate) struct Rdna {
 }
 
 impl Rdna {
-    /// With the header: SIMD 0 of WGP 1.
+    /// A stream that begins with the header, for SIMD 0 of WGP 1.
     pub(crate) fn new(version: u64) -> Self {
         Self::with_header(version, 0)
     }

@@ -32,7 +32,7 @@ fn case_27_random_sequences_come_back() {
             let mut passes = delta;
             let (word, bytes, token) = match kind {
                 0 => {
-                    // Not the reset, which moves the clock.
+                    // All kinds but the reset, which changes the time.
                     let (kinds, names) = (
                         [0, 2, 3, 4, 5, 6, 7],
                         [

@@ -86,7 +86,7 @@ fn case_28_random_sequences_come_back() {
                     2 => {
                         let cycles = random.below(1 << 30);
                         time += cycles as i64;
-                        // A delta; on GFX10 that is type 1.
+                        // A token that advances the time; GFX10 has it as type 1 of its time tokens.
                         match version {
                             1 | 2 => stream.raw(0b1 | 1 << 14 | cycles << 16, 64),
                             3 => stream.raw(0b1 | cycles << 12, 48),
@@ -319,7 +319,8 @@ fn what_stalls_is_the_time_since_the_wave_was_ready() {
             (Category::Message, 41, 9, 0),
         ]
     );
-    // Ready in the cycle of an instruction: the token after it comes first.
+    // The wave becomes ready in the cycle in which an instruction is issued. The token of the readiness comes after
+    // that of the instruction.
     let mut stream = with_code(3);
     stream
         .wave_start(3, 1, 0, 2)

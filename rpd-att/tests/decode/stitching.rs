@@ -92,7 +92,7 @@ fn case_39_code_that_is_not_the_traced_one() {
     let code = ["s_branch 3", "s_waitcnt vmcnt(0)", "s_endpgm"];
     let tokens = [Some(VALU), Some(SMEM), None, Some(VMEM), Some(VALU)];
     let mut stream = gfx9(&tokens);
-    // A second wave that does not match either: the note comes once.
+    // A second wave that does not match either. The note is reported once.
     let time = stream.time + 40;
     stream
         .wave_start(time, 1, 0, 0)

@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     })
 }
 
-/// Runs the program to its end; its status.
+/// Runs the program to its end. Returns its exit status.
 fn execute(given: &Arguments, folder: &Path) -> Result<u8> {
     let options = Options {
         command: given

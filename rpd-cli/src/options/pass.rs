@@ -365,7 +365,7 @@ impl Resolver<'_> {
                 given.text("collection-period-unit").unwrap_or("sec"),
             ),
         };
-        // Balancing regions means having them.
+        // The option that counts references to regions implies the one for regions.
         let regions = ["selected-regions-ref-count", "selected-regions"]
             .into_iter()
             .find(|option| given.bool(option) == Some(true));

@@ -145,7 +145,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Stops the watch: signals are blocked and read again.
+    /// Stops the thread. Signals are blocked again, and read from the returned value.
     pub(crate) fn stop(self) -> Result<Signals> {
         self.stop.store(true, Ordering::Release);
         // Wakes the thread; the signal of a child's end has no other effect.

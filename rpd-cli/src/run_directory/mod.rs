@@ -40,7 +40,7 @@ const ATTEMPTS: usize = 100;
 pub(crate) struct RunDirectory {
     path: PathBuf,
     name: String,
-    /// The folder that contains it.
+    /// The directory `.rpd` that contains the run's directory.
     spool: Folder,
     folder: Folder,
 }

@@ -60,7 +60,7 @@ const POLL_AFTER_DESTROY: u64 = 100_000_000;
 const REUSE: u64 = 10 * POLL_AFTER_DESTROY;
 
 impl Queue {
-    /// Whether work of it may be complete that is not recorded.
+    /// Whether the queue may have completed work that is not recorded yet.
     pub(super) fn has_work(&self) -> bool {
         if self.pending.is_empty() {
             return false;

@@ -28,7 +28,8 @@ pub(super) enum Work {
 pub(super) struct Signals {
     /// The signal that the work is submitted with.
     pub(super) work: u64,
-    /// The signal that the program waits for, when that is another and is to be changed as the work would have done.
+    /// The completion signal of the program, if the collector submitted the work with another signal. The collector
+    /// then changes it as the work would have done. 0 otherwise.
     pub(super) program: u64,
     /// Argument of [`Pending::withdraw`] and [`Pending::completed`].
     pub(super) node: *const Node,

@@ -1,4 +1,4 @@
-//! The collector as a guest of the target's process: load, exit, fork, signals.
+//! Events in the life of the target's process: load, exit, fork, signals.
 
 pub(crate) mod load;
 pub(crate) mod signals;

@@ -13,7 +13,7 @@ use zerocopy::FromZeros;
 use super::call::Call;
 use super::thread;
 
-/// Ids that a thread takes at a time.
+/// Number of correlation ids that a thread reserves at a time.
 const BLOCK: u64 = 64;
 static NEXT_BLOCK: AtomicU64 = AtomicU64::new(1);
 

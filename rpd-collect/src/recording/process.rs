@@ -284,7 +284,7 @@ pub(crate) extern "C" fn after_fork_in_child() {
     MAKING.reset();
 }
 
-/// This process image is not recorded.
+/// Lets this process image record nothing.
 pub(crate) fn switch_off() {
     OFF.store(true, Ordering::Relaxed);
 }

@@ -30,7 +30,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     }
 }
 
-/// Pause and resume.
+/// Tracer of the ROCTx calls that pause and resume: the numbers of these operations.
 struct Control {
     pause: Option<i32>,
     resume: Option<i32>,

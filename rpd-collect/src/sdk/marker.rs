@@ -73,7 +73,7 @@ unsafe fn payload(record: &Record) -> Option<Payload> {
 ///
 /// # Safety
 ///
-/// As for [`payload`], and the operation is one that takes a message. The message is valid during the callback.
+/// As for [`payload()`], and the operation is one that takes a message. The message is valid during the callback.
 pub(super) unsafe fn message<'a>(record: &Record) -> Message<'a> {
     // SAFETY: as this function demands; the text is the program's own.
     unsafe {

@@ -43,7 +43,7 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
 /// Longest wait for a flush that is under way when recording ends.
 const LONGEST_FLUSH: Duration = Duration::from_secs(5);
 
-/// The buffer, once GPUs are sampled into it.
+/// The SDK's buffer for samples. Set when sampling has been configured for a GPU.
 struct Sampled {
     functions: &'static Functions,
     buffer: rocprofiler_buffer_id_t,

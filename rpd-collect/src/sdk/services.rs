@@ -57,7 +57,7 @@ const SERVICES: &[Steps] = &[
     only_configured(|setup| kernel_check::configure(setup)),
     only_configured(|setup| setup.announces_hsa = runtime::configure(setup)),
     only_configured(|setup| runtime_end::configure(setup)),
-    // Which operations have stacks, before the first is traced.
+    // Determines which operations have stacks. Must come before the first of them is traced.
     only_configured(|setup| {
         stacks::prepare(setup.options);
         stacks::note_useless_globs(&setup.options.stacks, setup.names.operations());

@@ -348,7 +348,7 @@ fn periods_may_have_no_end() {
         "on off on off on off",
     );
     assert!(session.ledger.ended);
-    // A process that ends within one does not wait for it.
+    // A process that ends during a collection period does not wait for the end of the period.
     let options = "kernel=1,counters=WAVES,periods=0:1:1+0:3600000000000:0";
     let (_, session) = script(options, "on sleep:10 on run:3:0:1");
     assert_eq!(numbers(&session), [1]);
@@ -358,7 +358,8 @@ fn periods_may_have_no_end() {
 #[test]
 fn threads_of_the_collector_take_no_signals() {
     let (printed, _) = script("counters=WAVES,periods=3600000000000:1:1", "masked");
-    // The thread of the periods, and the one that waits when a signal has come.
+    // Lines: signal mask of the program; of the thread for collection periods; of the thread that waits after a
+    // signal.
     let [program, first, second] = printed.lines().collect::<Vec<_>>()[..] else {
         panic!("{printed}");
     };

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_lying_tails_yield_the_readable_part() {
+    fn short_and_damaged_tails_yield_the_readable_part() {
         assert!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[]).is_empty());
         assert_eq!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[1; 20]).len(), 2);
         let mut raw = vec![0; 24];

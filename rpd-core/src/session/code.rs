@@ -1,7 +1,7 @@
-//! Code of the GPU: the bytes of code objects, and what is known of their instructions.
+//! Code of the GPU: the bytes of code objects, their instructions and source lines.
 //!
-//! Bytes come with the recording. Instructions and source lines are looked up when the run is over, for the functions that
-//! PC samples were taken in, and are kept in databases.
+//! The bytes are part of the recording. Instructions and source lines are looked up after the run, for the functions
+//! that were sampled or traced, and are stored in databases.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,98 +12,100 @@ use crate::ids::{AgentHandle, CodeObjectId, StringId};
 use crate::number_map::NumberMap;
 use crate::spool::options::{SamplingMethod, SamplingUnit};
 
-/// Sampling configuration of an agent.
+/// How an agent was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
-    /// Handle of the agent.
+    /// The sampled agent.
     pub agent: AgentHandle,
-    /// Sampling method.
+    /// Stochastic or host trap.
     pub method: SamplingMethod,
     /// Unit of the interval.
     pub unit: SamplingUnit,
-    /// Interval between samples, in `unit`.
+    /// Distance between two samples, in `unit`.
     pub interval: u64,
 }
 
-/// The bytes of code objects, which several may share.
+/// The ELF image of a code object. Code objects with the same bytes share it.
 #[derive(Debug, Clone)]
 pub struct CodeImage {
-    /// A hash of the bytes, by which records refer to them.
+    /// Hash of the bytes, which identifies the image in the spool.
     pub content: [u64; 2],
-    /// The bytes: an ELF file.
+    /// The whole ELF file.
     pub bytes: Arc<Column<u8>>,
 }
 
-/// A place in source code.
+/// A line of source code, with the function it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CodeLine {
-    /// Function, as people write it; 0 is unknown.
+    /// Demangled name of the function; 0 when it is not known.
     pub function: StringId,
-    /// Source file.
+    /// Path of the source file in the debug information; 0 when it is not known.
     pub file: StringId,
-    /// Line in it, from 1; 0 is none.
+    /// Line number from 1; 0 when it is not known.
     pub line: u32,
-    /// Column in that, from 1; 0 is none.
+    /// Column number from 1; 0 when it is not known.
     pub column: u32,
 }
 
-/// An instruction of a code object.
+/// A decoded instruction of a code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// Code object.
+    /// Code object that has the instruction.
     pub object: CodeObjectId,
-    /// Its begin, from the load address of the code object.
+    /// Offset of its first byte from the load address of the code object, in bytes.
     pub offset: u64,
     /// Size in bytes.
     pub length: u32,
-    /// As an assembler takes it; 0 when it could not be decoded.
+    /// Disassembly, as an assembler accepts it; 0 when it could not be decoded.
     pub text: StringId,
-    /// The function that it is in, as registered: the name of a symbol; 0 is none.
+    /// Symbol of the function that has the instruction, mangled; 0 when there is none.
     pub function: StringId,
-    /// First of its places in [`Code::lines`].
+    /// Index of its first line in [`Code::lines`].
     pub first_line: u32,
-    /// Number of its places: its own line, then the lines of the calls that were inlined there, innermost first.
+    /// Number of its lines there: its own, then those of the calls that were inlined around it, innermost first. 0
+    /// without debug information.
     pub lines: u32,
 }
 
-/// A source file that was there when the run was over.
+/// A source file that could be read after the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
     /// Its path in the debug information.
     pub path: StringId,
-    /// Content of the file.
+    /// Content of the file when it was read.
     pub text: String,
 }
 
-/// Code of the GPU.
+/// What is known of the code of a session's kernels.
 #[derive(Debug, Default)]
 pub struct Code {
-    /// Distinct bytes of code objects, in the order in which they were first loaded.
+    /// ELF images, each once, in the order in which they were first loaded.
     pub images: Vec<CodeImage>,
-    /// Index into [`Code::images`] of each code object whose bytes are known.
+    /// Index into [`Code::images`], by code object. A code object whose bytes were not recorded has none.
     pub image_of: HashMap<CodeObjectId, u32>,
-    /// Instructions by code object, then offset.
+    /// Instructions, ordered by code object, then offset.
     pub instructions: Vec<Instruction>,
-    /// Places in source code that instructions refer to.
+    /// Lines that instructions refer to by [`Instruction::first_line`].
     pub lines: Vec<CodeLine>,
-    /// Source files by path.
+    /// Source files that could be read, ordered by path.
     pub sources: Vec<SourceFile>,
-    /// Problems for the user, one sentence each.
+    /// What could not be decoded or looked up, for the user, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl Code {
-    /// Whether nothing is known.
+    /// Whether there are neither bytes nor instructions.
     pub fn is_empty(&self) -> bool {
         self.images.is_empty() && self.instructions.is_empty()
     }
 
-    /// The bytes of a code object.
+    /// The ELF image of a code object; `None` when its bytes were not recorded.
     pub fn image(&self, object: CodeObjectId) -> Option<&CodeImage> {
         self.images.get(*self.image_of.get(&object)? as usize)
     }
 
-    /// Index of the instruction that begins at `offset`.
+    /// Index into [`Code::instructions`] of the one that begins at `offset` bytes from the load address; `None` when
+    /// none does.
     pub fn find(&self, object: CodeObjectId, offset: u64) -> Option<usize> {
         let found = self
             .instructions
@@ -111,7 +113,7 @@ impl Code {
         found.ok()
     }
 
-    /// The places of an instruction, innermost first.
+    /// The source lines of an instruction, innermost first; empty without debug information.
     pub fn lines_of(&self, instruction: &Instruction) -> &[CodeLine] {
         let first = instruction.first_line as usize;
         self.lines
@@ -119,7 +121,8 @@ impl Code {
             .unwrap_or_default()
     }
 
-    /// Places of an instruction as the original shows them: `file:line`, outermost call first, joined by arrows.
+    /// The source lines of an instruction as rocprofv3 writes them: `file:line`, outermost call first, joined by ` ->
+    /// `.
     pub fn comment(&self, strings: &Strings, instruction: &Instruction) -> String {
         let places = self.lines_of(instruction).iter().rev();
         let known = places.filter(|place| place.file != StringId(0));
@@ -129,7 +132,7 @@ impl Code {
         texts.join(" -> ")
     }
 
-    /// The text of a source file.
+    /// The text of a source file, by the path in the debug information; `None` when it could not be read.
     pub fn source(&self, path: StringId) -> Option<&str> {
         let found = self.sources.iter().find(|source| source.path == path);
         found.map(|source| source.text.as_str())

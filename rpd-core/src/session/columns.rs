@@ -1,56 +1,56 @@
-//! The interface that all tables of a session share, and iteration in bounded memory.
+//! The interface that all tables of a session share, and iteration over them in bounded memory.
 
 use std::io;
 
 use crate::column::{BATCH, Column, Storage};
 use crate::ids::Nanoseconds;
 
-/// Interface of all tables.
+/// What code needs that treats all tables alike: the times of the rows, sorting, and moving rows to files.
 pub trait Columns {
-    /// Start times of the rows in memory.
+    /// Start times of the rows that can be read.
     fn starts(&self) -> &[Nanoseconds];
 
-    /// End times of the rows in memory.
+    /// End times of the rows that can be read.
     fn ends(&self) -> &[Nanoseconds];
 
-    /// Number of rows, those included that [`Columns::spill`] has written.
+    /// Number of rows, including those that [`Columns::spill`] has written to files.
     fn total(&self) -> usize {
         self.starts().len()
     }
 
-    /// Rows after which memory is given back when going through the table; a power of two.
+    /// Number of rows after which an iteration over the table gives memory back; a power of two.
     fn batch(&self) -> usize {
         BATCH
     }
 
-    /// Puts every column in the order given, or cuts records out: `order[i]` is the old index of the new record `i`. The
-    /// columns are in memory then.
+    /// Reorders every column, or removes rows: row `i` becomes the one that had index `order[i]`. All columns are in
+    /// memory afterwards.
     fn reorder(&mut self, order: &[u32]);
 
-    /// Writes the rows in memory to files, after those that are there. Until [`Columns::seal`] only rows that have come
-    /// since can be read.
+    /// Appends the rows in memory to the table's files. From then until [`Columns::seal`] only rows that are added
+    /// later can be read.
     ///
     /// # Errors
     /// When a file cannot be made or written.
     fn spill(&mut self, storage: &Storage) -> io::Result<()>;
 
-    /// Ends what [`Columns::spill`] began: all rows can be read then.
+    /// Completes the files of [`Columns::spill`] and maps them, so that all rows can be read.
     ///
     /// # Errors
     /// When a file cannot be written or mapped.
     fn seal(&mut self, storage: &Storage) -> io::Result<()>;
 
-    /// Gives back the memory of rows that were read from files. They are read again when they are needed.
+    /// Gives back the memory of rows that were read from files. The kernel reads them again when they are used.
     fn release(&self);
 
-    /// As [`Columns::reorder`], from files to files.
+    /// As [`Columns::reorder`], with rows in files before and after.
     ///
     /// # Errors
     /// When a file cannot be written or mapped.
     fn rebuild(&mut self, storage: &Storage, order: &Column<u32>) -> io::Result<()>;
 }
 
-/// Start of the first and end of the last record of a table; `None` without any.
+/// Start of the first and end of the last record of a table; `None` for an empty table.
 pub(super) fn span_of(columns: &dyn Columns) -> Option<(Nanoseconds, Nanoseconds)> {
     let (starts, ends) = (columns.starts(), columns.ends());
     let spans = Batches::new(columns).filter_map(|batch| {
@@ -60,15 +60,15 @@ pub(super) fn span_of(columns: &dyn Columns) -> Option<(Nanoseconds, Nanoseconds
     spans.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)))
 }
 
-/// The places of a table from the first to the last, in batches. The memory of a batch is given back when the next begins, so
-/// going through a table this way takes little memory however long it is.
+/// Ranges of indices that cover a table from the first row to the last. The memory of a range is given back when the
+/// next is requested, so that an iteration takes little memory however long the table is.
 pub struct Batches<'a> {
     table: &'a dyn Columns,
     next: usize,
 }
 
 impl<'a> Batches<'a> {
-    /// The batches of a table.
+    /// Begins at the first row of `table`.
     pub fn new(table: &'a dyn Columns) -> Batches<'a> {
         Batches { table, next: 0 }
     }
@@ -88,7 +88,7 @@ impl Iterator for Batches<'_> {
     }
 }
 
-/// The places of a table from the first to the last, one after the other. Memory is given back as by [`Batches`].
+/// The indices of a table from the first row to the last. Memory is given back as by [`Batches`].
 pub struct Indices<'a> {
     table: &'a dyn Columns,
     next: usize,
@@ -98,7 +98,7 @@ pub struct Indices<'a> {
 }
 
 impl<'a> Indices<'a> {
-    /// The places of a table.
+    /// Begins at the first row of `table`.
     pub fn new(table: &'a dyn Columns) -> Indices<'a> {
         Indices {
             table,

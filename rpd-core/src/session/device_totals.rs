@@ -1,4 +1,4 @@
-//! Sums of device work, in recordings that keep only its latest records.
+//! Sums over dispatches and copies, for recordings that keep only the latest of them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,26 +9,27 @@ use crate::ids::{KernelId, Nanoseconds, OperationId, StringId};
 use crate::options::KernelNames;
 use crate::spool::{durations, kernel_name};
 
-/// Subject of a sum.
+/// What a sum is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TotalOf {
-    /// Dispatches of a kernel.
+    /// The dispatches of one kernel.
     Kernel(KernelId),
-    /// Dispatches of all kernels without a sum of their own.
+    /// The dispatches of all kernels that have no sum of their own.
     OtherKernels,
-    /// Copies in a direction.
+    /// The copies of one direction, such as `MEMORY_COPY_HOST_TO_DEVICE`.
     Copy(OperationId),
 }
 
-/// The name of [`TotalOf::OtherKernels`].
+/// Name of [`TotalOf::OtherKernels`] in reports and files.
 pub const OTHER_KERNELS: &str = "(other kernels)";
 
-/// A sum over all device work of one sort, kept or not.
+/// Sums over the dispatches of a kernel or the copies of a direction: over all, whether the tables still hold them or
+/// not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceTotal {
-    /// The sort.
+    /// What the sum is over.
     pub of: TotalOf,
-    /// Pieces of work; at least one.
+    /// Number of dispatches or copies; at least one.
     pub count: u64,
     /// Sum of their durations in nanoseconds.
     pub total: u64,
@@ -36,20 +37,20 @@ pub struct DeviceTotal {
     pub min: u64,
     /// Longest duration in nanoseconds.
     pub max: u64,
-    /// Sum of the squared distances of durations from their mean, in ns^2.
+    /// Sum of the squared differences between the durations and their mean, in ns².
     pub spread: f64,
     /// Bytes that were copied; 0 for dispatches.
     pub bytes: u64,
-    /// Start of the first.
+    /// Start of the first dispatch or copy.
     pub first: Nanoseconds,
-    /// Latest end.
+    /// End of the last.
     pub last: Nanoseconds,
-    /// Number of durations in each of the first buckets of [`rpd_spool::durations`].
+    /// Number of durations in each bucket, by the bucket's number: see [`rpd_spool::durations`].
     pub durations: Vec<u64>,
 }
 
 impl DeviceTotal {
-    /// The domain of the work.
+    /// Domain of the dispatches or copies.
     pub fn domain(&self) -> Domain {
         match self.of {
             TotalOf::Kernel(_) | TotalOf::OtherKernels => Domain::KernelDispatch,
@@ -67,7 +68,7 @@ impl DeviceTotal {
         durations::quantile(&self.durations, part, self.min, self.max)
     }
 
-    /// Adds the sum of other work.
+    /// Adds the sums over other dispatches or copies.
     pub fn add(&mut self, other: &DeviceTotal) {
         let distance = self.average() - other.average();
         let (mine, theirs) = (self.count as f64, other.count as f64);
@@ -89,7 +90,7 @@ impl DeviceTotal {
 }
 
 impl Session {
-    /// The id of a sum's name in `names`: the kernel's, formatted, or the operation's.
+    /// The id in `names` of what a sum is over: the formatted name of the kernel, or the operation.
     pub fn total_name(
         &self,
         total: &DeviceTotal,
@@ -106,7 +107,7 @@ impl Session {
         }
     }
 
-    /// The sums by name, those of kernels that are called the same taken together: in the order of domains, each by total
+    /// The sums by name. Sums of kernels with the same formatted name are added up. Ordered by domain, then total
     /// duration descending, then name.
     pub fn named_totals(&self, kernels: KernelNames) -> Vec<(String, DeviceTotal)> {
         let mut names = ExtendedStrings::new(&self.strings);
@@ -133,7 +134,7 @@ impl Session {
         rows
     }
 
-    /// Number of pieces of device work of a domain, kept or not; `None` when all are kept.
+    /// Number of dispatches or copies, those included that the tables do not hold; `None` when the tables hold all.
     pub fn total_count(&self, domain: Domain) -> Option<u64> {
         if self.device_totals.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! The kernel of a dispatch, found by the id of the dispatch.
+//! Finds the kernel of a dispatch by the dispatch's id.
 
 use std::io;
 
@@ -8,12 +8,13 @@ use crate::ids::{DispatchId, KernelId};
 use crate::lookup::Lookup;
 use crate::sorted::Sorter;
 
-/// The kernels of a session's dispatches; of those that were counted when none was traced.
+/// The kernel of each dispatch of a session. If none was traced, of each dispatch that was counted.
 #[derive(Debug, Default)]
 pub struct DispatchKernels(Lookup<2>);
 
 impl DispatchKernels {
-    /// Reads the dispatches. The result is in a file when there are many; if that fails it is in memory.
+    /// Reads the dispatches of a session. The result is in a file when there are many dispatches; if that fails it is
+    /// in memory.
     pub fn new(session: &Session) -> DispatchKernels {
         let made = DispatchKernels::stored(session, session.storage.as_ref());
         made.or_else(|_| DispatchKernels::stored(session, None))
@@ -37,7 +38,7 @@ impl DispatchKernels {
         Ok(DispatchKernels(kernels))
     }
 
-    /// The kernel of a dispatch, if the session has that dispatch.
+    /// The kernel of a dispatch; `None` when the session does not have that dispatch.
     pub fn get(&self, dispatch: DispatchId) -> Option<KernelId> {
         let [_, kernel] = self.0.find(dispatch.0)?;
         Some(KernelId(kernel))

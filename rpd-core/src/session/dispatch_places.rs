@@ -1,4 +1,4 @@
-//! The place of a dispatch in a table, found by its id and its kernel.
+//! Finds the record of a dispatch in a table by the dispatch's id and kernel.
 
 use std::io;
 
@@ -8,12 +8,13 @@ use crate::ids::{DispatchId, KernelId};
 use crate::lookup::Lookup;
 use crate::sorted::Sorter;
 
-/// The places of a table's dispatches. Tables of what was traced and of what was counted have ids in common.
+/// The index of each dispatch in a table. The kernel is part of the key because traced and counted dispatches can
+/// have ids in common.
 #[derive(Debug, Default)]
 pub struct DispatchPlaces(Lookup<3>);
 
 impl DispatchPlaces {
-    /// Reads a table. The result is in a file in `storage` when there are many dispatches.
+    /// Reads the dispatches of a table. The result is in a file in `storage` when there are many.
     ///
     /// # Errors
     /// When the file cannot be made or written.
@@ -30,7 +31,7 @@ impl DispatchPlaces {
         Ok(DispatchPlaces(places))
     }
 
-    /// The place of a dispatch of a kernel. Of several with the same id, that of the last.
+    /// Index of the record of a dispatch with this kernel; of several with the same id, the last one.
     pub fn find(&self, dispatch: DispatchId, kernel: KernelId) -> Option<usize> {
         let same = self.0.find_all(dispatch.0);
         let place = same.filter(|row| row[1] == kernel.0).last();

@@ -1,31 +1,31 @@
-//! Filling the tables of a session with any number of rows: a table that grows long is written to files in parts, each in
-//! order, and the parts are merged at the end.
+//! Fills the tables of a session in bounded memory. A table that grows long is written to files in parts, each of
+//! which is sorted; the parts are merged at the end.
 
 use std::io;
 
 use super::{Session, Table, order};
 use crate::column::Storage;
 
-/// Records between two checks of the lengths of tables.
+/// Number of records between two checks of the lengths of the tables.
 const CHECK_INTERVAL: usize = 1024;
 
-/// Bytes of arguments that are kept in memory.
+/// Size in bytes of the arguments that are kept in memory.
 const ARENA: usize = 8 << 20;
 
-/// The parts of a session's tables that are in files. Code that fills the tables calls [`Growth::taken`] after each record,
-/// then [`Growth::finish`] and [`Growth::put_in_order`].
+/// Which parts of a session's tables are in files. Code that fills the tables calls [`Growth::taken`] after each
+/// record, and at the end [`Growth::finish`] and [`Growth::put_in_order`].
 #[derive(Debug)]
 pub struct Growth {
     storage: Storage,
-    /// By number of the table: first rows of its parts in files.
+    /// By number of the table: index of the first row of each part in files.
     parts: [Vec<usize>; Table::ALL.len()],
-    /// By number of the table: whether all its rows are there and in order.
+    /// By number of the table: whether all its rows have been added and are sorted.
     is_complete: [bool; Table::ALL.len()],
     until_check: usize,
 }
 
 impl Growth {
-    /// Long tables go to files in `storage`.
+    /// Long columns will be written to files in `storage`.
     pub fn new(storage: Storage) -> Growth {
         Growth {
             storage,
@@ -35,12 +35,12 @@ impl Growth {
         }
     }
 
-    /// Storage of long columns.
+    /// Where long columns are stored.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
 
-    /// Writes tables to files that have become long. To be called after each record.
+    /// Writes tables that have become long to files. To be called after each record.
     ///
     /// # Errors
     /// When a file cannot be made or written.
@@ -80,7 +80,7 @@ impl Growth {
         session.columns_mut(table).spill(&self.storage)
     }
 
-    /// Makes all rows readable. They are in order within each part only.
+    /// Makes all rows readable. They are sorted within each part only.
     ///
     /// # Errors
     /// When a file cannot be written or mapped.
@@ -99,7 +99,8 @@ impl Growth {
         Ok(())
     }
 
-    /// Merges the parts, so that every table is in the order that writers rely on, and hands the storage to the session.
+    /// Merges the parts, so that every table is in the order that writers rely on, and gives the storage to the
+    /// session.
     ///
     /// # Errors
     /// When a file cannot be made, written or mapped.
@@ -129,7 +130,8 @@ impl Growth {
         Ok(())
     }
 
-    /// Does for one table what [`Growth::finish`] and [`Growth::put_in_order`] do for all. It gets no further rows.
+    /// Does for one table what [`Growth::finish`] and [`Growth::put_in_order`] do for all. No rows may be added to it
+    /// afterwards.
     ///
     /// # Errors
     /// When a file cannot be made, written or mapped.

@@ -1,4 +1,5 @@
-//! PC samples by kernel, source line and instruction, hottest first.
+//! PC samples or thread trace cycles by kernel, source line and instruction, for `rpd hot`, `rpd annotate` and the
+//! HTML page.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,22 +10,22 @@ use super::{KernelLabels, Session};
 use crate::ids::{CodeObjectId, KernelId, StringId};
 use crate::options::KernelNames;
 
-/// Counts of PC samples or thread trace cycles at an instruction, or their sums over lines and kernels.
+/// Numbers of PC samples, or of cycles in thread traces, at an instruction; or their sums over a line or a kernel.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Number of samples.
+    /// Number of samples, or of cycles.
     pub samples: u64,
-    /// Of those, stochastic ones: only they hold whether an instruction was issued.
+    /// How many of `samples` are stochastic. Only these show whether the wave issued an instruction.
     pub stochastic: u64,
-    /// Of those, how many issued an instruction.
+    /// How many stochastic samples found that the wave issued an instruction.
     pub issued: u64,
-    /// Of those, how many did not, by reason.
+    /// How many stochastic samples found that it did not, by reason: the index is that of [`REASONS`].
     pub stalls: [u64; REASONS.len()],
-    /// Lanes that were enabled, added up.
+    /// Lanes that were enabled, added up over all samples; 0 for thread traces.
     pub lanes: u64,
     /// Waves that were active on the compute unit, added up over stochastic samples.
     pub waves: u64,
-    /// Samples of each replicate.
+    /// Number of samples in each bootstrap replicate: see [`super::totals`].
     pub replicates: Replicates,
 }
 
@@ -54,7 +55,7 @@ impl Tally {
         tally
     }
 
-    /// Adds another tally.
+    /// Adds the numbers of another tally.
     pub fn add(&mut self, other: &Tally) {
         self.samples += other.samples;
         self.stochastic += other.stochastic;
@@ -67,12 +68,12 @@ impl Tally {
         self.replicates.add(&other.replicates);
     }
 
-    /// Samples that did not issue an instruction.
+    /// Number of samples in which the wave did not issue an instruction.
     pub fn stalled(&self) -> u64 {
         self.stalls.iter().sum()
     }
 
-    /// Its share of `whole`, 0 to 1.
+    /// Share of the samples of `whole`, 0 to 1; 0 when `whole` has none.
     pub fn share(&self, whole: &Tally) -> f64 {
         match whole.samples {
             0 => 0.0,
@@ -80,22 +81,22 @@ impl Tally {
         }
     }
 
-    /// Half the width of the 95 % interval of [`Tally::share`].
+    /// Half the width of the 95 % interval of [`Tally::share`]; `None` without replicates, as for thread traces.
     pub fn error(&self, whole: &Tally) -> Option<f64> {
         self.replicates.error_of_share(&whole.replicates)
     }
 
-    /// Lanes that were enabled in a sample, on average; `None` where that is not known.
+    /// Mean number of enabled lanes in a sample; `None` where lanes are not known.
     pub fn mean_lanes(&self) -> Option<f64> {
         (self.lanes > 0).then(|| self.lanes as f64 / self.samples.max(1) as f64)
     }
 
-    /// Waves that were active, on average; `None` where that was not sampled.
+    /// Mean number of active waves on the compute unit; `None` without stochastic samples.
     pub fn mean_waves(&self) -> Option<f64> {
         (self.stochastic > 0 && self.waves > 0).then(|| self.waves as f64 / self.stochastic as f64)
     }
 
-    /// Reasons why no instruction was issued, most frequent first.
+    /// Names and sample counts of the reasons why no instruction was issued, most frequent first.
     pub fn reasons(&self) -> Vec<(&'static str, u64)> {
         let mut reasons: Vec<(&'static str, u64)> = (0..)
             .zip(&self.stalls)
@@ -107,72 +108,74 @@ impl Tally {
     }
 }
 
-/// A place in source code, as text.
+/// A line of source code as text, so that lines of several sessions can be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HotPlace {
-    /// Source file; empty when it is not known.
+    /// Path of the source file in the debug information; empty when it is not known.
     pub file: String,
-    /// Line in it; 0 when it is not known.
+    /// Line number from 1; 0 when it is not known.
     pub line: u32,
-    /// Function; empty when it is not known.
+    /// Name of the function; empty when it is not known.
     pub function: String,
 }
 
-/// An instruction with samples.
+/// An instruction with its samples.
 #[derive(Debug, Clone)]
 pub struct HotInstruction {
-    /// Code object.
+    /// Code object that has the instruction.
     pub object: CodeObjectId,
-    /// Offset from the load address of the code object; an address when there is none.
+    /// Offset in bytes from the load address of the code object; an address when the provider found no code object.
     pub offset: u64,
-    /// Text; empty when it could not be decoded.
+    /// Disassembly; empty when the instruction could not be decoded.
     pub text: String,
-    /// Counts at the instruction.
+    /// What was sampled at the instruction.
     pub tally: Tally,
 }
 
-/// A line with samples, in one chain of inlined calls.
+/// A source line with its samples. The same line inlined by different calls is different lines.
 #[derive(Debug, Clone)]
 pub struct HotLine {
-    /// The function that the kernel calls and whose code it is; empty for the kernel's own.
+    /// Function that has the code, where the kernel calls it; empty where the code is the kernel's own.
     pub called: String,
-    /// The line, then those of the calls that were inlined there, innermost first; empty when nothing is known.
+    /// The line, then the lines of the calls that were inlined around it, innermost first; empty without debug
+    /// information.
     pub chain: Vec<HotPlace>,
-    /// Sums over the line.
+    /// Sum over the instructions of the line.
     pub tally: Tally,
-    /// Its instructions, hottest first.
+    /// Instructions of the line that have samples, hottest first.
     pub instructions: Vec<HotInstruction>,
 }
 
-/// A kernel with samples.
+/// A kernel with its samples.
 #[derive(Debug, Clone)]
 pub struct HotKernel {
-    /// Name, as it is to be shown.
+    /// Formatted name of the kernel.
     pub name: String,
-    /// Sums over the kernel.
+    /// Sum over the lines of the kernel.
     pub tally: Tally,
-    /// Its lines, hottest first.
+    /// Lines of the kernel that have samples, hottest first.
     pub lines: Vec<HotLine>,
 }
 
-/// All kernels with samples.
+/// What was sampled, by kernel.
 #[derive(Debug, Clone, Default)]
 pub struct Hot {
-    /// Unit of the counts: samples or cycles.
+    /// What the counts are of: samples or cycles.
     pub measure: Measure,
-    /// Sums over all kernels.
+    /// Sum over all kernels.
     pub tally: Tally,
-    /// Kernels, hottest first.
+    /// Kernels with samples, hottest first.
     pub kernels: Vec<HotKernel>,
 }
 
-/// The name of samples whose kernel is not known.
+/// Name that stands for all samples whose kernel is not known.
 pub const UNKNOWN_KERNEL: &str = "(unknown kernel)";
 
-/// Lines by called function and chain; instructions by code object, offset and text.
+/// By called function and inline chain: the instructions, by code object and offset, with their text.
 type Lines = HashMap<(String, Vec<HotPlace>), BTreeMap<(CodeObjectId, u64), (String, Tally)>>;
 
-/// Collects samples, or cycles of thread traces, of one or several recordings: kernels and lines are the same when their texts are.
+/// Adds up samples, or cycles of thread traces, of one or several recordings. Kernels and lines of different
+/// recordings are the same when their texts are.
 #[derive(Debug, Default)]
 pub struct HotBuilder {
     measure: Measure,
@@ -180,7 +183,7 @@ pub struct HotBuilder {
 }
 
 impl HotBuilder {
-    /// Adds what was sampled in a recording, of the kernels that `wanted` accepts.
+    /// Adds the `totals` of a recording, for the kernels whose formatted name `wanted` accepts.
     pub fn add(
         &mut self,
         session: &Session,
@@ -196,7 +199,7 @@ impl HotBuilder {
             .map(|symbol| (symbol.id, symbol.name.trim_end_matches(".kd")))
             .collect();
         let mut functions: HashMap<StringId, String> = HashMap::new();
-        // Of code that is not the kernel's own, the function.
+        // The function that has the instruction; empty when it is the kernel itself.
         let mut called = |kernel, instruction: Option<&Instruction>| -> String {
             let own = symbols.get(&kernel).copied();
             match own.zip(instruction.map(|instruction| instruction.function)) {
@@ -231,7 +234,7 @@ impl HotBuilder {
         }
     }
 
-    /// Everything that was added, hottest first.
+    /// Sums over everything that was added, hottest first.
     pub fn finish(self) -> Hot {
         let mut hot = Hot {
             measure: self.measure,
@@ -293,7 +296,7 @@ fn kernel_name(
         return labels.formatted(kernel).to_owned();
     }
     match instruction.map(|instruction| instruction.function) {
-        // A function that kernels call, where no dispatch is known from which the calling kernel would follow.
+        // The function is one that kernels call, and no dispatch is known that tells which kernel called it.
         Some(function) if function != StringId(0) => {
             crate::kernel_name::formatted(session.strings.get(function), names).into_owned()
         }
@@ -301,7 +304,7 @@ fn kernel_name(
     }
 }
 
-/// A line as text.
+/// The texts of a source line.
 pub fn place_text(session: &Session, line: &CodeLine) -> HotPlace {
     HotPlace {
         file: session.strings.get(line.file).to_owned(),
@@ -310,39 +313,40 @@ pub fn place_text(session: &Session, line: &CodeLine) -> HotPlace {
     }
 }
 
-/// An instruction of a listing, sampled or not.
+/// An instruction of a function, whether it has samples or not.
 #[derive(Debug, Clone)]
 pub struct ListedInstruction {
-    /// Offset from the load address of the code object.
+    /// Offset from the load address of the code object, in bytes.
     pub offset: u64,
-    /// Text; empty when it could not be decoded.
+    /// Disassembly; empty when the instruction could not be decoded.
     pub text: String,
-    /// Its line, then those of the calls that were inlined there, innermost first.
+    /// Its line, then the lines of the calls that were inlined around it, innermost first; empty without debug
+    /// information.
     pub chain: Vec<HotPlace>,
-    /// Counts at the instruction.
+    /// What was sampled at the instruction.
     pub tally: Tally,
 }
 
-/// The code of a function, in the order of addresses.
+/// The instructions of a function, with the samples of one kernel.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// The kernel that the samples are of.
+    /// Formatted name of the kernel that was running when the samples were taken.
     pub kernel: String,
-    /// The function, as people write it.
+    /// Demangled name of the function: the kernel itself, or a function that it calls.
     pub function: String,
-    /// Code object.
+    /// Code object that has the function.
     pub object: CodeObjectId,
-    /// Unit of the counts: samples or cycles.
+    /// What the counts are of: samples or cycles.
     pub measure: Measure,
-    /// Sums over the kernel: over all functions that it calls.
+    /// Sum over all functions that have samples of this kernel.
     pub kernel_tally: Tally,
-    /// Sums over the function.
+    /// Sum over the instructions of this function.
     pub tally: Tally,
     /// All instructions of the function, in the order of addresses.
     pub instructions: Vec<ListedInstruction>,
 }
 
-/// The functions in which samples of a kernel are, hottest first.
+/// The functions that have samples, one listing for each pair of kernel and function, hottest first.
 pub fn listings(
     session: &Session,
     totals: &Totals,
@@ -351,7 +355,8 @@ pub fn listings(
 ) -> Vec<Listing> {
     let labels = KernelLabels::new(session, names);
     let code = &session.code;
-    /// Tallies by index of the instruction, by kernel, code object and function.
+    /// By kernel, code object and function: the tally of each instruction, by its index in
+    /// [`super::code::Code::instructions`].
     type TalliesByFunction = BTreeMap<(String, CodeObjectId, StringId), HashMap<usize, Tally>>;
     let mut found = TalliesByFunction::new();
     let mut kernels: BTreeMap<String, Tally> = BTreeMap::new();

@@ -7,7 +7,7 @@ use crate::ids::KernelId;
 use crate::options::KernelNames;
 use crate::spool::kernel_name::formatted;
 
-/// The names of all kernels of a session, as they are to be shown.
+/// The names of all kernels of a session, formatted as the options say.
 #[derive(Debug)]
 pub struct KernelLabels<'a> {
     session: &'a Session,
@@ -23,7 +23,7 @@ impl<'a> KernelLabels<'a> {
             .iter()
             .map(|symbol| (symbol.id, formatted(&symbol.name, names).into_owned()))
             .collect();
-        // Kernels that were not registered are named after their number, as the original's unknown kernel 0 is.
+        // Kernels that were not registered are named after their id, as rocprofv3 names kernel 0.
         let counted = &session.counted.dispatches;
         for &kernel in session.dispatches.kernel.iter().chain(&counted.kernel) {
             formatted_names
@@ -37,17 +37,18 @@ impl<'a> KernelLabels<'a> {
         }
     }
 
-    /// The formatted name of a kernel, not that of the region it ran in.
+    /// The formatted name of a kernel, whether or not the region it ran in renames it.
     pub fn formatted(&self, kernel: KernelId) -> &str {
         self.formatted.get(&kernel).map_or("", String::as_str)
     }
 
-    /// The name of dispatch `index`: that of its region when kernels are renamed and it has one.
+    /// The name of dispatch `index` of [`Session::dispatches`]: the message of its region, when kernels are renamed
+    /// and it has one.
     pub fn dispatch(&self, index: usize) -> &str {
         self.of(&self.session.dispatches, index)
     }
 
-    /// The same for dispatch `index` of [`Session::counted`].
+    /// The name of dispatch `index` of [`Session::counted`], by the same rule.
     pub fn counted(&self, index: usize) -> &str {
         self.of(&self.session.counted.dispatches, index)
     }
@@ -59,7 +60,7 @@ impl<'a> KernelLabels<'a> {
         }
     }
 
-    /// The message of the region that dispatch `index` ran in.
+    /// The message of the region that dispatch `index` ran in; `None` when it ran in none.
     pub fn region(&self, index: usize) -> Option<&'a str> {
         self.region_of(&self.session.dispatches, index)
     }

@@ -1,7 +1,7 @@
 //! A session: what one process of one pass recorded, as columns.
 //!
-//! Every writer and every statistic consumes this view. It is made from a spool ([`Session::open`]) or, later, from a
-//! rocpd database. Tables are ordered by start ascending, end descending, then name.
+//! Every writer and every statistic reads this. It is made from a spool ([`Session::open`]) or from a rocpd database.
+//! Tables are ordered by start ascending, end descending, then name.
 
 pub mod code;
 mod columns;
@@ -53,85 +53,88 @@ use crate::ids::{
     ProcessId, StringId, ThreadId,
 };
 
-/// Source of the events of a process.
+/// The library through which the collector received the events of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Provider {
-    /// rocprofiler-sdk; also when there were no events.
+    /// rocprofiler-sdk. Also the value when the process had no events.
     #[default]
     Sdk,
-    /// The runtimes' own dispatch tables.
+    /// None: the collector wrapped the functions of the runtimes' dispatch tables itself (`--provider direct`).
     Direct,
 }
 
-/// The process that was recorded.
+/// The process that was recorded, as the collector found it when it was loaded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Process id.
+    /// Process id, in the process's own PID namespace.
     pub pid: ProcessId,
-    /// Process id of its parent.
+    /// Process id of the parent when the collector was loaded.
     pub ppid: ProcessId,
-    /// Id of its process group.
+    /// Process group, see getpgid(2).
     pub pgid: ProcessId,
-    /// Id of its session, see getsid(2).
+    /// Session, see getsid(2).
     pub sid: ProcessId,
-    /// Start time in clock ticks since boot: with `pid` this identifies a process until the next boot.
+    /// Start time in clock ticks since boot, field 22 of `/proc/<pid>/stat`. Together with `pid` this identifies a
+    /// process until the next boot.
     pub start_ticks: u64,
-    /// Time at which the collector was loaded.
+    /// Time at which the collector was loaded; in a forked child, time of the fork.
     pub init_time: Nanoseconds,
     /// End of recording: as the collector wrote it, or the latest time in any record.
     pub fini_time: Nanoseconds,
-    /// Unix time in ns at `init_time`.
+    /// `CLOCK_REALTIME` at `init_time`, in nanoseconds since the Unix epoch.
     pub real_time: u64,
-    /// Whether it was made by `fork`, without an `exec` after that.
+    /// Whether the process was made by `fork` and has not called `exec` since.
     pub forked: bool,
-    /// Number of children that its parent had when it started.
+    /// Number of children that the parent had when the collector was loaded.
     pub psize: u32,
-    /// Source of its events.
+    /// Where its events came from.
     pub provider: Provider,
-    /// Its arguments, program first. These, the paths and values below are escaped text: [`crate::os_text`].
+    /// Command line, program first. This, the paths and the environment are escaped text: [`crate::os_text`].
     pub command: Vec<String>,
-    /// Working directory at the start.
+    /// Working directory when the collector was loaded.
     pub cwd: String,
-    /// Path of the executable.
+    /// Target of `/proc/self/exe`.
     pub executable: String,
-    /// Environment at the start, in its order.
+    /// Environment variables at the start of the program as (name, value), in the order of `/proc/self/environ`;
+    /// without those that the options exclude.
     pub environment: Vec<(String, String)>,
 }
 
 impl Process {
-    /// The Unix time in nanoseconds at a moment of the recording.
+    /// Converts a time of the recording to Unix time in nanoseconds.
     pub fn real_at(&self, time: Nanoseconds) -> u64 {
         (self.real_time.saturating_add(time.0)).saturating_sub(self.init_time.0)
     }
 }
 
-/// A loaded code object.
+/// A code object that was loaded onto an agent; kept after it was unloaded, because dispatches refer to its kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeObject {
-    /// Id, from 1.
+    /// Number that the provider gave it, from 1.
     pub id: CodeObjectId,
-    /// The agent that it was loaded for.
+    /// Agent that it was loaded onto.
     pub agent: AgentHandle,
-    /// The URI of its bytes, as the provider reported it: a file or a part of memory.
+    /// URI of the ELF image as the provider reported it: a file, or a range of the process's memory.
     pub uri: String,
-    /// Address at which it was loaded.
+    /// Lowest address of the loaded code object in device memory.
     pub load_base: u64,
-    /// Bytes that it takes there.
+    /// Size in device memory, in bytes.
     pub load_size: u64,
-    /// Difference between load address and ELF address.
+    /// Loaded address minus address in the ELF file, in bytes.
     pub load_delta: i64,
-    /// Storage of its bytes: 1 is a file, 2 is memory.
+    /// Where the ELF image is: 1 for a file, 2 for host memory (`rocprofiler_code_object_storage_type_t`).
     pub storage_type: u32,
-    /// Address of the ELF image in memory.
+    /// Address of the ELF image in host memory; 0 when it is in a file.
     pub memory_base: u64,
-    /// Bytes of the ELF image.
+    /// Size of the ELF image in host memory, in bytes; 0 when it is in a file.
     pub memory_size: u64,
-    /// Payload size the provider reported.
+    /// Size that the provider reported for its own struct, in bytes. Results files repeat it.
     pub size: u64,
 }
 
 impl CodeObject {
-    /// Difference between the address in the file and the offset from the load address.
+    /// Address in the ELF file of the byte at the load address. Added to an offset from the load address, it gives an
+    /// address in the file.
     pub fn address_bias(&self) -> u64 {
         self.load_base
             .wrapping_add_signed(self.load_delta.wrapping_neg())
@@ -141,163 +144,164 @@ impl CodeObject {
 /// A kernel of a loaded code object, as the runtime registered it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KernelSymbol {
-    /// Id, from 1.
+    /// Number that the provider gave it, from 1. Dispatches refer to it.
     pub id: KernelId,
     /// Code object that has the kernel.
     pub code_object: CodeObjectId,
     /// Name as registered, normally ending in `.kd`.
     pub name: String,
-    /// Descriptor address.
+    /// Address of the kernel descriptor, as dispatch packets hold it.
     pub kernel_object: u64,
-    /// Size of its arguments in bytes.
+    /// Size of the kernel argument block, in bytes.
     pub kernarg_size: u32,
-    /// Alignment of its arguments in bytes.
+    /// Alignment of the kernel argument block, in bytes.
     pub kernarg_align: u32,
-    /// Static LDS of a workgroup in bytes.
+    /// Static LDS of a workgroup, in bytes.
     pub group_size: u32,
-    /// Static scratch memory of a work item in bytes.
+    /// Static scratch memory of a work item, in bytes.
     pub private_size: u32,
-    /// Scalar registers of a wave.
+    /// Number of scalar registers of a wave.
     pub sgpr_count: u32,
-    /// Architected vector registers of a work item.
+    /// Number of architected vector registers of a work item.
     pub arch_vgpr_count: u32,
-    /// Accumulation vector registers of a work item.
+    /// Number of accumulation vector registers of a work item; 0 where the hardware has none.
     pub accum_vgpr_count: u32,
-    /// Offset from the descriptor to the code in bytes.
+    /// Distance from the descriptor to the first instruction, in bytes.
     pub entry_offset: i64,
-    /// Address of the code.
+    /// Address of the first instruction.
     pub kernel_address: u64,
-    /// Payload size the provider reported.
+    /// Size that the provider reported for its own struct, in bytes. Results files repeat it.
     pub size: u64,
 }
 
 impl KernelSymbol {
-    /// Static LDS in bytes as it is granted: in steps of 512.
+    /// Static LDS of a workgroup as the hardware grants it, in bytes: rounded up to a multiple of 512.
     pub fn granted_lds(&self) -> u64 {
         u64::from(self.group_size).next_multiple_of(512)
     }
 }
 
-/// A host stub.
+/// A host stub: the function of the program whose address `hipLaunchKernel` takes to launch a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFunction {
-    /// Id, from 1.
+    /// Number that the provider gave it, from 1.
     pub id: u64,
-    /// The kernel that it launches.
+    /// Kernel that it launches.
     pub kernel: KernelId,
-    /// The code object of that kernel.
+    /// Code object that has this kernel.
     pub code_object: CodeObjectId,
-    /// Address of the stub.
+    /// Address of the stub in the process.
     pub address: u64,
-    /// Address of the module table that the program registered the stub with.
+    /// Handle that `__hipRegisterFatBinary` returned for the binary with the kernel.
     pub modules: u64,
-    /// Limit of threads that the program registered; `u32::MAX` for none.
+    /// Argument `threadLimit` of `__hipRegisterFunction`; `u32::MAX` for no limit.
     pub thread_limit: u32,
-    /// Name of the stub.
+    /// Mangled name of the kernel, as `__hipRegisterFunction` was given it.
     pub name: String,
 }
 
-/// A dimension of a counter.
+/// A dimension along which a counter has several values: shader engine, XCC, instance of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterDimension {
-    /// The provider's id.
+    /// Number that the provider gave the dimension.
     pub id: u64,
-    /// Number of positions along it.
+    /// Number of positions along the dimension.
     pub size: u64,
-    /// Name, `DIMENSION_INSTANCE` or the like.
+    /// The provider's name for it, such as `DIMENSION_SHADER_ENGINE`.
     pub name: String,
 }
 
-/// One of the values that a counter yields for a dispatch.
+/// One of the values that a counter yields for a dispatch: the counter at one position of its dimensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterInstance {
-    /// The provider's id.
+    /// Number that the provider gave this value.
     pub id: u64,
     /// Position along each dimension, as ([`CounterDimension::id`], position). Empty when it is not known.
     pub positions: Vec<(u64, u64)>,
 }
 
-/// A counter on an agent.
+/// A counter as it exists on one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counter {
-    /// Id. Agents of one architecture may share it.
+    /// Number that the provider gave the counter. Agents of one architecture may share it.
     pub id: CounterId,
-    /// The agent that it is counted on.
+    /// Agent that counts it.
     pub agent: AgentHandle,
-    /// Name of the counter.
+    /// Name in the counter definitions, such as `SQ_WAVES`.
     pub name: String,
-    /// Description of what the counter counts.
+    /// What the counter counts, in words: the text of the counter definitions.
     pub description: String,
-    /// Hardware block; empty for derived counters.
+    /// Hardware block that counts, such as `SQ`; empty for derived counters.
     pub block: String,
-    /// Expression that computes it; empty for hardware counters.
+    /// Expression over other counters that yields the value; empty for hardware counters.
     pub expression: String,
-    /// Whether it is a property of the agent that does not change.
+    /// Whether it is a property of the agent, which is the same for every dispatch.
     pub is_constant: bool,
     /// Whether it is computed from other counters.
     pub is_derived: bool,
-    /// The dimensions of its values.
+    /// Dimensions along which it has several values.
     pub dimensions: Vec<CounterDimension>,
-    /// The values it yields.
+    /// The values that it yields for each dispatch.
     pub instances: Vec<CounterInstance>,
 }
 
-/// A region that renames kernels.
+/// A region of the program whose kernels are named after its message (`--kernel-rename`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// Message of its ranges.
+    /// Message of its ROCTx ranges.
     pub message: StringId,
-    /// Correlation id of the first range with this message: the external id of the kernels it renames.
+    /// Correlation id of the first range with this message. Kernels that the region renames have it as external
+    /// correlation id.
     pub correlation: CorrelationId,
 }
 
 /// Kind of resource that a ROCTx naming call named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceKind {
-    /// An OS thread.
+    /// A thread of the operating system.
     Thread,
-    /// A HIP device.
+    /// A device of HIP, by its number.
     HipDevice,
-    /// A HIP stream.
+    /// A stream of HIP.
     HipStream,
-    /// An HSA agent.
+    /// An agent of HSA.
     HsaAgent,
 }
 
 /// A name that the program gave to a resource through ROCTx.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceName {
-    /// Kind of the named object.
+    /// What was named.
     pub kind: ResourceKind,
-    /// Thread id, device number, stream pointer or agent handle.
+    /// Thread id, device number, address of the stream or handle of the agent, by `kind`.
     pub resource: u64,
-    /// Name that the program gave it.
+    /// The name.
     pub name: String,
 }
 
-/// A call that had not returned when recording ended.
+/// A call that had not returned when recording ended, or a range that had not been stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenCall {
-    /// Name of the function; of a range its message.
+    /// Name of the function; for a range its message, if it has one.
     pub name: StringId,
-    /// The calling thread.
+    /// Thread that made the call.
     pub thread: ThreadId,
     /// Time at which the call began.
     pub start: Nanoseconds,
 }
 
-/// Losses of a recording, and other messages about it.
+/// What is missing in a recording, and other messages about it. `rpd` reports it after the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Records that the collector could not store.
+    /// Number of records that the collector could not store.
     pub dropped: u64,
-    /// Bytes of spool segments that could not be read, with the reason; empty when all was well.
+    /// Parts of the spool that could not be read, one sentence each with the reason; empty when everything was read.
     pub damage: Vec<String>,
-    /// Whether recording ended normally: the collector wrote its last record.
+    /// Whether the collector wrote its last record. It did not when the process was killed.
     pub ended: bool,
-    /// Notes of the collector for the user, one sentence each.
+    /// Messages of the collector for the user, one sentence each.
     pub notes: Vec<String>,
-    /// Calls that had not returned, innermost last per thread.
+    /// Calls that had not returned, the innermost of each thread last.
     pub open_calls: Vec<OpenCall>,
     /// Number of calls with an argument or a message that the collector cut off because of its length.
     pub cut_calls: u64,
@@ -309,9 +313,9 @@ pub struct Ledger {
     pub unfinished_copies: u64,
     /// Number of dispatches that are not recorded because the program had paused recording.
     pub paused_dispatches: u64,
-    /// Number of forked children that could not open a recording of their own.
+    /// Number of forked children that could not open a spool of their own.
     pub lost_processes: u64,
-    /// Number of records that these children lost.
+    /// Number of records that these children could not store.
     pub lost_records: u64,
     /// Number of PC samples that the provider marked as invalid.
     pub invalid_samples: u64,
@@ -319,66 +323,66 @@ pub struct Ledger {
     pub lost_samples: u64,
     /// Number of PC samples in a layout that the collector cannot read.
     pub unknown_samples: u64,
-    /// Number of bytes of the records that were read.
+    /// Size of all records that were read, in bytes.
     pub bytes: u64,
     /// Whether a runtime (HIP, HSA, ROCTx, ...) was initialised in this process.
     pub runtime_seen: bool,
 }
 
-/// Identity of a recording that was read from a database: a copy that is written of it keeps these.
+/// Identity of a recording that was read from a database. A database that is written from it has the same identity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Id of the recording.
+    /// Id of the recording, part of the names of the database's tables.
     pub guid: String,
-    /// Id of the node in the database.
+    /// Id of the node in the table of nodes.
     pub node: i64,
-    /// Hash of the machine id.
+    /// Hash of the machine id, as the database has it.
     pub node_hash: i64,
     /// Machine id, from `/etc/machine-id`.
     pub machine_id: String,
-    /// Operating system.
+    /// Name of the operating system, from uname(2).
     pub system_name: String,
-    /// Name of the machine.
+    /// Host name, from uname(2).
     pub hostname: String,
-    /// Kernel release.
+    /// Kernel release, from uname(2).
     pub release: String,
-    /// Kernel version.
+    /// Kernel version, from uname(2).
     pub version: String,
-    /// Processor architecture.
+    /// Processor architecture, from uname(2).
     pub hardware_name: String,
-    /// Domain of the machine.
+    /// NIS domain of the machine, from uname(2).
     pub domain_name: String,
 }
 
-/// Recording of one process in one pass.
+/// What was recorded of one process in one pass.
 #[derive(Debug, Default)]
 pub struct Session {
-    /// Set when it was read from a database.
+    /// Identity of the database that the session was read from; `None` for a session that was loaded from a spool.
     pub origin: Option<Origin>,
-    /// The recorded process.
+    /// The process that was recorded.
     pub process: Process,
-    /// Interned texts: names, messages, paths.
+    /// Interned texts, to which the [`StringId`]s in this session refer.
     pub strings: Strings,
     /// The operations that the records of calls, copies, allocations and scratch refer to.
     pub operations: Operations,
-    /// Agents in the provider's order.
+    /// Agents of the machine, in the order in which the provider listed them.
     pub agents: Vec<Agent>,
-    /// Code objects by id.
+    /// Code objects, ordered by id.
     pub code_objects: Vec<CodeObject>,
-    /// Kernel symbols by id.
+    /// Kernel symbols, ordered by id.
     pub kernel_symbols: Vec<KernelSymbol>,
-    /// Host stubs by id.
+    /// Host stubs, ordered by id.
     pub host_functions: Vec<HostFunction>,
     /// Regions that rename kernels; `DispatchTable::region` minus 1 is the index.
     pub regions: Vec<Region>,
-    /// Names given through ROCTx.
+    /// Names that the program gave to threads, devices, streams and agents through ROCTx.
     pub resource_names: Vec<ResourceName>,
     /// Kind and operation names of the provider: callback kinds then buffer kinds, as (kind name, operation names).
     /// Positions, in either part and among the operations, are the provider's numbers; gaps are empty.
     pub provider_names: Vec<(String, Vec<String>)>,
     /// Number of [`Session::provider_names`] that are callback kinds.
     pub callback_kinds: usize,
-    /// Calls and markers.
+    /// Calls of traced functions, and markers.
     pub api: ApiTable,
     /// Kernel dispatches.
     pub dispatches: DispatchTable,
@@ -386,37 +390,38 @@ pub struct Session {
     pub copies: CopyTable,
     /// Allocations and frees.
     pub allocations: AllocationTable,
-    /// Scratch operations.
+    /// Allocations and frees of scratch memory.
     pub scratch: ScratchTable,
-    /// Sums of all dispatches and copies, where the tables hold only the latest; empty where they hold all.
+    /// Sums over all dispatches and copies, for a recording whose tables hold only the latest of them; empty when the
+    /// tables hold all.
     pub device_totals: Vec<DeviceTotal>,
-    /// Counters that were requested, by id, then agent.
+    /// Counters that were requested, ordered by id, then agent.
     pub counters: Vec<Counter>,
-    /// Dispatches with values of counters.
+    /// Dispatches that were counted, with their counter values.
     pub counted: CountedTable,
-    /// Sampling configurations of agents.
+    /// How each agent was sampled; empty without PC sampling.
     pub sampling: Vec<code::Sampling>,
     /// PC samples.
     pub samples: SampleTable,
-    /// Thread traces.
+    /// Thread traces of shader engines, and what decoding them yielded.
     pub thread_traces: traces::ThreadTraces,
-    /// Code objects' bytes, instructions and source lines, of kernels that were sampled or traced.
+    /// Bytes, instructions and source lines of the code objects whose kernels were sampled or traced.
     pub code: code::Code,
     /// Call stacks of calls, markers and allocations.
     pub stacks: Stacks,
-    /// Losses of the recording.
+    /// What is missing in the recording.
     pub ledger: Ledger,
-    /// Storage of long tables; `None` keeps them in memory.
+    /// Where columns that grow long are stored; `None` keeps them in memory.
     pub storage: Option<Storage>,
 }
 
 impl Session {
-    /// Number of records of all tables.
+    /// Number of records of all tables together.
     pub fn len(&self) -> usize {
         Table::ALL.iter().map(|table| self.records(*table)).sum()
     }
 
-    /// Whether nothing was recorded.
+    /// Whether nothing was recorded: no record, no thread trace, no sum.
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && self.thread_traces.is_empty() && self.device_totals.is_empty()
     }
@@ -431,18 +436,18 @@ impl Session {
         }
     }
 
-    /// The id of an operation, made when it is new.
+    /// The id of the operation with this kind and name. It is added if the session does not have it.
     pub fn add_operation(&mut self, kind: Kind, name: &str) -> OperationId {
         let name = self.strings.intern(name);
         self.add_named_operation(kind, name)
     }
 
-    /// As [`Session::add_operation`], with a name that is among the session's strings.
+    /// As [`Session::add_operation`], with a name that is already one of the session's strings.
     pub fn add_named_operation(&mut self, kind: Kind, name: StringId) -> OperationId {
         self.operations.add(&self.strings, kind, name, None)
     }
 
-    /// The provider's name of an operation.
+    /// The name of an operation: the provider's, see [`Operation::name`].
     pub fn operation_name(&self, operation: OperationId) -> &str {
         self.strings.get(self.operations[operation].name)
     }
@@ -460,12 +465,12 @@ impl Session {
         calls.filter(|call| is_wanted[call.0 as usize]).count()
     }
 
-    /// The agent with this handle.
+    /// The agent with this handle; `None` when the recording does not describe it.
     pub fn agent(&self, handle: AgentHandle) -> Option<&Agent> {
         self.agents.iter().find(|agent| agent.handle == handle)
     }
 
-    /// The kernel symbol with this id.
+    /// The kernel symbol with this id; `None` when it was not registered.
     pub fn kernel_symbol(&self, id: KernelId) -> Option<&KernelSymbol> {
         // Ids are dense from 1 in practice; the search covers a provider that numbers otherwise.
         let guess = usize::try_from(id.0.checked_sub(1)?).ok()?;

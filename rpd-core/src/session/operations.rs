@@ -1,5 +1,5 @@
-//! The operations that a session has records of: each function, copy direction and memory operation once. Records refer to
-//! them by id.
+//! The operations that occur in a session: functions, directions of copies, and operations on memory. Each is stored
+//! once, and records refer to it by id.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -9,19 +9,19 @@ use super::Strings;
 use crate::domain::{Domain, Kind};
 use crate::ids::{OperationId, StringId};
 
-/// The effect of an operation on memory.
+/// What an operation does to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryAction {
-    /// Allocates memory.
+    /// Allocates memory or addresses.
     Allocate,
-    /// Frees memory.
+    /// Frees memory or addresses.
     Free,
-    /// The runtime reclaims scratch memory from a queue asynchronously.
+    /// The runtime takes scratch memory away from a queue.
     Reclaim,
 }
 
 impl MemoryAction {
-    /// Its name in the column `type` of databases.
+    /// Value in the column `type` of databases.
     pub const fn label(self) -> &'static str {
         match self {
             MemoryAction::Allocate => "ALLOC",
@@ -31,19 +31,19 @@ impl MemoryAction {
     }
 }
 
-/// The level of memory of an operation.
+/// What kind of memory an operation acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryLevel {
-    /// Memory behind an address.
+    /// Memory with an address.
     Real,
-    /// A range of addresses without memory.
+    /// Addresses without memory behind them.
     Virtual,
-    /// Memory for what waves spill, given to queues.
+    /// Scratch memory of a queue, into which waves spill registers.
     Scratch,
 }
 
 impl MemoryLevel {
-    /// Its name in the column `level` of databases.
+    /// Value in the column `level` of databases.
     pub const fn label(self) -> &'static str {
         match self {
             MemoryLevel::Real => "REAL",
@@ -53,14 +53,14 @@ impl MemoryLevel {
     }
 }
 
-/// The effect of an operation, as far as writers and reports distinguish operations.
+/// What an operation does, as far as writers and reports treat operations differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperationClass {
-    /// A call that nothing below applies to.
+    /// A call that none of the other classes describes.
     Call,
     /// A HIP call that launches kernels.
     Launch,
-    /// The HIP call that destroys a stream: another stream may have its address later.
+    /// The HIP call that destroys a stream. A stream that is created later may have the same address.
     StreamDestroy,
     /// The ROCTx call that marks a point in time. It has a message.
     Mark,
@@ -70,11 +70,12 @@ pub enum OperationClass {
     Copy,
     /// A kernel dispatch.
     Dispatch,
-    /// An operation on memory; without an action for one that is not in the table, or that does nothing to memory.
+    /// An operation on memory. The action is `None` for operations that do nothing to memory or that rpd does not
+    /// know.
     Memory(MemoryLevel, Option<MemoryAction>),
 }
 
-/// The provider's names of operations on memory.
+/// Names of the SDK's operations on memory, with their classes.
 const MEMORY: [(&str, MemoryLevel, Option<MemoryAction>); 9] = {
     use MemoryAction::{Allocate, Free, Reclaim};
     use MemoryLevel::{Real, Scratch, Virtual};
@@ -92,7 +93,7 @@ const MEMORY: [(&str, MemoryLevel, Option<MemoryAction>); 9] = {
 };
 
 impl OperationClass {
-    /// The class of an operation by the provider's name for it.
+    /// The class of an operation, by the provider's name of it.
     fn of(kind: Kind, name: &str) -> OperationClass {
         let memory = |level| {
             let known = MEMORY.iter().find(|known| known.0 == name);
@@ -111,7 +112,7 @@ impl OperationClass {
             }
             Kind::MarkerCoreRange => match name {
                 "roctxMarkA" => OperationClass::Mark,
-                // The one call of that kind that has no message.
+                // All other calls of this kind have a message.
                 "roctxGetThreadId" => OperationClass::Call,
                 _ => OperationClass::Range,
             },
@@ -133,12 +134,12 @@ impl OperationClass {
         }
     }
 
-    /// Whether files and statistics call records by their message, even when it is empty.
+    /// Whether files and statistics label the records with their message, even when the message is empty.
     pub const fn has_message(self) -> bool {
         matches!(self, OperationClass::Mark | OperationClass::Range)
     }
 
-    /// Level and effect of an operation on memory; `None` for other operations.
+    /// Level and action of an operation on memory; `None` for other operations.
     pub const fn memory(self) -> Option<(MemoryLevel, Option<MemoryAction>)> {
         match self {
             OperationClass::Memory(level, action) => Some((level, action)),
@@ -152,13 +153,14 @@ impl OperationClass {
         }
     }
 
-    /// The effect of an operation on memory; `None` for other operations, and if it is unknown.
+    /// Action of an operation on memory; `None` for other operations and for unknown actions.
     pub fn memory_action(self) -> Option<MemoryAction> {
         self.memory()?.1
     }
 }
 
-/// Kind and name of the operation on memory that databases describe with these values of `type` and `level`.
+/// Kind and name of the operation on memory for which databases have `action` in the column `type` and `level` in the
+/// column `level`.
 pub fn memory_operation(action: &str, level: &str) -> (Kind, &'static str) {
     let (kind, level) = match level {
         "SCRATCH" => (Kind::ScratchMemory, MemoryLevel::Scratch),
@@ -175,27 +177,27 @@ pub fn memory_operation(action: &str, level: &str) -> (Kind, &'static str) {
     (kind, known.0)
 }
 
-/// An operation of a kind, as the provider names it.
+/// A kind of event that records are of, by the provider's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// The kind of records that the operation belongs to.
+    /// Kind of the SDK's tracing services that the operation belongs to.
     pub kind: Kind,
-    /// The provider's number within the kind; `None` when the recording lacks it (databases).
+    /// The provider's number of the operation within the kind; `None` when the recording lacks it, as databases do.
     pub number: Option<u32>,
-    /// The provider's name: of a call its function, of others `MEMORY_COPY_HOST_TO_DEVICE` and the like.
+    /// The provider's name: of a call the name of the function, of others a name like `MEMORY_COPY_HOST_TO_DEVICE`.
     pub name: StringId,
-    /// The effect of the operation, if the writers distinguish it.
+    /// What the operation does, as far as writers treat operations differently.
     pub class: OperationClass,
 }
 
 impl Operation {
-    /// The domain of its kind.
+    /// Domain that its kind belongs to.
     pub fn domain(&self) -> Domain {
         self.kind.domain()
     }
 }
 
-/// The operations of a session by id. Each pair of kind and name is one operation.
+/// The operations of a session by id. Each pair of kind and name has one id.
 #[derive(Debug, Default)]
 pub struct Operations {
     list: Vec<Operation>,
@@ -203,7 +205,8 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// The id of an operation, made when it is new. `number` is the provider's, if it is known.
+    /// The id of the operation with this kind and name. It is added if it is new, then with the provider's number, if
+    /// that is known.
     pub(super) fn add(
         &mut self,
         strings: &Strings,
@@ -228,7 +231,7 @@ impl Operations {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Whether the session has no operation.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -238,7 +241,8 @@ impl Operations {
         self.list.iter()
     }
 
-    /// By id: whether `wanted` accepts the operation. To be used for every record of a table.
+    /// For each operation, by id, whether `wanted` accepts it. Code that goes through a table uses this instead of
+    /// asking for each record.
     pub fn select(&self, wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
         self.iter().map(wanted).collect()
     }
@@ -247,7 +251,7 @@ impl Operations {
 impl std::ops::Index<OperationId> for Operations {
     type Output = Operation;
 
-    /// The operation with this id, which must be one of this table's.
+    /// The operation with this id.
     #[inline]
     fn index(&self, id: OperationId) -> &Operation {
         &self.list[id.0 as usize]

@@ -1,4 +1,4 @@
-//! The order of records: start ascending, end descending, then name.
+//! Sorts records: by start ascending, end descending, then name.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -17,23 +17,23 @@ pub(super) fn put_in_order(session: &mut Session) {
     }
 }
 
-/// Sorts the rows of a table in memory.
+/// Sorts the rows of a table that is in memory.
 pub(super) fn sort_rows(session: &mut Session, table: Table) {
     if let Some(order) = with_names(session, table, Sort) {
         session.columns_mut(table).reorder(&order);
     }
 }
 
-/// The rows of a table in files, in longer parts.
+/// Result of one merge: the order of all rows of a table in files, in fewer and longer parts than before.
 pub(super) struct Merged {
-    /// The rows, by their old indices.
+    /// Indices that the rows had before the merge, in the new order.
     pub(super) order: Column<u32>,
-    /// First rows of the parts, ascending. Each part is in order.
+    /// First row of each part, ascending. Each part is sorted.
     pub(super) parts: Vec<usize>,
 }
 
-/// Merges the parts of a table that is in files (their first rows, ascending), each of which is in order: `None` when the whole
-/// is.
+/// Merges the sorted parts of a table that is in files. `parts` holds the first row of each, ascending. `None` when
+/// the table is sorted already.
 pub(super) fn merged(
     session: &Session,
     table: Table,
@@ -52,7 +52,7 @@ pub(super) fn merged(
     )
 }
 
-/// A function that is called with the begins, the ends and the comparison of names of a table.
+/// A function that takes start times, end times and the comparison of names of a table.
 trait Task {
     type Output;
 
@@ -109,7 +109,7 @@ fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
     }
 }
 
-/// Finds the order of rows in memory, or `None` when that is the order they are in.
+/// Finds the order of rows in memory; `None` when they are sorted already.
 struct Sort;
 
 impl Task for Sort {
@@ -174,7 +174,7 @@ fn by_name(strings: &Strings, a: StringId, b: StringId) -> Ordering {
     }
 }
 
-/// The sort key of a table's rows.
+/// The comparison by which the rows of a table are sorted.
 fn comparison(
     starts: &[Nanoseconds],
     ends: &[Nanoseconds],
@@ -189,7 +189,7 @@ fn comparison(
     }
 }
 
-/// The order in which records belong, or `None` when that is the order they are in.
+/// The indices of the rows in sorted order; `None` when the rows are sorted already.
 fn order(
     starts: &[Nanoseconds],
     ends: &[Nanoseconds],
@@ -201,7 +201,7 @@ fn order(
         return None;
     }
     let mut order: Vec<u32> = (0..count).collect();
-    // Stable, and it finds the sorted runs that the streams are.
+    // A stable sort, which merges the sorted runs that it finds: each stream is nearly one run.
     order.sort_by(|&a, &b| compare(a, b));
     Some(order)
 }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_order_stays() {
+    fn sorted_rows_are_not_reordered() {
         let times = [1, 1, 2].map(Nanoseconds);
         assert_eq!(order(&times, &times, |_, _| Ordering::Equal), None);
         assert_eq!(order(&[], &[], |_, _| Ordering::Equal), None);

@@ -6,18 +6,19 @@ use super::{DispatchTable, Session, Table};
 use crate::column::Column;
 use crate::ids::{AgentHandle, QueueId, StreamId, ThreadId};
 
-/// The references of a table; `None` and empty for what its records do not refer to.
+/// The columns of a table that refer to threads, agents, queues and streams. Those that the table does not have are
+/// `None` or empty.
 #[derive(Debug, Clone)]
 pub struct References<'a> {
-    /// Column of threads, if the table has one.
+    /// Thread of each record.
     pub threads: Option<&'a Column<ThreadId>>,
-    /// Columns of agents.
+    /// Agents of each record; a copy has two.
     pub agents: Vec<&'a Column<AgentHandle>>,
-    /// Whether agent 0 stands for none.
+    /// Whether an agent handle of 0 means that the record has no agent.
     pub zero_is_no_agent: bool,
-    /// Column of queues, if the table has one.
+    /// Queue of each record.
     pub queues: Option<&'a Column<QueueId>>,
-    /// Column of streams, if the table has one.
+    /// HIP stream of each record.
     pub streams: Option<&'a Column<StreamId>>,
 }
 
@@ -32,7 +33,7 @@ fn of_dispatches(dispatches: &DispatchTable) -> References<'_> {
 }
 
 impl Session {
-    /// The references of the records of a table.
+    /// The columns by which the records of a table refer to other things.
     pub fn references(&self, table: Table) -> References<'_> {
         match table {
             Table::Calls => References {
@@ -65,7 +66,7 @@ impl Session {
                 queues: Some(&self.scratch.queue),
                 streams: None,
             },
-            // They refer to code and to dispatches, which have the rest.
+            // Samples refer to code objects and dispatches only.
             Table::Samples => References {
                 threads: None,
                 agents: Vec::new(),
@@ -76,7 +77,7 @@ impl Session {
         }
     }
 
-    /// The region column of a table; `None` if its records have no region.
+    /// The column of regions of a table, to be changed; `None` if its records have none.
     pub(super) fn regions_mut(&mut self, table: Table) -> Option<&mut Column<u32>> {
         match table {
             Table::Dispatches => Some(&mut self.dispatches.region),

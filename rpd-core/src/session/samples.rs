@@ -1,20 +1,20 @@
-//! Meaning of the fields of PC samples: numbers and packed bits are those of the provider.
+//! Meaning of the packed fields and numbers of PC samples. They are those of the SDK.
 
 use crate::spool::format::sample_flag;
 
-/// A field of a packed word.
+/// A bit field in a packed word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BitField {
-    /// Name, as results files have it.
+    /// Name of the field in results files.
     pub name: &'static str,
-    /// First bit.
+    /// Lowest bit, from 0.
     pub shift: u32,
-    /// Number of bits.
+    /// Width in bits.
     pub bits: u32,
 }
 
 impl BitField {
-    /// The value of the field in `word`.
+    /// The value of the field in `word`, shifted to bit 0.
     #[inline]
     pub const fn of(self, word: u64) -> u64 {
         (word >> self.shift) & ((1 << self.bits) - 1)
@@ -25,7 +25,8 @@ const fn field(name: &'static str, shift: u32, bits: u32) -> BitField {
     BitField { name, shift, bits }
 }
 
-/// Location of a wave ([`super::SampleTable::hardware`]), in the order of results files.
+/// Fields of [`super::SampleTable::hardware`], which say where the wave ran (`rocprofiler_pc_sampling_hw_id_v0_t`),
+/// in the order of results files.
 pub const HARDWARE: [BitField; 11] = [
     field("chiplet", 0, 6),
     field("wave_id", 6, 7),
@@ -40,15 +41,17 @@ pub const HARDWARE: [BitField; 11] = [
     field("microengine_id", 46, 2),
 ];
 
-/// Where a compute unit is: die, shader engine, shader array, and its number in that.
+/// The fields of [`HARDWARE`] that identify a compute unit: die, shader engine, shader array, number in the array.
 pub const UNIT: [BitField; 4] = [HARDWARE[0], HARDWARE[6], HARDWARE[5], HARDWARE[4]];
 
-/// Why a wave did not issue an instruction, in [`super::SampleTable::snapshot`].
+/// Field of [`super::SampleTable::snapshot`]: number of the reason, in [`REASONS`], why the wave did not issue an
+/// instruction.
 pub const STALL_REASON: BitField = field("stall_reason", 0, 4);
-/// Two vector instructions were issued in the cycle.
+/// Field of [`super::SampleTable::snapshot`]: 1 when two vector instructions were issued in the same cycle.
 pub const DUAL_ISSUE: BitField = field("dual_issue_valu", 27, 1);
 
-/// Pipes of a SIMD that the arbiter issues to, in the order of their bits.
+/// Pipes that the arbiter of a SIMD issues instructions to, in the order of their bits in
+/// [`super::SampleTable::snapshot`].
 pub const PIPES: [&str; 10] = [
     "valu",
     "matrix",
@@ -62,12 +65,12 @@ pub const PIPES: [&str; 10] = [
     "brmsg",
 ];
 
-/// First bit of [`PIPES`]; each is set when a wave was chosen for the pipe.
+/// Bit of the first of [`PIPES`] in the field that says for which pipes a wave was chosen.
 pub const ISSUE_SHIFT: u32 = 5;
-/// First bit of [`PIPES`]; each is set when the chosen wave could not enter the pipe.
+/// Bit of the first of [`PIPES`] in the field that says which pipes could not accept the chosen wave.
 pub const STALL_SHIFT: u32 = 16;
 
-/// Classes of instructions, by number, without [`CLASS_PREFIX`].
+/// Classes of instructions, in the order of the SDK's numbers, without [`CLASS_PREFIX`].
 pub const CLASSES: [&str; 17] = [
     "NONE",
     "VALU",
@@ -88,10 +91,10 @@ pub const CLASSES: [&str; 17] = [
     "DUAL_VALU",
 ];
 
-/// Prefix of the original's enumerator names of [`CLASSES`].
+/// Prefix of the SDK's enumerator for each of [`CLASSES`].
 pub const CLASS_PREFIX: &str = "ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_";
 
-/// Reasons why no instruction was issued, by number, without [`REASON_PREFIX`].
+/// Reasons why no instruction was issued, in the order of the SDK's numbers, without [`REASON_PREFIX`].
 pub const REASONS: [&str; 10] = [
     "NONE",
     "NO_INSTRUCTION_AVAILABLE",
@@ -105,30 +108,31 @@ pub const REASONS: [&str; 10] = [
     "SLEEP_WAIT",
 ];
 
-/// Prefix of the original's enumerator names of [`REASONS`].
+/// Prefix of the SDK's enumerator for each of [`REASONS`].
 pub const REASON_PREFIX: &str = "ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_";
 
-/// The class with this number; `NONE` for a number that has none.
+/// Name of the instruction class with this number; `NONE` for a number outside [`CLASSES`].
 pub fn class(number: u8) -> &'static str {
     CLASSES.get(usize::from(number)).unwrap_or(&CLASSES[0])
 }
 
-/// The reason with this number; `NONE` for a number that has none.
+/// Name of the reason with this number; `NONE` for a number outside [`REASONS`].
 pub fn reason(number: u8) -> &'static str {
     REASONS.get(usize::from(number)).unwrap_or(&REASONS[0])
 }
 
-/// Decision of the issue logic, as one number: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the reason why it did not issue.
+/// What the issue logic decided for the sampled wave: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the number of the
+/// reason, in [`REASONS`], why it did not issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Issue(pub u8);
 
 impl Issue {
-    /// Not known: the sample is not a stochastic one.
+    /// Not known, because the sample was taken with the host trap method.
     pub const HOST_TRAP: Issue = Issue(254);
     /// The wave issued an instruction.
     pub const ISSUED: Issue = Issue(255);
 
-    /// Of a sample with these flags and this state of the issue logic.
+    /// From the flags ([`sample_flag`]) and the `snapshot` of a sample.
     #[inline]
     pub const fn of(flags: u8, snapshot: u32) -> Issue {
         if flags & sample_flag::STOCHASTIC == 0 {
@@ -140,7 +144,7 @@ impl Issue {
         }
     }
 
-    /// The reason of a sample that did not issue.
+    /// Name of the reason why the wave did not issue; `None` when it issued, or for host trap samples.
     pub fn stall(self) -> Option<&'static str> {
         match self {
             Issue::HOST_TRAP | Issue::ISSUED => None,

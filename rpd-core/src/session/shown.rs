@@ -1,4 +1,4 @@
-//! From stacks to the frames that are shown of them.
+//! Expands recorded call stacks to the frames that reports and files show.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -7,66 +7,67 @@ use super::Session;
 use super::stacks::{LocationKind, ShownFrames, StackFrame, StackNode, is_interpreter, is_runtime};
 use crate::ids::StringId;
 
-/// Kind of a shown frame.
+/// What a shown frame stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FrameKind {
-    /// The traced call, at the address where the program entered the runtime. Without an address when no native frame of
-    /// the runtime was recorded.
+    /// The traced call. Its location is the address where the program entered the runtime, if a native frame of the
+    /// runtime was recorded.
     Call {
-        /// Whether the location is that address.
+        /// Whether the frame's location is that address.
         has_address: bool,
     },
-    /// A function that has the code of its location.
+    /// The function that contains the code of the location.
     Physical,
-    /// A function that was inlined into the next.
+    /// A function that was inlined into the function of the next frame.
     Inlined,
-    /// Source that the generated code of the frame before was made from.
+    /// The source line from which the generated code of the frame before was made.
     Source,
 }
 
-/// A frame of a stack.
+/// A frame as it is shown. One location can have several: functions that were inlined there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ShownFrame {
-    /// Kind of frame.
+    /// What the frame stands for.
     pub kind: FrameKind,
-    /// Number of the frame's location.
+    /// Id of the frame's location: [`Stacks::location`](super::Stacks::location).
     pub location: u32,
-    /// 0 for the innermost function at the location.
+    /// Depth of inlining: 0 for the innermost function at the location.
     pub inline_depth: u32,
-    /// Function, or the traced call's name; 0 when it is not known.
+    /// Name of the function, of the traced call for [`FrameKind::Call`]; 0 when it is not known.
     pub function: StringId,
     /// Source file; 0 when it is not known.
     pub file: StringId,
-    /// Line; 0 when it is not known.
+    /// Line number from 1; 0 when it is not known.
     pub line: u32,
-    /// Column; 0 when it is not known.
+    /// Column number from 1; 0 when it is not known.
     pub column: u32,
 }
 
-/// The stacks of a session as they are shown.
+/// The shown frames of all stacks of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Expanded {
-    /// Every frame once.
+    /// The frames, each once.
     pub frames: Vec<ShownFrame>,
-    /// The frames of each stack by its id, innermost first, as indices into `frames`.
+    /// By id of the stack: its frames, innermost first, as indices into `frames`.
     pub stacks: HashMap<u32, Vec<u32>>,
 }
 
-/// Texts of a frame.
+/// The texts that are shown for a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameText<'a> {
-    /// Function; where none is known, a replacement: `libfoo.so+0x1234`, an address, a remark.
+    /// Name of the function; where it is not known, module and offset (`libfoo.so+0x1234`), an address, or a remark
+    /// in brackets.
     pub function: Cow<'a, str>,
     /// Source file; empty when it is not known.
     pub file: &'a str,
-    /// Line; 0 when it is not known.
+    /// Line number from 1; 0 when it is not known.
     pub line: u32,
-    /// Column; 0 when it is not known.
+    /// Column number from 1; 0 when it is not known.
     pub column: u32,
 }
 
 impl Session {
-    /// Texts of a frame.
+    /// The texts that are shown for a frame.
     pub fn frame_text(&self, frame: &ShownFrame) -> FrameText<'_> {
         let known = |function: Cow<'static, str>| FrameText {
             function,
@@ -114,10 +115,11 @@ impl Session {
     }
 }
 
-/// Beginnings of the file names of profilers: frames that a program without one would not have.
+/// Beginnings of the file names of profilers. Their frames are hidden, because the program does not have them when it
+/// is not profiled.
 const PROFILERS: [&str; 3] = ["librpd_collect.", "librpd_register.", "librocprofiler-"];
 
-/// Puts together what is shown of the stacks of calls, markers and allocations.
+/// Expands the stacks of calls, markers and allocations.
 pub fn expand(session: &Session, shown: ShownFrames) -> Expanded {
     let mut expander = Expander {
         session,
@@ -133,8 +135,8 @@ pub fn expand(session: &Session, shown: ShownFrames) -> Expanded {
     expander.expanded
 }
 
-/// The stacks that calls have, ascending, with the function that was called; 0 when several were called with one stack,
-/// or when it is an allocation's.
+/// Ids of all stacks, ascending, with the function that was called. It is 0 when several functions were called with
+/// the same stack, or when the stack is that of an allocation.
 fn stacks_of(session: &Session) -> Vec<(u32, StringId)> {
     let mut functions: HashMap<u32, Option<StringId>> = HashMap::new();
     let api = &session.api;
@@ -166,9 +168,9 @@ struct Expander<'a> {
     session: &'a Session,
     shown: ShownFrames,
     expanded: Expanded,
-    /// The frames at locations, as indices.
+    /// By location: its frames, as indices into `expanded.frames`.
     at: HashMap<u32, std::ops::Range<u32>>,
-    /// The frames that stand for calls.
+    /// By location, function and whether the location is the entry address: the frame of the call.
     calls: HashMap<(u32, StringId, bool), u32>,
 }
 
@@ -195,8 +197,8 @@ impl Expander<'_> {
         };
         let inner = all.iter().take_while(is_own).count();
         let entered = all.iter().take_while(is_entry).count();
-        // The call stands at the outermost frame of the runtime, where the program entered it; where frames of the runtime
-        // are shown, at the innermost.
+        // The frame of the call takes the place of the runtime's outermost frame, where the program entered the
+        // runtime. Where frames of the runtime are shown, it takes the place of the innermost.
         let (entry, rest) = match self.shown.runtime {
             true if inner < entered => (all.get(inner), inner + 1),
             true => (None, inner),
@@ -225,7 +227,7 @@ impl Expander<'_> {
         frames
     }
 
-    /// The frames at a location.
+    /// The frames at a location, as indices; made at the first request.
     fn at(&mut self, location: u32) -> std::ops::Range<u32> {
         if let Some(known) = self.at.get(&location) {
             return known.clone();
@@ -249,7 +251,7 @@ impl Expander<'_> {
         range
     }
 
-    /// The frame that stands for a call.
+    /// The frame of a traced call, made at the first request.
     fn call(&mut self, location: u32, function: StringId, has_address: bool) -> u32 {
         let key = (location, function, has_address);
         if let Some(&known) = self.calls.get(&key) {
@@ -257,7 +259,8 @@ impl Expander<'_> {
         }
         let kind = FrameKind::Call { has_address };
         let mut frame = unknown(location);
-        // Where the runtime has debug information, the function that has the code is the one that was called.
+        // Where the runtime has debug information, the outermost function at the location is the one that the program
+        // called.
         if has_address && let Some(own) = self.session.stacks.frames_at(location).last() {
             frame = shown(own, kind);
         }

@@ -1,4 +1,4 @@
-//! Call stacks: the call tree, what its nodes stand for, and what is known of the code there.
+//! Call stacks, stored as a tree: nodes, the code locations that they stand for, and the symbols and lines of these.
 
 mod runtimes;
 
@@ -11,64 +11,64 @@ pub use runtimes::{is_interpreter, is_runtime};
 
 pub use crate::options::ShownFrames;
 
-/// A file with code that was mapped into the process.
+/// A file with machine code that was mapped into the process: the program, or a shared library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackModule {
-    /// Id, from 1. A file that was loaded again has another.
+    /// Id, from 1. A file that was unloaded and loaded again has two.
     pub id: u32,
-    /// Its path, escaped text: [`crate::os_text`].
+    /// Path of the file, as escaped text: [`crate::os_text`].
     pub path: StringId,
-    /// Build id in hexadecimal digits; empty when it has none.
+    /// GNU build id in hexadecimal digits; empty when the file has none.
     pub build_id: String,
-    /// Address in memory minus address in the file.
+    /// Address in memory minus address in the ELF file (load bias).
     pub base: u64,
-    /// First mapped address.
+    /// Lowest mapped address.
     pub start: u64,
-    /// Address after the last.
+    /// End of the mapped addresses, exclusive.
     pub end: u64,
-    /// Time at which it was first seen on a stack.
+    /// Time at which it was first found on a stack.
     pub seen_from: Nanoseconds,
-    /// Time at which another module was seen in its place; `None` when none was.
+    /// Time at which another module was first found at its addresses; `None` when none was.
     pub seen_to: Option<Nanoseconds>,
 }
 
-/// A Python code object.
+/// A Python code object: the compiled body of a function, a class or a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonCode {
     /// Id, from 1.
     pub id: u32,
-    /// Source file.
+    /// Path of the source file, from `co_filename`.
     pub file: StringId,
-    /// Name of the function.
+    /// Name of the function, from `co_name`.
     pub name: StringId,
-    /// Qualified name; 0 when the interpreter has none.
+    /// Qualified name, from `co_qualname`; 0 for interpreters before 3.11.
     pub qualname: StringId,
-    /// Line that the function begins at.
+    /// Line of the source file at which the function begins.
     pub first_line: i32,
-    /// Version of the interpreter, as `PY_VERSION_HEX`.
+    /// Version of the interpreter in the form of `PY_VERSION_HEX`.
     pub version: u32,
-    /// Line table, as the interpreter encodes it.
+    /// Line table in the interpreter's encoding, which depends on the version.
     pub lines: Vec<u8>,
 }
 
-/// An ELF object by which the program described code that it made at run time.
+/// An ELF object that the program registered with GDB's JIT interface to describe code that it generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JitObject {
-    /// Id, from 1. What was registered in its place later has another.
+    /// Id, from 1. An object that was registered later at the same address has another.
     pub id: u32,
-    /// `e_type` of its header.
+    /// Type of the ELF file, `e_type` in its header.
     pub kind: u16,
-    /// Bytes of its section headers.
+    /// Its section headers.
     pub sections: Vec<u8>,
-    /// Bytes of its symbol table.
+    /// Its symbol table.
     pub symbols: Vec<u8>,
-    /// Bytes of the names of its symbols.
+    /// Its string table for symbol names.
     pub names: Vec<u8>,
 }
 
 macro_rules! location_kinds {
     ($($(#[$doc:meta])* $kind:ident = $constant:ident $word:literal,)*) => {
-        /// The kinds of locations.
+        /// What code a location is in.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum LocationKind {
             $($(#[$doc])* $kind,)*
@@ -78,14 +78,14 @@ macro_rules! location_kinds {
             /// Every kind.
             pub const ALL: &'static [LocationKind] = &[$(LocationKind::$kind,)*];
 
-            /// The kind's number in recordings.
+            /// Number of the kind in recordings, [`crate::spool::format::location_kind`].
             pub const fn number(self) -> u16 {
                 match self {
                     $(LocationKind::$kind => location_kind::$constant,)*
                 }
             }
 
-            /// The kind's word in databases.
+            /// Word for the kind in databases.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(LocationKind::$kind => $word,)*
@@ -96,40 +96,40 @@ macro_rules! location_kinds {
 }
 
 location_kinds! {
-    /// An instruction in a file.
+    /// A machine instruction in a mapped file.
     Native = NATIVE "native",
     /// An instruction of a Python code object.
     Python = PYTHON "python",
-    /// An instruction in memory that belongs to no file.
+    /// A machine instruction in generated code, which no file contains.
     Jit = JIT "jit",
     /// The entry of a traced function.
     Api = API "api",
-    /// TorchScript.
+    /// A frame of TorchScript.
     Script = SCRIPT "script",
-    /// Origin of generated Python code.
+    /// Source from which TorchInductor generated Python code.
     Inductor = INDUCTOR "inductor",
-    /// The frames further in could not be placed among the frames further out.
+    /// Not code: the Python frames that follow could not be placed among the native frames.
     UnplacedMarker = UNPLACED_MARKER "unplaced-marker",
-    /// The walk ended here, before the outermost frame.
+    /// Not code: the stack walk ended here, before the outermost frame.
     TruncatedMarker = TRUNCATED_MARKER "truncated-marker",
-    /// Frames are left out here.
+    /// Not code: frames were left out here, because there are more than the limit.
     GapMarker = GAP_MARKER "gap-marker",
 }
 
 impl LocationKind {
-    /// Reads [`LocationKind::number`].
+    /// The kind with this number in recordings; `None` for numbers of a newer collector.
     pub fn from_number(number: u16) -> Option<LocationKind> {
         let mut kinds = LocationKind::ALL.iter().copied();
         kinds.find(|kind| kind.number() == number)
     }
 
-    /// Reads [`LocationKind::word`].
+    /// The kind with this word in databases.
     pub fn from_word(word: &str) -> Option<LocationKind> {
         let mut kinds = LocationKind::ALL.iter().copied();
         kinds.find(|kind| kind.word() == word)
     }
 
-    /// The text that stands for a frame of a kind that is no code; `None` for code.
+    /// The text that is shown for a marker; `None` for code.
     pub const fn marker(self) -> Option<&'static str> {
         match self {
             LocationKind::UnplacedMarker => Some("[frames without a known place]"),
@@ -145,120 +145,123 @@ impl LocationKind {
     }
 }
 
-/// A place in code.
+/// A code location at which a thread was found: a machine instruction or one of Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackLocation {
     /// Id, from 1.
     pub id: u32,
-    /// Kind of code at the location.
+    /// What code it is in.
     pub kind: LocationKind,
-    /// Id of the module, the code object or the object that describes JIT code; 0 when there is none.
+    /// Id of the module, Python code object or JIT object, by `kind`; 0 when there is none.
     pub owner: u32,
-    /// Native: address in the file, or in memory when there is no module. Python: offset of the instruction in bytes.
+    /// Native: address in the ELF file; without a module, address in memory. Python: offset of the instruction in the
+    /// code object, in bytes.
     pub offset: u64,
 }
 
-/// A node of the call tree.
+/// A node of the call tree: a frame with all its callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackNode {
-    /// Id, from 1; that of an innermost frame is the id of the stack.
+    /// Id, from 1. The id of a stack is that of its innermost frame's node.
     pub id: u32,
-    /// The calling frame; 0 for the outermost.
+    /// Id of the calling frame's node; 0 for the outermost frame.
     pub parent: u32,
-    /// Number of the frame's location.
+    /// Id of the frame's location.
     pub location: u32,
-    /// Number of frames between this one and the root.
+    /// Number of nodes between this one and the outermost frame: 0 for the outermost.
     pub depth: u32,
 }
 
-/// A symbolized frame of a location. Frames of one location are inlined, each into the next.
+/// A symbolized frame of a location. When a location has several, each is inlined into the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackFrame {
-    /// Number of the frame's location.
+    /// Id of the frame's location.
     pub location: u32,
-    /// 0 for the innermost inlined function, the greatest for the function that has the code.
+    /// Depth of inlining: 0 for the innermost function, the greatest for the function that contains the code.
     pub inline_depth: u32,
-    /// Function; 0 when it is not known.
+    /// Name of the function; 0 when it is not known.
     pub function: StringId,
     /// Source file; 0 when it is not known.
     pub file: StringId,
-    /// Line; 0 when it is not known.
+    /// Line number from 1; 0 when it is not known.
     pub line: u32,
-    /// Column; 0 when it is not known.
+    /// Column number from 1; 0 when it is not known.
     pub column: u32,
-    /// Source of the name: `dwarf`, `symtab`, `dynsym`, `none` and the like, or [`StackFrame::SOURCE`]; empty when it is
-    /// not known.
+    /// Where the name is from: `dwarf`, `symtab`, `dynsym`, `none` and others, or [`StackFrame::SOURCE`]; empty when
+    /// it is not known.
     pub evidence: String,
 }
 
 impl StackFrame {
-    /// [`StackFrame::evidence`] of a frame that names the source line from which generated code was made. It follows the
-    /// frame of that code.
+    /// [`StackFrame::evidence`] of a frame that names the source line from which generated code was made. It follows
+    /// the frame of the generated code.
     pub const SOURCE: &'static str = "source";
 
-    /// Whether it is source that the code of its location was made from.
+    /// Whether the frame is source from which the code of its location was generated.
     pub fn is_source(&self) -> bool {
         self.evidence == StackFrame::SOURCE
     }
 }
 
-/// A line of source that lines of a generated Python file were made from.
+/// Lines of a generated Python file, with one of the source lines that they were made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedLines {
-    /// The generated file.
+    /// Path of the generated file.
     pub file: StringId,
-    /// First line of the generated file that the entry is about.
+    /// First line of the range in the generated file, from 1.
     pub first: u32,
-    /// Last line of the generated file that the entry is about.
+    /// Last line of the range in the generated file.
     pub last: u32,
-    /// Place among the source frames of these lines, 0 for the innermost.
+    /// Position among the source frames of the range: 0 for the innermost.
     pub depth: u32,
-    /// Function; 0 when it is not known.
+    /// Name of the source function; 0 when it is not known.
     pub function: StringId,
-    /// Source file.
+    /// Path of the source file.
     pub source: StringId,
-    /// Line in the source.
+    /// Line number in the source file.
     pub line: u32,
 }
 
-/// The text of a generated file.
+/// A generated Python file, whose text is kept because the file may be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
-    /// Its path, as code objects have it.
+    /// Path of the file, as Python code objects have it.
     pub file: StringId,
     /// Content of the file.
     pub text: String,
 }
 
-/// Parts of a recording about stacks that contradict each other, or are missing.
+/// Parts of the recorded stacks that contradict each other or are missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StackDefects {
-    /// Nodes that were left out: their location or their caller's node is not there.
+    /// Number of nodes that were removed because their location or their caller's node is missing.
     pub nodes: usize,
 }
 
-/// The call stacks of a session. Empty when none were taken.
+/// The call stacks of a session; empty when none were recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// Files with code, ordered by id.
+    /// Mapped files, ordered by id.
     pub modules: Vec<StackModule>,
     /// Python code objects, ordered by id.
     pub code: Vec<PythonCode>,
-    /// Objects that describe code that was made at run time, ordered by id. Databases do not have them, only the names.
+    /// Objects that describe generated machine code, ordered by id. Databases contain only what symbolizing with them
+    /// yielded.
     pub objects: Vec<JitObject>,
-    /// Places in code, ordered by id.
+    /// Code locations, ordered by id.
     pub locations: Vec<StackLocation>,
     /// Nodes of the call tree, ordered by id.
     pub nodes: Vec<StackNode>,
-    /// Functions and lines of locations, ordered by location, then inline depth. Empty until symbols are looked up.
+    /// Symbolized frames, ordered by location, then inline depth; empty until symbols are looked up.
     pub frames: Vec<StackFrame>,
-    /// By file, first line and depth; no line is in two ranges.
+    /// Source lines of generated Python files, ordered by file, first line and depth. Ranges of different source
+    /// lines do not overlap.
     pub generated: Vec<GeneratedLines>,
-    /// Content of generated files, ordered by file.
+    /// Texts of generated Python files, ordered by file.
     pub generated_files: Vec<GeneratedFile>,
 }
 
-/// Finds `id` in what is ordered by it. Ids are nearly dense from 1.
+/// Finds the item with this id among items that are ordered by id. Ids are nearly dense from 1.
 fn find<T>(items: &[T], id: u32, id_of: impl Fn(&T) -> u32) -> Option<&T> {
     let guess = (id as usize).checked_sub(1)?;
     match items.get(guess) {
@@ -271,27 +274,27 @@ fn find<T>(items: &[T], id: u32, id_of: impl Fn(&T) -> u32) -> Option<&T> {
 }
 
 impl Stacks {
-    /// Whether there is none.
+    /// Whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The node with this id.
+    /// The node with this id; `None` for 0 and for ids that are not in the recording.
     pub fn node(&self, id: u32) -> Option<&StackNode> {
         find(&self.nodes, id, |node| node.id)
     }
 
-    /// The location with this id.
+    /// The location with this id; `None` when it is not in the recording.
     pub fn location(&self, id: u32) -> Option<&StackLocation> {
         find(&self.locations, id, |location| location.id)
     }
 
-    /// The module with this id.
+    /// The module with this id; `None` for 0 and for ids that are not in the recording.
     pub fn module(&self, id: u32) -> Option<&StackModule> {
         find(&self.modules, id, |module| module.id)
     }
 
-    /// The module that a location is in.
+    /// The module that a native location is in; `None` for other locations.
     pub fn module_of(&self, location: &StackLocation) -> Option<&StackModule> {
         match location.kind {
             LocationKind::Native => self.module(location.owner),
@@ -299,7 +302,7 @@ impl Stacks {
         }
     }
 
-    /// The Python code object that a location is in.
+    /// The Python code object that a Python location is in; `None` for other locations.
     pub fn code_of(&self, location: &StackLocation) -> Option<&PythonCode> {
         match location.kind {
             LocationKind::Python => find(&self.code, location.owner, |code| code.id),
@@ -307,7 +310,7 @@ impl Stacks {
         }
     }
 
-    /// The object that describes the code of a location.
+    /// The object that describes the generated code of a location; `None` for other locations.
     pub fn object_of(&self, location: &StackLocation) -> Option<&JitObject> {
         match location.kind {
             LocationKind::Jit => find(&self.objects, location.owner, |object| object.id),
@@ -315,7 +318,7 @@ impl Stacks {
         }
     }
 
-    /// Symbolized frames of a location, innermost first.
+    /// Symbolized frames of a location, innermost first; empty before symbols are looked up.
     pub fn frames_at(&self, location: u32) -> &[StackFrame] {
         let first = self
             .frames
@@ -325,7 +328,7 @@ impl Stacks {
         &rest[..count]
     }
 
-    /// Source lines of a line of a generated file, innermost first.
+    /// Source lines of a line of a generated file, innermost first; empty when there are none.
     pub fn sources_of(&self, file: StringId, line: u32) -> &[GeneratedLines] {
         let place = |range: &GeneratedLines| (range.file, range.first);
         let end = self
@@ -341,12 +344,12 @@ impl Stacks {
         &self.generated[first..end]
     }
 
-    /// The nodes of a stack, innermost first.
+    /// Nodes of a stack, innermost first.
     pub fn walk(&self, stack: u32) -> impl Iterator<Item = &StackNode> {
         std::iter::successors(self.node(stack), |node| self.node(node.parent))
     }
 
-    /// Sorts everything by id, removes repeated ids, and removes what refers to a missing part.
+    /// Sorts everything by id, removes repeated ids, and removes what refers to missing parts.
     pub fn remove_defects(&mut self) -> StackDefects {
         self.modules.sort_by_key(|module| module.id);
         self.modules.dedup_by_key(|module| module.id);
@@ -364,7 +367,8 @@ impl Stacks {
         self.nodes.dedup_by_key(|node| node.id);
         let mut by_depth: Vec<usize> = (0..self.nodes.len()).collect();
         by_depth.sort_by_key(|&index| self.nodes[index].depth);
-        // Callers come before those they call, and depths count up by one: so there are no circles either.
+        // Callers are checked before their callees, and the depth must grow by one with each call, so the tree has no
+        // cycles.
         let mut good: HashMap<u32, u32> = HashMap::with_capacity(self.nodes.len());
         for index in by_depth {
             let node = &self.nodes[index];
@@ -385,7 +389,7 @@ impl Stacks {
         }
     }
 
-    /// Of several statements about a line the first counts.
+    /// Removes ranges of generated lines that overlap an earlier range, or whose depths are not consecutive.
     fn settle_generated(&mut self) {
         self.generated
             .sort_by_key(|range| (range.file, range.first, range.last, range.depth));
@@ -406,7 +410,7 @@ impl Stacks {
         self.generated_files.dedup_by_key(|own| own.file);
     }
 
-    /// A module whose range is seen with another one in it was unloaded before.
+    /// Sets the time at which a module was replaced: when another module was first found at its addresses.
     fn set_ends(&mut self) {
         for index in 0..self.modules.len() {
             let module = &self.modules[index];
@@ -427,8 +431,8 @@ impl Stacks {
 }
 
 impl super::Session {
-    /// Removes from [`super::Session::stacks`] the nodes, locations and modules that no record refers to, because it was
-    /// cut out or never recorded.
+    /// Removes from [`super::Session::stacks`] the nodes, locations and modules that no record refers to. Their
+    /// records were removed, or never recorded.
     pub(super) fn drop_unused_stacks(&mut self) {
         let stacks = &self.stacks;
         let (mut nodes, mut locations) = (BTreeSet::new(), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Interned texts, which move to files when there are many.
+//! Interned texts. They are moved to files when there are many.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,27 +10,27 @@ use crate::column::{BATCH, Column, Storage};
 use crate::growing::Growing;
 use crate::ids::StringId;
 
-/// Bytes of [`limit`] for each row that a table may have in memory: 32 MiB with the usual number of rows.
+/// Bytes that [`limit`] allows for each row that a table may have in memory: 32 MiB with the default number of rows.
 const BYTES_PER_ROW: usize = 128;
 
-/// Slots of a hash table that are moved to a longer one before memory is given back.
+/// Number of slots that are copied to a longer hash table before the memory of both is given back.
 const MOVED: usize = 256;
 
-/// Interned text: each text once. Id 0 is the empty string.
+/// Interned texts. Each text is stored once and has one id; id 0 is the empty string.
 ///
-/// Texts are in memory, or in files when there are many and [`Strings::spill_to`] was called.
+/// The texts are in memory. When there are many and [`Strings::spill_to`] was called, they are in files.
 #[derive(Debug, Default)]
 pub struct Strings {
-    /// All texts, one after the other.
+    /// All texts, concatenated.
     bytes: Growing<u8>,
     /// By id: end of the text in `bytes`.
     ends: Growing<u64>,
-    /// A hash table with linear probing, at most half full: ids plus 1 in the lower half, hashes in the upper; 0 is free. Its
-    /// length is a power of two.
+    /// A hash table with linear probing, at most half full. A slot holds the id plus 1 in the lower half and the hash
+    /// in the upper half, or 0 when it is free. The number of slots is a power of two.
     slots: Growing<u64>,
     hasher: RandomState,
     storage: Option<Storage>,
-    /// Mapped parts of `bytes` and `slots`.
+    /// Which mapped parts of `bytes` and `slots` were used since their memory was given back.
     windows: Windows,
 }
 
@@ -42,7 +42,7 @@ impl Strings {
         strings
     }
 
-    /// Texts go to files in `storage` when there are many. If that fails they stay in memory.
+    /// Many texts will be written to files in `storage`. If that fails they stay in memory.
     pub fn spill_to(&mut self, storage: &Storage) {
         self.storage = Some(storage.clone());
     }
@@ -52,7 +52,7 @@ impl Strings {
         self.bytes.is_in_file()
     }
 
-    /// The id of `text`, made when it is new.
+    /// The id of `text`. The text is added if it is new.
     pub fn intern(&mut self, text: &str) -> StringId {
         let hash = self.hash(text);
         match self.position(hash, text) {
@@ -61,7 +61,7 @@ impl Strings {
         }
     }
 
-    /// The id of `text`, if it was interned.
+    /// The id of `text`; `None` when it was not interned.
     pub fn find(&self, text: &str) -> Option<StringId> {
         self.position(self.hash(text), text).ok()
     }
@@ -70,7 +70,7 @@ impl Strings {
         self.hasher.hash_one(text) as u32
     }
 
-    /// The id of a text with this hash, or the slot that it would have.
+    /// The id of the text with this hash, or the slot where it belongs.
     fn position(&self, hash: u32, text: &str) -> Result<StringId, usize> {
         if self.slots.is_empty() {
             return Err(0);
@@ -136,7 +136,7 @@ impl Strings {
         self.slots = slots;
     }
 
-    /// Moves the texts to files when they are long.
+    /// Moves the texts to files when they are longer than [`limit`].
     fn spill_if_long(&mut self) {
         let Some(storage) = self.storage.as_ref().filter(|_| !self.is_spilled()) else {
             return;
@@ -155,7 +155,7 @@ impl Strings {
         }
     }
 
-    /// The text of `id`; empty for an id that was never given out.
+    /// The text with this id; empty for an id that no text has.
     pub fn get(&self, id: StringId) -> &str {
         let id = id.0 as usize;
         let Some(&end) = self.ends.get(id) else {
@@ -170,7 +170,7 @@ impl Strings {
         unsafe { std::str::from_utf8_unchecked(&self.bytes[begin..end as usize]) }
     }
 
-    /// Gives back the memory of files when much of them was read or written.
+    /// Gives back the memory of files after much of it was used.
     #[inline]
     fn visit(&self, place: usize) {
         if self.is_spilled() && self.windows.are_full(place) {
@@ -185,18 +185,19 @@ impl Strings {
         self.ends.len()
     }
 
-    /// Whether there is no text but the empty one.
+    /// Whether there are no texts other than the empty one.
     pub fn is_empty(&self) -> bool {
         self.len() <= 1
     }
 
-    /// All texts in id order.
+    /// All texts in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|id| self.get(StringId(id)))
     }
 }
 
-/// The texts of a session, if there is one, which keep their ids, and further ones after them.
+/// Interned texts in addition to those of a session. The texts of the session keep their ids; the ids of the others
+/// follow.
 #[derive(Debug, Default)]
 pub struct ExtendedStrings<'a> {
     strings: Option<&'a Strings>,
@@ -204,7 +205,7 @@ pub struct ExtendedStrings<'a> {
 }
 
 impl<'a> ExtendedStrings<'a> {
-    /// The texts of a session.
+    /// Begins with the texts of a session.
     pub fn new(strings: &'a Strings) -> ExtendedStrings<'a> {
         ExtendedStrings {
             strings: Some(strings),
@@ -212,29 +213,29 @@ impl<'a> ExtendedStrings<'a> {
         }
     }
 
-    /// Further texts go to files in `storage` when there are many. If that fails they stay in memory.
+    /// Many additional texts will be written to files in `storage`. If that fails they stay in memory.
     pub fn spill_to(&mut self, storage: &Storage) {
         self.more.spill_to(storage);
     }
 
-    /// Number of texts of the session.
+    /// Id of the first additional text, which is the number of texts of the session.
     fn first_own(&self) -> u32 {
         self.strings.map_or(0, Strings::len) as u32
     }
 
-    /// The id of `text`, made when it is new.
+    /// The id of `text`. The text is added if it is new.
     pub fn intern(&mut self, text: &str) -> StringId {
         let known = self.strings.and_then(|strings| strings.find(text));
         known.unwrap_or_else(|| StringId(self.more.intern(text).0 + self.first_own()))
     }
 
-    /// The id of `text`, if there is such a text.
+    /// The id of `text`; `None` when there is no such text.
     pub fn find(&self, text: &str) -> Option<StringId> {
         let known = self.strings.and_then(|strings| strings.find(text));
         known.or_else(|| Some(StringId(self.more.find(text)?.0 + self.first_own())))
     }
 
-    /// The text of `id`; empty for an id that was never given out.
+    /// The text with this id; empty for an id that no text has.
     pub fn get(&self, id: StringId) -> &str {
         match (id.0.checked_sub(self.first_own()), self.strings) {
             (None, Some(strings)) => strings.get(id),
@@ -242,30 +243,31 @@ impl<'a> ExtendedStrings<'a> {
         }
     }
 
-    /// Number of texts.
+    /// Number of texts, those of the session included.
     pub fn len(&self) -> usize {
         self.first_own() as usize + self.more.len()
     }
 
-    /// Whether there is no text.
+    /// Whether there are no texts at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All texts in id order.
+    /// All texts in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len() as u32).map(|id| self.get(StringId(id)))
     }
 
-    /// All ids in the order of the texts' bytes.
+    /// All ids, sorted by the bytes of their texts.
     ///
     /// # Errors
-    /// When there are many and they cannot be stored while they are put in order.
+    /// When there are many texts and the sorted ids cannot be stored.
     pub fn in_order(&self) -> io::Result<Column<StringId>> {
         self.sorted((0..self.len() as u32).map(StringId))
     }
 
-    /// By id: the place of its text among those of `ids`, in the order of the texts' bytes; 0 for other texts.
+    /// For each id, the position of its text when the texts of `ids` are sorted by their bytes; 0 for texts that are
+    /// not among `ids`.
     ///
     /// # Errors
     /// As [`ExtendedStrings::in_order`].
@@ -280,20 +282,20 @@ impl<'a> ExtendedStrings<'a> {
         Ok(places)
     }
 
-    /// Storage for what there is of each text.
+    /// Where columns with an entry for each text are stored.
     pub fn storage(&self) -> Option<&Storage> {
         let own = self.more.storage.as_ref();
         own.or(self.strings.and_then(|strings| strings.storage.as_ref()))
     }
 
-    /// Sorts ids by the bytes of their texts. Texts in files are sorted in parts, which are merged: then each is read a few
-    /// times, most often beside the one that was read before.
+    /// Sorts ids by the bytes of their texts. Texts in files are sorted in parts, which are merged: each text is then
+    /// read a few times, mostly next to the one read before.
     fn sorted(&self, ids: impl IntoIterator<Item = StringId>) -> io::Result<Column<StringId>> {
         let is_spilled = self.strings.is_some_and(Strings::is_spilled) || self.more.is_spilled();
         let storage = self.storage().filter(|_| is_spilled);
         let mut ids = ids.into_iter();
         let mut sorted = Column::new();
-        // The first of each part.
+        // Index of the first id of each part.
         let mut parts = Vec::new();
         loop {
             let taken = ids
@@ -328,7 +330,7 @@ impl<'a> ExtendedStrings<'a> {
         Ok(sorted)
     }
 
-    /// Hands out the ids of parts that lie one after the other, of which each is in order.
+    /// Passes the ids of consecutive sorted parts to `take`, in sorted order.
     fn merge(
         &self,
         ids: &Column<StringId>,
@@ -363,13 +365,13 @@ impl<'a> ExtendedStrings<'a> {
     }
 }
 
-/// Texts that are sorted at once when they are in files.
+/// Number of texts in a part that is sorted at once, for texts in files.
 const PART: usize = 1 << 14;
 
-/// Parts that are merged at once: a text of each is in memory.
+/// Number of parts that are merged at once. One text of each is in memory.
 const MERGED: usize = 256;
 
-/// Bytes of texts, with what finds them, that are kept in memory.
+/// Size in bytes up to which texts and their hash table are kept in memory.
 fn limit(storage: &Storage) -> usize {
     BYTES_PER_ROW.saturating_mul(storage.rows())
 }

@@ -1,4 +1,4 @@
-//! The columns. Index `i` of every vector of a table belongs to record `i`.
+//! The tables, stored by column: index `i` of every column of a table belongs to record `i`.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -17,20 +17,20 @@ use crate::ids::{
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
 
-/// Location of a call's raw arguments in [`ApiTable::arena`]; length 0 means none were recorded.
+/// Where the raw arguments of a call are in [`ApiTable::arena`]. Length 0: none were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Immutable, IntoBytes)]
 #[repr(C)]
 pub struct ArgsRef {
-    /// First byte.
+    /// Index of the first byte in the arena.
     pub offset: u64,
-    /// Size in bytes.
+    /// Number of bytes.
     pub len: u32,
-    /// Flags of the spool record ([`crate::spool::format::api_flag`]).
+    /// How the bytes are to be read: flags of the spool record ([`crate::spool::format::api_flag`]).
     pub flags: u32,
 }
 
 impl Session {
-    /// The columns of a table.
+    /// The columns of a table, for code that treats all tables alike.
     pub fn columns(&self, table: Table) -> &dyn Columns {
         match table {
             Table::Calls => &self.api,
@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// The columns of a table, to be changed.
+    /// As [`Session::columns`], to change them.
     pub fn columns_mut(&mut self, table: Table) -> &mut dyn Columns {
         match table {
             Table::Calls => &mut self.api,
@@ -61,8 +61,8 @@ impl Session {
         self.columns(table).starts().len()
     }
 
-    /// Bytes of all records, as `--minimum-output-data` counts them: their fixed parts in the spool, and the values of
-    /// counters, and thread traces. A dispatch without values does not count as counted.
+    /// Size of all records in bytes, as `--minimum-output-data` counts them: the fixed parts of the spool records,
+    /// the values of counters, and thread traces. Dispatches without counter values do not count as counted.
     pub fn record_bytes(&self) -> u64 {
         let tables = Table::ALL.iter().map(|table| self.table_bytes(*table));
         let traces = self.thread_traces.summaries.iter().map(|trace| trace.bytes);
@@ -77,7 +77,7 @@ impl Session {
                 let calls = self.count_calls(|operation| operation.domain() == domain);
                 (calls * table.record_len()) as u64
             }
-            // The only domain of its table.
+            // These tables have records of one domain only.
             Table::Dispatches
             | Table::Copies
             | Table::Allocations
@@ -126,13 +126,13 @@ macro_rules! table {
         }
 
         impl $name {
-            /// Adds a record.
+            /// Adds a record after the last.
             #[inline]
             pub fn push(&mut self, row: $row) {
                 $(self.$field.push(row.$field);)*
             }
 
-            /// Record `index`.
+            /// Copies record `index` out of the columns.
             ///
             /// # Panics
             /// When there is none.
@@ -146,17 +146,17 @@ macro_rules! table {
                 self.start.len()
             }
 
-            /// Whether there is none.
+            /// Whether the table has no record.
             pub fn is_empty(&self) -> bool {
                 self.start.is_empty()
             }
 
-            /// Its places, to go through the table.
+            /// Iterates over the indices of all records; memory of records behind the iterator is given back.
             pub fn indices(&self) -> Indices<'_> {
                 Indices::new(self)
             }
 
-            /// Its places in batches, to go through the table.
+            /// Iterates over the indices of all records in ranges; memory is given back after each range.
             pub fn batches(&self) -> Batches<'_> {
                 Batches::new(self)
             }
@@ -234,30 +234,30 @@ macro_rules! table {
 table! {
     /// Calls and markers.
     ApiTable of CallRow {
-        /// Kind and function.
+        /// The traced function; its kind is part of the operation.
         operation: OperationId,
-        /// Message of a marker; 0 for calls.
+        /// Message of a marker; 0 for calls, and for a null pointer.
         message: StringId,
-        /// Time at which it began.
+        /// Time at which the call, mark or range began.
         start: Nanoseconds,
-        /// Time at which the call returned.
+        /// Time at which the call returned or the range was stopped.
         end: Nanoseconds,
-        /// Thread that made the call.
+        /// Thread that made the call or started the range.
         thread: ThreadId,
-        /// Internal correlation id.
+        /// Correlation id that the provider gave the call.
         correlation: CorrelationId,
-        /// Correlation id of the enclosing call; 0 is none.
+        /// Correlation id of the enclosing traced call; 0 when there is none.
         ancestor: CorrelationId,
-        /// Raw arguments.
+        /// Raw arguments; empty unless [`super::LoadOptions::args`] requested them.
         args: ArgsRef,
     } {
-        /// Bytes of all recorded arguments; empty unless [`super::LoadOptions::args`] requested them.
+        /// Arguments of all calls, one after the other; empty unless [`super::LoadOptions::args`] requested them.
         arena: u8,
     } where present {
         /// First 8 bytes of the return value. Empty (not one per record) unless [`super::LoadOptions::args`] requested
         /// them.
         retval: u64,
-        /// Its stack. Empty (not one per record) unless stacks were taken.
+        /// Call stack at the call. Empty (not one per record) unless stacks were recorded.
         stack: StackRef,
     }
 }
@@ -265,63 +265,63 @@ table! {
 table! {
     /// Kernel dispatches.
     DispatchTable of DispatchRow {
-        /// Begin on the device.
+        /// Begin on the device, on the clock of the host.
         start: Nanoseconds,
-        /// End on the device.
+        /// End on the device, on the clock of the host.
         end: Nanoseconds,
-        /// Submitting thread.
+        /// Thread that submitted the dispatch.
         thread: ThreadId,
-        /// Correlation id of the submitting call.
+        /// Correlation id of the call that submitted the dispatch; 0 when there is none.
         correlation: CorrelationId,
-        /// Agent that the kernel ran on.
+        /// GPU that the kernel ran on.
         agent: AgentHandle,
-        /// Queue that it was submitted to.
+        /// HSA queue that the dispatch was submitted to.
         queue: QueueId,
-        /// HIP stream that it belongs to.
+        /// HIP stream that the dispatch belongs to; 0 for the null stream and when none is known.
         stream: StreamId,
-        /// Index plus 1 into [`super::Session::regions`]; 0 is none.
+        /// Index plus 1 into [`super::Session::regions`]; 0 when the kernel is not renamed.
         region: u32,
-        /// Kernel that ran.
+        /// The kernel; 0 when it is not known.
         kernel: KernelId,
-        /// Id of the dispatch.
+        /// Number of the dispatch in its process, from 1.
         dispatch: DispatchId,
-        /// Scratch bytes of the packet.
+        /// Scratch memory of a work item in bytes, from the dispatch packet.
         private_size: u32,
-        /// LDS bytes of the packet.
+        /// LDS of a workgroup in bytes, static and dynamic, from the dispatch packet.
         group_size: u32,
-        /// Work items per workgroup.
+        /// Work items of a workgroup: x, y, z.
         workgroup: [u32; 3],
-        /// Work items of the grid.
+        /// Work items of the grid: x, y, z.
         grid: [u32; 3],
     }
 }
 
 table! {
-    /// Copies.
+    /// Asynchronous memory copies.
     CopyTable of CopyRow {
-        /// `MEMORY_COPY_HOST_TO_DEVICE` and so on.
+        /// Direction, such as `MEMORY_COPY_HOST_TO_DEVICE`.
         operation: OperationId,
-        /// Time at which it began.
+        /// Time at which the copy began.
         start: Nanoseconds,
         /// Time at which the copy ended.
         end: Nanoseconds,
-        /// Submitting thread.
+        /// Thread that submitted the copy.
         thread: ThreadId,
-        /// Correlation id of the submitting call.
+        /// Correlation id of the call that submitted the copy; 0 when there is none.
         correlation: CorrelationId,
-        /// Agent written to.
+        /// Agent whose memory was written.
         dst_agent: AgentHandle,
-        /// Agent read from.
+        /// Agent whose memory was read.
         src_agent: AgentHandle,
         /// Number of bytes that were copied.
         bytes: u64,
-        /// Address written to.
+        /// First address written; 0 when the provider does not report it.
         dst_address: u64,
-        /// Address read from.
+        /// First address read; 0 when the provider does not report it.
         src_address: u64,
-        /// HIP stream that it belongs to.
+        /// HIP stream that the copy belongs to; 0 for the null stream and when none is known.
         stream: StreamId,
-        /// Index plus 1 into [`super::Session::regions`]; 0 is none.
+        /// Index plus 1 into [`super::Session::regions`]; 0 when there is none.
         region: u32,
     }
 }
@@ -329,54 +329,55 @@ table! {
 table! {
     /// Allocations and frees.
     AllocationTable of AllocationRow {
-        /// `MEMORY_ALLOCATION_ALLOCATE` and so on.
+        /// What was done, such as `MEMORY_ALLOCATION_ALLOCATE`.
         operation: OperationId,
-        /// Time at which it began.
+        /// Time at which the operation began.
         start: Nanoseconds,
         /// Time at which the operation ended.
         end: Nanoseconds,
         /// Thread that made the call.
         thread: ThreadId,
-        /// Correlation id of the call.
+        /// Correlation id of the call that allocated or freed.
         correlation: CorrelationId,
-        /// Correlation id of the enclosing call.
+        /// Correlation id of the traced call around that call; 0 when there is none.
         ancestor: CorrelationId,
-        /// Agent; 0 for frees.
+        /// Agent that the memory belongs to; 0 for frees.
         agent: AgentHandle,
-        /// Address of the memory.
+        /// First address of the memory, or the handle of physical memory.
         address: u64,
-        /// Bytes; 0 for frees.
+        /// Number of bytes that were allocated; 0 for frees.
         bytes: u64,
-        /// HIP stream that it belongs to.
+        /// HIP stream that the operation belongs to; 0 for the null stream and when none is known.
         stream: StreamId,
     } where present {
-        /// Its stack. Empty (not one per record) unless stacks were taken.
+        /// Call stack at the operation. Empty (not one per record) unless stacks were recorded.
         stack: StackRef,
     }
 }
 
 table! {
-    /// Scratch operations.
+    /// Changes of the scratch memory of queues.
     ScratchTable of ScratchRow {
-        /// `SCRATCH_MEMORY_ALLOC` and so on.
+        /// What was done, such as `SCRATCH_MEMORY_ALLOC`.
         operation: OperationId,
-        /// Time at which it began.
+        /// Time at which the operation began.
         start: Nanoseconds,
         /// Time at which the operation ended.
         end: Nanoseconds,
-        /// Thread that reported it.
+        /// Thread on which the provider reported it.
         thread: ThreadId,
-        /// Correlation id.
+        /// Correlation id that the provider gave the operation.
         correlation: CorrelationId,
-        /// Correlation id of the enclosing call.
+        /// Correlation id of the enclosing traced call; 0 when there is none.
         ancestor: CorrelationId,
         /// Agent whose scratch memory changed.
         agent: AgentHandle,
         /// Queue whose scratch memory changed.
         queue: QueueId,
-        /// Bytes; 0 for frees.
+        /// Number of bytes that were allocated; 0 for frees.
         bytes: u64,
-        /// Provider flags: 1 use-once, 2 alternate.
+        /// Flags of the provider (`rocprofiler_scratch_alloc_flag_t`): 1 released after one dispatch, 2 of the
+        /// alternative area.
         flags: u32,
     }
 }
@@ -392,34 +393,36 @@ table! {
         object: CodeObjectId,
         /// Offset from the load address of the code object; an address when there is none.
         offset: u64,
-        /// Lanes that were enabled.
+        /// Lanes that were enabled: one bit for each, lane 0 in bit 0.
         exec: u64,
-        /// Dispatch; 0 when the provider does not report it.
+        /// Number of the dispatch; 0 when the provider does not report it.
         dispatch: DispatchId,
-        /// Correlation id of the submitting call.
+        /// Correlation id of the call that submitted the dispatch; 0 when there is none.
         correlation: CorrelationId,
-        /// Index plus 1 into [`super::Session::regions`]; 0 is none.
+        /// Index plus 1 into [`super::Session::regions`]; 0 when there is none.
         region: u32,
-        /// Location of the wave: [`super::samples::HARDWARE`].
+        /// Where the wave ran: packed fields [`super::samples::HARDWARE`].
         hardware: u64,
-        /// Position of the workgroup in the grid.
+        /// Position of the workgroup in the grid: x, y, z.
         workgroup: [u32; 3],
-        /// Number of the wave in its workgroup.
+        /// Number of the wave in its workgroup, from 0.
         wave: u8,
-        /// [`crate::spool::format::sample_flag`]s.
+        /// Method of the sample and which fields are valid: bits of [`crate::spool::format::sample_flag`].
         flags: u8,
         /// Class of the instruction: [`super::samples::class`].
         class: u8,
-        /// Waves that were active on the compute unit.
+        /// Number of waves that were active on the compute unit; stochastic samples only.
         waves: u32,
-        /// State of the issue logic: [`super::samples::STALL_REASON`] and the fields beside it.
+        /// State of the issue logic, stochastic samples only: [`super::samples::STALL_REASON`] and the fields next to
+        /// it.
         snapshot: u32,
-        /// Outstanding memory operations, as the provider packs them.
+        /// Outstanding memory operations, packed as `rocprofiler_pc_sampling_memory_counters_t`; valid with
+        /// [`crate::spool::format::sample_flag::MEMORY`].
         memory: u32,
     }
 }
 
-/// One counted value.
+/// A value of one instance of a counter for a dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct CounterValue {
@@ -427,48 +430,48 @@ pub struct CounterValue {
     pub counter: u32,
     /// Index into [`super::Counter::instances`].
     pub instance: u32,
-    /// The counted or computed value.
+    /// What was counted, or computed from counted values; the unit is the counter's.
     pub value: f64,
 }
 
-/// The values of one dispatch in [`CountedTable::values`].
+/// Where the values of a dispatch are in [`CountedTable::values`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ValueRange {
-    /// Index of the first.
+    /// Index of the first value.
     pub first: u64,
     /// Number of values.
     pub count: u64,
 }
 
-/// Counter values, by dispatch.
+/// Dispatches that were counted, and their counter values.
 #[derive(Debug, Default)]
 pub struct CountedTable {
-    /// The dispatches that were counted.
+    /// The counted dispatches. They have ids in common with [`super::Session::dispatches`] when both were requested.
     pub dispatches: DispatchTable,
-    /// The values of each dispatch.
+    /// Where the values of each dispatch are; as long as the columns of `dispatches`.
     pub ranges: Column<ValueRange>,
-    /// The values. Those of a dispatch lie together, ordered by counter id, then instance.
+    /// Values of all dispatches. Those of a dispatch are consecutive, ordered by counter id, then instance.
     pub values: Column<CounterValue>,
 }
 
 impl CountedTable {
-    /// Number of dispatches.
+    /// Number of counted dispatches.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether nothing was counted.
+    /// Whether no dispatch was counted.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// The places of its dispatches, to go through the table.
+    /// Iterates over the indices of the dispatches; memory of dispatches behind the iterator is given back.
     pub fn indices(&self) -> Indices<'_> {
         Indices::new(self)
     }
 
-    /// The values of dispatch `index`.
+    /// The values of dispatch `index`, ordered by counter id, then instance.
     pub fn values_of(&self, index: usize) -> &[CounterValue] {
         let range = self.ranges.get(index).copied().unwrap_or_default();
         let first = range.first as usize;
@@ -483,7 +486,7 @@ impl CountedTable {
         self.values_of(index)
             .chunk_by(|a, b| a.counter == b.counter)
             .map(|chunk| {
-                // Not `sum()`, which begins with -0.
+                // Not `sum()`, which begins with -0.0.
                 let add = |sum, value: &CounterValue| sum + value.value;
                 (chunk[0].counter, chunk.iter().fold(0.0, add))
             })
@@ -496,7 +499,7 @@ impl CountedTable {
     }
 }
 
-/// Rows are dispatches with the places of their values. The values are written and read as a column of their own.
+/// The rows are the dispatches with their ranges. The values are a column that is written and read separately.
 impl Columns for CountedTable {
     fn starts(&self) -> &[Nanoseconds] {
         &self.dispatches.start

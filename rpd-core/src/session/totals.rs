@@ -1,9 +1,9 @@
-//! PC samples added up by kernel, instruction and what the issue logic did, with how sure the sums are.
+//! PC samples added up by kernel, instruction and state of the issue logic, with the statistical error of the sums.
 //!
-//! Samples of one tick are not independent: the waves of a compute unit run in step. So whole ticks are drawn again, not
-//! samples: in each of [`REPLICATES`] replicates, every tick counts as often as a Poisson distribution with mean 1 says. The
-//! replicates of a sum are sums of replicates, so they can be added up by line, function and kernel afterwards, and the spread
-//! of a share over the replicates is its error.
+//! Samples of one tick are not independent: the waves of a compute unit execute in step. The bootstrap therefore
+//! resamples whole ticks, not samples: in each of [`REPLICATES`] replicates, a tick counts as often as a Poisson
+//! distribution with mean 1 says. Replicates of a sum are sums of replicates, so they can be added up by line,
+//! function and kernel afterwards. The spread of a share over the replicates is its error.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::spool::options::SamplingUnit;
 /// Number of bootstrap replicates.
 pub const REPLICATES: usize = 64;
 
-/// Samples of each replicate.
+/// Number of samples in each replicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replicates(pub [u32; REPLICATES]);
 
@@ -27,7 +27,7 @@ impl Default for Replicates {
 }
 
 impl Replicates {
-    /// Adds those of another sum.
+    /// Adds the replicates of another sum.
     #[inline]
     pub fn add(&mut self, other: &Replicates) {
         for (sum, more) in self.0.iter_mut().zip(&other.0) {
@@ -35,7 +35,7 @@ impl Replicates {
         }
     }
 
-    /// Adds a sample of a tick with these weights.
+    /// Adds a sample that was taken at a tick with these weights.
     #[inline]
     fn add_weights(&mut self, weights: &[u8; REPLICATES]) {
         for (sum, weight) in self.0.iter_mut().zip(weights) {
@@ -43,7 +43,8 @@ impl Replicates {
         }
     }
 
-    /// Half the width of the interval that holds a share of `whole` in 95 of 100 cases. `None` without replicates.
+    /// Half the width of the 95 % interval of the share that this sum has of `whole`, 0 to 1. `None` without
+    /// replicates, as for thread traces.
     pub fn error_of_share(&self, whole: &Replicates) -> Option<f64> {
         let shares = self.0.iter().zip(&whole.0).filter(|(_, whole)| **whole > 0);
         let shares: Vec<f64> = shares
@@ -59,7 +60,8 @@ impl Replicates {
     }
 }
 
-/// Weight of a tick in each replicate. The same tick has the same weights in every run.
+/// How often a tick counts in each replicate. The weights follow from the tick's number, so every run computes the
+/// same ones.
 fn weights(tick: u64) -> [u8; REPLICATES] {
     // Of 65536: how many numbers are below 1, 2, ... events of a Poisson distribution with mean 1.
     const BELOW: [u16; 8] = [24109, 48219, 60273, 64292, 65296, 65497, 65531, 65535];
@@ -80,7 +82,7 @@ fn weights(tick: u64) -> [u8; REPLICATES] {
     weights
 }
 
-/// Location of samples.
+/// The instruction that samples were taken at, and the kernel that executed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Place {
     /// The kernel that ran; 0 when it is not known.
@@ -91,14 +93,14 @@ pub struct Place {
     pub offset: u64,
 }
 
-/// A sum.
+/// Sums over the samples at a place with the same state of the issue logic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
-    /// Number of samples.
+    /// Number of samples; for thread traces number of cycles.
     pub samples: u64,
-    /// Lanes that were enabled in them, added up.
+    /// Lanes that were enabled, added up over the samples.
     pub lanes: u64,
-    /// Waves that were active beside them, added up; 0 for host trap samples.
+    /// Waves that were active on the compute unit, added up over the samples; 0 for host trap samples.
     pub waves: u64,
 }
 
@@ -111,27 +113,27 @@ impl Count {
     }
 }
 
-/// Samples at one place.
+/// What was sampled at one place.
 #[derive(Debug, Clone, Default)]
 pub struct PlaceTotals {
-    /// By what the issue logic did, ascending.
+    /// Sums by state of the issue logic, ordered by it.
     pub counts: Vec<(Issue, Count)>,
-    /// Samples of each replicate.
+    /// Number of samples in each replicate.
     pub replicates: Replicates,
 }
 
-/// Quantity that is summed.
+/// What the counts are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
     /// PC samples.
     #[default]
     Samples,
-    /// Cycles of traced instructions.
+    /// Cycles that traced instructions took.
     Cycles,
 }
 
 impl Measure {
-    /// Plural of its name.
+    /// The unit in the plural, for reports.
     pub fn plural(self) -> &'static str {
         match self {
             Measure::Samples => "samples",
@@ -139,7 +141,7 @@ impl Measure {
         }
     }
 
-    /// A number of them, for people.
+    /// A number with the unit, for reports: `1 sample`, `2 cycles`.
     pub fn counted(self, number: u64) -> String {
         match number {
             1 => format!("1 {}", self.plural().trim_end_matches('s')),
@@ -153,11 +155,11 @@ impl Measure {
 pub struct Totals {
     /// Unit of the counts: samples or cycles.
     pub measure: Measure,
-    /// Sums for each place.
+    /// What was sampled, by instruction and kernel.
     pub places: HashMap<Place, PlaceTotals>,
 }
 
-/// GPUs whose clock is not known run at one cycle per nanosecond.
+/// Clock rate that is assumed for a GPU whose description has none: 1 GHz.
 const CYCLES_PER_US: u64 = 1000;
 
 impl Totals {
@@ -170,11 +172,11 @@ impl Totals {
         }
         let kernels = Kernels::new(session);
         let ticks = Ticks::new(session);
-        // Samples are in the order of time: the next one is of the same dispatch and tick more often than not.
+        // Samples are ordered by time, so the next one is most often of the same dispatch and tick.
         let mut of_dispatch = Latest::<DispatchId, Option<KernelId>>::default();
         let mut clock = Latest::<CodeObjectId, TickClock>::default();
         let mut drawn = Latest::<u64, [u8; REPLICATES]>::default();
-        // By the kernel of the dispatch, where that is known, code object and offset.
+        // By kernel of the dispatch (if it is known), code object and offset.
         let mut known: NumberMap<(Option<KernelId>, CodeObjectId, u64), usize> =
             NumberMap::default();
         let mut slots: NumberMap<Place, usize> = NumberMap::default();
@@ -221,8 +223,8 @@ impl Totals {
 }
 
 impl Totals {
-    /// Adds up the cycles of the instructions in a session's thread traces. They are exact, so there are no replicates, and
-    /// traces hold no lanes.
+    /// Adds up the cycles of the instructions in a session's thread traces. They are exact, so there are no
+    /// replicates. Traces do not show which lanes were enabled.
     pub fn of_traces(session: &Session) -> Totals {
         let mut totals = Totals {
             measure: Measure::Cycles,
@@ -258,7 +260,7 @@ impl Totals {
         totals
     }
 
-    /// The sums of samples, or, in a session without, those of thread traces.
+    /// [`Totals::of`] if the session has samples, else [`Totals::of_traces`].
     pub fn of_any(session: &Session) -> Totals {
         match session.samples.is_empty() {
             true => Totals::of_traces(session),
@@ -267,10 +269,10 @@ impl Totals {
     }
 }
 
-/// Which kernel a sample is of.
+/// Finds the kernel that a sample belongs to.
 struct Kernels {
     of_dispatch: DispatchKernels,
-    /// By code object and name.
+    /// By code object and symbol name.
     of_symbol: HashMap<(CodeObjectId, String), KernelId>,
 }
 
@@ -288,7 +290,8 @@ impl Kernels {
         }
     }
 
-    /// The kernel whose code has an instruction at `offset`; 0 for functions that kernels call, and where none is known.
+    /// The kernel whose own code has the instruction at `offset`; 0 when the instruction is in a function that
+    /// kernels call, or not decoded.
     fn at(&self, session: &Session, object: CodeObjectId, offset: u64) -> KernelId {
         let Some(instruction) = session.code.find(object, offset) else {
             return KernelId(0);
@@ -303,9 +306,9 @@ impl Kernels {
     }
 }
 
-/// How ticks follow from the settings of sampling.
+/// Lengths of the ticks at which the agents were sampled.
 struct Ticks {
-    /// Nanoseconds of a tick, by agent.
+    /// Nanoseconds between two ticks, by agent.
     lengths: HashMap<AgentHandle, u64>,
     agents: HashMap<CodeObjectId, AgentHandle>,
 }
@@ -332,7 +335,7 @@ impl Ticks {
         }
     }
 
-    /// The ticks of the samples in a code object.
+    /// The ticks of the agent that a code object is loaded on.
     fn clock(&self, session: &Session, object: CodeObjectId) -> TickClock {
         let first = session.sampling.first().map(|sampling| sampling.agent);
         let agent = self
@@ -346,23 +349,23 @@ impl Ticks {
     }
 }
 
-/// The ticks of a GPU.
+/// The ticks at which a GPU was sampled.
 struct TickClock {
     agent: AgentHandle,
-    /// Nanoseconds of a tick.
+    /// Nanoseconds between two ticks.
     length: u64,
 }
 
 impl TickClock {
-    /// The tick that a time is in.
+    /// Number of the tick that a time belongs to.
     #[inline]
     fn tick(&self, time: u64) -> u64 {
-        // Ticks of GPUs are drawn independently.
+        // The GPU's handle is mixed in: ticks of different GPUs are resampled independently.
         (time / self.length) ^ self.agent.0.rotate_left(40)
     }
 }
 
-/// The latest result, because the same query often follows at once.
+/// A cache of the latest query and its result, because the same query often follows at once.
 struct Latest<K, V>(Option<(K, V)>);
 
 impl<K, V> Default for Latest<K, V> {
@@ -372,7 +375,7 @@ impl<K, V> Default for Latest<K, V> {
 }
 
 impl<K: PartialEq, V> Latest<K, V> {
-    /// The answer for `key`, which `find` gives when the latest one was for another.
+    /// The result for `key`: the cached one, or what `find` returns.
     #[inline]
     fn get(&mut self, key: K, find: impl FnOnce() -> V) -> &V {
         if self.0.as_ref().is_some_and(|(latest, _)| *latest != key) {

@@ -1,4 +1,4 @@
-//! Thread traces: the streams of shader engines as they were recorded, and what was found in them when the run was over.
+//! Thread traces: the streams of shader engines as they were recorded, and what decoding them after the run yielded.
 
 use std::sync::Arc;
 
@@ -6,195 +6,197 @@ use super::samples::Issue;
 use crate::column::Column;
 use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId};
 
-/// Trace configuration of an agent.
+/// How an agent was traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
-    /// Handle of the agent.
+    /// The traced agent.
     pub agent: AgentHandle,
-    /// Bytes that each traced shader engine could write.
+    /// Size of the buffer of each traced shader engine, in bytes.
     pub capacity: u64,
-    /// Counters in the trace, in the order of their values, with the SIMDs they are counted on: see
+    /// Labels of the counters in the trace, in the order of their values: see
     /// [`TracedCounter::label`](rpd_spool::options::TracedCounter::label).
     pub counters: Vec<String>,
-    /// Traces are of the whole agent for a time and are numbered from 1; otherwise each is of one dispatch and has its
-    /// number.
+    /// Whether a trace is of everything that the agent executed in a period of time. Such traces are numbered from 1.
+    /// Otherwise a trace is of one dispatch and has the number of the dispatch.
     pub whole_agent: bool,
 }
 
-/// A dispatch that was chosen to be traced.
+/// A dispatch that was selected for tracing when it was submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChosenDispatch {
-    /// The agent that it ran on.
+    /// Agent that it ran on.
     pub agent: AgentHandle,
-    /// Number of the dispatch.
+    /// Number of the dispatch, which is the number of its trace.
     pub dispatch: DispatchId,
-    /// The dispatched kernel.
+    /// Its kernel.
     pub kernel: KernelId,
 }
 
-/// The stream of a shader engine, as the GPU wrote it.
+/// The trace data of one shader engine, undecoded.
 #[derive(Debug, Clone)]
 pub struct TraceStream {
-    /// Handle of the agent.
+    /// Agent of the shader engine.
     pub agent: AgentHandle,
     /// Number of the trace: see [`Tracing::whole_agent`].
     pub trace: u64,
-    /// The shader engine.
+    /// Number of the shader engine in the agent, from 0.
     pub engine: u32,
-    /// The provider reported a full buffer, or the stream is as long as the buffer.
+    /// Whether the buffer was full, so that later data are missing: the provider reported it, or the data are as long
+    /// as the buffer.
     pub full: bool,
-    /// Bytes between those that are there, or at the end, are missing: the program ended while they were delivered.
+    /// Whether parts of the data are missing, because the program ended while the provider delivered them.
     pub incomplete: bool,
-    /// Bytes as the hardware wrote them.
+    /// Tokens in the encoding of the agent's architecture.
     pub bytes: Arc<Column<u8>>,
 }
 
-/// Decoding results of the stream of a shader engine.
+/// What decoding the data of a shader engine yielded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSummary {
-    /// Handle of the agent.
+    /// Agent of the shader engine.
     pub agent: AgentHandle,
-    /// Number of the trace.
+    /// Number of the trace: see [`Tracing::whole_agent`].
     pub trace: u64,
-    /// The kernel that was traced; 0 for traces of whole agents.
+    /// Kernel of the traced dispatch; 0 for traces of whole agents.
     pub kernel: KernelId,
-    /// The shader engine.
+    /// Number of the shader engine in the agent, from 0.
     pub engine: u32,
-    /// Bytes of the stream.
+    /// Size of the data in bytes.
     pub bytes: u64,
-    /// Bytes that it could have had; 0 when that is not known.
+    /// Size of the buffer in bytes; 0 when it is not known.
     pub capacity: u64,
-    /// The buffer was full.
+    /// Whether the buffer was full, so that later data are missing.
     pub full: bool,
-    /// Waves that began on any compute unit.
+    /// Number of waves that began on any compute unit of the shader engine.
     pub started: u64,
-    /// Waves of the traced compute unit.
+    /// Number of waves of the traced compute unit, the one whose instructions are in the trace.
     pub waves: u64,
-    /// Their instructions.
+    /// Number of instructions that these waves executed.
     pub instructions: u64,
-    /// Of those, the ones that could not be matched with code.
+    /// How many of these instructions could not be matched with the code of the kernel.
     pub unmatched: u64,
-    /// Number of times that the GPU dropped tokens.
+    /// How often the GPU dropped tokens because it could not write them fast enough.
     pub lost: u64,
-    /// Waves of the traced compute unit without an end in the trace.
+    /// Number of waves of the traced compute unit whose end is not in the trace.
     pub incomplete_waves: u64,
 }
 
-/// A wave of the traced compute unit.
+/// A wave of the traced compute unit, with sums over its instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedWave {
-    /// Index into [`ThreadTraces::summaries`].
+    /// Index into [`ThreadTraces::summaries`] of the shader engine's trace.
     pub stream: u32,
-    /// Compute unit; for RDNA the shader array (bit 7) and WGP.
+    /// Compute unit; for RDNA, the WGP, with the shader array in bit 7.
     pub cu: u8,
     /// SIMD that the wave ran on.
     pub simd: u8,
-    /// Slot in the SIMD.
+    /// Wave slot of the SIMD.
     pub slot: u8,
-    /// Begin in cycles of the trace.
+    /// Time at which the wave began, in cycles of the trace's clock.
     pub begin: i64,
-    /// End, in cycles of the trace.
+    /// Time at which it ended, in cycles of the trace's clock.
     pub end: i64,
-    /// Instructions that it executed.
+    /// Number of instructions that it executed.
     pub instructions: u64,
-    /// Cycles of their durations, those before issue included.
+    /// Durations of these instructions added up, in cycles; the time before issue is included.
     pub latency: u64,
-    /// Cycles before they were issued.
+    /// Cycles in which these instructions waited to be issued.
     pub stall: u64,
     /// Whether its end is in the trace.
     pub complete: bool,
 }
 
-/// Occupancy of a shader engine in a part of its trace's time.
+/// Waves on a shader engine in a part of its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccupiedTime {
-    /// Index into [`ThreadTraces::summaries`].
+    /// Index into [`ThreadTraces::summaries`] of the shader engine's trace.
     pub stream: u32,
-    /// Begin of this part in cycles of the trace.
+    /// Begin of the part, in cycles of the trace's clock.
     pub begin: i64,
-    /// End, in cycles of the trace.
+    /// End of the part, in cycles of the trace's clock.
     pub end: i64,
-    /// Cycles in it of all waves on all compute units, added up.
+    /// Cycles that waves were present in this part, added up over all waves on all compute units.
     pub wave_cycles: u64,
 }
 
-/// Occupancy of a compute unit of a traced shader engine, whether its instructions were traced or not.
+/// Waves on a compute unit of a traced shader engine. Waves are traced on all compute units, instructions on one
+/// only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccupiedUnit {
-    /// Index into [`ThreadTraces::summaries`].
+    /// Index into [`ThreadTraces::summaries`] of the shader engine's trace.
     pub stream: u32,
-    /// Compute unit; for RDNA the shader array (bit 7) and WGP.
+    /// Compute unit; for RDNA, the WGP, with the shader array in bit 7.
     pub cu: u8,
-    /// Waves that began on it.
+    /// Number of waves that began on it.
     pub waves: u64,
-    /// Cycles that these waves ran, added up.
+    /// Cycles that these waves were present, added up.
     pub wave_cycles: u64,
 }
 
-/// Costs of an instruction, over all waves of a trace.
+/// Cost of an instruction, over all waves of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedLine {
-    /// The kernel of the trace; 0 for traces of whole agents.
+    /// Kernel of the traced dispatch; 0 for traces of whole agents.
     pub kernel: KernelId,
-    /// Agent of the trace.
+    /// Traced agent.
     pub agent: AgentHandle,
-    /// Number of the trace.
+    /// Number of the trace: see [`Tracing::whole_agent`].
     pub trace: u64,
-    /// Code object.
+    /// Code object that has the instruction.
     pub object: CodeObjectId,
-    /// Offset from the load address of the code object.
+    /// Offset of the instruction from the load address of the code object, in bytes.
     pub offset: u64,
-    /// Number of executions by waves.
+    /// How often waves executed it.
     pub hits: u64,
-    /// Durations of its executions added up, in cycles.
+    /// Durations of its executions added up, in cycles; the time before issue is included.
     pub latency: u64,
-    /// Cycles between the instructions before it and its start.
+    /// Cycles between the end of the instruction before it and its begin, added up.
     pub idle: u64,
-    /// Cycles before it was issued, by reason, ascending; part of `latency`.
+    /// Cycles in which it waited to be issued, by reason, ordered by reason; part of `latency`.
     pub stalls: Vec<(Issue, u64)>,
 }
 
 impl TracedLine {
-    /// Cycles before it was issued.
+    /// Cycles in which it waited to be issued, over all reasons.
     pub fn stall(&self) -> u64 {
         self.stalls.iter().map(|(_, cycles)| cycles).sum()
     }
 }
 
-/// The thread traces of a recording.
+/// The thread traces of a recording, before and after decoding.
 #[derive(Debug, Default)]
 pub struct ThreadTraces {
-    /// Trace configurations of agents.
+    /// How each agent was traced.
     pub tracing: Vec<Tracing>,
-    /// Dispatches that were chosen.
+    /// Dispatches that were selected for tracing.
     pub chosen: Vec<ChosenDispatch>,
-    /// Streams, by agent, number and engine.
+    /// Undecoded data, ordered by agent, number of the trace and shader engine.
     pub streams: Vec<TraceStream>,
-    /// Names of the files that the streams were saved as.
+    /// Names of the files in the output directory that the undecoded data were saved as.
     pub stream_files: Vec<String>,
-    /// Names of the files that the code objects of their agents were saved as.
+    /// Names of the files in the output directory that the code objects of the traced agents were saved as.
     pub code_files: Vec<String>,
-    /// Decoding results of the streams, in the same order; empty before they are decoded.
+    /// What decoding each element of `streams` yielded, in the same order; empty before decoding.
     pub summaries: Vec<TraceSummary>,
-    /// Waves, by stream.
+    /// Waves of the traced compute units, ordered by stream.
     pub waves: Vec<TracedWave>,
-    /// Waves on shader engines over time, by stream and begin; parts without waves are left out.
+    /// Waves on shader engines over time, ordered by stream and begin. Parts without waves have no entry.
     pub occupied_times: Vec<OccupiedTime>,
-    /// Compute units with waves, by stream and number.
+    /// Compute units on which waves began, ordered by stream and number.
     pub occupied_units: Vec<OccupiedUnit>,
-    /// Instructions.
+    /// Costs of the executed instructions.
     pub lines: Vec<TracedLine>,
-    /// Problems of the traces, for the user: one sentence each.
+    /// What is wrong with the traces, for the user, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl ThreadTraces {
-    /// Whether nothing was traced.
+    /// Whether there are neither undecoded nor decoded traces.
     pub fn is_empty(&self) -> bool {
         self.streams.is_empty() && self.summaries.is_empty()
     }
 
-    /// Agents and numbers of the traces that were decoded.
+    /// Agent and number of each decoded trace.
     pub fn numbers(&self) -> Vec<(AgentHandle, u64)> {
         let all = self
             .summaries
@@ -205,7 +207,7 @@ impl ThreadTraces {
         numbers
     }
 
-    /// The kernel of a trace; 0 when it is not known.
+    /// Kernel of a trace; 0 for traces of whole agents, and when it is not known.
     pub fn kernel(&self, agent: AgentHandle, trace: u64) -> KernelId {
         let is_whole = |tracing: &Tracing| tracing.agent == agent && tracing.whole_agent;
         if self.tracing.iter().any(is_whole) {

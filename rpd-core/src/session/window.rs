@@ -1,4 +1,4 @@
-//! Sessions made elsewhere than from a spool: putting them in order, and cutting a stretch of time out of them.
+//! Operations on whole sessions: sorting the tables, and removing what lies outside a period of time.
 
 use std::io;
 
@@ -8,19 +8,19 @@ use super::{Batches, Session, Table};
 use crate::column::Column;
 use crate::ids::Nanoseconds;
 
-/// A stretch of time, both ends included.
+/// A period of the recording's clock, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// First moment.
+    /// First time that belongs to it.
     pub start: Nanoseconds,
-    /// Last moment.
+    /// Last time that belongs to it.
     pub end: Nanoseconds,
-    /// Keep only what lies entirely inside. Otherwise everything that overlaps is kept.
+    /// Whether only records are kept that lie entirely inside. Otherwise records that overlap the period are kept.
     pub inside: bool,
 }
 
 impl Window {
-    /// Whether a record with these times is kept. Records without duration are kept when they lie inside, either way.
+    /// Whether a record with these times is kept.
     pub fn keeps(&self, start: Nanoseconds, end: Nanoseconds) -> bool {
         if self.inside {
             start >= self.start && end <= self.end
@@ -31,12 +31,12 @@ impl Window {
 }
 
 impl Session {
-    /// Puts every table into the order that writers rely on.
+    /// Sorts every table into the order that writers rely on: start ascending, end descending, then name.
     pub fn put_in_order(&mut self) {
         put_in_order(self);
     }
 
-    /// Start of the first and end of the last record of all tables; `None` without any.
+    /// Start of the first and end of the last record of all tables; `None` when all are empty.
     pub fn span(&self) -> Option<(Nanoseconds, Nanoseconds)> {
         let mut span: Option<(Nanoseconds, Nanoseconds)> = None;
         for table in Table::ALL {
@@ -48,7 +48,7 @@ impl Session {
         span
     }
 
-    /// Removes the records that `window` does not keep, and the sums over all that there were.
+    /// Removes the records that `window` does not keep. Removes [`Session::device_totals`] as well.
     ///
     /// # Errors
     /// When the records of a long table cannot be stored.
@@ -81,7 +81,7 @@ impl Session {
                 }
             }
         }
-        // They are about all of the time.
+        // They are sums over the whole recording.
         self.device_totals.clear();
         self.drop_unused_stacks();
         Ok(())

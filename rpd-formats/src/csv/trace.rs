@@ -58,7 +58,7 @@ pub(super) fn write_rows(
     }
 }
 
-/// Texts in quotes that are kept for further use, and the bytes that they may have together.
+/// Greatest number of quoted texts that are cached, and their greatest total size in bytes.
 const KEPT_TEXTS: usize = 1 << 16;
 const KEPT_BYTES: usize = 4 << 20;
 

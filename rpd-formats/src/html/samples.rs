@@ -48,7 +48,8 @@ fn units(session: &Session) -> BTreeMap<AgentHandle, BTreeMap<Engine, BTreeMap<u
     let objects = session.code_objects.iter();
     let agents: HashMap<CodeObjectId, AgentHandle> =
         objects.map(|object| (object.id, object.agent)).collect();
-    // Code that no code object holds is of the runtime's copies, whose GPU is not known where there are several.
+    // Addresses outside of all code objects are in the runtime's own copy kernels. Their GPU is known only if a
+    // single one was sampled.
     let only = match session.sampling.as_slice() {
         [one] => Some(one.agent),
         _ => None,

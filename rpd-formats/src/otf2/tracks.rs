@@ -20,7 +20,7 @@ pub(super) struct Location {
     pub(super) events: u64,
 }
 
-/// A time on a location.
+/// A period of time on a location, with a name.
 #[derive(Clone, Copy)]
 pub(super) struct Slice {
     pub(super) start: Nanoseconds,
@@ -34,7 +34,7 @@ pub(super) struct Slice {
 /// A location that is being written.
 struct Lane<'a> {
     events: Events<'a>,
-    /// Position in the list of locations.
+    /// Index in the list of locations.
     location: usize,
     count: u64,
     /// Time of the last event.

@@ -181,7 +181,7 @@ impl Trace {
         });
     }
 
-    /// Makes `number` stand for `name` among names of events, unless it does.
+    /// Interns `name` as event name `number`, unless that was done before.
     #[inline]
     pub(super) fn event_name(&mut self, number: u64, name: &str) {
         // There are no more of them than 32 bits can number.

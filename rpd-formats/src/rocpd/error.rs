@@ -32,12 +32,12 @@ pub enum Problem {
     )]
     NotRegular,
     /// A file that belongs to the database is not a regular one.
-    #[error("cannot be read: {} belongs to it and is not a regular file; remove that", .0.display())]
+    #[error("cannot be read: {}, which belongs to it, is not a regular file; remove that file", .0.display())]
     Companion(PathBuf),
     /// A program that wrote into it was stopped and left a journal.
     #[error(
-        "has a change in it that was not completed ({} is still there); undo that with `sqlite3 FILE .schema`, which \
-         may write to it, or record again", .0.display()
+        "has an incomplete transaction ({} is still there); roll it back with `sqlite3 FILE .schema`, which \
+         may write to the file, or record again", .0.display()
     )]
     Unfinished(PathBuf),
     /// Its write-ahead log cannot be read where it is.
@@ -47,23 +47,25 @@ pub enum Problem {
     )]
     Wal(PathBuf),
     /// A table whose content is made by a module.
-    #[error("has the virtual table {0}, which no recording has, and is not read; record again")]
+    #[error(
+        "is not read, because it has the virtual table {0}, which recordings do not have; record again"
+    )]
     VirtualTable(String),
     /// A view does what no view of a recording does.
     #[error(
-        "has a view or table that uses {0}, which no recording needs, and is not read; record again"
+        "is not read, because a view or table in it uses {0}, which recordings do not need; record again"
     )]
     Refused(String),
     /// Reading takes too long.
     #[error(
-        "has a view that does not end: reading took more than {0} s of processor time, which no recording of this \
-         size needs; record again"
+        "cannot be read: a view took more than {0} s of processor time, which no recording of this size needs; \
+         record again"
     )]
     TooLong(u64),
     /// Reading takes too much memory.
     #[error(
-        "has a view that yields too much: reading took more than {0} MiB of memory, which no recording of this size \
-         needs; record again"
+        "cannot be read: a view took more than {0} MiB of memory, which no recording of this size needs; \
+         record again"
     )]
     TooMuch(u64),
     /// A value in it is too large.

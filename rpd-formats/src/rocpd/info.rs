@@ -52,7 +52,7 @@ impl Ids {
         self.counters.get(index as usize).copied().unwrap_or(0)
     }
 
-    /// `None` for the handle that names no agent.
+    /// Row id of an agent; `None` for the handle that stands for no agent.
     pub(super) fn agent(&self, handle: AgentHandle) -> Option<i64> {
         self.agents.get(&handle).copied()
     }

@@ -36,10 +36,10 @@ pub enum QueryError {
     )]
     TooMany(usize),
     /// A file of RPD among others.
-    #[error("{} is a file of RPD: SQL runs over one such file, and over nothing beside it", .0.display())]
+    #[error("{} is a file of RPD: query it alone, without other files", .0.display())]
     NotAlone(PathBuf),
     /// A time window of a file of RPD.
-    #[error("{} is a file of RPD, and windows are cut out of databases of rpd; a WHERE clause does it in the SQL", .0.display())]
+    #[error("{} is a file of RPD, which --start, --end and markers do not apply to; limit the time with a WHERE clause in the SQL", .0.display())]
     NoWindow(PathBuf),
     /// SQLite does not accept the statement.
     #[error("{message}{}", position.as_ref().map(|at| format!(" at {at}")).unwrap_or_default())]
@@ -184,7 +184,7 @@ impl Combined {
                     .iter()
                     .map(|column| match own.contains(column) {
                         true => identifier(column),
-                        // A later minor version of the schema has more columns.
+                        // The column is from a later minor version of the schema.
                         false => format!("NULL AS {}", identifier(column)),
                     })
                     .collect();

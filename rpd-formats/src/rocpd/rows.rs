@@ -437,7 +437,7 @@ struct Arguments<'c> {
     others: HashMap<(usize, String, String), i64>,
 }
 
-/// A function, and the number before that of its first parameter.
+/// The argument layout of a function, and the id of the parameter row before that of its first parameter.
 #[derive(Clone, Copy)]
 struct KnownFunction {
     layout: Option<&'static ArgLayout>,

@@ -57,7 +57,7 @@ impl From<&str> for Cell {
 
 impl From<u64> for Cell {
     fn from(value: u64) -> Cell {
-        // Beyond 63 bits the digits still count.
+        // Greater values become text, which keeps all their digits.
         i64::try_from(value).map_or_else(|_| Cell::Text(value.to_string()), Cell::Integer)
     }
 }

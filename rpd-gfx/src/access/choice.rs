@@ -1,8 +1,8 @@
-//! Which dispatches are meant.
+//! Selects kernels and dispatches by a text that the user gives.
 
 use rpd_demangle::demangle;
 
-/// A kernel, or one dispatch of it.
+/// Selects all dispatches of a kernel, or one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelChoice {
     name: String,
@@ -10,8 +10,8 @@ pub struct KernelChoice {
 }
 
 impl KernelChoice {
-    /// Reads `NAME` or `NAME#N`: the name as compiled, or a part of the name in C++, and which dispatch of it, from 1. `None` for
-    /// another number.
+    /// Parses `NAME` or `NAME#N`. `NAME` is the name as compiled, or a part of the demangled name; `N` is the number
+    /// of the kernel's dispatch, from 1. `None` when `N` is not such a number.
     pub fn parse(text: &str) -> Option<KernelChoice> {
         let (name, nth) = match text.rsplit_once('#') {
             Some((name, number)) => (name, Some(number.parse().ok().filter(|n| *n > 0)?)),
@@ -23,7 +23,7 @@ impl KernelChoice {
         })
     }
 
-    /// Whether the `nth` dispatch of a kernel is meant.
+    /// Whether the `nth` dispatch (from 1) of a kernel is selected.
     pub fn takes(&self, kernel: &str, nth: u64) -> bool {
         self.nth.is_none_or(|wanted| wanted == nth)
             && (self.name == kernel || demangle(kernel).contains(&self.name))

@@ -1,33 +1,33 @@
-//! The bytes of steps: numbers of variable length, differences to the step before, and addresses of lanes as a first one and a stride
-//! wherever they have one.
+//! Encoding of steps in bytes: integers of variable length, differences to the step before, and lane addresses as
+//! first address and stride where there is a stride.
 
 use crate::isa::{Operation, Space, Transfer, lanes};
 
-/// An instruction that a wave executed.
+/// An instruction that a wave executed, with its memory accesses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
-    /// Number of the workgroup.
+    /// Number of the workgroup in the dispatch.
     pub group: u64,
-    /// The wave's number in it.
+    /// Number of the wave in the workgroup.
     pub wave: u64,
-    /// Offset of the instruction from the first of its code object.
+    /// Offset of the instruction from the first instruction of the code object, in bytes.
     pub offset: u64,
-    /// Lanes that were active.
+    /// Lanes that were active: one bit for each.
     pub exec: u64,
-    /// Accesses of its lanes; addresses of inactive lanes are 0.
+    /// Memory accesses of the lanes; addresses of inactive lanes are 0.
     pub transfers: Vec<Transfer>,
-    /// Addresses and bytes that a scalar load read.
+    /// Address and length in bytes of each range that a scalar load read.
     pub scalar: Vec<(u64, u64)>,
 }
 
-/// State that the encoding of a step refers to.
+/// Values of earlier steps, to which the encoding of a step refers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EncodingState {
     group: u64,
     wave: u64,
     offset: u64,
     exec: u64,
-    /// Last address in each space, and that of scalar loads.
+    /// Last address in each space, then of scalar loads.
     last: [u64; 4],
 }
 
@@ -35,19 +35,19 @@ const NEW_GROUP: u8 = 1;
 const NEW_WAVE: u8 = 2;
 const NEW_EXEC: u8 = 4;
 const TRANSFERS_SHIFT: u8 = 3;
-/// This many transfers or more.
+/// Value of a count field for this many transfers or more; the number follows.
 const MORE: usize = 3;
 const SCALAR: u8 = 32;
 
-/// Bytes of an access of one lane, or of a scalar load.
+/// Greatest size of an access of one lane, or of a scalar load, in bytes.
 const LARGEST: u64 = 64;
-/// Transfers, or ranges of scalar loads, of one instruction; more are damage.
+/// Greatest number of transfers, or of ranges of scalar loads, of an instruction. Damaged files have more.
 const MOST: u64 = 64;
 
 const OPERATION_SHIFT: u8 = 2;
 const OTHER_LANES: u8 = 16;
 const SHAPE_SHIFT: u8 = 5;
-/// Shapes of addresses: all the same, a constant stride between active lanes, listed.
+/// Encodings of lane addresses: all equal, with a constant stride between active lanes, or listed.
 const SAME: u8 = 0;
 const STRIDE: u8 = 1;
 const LIST: u8 = 2;
@@ -65,7 +65,7 @@ fn number_of<T: PartialEq>(list: &[T], value: &T) -> usize {
     list.iter().position(|one| one == value).unwrap_or(0)
 }
 
-/// Appends a number.
+/// Appends a number in seven-bit groups, the lowest first.
 pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -74,13 +74,13 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends a difference.
+/// Appends a difference, small for small magnitudes of either sign.
 fn put_signed(bytes: &mut Vec<u8>, value: u64) {
     let value = value.cast_signed();
     put(bytes, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
-/// Takes a number from the front.
+/// Removes a number from the front; `None` if it is cut off.
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -188,7 +188,7 @@ fn encode_transfer(bytes: &mut Vec<u8>, state: &mut EncodingState, transfer: &Tr
     }
 }
 
-/// Takes a step from the front; `None` if it is damaged.
+/// Removes a step from the front; `None` if it is damaged.
 pub(super) fn decode(bytes: &mut &[u8], state: &mut EncodingState, step: &mut Step) -> Option<()> {
     let head = take_byte(bytes)?;
     if head & NEW_GROUP != 0 {
@@ -267,7 +267,7 @@ fn decode_transfer(bytes: &mut &[u8], state: &mut EncodingState) -> Option<Trans
     (shape <= LIST && sound).then_some(transfer)
 }
 
-/// Takes the bytes of an access.
+/// Removes the size of an access from the front; `None` if it is damaged.
 fn size(bytes: &mut &[u8]) -> Option<u64> {
     take(bytes).filter(|size| (1..=LARGEST).contains(size))
 }

@@ -1,9 +1,10 @@
-//! Memory accesses of kernels, instruction by instruction: recorded while a dispatch executes, stored compactly, read again and
-//! summed up.
+//! Memory accesses of kernels, instruction by instruction: recording them during a dispatch, the file format,
+//! reading, and sums.
 //!
-//! A [`Recorder`] watches a dispatch and hands [`Block`]s of encoded steps to a [`Sink`]. A file is [`MAGIC`] and blocks one after the
-//! other, those of different dispatches between each other; each can be decoded without the others, so a file that was cut off
-//! has all that its complete blocks hold. [`Reader`] reads it, [`Totals`] sum up what instructions did.
+//! A [`Recorder`] observes a dispatch and passes [`Block`]s of encoded steps to a [`Sink`]. A file is [`MAGIC`]
+//! followed by blocks; blocks of different dispatches may alternate. Each block can be decoded without the others, so
+//! that the complete blocks of a file that was cut off can be read. [`Reader`] reads a file, [`Totals`] adds up what
+//! instructions did.
 
 mod choice;
 mod encoding;
@@ -19,20 +20,20 @@ pub use totals::{LINE, Stride, Totals};
 
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"RPDACC1\n";
-/// Name of a recording in its folder, where the code objects of its kernels are as well.
+/// Name of the recording in its directory, which also has the code objects of the recorded kernels.
 pub const FILE: &str = "accesses.bin";
-/// Bytes of a block's head.
+/// Size of a block's head in bytes.
 const HEAD: usize = 16;
-/// Most bytes of a block's content.
+/// Greatest size of a block's content in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// Level of detail that is recorded.
+/// Which instructions are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
-    /// Instructions that access memory, with their addresses.
+    /// Instructions that access memory, with the addresses.
     #[default]
     Memory,
-    /// All instructions.
+    /// All instructions, and the addresses of those that access memory.
     Instructions,
 }
 
@@ -47,32 +48,32 @@ impl Level {
         found.map_or(0, |(_, _, number)| *number)
     }
 
-    /// The level with a number.
+    /// The level with this number in files.
     pub fn of_number(number: u32) -> Option<Level> {
         let found = Self::ALL.iter().find(|(_, _, known)| *known == number);
         found.map(|(level, ..)| *level)
     }
 }
 
-/// End of a dispatch's recording.
+/// Why the recording of a dispatch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DispatchEnd {
-    /// The recording ends with the dispatch.
+    /// The dispatch is complete.
     Complete,
-    /// The kernel ended with an error.
+    /// The dispatch was ended by an error of the kernel.
     Fault,
-    /// The sink took no more before the dispatch ended.
+    /// The sink accepted no more blocks.
     Full,
 }
 
-/// Kind of a block.
+/// What the content of a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockKind {
     /// The description of a dispatch.
     Dispatch = 1,
     /// Instructions that waves of the dispatch executed.
     Steps = 2,
-    /// The end of a dispatch.
+    /// Why the recording of a dispatch ended.
     End = 3,
 }
 
@@ -84,7 +85,7 @@ impl BlockKind {
     }
 }
 
-/// A part of a file: head and content.
+/// A block of a file: head and content.
 #[derive(Debug, Clone)]
 pub struct Block(Vec<u8>);
 
@@ -97,19 +98,19 @@ impl Block {
         Block(bytes)
     }
 
-    /// Bytes of its content.
+    /// Length of the content in bytes.
     fn len(&self) -> usize {
         self.0.len() - HEAD
     }
 
-    /// Its bytes, to be written.
+    /// Completes the head. Returns all bytes of the block, to be written.
     pub fn finish(&mut self) -> &[u8] {
         let length = self.len() as u64;
         self.0[8..HEAD].copy_from_slice(&length.to_le_bytes());
         &self.0
     }
 
-    /// The end of a dispatch.
+    /// The block that ends the recording of a dispatch.
     pub fn end(dispatch: u32, ending: DispatchEnd) -> Block {
         let mut block = Block::new(BlockKind::End, dispatch);
         encoding::put(&mut block.0, ending as u64);

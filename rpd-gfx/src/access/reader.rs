@@ -1,4 +1,5 @@
-//! Reads recordings. Files are not trusted: lengths are checked, and a malformed block is an error that names the place.
+//! Reads recordings of memory accesses. Files are not trusted: all lengths are checked, and a malformed block is an
+//! error with its offset.
 
 use std::io::{self, Read};
 
@@ -8,53 +9,53 @@ use super::{BlockKind, DispatchEnd, HEAD, LARGEST, Level, MAGIC};
 /// A recorded dispatch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispatch {
-    /// Number of the dispatch in the file.
+    /// Number that steps of the dispatch have in the file.
     pub number: u32,
     /// Name of the kernel, as compiled.
     pub kernel: String,
-    /// Which of the kernel's dispatches it is, in the order in which they began, from 1.
+    /// Number among the dispatches of this kernel, in the order in which they began, from 1.
     pub nth: u64,
-    /// File with the code object, beside the recording.
+    /// Name of the file with the code object, in the directory of the recording.
     pub object: String,
-    /// Address in that file of the instruction with offset 0.
+    /// Address, in that file, of the instruction with offset 0.
     pub first: u64,
-    /// Work-items in each dimension.
+    /// Work-items of the grid: x, y, z.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup in each dimension.
+    /// Work-items of a workgroup: x, y, z.
     pub workgroup: [u32; 3],
     /// Which instructions were recorded.
     pub level: Level,
-    /// Name of the device.
+    /// Name of the device's processor, such as `gfx90a`.
     pub device: String,
 }
 
-/// The next part of a recording.
+/// A part of a recording, in the order of the file.
 #[derive(Debug)]
 pub enum Item<'r> {
-    /// A dispatch begins.
+    /// A dispatch began.
     Dispatch(Dispatch),
-    /// Steps of a dispatch.
+    /// Steps that a dispatch executed.
     Steps(Steps<'r>),
     /// A dispatch ended.
     End {
-        /// Number of the dispatch.
+        /// Number of the dispatch in the file.
         dispatch: u32,
-        /// End of the dispatch.
+        /// Why its recording ended.
         ending: DispatchEnd,
     },
 }
 
-/// Steps of a dispatch that follow each other on a thread.
+/// Consecutive steps of a dispatch that one thread of the simulator executed.
 #[derive(Debug)]
 pub struct Steps<'r> {
-    /// Number of the dispatch.
+    /// Number of the dispatch in the file.
     pub dispatch: u32,
     rest: &'r [u8],
     state: EncodingState,
     at: u64,
 }
 
-/// Why a recording cannot be read on.
+/// Why a recording cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The file cannot be read.
@@ -63,7 +64,7 @@ pub enum Problem {
     /// The content is not a valid recording.
     #[error("not a recording of memory accesses, or damaged at byte {at}: {what}")]
     Damaged {
-        /// Offset in the file.
+        /// Offset of the damaged block in the file, in bytes.
         at: u64,
         /// Description of the damage.
         what: &'static str,
@@ -74,17 +75,17 @@ pub enum Problem {
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
-    /// Bytes that were read.
+    /// Number of bytes that were read so far.
     at: u64,
     content: Vec<u8>,
     cut: bool,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the start of a recording.
+    /// Reads the magic at the start of a recording.
     ///
     /// # Errors
-    /// When it cannot be read or is none.
+    /// When the file cannot be read or is not a recording.
     pub fn new(mut input: R) -> Result<Reader<R>, Problem> {
         let mut magic = [0; MAGIC.len()];
         let there = fill(&mut input, &mut magic)?;
@@ -102,12 +103,12 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Whether the last block was incomplete: the program that wrote it was killed.
+    /// Whether the last block is incomplete, because the program that wrote the file was killed.
     pub fn is_cut_off(&self) -> bool {
         self.cut
     }
 
-    /// The next part, `None` at the end.
+    /// The next part; `None` at the end of the file.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged.
@@ -158,7 +159,7 @@ impl<R: Read> Reader<R> {
 }
 
 impl Steps<'_> {
-    /// Puts the next step into `step`; false at the end.
+    /// Decodes the next step into `step`. False at the end of the block.
     ///
     /// # Errors
     /// When the block is damaged.
@@ -177,7 +178,7 @@ impl Steps<'_> {
     }
 }
 
-/// Reads until the buffer is full or the input ends; the bytes that were read.
+/// Reads until the buffer is full or the input ends. Returns the number of bytes.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut there = 0;
     while there < buffer.len() {

@@ -1,22 +1,22 @@
-//! Encodes what a dispatch does while it executes.
+//! Encodes the memory accesses of a dispatch during its execution.
 
 use super::encoding::{EncodingState, encode};
 use super::reader::Dispatch;
 use super::{Block, BlockKind, Level, encoding};
 use crate::isa::{Probe, Step, Workgroup};
 
-/// Bytes of steps that are gathered before they are handed over, and lost if the process is killed.
+/// Number of bytes that are collected before they are passed to the sink. They are lost if the process is killed.
 const GATHERED: usize = 64 << 10;
-/// Instructions of a wave after which it is checked whether recording continues.
+/// Number of instructions of a wave between two checks whether the sink still accepts blocks.
 const WINDOW: u64 = 4096;
 
-/// Takes the blocks of a recording.
+/// Stores the blocks of a recording.
 pub trait Sink: Sync {
-    /// Stores a block; false if no more are taken.
+    /// Stores a block. Returns false when no more are accepted.
     fn write(&self, block: &[u8]) -> bool;
 }
 
-/// Records the steps of a dispatch, or those that one thread executes.
+/// Records the steps of a dispatch, or those that one thread of the simulator executes.
 pub struct Recorder<'s> {
     sink: &'s dyn Sink,
     dispatch: u32,
@@ -27,7 +27,7 @@ pub struct Recorder<'s> {
 }
 
 impl Dispatch {
-    /// The block that describes it; it comes before its steps.
+    /// The block that describes the dispatch. It must be written before blocks with steps.
     pub fn block(&self) -> Block {
         let mut block = Block::new(BlockKind::Dispatch, self.number);
         let bytes = &mut block.0;
@@ -46,7 +46,7 @@ impl Dispatch {
 }
 
 impl<'s> Recorder<'s> {
-    /// A recorder of the dispatch with a number.
+    /// A recorder for the dispatch with this number in the file.
     pub fn new(sink: &'s dyn Sink, dispatch: u32, level: Level) -> Recorder<'s> {
         Recorder {
             sink,
@@ -58,7 +58,7 @@ impl<'s> Recorder<'s> {
         }
     }
 
-    /// Hands over what is left; whether everything was taken.
+    /// Passes the remaining steps to the sink. Returns whether the sink accepted everything.
     pub fn finish(mut self) -> bool {
         self.hand_over();
         !self.full

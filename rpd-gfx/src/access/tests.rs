@@ -1,11 +1,11 @@
-//! Recordings of made-up steps, read again.
+//! Writes and reads recordings of generated steps.
 
 use std::sync::Mutex;
 
 use super::*;
 use crate::isa::{self, Kind as InstructionKind, Operation, Probe, Space, Transfer, Vmem};
 
-/// A file in memory that takes this many bytes.
+/// A file in memory that accepts this many bytes.
 struct File(Mutex<Vec<u8>>, usize);
 
 impl Sink for File {
@@ -44,7 +44,7 @@ fn dispatch() -> Dispatch {
     }
 }
 
-/// Some steps with every shape of addresses.
+/// Steps with every encoding of lane addresses.
 fn steps() -> Vec<Step> {
     let base = 0x7f12_3456_7000;
     let scattered = |lane: u64| base + (lane * 7919 % 64) * 128;
@@ -158,7 +158,7 @@ fn what_was_recorded_is_read_again() {
     assert_eq!(dispatches, [dispatch()]);
     assert_eq!(endings, [DispatchEnd::Complete]);
     assert!(!cut);
-    // Wherever the file ends, the complete part is read, and a problem reports that the rest is missing.
+    // Wherever the file is cut off, the complete blocks are read, and the reader reports that the rest is missing.
     for end in (MAGIC.len() + 1..bytes.len()).step_by(997) {
         let (part, _, endings, cut) = read(&bytes[..end]);
         assert!(cut && endings.is_empty(), "{end}");

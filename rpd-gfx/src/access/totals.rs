@@ -1,57 +1,58 @@
-//! Summed costs of executed instructions.
+//! Sums over the memory accesses of executed instructions.
 
 use std::collections::HashMap;
 
 use crate::isa::{Space, Transfer, lanes};
 use crate::perf::lds;
 
-/// Bytes of a line of the vector L1 cache.
+/// Size of a line of the first-level vector cache in bytes.
 pub const LINE: u64 = 64;
-/// Different strides that are counted one by one.
+/// Number of different strides that are counted separately.
 const MOST_STRIDES: usize = 64;
 
-/// Sums over executions of instructions that access one space in one way.
+/// Sums over the executions of an instruction, for one memory space and one direction of access.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
-    /// Executions by waves.
+    /// Number of executions by waves.
     pub executions: u64,
-    /// Active lanes of all of them.
+    /// Number of active lanes, added up over the executions.
     pub lanes: u64,
-    /// Bytes that lanes requested.
+    /// Number of bytes that lanes requested.
     pub bytes: u64,
-    /// Lines of 64 bytes that executions touched, those of each counted.
+    /// Number of 64-byte lines that the executions touched, each execution counted separately.
     pub lines: u64,
-    /// Lines that would have sufficed for the different bytes of each execution, had they been side by side.
+    /// Number of lines that would hold the different bytes of each execution if these were contiguous.
     pub ideal_lines: u64,
-    /// Cycles that LDS needed for the accesses.
+    /// Cycles in which LDS was busy with the accesses.
     pub lds_cycles: u64,
-    /// Of these, those because lanes accessed different dwords of a bank, or changed the same dword.
+    /// How many of these cycles are due to conflicts: lanes accessed different dwords of a bank, or changed the same
+    /// dword.
     pub conflict_cycles: u64,
-    /// Sets of 64 lines that were touched, by number of the first line / 64.
+    /// Lines that were touched, a bit each in words of 64 lines.
     touched: HashMap<u64, u64>,
-    /// Executions by stride between neighbouring active lanes, if it is constant.
+    /// Number of executions by stride between neighbouring active lanes, where it is constant.
     strides: HashMap<i64, u64>,
-    /// Executions without a constant stride.
+    /// Number of executions without a constant stride.
     irregular: u64,
 }
 
-/// The distance between neighbouring active lanes that most executions had.
+/// Distance between the addresses of neighbouring active lanes in most executions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stride {
-    /// Bytes; 0: all lanes accessed the same address.
+    /// Distance in bytes; 0 when all lanes accessed the same address.
     Constant(i64),
-    /// Strides that differ.
+    /// The distance is not constant.
     Irregular,
 }
 
 impl Totals {
-    /// Adds an execution in which some lanes took part; what they accessed is added by itself.
+    /// Adds an execution with this many active lanes. Its accesses are added separately.
     pub fn executed(&mut self, lanes: u64) {
         self.executions += 1;
         self.lanes += u64::from(lanes.count_ones());
     }
 
-    /// Adds what a scalar load read.
+    /// Adds the ranges, as address and length, that a scalar load read.
     pub fn add_scalar(&mut self, ranges: &[(u64, u64)]) {
         let mut bytes: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
         for &(address, size) in ranges {
@@ -61,7 +62,7 @@ impl Totals {
         self.add_lines(&mut bytes);
     }
 
-    /// Adds what an execution's lanes accessed.
+    /// Adds an access of the lanes of an execution.
     pub fn add(&mut self, transfer: &Transfer) {
         let count = u64::from(transfer.lanes.count_ones());
         let size = u64::from(transfer.bytes);
@@ -94,7 +95,7 @@ impl Totals {
         }
     }
 
-    /// Adds the lines of an execution's ranges, and how few would have sufficed.
+    /// Adds the lines of an execution's ranges, and the number that would have sufficed.
     fn add_lines(&mut self, ranges: &mut [(u64, u64)]) {
         ranges.sort_unstable();
         let (mut distinct, mut reached) = (0, 0);
@@ -116,18 +117,18 @@ impl Totals {
         self.ideal_lines += distinct.div_ceil(LINE);
     }
 
-    /// Different lines of 64 bytes that were touched.
+    /// Number of different 64-byte lines that were touched.
     pub fn unique_lines(&self) -> u64 {
         let lines = self.touched.values().map(|set| u64::from(set.count_ones()));
         lines.sum()
     }
 
-    /// The lines that would have sufficed, as a part of those that were touched; `None` where there are no lines.
+    /// `ideal_lines` divided by `lines`; `None` without lines.
     pub fn coalescing(&self) -> Option<f64> {
         (self.lines > 0).then(|| self.ideal_lines as f64 / self.lines as f64)
     }
 
-    /// The stride of most executions with more than one active lane, and their part of these.
+    /// The most frequent stride of executions with several active lanes, and its share of these executions (0 to 1).
     pub fn stride(&self) -> Option<(Stride, f64)> {
         let constant = self.strides.iter().map(|(stride, count)| (*count, *stride));
         let all = self.irregular + self.strides.values().sum::<u64>();

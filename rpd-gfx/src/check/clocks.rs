@@ -1,22 +1,23 @@
-//! Which access comes before which: a clock for each wave, and for each wave the last times of others that it has seen.
+//! Order of memory accesses of different waves, by vector clocks: each wave has a clock, and knows the latest time of
+//! each other wave that happens before its own next access.
 //!
-//! Accesses of a wave are visible in another workgroup once they are performed (`s_waitcnt vmcnt`) before they are published, and once the
-//! other has invalidated its first-level cache after it read what was published. Waves of a workgroup share that cache,
-//! which keeps their accesses in order.
+//! An access of a wave is visible in another workgroup if it was performed (`s_waitcnt vmcnt`) before it was
+//! published, and if the other workgroup invalidated its first-level cache after it read what was published. Waves of
+//! a workgroup share that cache, which keeps their accesses in order.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Vector memory instructions of a wave that may be under way; the next one waits for the first of them.
+/// Greatest number of outstanding vector memory instructions of a wave. The next one waits for the first of them.
 const MOST_UNDER_WAY: usize = 63;
 
-/// A moment of a wave.
+/// A point in the execution of a wave.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct WaveMoment {
-    /// Number of the wave.
+    /// Number of the wave in the dispatch.
     pub(super) wave: u32,
-    /// Its clock, which starts at 1; 0 stands for no access.
+    /// Time on the wave's clock, from 1; 0 stands for no access.
     pub(super) time: u32,
-    /// Accesses up to this time of its clock were performed at that moment.
+    /// Accesses up to this time of the wave's clock had been performed then.
     pub(super) performed: u32,
 }
 
@@ -25,10 +26,10 @@ struct Clock {
     group: u64,
     now: u32,
     performed: u32,
-    /// Times of vector memory instructions that may be under way.
+    /// Times of vector memory instructions that may be outstanding.
     under_way: VecDeque<u32>,
     seen: HashMap<u32, u32>,
-    /// Seen, once the first-level cache is invalidated.
+    /// Times of other waves that become visible when the first-level cache is invalidated.
     pending: HashMap<u32, u32>,
 }
 
@@ -42,18 +43,18 @@ impl Clock {
     }
 }
 
-/// Times of a wave that an atomic published: for its workgroup and for others.
+/// Times of other waves that an atomic published: for waves of its workgroup, and for others.
 #[derive(Debug, Clone, Copy, Default)]
 struct PublishedClocks {
     near: u32,
     far: u32,
 }
 
-/// The clocks of a dispatch.
+/// The clocks of all waves of a dispatch.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     waves: Vec<Clock>,
-    /// Clocks that atomics have published, by address.
+    /// What atomics published, by address.
     addresses: HashMap<u64, HashMap<u32, PublishedClocks>>,
 }
 
@@ -69,7 +70,7 @@ fn join(to: &mut HashMap<u32, u32>, from: &HashMap<u32, u32>) {
 }
 
 impl Clocks {
-    /// Adds a wave of a workgroup; its number.
+    /// Adds a wave of a workgroup. Returns the number of the wave.
     pub(super) fn add(&mut self, group: u64) -> u32 {
         self.waves.push(Clock {
             group,
@@ -79,7 +80,7 @@ impl Clocks {
         self.waves.len() as u32 - 1
     }
 
-    /// The wave's time.
+    /// The current point in the execution of a wave.
     pub(super) fn stamp(&self, wave: u32) -> WaveMoment {
         let clock = &self.waves[wave as usize];
         WaveMoment {
@@ -89,7 +90,7 @@ impl Clocks {
         }
     }
 
-    /// The wave begins a vector memory instruction.
+    /// The wave issues a vector memory instruction.
     pub(super) fn issue(&mut self, wave: u32) {
         let clock = &mut self.waves[wave as usize];
         clock.now += 1;
@@ -97,7 +98,7 @@ impl Clocks {
         self.wait(wave, MOST_UNDER_WAY);
     }
 
-    /// The wave waits until at most this many vector memory instructions are under way.
+    /// The wave waits until at most `left` vector memory instructions are outstanding.
     pub(super) fn wait(&mut self, wave: u32, left: usize) {
         let clock = &mut self.waves[wave as usize];
         while clock.under_way.len() > left {
@@ -107,15 +108,15 @@ impl Clocks {
         }
     }
 
-    /// The first-level cache that the wave reads through is invalidated.
+    /// The wave invalidates its first-level cache.
     pub(super) fn invalidate(&mut self, wave: u32) {
         let clock = &mut self.waves[wave as usize];
         let pending = std::mem::take(&mut clock.pending);
         join(&mut clock.seen, &pending);
     }
 
-    /// Whether what happened then is ordered before what the wave does now; `coherent`: with an access that bypasses
-    /// the first-level cache.
+    /// Whether the access at `before` happens before the next access of `wave`. `coherent`: that access bypasses the
+    /// first-level cache.
     pub(super) fn ordered(&self, before: WaveMoment, wave: u32, coherent: bool) -> bool {
         let clock = &self.waves[wave as usize];
         let saw = |times: &HashMap<u32, u32>| {
@@ -128,7 +129,7 @@ impl Clocks {
             || coherent && saw(&clock.pending)
     }
 
-    /// The wave continues after all earlier atomics on the address.
+    /// The wave reads the address atomically: everything that atomics published there happens before its next access.
     pub(super) fn acquire(&mut self, wave: u32, address: u64) {
         let Some(published) = self.addresses.get(&address) else {
             return;
@@ -143,7 +144,7 @@ impl Clocks {
         }
     }
 
-    /// Later atomics on the address go on after what the wave has done.
+    /// The wave writes the address atomically: it publishes what happened before.
     pub(super) fn release(&mut self, wave: u32, address: u64) {
         let clock = &self.waves[wave as usize];
         let entry = self.addresses.entry(address).or_default();
@@ -158,7 +159,7 @@ impl Clocks {
         publish(wave, clock.now, clock.performed());
     }
 
-    /// The wave goes on after a moment of another one, and what that has seen.
+    /// Everything at or before `before`, a point of another wave, happens before the next access of `wave`.
     pub(super) fn follow(&mut self, wave: u32, before: WaveMoment) {
         let other = &self.waves[before.wave as usize];
         let (seen, same) = (other.seen.clone(), other.group);
@@ -172,12 +173,12 @@ impl Clocks {
         raise(to, before.wave, time);
     }
 
-    /// Advances the wave's clock: other waves have not synchronised with its next accesses.
+    /// Advances the clock of a wave after it published. Its later accesses are not ordered by that.
     pub(super) fn advance(&mut self, wave: u32) {
         self.waves[wave as usize].now += 1;
     }
 
-    /// A barrier of these waves.
+    /// These waves meet at a barrier: what happened in each happens before the next access of all.
     pub(super) fn synchronise(&mut self, waves: &[u32]) {
         let (mut seen, mut pending) = (HashMap::new(), HashMap::new());
         for &wave in waves {

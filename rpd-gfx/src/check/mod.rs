@@ -1,12 +1,14 @@
-//! Finds errors of kernels while they execute: data races in LDS and global memory, reads of what was never written,
-//! accesses outside of allocations, misaligned atomics, and barriers that a part of a wave passes by.
+//! Finds errors of kernels while they execute: data races in LDS and global memory, reads of memory that was never
+//! written, accesses outside of allocations, misaligned atomics, and barriers that some lanes of a wave skip.
 //!
-//! A [`Checker`] watches one dispatch. Two accesses of different waves race if they touch the same bytes, at least one writes, they are not both
-//! atomic, and nothing orders them: a barrier of their workgroup or of the grid, or atomics. An atomic on an address and a later one there order what
-//! the first wave had performed (`s_waitcnt` after its accesses, which is what a release is in the code) before what the second does
-//! once it has invalidated its first-level cache (an acquire), or past that cache. Within a workgroup they need neither. Loads that
-//! bypass the first-level cache count as atomic, since spinning on a flag is written with them. The lanes of a wave execute in
-//! step and do not race with each other.
+//! A [`Checker`] observes one dispatch. Two accesses of different waves race if they touch the same byte, at least
+//! one writes, they are not both atomic, and neither happens before the other. Barriers of the workgroup or of the
+//! grid order accesses, and so do atomics: if a wave's atomic on an address is followed by another wave's atomic
+//! there, what the first wave had performed before (`s_waitcnt` after its accesses, as a release does) happens before
+//! what the second wave does after it invalidated its first-level cache (as an acquire does), or with accesses that
+//! bypass that cache. Within a workgroup neither wait nor invalidation is needed. Loads that bypass the first-level
+//! cache count as atomic, because loops that wait for a flag use them. The lanes of a wave execute together and do
+//! not race with each other.
 
 mod clocks;
 mod place;
@@ -21,41 +23,41 @@ use clocks::Clocks;
 pub use place::Place;
 use shadow::{Access, Global, Lds};
 
-/// The memory that kernels access, over all dispatches.
+/// What is known of global memory, over all dispatches.
 pub trait Heap {
-    /// Describes the memory at an address.
+    /// Whether and where an address is in an allocation.
     fn place(&self, address: u64) -> Place;
-    /// Whether all of these bytes of an allocation have been written.
+    /// Whether all of these bytes have been written.
     fn is_written(&self, address: u64, bytes: u32) -> bool;
-    /// These bytes are being written.
+    /// Notes that these bytes are written.
     fn wrote(&self, address: u64, bytes: u32);
 }
 
-/// Kinds of errors of kernels.
+/// Kinds of errors that the checker finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FindingKind {
-    /// Two accesses to global memory that nothing orders.
+    /// Two accesses to global memory are not ordered, and one writes.
     GlobalRace,
-    /// Two accesses to LDS that nothing orders.
+    /// Two accesses to LDS are not ordered, and one writes.
     LdsRace,
-    /// A read of global memory that was never written.
+    /// Global memory is read that was never written.
     UninitialisedRead,
-    /// A read of LDS that no wave of the workgroup has written.
+    /// LDS is read that no wave of the workgroup has written.
     UninitialisedLds,
-    /// An access after the LDS of the workgroup.
+    /// An access reaches beyond the LDS of the workgroup.
     LdsOutOfBounds,
-    /// An access outside of all allocations.
+    /// An access is outside of all allocations.
     OutOfBounds,
-    /// An access to memory that was freed.
+    /// An access is to memory that was freed.
     UseAfterFree,
-    /// An atomic at an address that its size does not divide.
+    /// The address of an atomic is not a multiple of its size.
     MisalignedAtomic,
-    /// A barrier that a wave executed after some of its lanes had skipped it.
+    /// A wave executes a barrier that some of its lanes have skipped.
     BarrierDivergence,
 }
 
 impl FindingKind {
-    /// The kind in words, as reports have it.
+    /// The kind in words, for reports.
     pub fn words(self) -> &'static str {
         match self {
             Self::GlobalRace => "data race in global memory",
@@ -71,90 +73,91 @@ impl FindingKind {
     }
 }
 
-/// The other access of a race, or where lanes were active that passed a barrier by.
+/// The other access of a race; for a skipped barrier, the instruction at which the lanes were active that skipped it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Other {
-    /// Workgroup.
+    /// Number of the workgroup in the dispatch.
     pub group: u64,
     /// Number of the wave in its workgroup.
     pub wave: u32,
-    /// Offset of the instruction in its code object.
+    /// Offset of the instruction in the code object, in bytes.
     pub offset: u64,
-    /// Whether it writes.
+    /// Whether the instruction writes.
     pub writes: bool,
 }
 
-/// An error of a kernel, as it was seen first.
+/// An error of a kernel, with details of its first occurrence.
 #[derive(Debug, Clone, Copy)]
 pub struct Finding {
     /// Kind of error.
     pub kind: FindingKind,
-    /// Workgroup.
+    /// Number of the workgroup in the dispatch.
     pub group: u64,
     /// Number of the wave in its workgroup.
     pub wave: u32,
-    /// Lanes of the wave; none if it is a scalar load.
+    /// Lanes of the wave that are concerned, one bit for each; 0 for a scalar load.
     pub lanes: u64,
-    /// Offset of the instruction in its code object.
+    /// Offset of the instruction in the code object, in bytes.
     pub offset: u64,
-    /// Address of the first lane concerned; of LDS an offset.
+    /// Address of the first lane that is concerned; for LDS, offset in the LDS of the workgroup.
     pub address: u64,
-    /// Bytes of each lane.
+    /// Size of the access of each lane, in bytes.
     pub bytes: u32,
     /// Whether the instruction writes.
     pub writes: bool,
-    /// The other instruction.
+    /// The other instruction, for races and skipped barriers.
     pub other: Option<Other>,
-    /// Memory at the address.
+    /// Where the address is, for global memory.
     pub place: Option<Place>,
-    /// Number of occurrences.
+    /// Number of occurrences in the dispatch.
     pub times: u64,
 }
 
-/// A wave that executes.
+/// A wave in execution.
 struct Wave {
     /// Its number in the dispatch's clocks.
     id: u32,
-    /// Offset of the last barrier and the lanes that were active there, until lanes are seen that were not.
+    /// The last barrier: its offset, and the lanes that were active. `None` once other lanes were active after it.
     barrier: Option<(u64, u64)>,
     /// Whether its last instruction waited for other workgroups.
     waited: bool,
 }
 
-/// A workgroup that executes.
+/// A workgroup in execution.
 struct Group {
     waves: Vec<Wave>,
     lds: Lds,
 }
 
-/// Watches a dispatch.
+/// Checks one dispatch.
 pub struct Checker<'h> {
     heap: &'h dyn Heap,
     wave_size: u32,
     groups: HashMap<u64, Group>,
-    /// Workgroup and wave by number in the clocks.
+    /// Workgroup and wave, by the wave's number in `clocks`.
     names: Vec<(u64, u32)>,
     clocks: Clocks,
     global: Global,
     findings: Vec<Finding>,
     known: HashMap<(FindingKind, u64, Option<u64>), usize>,
-    /// The allocation of the last access.
+    /// Cached result of the last lookup: the allocation's address and size, and whether its written bytes are
+    /// tracked.
     last: Option<(u64, u64, bool)>,
-    /// Plain stores to what a wave has read past its cache, unordered, by address and the number of that wave: races, unless the
-    /// wave looks again, as one that waits for the store does.
+    /// Unordered plain stores to addresses that a wave has read past its cache, by address and number of that wave.
+    /// They are races, unless the wave reads the address again, as a wave does that waits for the store.
     looks: BTreeMap<(u64, u32), Finding>,
-    /// Bytes of LDS that a workgroup has.
+    /// Size of the LDS of a workgroup in bytes.
     lds_bytes: u64,
 }
 
-/// Entries of [`Checker::looks`]; further ones are reported at once.
+/// Greatest number of entries of [`Checker::looks`]. Further ones are reported at once.
 const MOST_LOOKS: usize = 1 << 16;
 
-/// Different findings of a dispatch; more are not kept.
+/// Greatest number of different findings of a dispatch. Further ones are dropped.
 const MOST: usize = 1000;
 
 impl<'h> Checker<'h> {
-    /// A checker of a dispatch whose waves have this many lanes, and whose workgroups have this many bytes of LDS.
+    /// A checker for a dispatch with waves of `wave_size` lanes and `lds_bytes` of LDS for each workgroup.
     pub fn new(heap: &'h dyn Heap, wave_size: u32, lds_bytes: u32) -> Self {
         Self {
             heap,
@@ -207,7 +210,8 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// The place of a lane's access, if it is in an allocation with all of its bytes.
+    /// Whether the written bytes are tracked of the allocation that contains all bytes of a lane's access; an error
+    /// when none does.
     fn place(&mut self, address: u64, bytes: u32) -> Result<bool, Place> {
         let inside = |base: u64, size: u64| {
             address >= base && address.wrapping_add(bytes.into()) <= base.saturating_add(size)
@@ -274,7 +278,7 @@ impl<'h> Checker<'h> {
                     place,
                     ..finding(FindingKind::UninitialisedRead, lane)
                 });
-                // Reported once: what is computed from it is not looked at.
+                // Each byte is reported once. Values that are computed from it are not followed.
                 self.heap.wrote(address, bytes);
             }
             let access = Access {
@@ -296,7 +300,7 @@ impl<'h> Checker<'h> {
                     ..finding(FindingKind::GlobalRace, lane)
                 };
                 if atomic && !writes {
-                    // A flag that was stored plainly: its reader continues after the store.
+                    // The reader waited for a plain store to a flag: it continues after the store.
                     self.clocks.follow(id, before.access.stamp);
                 } else if before.atomic && !before.writes && self.looks.len() < MOST_LOOKS {
                     let reader = (address, before.access.stamp.wave);
@@ -320,7 +324,8 @@ impl<'h> Checker<'h> {
     }
 
     fn lds_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
-        /// The clocks of atomics keep addresses of LDS apart from others by the workgroup's number above these bits.
+        /// Number of bits above which an LDS address has the number of its workgroup, when it stands among global
+        /// addresses in the clocks.
         const GROUP_SHIFT: u32 = 20;
         let AccessKind {
             reads,
@@ -381,9 +386,9 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// A wave waits for those of other workgroups, or continues after them.
+    /// A wave arrives at a barrier of the grid, or continues after it.
     fn grid_barrier(&mut self, id: u32, arrives: bool) {
-        /// Stands for all barriers of the grid among the addresses of atomics, where no atomic is.
+        /// Address that stands for all barriers of the grid in the clocks. No atomic can have it.
         const ADDRESS: u64 = u64::MAX;
         if arrives {
             self.clocks.wait(id, 0);
@@ -396,7 +401,7 @@ impl<'h> Checker<'h> {
     }
 }
 
-/// The different addresses of an access.
+/// The different addresses of an access, each once.
 fn distinct(transfer: &Transfer) -> Vec<u64> {
     let mut addresses: Vec<u64> = lanes(transfer.lanes)
         .map(|lane| transfer.addresses[lane])
@@ -406,11 +411,11 @@ fn distinct(transfer: &Transfer) -> Vec<u64> {
     addresses
 }
 
-/// Access of an instruction to memory.
+/// What an access of an instruction does.
 struct AccessKind {
     reads: bool,
     writes: bool,
-    /// Whether the access orders other accesses.
+    /// Whether the access can order other accesses.
     atomic: bool,
 }
 
@@ -539,7 +544,7 @@ impl Probe for Checker<'_> {
             match transfer.space {
                 Space::Global => self.global_access(step, transfer, id),
                 Space::Lds => self.lds_access(step, transfer, id),
-                // Of one lane alone.
+                // A lane's scratch memory is not shared.
                 Space::Scratch => {}
             }
         }

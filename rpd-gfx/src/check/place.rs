@@ -1,36 +1,36 @@
-//! Descriptions of addresses for reports.
+//! Describes addresses of global memory for reports.
 
-/// Memory at an address of global memory.
+/// Where an address of global memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In an allocation.
     Inside {
-        /// Address of the first byte.
+        /// First address of the allocation.
         base: u64,
         /// Size of the allocation in bytes.
         size: u64,
-        /// Whether it is known which of its bytes have been written.
+        /// Whether it is known which bytes of it have been written.
         tracked: bool,
     },
-    /// In no allocation; the nearest one, if it is near.
+    /// In no allocation.
     Outside {
-        /// First byte and size of the nearest allocation.
+        /// Address and size of the nearest allocation; `None` if none is near.
         nearest: Option<(u64, u64)>,
     },
     /// In memory that was freed.
     Freed {
-        /// First byte of the former allocation.
+        /// First address of the allocation that was freed.
         base: u64,
-        /// Size of the allocation in bytes.
+        /// Its size in bytes.
         size: u64,
     },
 }
 
-/// Addresses below this come from a null pointer.
+/// Addresses below this are taken for offsets from a null pointer.
 const NULL_PAGE: u64 = 4096;
 
 impl Place {
-    /// Describes `address`, which lies in this place.
+    /// Describes `address`, for which this is the place.
     pub fn describe(self, address: u64) -> String {
         let whole = |base: u64, size: u64| format!("the allocation of {size} bytes at {base:#x}");
         match self {

@@ -1,19 +1,19 @@
-//! The last accesses to each part of a memory, in units of four bytes.
+//! Shadow memory: the last accesses to each unit of four bytes.
 
 use std::collections::HashMap;
 
 use super::clocks::WaveMoment;
 
-/// An access that happened.
+/// An access in the past.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Access {
-    /// When, and by which wave.
+    /// Wave and time.
     pub(super) stamp: WaveMoment,
-    /// Offset of the instruction in its code object.
+    /// Offset of the instruction in the code object, in bytes.
     pub(super) offset: u32,
 }
 
-/// An earlier access that races with one.
+/// An earlier access with which the current one races.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conflict {
     /// The earlier access.
@@ -24,7 +24,7 @@ pub(super) struct Conflict {
     pub(super) atomic: bool,
 }
 
-/// An access and the bytes of the unit that it touched.
+/// An access to a unit, with the bytes of the unit that it touched.
 #[derive(Debug, Clone, Copy, Default)]
 struct UnitAccess {
     access: Access,
@@ -38,7 +38,7 @@ impl UnitAccess {
     }
 }
 
-/// Four bytes: the last write and the last reads of two waves.
+/// Accesses to a unit: the last write, and the last reads of two waves.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     write: UnitAccess,
@@ -46,7 +46,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// Notes an access; the earlier one that it races with.
+    /// Stores an access. Returns the earlier access that it races with.
     fn access(
         &mut self,
         bytes: u8,
@@ -104,7 +104,7 @@ fn units(address: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
     })
 }
 
-/// Units of a page of shadow.
+/// Number of units of a page of shadow memory.
 const PAGE: u64 = 1024;
 
 /// The accesses of a dispatch to global memory.
@@ -114,7 +114,7 @@ pub(super) struct Global {
 }
 
 impl Global {
-    /// Notes an access; the earlier one that it races with.
+    /// Stores an access. Returns the earlier access that it races with.
     pub(super) fn access(
         &mut self,
         address: u64,
@@ -136,7 +136,7 @@ impl Global {
     }
 }
 
-/// The accesses of a workgroup to its LDS, and what it has written of it.
+/// Accesses of a workgroup to its LDS, and the bytes that it has written.
 #[derive(Debug, Default)]
 pub(super) struct Lds {
     cells: Vec<Cell>,
@@ -160,7 +160,7 @@ impl Lds {
         })
     }
 
-    /// These bytes are being written.
+    /// Notes that these bytes are written.
     pub(super) fn wrote(&mut self, address: u64, bytes: u32) {
         for (unit, mask) in units(address, bytes) {
             self.reach(unit as usize + 1);
@@ -168,7 +168,7 @@ impl Lds {
         }
     }
 
-    /// Notes an access; the earlier one that it races with.
+    /// Stores an access. Returns the earlier access that it races with.
     pub(super) fn access(
         &mut self,
         address: u64,

@@ -1,4 +1,4 @@
-//! The checker on sequences of accesses that the tests make up.
+//! The checker on generated sequences of accesses.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -46,7 +46,7 @@ const ATOMIC: Operation = Operation::Atomic(true);
 /// Waits for all vector memory instructions.
 const WAIT: Kind = Kind::Wait(0, 15);
 
-/// Memory of which the words at 0x10000 and 0x10100 are written.
+/// Memory in which the words at 0x10000 and 0x10100 have been written.
 fn written() -> Memory {
     let memory = Memory::default();
     memory.wrote(0x10000, 4);
@@ -189,7 +189,8 @@ fn barriers_of_workgroups_do_not_order_others() {
     assert_eq!(run.kinds(), [FindingKind::GlobalRace]);
 }
 
-/// A wave stores and counts, one of another workgroup counts and loads, with these instructions before and after.
+/// A wave stores and then adds to a counter; a wave of another workgroup adds to the counter and then loads.
+/// `release` are instructions before the first addition, `acquire` those after the second.
 fn passed_on(release: &[Kind], acquire: &[Kind]) -> Vec<FindingKind> {
     let memory = written();
     let mut run = Run::new(&memory);
@@ -209,7 +210,7 @@ fn atomics_order_with_release_and_acquire() {
         (&[][..], &[WAIT, Kind::Invalidate][..]),
         (&[WAIT], &[WAIT]),
         (&[], &[]),
-        // One access may still be under way.
+        // One access may still be outstanding.
         (&[Kind::Wait(1, 15)], &[Kind::Invalidate]),
     ] {
         assert_eq!(passed_on(release, acquire), [FindingKind::GlobalRace]);

@@ -1,4 +1,4 @@
-//! Offload bundles: finding the code object for a device.
+//! Offload bundles: finds the code object for a device in a bundle.
 
 use super::Error;
 use std::borrow::Cow;
@@ -11,44 +11,45 @@ const PLAIN_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED_MAGIC: &[u8; 4] = b"CCOB";
 /// First word of the wrapper that `__hipRegisterFatBinary` gets ("HIPF" read as big-endian).
 const WRAPPER_MAGIC: u32 = 0x4849_5046;
-/// More than any code object of a compressed bundle has, and a bound on what hostile data can make us allocate.
+/// Greatest uncompressed size of a bundle in bytes. It is larger than any real one, and limits what damaged data can
+/// make the reader allocate.
 const MAX_UNCOMPRESSED: u64 = 4 << 30;
-/// Entries a bundle may have.
+/// Greatest number of entries of a bundle.
 const MAX_ENTRIES: u64 = 4096;
-/// Bytes that an entry's triple may have.
+/// Greatest length of an entry's triple in bytes.
 const MAX_TRIPLE: u64 = 4096;
 
-/// State of a target feature (`xnack`, `sramecc`) of a device or code object.
+/// Setting of a target feature (`xnack`, `sramecc`) of a device, or what code requires of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toggle {
-    /// Works with either setting, or the setting is not stated.
+    /// Not stated. Code without the setting runs with the feature on or off.
     Any,
-    /// Required or switched on.
+    /// On.
     On,
-    /// Required or switched off.
+    /// Off.
     Off,
 }
 
 impl Toggle {
-    /// Whether code built with `self` runs on a device whose setting is `device`.
+    /// Whether code that requires `self` runs on a device with the setting `device`.
     fn runs_on(self, device: Toggle) -> bool {
         self == Toggle::Any || device == Toggle::Any || self == device
     }
 }
 
-/// A processor with its target features, as in `gfx90a:sramecc+:xnack-`.
+/// A processor with its target features, written like `gfx90a:sramecc+:xnack-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Processor name such as `gfx90a`.
     pub processor: String,
-    /// Error correction of on-chip memory.
+    /// Setting of `sramecc`, error correction of on-chip memory.
     pub sramecc: Toggle,
-    /// Retry of memory accesses after a page fault.
+    /// Setting of `xnack`, retry of memory accesses after a page fault.
     pub xnack: Toggle,
 }
 
 impl Target {
-    /// Reads `processor[:feature+|-]...`, with or without a triple in front
+    /// Parses `processor[:feature+|-]...`, with or without a triple in front
     /// (`hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-`).
     pub fn parse(text: &str) -> Result<Self, Error> {
         let id = text.rsplit_once("--").map_or(text, |(_, id)| id);
@@ -65,7 +66,7 @@ impl Target {
                 _ => {
                     return Err(Error::malformed(
                         "target id",
-                        format!("feature `{part}` of `{text}` has no + or -"),
+                        format!("feature `{part}` of `{text}` does not end in + or -"),
                     ));
                 }
             };
@@ -90,7 +91,8 @@ impl Target {
             && self.xnack.runs_on(device.xnack)
     }
 
-    /// Features the code insists on; of several entries that run the most specific is taken.
+    /// Number of features that the code requires. Of several entries that run on a device the one with the most is
+    /// chosen.
     fn specificity(&self) -> u32 {
         u32::from(self.sramecc != Toggle::Any) + u32::from(self.xnack != Toggle::Any)
     }
@@ -110,7 +112,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// Bytes `start..start+len` of `data`, or an error naming `what`.
+/// Bytes `start..start+len` of `data`, or an error that names `what`.
 pub(super) fn slice<'a>(
     data: &'a [u8],
     start: u64,
@@ -130,16 +132,16 @@ pub(super) fn slice<'a>(
         .ok_or_else(truncated)
 }
 
-/// Little-endian number of `N` bytes at `at`.
+/// Little-endian number of `N` bytes at offset `at`, or an error that names `what`.
 fn number<const N: usize>(data: &[u8], at: u64, what: &'static str) -> Result<u64, Error> {
     let mut bytes = [0; 8];
     bytes[..N].copy_from_slice(slice(data, at, N as u64, what)?);
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The code object for `device` in `data`: a bundle (plain or compressed) or an ELF file by itself.
+/// The code object for `device` in `data`, which is a bundle (plain or compressed) or an ELF file.
 ///
-/// Several bundles may follow each other; they are tried in order.
+/// `data` may hold several bundles, one after the other. They are searched in order.
 pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error> {
     if data.starts_with(b"\x7fELF") {
         return Ok(Cow::Borrowed(data));
@@ -148,7 +150,7 @@ pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error>
     let mut present = Vec::new();
     let mut first = true;
     loop {
-        // Bundles are padded to their alignment when the linker puts them one after the other.
+        // The linker concatenates bundles with padding up to their alignment.
         if !first {
             let skip = rest.iter().position(|&b| b != 0).unwrap_or(rest.len());
             rest = &rest[skip..];
@@ -174,7 +176,7 @@ pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error>
                 .map(|e| e.range.end)
                 .max()
                 .unwrap_or(0);
-            // Entries of a damaged bundle may all end at its begin.
+            // In a damaged bundle all entries may end before the header does.
             rest = &rest[end.max(PLAIN_MAGIC.len())..];
         } else {
             return Err(Error::Magic {
@@ -195,13 +197,14 @@ struct Entry<'a> {
     range: std::ops::Range<usize>,
 }
 
-/// The entries of a bundle of `size` bytes, of which at least the table is in `bundle`.
+/// The entries of a bundle of `size` bytes. `bundle` is its beginning, at least up to the end of the table of
+/// entries.
 fn entries(bundle: &[u8], size: u64) -> Result<Vec<Entry<'_>>, Error> {
     let count = number::<8>(bundle, 24, "bundle header")?;
     if count > MAX_ENTRIES {
         return Err(Error::malformed(
             "bundle header",
-            format!("{count} entries"),
+            format!("{count} entries, more than {MAX_ENTRIES}"),
         ));
     }
     let mut at = 32u64;
@@ -230,7 +233,8 @@ fn entries(bundle: &[u8], size: u64) -> Result<Vec<Entry<'_>>, Error> {
     Ok(out)
 }
 
-/// Where the code object for `device` is in a bundle of `size` bytes, whose table is in `bundle`.
+/// Range of the code object for `device` in a bundle of `size` bytes. `bundle` is its beginning, at least up to the
+/// end of the table of entries.
 fn find(
     bundle: &[u8],
     size: u64,
@@ -249,7 +253,7 @@ fn find(
             continue;
         }
         present.push(entry.triple.to_owned());
-        // An unknown feature belongs to another processor.
+        // Entries with unknown features are for other processors.
         let Ok(target) = Target::parse(entry.triple) else {
             continue;
         };
@@ -264,7 +268,7 @@ fn find(
 struct Compressed {
     method: u16,
     header: u64,
-    /// Bytes of header and payload together.
+    /// Size of header and payload together, in bytes.
     total: u64,
     uncompressed: u64,
 }
@@ -275,7 +279,7 @@ impl Compressed {
         let version = number::<2>(data, 4, WHAT)?;
         let method = number::<2>(data, 6, WHAT)? as u16;
         let (header, total, uncompressed) = match version {
-            // Version 1 has no length: everything up to the end of the data.
+            // The header of version 1 has no size: the bundle extends to the end of the data.
             1 => (20, data.len() as u64, number::<4>(data, 8, WHAT)?),
             2 => (
                 24,
@@ -297,7 +301,7 @@ impl Compressed {
         if total < header {
             return Err(Error::malformed(
                 WHAT,
-                format!("total size {total} is less than the header"),
+                format!("its size of {total} bytes is less than its header"),
             ));
         }
         slice(data, 0, total, "compressed bundle")?;
@@ -309,7 +313,7 @@ impl Compressed {
         })
     }
 
-    /// The bundle, to be read from its beginning.
+    /// A reader of the uncompressed bundle, at its start.
     fn contents<'a>(&self, data: &'a [u8]) -> Result<Contents<'a>, Error> {
         let payload = slice(
             data,
@@ -334,16 +338,16 @@ impl Compressed {
     }
 }
 
-/// A compressed bundle while it is read. Bundles for many processors have gigabytes, of which one entry is needed:
-/// what is before it is dropped as it comes, and what is behind it is not read.
+/// A compressed bundle that is being decompressed. Bundles for many processors have gigabytes, of which one entry is
+/// needed: data before that entry are dropped, and data after it are not decompressed.
 struct Contents<'a> {
     stream: Box<dyn Read + 'a>,
-    /// Bytes that were read.
+    /// Number of uncompressed bytes that were read.
     at: u64,
 }
 
 impl Contents<'_> {
-    /// Appends the next `bytes` bytes to `out`.
+    /// Appends the next `bytes` uncompressed bytes to `out`.
     fn next(&mut self, bytes: u64, out: &mut Vec<u8>) -> Result<(), Error> {
         let read = (&mut self.stream).take(bytes).read_to_end(out);
         self.count(bytes, read.map(|read| read as u64))
@@ -368,7 +372,7 @@ impl Contents<'_> {
         })
     }
 
-    /// The beginning of the bundle, up to the end of its table of entries.
+    /// Reads the beginning of the bundle, up to the end of the table of entries.
     fn table(&mut self) -> Result<Vec<u8>, Error> {
         let mut table = Vec::new();
         self.next(32, &mut table)?;
@@ -376,27 +380,27 @@ impl Contents<'_> {
             return Ok(table);
         }
         let count = number::<8>(&table, 24, "bundle header")?;
-        // `entries` refuses more.
+        // `entries` refuses bundles with more.
         for _ in 0..count.min(MAX_ENTRIES) {
             let at = self.at;
             self.next(24, &mut table)?;
             let length = number::<8>(&table, at + 16, "bundle entry")?;
             if length > MAX_TRIPLE {
-                return Err(Error::malformed("bundle entry", "triple too long"));
+                return Err(Error::malformed("bundle entry", "its triple is too long"));
             }
             self.next(length, &mut table)?;
         }
         Ok(table)
     }
 
-    /// The bytes of an entry.
+    /// Reads the bytes of an entry.
     fn range(&mut self, range: std::ops::Range<usize>) -> Result<Vec<u8>, Error> {
         let Some(before) = (range.start as u64).checked_sub(self.at) else {
             let text = "the contents begin before the end of the table";
             return Err(Error::malformed("bundle entry", text));
         };
         if range.len() as u64 > MAX_UNCOMPRESSED {
-            let text = format!("size {} is beyond reason", range.len());
+            let text = format!("{} bytes, more than {MAX_UNCOMPRESSED}", range.len());
             return Err(Error::malformed("bundle entry", text));
         }
         self.skip(before)?;
@@ -406,11 +410,12 @@ impl Contents<'_> {
     }
 }
 
-/// The bundle of the wrapper given to `__hipRegisterFatBinary`, with its extent worked out.
+/// The bundle that a wrapper refers to, as programs pass it to `__hipRegisterFatBinary`. Its size is computed from
+/// its headers.
 ///
 /// # Safety
-/// `wrapper` points to a fat binary wrapper whose bundle stays in place for `'static`, as a loaded
-/// program's does.
+/// `wrapper` points to a fat binary wrapper. Its bundle stays in place for `'static`, as that of a loaded program
+/// does.
 pub unsafe fn from_wrapper(wrapper: *const u8) -> Result<&'static [u8], Error> {
     // SAFETY: the caller's promise covers the 24 bytes of the wrapper.
     let head = unsafe { std::slice::from_raw_parts(wrapper, 24) };
@@ -433,10 +438,11 @@ pub unsafe fn from_wrapper(wrapper: *const u8) -> Result<&'static [u8], Error> {
     unsafe { from_pointer(bundle) }
 }
 
-/// The bundle or ELF file at `start`, whose size is only in its own headers (`hipModuleLoadData`).
+/// The bundle or ELF file at `start`, as programs pass it to `hipModuleLoadData`. Its size is computed from its
+/// headers.
 ///
 /// # Safety
-/// `start` is null or points to a whole bundle or code object that lives for `'a`.
+/// `start` is null or points to a complete bundle or code object that lives for `'a`.
 pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
     if start.is_null() {
         return Err(Error::malformed("code object", "null pointer"));
@@ -450,7 +456,7 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
     if magic == COMPRESSED_MAGIC {
         let head = bytes(32);
         let total = match number::<2>(head, 4, "compressed bundle header")? {
-            // The length of a version 1 bundle is only in its zstd frame.
+            // The size of a version 1 bundle is in the zstd frame only.
             1 => 20 + zstd_frame_length(|at, len| &bytes(20 + at + len)[20 + at..])?,
             2 => number::<4>(head, 8, "compressed bundle header")? as usize,
             _ => number::<8>(head, 8, "compressed bundle header")? as usize,
@@ -462,7 +468,7 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
         if count > MAX_ENTRIES {
             return Err(Error::malformed(
                 "bundle header",
-                format!("{count} entries"),
+                format!("{count} entries, more than {MAX_ENTRIES}"),
             ));
         }
         let mut end = 32usize;
@@ -476,12 +482,12 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
                 .ok()
                 .filter(|l| *l as u64 <= MAX_TRIPLE)
                 .map(|l| at + 24 + l)
-                .ok_or_else(|| Error::malformed("bundle entry", "triple too long"))?;
+                .ok_or_else(|| Error::malformed("bundle entry", "its triple is too long"))?;
             let stop = offset
                 .checked_add(size)
                 .and_then(|e| usize::try_from(e).ok())
                 .filter(|e| *e <= isize::MAX as usize)
-                .ok_or_else(|| Error::malformed("bundle entry", "size overflows"))?;
+                .ok_or_else(|| Error::malformed("bundle entry", "offset plus size is too large"))?;
             end = end.max(stop).max(at);
         }
         return Ok(bytes(end));
@@ -492,7 +498,7 @@ pub unsafe fn from_pointer<'a>(start: *const u8) -> Result<&'a [u8], Error> {
     })
 }
 
-/// Length of the zstd frame that `read(offset, length)` gives access to.
+/// Length of a zstd frame in bytes. `read(offset, length)` returns bytes of the frame.
 fn zstd_frame_length<'a>(read: impl Fn(usize, usize) -> &'a [u8]) -> Result<usize, Error> {
     let magic = read(0, 5);
     if magic[..4] != [0x28, 0xb5, 0x2f, 0xfd] {

@@ -1,32 +1,32 @@
-//! The 64-byte kernel descriptor that the packet processor reads.
+//! Kernel descriptors: the 64 bytes that the command processor reads to start a kernel.
 
 use super::Error;
 
 /// A kernel descriptor (`name.kd`), decoded for gfx90a.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelDescriptor {
-    /// Bytes of LDS a workgroup needs besides the dynamic ones.
+    /// Static LDS of a workgroup in bytes.
     pub group_segment_size: u32,
-    /// Bytes of scratch a work-item needs.
+    /// Scratch memory of a work-item in bytes.
     pub private_segment_size: u32,
-    /// Bytes of the kernel arguments.
+    /// Size of the kernel argument block in bytes.
     pub kernarg_size: u32,
-    /// First instruction, relative to the descriptor.
+    /// Distance from the descriptor to the first instruction in bytes.
     pub entry_offset: i64,
-    /// `COMPUTE_PGM_RSRC1`.
+    /// Value of the register `COMPUTE_PGM_RSRC1`.
     pub rsrc1: u32,
-    /// `COMPUTE_PGM_RSRC2`.
+    /// Value of the register `COMPUTE_PGM_RSRC2`.
     pub rsrc2: u32,
-    /// `COMPUTE_PGM_RSRC3`.
+    /// Value of the register `COMPUTE_PGM_RSRC3`.
     pub rsrc3: u32,
-    /// Kernel code properties: which user SGPRs are set up.
+    /// Kernel code properties, a bit each: which values are in user SGPRs when a wave starts.
     pub properties: u16,
-    /// Kernel argument preload: length in dwords (bits 0-6), offset in dwords (bits 7-15).
+    /// Kernel arguments that are preloaded into SGPRs: length in dwords (bits 0-6), offset in dwords (bits 7-15).
     pub preload: u16,
 }
 
 impl KernelDescriptor {
-    /// Reads a descriptor from its bytes.
+    /// Decodes a descriptor from its 64 bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let bytes: &[u8; 64] = bytes.first_chunk().ok_or(Error::Truncated {
             what: "kernel descriptor",
@@ -50,32 +50,32 @@ impl KernelDescriptor {
         })
     }
 
-    /// VGPRs a work-item has, architectural and accumulation ones together.
+    /// Number of VGPRs of a work-item, architected and accumulation ones together.
     pub fn vgprs(&self) -> u32 {
         ((self.rsrc1 & 0x3f) + 1) * 8
     }
 
-    /// Index in the unified register file where the accumulation VGPRs begin.
+    /// Index of the first accumulation VGPR in the unified register file.
     pub fn accum_offset(&self) -> u32 {
         ((self.rsrc3 & 0x3f) + 1) * 4
     }
 
-    /// SGPRs a wave has.
+    /// Number of SGPRs of a wave.
     pub fn sgprs(&self) -> u32 {
         (((self.rsrc1 >> 6) & 0xf) / 2 + 1) * 16
     }
 
-    /// User SGPRs set up before the wave starts.
+    /// Number of user SGPRs, which are initialised before the wave starts.
     pub fn user_sgprs(&self) -> u32 {
         (self.rsrc2 >> 1) & 0x1f
     }
 
-    /// Whether waves get scratch memory.
+    /// Whether waves have scratch memory.
     pub fn uses_scratch(&self) -> bool {
         self.rsrc2 & 1 != 0
     }
 
-    /// `FLOAT_MODE`: rounding and denormal handling, as the MODE register's low 8 bits.
+    /// `FLOAT_MODE`: rounding and denormal modes, in the format of the MODE register's low 8 bits.
     pub fn float_mode(&self) -> u32 {
         (self.rsrc1 >> 12) & 0xff
     }

@@ -1,14 +1,14 @@
-//! A code object placed in memory.
+//! Loads a code object into memory.
 
 use super::object::{CodeObject, RelocationSymbol};
 use super::{Error, KernelDescriptor};
 use std::ptr;
 
-/// Images larger than this are taken for malformed ones.
+/// Greatest size of an image in bytes. Files that need more are malformed.
 const MAX_IMAGE: u64 = 16 << 30;
 const PAGE: u64 = 4096;
 
-// Relocation types that lld and the loader support.
+// The relocation types that lld generates and the runtime's loader supports.
 const ABS32_LO: u32 = 1;
 const ABS32_HI: u32 = 2;
 const ABS64: u32 = 3;
@@ -19,7 +19,7 @@ const REL32_LO: u32 = 10;
 const REL32_HI: u32 = 11;
 const RELATIVE64: u32 = 13;
 
-/// A loaded code object: its segments at one base, relocated. Unmapped when dropped.
+/// A loaded code object: its segments, relocated for one base address. The memory is unmapped on drop.
 #[derive(Debug)]
 pub struct Image {
     base: *mut u8,
@@ -28,14 +28,14 @@ pub struct Image {
     code: Vec<(u64, u64)>,
 }
 
-// SAFETY: the mapping belongs to this value alone and is written only while it is made.
+// SAFETY: only this value refers to the mapping, and it writes there in `load` only.
 unsafe impl Send for Image {}
-// SAFETY: as above; shared access is reading.
+// SAFETY: as above. Shared references only read.
 unsafe impl Sync for Image {}
 
 impl Image {
-    /// Copies the segments of `object` into fresh memory and applies the relocations; `resolve` finds
-    /// symbols that the code object leaves undefined (external variables).
+    /// Copies the segments of `object` into new memory and applies the relocations. `resolve` returns the address of
+    /// a symbol that the code object does not define (an external variable).
     pub fn load(object: &CodeObject, resolve: impl Fn(&str) -> Option<u64>) -> Result<Self, Error> {
         let first = object
             .segments()
@@ -54,11 +54,11 @@ impl Image {
         if span == 0 || span > MAX_IMAGE {
             return Err(Error::malformed(
                 "code object",
-                format!("its segments span {span} bytes"),
+                format!("its segments span {span} bytes; 1 to {MAX_IMAGE} are possible"),
             ));
         }
         let size = span.next_multiple_of(PAGE);
-        // SAFETY: a fresh anonymous mapping touches no existing memory.
+        // SAFETY: a new anonymous mapping does not affect existing memory.
         let base = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -135,7 +135,10 @@ impl Image {
                 .ok_or_else(|| {
                     Error::malformed(
                         "relocation",
-                        format!("offset {:#x} lies in no segment", relocation.offset),
+                        format!(
+                            "its offset {:#x} is outside of all segments",
+                            relocation.offset
+                        ),
                     )
                 })?
                 .copy_from_slice(&value.to_le_bytes()[..bytes]);
@@ -144,31 +147,32 @@ impl Image {
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is `size` bytes long, readable, writable and ours.
+        // SAFETY: the mapping has `size` bytes, is readable and writable, and belongs to this value.
         unsafe { std::slice::from_raw_parts_mut(self.base, self.size) }
     }
 
-    /// First address.
+    /// Address of the first byte.
     pub fn base(&self) -> u64 {
         self.base as u64
     }
 
-    /// Bytes, a multiple of the page size.
+    /// Size in bytes, a multiple of the page size.
     pub fn size(&self) -> u64 {
         self.size as u64
     }
 
-    /// Difference between a loaded address and the virtual address in the file.
+    /// Loaded address minus virtual address in the file.
     pub fn delta(&self) -> u64 {
         self.base().wrapping_sub(self.first)
     }
 
-    /// Ranges (address, bytes) that hold instructions.
+    /// Address and size in bytes of each range with instructions.
     pub fn code(&self) -> &[(u64, u64)] {
         &self.code
     }
 
-    /// Loaded address of a symbol of the object this image was made from, if it lies inside.
+    /// Loaded address of a symbol of `object`, from which this image was made. `None` when the symbol is unknown or
+    /// outside of the image.
     pub fn address_of(&self, object: &CodeObject, symbol: &str) -> Option<u64> {
         let symbol = object.symbol(symbol)?;
         let address = symbol.value.wrapping_add(self.delta());
@@ -176,7 +180,7 @@ impl Image {
         (address >= self.base() && end <= self.base() + self.size()).then_some(address)
     }
 
-    /// Loaded address and contents of a kernel's descriptor; `symbol` ends in `.kd`.
+    /// Loaded address and content of a kernel's descriptor. `symbol` ends in `.kd`.
     pub fn descriptor(
         &self,
         object: &CodeObject,

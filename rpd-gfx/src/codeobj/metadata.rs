@@ -1,4 +1,4 @@
-//! The MessagePack note that describes a code object's kernels (V3 to V6).
+//! The MessagePack note that describes the kernels of a code object (versions 3 to 6).
 
 use super::Error;
 use rmpv::ValueRef;
@@ -7,48 +7,49 @@ use std::collections::HashSet;
 /// A kernel as the metadata describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// Name as in the source, mangled.
+    /// Mangled name of the kernel in the source.
     pub name: String,
-    /// Symbol of the kernel descriptor (`name.kd`).
+    /// Symbol of the kernel descriptor: the mangled name and `.kd`.
     pub symbol: String,
-    /// Explicit and hidden arguments, in order of offset as written.
+    /// Explicit and hidden arguments, in the order of the note, which is that of offsets.
     pub args: Vec<Arg>,
-    /// Bytes of the kernel arguments in the metadata; see [`Kernel::kernarg_bytes`].
+    /// Size of the kernel argument block in bytes, as the note has it. See [`Kernel::kernarg_bytes`].
     pub kernarg_segment_size: u32,
-    /// Alignment of the kernel arguments.
+    /// Alignment of the kernel argument block in bytes.
     pub kernarg_segment_align: u32,
-    /// Static LDS bytes.
+    /// Static LDS of a workgroup in bytes.
     pub group_segment_fixed_size: u32,
-    /// Scratch bytes of a work-item.
+    /// Scratch memory of a work-item in bytes.
     pub private_segment_fixed_size: u32,
-    /// Work-items in a wave.
+    /// Number of lanes of a wave.
     pub wavefront_size: u32,
-    /// Scalar registers.
+    /// Number of scalar registers of a wave.
     pub sgpr_count: u32,
-    /// Vector registers.
+    /// Number of vector registers of a work-item, with accumulation registers where the register file is unified.
     pub vgpr_count: u32,
-    /// Accumulation registers.
+    /// Number of accumulation registers of a work-item.
     pub agpr_count: u32,
-    /// Spilled scalar registers.
+    /// Number of scalar registers that the compiler spilled.
     pub sgpr_spill_count: u32,
-    /// Spilled vector registers.
+    /// Number of vector registers that the compiler spilled.
     pub vgpr_spill_count: u32,
-    /// Largest number of work-items in a workgroup.
+    /// Greatest number of work-items of a workgroup.
     pub max_flat_workgroup_size: u32,
-    /// Workgroup size the kernel insists on, if any.
+    /// Workgroup size that the kernel requires, if any.
     pub reqd_workgroup_size: Option<[u32; 3]>,
-    /// `normal`, `init` or `fini`.
+    /// `normal`, or `init` or `fini` for kernels that run when the code object is loaded or unloaded.
     pub kind: String,
-    /// Source language, such as `OpenCL C`.
+    /// Source language, such as `OpenCL C`; empty when it is not stated.
     pub language: String,
-    /// Whether scratch need is not known before the run.
+    /// Whether the scratch memory that the kernel needs is known at run time only.
     pub uses_dynamic_stack: bool,
-    /// Whether grids are multiples of the workgroup size.
+    /// Whether the kernel requires that grids are multiples of the workgroup size.
     pub uniform_work_group_size: bool,
 }
 
 impl Kernel {
-    /// Bytes to allocate for arguments; old compilers write a segment size that misses the last hidden ones.
+    /// Size of the kernel argument block in bytes. Old compilers state a size that is too small for the last hidden
+    /// arguments.
     pub fn kernarg_bytes(&self) -> u32 {
         self.args
             .iter()
@@ -58,12 +59,12 @@ impl Kernel {
             .max(self.kernarg_segment_size)
     }
 
-    /// The arguments of the kernel's own signature, without the hidden ones.
+    /// The arguments in the kernel's signature.
     pub fn explicit_args(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().filter(|a| !a.kind.is_hidden())
     }
 
-    /// The hidden arguments.
+    /// The arguments that the runtime provides.
     pub fn hidden_args(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().filter(|a| a.kind.is_hidden())
     }
@@ -72,27 +73,27 @@ impl Kernel {
 /// An argument of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arg {
-    /// Offset in the argument segment.
+    /// Offset in the kernel argument block in bytes.
     pub offset: u32,
     /// Size in bytes.
     pub size: u32,
-    /// Kind of the argument.
+    /// What the argument is.
     pub kind: ArgKind,
-    /// Name in the source, if the compiler kept it.
+    /// Name in the source; `None` when the compiler did not keep it.
     pub name: Option<String>,
-    /// Type in the source, if the compiler kept it.
+    /// Type in the source; `None` when the compiler did not keep it.
     pub type_name: Option<String>,
-    /// Address space of a pointer.
+    /// Address space of a pointer, such as `global`; `None` for other arguments.
     pub address_space: Option<String>,
 }
 
 macro_rules! kinds {
     ($($variant:ident = $text:literal, $hidden:literal;)*) => {
-        /// The `.value_kind` of an argument.
+        /// Value kind of an argument (`.value_kind`).
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum ArgKind {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
-            /// An unknown kind.
+            /// A kind that rpd does not know.
             Other(String),
         }
 
@@ -104,7 +105,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Whether the runtime provides it.
+            /// Whether the runtime provides the argument.
             pub fn is_hidden(&self) -> bool {
                 match self {
                     $(Self::$variant => $hidden,)*
@@ -149,7 +150,7 @@ kinds! {
     HiddenQueuePtr = "hidden_queue_ptr", true;
 }
 
-/// Metadata of the whole code object, from its note.
+/// Content of the metadata notes of a code object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// `amdhsa.version`, such as (1, 2) for V5.
@@ -158,12 +159,13 @@ pub struct Metadata {
     pub target: String,
     /// The kernels of the code object.
     pub kernels: Vec<Kernel>,
-    /// Formats of `printf` (`amdhsa.printf`), of kernels that write messages to a buffer, by the numbers in the messages.
+    /// Formats of `printf` calls in kernels that write messages to a buffer (`amdhsa.printf`): the number in the
+    /// messages, and the text.
     pub formats: Vec<(u64, Vec<u8>)>,
 }
 
 impl Metadata {
-    /// Adds what another note of the code object describes; the linker keeps the first of several kernels with a name.
+    /// Adds the content of another note. Of several kernels with the same name the first is kept, as the linker does.
     pub(super) fn merge(&mut self, more: Self) {
         let known: HashSet<String> = self.kernels.iter().map(|k| k.symbol.clone()).collect();
         let new = more.kernels.into_iter();
@@ -177,10 +179,10 @@ impl Metadata {
     }
 }
 
-/// Limit of nesting, far above that of real notes.
+/// Greatest depth of nesting. Real notes have much less.
 const MAX_DEPTH: usize = 32;
 
-/// Reads the descriptor of an AMDGPU metadata note.
+/// Parses the content of an AMDGPU metadata note.
 pub fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
     let value = rmpv::decode::read_value_ref_with_max_depth(&mut note, MAX_DEPTH)
         .map_err(|e| Error::malformed("metadata note", e.to_string()))?;
@@ -207,8 +209,8 @@ pub fn parse(mut note: &[u8]) -> Result<Metadata, Error> {
     Ok(out)
 }
 
-/// Number and text of a format: `0:0:` (sizes of arguments, which HIP does without), the number in hexadecimal digits, a comma
-/// and the text. Those of OpenCL have sizes and no number.
+/// Parses a format: `0:0:` (sizes of arguments, which HIP does not use), the number in hexadecimal, a comma and the
+/// text. Formats of OpenCL have sizes and no number.
 fn read_format(text: &[u8]) -> Option<(u64, Vec<u8>)> {
     let comma = text.iter().position(|byte| *byte == b',')?;
     let (head, text) = (
@@ -223,7 +225,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
     let required = |key: &str| {
         map.text(key)
             .map(str::to_owned)
-            .ok_or_else(|| Error::malformed("kernel metadata", format!("no `{key}`")))
+            .ok_or_else(|| Error::malformed("kernel metadata", format!("`{key}` is missing")))
     };
     let name = required(".name")?;
     let symbol = required(".symbol")?;
@@ -234,7 +236,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
             arg.number(key).ok_or_else(|| {
                 Error::malformed(
                     "argument metadata",
-                    format!("no `{key}` in kernel `{name}`"),
+                    format!("`{key}` is missing in kernel `{name}`"),
                 )
             })
         };
@@ -283,14 +285,14 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
     })
 }
 
-/// A MessagePack map with text keys.
+/// A MessagePack map with texts as keys.
 struct Map<'a>(&'a [(ValueRef<'a>, ValueRef<'a>)]);
 
 impl<'a> Map<'a> {
     fn of(value: &'a ValueRef<'a>, what: &'static str) -> Result<Self, Error> {
         match value {
             ValueRef::Map(entries) => Ok(Self(entries)),
-            _ => Err(Error::malformed(what, "not a map")),
+            _ => Err(Error::malformed(what, "it is not a MessagePack map")),
         }
     }
 

@@ -1,8 +1,8 @@
-//! Code objects and offload bundles: what a host binary carries for the device.
+//! Code objects and offload bundles: the device code in a host binary.
 //!
-//! [`bundle`] finds the code object for a target inside an offload bundle, [`object`] reads its ELF file,
-//! [`metadata`] the kernels it describes, [`descriptor`] the 64 bytes the packet processor reads, and
-//! [`image`] places it in memory.
+//! [`bundle`] finds the code object for a target in an offload bundle, [`object`] reads its ELF file, [`metadata`]
+//! the description of its kernels, [`descriptor`] the 64 bytes with which the command processor starts a kernel, and
+//! [`image`] loads it into memory.
 
 pub mod bundle;
 pub mod descriptor;
@@ -18,28 +18,28 @@ pub use image::Image;
 pub use metadata::{ArgKind, Kernel};
 pub use object::CodeObject;
 
-/// Why a bundle or code object was refused.
+/// Why a bundle or code object cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The data ends before the end of a part that its headers declare.
-    #[error("{what} reaches beyond the end of the data (needs {needed} bytes, {available} there)")]
+    /// The data end before a part that the headers declare.
+    #[error("{what} is cut off: {needed} bytes are needed, {available} are there")]
     Truncated {
-        /// The part that was being read.
+        /// Name of the part.
         what: &'static str,
-        /// Bytes it needs, from the start of the data.
+        /// Number of bytes that are needed, from the start of the data.
         needed: u64,
-        /// Bytes there are.
+        /// Number of bytes that are there.
         available: u64,
     },
-    /// A fixed marker was not found.
-    #[error("not {what}: starts with {found:02x?}")]
+    /// The first bytes are not those of the expected structure.
+    #[error("this is not {what}: it begins with {found:02x?}")]
     Magic {
-        /// The structure that was expected.
+        /// Name of the structure.
         what: &'static str,
-        /// The first bytes found.
+        /// The bytes that were found.
         found: Vec<u8>,
     },
-    /// A header names a version or method that this build does not support.
+    /// A header states a version or method that rpd does not support.
     #[error("{what} {value} is not supported")]
     Unsupported {
         /// Name of the field.
@@ -47,32 +47,34 @@ pub enum Error {
         /// Value of the field.
         value: String,
     },
-    /// A field contradicts another one or the format.
+    /// A field contradicts another one, or the format.
     #[error("malformed {what}: {why}")]
     Malformed {
         /// Name of the structure.
         what: &'static str,
-        /// Description of the problem.
+        /// What is wrong.
         why: String,
     },
-    /// Decompression failed.
-    #[error("compressed offload bundle: {0}")]
+    /// A compressed bundle cannot be decompressed; the message of the decompressor.
+    #[error("cannot decompress the offload bundle: {0}")]
     Decompress(String),
-    /// No entry of the bundle suits the device.
-    #[error("no code object for {wanted}; the bundle has: {present}")]
+    /// No entry of the bundle is for the device.
+    #[error(
+        "the bundle has no code object for {wanted}, only for {present}; compile the program for {wanted}"
+    )]
     NoMatch {
-        /// The device's target.
+        /// Target of the device.
         wanted: String,
         /// Targets of the entries, separated by commas.
         present: String,
     },
-    /// A symbol that a relocation needs is defined nowhere.
-    #[error("undefined symbol `{0}`")]
+    /// A relocation needs a symbol that is not defined; its name.
+    #[error("symbol `{0}` is not defined")]
     Undefined(String),
-    /// Memory for the image could not be had.
+    /// Memory for the image could not be allocated.
     #[error("cannot allocate {bytes} bytes for the code object: {error}")]
     Allocation {
-        /// Requested bytes.
+        /// Number of bytes that were requested.
         bytes: u64,
         /// Error of the operating system.
         error: std::io::Error,

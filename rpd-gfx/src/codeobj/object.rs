@@ -1,4 +1,4 @@
-//! Reading a code object's ELF file.
+//! Reads the ELF file of a code object.
 
 use super::bundle::slice;
 use super::metadata::{self, Kernel, Metadata};
@@ -18,13 +18,13 @@ type Header = elf::FileHeader64<LE>;
 const EM_AMDGPU: u16 = 224;
 /// `EI_OSABI` of HSA code objects.
 const OSABI_HSA: u8 = 64;
-/// Type of the metadata note.
+/// Type of the ELF note with the metadata.
 const NT_AMDGPU_METADATA: u32 = 32;
 
 /// Kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolKind {
-    /// A function or a kernel's entry point.
+    /// A function, or the entry point of a kernel.
     Function,
     /// A variable or a kernel descriptor.
     Object,
@@ -32,12 +32,12 @@ pub enum SymbolKind {
     Other,
 }
 
-/// A defined dynamic symbol.
+/// A symbol that the code object defines for others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// Name, mangled.
+    /// Mangled name.
     pub name: String,
-    /// Virtual address in the file; add [`super::Image::delta`] for the loaded one.
+    /// Virtual address in the file. [`super::Image::delta`] plus this is the loaded address.
     pub value: u64,
     /// Size in bytes.
     pub size: u64,
@@ -45,35 +45,35 @@ pub struct Symbol {
     pub kind: SymbolKind,
 }
 
-/// A `PT_LOAD` segment.
+/// A segment that is loaded (`PT_LOAD`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Virtual address.
+    /// Virtual address of the first byte.
     pub address: u64,
-    /// Bytes in memory.
+    /// Size in memory in bytes. What the file does not contain is 0.
     pub memory_size: u64,
-    /// Offset in the file.
+    /// Offset in the file in bytes.
     pub offset: u64,
-    /// Bytes in the file.
+    /// Size in the file in bytes.
     pub file_size: u64,
-    /// Whether it holds instructions.
+    /// Whether the segment has instructions.
     pub executable: bool,
-    /// Whether it may be written to.
+    /// Whether the segment is writable.
     pub writable: bool,
 }
 
-/// Symbol of a relocation.
+/// The symbol that a relocation refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RelocationSymbol {
-    /// None, or one without a name: 0.
+    /// No symbol, or one without a name: its value is 0.
     None,
-    /// Defined in this file at a virtual address.
+    /// Defined in this file, at this virtual address.
     Defined(u64),
-    /// To be found by name; weak ones may be missing.
+    /// Not defined in this file. A weak symbol may be undefined everywhere.
     Undefined { name: String, weak: bool },
 }
 
-/// One relocation of the dynamic ones.
+/// A dynamic relocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Relocation {
     pub(super) offset: u64,
@@ -82,7 +82,7 @@ pub(super) struct Relocation {
     pub(super) symbol: RelocationSymbol,
 }
 
-/// A code object: an ELF file for the device, checked as far as loading it needs.
+/// A code object: an ELF file for AMD GPUs, checked as far as loading needs it.
 #[derive(Debug, Clone)]
 pub struct CodeObject {
     bytes: Arc<[u8]>,
@@ -96,7 +96,7 @@ pub struct CodeObject {
     pub(super) relocations: Vec<Relocation>,
 }
 
-/// Bytes of the ELF file that starts with `header`, from its header tables' extents.
+/// Size of the ELF file that begins with `header` in bytes, computed from the extents of its header tables.
 pub(super) fn extent(header: &[u8]) -> Result<usize, Error> {
     let header =
         Header::parse(header).map_err(|e| Error::malformed("ELF header", e.to_string()))?;
@@ -115,12 +115,12 @@ pub(super) fn extent(header: &[u8]) -> Result<usize, Error> {
     .map(|(a, b)| a.max(b))
     .filter(|end| *end <= 1 << 40)
     .ok_or_else(|| Error::malformed("ELF header", "table offsets overflow"))?;
-    // lld writes the section headers last, so that nothing lies after them.
+    // lld writes the section headers last.
     Ok(end as usize)
 }
 
 impl CodeObject {
-    /// Reads a code object; `bytes` is the ELF file.
+    /// Parses the ELF file in `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let bad =
             |what: &'static str| move |e: object::Error| Error::malformed(what, e.to_string());
@@ -130,7 +130,7 @@ impl CodeObject {
                 found: bytes.iter().take(8).copied().collect(),
             });
         }
-        // The parser needs the file aligned to 8 bytes; the input may have any alignment.
+        // The parser needs an alignment of 8 bytes, which `bytes` may not have.
         let aligned = Aligned::copy(bytes);
         let data = aligned.bytes();
         let header = Header::parse(data).map_err(bad("ELF header"))?;
@@ -174,13 +174,16 @@ impl CodeObject {
                 if segment.file_size > segment.memory_size
                     || segment.address.checked_add(segment.memory_size).is_none()
                 {
-                    return Err(Error::malformed("segment", "sizes contradict each other"));
+                    return Err(Error::malformed(
+                        "segment",
+                        "its sizes contradict each other",
+                    ));
                 }
                 segments.push(segment);
             } else if let Some(mut notes) = program.notes(LE, data).map_err(bad("note segment"))? {
                 while let Some(note) = notes.next().map_err(bad("note"))? {
                     if note.name() == b"AMDGPU" && note.n_type(LE).0 == NT_AMDGPU_METADATA {
-                        // Of code that was linked without optimisation, each object has a note.
+                        // If the linker did not merge notes, each object file's note is there.
                         let more = metadata::parse(note.desc())?;
                         match &mut metadata {
                             None => metadata = Some(more),
@@ -191,7 +194,10 @@ impl CodeObject {
             }
         }
         if segments.is_empty() {
-            return Err(Error::malformed("code object", "no loadable segment"));
+            return Err(Error::malformed(
+                "code object",
+                "it has no loadable segment",
+            ));
         }
 
         let sections = header.sections(LE, data).map_err(bad("section headers"))?;
@@ -208,7 +214,7 @@ impl CodeObject {
                 .name(LE, table.strings())
                 .map_err(bad("symbol name"))?;
             let name = String::from_utf8_lossy(name).into_owned();
-            // A name is that of its first symbol: address and size must not come from different ones.
+            // The first symbol with a name counts: address and size must be of the same symbol.
             let Entry::Vacant(new) = by_name.entry(name.clone()) else {
                 continue;
             };
@@ -238,23 +244,23 @@ impl CodeObject {
         })
     }
 
-    /// The ELF file.
+    /// The bytes of the ELF file.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Processor and features it was built for.
+    /// Processor and features that the code was compiled for.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
     #[cfg(test)]
-    /// Code object version: 3 to 6.
+    /// Version of the code object: 3 to 6.
     pub fn version(&self) -> u8 {
         self.abi_version + 2
     }
 
-    /// Whether a symbol is in memory that may be written to.
+    /// Whether a symbol is in a writable segment.
     pub fn is_writable(&self, symbol: &Symbol) -> bool {
         self.segments.iter().any(|segment| {
             let offset = symbol.value.checked_sub(segment.address);
@@ -268,34 +274,35 @@ impl CodeObject {
     }
 
     #[cfg(test)]
-    /// Defined dynamic symbols: kernels, their descriptors and variables.
+    /// Symbols that the code object defines for others: kernels, their descriptors and variables.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
-    /// A defined symbol.
+    /// The defined symbol with this name.
     pub fn symbol(&self, name: &str) -> Option<&Symbol> {
         self.by_name.get(name).map(|&i| &self.symbols[i])
     }
 
-    /// Kernels the metadata describes.
+    /// The kernels that the metadata describe.
     pub fn kernels(&self) -> &[Kernel] {
         &self.metadata.kernels
     }
 
-    /// Formats of `printf` of kernels that write messages to a buffer, by the numbers in the messages.
+    /// Formats of `printf` calls in kernels that write messages to a buffer: the number in the messages, and the
+    /// text.
     pub fn printf_formats(&self) -> &[(u64, Vec<u8>)] {
         &self.metadata.formats
     }
 
-    /// The kernel of a name, with or without `.kd`.
+    /// The kernel with this name, with or without the suffix `.kd`.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels()
             .iter()
             .find(|k| k.name == name || k.symbol == name)
     }
 
-    /// Variables (`__device__`, `__constant__`): object symbols that are not kernel descriptors.
+    /// Variables (`__device__`, `__constant__`): object symbols other than kernel descriptors.
     pub fn variables(&self) -> impl Iterator<Item = &Symbol> {
         self.symbols
             .iter()
@@ -322,7 +329,7 @@ fn relocations<'data>(
         else {
             continue;
         };
-        // Others are left over from linking and concern sections that are not loaded.
+        // Other relocation sections are left over from linking, and concern sections that are not loaded.
         if link != dynamic.section() && link.0 != 0 {
             continue;
         }
@@ -357,7 +364,7 @@ fn relocations<'data>(
     Ok(out)
 }
 
-/// Processor and features from `e_flags`.
+/// Processor and features in `e_flags`.
 fn target(flags: u32) -> Result<Target, Error> {
     let processor = match flags & 0xff {
         0x2c => "gfx900",
@@ -412,7 +419,7 @@ fn target(flags: u32) -> Result<Target, Error> {
     })
 }
 
-/// A copy of some bytes that starts at a multiple of 8.
+/// A copy of bytes with an alignment of 8.
 struct Aligned {
     words: Vec<u64>,
     len: usize,

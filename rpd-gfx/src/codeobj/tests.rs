@@ -118,7 +118,7 @@ fn other_compressed_forms() {
     }
 }
 
-/// Only as much of a compressed bundle is read as the device's code object needs.
+/// A compressed bundle is decompressed only as far as the device's code object needs.
 #[test]
 fn compressed_bundles_are_not_read_to_their_end() {
     use std::io::Write;
@@ -141,10 +141,10 @@ fn compressed_bundles_are_not_read_to_their_end() {
     let cut = bundle(&PLAIN[..end]);
     assert_eq!(bundle::pick(&cut, &device).unwrap(), whole);
     let error = bundle::pick(&bundle(&PLAIN[..end - 1]), &device).unwrap_err();
-    let text = format!("needs {end} bytes, {} there", end - 1);
+    let text = format!("{end} bytes are needed, {} are there", end - 1);
     assert!(error.to_string().contains(&text), "{error}");
 
-    // That it is not there is known from the table.
+    // The table shows that there is none.
     let other = Target::parse("gfx1100").unwrap();
     let table = bundle(&PLAIN[..512]);
     let error = bundle::pick(&table, &other).unwrap_err();
@@ -158,7 +158,7 @@ fn compressed_bundles_are_not_read_to_their_end() {
     assert!(matches!(error, Error::Truncated { .. }), "{error}");
 }
 
-/// Code that was linked without optimisation has the notes of its parts, one after the other.
+/// Code that was linked without optimisation has the notes of its object files, one after the other.
 #[test]
 fn kernels_of_all_notes() {
     let word = |at: usize| u64::from_le_bytes(OBJECT[at..at + 8].try_into().unwrap()) as usize;
@@ -183,7 +183,7 @@ fn kernels_of_all_notes() {
     let whole = CodeObject::parse(OBJECT).unwrap();
     let merged = CodeObject::parse(&object).unwrap();
     assert!(merged.kernel("calls").is_some() && merged.kernel("CALLS").is_some());
-    // The others are in both notes, but once in the code object.
+    // The other kernels are in both notes, and once in the result.
     assert_eq!(merged.kernels().len(), whole.kernels().len() + 1);
 }
 
@@ -248,7 +248,7 @@ fn hostile_input_never_panics() {
     let attempt = |data: &[u8]| {
         if let Ok(code) = bundle::pick(data, &gfx90a())
             && let Ok(object) = CodeObject::parse(&code)
-            // A mutated size may be valid and very large: such sizes are mapped without being touched.
+            // A changed size may be valid and very large. Memory of that size is mapped, but not accessed.
             && let Ok(image) = Image::load(&object, |_| Some(0))
         {
             for kernel in object.kernels() {
@@ -264,7 +264,7 @@ fn hostile_input_never_panics() {
         for _ in 0..1500 {
             let mut data = seed.to_vec();
             for _ in 0..1 + random() % 4 {
-                // Headers are where the damage is interesting.
+                // Changes in headers have the most effect.
                 let range = if random() % 2 == 0 {
                     512.min(data.len())
                 } else {

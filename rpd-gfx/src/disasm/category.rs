@@ -1,10 +1,10 @@
-//! Kinds of instructions in PC samples and thread traces.
+//! Categories of instructions in PC samples and thread traces.
 
-/// Kind of an instruction, by the unit that executes it.
+/// Category of an instruction: the unit that executes it.
 ///
 /// In the tokens of thread traces, [`Category::Message`], [`Category::Barrier`], [`Category::Wait`],
-/// [`Category::Internal`] and [`Category::End`] are *immediate* instructions; [`Category::Branch`] has its own token,
-/// and a [`Category::Jump`] is counted as scalar arithmetic.
+/// [`Category::Internal`] and [`Category::End`] are *immediate* instructions. [`Category::Branch`] has a token of its
+/// own, and [`Category::Jump`] counts as scalar arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
     /// Vector arithmetic.
@@ -13,33 +13,33 @@ pub enum Category {
     Matrix,
     /// Scalar arithmetic.
     Salu,
-    /// Scalar memory, with caches and clocks that are read through it.
+    /// Scalar memory, including cache control and clock reads through the scalar cache.
     Smem,
-    /// Vector memory through buffer descriptors, global, scratch and image instructions.
+    /// Vector memory: buffer, global, scratch and image instructions.
     Vmem,
-    /// Generic memory: the address decides between LDS, scratch and global memory.
+    /// Generic memory (flat): the address selects LDS, scratch or global memory.
     Flat,
-    /// LDS, and exchanges between lanes that go through it.
+    /// LDS, and exchanges between lanes through LDS hardware.
     Lds,
     /// Global data share.
     Gds,
-    /// Intersection of rays with bounding boxes.
+    /// Intersections of rays with bounding boxes.
     Bvh,
     /// Exports of pixels, positions and parameters.
     Export,
-    /// Branches to a place that the instruction names.
+    /// Branches to an address that the instruction contains.
     Branch,
-    /// Branches to an address in registers, and calls.
+    /// Branches and calls to an address in registers.
     Jump,
-    /// Messages and traps.
+    /// Messages to the host or other units, and traps.
     Message,
     /// Barriers of a workgroup.
     Barrier,
-    /// Waits for counters, and for nothing but time (`s_sleep`).
+    /// Waits for counters (`s_waitcnt`) and for time (`s_sleep`).
     Wait,
-    /// Instructions that the sequencer executes itself: no-ops, priorities, modes, cache invalidations.
+    /// Instructions that the sequencer executes itself: no-ops, priorities, modes, cache invalidation.
     Internal,
-    /// Hints that take no issue slot and appear in no trace (`s_delay_alu`).
+    /// Hints that are not issued and do not appear in traces (`s_delay_alu`).
     Hint,
     /// The end of a wave.
     End,
@@ -71,7 +71,7 @@ impl Category {
         Self::Unknown,
     ];
 
-    /// Name in lower case.
+    /// Name in lower case, for files and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Valu => "valu",
@@ -96,7 +96,7 @@ impl Category {
         }
     }
 
-    /// The category of an instruction, from its text as LLVM prints it, of any generation.
+    /// The category of an instruction of any generation, by its text as LLVM prints it.
     pub fn of(text: &str) -> Self {
         let name = text.split_whitespace().next().unwrap_or_default();
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
@@ -125,7 +125,7 @@ impl Category {
         }
     }
 
-    /// The same for a scalar instruction, without its `s_`.
+    /// The category of a scalar instruction, by its mnemonic without `s_`.
     fn of_scalar(name: &str) -> Self {
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         if name.contains("branch") {
@@ -183,14 +183,14 @@ impl Category {
     }
 }
 
-/// Control flow after an instruction.
+/// Where execution continues after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Continues at the next instruction.
+    /// At the next instruction.
     Next,
-    /// Continues at this address.
+    /// At this address.
     Branch(u64),
-    /// Continues at this address or at the next instruction.
+    /// At this address or at the next instruction.
     Conditional(u64),
     /// At an address in registers.
     Indirect,
@@ -199,13 +199,13 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// Control flow of an instruction of this text, at `pc` and `bytes` long.
+    /// From the text, address and length in bytes of an instruction.
     pub(super) fn of(text: &str, pc: u64, bytes: u32) -> Self {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();
         let target = || {
             let dwords: i64 = words.last()?.parse().ok()?;
-            // The distance has 16 bits; LLVM prints them as they are.
+            // The distance is a signed 16-bit field, which LLVM prints unsigned.
             let distance = 4 * i64::from(dwords as i16);
             Some(
                 pc.wrapping_add(u64::from(bytes))

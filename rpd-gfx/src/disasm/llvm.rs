@@ -1,4 +1,5 @@
-//! LLVM's disassembler, for processors without a table: its shared library is loaded when such a processor is met.
+//! Disassembly by LLVM's shared library, for processors without a table. The library is loaded when it is first
+//! needed.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -7,8 +8,8 @@ use libloading::Library;
 
 use super::Instruction;
 
-/// Families of processors, by the begin of their names, with the first major version of LLVM that knows them. It takes an older one for
-/// another processor.
+/// Families of processors, by the beginning of their names, with the first major version of LLVM that supports them.
+/// An older version would silently disassemble for another processor.
 const SINCE: &[(&str, u32)] = &[
     ("gfx900", 16),
     ("gfx902", 16),
@@ -30,10 +31,10 @@ const SINCE: &[(&str, u32)] = &[
     ("gfx1201", 18),
 ];
 
-/// Versions of the library that are looked for, the newest first.
+/// Major versions of the library that are tried, the newest first.
 const VERSIONS: std::ops::RangeInclusive<u32> = 16..=26;
 
-/// The first version of LLVM that disassembles for a processor; `None` for those that this module does not know.
+/// First major version of LLVM that supports a processor; `None` for processors that are not in [`SINCE`].
 pub(super) fn since(processor: &str) -> Option<u32> {
     let known = |(begin, _): &&(&str, u32)| processor.starts_with(begin);
     SINCE.iter().find(known).map(|(_, version)| *version)
@@ -52,7 +53,7 @@ type Disassemble =
     unsafe extern "C" fn(*mut c_void, *mut u8, u64, u64, *mut c_char, usize) -> usize;
 type Dispose = unsafe extern "C" fn(*mut c_void);
 
-/// Functions of the library, which stays loaded.
+/// Functions of the library, which is never unloaded.
 struct Functions {
     version: u32,
     create: Create,
@@ -61,7 +62,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// Those of the newest library there is, loaded at the first call.
+    /// Functions of the newest installed library. Loads it at the first call.
     fn get() -> Option<&'static Self> {
         static FOUND: OnceLock<Option<Functions>> = OnceLock::new();
         FOUND.get_or_init(Self::find).as_ref()
@@ -69,7 +70,7 @@ impl Functions {
 
     fn find() -> Option<Self> {
         VERSIONS.rev().find_map(|version| {
-            // From 18 on the soname has the minor version, which is 1 in all releases.
+            // From 18 on, the soname contains the minor version, which is 1 in all releases.
             let names = [
                 format!("libLLVM.so.{version}.1"),
                 format!("libLLVM-{version}.so.1"),
@@ -82,7 +83,7 @@ impl Functions {
     fn load(name: &str, version: u32) -> Option<Self> {
         // SAFETY: LLVM's library has no initialisers that depend on anything in this process.
         let library = unsafe { Library::new(name) }.ok()?;
-        // SAFETY: the types are those of LLVM's C interface.
+        // SAFETY: the types are those of the functions in LLVM's C interface.
         let found = unsafe {
             for part in ["TargetInfo", "TargetMC", "Disassembler"] {
                 let symbol = format!("LLVMInitializeAMDGPU{part}");
@@ -95,7 +96,7 @@ impl Functions {
                 dispose: *library.get::<Dispose>(b"LLVMDisasmDispose").ok()?,
             }
         };
-        // The functions are used until the process ends.
+        // The library must not be unloaded: its functions are used until the process ends.
         std::mem::forget(library);
         Some(found)
     }
@@ -109,7 +110,7 @@ pub(super) struct Llvm {
 
 struct Context(*mut c_void);
 
-// SAFETY: a context belongs to no thread; the mutex around it lets one use it at a time.
+// SAFETY: a context is not bound to a thread. The mutex around it allows one thread at a time.
 unsafe impl Send for Context {}
 
 impl Drop for Llvm {
@@ -118,22 +119,22 @@ impl Drop for Llvm {
             .context
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the context is from `create`, and nothing uses it any more.
+        // SAFETY: the context was created by `create`, and is not used after this.
         unsafe { (self.functions.dispose)(context.0) };
     }
 }
 
-/// Bytes of the longest text, which is cut off there.
+/// Size of the buffer for a text in bytes. Longer texts are cut off.
 const LONGEST_TEXT: usize = 512;
 
 impl Llvm {
-    /// The disassembler for a processor, if there is a library that knows it.
+    /// A disassembler for a processor; `None` if no installed library supports it.
     pub(super) fn new(processor: &str) -> Option<Self> {
         let since = since(processor)?;
         let functions = Functions::get().filter(|functions| functions.version >= since)?;
         let name = CString::new(processor).ok()?;
         let (none, nothing) = (std::ptr::null_mut(), std::ptr::null());
-        // SAFETY: both names end with a zero; without callbacks, the library asks nothing.
+        // SAFETY: both strings end with a NUL. Callbacks may be null.
         let context = unsafe {
             (functions.create)(
                 c"amdgcn-amd-amdhsa".as_ptr(),
@@ -150,15 +151,15 @@ impl Llvm {
         })
     }
 
-    /// The instruction with which `code` begins; `None` for what is none.
+    /// Disassembles the instruction at the start of `code`; `None` when it is invalid.
     pub(super) fn instruction(&self, code: &[u8], pc: u64) -> Option<Instruction> {
-        // The interface takes a pointer to what can be changed.
+        // The function takes a mutable pointer.
         let mut bytes = [0; 20];
         let length = code.len().min(bytes.len());
         bytes[..length].copy_from_slice(&code[..length]);
         let mut text = [0 as c_char; LONGEST_TEXT];
         let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the context is one of this library; both buffers have the lengths that are passed.
+        // SAFETY: the context is from this library. Both buffers have the lengths that are passed.
         let size = unsafe {
             (self.functions.disassemble)(
                 context.0,
@@ -174,7 +175,7 @@ impl Llvm {
             return None;
         }
         text[LONGEST_TEXT - 1] = 0;
-        // SAFETY: the buffer has a zero, at its end if not before.
+        // SAFETY: the library ends the text with a NUL, also when it is cut off.
         let text = unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy();
         Some(Instruction::from_text(&text, size as u32, pc))
     }

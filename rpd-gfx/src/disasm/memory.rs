@@ -1,11 +1,11 @@
-//! Vector memory and LDS.
+//! Text of vector memory and LDS instructions.
 
 use super::Printer;
 use super::gfx11;
 use super::operand::{descriptor, registers};
 use super::table::{Encoding, Field, Generation, Modifiers, Operand, Type};
 
-/// Formats of the elements of a buffer, by number.
+/// Names of the buffer data formats, by number.
 const DATA_FORMATS: [&str; 16] = [
     "INVALID",
     "8",
@@ -35,11 +35,11 @@ const NUMBER_FORMATS: [&str; 8] = [
     "FLOAT",
 ];
 
-/// Bits of the second dword.
+/// Number of the first bit of the second dword.
 const SECOND: u32 = 32;
 
 impl Printer {
-    /// Data registers, which are accumulation registers if a bit is set.
+    /// Text of data registers. Bit `accumulation` says whether they are accumulation registers.
     fn data(&self, low: u32, operand: &Operand, accumulation: u32) -> String {
         let class = if self.generation != Generation::Gfx11 && self.bits(accumulation, 1) != 0 {
             "a"
@@ -49,13 +49,13 @@ impl Printer {
         registers(class, self.bits(low, 8), operand.width)
     }
 
-    /// DS.
+    /// Prints DS.
     pub(super) fn lds(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         for operand in self.row.operands {
             let text = match operand.field {
                 Field::Vdst => self.data(SECOND + 24, operand, 25),
-                // The global data share has no addresses: the field is data there.
+                // The global data share has no addresses. The field holds data there.
                 Field::Addr if self.row.has(Modifiers::GDS) => self.data(SECOND, operand, 25),
                 Field::Addr => registers("v", self.bits(SECOND, 8), operand.width),
                 Field::Data0 => self.data(SECOND + 8, operand, 25),
@@ -83,7 +83,7 @@ impl Printer {
         Some(())
     }
 
-    /// FLAT, GLOBAL and SCRATCH.
+    /// Prints FLAT, GLOBAL and SCRATCH.
     pub(super) fn flat(&mut self) -> Option<()> {
         let row = self.row;
         self.push(row.mnemonic);
@@ -142,7 +142,7 @@ impl Printer {
         Some(())
     }
 
-    /// Cache policy bits of an access.
+    /// Prints the cache policy bits of an access.
     pub(super) fn cache_bits(&mut self, glc: u32, slc: u32, third: u32) {
         let names = match self.generation {
             Generation::Gfx9 => [" glc", " slc", " scc"],
@@ -154,7 +154,7 @@ impl Printer {
         self.flag(third, names[2]);
     }
 
-    /// MUBUF and MTBUF.
+    /// Prints MUBUF and MTBUF.
     pub(super) fn buffer(&mut self) -> Option<()> {
         let row = self.row;
         self.push(row.mnemonic);
@@ -237,10 +237,11 @@ impl Printer {
         Some(())
     }
 
-    /// Registers of data of an image instruction with this many channels; `least`: those of its sample.
+    /// Number of data registers of an image instruction with this many channels. `least` is the number in the table's
+    /// sample.
     fn image_data(&self, channels: u8, least: u8) -> u8 {
         if self.row.mnemonic.contains("atomic") {
-            // Elements of one size or of twice that.
+            // Atomics on 32-bit and on 64-bit elements.
             if channels == 2 * least {
                 channels
             } else {
@@ -253,7 +254,7 @@ impl Printer {
         }
     }
 
-    /// MIMG.
+    /// Prints MIMG.
     pub(super) fn image(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         let mask = self.bits(8, 4);
@@ -294,7 +295,7 @@ impl Printer {
     }
 }
 
-/// The pattern of `ds_swizzle_b32`.
+/// Text of the pattern of `ds_swizzle_b32`.
 fn swizzle(value: u32) -> String {
     if value & 0xff00 == 0x8000 {
         let lane = |n: u32| value >> (2 * n) & 3;

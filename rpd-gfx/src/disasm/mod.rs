@@ -1,12 +1,12 @@
-//! Disassembly: the text of instructions as LLVM's tools print it, with their lengths and kinds.
+//! Disassembly: text of instructions as LLVM's tools print it, with length and category.
 //!
-//! The tables `data/<processor>-instructions.csv` drive it: a row has the encoding and opcode of an instruction, how LLVM
-//! calls it, and its *form*: which fields are its operands, how many dwords they have, and which modifiers exist.
-//! `data/list-instructions.py` makes them by asking LLVM's disassembler; the tests compare the texts of random instructions
-//! with what it prints.
+//! The tables `data/<processor>-instructions.csv` drive it. A row has the encoding and opcode of an instruction, its
+//! mnemonic in LLVM, and its *form*: which fields are its operands, how many dwords these have, and which modifiers
+//! exist. `data/list-instructions.py` makes the tables by asking LLVM's disassembler. The tests compare the texts of
+//! random instructions with those of LLVM.
 //!
-//! Processors without a table are disassembled by LLVM's library, where it is installed; [`Instruction::from_text`] completes
-//! the output of another disassembler.
+//! For processors without a table, LLVM's library disassembles, where it is installed. [`Instruction::from_text`]
+//! completes the output of another disassembler.
 
 mod category;
 mod gfx11;
@@ -33,19 +33,19 @@ use table::{Encoding, Generation, Processor, Row};
 /// A disassembled instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
-    /// Its text as LLVM prints it, with single blanks: `v_add_f32_e32 v4, v2, v6`. What is not an instruction is
+    /// Text as LLVM prints it, with single blanks: `v_add_f32_e32 v4, v2, v6`. Dwords that are not an instruction are
     /// `.long 0x...`.
     pub text: String,
-    /// Its length in bytes; 0 only at the end of the code.
+    /// Length in bytes; 0 only at the end of the code.
     pub bytes: u32,
-    /// Kind of instruction.
+    /// Which unit executes the instruction.
     pub category: Category,
-    /// Control flow after it.
+    /// Where execution continues after it.
     pub flow: Flow,
 }
 
 impl Instruction {
-    /// An instruction at `pc` that another disassembler has turned into text.
+    /// The instruction at `pc` for which another disassembler returned this text and length.
     pub fn from_text(text: &str, bytes: u32, pc: u64) -> Self {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         Self {
@@ -56,7 +56,7 @@ impl Instruction {
         }
     }
 
-    /// The dwords at `code`, which are not an instruction.
+    /// The dword at the start of `code`, or the bytes of an incomplete one, which is not an instruction.
     fn unknown(code: &[u8]) -> Self {
         let (text, bytes) = match code.first_chunk() {
             Some(dword) => (format!(".long {:#010x}", u32::from_le_bytes(*dword)), 4),
@@ -77,11 +77,11 @@ impl Instruction {
     }
 }
 
-/// Disassembles the code of a processor.
+/// Disassembles code for one processor.
 #[derive(Debug, Clone)]
 pub struct Disassembler(Source);
 
-/// Where the texts of instructions come from.
+/// What disassembles: a table or LLVM's library.
 #[derive(Clone)]
 enum Source {
     Table(&'static Processor),
@@ -98,15 +98,15 @@ impl std::fmt::Debug for Source {
 }
 
 impl Disassembler {
-    /// The disassembler for a processor, named as in the target of a code object: `gfx90a`, or with features
-    /// (`gfx90a:sramecc+:xnack-`). `None` for processors without a table (see [`Disassembler::processors`]) that LLVM's library
-    /// does not support either, or where no library is installed.
+    /// A disassembler for a processor, named as in the target of a code object: `gfx90a`, or with features
+    /// (`gfx90a:sramecc+:xnack-`). `None` for processors that have no table (see [`Disassembler::processors`]) and
+    /// that no installed LLVM library supports.
     pub fn new(processor: &str) -> Option<Self> {
         let name = processor
             .rsplit_once("--")
             .map_or(processor, |(_, name)| name);
         let name = match name.split(':').next()? {
-            // These have the instructions of gfx1100.
+            // These processors have the instructions of gfx1100.
             "gfx1101" | "gfx1102" | "gfx1103" => "gfx1100",
             name => name,
         };
@@ -117,17 +117,18 @@ impl Disassembler {
         }))
     }
 
-    /// The first major version of LLVM whose library disassembles for a processor, of those that have no table.
+    /// First major version of LLVM whose library supports a processor that has no table; `None` when no version is
+    /// known to support it.
     pub fn llvm_since(processor: &str) -> Option<u32> {
         llvm::since(processor)
     }
 
-    /// The processors with a table.
+    /// The processors that have a table.
     pub fn processors() -> impl Iterator<Item = &'static str> {
         table::PROCESSORS.iter().map(|processor| processor.name)
     }
 
-    /// The instruction with which `code` begins, at address `pc`, relative to which its branch target is.
+    /// Disassembles the instruction at the start of `code`. Branch targets are computed relative to its address `pc`.
     pub fn instruction(&self, code: &[u8], pc: u64) -> Instruction {
         let known = match &self.0 {
             Source::Table(processor) => text(processor, code).map(|(text, dwords)| Instruction {
@@ -141,7 +142,7 @@ impl Disassembler {
         known.unwrap_or_else(|| Instruction::unknown(code))
     }
 
-    /// All of `code`, from address `pc` on: addresses and instructions.
+    /// Disassembles all of `code`, whose first byte is at address `pc`. Returns addresses and instructions.
     pub fn instructions<'c>(
         &self,
         code: &'c [u8],
@@ -158,7 +159,7 @@ impl Disassembler {
     }
 }
 
-/// Text and number of dwords of an instruction; `None` for what is none, or is cut off.
+/// Text and number of dwords of the instruction at the start of `code`; `None` when it is invalid or cut off.
 fn text(processor: &'static Processor, code: &[u8]) -> Option<(String, u32)> {
     let mut words = [0; 4];
     let available = code.chunks_exact(4).take(words.len());
@@ -185,7 +186,7 @@ fn text(processor: &'static Processor, code: &[u8]) -> Option<(String, u32)> {
     (printer.length <= have).then_some((printer.out, printer.length))
 }
 
-/// Encoding and opcode of an instruction.
+/// Encoding and opcode of the instruction in `words`; `None` when the encoding is unknown.
 fn encoding(generation: Generation, words: [u32; 4]) -> Option<(Encoding, u16)> {
     let w = words[0];
     let bits = |low: u32, count: u32| (w >> low & ((1 << count) - 1)) as u16;
@@ -221,20 +222,20 @@ fn encoding(generation: Generation, words: [u32; 4]) -> Option<(Encoding, u16)> 
     })
 }
 
-/// An instruction that is being turned into text.
+/// Builds the text of one instruction.
 struct Printer {
     processor: &'static Processor,
     generation: Generation,
     row: &'static Row,
-    /// The instruction and what follows, 0 after the end of the code.
+    /// The dwords of the instruction and after it; 0 after the end of the code.
     words: [u32; 4],
-    /// Dwords of the instruction; a literal that is found adds one.
+    /// Number of dwords of the instruction. Reading a literal adds one.
     length: u32,
     out: String,
 }
 
 impl Printer {
-    /// Prints the instruction; `None` if an operand is invalid.
+    /// Builds the text; `None` if an operand is invalid.
     fn print(&mut self) -> Option<()> {
         let gfx11 = self.generation == Generation::Gfx11;
         match self.row.encoding {
@@ -258,24 +259,24 @@ impl Printer {
         }
     }
 
-    /// A field of the instruction: its lowest bit, counted through all dwords, and its width.
+    /// Value of a field: `low` is the number of its lowest bit, counted from the first dword, `count` its width.
     fn bits(&self, low: u32, count: u32) -> u32 {
         self.words[low as usize / 32] >> (low % 32) & (u32::MAX >> (32 - count))
     }
 
-    /// Appends text.
+    /// Appends text as it is.
     fn push(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
-    /// Appends an operand: a blank after the name, a comma after other operands.
+    /// Appends an operand, after a blank if it is the first and after a comma otherwise.
     fn operand(&mut self, text: &str) {
         let separator = if self.out.contains(' ') { ", " } else { " " };
         self.push(separator);
         self.push(text);
     }
 
-    /// Appends a modifier if a bit is set.
+    /// Appends a modifier if bit `bit` is set.
     fn flag(&mut self, bit: u32, text: &str) {
         if self.bits(bit, 1) != 0 {
             self.push(text);

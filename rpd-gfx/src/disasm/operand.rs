@@ -1,9 +1,9 @@
-//! Texts of registers and constants.
+//! Text of registers and constants.
 
 use super::Printer;
 use super::table::{Generation, Operand, Type};
 
-/// A register or several in a row: `v4`, `v[4:5]`.
+/// Text of one or several consecutive registers: `v4`, `v[4:5]`.
 pub(super) fn registers(class: &str, first: u32, width: u8) -> String {
     match width {
         1 => format!("{class}{first}"),
@@ -11,7 +11,7 @@ pub(super) fn registers(class: &str, first: u32, width: u8) -> String {
     }
 }
 
-/// A resource descriptor or sampler, whose number is in units of four registers.
+/// Text of the registers of a resource descriptor or sampler. The field counts in units of four registers.
 pub(super) fn descriptor(generation: Generation, number: u32, width: u8) -> Option<String> {
     let first = number << 2;
     match first {
@@ -24,7 +24,7 @@ pub(super) fn descriptor(generation: Generation, number: u32, width: u8) -> Opti
     }
 }
 
-/// A scalar register; `None` if the code is none.
+/// Text of a scalar register; `None` if the code is not that of one.
 pub(super) fn scalar_register(generation: Generation, code: u32, width: u8) -> Option<String> {
     let gfx11 = generation == Generation::Gfx11;
     let named = |low: &str| {
@@ -37,17 +37,17 @@ pub(super) fn scalar_register(generation: Generation, code: u32, width: u8) -> O
         };
         Some(format!("{names}{low}"))
     };
-    // Tuples begin at multiples of their size, up to four registers.
+    // Tuples begin at multiples of their size, at most of four registers.
     let aligned = |number: u32| number & !(u32::from(width).next_power_of_two().min(4) - 1);
     match code {
         0..=105 if gfx11 || code <= 101 => {
-            // LLVM names tuples that begin with the last registers as if there were more.
+            // LLVM prints a tuple that begins with the last registers as if there were more registers.
             Some(registers("s", aligned(code), width))
         }
         102..=107 | 126 | 127 => match width {
             1 => named(if code.is_multiple_of(2) { "_lo" } else { "_hi" }),
             2 => named("").or_else(|| match code & 1 {
-                // The tuples of GFX11 begin at even registers.
+                // On GFX11, tuples begin at even registers.
                 1 if !gfx11 => scalar_register(generation, code & !1, width),
                 _ => None,
             }),
@@ -63,7 +63,7 @@ pub(super) fn scalar_register(generation: Generation, code: u32, width: u8) -> O
     }
 }
 
-/// An inline constant; `None` if the code is none.
+/// Text of an inline constant; `None` if the code is not that of one.
 fn inline_constant(code: u32, kind: Type) -> Option<String> {
     let float = |text: &str, half: &str| match kind {
         Type::Short | Type::Part => half.to_owned(),
@@ -95,7 +95,7 @@ fn inline_constant(code: u32, kind: Type) -> Option<String> {
     })
 }
 
-/// A number with 32 bits that an inline constant could stand for as well.
+/// Text of a 32-bit value for which there is an inline constant; `None` for other values.
 fn inlinable(value: u32) -> Option<&'static str> {
     Some(match value {
         0x3f00_0000 => "0.5",
@@ -111,7 +111,7 @@ fn inlinable(value: u32) -> Option<&'static str> {
     })
 }
 
-/// The text of an inlinable constant of 16 bits; `None` for other values.
+/// Text of a 16-bit value for which there is an inline constant; `None` for other values.
 fn inlinable_half(value: u32) -> Option<&'static str> {
     Some(match value {
         0x3800 => "0.5",
@@ -127,7 +127,7 @@ fn inlinable_half(value: u32) -> Option<&'static str> {
     })
 }
 
-/// A literal constant: small integers and floats that have inline constants are printed as those.
+/// Text of a literal. Values for which there are inline constants are printed like these.
 pub(super) fn literal(value: u32, kind: Type) -> String {
     let small = |value: i32| (-16..=64).contains(&value).then(|| value.to_string());
     match kind {
@@ -140,7 +140,7 @@ pub(super) fn literal(value: u32, kind: Type) -> String {
         Type::Halves => small(value as i32)
             .or_else(|| inlinable_half(value).map(str::to_owned))
             .unwrap_or_else(|| format!("{value:#x}")),
-        Type::Brains => small(value as i32).unwrap_or_else(|| format!("{value:#x}")),
+        Type::Bf16Pair => small(value as i32).unwrap_or_else(|| format!("{value:#x}")),
         Type::Short | Type::Part => small(value as i32)
             .or_else(|| inlinable(value).map(str::to_owned))
             .unwrap_or_else(|| format!("{:#x}", value & 0xffff)),
@@ -153,26 +153,26 @@ pub(super) fn literal(value: u32, kind: Type) -> String {
     }
 }
 
-/// A source operand's text.
+/// Text of a source operand.
 pub(super) struct Source {
     pub(super) text: String,
-    /// Whether it is a number.
+    /// Whether it is a constant, not a register.
     pub(super) constant: bool,
 }
 
-/// Half of one of the first 128 vector registers.
+/// Text of one half of one of the first 128 vector registers.
 pub(super) fn part(code: u32) -> String {
     let half = if code & 0x80 == 0 { "l" } else { "h" };
     format!("v{}.{half}", code & 0x7f)
 }
 
 impl Printer {
-    /// A scalar register; `None` if the code is none.
+    /// Text of a scalar register; `None` if the code is not that of one.
     pub(super) fn scalar_register(&self, code: u32, width: u8) -> Option<String> {
         scalar_register(self.generation, code, width)
     }
 
-    /// The source with a code of nine bits; the literal of the instruction stands after it.
+    /// The source with this nine-bit code. A literal is read from the dword after the instruction.
     pub(super) fn source(&mut self, code: u32, operand: &Operand) -> Option<Source> {
         let (text, constant) = match code {
             256.. if operand.kind == Type::Accumulation => {
@@ -196,7 +196,7 @@ impl Printer {
         Some(Source { text, constant })
     }
 
-    /// The literal after the instruction.
+    /// Reads the literal after the instruction.
     pub(super) fn literal(&mut self, kind: Type) -> String {
         let at = self.row.dwords();
         self.length = at + 1;

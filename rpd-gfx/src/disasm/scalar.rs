@@ -1,11 +1,11 @@
-//! Scalar instructions and scalar memory.
+//! Text of scalar instructions and scalar memory instructions.
 
 use super::Printer;
 use super::gfx11;
 use super::table::{Encoding, Field, Generation, Operand};
 use super::text::{counts_text, small_or_hexadecimal};
 
-/// Registers that `s_getreg_b32` reads, by number.
+/// Names of the hardware registers that `s_getreg_b32` reads, by number.
 const HARDWARE_REGISTERS: [&str; 20] = [
     "",
     "MODE",
@@ -30,7 +30,7 @@ const HARDWARE_REGISTERS: [&str; 20] = [
 ];
 
 impl Printer {
-    /// SOP1, SOP2, SOPK, SOPC and SOPP.
+    /// Prints SOP1, SOP2, SOPK, SOPC and SOPP.
     pub(super) fn scalar(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         let gfx11 = self.generation == Generation::Gfx11;
@@ -73,19 +73,19 @@ impl Printer {
     }
 
     fn scalar_source(&mut self, code: u32, operand: &Operand) -> Option<String> {
-        // Neither control dwords nor LDS.
+        // Codes of control dwords (SDWA, DPP) and of LDS are not valid here.
         if matches!(code, 249 | 250 | 254) {
             return None;
         }
         self.source(code, operand).map(|source| source.text)
     }
 
-    /// The literal of an instruction that always has one.
+    /// The literal of an instruction whose encoding always has one.
     fn long_literal(&mut self) -> String {
         self.literal(super::table::Type::Word)
     }
 
-    /// The immediate of SOPK and SOPP.
+    /// The 16-bit immediate of SOPK and SOPP.
     fn immediate(&self) -> Option<String> {
         let value = self.bits(0, 16);
         Some(match self.row.mnemonic {
@@ -118,7 +118,7 @@ impl Printer {
         }
     }
 
-    /// SMEM.
+    /// Prints SMEM.
     pub(super) fn scalar_memory(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         for operand in self.row.operands {
@@ -157,7 +157,7 @@ impl Printer {
     }
 }
 
-/// Operands that are indexed.
+/// Text of the operands that `s_set_gpr_idx_on` indexes.
 fn index_mode(value: u32) -> String {
     if value > 15 {
         return format!("{value:#x}");
@@ -172,7 +172,8 @@ fn index_mode(value: u32) -> String {
     format!("gpr_idx({})", on.join(","))
 }
 
-/// Counters that `s_waitcnt` of GFX9 waits for: those that are not at their maximum, or all.
+/// Text of the counters that `s_waitcnt` of GFX9 waits for. Counters with the maximum are omitted, unless all have
+/// it.
 fn wait_counts(value: u32) -> String {
     counts_text(&[
         ("vmcnt", value & 15 | value >> 10 & 0x30, 63),
@@ -181,7 +182,7 @@ fn wait_counts(value: u32) -> String {
     ])
 }
 
-/// The message of `s_sendmsg` of GFX9.
+/// Text of the message of `s_sendmsg` of GFX9.
 fn message(value: u32) -> String {
     let (id, operation, stream) = (value & 15, value >> 4 & 7, value >> 8 & 3);
     let plain = [

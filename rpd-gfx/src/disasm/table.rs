@@ -1,6 +1,6 @@
-//! The tables of instructions, made by the build script from `data/*-instructions.csv`.
+//! The instruction tables, which the build script makes of `data/*-instructions.csv`.
 
-/// Declares the bits for the words of forms that name modifiers.
+/// Declares a bit for each word that names a modifier in a form.
 macro_rules! modifiers {
     ($($name:ident)*) => {
         #[allow(clippy::upper_case_acronyms, non_camel_case_types)]
@@ -11,25 +11,25 @@ macro_rules! modifiers {
     };
 }
 
-/// Modifiers of an instruction.
+/// The modifiers that an instruction allows, a bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Modifiers(u64);
 
 modifiers! {
-    // Long encodings: of each source, and of the result.
+    // Long encodings: modifiers of each source and of the result.
     ABS0 ABS1 ABS2 NEG0 NEG1 NEG2 SEL0 SEL1 SEL2 SEL3 LONG_SEXT0 LONG_SEXT1 LONG_SEXT2 CLAMP OMOD
     // Packed encodings.
     OP_SEL OP_SEL_HI NEG_LO NEG_HI MIX CBSZ ABID BLGP NEG
-    // Flags of 32-bit encodings with a control dword (SDWA, DPP).
+    // Control dwords (SDWA, DPP) of 32-bit encodings.
     SDWA SDWA_CLAMP SDWA_OMOD SEXT0 SEXT1 SDWA_NEG0 SDWA_NEG1 SDWA_SRC0 SDWA_SRC1 SDWA_DST DPP DPP_NEG0 DPP_NEG1 DPP_SEXT1
     // LDS.
     OFFSET OFFSET2 SWIZZLE GDS
-    // GFX11: eight lanes, and what addresses of images consist of.
+    // GFX11: DPP8, and the parts of image addresses.
     DPP8 COORDINATES LEVEL GRADIENTS HALF_GRADIENTS
 }
 
 impl Modifiers {
-    /// No flag.
+    /// No modifier.
     pub(super) const NONE: Self = Self(0);
 
     /// The union of two sets of flags.
@@ -37,13 +37,13 @@ impl Modifiers {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` are among these.
+    /// Whether `self` contains all of `other`.
     pub(super) fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// Encodings of instructions.
+/// Instruction encodings. The names are those of the ISA manuals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Encoding {
     Sop1,
@@ -64,9 +64,9 @@ pub(crate) enum Encoding {
     Mubuf,
     Mtbuf,
     Mimg,
-    /// The first operation of a pair.
+    /// The first operation of a dual instruction.
     Vopdx,
-    /// The second operation of a pair.
+    /// The second operation of a dual instruction.
     Vopdy,
     Vinterp,
     Ldsdir,
@@ -100,7 +100,7 @@ impl Encoding {
         Self::Exp,
     ];
 
-    /// Name as the ISA manual writes it.
+    /// Name in the ISA manuals.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sop1 => "SOP1",
@@ -130,7 +130,7 @@ impl Encoding {
     }
 }
 
-/// The field that an operand is from.
+/// The field of an encoding that holds an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Sdst,
@@ -141,7 +141,7 @@ pub(crate) enum Field {
     Vdst,
     Literal,
     Imm16,
-    /// An immediate that is always printed in hexadecimal.
+    /// A 16-bit immediate that is always printed in hexadecimal.
     Hex16,
     Version,
     Label,
@@ -160,39 +160,39 @@ pub(crate) enum Field {
     Data,
     Data0,
     Data1,
-    /// The result of an atomic that returns one.
+    /// The register for the result of an atomic, when it returns one.
     Rtn,
     Saddr,
     Vdata,
     Vaddr,
     Srsrc,
     Ssamp,
-    /// An attribute of vertices, with its channel.
+    /// An attribute of a vertex, with its channel.
     Attr,
-    /// A register that no field names.
+    /// A register that is not encoded, because the instruction always uses it.
     Fixed(&'static str),
 }
 
-/// Type of an operand: format of its constants, or its kind of registers.
+/// Type of an operand: determines the text of constants, or the kind of registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     /// 32 bits.
     Word,
-    /// 64 bits, of an integer.
+    /// 64-bit integer.
     Long,
-    /// 64 bits, of a double.
+    /// 64-bit floating-point number.
     Double,
-    /// A half.
+    /// 16-bit floating-point number.
     Half,
-    /// Two halves.
+    /// Two 16-bit floating-point numbers.
     Halves,
-    /// Two BF16 numbers.
-    Brains,
-    /// An integer of 16 bits.
+    /// Two bfloat16 numbers.
+    Bf16Pair,
+    /// 16-bit integer.
     Short,
-    /// Registers only.
+    /// Any registers, but no constants.
     Register,
-    /// Scalar registers, in a field for vector registers.
+    /// Scalar registers, encoded in a field for vector registers.
     Scalar,
     /// Accumulation registers.
     Accumulation,
@@ -204,24 +204,24 @@ pub(crate) enum Type {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operand {
     pub(super) field: Field,
-    /// Registers.
+    /// Number of registers.
     pub(super) width: u8,
     pub(super) kind: Type,
 }
 
-/// An instruction of a processor.
+/// An instruction of a processor: a row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) encoding: Encoding,
     pub(crate) opcode: u16,
-    /// Its name, with the suffix of its encoding (`_e32`).
+    /// Mnemonic, with the suffix of the encoding (`_e32`).
     pub(crate) mnemonic: &'static str,
-    /// Whether the interpreter executes it.
+    /// Whether the interpreter can execute it.
     pub(crate) executed: bool,
-    /// Words of an instruction with this opcode.
+    /// Dwords of an instruction with this opcode, for tests.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) sample: &'static [u32],
-    /// The text of the sample.
+    /// Text of the sample as LLVM prints it.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) text: &'static str,
     pub(super) operands: &'static [Operand],
@@ -229,7 +229,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Its name without the suffix of its encoding.
+    /// Mnemonic without the suffix of the encoding.
     pub(crate) fn name(&self) -> &'static str {
         let name = self.mnemonic;
         name.strip_suffix("_e32")
@@ -237,7 +237,7 @@ impl Row {
             .unwrap_or(name)
     }
 
-    /// Dwords of the instruction without literal.
+    /// Number of dwords without a literal.
     pub(super) fn dwords(&self) -> u32 {
         match self.encoding {
             Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk | Encoding::Sopc | Encoding::Sopp => 1,
@@ -246,7 +246,7 @@ impl Row {
         }
     }
 
-    /// Whether the instruction has a modifier.
+    /// Whether the instruction allows a modifier.
     pub(super) fn has(&self, modifier: Modifiers) -> bool {
         self.modifiers.has(modifier)
     }
@@ -257,21 +257,21 @@ impl Row {
     }
 }
 
-/// A processor and its instructions, in the order of encodings and opcodes.
+/// A processor and its instructions, ordered by encoding and opcode.
 #[derive(Debug)]
 pub(crate) struct Processor {
     pub(super) name: &'static str,
     pub(super) rows: &'static [Row],
 }
 
-/// Generations of instruction sets.
+/// Generations of instruction encodings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// Up to gfx90a.
+    /// GFX9 up to gfx90a.
     Gfx9,
-    /// gfx940 to gfx942: other names of cache controls, scratch addresses of a vector and a scalar.
+    /// gfx940 to gfx942: other names for cache policies, and scratch addresses with a vector and a scalar register.
     Gfx940,
-    /// RDNA 3: encodings of its own, waves of 32 lanes.
+    /// RDNA 3: own encodings, waves of 32 lanes.
     Gfx11,
 }
 
@@ -286,7 +286,7 @@ impl Processor {
         }
     }
 
-    /// The instruction of an opcode.
+    /// The instruction with this encoding and opcode.
     pub(super) fn row(&self, encoding: Encoding, opcode: u16) -> Option<&'static Row> {
         let at = self
             .rows
@@ -295,7 +295,7 @@ impl Processor {
     }
 }
 
-/// The instruction of an opcode of an encoding, whose name is that of the ISA manual.
+/// The instruction of a processor with this opcode. `encoding` is the name in the ISA manuals.
 pub(crate) fn find(processor: &str, encoding: &str, opcode: u16) -> Option<&'static Row> {
     let processor = PROCESSORS.iter().find(|found| found.name == processor)?;
     let encoding = Encoding::ALL
@@ -304,7 +304,7 @@ pub(crate) fn find(processor: &str, encoding: &str, opcode: u16) -> Option<&'sta
     processor.row(encoding, opcode)
 }
 
-/// All instructions of a processor.
+/// All instructions of a processor; `None` if it has no table.
 #[cfg(test)]
 pub(crate) fn rows(processor: &str) -> Option<&'static [Row]> {
     PROCESSORS
@@ -313,7 +313,7 @@ pub(crate) fn rows(processor: &str) -> Option<&'static [Row]> {
         .map(|found| found.rows)
 }
 
-/// Shorter forms for the generated tables.
+/// Constructor with few arguments, for the generated tables.
 const fn row(
     encoding: Encoding,
     opcode: u16,
@@ -339,5 +339,5 @@ const fn op(field: Field, width: u8, kind: Type) -> Operand {
     Operand { field, width, kind }
 }
 
-/// The processors that have a table.
+/// All processors that have a table.
 pub(super) static PROCESSORS: &[Processor] = include!(concat!(env!("OUT_DIR"), "/processors.rs"));

@@ -1,6 +1,6 @@
-//! Immediates as text, in instructions of all generations.
+//! Text of immediates, for instructions of all generations.
 
-/// A number as LLVM prints most immediates.
+/// A number in the form in which LLVM prints most immediates.
 pub(super) fn small_or_hexadecimal(value: u32) -> String {
     if value <= 64 {
         value.to_string()
@@ -9,7 +9,7 @@ pub(super) fn small_or_hexadecimal(value: u32) -> String {
     }
 }
 
-/// Counters with their values and maxima.
+/// Text of counters, given as name, value and maximum. Counters with the maximum are omitted.
 pub(super) fn counts_text(counts: &[(&str, u32, u32)]) -> String {
     let all = counts.iter().all(|(_, count, most)| count == most);
     let texts = counts

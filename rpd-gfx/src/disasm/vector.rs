@@ -1,14 +1,14 @@
-//! Vector arithmetic: short encodings with their SDWA and DPP forms, long ones, and packed ones.
+//! Text of vector arithmetic: short encodings with SDWA and DPP, long encodings (VOP3), and packed ones (VOP3P).
 
 use super::Printer;
 use super::operand::{part, registers};
 use super::table::{Encoding, Field, Generation, Modifiers, Operand, Type};
 
-/// Bits of the second dword.
+/// Number of the first bit of the second dword.
 const SECOND: u32 = 32;
 
 impl Printer {
-    /// VOP1, VOP2 and VOPC.
+    /// Prints VOP1, VOP2 and VOPC.
     pub(super) fn short_vector(&mut self) -> Option<()> {
         let code = self.bits(0, 9);
         if code == 249 {
@@ -32,7 +32,7 @@ impl Printer {
         Some(())
     }
 
-    /// An operand of a short encoding other than the first source.
+    /// Text of an operand of a short encoding other than the first source.
     fn short_operand(&self, operand: &Operand) -> Option<String> {
         let class = if operand.kind == Type::Accumulation {
             "a"
@@ -51,7 +51,7 @@ impl Printer {
         })
     }
 
-    /// SDWA: sources and result are parts of registers.
+    /// Prints SDWA: sources and result are parts of registers.
     fn sub_dword(&mut self) -> Option<()> {
         let row = self.row;
         if !row.has(Modifiers::SDWA) {
@@ -138,12 +138,12 @@ impl Printer {
         })
     }
 
-    /// DPP: the first source comes from other lanes.
+    /// Prints DPP: the first source comes from other lanes.
     fn data_parallel(&mut self, code: u32) -> Option<()> {
         let row = self.row;
         let signs = code == 250;
         self.push(self.row.name());
-        // LLVM has no suffix for comparisons.
+        // LLVM prints no suffix for comparisons.
         if row.encoding != Encoding::Vopc {
             self.push("_dpp");
         }
@@ -174,7 +174,7 @@ impl Printer {
         self.lanes(code)
     }
 
-    /// From which lanes the first source comes, by the dword after the instruction.
+    /// Prints which lanes the first source comes from (DPP), as the dword after the instruction says.
     fn lanes(&mut self, code: u32) -> Option<()> {
         let at = 32 * self.row.dwords();
         self.length = self.row.dwords() + 1;
@@ -221,25 +221,25 @@ impl Printer {
         Some(())
     }
 
-    /// The output modifier in two bits.
+    /// Prints the output modifier, a field of two bits.
     fn output_modifier(&mut self, low: u32) {
         let text = ["", " mul:2", " mul:4", " div:2"][self.bits(low, 2) as usize];
         self.push(text);
     }
 
-    /// The code of a source of a long or packed encoding.
+    /// Nine-bit code of a source of a long or packed encoding.
     fn long_code(&self, number: u32) -> u32 {
         self.bits(SECOND + 9 * number, 9)
     }
 
-    /// VOP3.
+    /// Prints VOP3.
     pub(super) fn long_vector(&mut self) -> Option<()> {
         let row = self.row;
         let lanes = self.long_mnemonic()?;
         let mut sources = 0;
         for operand in row.operands {
             let text = match operand.field {
-                // LLVM takes any source for a scalar destination.
+                // LLVM decodes a scalar destination as if it were a source.
                 Field::Vdst if operand.kind == Type::Scalar => {
                     self.source(self.bits(0, 8), operand)?.text
                 }
@@ -269,7 +269,7 @@ impl Printer {
         if selects.iter().any(|select| row.has(*select)) {
             let sources = match (row.has(Modifiers::SEL2), row.has(Modifiers::SEL3)) {
                 (true, _) => 3,
-                // The lanes of permutations are not selected from.
+                // For permutations, the field does not select lanes.
                 (false, false) => sources.min(2),
                 (false, true) => sources,
             };
@@ -293,7 +293,7 @@ impl Printer {
         Some(())
     }
 
-    /// Begins the text of a long or packed instruction; true if its first source comes from other lanes.
+    /// Prints the mnemonic of a long or packed encoding. True if the first source comes from other lanes.
     fn long_mnemonic(&mut self) -> Option<bool> {
         let lanes = self.is_from_other_lanes(self.long_code(0))?;
         if lanes {
@@ -305,7 +305,7 @@ impl Printer {
         Some(lanes)
     }
 
-    /// A source of a long encoding with its sign.
+    /// Text of a source of a long encoding, with its modifiers for sign and absolute value.
     fn long_source(&mut self, number: u32, operand: &Operand) -> Option<String> {
         let code = self.long_code(number);
         let source = self.vector_source(number, code, operand)?;
@@ -328,7 +328,7 @@ impl Printer {
         Some(signed(&source.text, source.constant, negative, absolute))
     }
 
-    /// A source of a long or packed encoding. Those of GFX9 have no literals.
+    /// The source of a long or packed encoding. GFX9 allows no literals there.
     fn vector_source(
         &mut self,
         number: u32,
@@ -345,7 +345,7 @@ impl Printer {
         self.source(code, operand)
     }
 
-    /// VOP3P.
+    /// Prints VOP3P.
     pub(super) fn packed_vector(&mut self) -> Option<()> {
         let row = self.row;
         let lanes = self.long_mnemonic()?;
@@ -359,7 +359,7 @@ impl Printer {
                 Field::Src1 => self.bits(SECOND + 28, 1),
                 _ => self.bits(15, 1),
             };
-            // The indices of sparse matrices are in ordinary registers.
+            // The indices of sparse matrices are always in architected vector registers.
             let indices = operand.field == Field::Src2 && row.mnemonic.starts_with("v_smfmac");
             if matrix && accumulates != 0 && !indices {
                 operand.kind = Type::Accumulation;
@@ -380,7 +380,7 @@ impl Printer {
                     if row.has(Modifiers::MIX) {
                         self.long_source(at, &operand)?
                     } else {
-                        // There is no other class that the field could name.
+                        // Operands that can only be accumulation registers.
                         let always = operand.kind == Type::Accumulation && !matrix;
                         let code = self.long_code(at);
                         let code = if always { code | 256 } else { code };
@@ -435,7 +435,7 @@ impl Printer {
         Some(())
     }
 
-    /// A list of bits, unless all have their default.
+    /// Prints a list of bits, unless all have the default value.
     pub(super) fn list(&mut self, name: &str, bits: &[u32], default: u32) {
         if bits.iter().any(|bit| *bit != default) {
             let bits: Vec<_> = bits.iter().map(u32::to_string).collect();
@@ -444,7 +444,7 @@ impl Printer {
     }
 }
 
-/// A source with its sign; a number's is set apart from its own.
+/// Adds the modifiers for sign and absolute value to a source. The sign of a constant is separated from the modifier.
 pub(super) fn signed(text: &str, constant: bool, negative: bool, absolute: bool) -> String {
     match (negative, absolute) {
         (false, false) => text.to_owned(),

@@ -9,8 +9,8 @@ use super::lanes::Lanes64;
 use super::transfer::watch;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Declares the operations on integers of one width: the new value by the low bits of the opcode (0x40 for buffer and flat),
-/// `None` for what is not an integer operation.
+/// Declares the integer operations of one width: the new value, by the low bits of the opcode (0x40 for buffer and
+/// flat); `None` for opcodes of other operations.
 macro_rules! integers {
     ($name:ident, $unsigned:ty, $signed:ty) => {
         #[inline(always)]
@@ -33,7 +33,7 @@ macro_rules! integers {
                 0x8 => old & data,
                 0x9 => old | data,
                 0xa => old ^ data,
-                // Increments and decrements wrap at the operand.
+                // An increment wraps to 0 at the operand; a decrement wraps to it.
                 0xb if old >= data => 0,
                 0xb => old + 1,
                 0xc if old == 0 || old > data => data,
@@ -52,12 +52,12 @@ integers!(integer64, u64, i64);
 pub(super) fn atomic32(op: u16, old: u32, data: u32, compare: u32) -> u32 {
     integer32(op, old, data, compare).unwrap_or_else(|| match op {
         0xd => (f32::from_bits(old) + f32::from_bits(data)).to_bits(),
-        0x12 => add_brains(old, data),
+        0x12 => add_bf16_pairs(old, data),
         _ => add_halves(old, data),
     })
 }
 
-/// Sums of two halves each.
+/// Adds two pairs of half-precision numbers.
 pub(super) fn add_halves(a: u32, b: u32) -> u32 {
     let add = |a: u32, b: u32| {
         let sum = f16_to_f32(a as u16) + f16_to_f32(b as u16);
@@ -66,22 +66,22 @@ pub(super) fn add_halves(a: u32, b: u32) -> u32 {
     add(a, b) | add(a >> 16, b >> 16) << 16
 }
 
-/// Sums of two BF16 numbers each.
-pub(super) fn add_brains(a: u32, b: u32) -> u32 {
+/// Adds two pairs of BF16 numbers.
+pub(super) fn add_bf16_pairs(a: u32, b: u32) -> u32 {
     let add = |a: u32, b: u32| {
         let sum = f64::from(f32::from_bits(a << 16)) + f64::from(f32::from_bits(b << 16));
-        brain(sum)
+        bf16(sum)
     };
     add(a, b) | add(a >> 16, b >> 16) << 16
 }
 
-/// A number as BF16, rounded once.
-fn brain(value: f64) -> u32 {
+/// Rounds a number to BF16 once.
+fn bf16(value: f64) -> u32 {
     let single = value as f32;
     if single.is_nan() {
         return 0x7fc0;
     }
-    // Rounding to odd first keeps what decides ties.
+    // The first rounding is to odd, so that it does not create or hide a tie for the second.
     let inexact = f64::from(single) != value;
     let toward_zero = if inexact && f64::from(single.abs()) > value.abs() {
         single.to_bits() - 1
@@ -92,7 +92,8 @@ fn brain(value: f64) -> u32 {
     (bits + 0x7fff + (bits >> 16 & 1)) >> 16
 }
 
-/// The new value of a 64-bit atomic operation, by the low bits of the opcode; floats at 0x10.
+/// The new value of a 64-bit atomic operation, by the low bits of the opcode. Floating-point operations begin at
+/// 0x10.
 #[inline(always)]
 pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
     let float = |f: fn(f64, f64) -> f64| f(f64::from_bits(old), f64::from_bits(data)).to_bits();
@@ -103,7 +104,7 @@ pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
     })
 }
 
-/// An atomic operation by each lane of `mask`, in order; WIDE: on 64 bits.
+/// Executes an atomic operation for each lane of `mask`, in order. WIDE: with 64 bits.
 pub(super) fn atomic<const WIDE: bool>(
     x: &mut Exec<'_>,
     i: &Inst,
@@ -111,8 +112,8 @@ pub(super) fn atomic<const WIDE: bool>(
     mask: u64,
     op: u16,
 ) {
-    // The loop over lanes is compiled for each operation: one that chose among all would compute sums of floats for
-    // integers as well, which as floats are mostly denormals, and those take a hundred cycles.
+    // The loop over lanes is compiled for each operation. A loop that selects the operation would compute the
+    // floating-point sums for integers as well, and those are mostly denormal sums, which take a hundred cycles.
     macro_rules! loops {
         ($($code:literal)*) => {
             match op {
@@ -124,7 +125,7 @@ pub(super) fn atomic<const WIDE: bool>(
     loops!(0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7 0x8 0x9 0xa 0xb 0xc 0xd 0xe 0x10 0x11);
 }
 
-/// The operation OP by each lane.
+/// Executes the operation OP for each lane.
 fn each<const WIDE: bool, const OP: u16>(
     x: &mut Exec<'_>,
     i: &Inst,
@@ -160,7 +161,7 @@ fn each<const WIDE: bool, const OP: u16>(
             } else {
                 0
             };
-            // SAFETY: allowed and aligned.
+            // SAFETY: the access was allowed, and the address is aligned.
             let cell = unsafe { AtomicU64::from_ptr(address as *mut u64) };
             cell.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {
                 Some(atomic64(OP, old, data, compare))
@@ -169,7 +170,7 @@ fn each<const WIDE: bool, const OP: u16>(
         } else {
             let data = dword(0);
             let compare = if OP == 1 { dword(1) } else { 0 };
-            // SAFETY: allowed and aligned.
+            // SAFETY: the access was allowed, and the address is aligned.
             let cell = unsafe { AtomicU32::from_ptr(address as *mut u32) };
             let old = cell
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |old| {

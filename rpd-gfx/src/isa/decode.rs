@@ -1,4 +1,4 @@
-//! From instruction words of gfx90a to the decoded form: which format, then that format's own decoder.
+//! Decodes instruction words of gfx90a: determines the encoding and calls its decoder.
 
 use super::inst::{Format, Inst};
 use super::{InstructionSet, ds, flat, mimg, mubuf, smem, sop, typed_buffer, vop, vop3, vop3p};

@@ -1,4 +1,4 @@
-//! Running a dispatch: its workgroups, several at a time where they wait for each other.
+//! Executes a dispatch: several workgroups at a time, because workgroups may wait for each other.
 
 use super::exec::Exec;
 use super::group::{Group, Layout};
@@ -12,13 +12,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Workgroups that a thread keeps in execution at once: more than a device has room for, so that all of a cooperative
-/// launch are.
+/// Number of workgroups that a thread keeps in execution at a time. It is more than a device can hold, so that all
+/// workgroups of a cooperative launch are in execution.
 const RESIDENT: usize = 4096;
 
-/// Executes a dispatch to its end.
+/// Executes a dispatch to its end on several threads.
 ///
-/// On a fault the other workgroups are stopped, and the first fault is what is returned.
+/// After a fault the other workgroups are stopped, and the first fault is returned.
 pub fn run_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
@@ -38,9 +38,9 @@ pub fn run_dispatch(
     shared.result(threads)
 }
 
-/// Executes a dispatch to its end on this thread, while `probe` watches.
+/// Executes a dispatch to its end on this thread, observed by `probe`.
 ///
-/// Without a seed each wave runs until it waits for others, workgroup after workgroup.
+/// Without a seed, workgroups are executed one after the other, and each wave runs until it waits for others.
 pub fn watch_dispatch(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
@@ -54,7 +54,7 @@ pub fn watch_dispatch(
     shared.result(1)
 }
 
-/// Executes a dispatch to its end like [`run_dispatch`], with a probe for each thread; with a seed, on one.
+/// Executes a dispatch like [`run_dispatch`], with one probe for each thread. With a seed, on one thread.
 pub fn follow_dispatch<P: Probe + Send>(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
@@ -88,7 +88,7 @@ pub fn follow_dispatch<P: Probe + Send>(
 }
 
 impl Control<'_> {
-    /// The order of execution: the one that the seed determines, or else `other`.
+    /// The order of execution: drawn from the seed if there is one, else `other`.
     fn schedule(&self, dispatch: &Dispatch<'_>, other: Schedule) -> Schedule {
         self.seed.map_or(other, |seed| {
             Schedule::Drawn(Random::new(seed, dispatch.dispatch_id))
@@ -109,9 +109,9 @@ struct SharedDispatch {
 struct Sums {
     stats: Stats,
     fault: Option<Fault>,
-    /// CPU time of all threads, each until no workgroup was left to start.
+    /// CPU time of all threads, each up to the point at which no workgroup was left to start.
     shared_time: Duration,
-    /// The longest CPU time of a thread after that.
+    /// Longest CPU time of a thread after that point.
     last_time: Duration,
 }
 
@@ -125,7 +125,7 @@ impl SharedDispatch {
         })
     }
 
-    /// What came of it on so many threads, or fewer where the host did not start them in time.
+    /// The result for a dispatch on `threads` threads. Fewer took part if the host did not start them in time.
     fn result(self, threads: u64) -> Result<Executed, Fault> {
         let sums = self.result.into_inner();
         let sums = sums.unwrap_or_else(|e| e.into_inner());
@@ -133,8 +133,8 @@ impl SharedDispatch {
             Some(fault) => Err(fault),
             None => Ok(Executed {
                 stats: sums.stats,
-                // Each thread takes the next workgroup when it is free. Threads that had a CPU of their own all the time would
-                // have shared that part evenly; what they had left at its end they would have finished side by side.
+                // Each thread takes the next workgroup when it is free. If all threads had had a CPU at all times,
+                // they would have shared the first part evenly, and finished what was left at the same time.
                 time: sums.shared_time / threads as u32 + sums.last_time,
             }),
         }
@@ -169,7 +169,7 @@ impl SharedDispatch {
                 });
                 break;
             }
-            // A group that did not end in its turn may be waiting for one that has not started.
+            // A workgroup that did not end in its turn may wait for one that has not started.
             let starts = !exhausted && resident.len() < RESIDENT && schedule.starts(resident.len());
             let group = if starts { self.next_group() } else { None };
             let mut group = match group {
@@ -214,7 +214,7 @@ impl SharedDispatch {
         sums.last_time = sums.last_time.max(end.saturating_sub(exhausted_at));
         if let Some(fault) = x.fault {
             self.failed.store(true, Ordering::Relaxed);
-            // Another thread's fault is the reason why this one was stopped.
+            // This thread was stopped because of the fault of another thread, which is the one to report.
             let stopped = |f: &Fault| matches!(f, Fault::Stopped { .. });
             if sums.fault.as_ref().is_none_or(stopped) {
                 sums.fault = Some(fault);

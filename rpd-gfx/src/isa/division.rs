@@ -1,5 +1,5 @@
-//! The instructions of a division: `v_div_scale`, `v_div_fmas` and `v_div_fixup`. Most divisions need none of what they do, which
-//! is found out for all lanes at once.
+//! The instructions of a division: `v_div_scale`, `v_div_fmas` and `v_div_fixup`. Most divisions are not special
+//! cases and need none of them; this is determined for all lanes together.
 
 use super::exec::Exec;
 use super::float::{add_odd, frexp64, ldexp64};
@@ -8,7 +8,7 @@ use super::lanes::Lanes;
 use super::lanewise::{double3, fma32};
 use super::operand::{ModifierKind, buffers, halves, pack_bits};
 
-/// Whether something is true of all active lanes.
+/// Whether a condition holds for all active lanes.
 #[inline(always)]
 fn all_lanes(x: &Exec<'_>, f: impl Fn(usize) -> bool) -> bool {
     let inactive = !x.exec();
@@ -107,7 +107,7 @@ pub(super) fn fmas64(x: &mut Exec<'_>, i: &Inst) {
     x.write_f64(i, &mut out);
 }
 
-/// Whether a number is far from overflow and underflow, so that a quotient of such has no special case.
+/// Whether a number is so far from overflow and underflow that a quotient of two such numbers is not a special case.
 #[inline(always)]
 fn is_ordinary(x: f64) -> bool {
     (1e-18..1e18).contains(&x.abs())
@@ -158,7 +158,7 @@ pub(super) fn fixup64(x: &mut Exec<'_>, i: &Inst) {
     x.write_f64(i, &mut out);
 }
 
-/// `v_div_fixup` of one lane; see [`special_quotient`].
+/// `v_div_fixup` for one lane: see [`special_quotient`].
 pub(super) fn fixup(q: f64, d: f64, n: f64, under: i32, over: i32) -> f64 {
     special_quotient(d, n, under, over).unwrap_or_else(|| with_sign64(q, d, n))
 }
@@ -201,7 +201,7 @@ fn exponent64(x: f64) -> i32 {
     (x.to_bits() >> 52 & 0x7ff) as i32
 }
 
-/// Whether a division needs no scaling, as most: everything in between stays normal.
+/// Whether a division needs no scaling because all intermediate results are normal, as in most divisions.
 #[inline(always)]
 fn is_unscaled32(denominator: f32, numerator: f32) -> bool {
     let (n, d) = (exponent32(numerator), exponent32(denominator));
@@ -215,8 +215,8 @@ fn is_unscaled64(denominator: f64, numerator: f64) -> bool {
     (1..=2040).contains(&d) & (54..=2046).contains(&n) & (-1000..768).contains(&(n - d))
 }
 
-/// `v_div_scale_f32`: the source scaled so that the division in between neither overflows nor loses bits, and
-/// whether the quotient has to be scaled back.
+/// `v_div_scale_f32`: the source scaled so that no intermediate result overflows or loses bits, and whether the
+/// quotient has to be scaled back.
 fn div_scale32(s0: f32, denominator: f32, numerator: f32) -> (f32, bool) {
     if is_unscaled32(denominator, numerator) {
         return (s0, false);
@@ -278,7 +278,7 @@ fn denormal32(x: f64) -> bool {
 struct Limits {
     /// Exponent difference from which on the quotient may overflow.
     apart: i32,
-    /// Numerator exponents up to which bits may be lost.
+    /// Greatest exponent of a numerator with which bits may be lost.
     tiny: i32,
     /// Power of two to scale by.
     scale: i32,
@@ -314,7 +314,7 @@ fn div_scale(
     } else if denominator_denormal {
         (scale(limits.scale), false)
     } else if reciprocal_denormal && quotient_denormal {
-        // Scaling the denominator down makes both normal; the result is scaled back by the same.
+        // Scaling down the denominator makes both normal. The quotient is scaled back by the same factor.
         (
             if is_denominator {
                 scale(-limits.scale)
@@ -341,7 +341,7 @@ fn div_scale(
     }
 }
 
-/// `v_div_fmas_f32`: the last step of the division, scaled back where `v_div_scale_f32` has scaled.
+/// `v_div_fmas_f32`: the last step of the division. Scales the quotient back if `v_div_scale_f32` scaled.
 #[inline(always)]
 fn div_fmas32(a: f32, b: f32, c: f32, scaled: bool) -> f32 {
     if !scaled {
@@ -361,9 +361,9 @@ fn div_fmas64(a: f64, b: f64, c: f64, scaled: bool) -> f64 {
     ldexp64(y, if c.abs() >= 1.0 { 128 } else { -128 })
 }
 
-/// The special cases of a division; `None` where only the sign of the quotient changes.
+/// The quotient in special cases; `None` where only its sign changes.
 ///
-/// `under` and `over` are the differences of exponents from which on the quotient is certain to be 0 or infinite.
+/// `under` and `over` are the differences of exponents from which on the quotient is certainly 0 or infinite.
 fn special_quotient(denominator: f64, numerator: f64, under: i32, over: i32) -> Option<f64> {
     let apart = || frexp64(numerator).1 - frexp64(denominator).1;
     if is_ordinary(denominator) && is_ordinary(numerator) {

@@ -1,4 +1,4 @@
-//! DS: LDS memory, and exchanges between lanes.
+//! DS: accesses to LDS, and exchanges between lanes.
 
 use super::atomics::{atomic32, atomic64};
 use super::exec::{Exec, register};
@@ -13,7 +13,7 @@ use super::{Class, Operation};
 pub(super) fn decode(words: [u32; 3]) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 17 & 0xff;
-    // Of the global data share there is only the synchronisation of waves.
+    // The only instructions of the global data share are those of global wave sync.
     let global = w >> 16 & 1 != 0;
     let found = if global {
         super::gws::handler(opcode)
@@ -33,7 +33,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     i
 }
 
-/// Bytes at an LDS address; reads beyond the allocation give 0.
+/// Bytes at an LDS address. Reads beyond the LDS of the workgroup yield 0.
 #[inline(always)]
 fn read<const N: usize>(lds: &[u8], at: u32) -> [u8; N] {
     let at = at as usize;
@@ -43,7 +43,7 @@ fn read<const N: usize>(lds: &[u8], at: u32) -> [u8; N] {
     }
 }
 
-/// Writes beyond the allocation are dropped.
+/// Stores bytes at an LDS address. Writes beyond the LDS of the workgroup are dropped.
 #[inline(always)]
 fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
     let at = at as usize;
@@ -52,7 +52,7 @@ fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
     }
 }
 
-/// Reports to the dispatch's probe, if any, what the active lanes access at their addresses plus `offset`.
+/// Reports to the probe, if there is one, which addresses the active lanes access: `addresses` plus `offset`.
 #[inline(always)]
 fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes, offset: u32) {
     let mask = x.exec();
@@ -63,7 +63,7 @@ fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes
     }
 }
 
-/// Loads `N` dwords from the address plus `offset`, to the registers from `dst` on.
+/// Loads `N` dwords from each lane's address plus `offset` into the registers from `dst` on.
 #[inline(always)]
 fn load<const N: usize>(x: &mut Exec<'_>, addresses: &Lanes, offset: u32, dst: u16) {
     watch(x, Operation::Load, 4 * N, addresses, offset);
@@ -184,7 +184,7 @@ fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     x.stats.lds_bytes += BYTES as u64 * u64::from(mask.count_ones());
 }
 
-/// A 32-bit read-modify-write by each active lane, in order; RETURNS: the old value goes to a register.
+/// A 32-bit read-modify-write for each active lane, in order. RETURNS: the old value is written to a register.
 #[inline(always)]
 pub(super) fn modify32(
     x: &mut Exec<'_>,
@@ -233,7 +233,7 @@ fn modify64(x: &mut Exec<'_>, i: &Inst, returns: bool, f: impl Fn(u64, u64, u64)
 fn update32(op: u16, old: u32, a: u32, b: u32) -> u32 {
     let float = |f: fn(f32, f32) -> f32| f(f32::from_bits(old), f32::from_bits(a)).to_bits();
     match op {
-        // In the order of the buffer and flat atomics.
+        // The operations in the order of the buffer and flat atomics.
         0x00 => atomic32(0x2, old, a, 0),
         0x01 => atomic32(0x3, old, a, 0),
         0x02 => a.wrapping_sub(old),
@@ -248,7 +248,7 @@ fn update32(op: u16, old: u32, a: u32, b: u32) -> u32 {
         0x0b => old ^ a,
         0x0c => old & !a | b,
         0x0d => a,
-        // The comparand comes first here.
+        // Here the value to compare with is the first operand.
         0x10 => atomic32(0x1, old, b, a),
         0x11 => {
             if f32::from_bits(old) == f32::from_bits(a) {
@@ -372,7 +372,8 @@ for_each_level! {
     }
 }
 
-/// `ds_append` and `ds_consume`: the number of active lanes is added to or taken from a dword, and all get its old value.
+/// `ds_append` and `ds_consume`: adds or subtracts the number of active lanes to or from a dword. All lanes get the
+/// old value.
 fn count(x: &mut Exec<'_>, i: &Inst, f: fn(u32, u32) -> u32) {
     let at = (x.m0() & 0xffff) + i.literal;
     let mask = x.exec();
@@ -387,7 +388,7 @@ fn count(x: &mut Exec<'_>, i: &Inst, f: fn(u32, u32) -> u32) {
     x.stats.lds_bytes += 8;
 }
 
-/// Data of the lanes that `from` names; lanes that are inactive give 0.
+/// Reads the data of the lane that `from` returns, for each lane. Inactive lanes yield 0.
 #[inline(always)]
 fn gather(x: &mut Exec<'_>, i: &Inst, data: u16, from: impl Fn(usize) -> usize) {
     let data = *x.vgpr(data);
@@ -427,7 +428,7 @@ fn swizzle(x: &mut Exec<'_>, i: &Inst) {
     let pattern = i.literal as usize;
     gather(x, i, i.src[0], |l| {
         if pattern >= 0xe000 {
-            // Butterfly order of 32 lanes, with the lanes of the mask left in place.
+            // Butterfly permutation of 32 lanes: reverses the bits of the lane number, except those in the mask.
             let mask = pattern & 31;
             let at = l & 31;
             l & !31 | (at as u32).reverse_bits() as usize >> 27 & !mask & 31 | at & mask

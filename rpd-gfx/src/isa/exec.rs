@@ -1,4 +1,4 @@
-//! The state of a wave and what instructions may do to it.
+//! The state of a wave, and the operations on it that instructions use.
 
 use super::inst::{EXEC, Inst, M0, VCC, VGPR};
 use super::lanes::Lanes;
@@ -7,7 +7,7 @@ use super::trace::Trace;
 use super::{Dispatch, Fault, Stats};
 use std::sync::atomic::{Ordering, fence};
 
-/// Dwords of a program that are decoded at once.
+/// Number of dwords of a program that are decoded together.
 pub(super) const PAGE: usize = 1024;
 
 /// High dword of flat addresses in LDS.
@@ -18,17 +18,17 @@ pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 /// The execution state of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaveState {
-    /// The function that executes an instruction.
+    /// It executes instructions.
     Running,
-    /// Waits for the other waves of its workgroup.
+    /// It waits for the other waves of its workgroup.
     Barrier,
-    /// Lets other waves run first (`s_sleep`).
+    /// Other waves run first (`s_sleep`).
     Yield,
-    /// Waits for waves of other workgroups, for [`Wave::wait`].
+    /// It waits for waves of other workgroups: see [`Wave::wait`].
     Global,
-    /// The wave has ended.
+    /// It has ended.
     Ended,
-    /// Stopped by the fault in [`Exec::fault`].
+    /// It was stopped by the fault in [`Exec::fault`].
     Faulted,
 }
 
@@ -36,19 +36,19 @@ pub(super) enum WaveState {
 pub(super) struct Wave {
     /// VGPRs, then AGPRs.
     pub(super) v: Box<[Lanes; 512]>,
-    /// SGPRs and the special registers at their operand codes, and one more for pairs that begin with the last.
+    /// SGPRs and special registers by operand code, and one more, because a register pair may begin with the last.
     pub(super) s: [u32; 129],
     /// Scalar condition code.
     pub(super) scc: bool,
-    /// Program counter: the next instruction.
+    /// Program counter: address of the next instruction.
     pub(super) pc: u64,
     /// MODE register.
     pub(super) mode: u32,
     /// Whether single-precision denormals are flushed, from `mode`.
     pub(super) flush32: bool,
-    /// Operands that VGPR indexing applies to (SRC0, SRC1, SRC2, DST), 0 when off.
+    /// Operands to which VGPR indexing applies, one bit for each (SRC0, SRC1, SRC2, DST); 0 when indexing is off.
     pub(super) index_mode: u8,
-    /// The wave's execution state.
+    /// What the wave is doing.
     pub(super) state: WaveState,
     /// The condition that the wave waits for.
     pub(super) wait: Option<super::gws::Wait>,
@@ -84,9 +84,9 @@ impl Wave {
     }
 }
 
-/// A wave in execution, with everything its instructions reach.
+/// A wave in execution, with everything that its instructions access.
 pub(super) struct Exec<'d> {
-    /// The wave whose turn it is.
+    /// The wave that is executing.
     pub(super) w: Box<Wave>,
     /// LDS of its workgroup.
     pub(super) lds: Vec<u8>,
@@ -94,21 +94,21 @@ pub(super) struct Exec<'d> {
     pub(super) mem: Cache<'d>,
     /// Counts of the executed instructions.
     pub(super) stats: Stats,
-    /// The probe that observes it, if any.
+    /// The probe that observes the dispatch, if any.
     pub(super) trace: Option<Box<Trace<'d>>>,
-    /// Whether the host may still execute a load before a store to global memory that was executed earlier.
+    /// Whether a later load could be executed by the host before a store to global memory that was executed already.
     pub(super) stores_unordered: bool,
-    /// Whether the clocks that kernels read advance with the instructions executed, and not with time.
+    /// Whether the clocks that kernels read advance with the number of executed instructions instead of with time.
     pub(super) own_clock: bool,
     /// Why the wave stopped.
     pub(super) fault: Option<Fault>,
     /// Number of the workgroup that the wave belongs to.
     pub(super) group: u64,
-    /// Number of the wave in it.
+    /// Number of the wave in the workgroup.
     pub(super) wave: u32,
     /// The dispatch that the wave belongs to.
     pub(super) d: &'d Dispatch<'d>,
-    /// The kernel's first instruction.
+    /// Address of the kernel's first instruction.
     pub(super) entry: u64,
 }
 
@@ -160,7 +160,7 @@ impl Exec<'_> {
         self.w.s[usize::from(code) & 127] = value;
     }
 
-    /// Orders all earlier stores before later loads, for this wave and for others.
+    /// Orders all earlier stores before later loads, for this wave and for others (a fence of the host).
     #[inline(always)]
     pub(super) fn order_stores(&mut self) {
         if self.stores_unordered {
@@ -169,8 +169,8 @@ impl Exec<'_> {
         }
     }
 
-    /// The core clock where it advances with the instructions executed, one of them in four cycles; later dispatches
-    /// of a queue begin later.
+    /// The core clock, where it advances with the number of executed instructions: four cycles for each. Later
+    /// dispatches of a queue begin at later times.
     pub(super) fn own_clock(&self) -> Option<u64> {
         self.own_clock.then(|| {
             let executed: u64 = self.stats.instructions.iter().sum();
@@ -202,8 +202,8 @@ impl Exec<'_> {
         &mut self.w.v[register(code)]
     }
 
-    /// Executes up to `most` instructions of the wave, less if it stops before, and returns how many. WATCHED: reports to
-    /// the probe.
+    /// Executes at most `most` instructions of the wave; fewer if it stops before. Returns the number. WATCHED:
+    /// reports to the probe.
     pub(super) fn run<const WATCHED: bool>(&mut self, most: u64) -> u64 {
         let mut budget = most;
         let program = self.d.program;
@@ -249,7 +249,7 @@ impl Exec<'_> {
         most - budget
     }
 
-    /// Counts a VALU instruction's lanes.
+    /// Counts the active lanes of a VALU instruction.
     #[inline(always)]
     pub(super) fn count_lanes(&mut self) {
         self.stats.valu_lanes += u64::from(self.exec().count_ones());

@@ -1,11 +1,12 @@
-//! Static facts about instructions for the timing model: kind and registers.
+//! Static properties of instructions for the timing model: kind and registers.
 
 use super::exec::PAGE;
 use super::inst::{Format, Inst, VCC};
 use super::kind::{Kind, Valu, kind};
 use super::program::Program;
 
-/// Registers in a row: scalar ones at their operand codes below 128, vector ones from 256 on, accumulation ones from 512.
+/// Consecutive registers. Scalar registers have their operand codes below 128, vector registers numbers from 256 on,
+/// accumulation registers from 512 on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
     /// Number of the first register.
@@ -15,17 +16,17 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Number of registers: every register has a number below this.
+    /// Upper bound of register numbers, exclusive.
     pub const COUNT: usize = 768;
 
-    /// Their numbers.
+    /// The numbers of the registers.
     pub fn numbers(self) -> std::ops::Range<usize> {
         let first = usize::from(self.first).min(Self::COUNT);
         first..(first + usize::from(self.count)).min(Self::COUNT)
     }
 
     fn new(code: u16, count: u16) -> Self {
-        // Constants lie between the two files.
+        // Operand codes of constants are between those of scalar and vector registers.
         let is_register = !(128..256).contains(&code);
         Self {
             first: code,
@@ -34,22 +35,22 @@ impl Registers {
     }
 }
 
-/// An instruction as it stands in the program.
+/// Properties of an instruction that do not depend on the execution.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     /// Kind of instruction.
     pub kind: Kind,
     /// Size in bytes.
     pub length: u32,
-    /// Whether it ends the wave or sends a message, or is a wait, no-op, barrier or control instruction of the sequencer.
+    /// Whether the sequencer executes it: end, message, wait, no-op, barrier or control instruction.
     pub internal: bool,
-    /// Whether a branch goes to an address in registers, or is a call.
+    /// Whether it is a branch to an address in registers, or a call.
     pub indirect: bool,
     /// Whether a scalar or vector memory instruction only stores.
     pub stores: bool,
-    /// Whether vector arithmetic is of 64-bit elements.
+    /// Whether it is vector arithmetic on 64-bit elements.
     pub wide: bool,
-    /// Whether it is `s_memtime`, which reads the clock of the shaders.
+    /// Whether it is `s_memtime`, which reads the core clock.
     pub clock: bool,
     /// Registers that arithmetic reads.
     pub reads: [Registers; 3],
@@ -58,7 +59,7 @@ pub struct Facts {
 }
 
 impl Program {
-    /// The instruction at an offset from the first of the program; `None` after its end.
+    /// Properties of the instruction at an offset in bytes from the first one; `None` after the end of the program.
     pub fn facts(&self, offset: u64) -> Option<Facts> {
         let index = (offset >> 2) as usize;
         let page = self.page(index / PAGE)?;
@@ -84,7 +85,7 @@ fn facts(i: &Inst) -> Facts {
     );
     if arithmetic {
         let (element, result) = match kind {
-            // Blocks of 4 to 32 registers; 32x32 results have 16 for each block.
+            // 4 to 32 registers; 32x32 results have 16 for each block.
             Kind::Matrix(matrix) if matrix.cycles >= 64 => (1, 16),
             Kind::Matrix(_) => (1, 4),
             _ if wide => (2, 2),

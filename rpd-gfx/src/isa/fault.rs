@@ -17,26 +17,26 @@ pub enum Fault {
         /// Location of the instruction, and the wave that executed it.
         site: Box<Site>,
     },
-    /// An image or formatted buffer whose descriptor has something that the interpreter does not have.
-    #[error("descriptor with {what}, which the simulator does not have, in {site}")]
+    /// The descriptor of an image or formatted buffer has a feature that the interpreter does not support.
+    #[error("descriptor with {what}, which the simulator does not support, in {site}")]
     Descriptor {
         /// The unsupported feature.
         what: Unsupported,
         /// Location of the instruction.
         site: Box<Site>,
     },
-    /// An access to memory that the kernel has no right to.
+    /// An access to memory that the kernel may not access.
     #[error("{access} of {bytes} bytes at {address:#x}{} in {site}", own(aim))]
     Memory {
-        /// Address of the first byte; of LDS as flat accesses have it.
+        /// First address of the access; for LDS, the flat address.
         address: u64,
         /// Size of the access in bytes.
         bytes: u32,
-        /// Load, store or atomic.
+        /// Whether it is a load, store or atomic.
         access: Access,
-        /// The memory that the address belongs to.
+        /// In which memory the address is.
         aim: AddressTarget,
-        /// Location of the instruction; the lanes are those whose access failed.
+        /// Location of the instruction, with the lanes whose access failed.
         site: Box<Site>,
     },
     /// The kernel trapped (`s_trap`): a failed assertion, `__builtin_trap` or `abort`.
@@ -47,10 +47,10 @@ pub enum Fault {
         /// Location of the instruction.
         site: Box<Site>,
     },
-    /// The program counter left the program.
-    #[error("jump to {:#x}, which is not code of its code object, in {site}", site.pc)]
+    /// The wave continued outside of the program.
+    #[error("jump to {:#x}, outside of the code object's code, in {site}", site.pc)]
     Jump {
-        /// The place that the wave jumped to.
+        /// Address at which the wave continued.
         site: Box<Site>,
     },
     /// The dispatch needs more of a resource than the device has.
@@ -58,7 +58,7 @@ pub enum Fault {
     Launch {
         /// Name of the kernel.
         kernel: String,
-        /// Description of the error.
+        /// Which resource, how much is needed and how much there is.
         why: String,
     },
     /// [`super::Control::stop`] became true.
@@ -72,13 +72,13 @@ pub enum Fault {
 /// An instruction that the interpreter does not execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Its name, if it exists on the device.
+    /// Mnemonic, if the device has the instruction.
     pub name: Option<&'static str>,
-    /// The instruction and the dword that follows.
+    /// The dword of the instruction and the next one.
     pub words: [u32; 2],
     /// Name of the encoding.
     pub format: &'static str,
-    /// Number of the opcode in the encoding.
+    /// Number of the operation in the encoding.
     pub opcode: u32,
 }
 
@@ -94,25 +94,25 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// The place of a wave in a kernel.
+/// A place in a kernel, and the wave that was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
     /// Name of the kernel, as compiled.
     pub kernel: String,
     /// Address of the instruction.
     pub pc: u64,
-    /// Bytes from the kernel's first instruction; negative in code that a kernel calls and that lies before it.
+    /// Distance from the kernel's first instruction in bytes; negative in functions before it that it calls.
     pub offset: i64,
-    /// Number of the workgroup.
+    /// Number of the workgroup in the dispatch.
     pub group: u64,
-    /// The wave's number in it.
+    /// Number of the wave in the workgroup.
     pub wave: u32,
-    /// Lanes concerned; none if it is a scalar instruction.
+    /// Lanes that are concerned, one bit for each; 0 for scalar instructions.
     pub lanes: u64,
 }
 
 impl Site {
-    /// The offset with its sign, and the wave with its lanes.
+    /// Offset with its sign, wave and lanes, for reports.
     pub fn describe(&self) -> String {
         let sign = if self.offset < 0 { "-" } else { "" };
         let offset = self.offset.unsigned_abs();
@@ -161,22 +161,22 @@ pub enum AddressTarget {
     Global,
     /// LDS of the workgroup.
     Lds {
-        /// The first byte of it.
+        /// Offset of the first byte in the LDS of the workgroup.
         byte: u64,
-        /// Bytes that the workgroup has.
+        /// Size of the LDS of the workgroup in bytes.
         size: u64,
     },
     /// Scratch of the work-item.
     Scratch {
-        /// The first byte of it; negative before its start.
+        /// Offset of the first byte in the scratch memory of the work-item; may be negative.
         byte: i64,
-        /// Bytes that the work-item has.
+        /// Size of the scratch memory of the work-item in bytes.
         size: u64,
     },
 }
 
 impl AddressTarget {
-    /// Description of an address in the wave's own memory; `None` for other memory.
+    /// Describes an address in LDS or scratch memory for reports; `None` for global memory.
     pub fn describe(self) -> Option<String> {
         Some(match self {
             Self::Global => return None,
@@ -203,7 +203,7 @@ impl Exec<'_> {
         self.fault.get_or_insert(fault);
     }
 
-    /// The place of an instruction in execution and some lanes of the wave.
+    /// The place of the instruction at `pc`, with some lanes of the wave.
     pub(super) fn site(&self, pc: u64, lanes: u64) -> Box<Site> {
         Box::new(Site {
             kernel: self.d.kernel.to_owned(),
@@ -215,12 +215,12 @@ impl Exec<'_> {
         })
     }
 
-    /// Address of the instruction in execution.
+    /// Address of the instruction that is being executed.
     pub(super) fn address_of(&self, inst: &Inst) -> u64 {
         self.w.pc.wrapping_sub(u64::from(inst.words) * 4)
     }
 
-    /// Stops the wave at an access of the lanes of `mask`, of which one at least may not be.
+    /// Stops the wave at an access of the lanes of `mask`, at least one of which is not allowed.
     #[cold]
     pub(super) fn memory_fault(
         &mut self,
@@ -262,7 +262,7 @@ impl Exec<'_> {
         self.fail(Fault::Descriptor { what, site });
     }
 
-    /// Stops the wave at a scalar load that may not be.
+    /// Stops the wave at a scalar load that is not allowed.
     #[cold]
     pub(super) fn scalar_fault(&mut self, inst: &Inst, address: u64, bytes: u32) {
         let fault = Fault::Memory {
@@ -275,13 +275,13 @@ impl Exec<'_> {
         self.fail(fault);
     }
 
-    /// The memory that a lane's address belongs to.
+    /// In which memory the address of a lane is.
     fn aim(&self, inst: &Inst, address: u64, lane: usize) -> AddressTarget {
         let scratch = match inst.format {
             Format::Scratch => true,
-            // A descriptor with swizzling is that of scratch.
+            // A buffer descriptor with swizzling is that of scratch memory.
             Format::Mubuf => self.s32(inst.sdst + 1, 0) >> 31 != 0,
-            // An access that begins in LDS has a host address there.
+            // The flat address of an access that begins in LDS was translated to a host address.
             Format::Flat => match self.vgpr(inst.src[0] + 1)[lane] {
                 SHARED_APERTURE => {
                     let low = i64::from(self.vgpr(inst.src[0])[lane]);
@@ -297,7 +297,7 @@ impl Exec<'_> {
         if !scratch {
             return AddressTarget::Global;
         }
-        // Dwords of the lanes lie side by side.
+        // Scratch memory is swizzled: the dwords of the lanes are consecutive.
         let distance = address.wrapping_sub(self.pair(FLAT_SCRATCH)) as i64;
         let own = self.d.descriptor.private_segment_size;
         AddressTarget::Scratch {
@@ -307,7 +307,7 @@ impl Exec<'_> {
     }
 }
 
-/// Handler of unknown instructions. Its address marks them in decoded code.
+/// Handler of unknown instructions. Decoded code is recognised as unknown by this address.
 #[cold]
 #[inline(never)]
 pub(super) fn unknown_instruction(x: &mut Exec<'_>, inst: &Inst) {

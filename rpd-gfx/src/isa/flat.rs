@@ -12,10 +12,10 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 18 & 0x7f;
     let newer = set == InstructionSet::Gfx942;
-    // In the newer set the bit is about addresses.
+    // In the newer instruction set this bit belongs to the address mode.
     let lds = !newer && w >> 13 & 1 != 0;
     let (format, found) = match w >> 14 & 3 {
-        // Floating-point additions of 32 bits only go to global memory, atomics never to scratch alone.
+        // 32-bit floating-point additions access global memory only. Scratch instructions have no atomics.
         0 if lds => (Format::Flat, None),
         0 => (
             Format::Flat,
@@ -62,8 +62,8 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
         i.src[2] = scalar;
         i.flags |= SCALAR_OFFSET;
     }
-    // Loads with the bit bypass the first-level cache; in the newer set another bit does that as well, for all
-    // waves of the device.
+    // Loads with this bit bypass the first-level cache. In the newer set another bit does the same, for all waves of
+    // the device.
     let is_load = matches!(opcode, 0x10..=0x17 | 0x20..=0x2a);
     if w >> 16 & 1 != 0 || newer && is_load && w >> 25 & 1 != 0 {
         i.flags |= GLC;
@@ -79,7 +79,7 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
     i
 }
 
-/// 64-bit VGPR addresses plus the offset.
+/// Addresses in pairs of VGPRs plus the offset.
 #[inline(always)]
 fn vector_addresses(x: &Exec<'_>, i: &Inst) -> Lanes64 {
     let (low, high) = (x.vgpr(i.src[0]), x.vgpr(i.src[0] + 1));
@@ -110,7 +110,7 @@ impl Addressing for Global {
     }
 }
 
-/// `flat_*`: the address decides between LDS, scratch and global memory.
+/// `flat_*`: the address selects LDS, scratch or global memory.
 struct Flat;
 
 impl Addressing for Flat {
@@ -128,8 +128,8 @@ impl Addressing for Flat {
                 let offset = a.wrapping_add(byte) & 0xffff_ffff;
                 *a = match (*a >> 32) as u32 {
                     PRIVATE_APERTURE => scratch.wrapping_add(swizzle(offset, l as u64)),
-                    // Host memory after LDS may be memory that the kernel can access: the address stays one that
-                    // nothing has.
+                    // The host memory behind LDS may be memory that the kernel can access. The address beyond LDS is
+                    // therefore not translated, so that it is not allowed.
                     SHARED_APERTURE if offset < lds_bytes => lds + offset,
                     _ => a.wrapping_add(byte),
                 };
@@ -146,7 +146,7 @@ impl Addressing for Flat {
     }
 }
 
-/// `scratch_*` of the newer set: an address of a vector register, a scalar, both or neither.
+/// `scratch_*` of the newer set: the address is in a vector register, a scalar register, both or neither.
 struct ScratchSum;
 
 impl Addressing for ScratchSum {

@@ -1,4 +1,4 @@
-//! Floating-point arithmetic that the host's own operations do not give directly.
+//! Floating-point arithmetic that differs from the host's operations.
 
 use super::lanes::Lanes;
 
@@ -10,7 +10,7 @@ pub(super) fn f16_to_f32(h: u16) -> f32 {
     let bits = if h & 0x7c00 == 0x7c00 {
         magnitude | 0x7f80_0000
     } else {
-        // 2^112 moves the exponent's bias and normalises denormals on the way.
+        // Multiplying by 2^112 corrects the bias of the exponent, and normalises denormals.
         (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits()
     };
     f32::from_bits(bits | sign)
@@ -55,7 +55,7 @@ fn convert_f16(x: f64, nearest: bool) -> u16 {
             quotient += 1;
         }
     }
-    // A carry out of the mantissa goes to the exponent by itself, up to infinity.
+    // A carry out of the mantissa increments the exponent, up to infinity.
     let base = if exponent < -14 {
         0
     } else {
@@ -64,7 +64,7 @@ fn convert_f16(x: f64, nearest: bool) -> u16 {
     sign | (base + quotient) as u16
 }
 
-/// The sum rounded to odd, so that rounding it again to a shorter format is right.
+/// The sum rounded to odd, so that a second rounding to a shorter format yields the correctly rounded result.
 pub(super) fn add_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if !sum.is_finite() {
@@ -75,7 +75,7 @@ pub(super) fn add_odd(a: f64, b: f64) -> f64 {
     if error == 0.0 || sum.to_bits() & 1 != 0 {
         return sum;
     }
-    // Toward the exact value by one unit: the odd neighbour on that side.
+    // Moves by one unit towards the exact value, to the odd neighbour.
     let bits = sum.to_bits();
     f64::from_bits(if (error > 0.0) == (sum > 0.0) {
         bits + 1
@@ -84,7 +84,8 @@ pub(super) fn add_odd(a: f64, b: f64) -> f64 {
     })
 }
 
-/// Half-precision fused multiply-add on widened operands; rounding to half is then right.
+/// Half-precision fused multiply-add on widened operands. Rounding the result to half precision yields the correct
+/// result.
 pub(super) fn fma16(a: f64, b: f64, c: f64) -> f64 {
     add_odd(a * b, c)
 }
@@ -93,7 +94,7 @@ pub(super) fn fma16(a: f64, b: f64, c: f64) -> f64 {
 pub(super) fn fma32(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has the features that the function is compiled for.
+        // SAFETY: the processor has the instructions that the function is compiled for.
         unsafe { fma32_avx(a, b, c, out) };
         return;
     }
@@ -118,7 +119,7 @@ fn fma32_avx(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes) {
     fma32_plain(a, b, c, out);
 }
 
-/// `v_max_f32`: the other operand if one is NaN; +0 is more than -0.
+/// `v_max_f32`: if one operand is NaN, the other one; +0 is greater than -0.
 #[inline(always)]
 pub(super) fn max32(a: f32, b: f32) -> f32 {
     if a.is_nan() {
@@ -174,7 +175,7 @@ pub(super) fn min64(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The median of three; the least of the others where one is NaN.
+/// The median of three numbers; if one is NaN, the smaller of the others.
 pub(super) fn med64(a: f64, b: f64, c: f64) -> f64 {
     if a.is_nan() || b.is_nan() || c.is_nan() {
         return min64(min64(a, b), c);
@@ -192,7 +193,7 @@ pub(super) fn ldexp64(x: f64, n: i32) -> f64 {
         n -= 1023;
     }
     if n < -1022 {
-        // Down in steps that stay normal until the last, which alone may round.
+        // Scales down in steps of which only the last may yield a denormal number, so that it alone rounds.
         let mut left = n;
         while left < -969 {
             if y.abs() < pow(-53) && y != 0.0 || y == 0.0 {
@@ -206,7 +207,7 @@ pub(super) fn ldexp64(x: f64, n: i32) -> f64 {
     y * pow(n)
 }
 
-/// `y * 2^n` for negative `n`, by the bits where the result is denormal.
+/// `y * 2^n` for negative `n`. Computed from the bits where the result is denormal.
 fn scale_down(y: f64, n: i32) -> f64 {
     if y == 0.0 || !y.is_finite() {
         return y;
@@ -216,7 +217,8 @@ fn scale_down(y: f64, n: i32) -> f64 {
     if e > -1022 {
         return f64::from_bits(mantissa.to_bits() & !(0x7ff << 52) | ((e - 1 + 1023) as u64) << 52);
     }
-    // 53 significant bits, the lowest at weight 2^(e-53); the result's lowest bit weighs 2^-1074.
+    // The mantissa has 53 significant bits, the lowest with weight 2^(e-53). The lowest bit of the result has weight
+    // 2^-1074.
     let bits = mantissa.abs().to_bits() & ((1 << 52) - 1) | 1 << 52;
     let shift = -1074 - (e - 53);
     let magnitude = if shift > 54 {
@@ -230,7 +232,7 @@ fn scale_down(y: f64, n: i32) -> f64 {
     f64::from_bits(magnitude | y.to_bits() & 1 << 63)
 }
 
-/// Mantissa in 0.5..1 and exponent; zeros, infinities and NaN give themselves and 0.
+/// Mantissa in 0.5..1, and exponent. Zeros, infinities and NaN yield themselves and 0.
 pub(super) fn frexp64(x: f64) -> (f64, i32) {
     if x == 0.0 || !x.is_finite() {
         return (x, 0);
@@ -270,7 +272,8 @@ pub(super) fn class(bits: u64, fraction_bits: u32, exponent_bits: u32, mask: u32
     mask >> class & 1 != 0
 }
 
-/// Face of a cube that a direction points to, its two coordinates there, and twice the length along the main axis.
+/// For a direction: the face of the cube that it points to, the two coordinates on the face, and twice the length
+/// along the main axis.
 pub(super) fn cube(x: f32, y: f32, z: f32) -> (f32, f32, f32, f32) {
     if z.abs() >= x.abs() && z.abs() >= y.abs() {
         if z < 0.0 {
@@ -291,7 +294,8 @@ pub(super) fn cube(x: f32, y: f32, z: f32) -> (f32, f32, f32, f32) {
     }
 }
 
-/// Bits of 2/pi after the binary point, as many as the device has; a segment that begins in the last 64 of them is 0.
+/// Bits of 2/pi after the binary point, as many as the hardware uses. A segment that begins in the last 64 of them is
+/// 0.
 const TWO_OVER_PI: [u32; 37] = [
     0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
     0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,
@@ -300,7 +304,8 @@ const TWO_OVER_PI: [u32; 37] = [
     0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046,
 ];
 
-/// 53 bits of 2/pi, of those that matter for the reduction of `value` the `segment`th: their value, scaled up for large ones.
+/// 53 bits of 2/pi for the argument reduction of `value`, from segment number `segment` on; scaled up for large
+/// values.
 pub(super) fn two_over_pi(value: f64, segment: u32) -> f64 {
     if value.is_nan() {
         return value + value;

@@ -1,10 +1,10 @@
-//! SOPP: branches, waits, messages, the end of a wave.
+//! SOPP: branches, waits, messages, and the end of a wave.
 
 use super::Fault;
 use super::exec::{Exec, WaveState};
 use super::inst::{Handler, Inst};
 
-/// Jumps to the address of the instruction after, plus the offset.
+/// Branches relative to the next instruction.
 #[inline(always)]
 pub(super) fn branch(x: &mut Exec<'_>, i: &Inst) {
     x.w.pc = x.w.pc.wrapping_add_signed(i.offset() * 4);
@@ -20,9 +20,9 @@ fn branch_if(x: &mut Exec<'_>, i: &Inst, condition: bool) {
 /// The operation of a SOPP opcode.
 pub(super) fn handler(opcode: u32) -> Option<Handler> {
     let handler: Handler = match opcode {
-        // No-ops, priorities, cache and performance hints.
+        // No-ops, priorities, cache and performance hints have no effect.
         0x00 | 0x03 | 0x0f | 0x13..=0x16 => |_, _| {},
-        // Results are there at once; what a wait has to do is to let stores reach memory.
+        // Results are available at once. A wait only has to order earlier stores.
         0x0c => |x, i| {
             let vmcnt = i.literal & 15 | i.literal >> 10 & 0x30;
             if vmcnt != 63 {
@@ -38,7 +38,7 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
         0x08 => |x, i| branch_if(x, i, x.exec() == 0),
         0x09 => |x, i| branch_if(x, i, x.exec() != 0),
         0x0a => |x, _| x.w.state = WaveState::Barrier,
-        // A halted wave would wait for a debugger, which there is none.
+        // A halted wave waits for a debugger, and there is none.
         0x0d => |x, i| {
             if i.literal & 1 != 0 {
                 trap(x, i, 0);
@@ -52,7 +52,7 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
             }
         },
         0x12 => |x, i| trap(x, i, i.literal & 0xff),
-        // Branches of an attached debugger: not taken.
+        // Branches that are taken when a debugger is attached.
         0x17..=0x1a => |_, _| {},
         0x1c => |x, _| x.w.index_mode = 0,
         0x1d => |x, i| x.w.index_mode = (i.literal & 15) as u8,
@@ -61,7 +61,7 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
     Some(handler)
 }
 
-/// Debugger traps (3) go on; others end the dispatch.
+/// Traps for the debugger (3) are ignored. Others end the dispatch.
 fn trap(x: &mut Exec<'_>, i: &Inst, id: u32) {
     if id == 3 {
         return;

@@ -1,15 +1,15 @@
-//! Floating-point numbers of 8 bits without negative zero: its code is the one NaN.
+//! 8-bit floating-point numbers (FNUZ formats): there is no negative zero, and its code is the only NaN.
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum F8 {
-    /// FP8: four bits of exponent, three of mantissa.
+    /// FP8: four exponent bits, three mantissa bits.
     Fp8,
-    /// BF8: five and two.
+    /// BF8: five exponent bits, two mantissa bits.
     Bf8,
 }
 
-/// The code of what is not a number.
+/// The code of NaN.
 pub(super) const NAN: u8 = 0x80;
 
 impl F8 {
@@ -28,7 +28,7 @@ impl F8 {
     }
 }
 
-/// The number of a code.
+/// The number with this code.
 pub(super) fn decode(format: F8, code: u8) -> f32 {
     if code == NAN {
         return f32::NAN;
@@ -45,11 +45,11 @@ pub(super) fn decode(format: F8, code: u8) -> f32 {
     if code & 0x80 != 0 { -size } else { size }
 }
 
-/// The code of a number.
+/// Rounds a number to the format and returns its code.
 ///
-/// Without `random` it is rounded to the nearest, ties to even; with it, a number between two codes is rounded up if
-/// what lies above the lower one and the random bits, as a fraction of 1, reach 1. What is too large is not a number, or
-/// the largest one if `saturate`.
+/// Without `random`, rounds to nearest, ties to even. With it, a number between two codes is rounded up if its
+/// distance from the lower one plus the random bits, both as fractions of a unit, reach 1. A number that is too large
+/// becomes NaN, or the largest number if `saturate`.
 pub(super) fn encode(format: F8, value: f32, random: Option<u32>, saturate: bool) -> u8 {
     if !value.is_finite() {
         return NAN;
@@ -58,7 +58,7 @@ pub(super) fn encode(format: F8, value: f32, random: Option<u32>, saturate: bool
     let mantissa = format.mantissa();
     let least = 1 - format.bias();
     let exponent = ((size.to_bits() >> 52) as i32 - 1023).max(least);
-    // In units of the last place, exact in double precision.
+    // The value in units of the last place; exact in double precision.
     let units = size * f64::from_bits(((1023 - (exponent - mantissa)) as u64) << 52);
     let whole = match random {
         None => units.round_ties_even() as u32,

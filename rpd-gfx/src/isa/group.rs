@@ -1,4 +1,4 @@
-//! A workgroup in execution: the initial state of its waves, and their turns.
+//! A workgroup in execution: initial state of its waves, and their turns.
 
 use super::exec::{Exec, Wave, WaveState};
 use super::inst::{EXEC, FLAT_SCRATCH};
@@ -7,17 +7,17 @@ use super::{Dispatch, Extent, Fault, Workgroup};
 
 /// Properties that all workgroups of a dispatch share.
 pub(super) struct Layout {
-    /// The kernel's first instruction.
+    /// Address of the kernel's first instruction.
     pub(super) entry: u64,
     /// Number of workgroups.
     pub(super) groups: u64,
     /// Workgroups in each dimension.
     counts: [u32; 3],
-    /// Scratch bytes of a wave.
+    /// Size of the scratch memory of a wave in bytes.
     scratch: u64,
-    /// LDS bytes given to a workgroup.
+    /// Size of the LDS of a workgroup in bytes.
     lds: usize,
-    /// Registers to clear when a wave starts.
+    /// Number of vector and accumulation registers to clear when a wave starts.
     registers: [usize; 2],
 }
 
@@ -73,14 +73,14 @@ impl Layout {
             groups,
             counts,
             scratch,
-            // All of the allocated granule can be accessed, not only the requested part.
+            // A kernel can access the whole allocated granule, not only what it requested.
             lds: lds.next_multiple_of(d.device.layout.lds_granule) as usize,
             registers: [split.min(256), (vgprs - split).min(256)],
         })
     }
 }
 
-/// A workgroup and the memory of its waves, to be used again for the next.
+/// A workgroup and the memory of its waves, which is reused for the next one.
 #[expect(
     clippy::vec_box,
     reason = "waves are swapped in and out of execution at every turn"
@@ -88,14 +88,14 @@ impl Layout {
 pub(super) struct Group {
     id: u64,
     waves: Vec<Box<Wave>>,
-    /// Waves in use.
+    /// Number of waves that the workgroup has.
     count: usize,
     lds: Vec<u8>,
     scratch: Vec<u8>,
     fresh: bool,
-    /// Whether the probe follows it.
+    /// Whether the probe observes the workgroup.
     followed: bool,
-    /// Instructions that each wave has executed, if it does.
+    /// Number of instructions that each wave has executed, if the probe observes the workgroup.
     executed: Vec<u64>,
 }
 
@@ -113,7 +113,7 @@ impl Group {
         }
     }
 
-    /// Sets up workgroup `id`.
+    /// Initialises workgroup `id`.
     pub(super) fn start(&mut self, layout: &Layout, d: &Dispatch<'_>, id: u64, x: &mut Exec<'_>) {
         self.id = id;
         let [columns, rows, _] = layout.counts.map(u64::from);
@@ -122,7 +122,7 @@ impl Group {
             (id / columns % rows) as u32,
             (id / columns / rows) as u32,
         ];
-        // The last workgroup of a dimension may be smaller.
+        // The last workgroups of a dimension may be smaller.
         let size: [u32; 3] = std::array::from_fn(|n| {
             let full = u32::from(d.workgroup[n]);
             full.min(d.grid[n] - at[n] * full)
@@ -158,8 +158,8 @@ impl Group {
         }
     }
 
-    /// Gives the waves turns until all have ended (true), a fault came up or the workgroup's own turn is over
-    /// (false).
+    /// Gives the waves turns until all have ended (returns true), or until a fault or the end of the workgroup's own
+    /// turn (returns false).
     pub(super) fn run(&mut self, x: &mut Exec<'_>, schedule: &mut Schedule) -> bool {
         std::mem::swap(&mut self.lds, &mut x.lds);
         let own = [&self.scratch, &x.lds].map(|bytes| {
@@ -175,7 +175,7 @@ impl Group {
         x.mem.reset(&own, first);
         x.group = self.id;
         self.fresh = false;
-        // Instructions report to the probe where there is one.
+        // Instructions that the probe may observe are executed by another function.
         let mut resting = None;
         if !self.followed {
             resting = x.trace.take();
@@ -233,7 +233,7 @@ impl Group {
             if ended == self.count {
                 break true;
             }
-            // Waves that have ended are not waited for.
+            // The barrier does not wait for waves that have ended.
             if waiting + ended == self.count {
                 for wave in &mut self.waves[..self.count] {
                     if wave.state == WaveState::Barrier {
@@ -246,7 +246,7 @@ impl Group {
                     trace.probe.released(self.id);
                 }
             }
-            // When all waves wait for other workgroups, those have to run.
+            // When all waves wait for other workgroups, those must run next.
             if left < 0 || idle && global != 0 {
                 break false;
             }
@@ -267,7 +267,7 @@ impl Group {
     }
 }
 
-/// A turn of a wave that the probe follows: selects the instructions that are reported.
+/// A turn of a wave that the probe observes. The probe selects which instructions are reported.
 fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
     let mut left = turn;
     while left > 0 && x.w.state == WaveState::Running {
@@ -286,7 +286,7 @@ fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
         };
         *executed += done;
         if x.w.state == WaveState::Barrier {
-            // The program counter is after it.
+            // The program counter is after the barrier.
             let offset = x.w.pc.wrapping_sub(4).wrapping_sub(x.d.program.base());
             let exec = x.exec();
             if let Some(trace) = &mut x.trace {

@@ -1,38 +1,38 @@
-//! Global wave sync: the counters of a device on which waves of all workgroups of a grid wait for each other.
+//! Global wave sync: resources of a device on which waves of all workgroups of a grid wait for each other.
 
 use super::exec::{Exec, WaveState};
 use super::inst::{Handler, Inst};
 use std::sync::{Mutex, PoisonError};
 
-/// Counters of a device.
+/// Number of resources of a device.
 const RESOURCES: usize = 64;
 
-/// The counters of a device.
+/// The resources of a device.
 #[derive(Debug)]
 pub struct WaveSync(Mutex<[Resource; RESOURCES]>);
 
-/// A counter of global wave sync, as a barrier or a semaphore.
+/// A resource of global wave sync, used as a barrier or as a semaphore.
 #[derive(Debug, Clone, Copy)]
 struct Resource {
-    /// Waves that a barrier still waits for after the next one, or units of a semaphore.
+    /// Barrier: number of waves that have to arrive after the next one. Semaphore: number of units.
     count: u32,
-    /// Barriers that were complete.
+    /// Number of barriers that were completed.
     barriers: u64,
-    /// Times that all waves waiting for a semaphore were released.
+    /// How often all waves that wait for the semaphore were released.
     releases: u64,
 }
 
-/// The condition that a wave waits for.
+/// What a wave waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// More than this number of barriers of a resource are complete.
+    /// The number of completed barriers of a resource becomes greater than this.
     Barrier(usize, u64),
-    /// A unit of a semaphore, or that all waiting waves are released once more.
+    /// The semaphore has a unit, or its waves are released more often than this.
     Semaphore(usize, u64),
 }
 
 impl WaveSync {
-    /// All counters at 0.
+    /// All resources with count 0.
     pub const fn new() -> Self {
         let none = Resource {
             count: 0,
@@ -47,7 +47,8 @@ impl WaveSync {
         act(&mut all[id % RESOURCES])
     }
 
-    /// Arrives at a barrier: what the wave has to wait for, if it is not the last. `next` is what the next barrier counts from.
+    /// Arrives at a barrier. Returns what the wave has to wait for; `None` for the last one. `next` is the count for
+    /// the next barrier.
     fn arrive(&self, id: usize, next: u32) -> Option<Wait> {
         self.with(id, |resource| {
             if resource.count == 0 {
@@ -61,7 +62,7 @@ impl WaveSync {
         })
     }
 
-    /// Whether the wave may go on; if so, takes the unit of the semaphore.
+    /// Whether the wave may continue. If so, takes the unit of the semaphore.
     pub(super) fn is_over(&self, wait: Wait) -> bool {
         match wait {
             Wait::Barrier(id, barriers) => self.with(id, |resource| resource.barriers > barriers),
@@ -121,17 +122,17 @@ fn sync<'d>(x: &Exec<'d>) -> &'d WaveSync {
     x.mem.memory().wave_sync()
 }
 
-/// The resource that the instruction names, in the instruction and in M0.
+/// Number of the resource: the sum of a field of the instruction and a field of M0.
 fn resource(x: &Exec<'_>, i: &Inst) -> usize {
     (x.m0() >> 16 & 0x3f) as usize + (i.literal & 0x3f) as usize
 }
 
-/// The value of the first active lane.
+/// Value of the data register in the first active lane.
 fn value(x: &Exec<'_>, i: &Inst) -> u32 {
     x.vgpr(i.src[0])[x.first_lane()]
 }
 
-/// Stops the wave until the condition is met; its earlier stores are visible by then.
+/// Lets the wave wait for a condition. Its earlier stores become visible first.
 fn wait(x: &mut Exec<'_>, what: Option<Wait>) {
     x.order_stores();
     if let Some(what) = what {

@@ -1,8 +1,8 @@
-//! Threads that help to execute dispatches.
+//! A pool of threads that help to execute dispatches.
 //!
-//! To start threads for a dispatch, and to wait until the host has given each of them a CPU, can take longer than the
-//! dispatch itself. So threads stay for a while after they have helped, and a dispatch ends without those that have not
-//! begun to.
+//! To start threads, and to wait until the host has given each of them a CPU, can take longer than a dispatch.
+//! Threads therefore stay in the pool for some time after they have helped, and a dispatch does not wait for threads
+//! that have not begun to help.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Time after which a thread without work ends.
+/// Time without work after which a thread ends.
 const STAY: Duration = Duration::from_secs(1);
 
-/// The work of a dispatch, as helpers call it.
+/// A function that helpers call to take part in a dispatch.
 type Work<'a> = &'a (dyn Fn() + Sync);
 
-/// Work that helpers can take a part in.
+/// A dispatch that helpers can take part in.
 struct SharedWork {
     id: u64,
     work: Work<'static>,
-    /// Helpers that may still join.
+    /// Number of helpers that may still begin.
     wanted: usize,
-    /// Helpers at work.
+    /// Number of helpers that are executing the function.
     helping: usize,
-    /// What a helper panicked with.
+    /// Payload of the panic of a helper.
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -33,7 +33,7 @@ struct SharedWork {
 struct PoolState {
     offers: Vec<SharedWork>,
     next_id: u64,
-    /// Threads that were started and have not ended.
+    /// Number of threads in the pool.
     threads: usize,
 }
 
@@ -42,7 +42,7 @@ impl PoolState {
         self.offers.iter_mut().find(|offer| offer.id == id)
     }
 
-    /// Threads that have to be started so that each offer has the helpers that it requests.
+    /// Number of threads to start so that each offer gets the helpers that it wants.
     fn missing(&self) -> usize {
         let used: usize = self.offers.iter().map(|o| o.wanted + o.helping).sum();
         used.saturating_sub(self.threads)
@@ -55,7 +55,7 @@ struct Pool {
     state: Mutex<PoolState>,
     /// Signalled when there is an offer.
     offered: Condvar,
-    /// Signalled when a helper has left an offer.
+    /// Signalled when a helper has returned.
     left: Condvar,
 }
 
@@ -71,12 +71,13 @@ fn pool() -> &'static Pool {
     let stored = ptr::from_ref(fresh).cast_mut();
     match POOL.compare_exchange(ptr::null_mut(), stored, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => fresh,
-        // SAFETY: as above. The pool that lost is empty.
+        // SAFETY: as above. The pool that was not stored has no threads.
         Err(winner) => unsafe { &*winner },
     }
 }
 
-/// To be called in a forked child, which has none of its parent's threads, and where another thread may have held the lock.
+/// Makes an empty pool. To be called in a forked child: it has no threads of its parent, and another thread may have
+/// held the lock.
 pub fn forget_helpers() {
     POOL.store(ptr::null_mut(), Ordering::Release);
 }
@@ -87,14 +88,14 @@ impl Pool {
     }
 }
 
-/// Calls `own` here, and meanwhile `help` on up to `helpers` other threads. Returns when `own` has returned and so has each
-/// call of `help` that began; those that have not begun by then never do.
+/// Calls `own` on this thread, and `help` on up to `helpers` other threads at the same time. Returns when `own` and
+/// each call of `help` that began have returned. No call of `help` begins after that.
 pub(super) fn with<R>(helpers: usize, help: Work<'_>, own: impl FnOnce() -> R) -> R {
     if helpers == 0 {
         return own();
     }
-    // SAFETY: helpers call it only while the offer is there, which `WithdrawOnDrop` removes before this function returns or
-    // unwinds, after it has waited for all that began to.
+    // SAFETY: helpers call the function only while the offer is there. `WithdrawOnDrop` removes the offer before this
+    // function returns or unwinds, and waits for the helpers that have begun.
     let work = unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(help) };
     let withdrawal = offer(pool(), work, helpers);
     let result = own();
@@ -104,7 +105,7 @@ pub(super) fn with<R>(helpers: usize, help: Work<'_>, own: impl FnOnce() -> R) -
     }
 }
 
-/// Offers work, and starts threads if there are too few.
+/// Makes an offer, and starts threads if the pool has too few.
 fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> WithdrawOnDrop {
     let (id, missing) = {
         let mut state = pool.state();
@@ -127,7 +128,7 @@ fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> WithdrawOn
     }
     for started in 0..missing {
         let builder = std::thread::Builder::new().name("rpd-sim-cu".into());
-        // Without more threads there is less help.
+        // If threads cannot be started, fewer help.
         if builder.spawn(|| serve(pool)).is_err() {
             pool.state().threads -= missing - started;
             break;
@@ -136,14 +137,14 @@ fn offer(pool: &'static Pool, work: Work<'static>, helpers: usize) -> WithdrawOn
     withdrawal
 }
 
-/// Takes an offer back when dropped.
+/// Withdraws an offer when dropped.
 struct WithdrawOnDrop {
     pool: &'static Pool,
     id: u64,
 }
 
 impl WithdrawOnDrop {
-    /// Takes the offer back and waits for its helpers. Returns what one panicked with.
+    /// Withdraws the offer and waits for its helpers. Returns the payload of a helper's panic.
     fn withdraw(&self) -> Option<Box<dyn Any + Send>> {
         let mut state = self.pool.state();
         loop {
@@ -166,7 +167,7 @@ impl Drop for WithdrawOnDrop {
     }
 }
 
-/// Takes offers until there was none for [`STAY`].
+/// Takes part in offers until there was none for [`STAY`].
 fn serve(pool: &Pool) {
     let mut state = pool.state();
     loop {
@@ -205,7 +206,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     #[test]
-    fn others_help_and_are_waited_for() {
+    fn helpers_take_part_and_are_waited_for() {
         let (calls, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let meeting = Barrier::new(4);
         let help = || {
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_have_not_begun_never_do() {
+    fn calls_do_not_begin_after_the_work_is_complete() {
         let calls = AtomicUsize::new(0);
         for _ in 0..1000 {
             let mut after = 0;
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn panics_arrive_where_the_work_is_from() {
+    fn panics_of_helpers_reach_the_caller() {
         let began = Barrier::new(2);
         let result = catch_unwind(|| {
             with(

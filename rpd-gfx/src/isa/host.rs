@@ -1,18 +1,18 @@
-//! Compiling loops over lanes for the processor that the interpreter runs on.
+//! Compiles loops over lanes for several instruction sets of the host, and selects one at run time.
 
-/// Sets of vector instructions that loops over lanes are compiled for.
+/// Instruction sets of x86-64 that loops over lanes are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg(target_arch = "x86_64")]
 pub(super) enum Level {
-    /// Baseline of x86-64: 128 bits, no fused multiply-add.
+    /// Baseline: vectors of 128 bits, no fused multiply-add.
     Plain,
-    /// 256 bits.
+    /// AVX2: vectors of 256 bits.
     Avx2,
-    /// 512 bits.
+    /// AVX-512: vectors of 512 bits.
     Avx512,
 }
 
-/// The highest level that tests allow; what they find does not depend on it.
+/// The highest level that tests allow. Results do not depend on the level.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(super) static MOST: std::sync::RwLock<Level> = std::sync::RwLock::new(Level::Avx512);
 
@@ -48,12 +48,12 @@ impl Level {
     }
 }
 
-/// Defines a function that looks up handlers of instructions, with its body compiled once for each [`Level`]; a call is one
-/// of what this processor has.
+/// Defines a function that returns handlers of instructions. Its body is compiled once for each [`Level`]; a call
+/// selects the one for this processor.
 ///
-/// Closures in the body, and what is inlined into them, may use the instructions of their level: functions that contain
-/// loops over lanes are `#[inline(always)]` for this reason, and are called by closures. Results do not depend on the level, but for
-/// which NaN comes of several.
+/// Closures in the body, and what is inlined into them, may use the instructions of the level. Functions with loops
+/// over lanes are therefore `#[inline(always)]` and are called by closures. Results do not depend on the level,
+/// except for which of several NaNs is the result.
 macro_rules! for_each_level {
     (
         $(#[$meta:meta])*
@@ -75,7 +75,7 @@ macro_rules! for_each_level {
                 fn avx512 $(<$generic: $bound>)? ($($argument: $type),*) -> $result $body
 
                 match Level::of_this_processor() {
-                    // SAFETY: the processor has the instructions, which was found out just now.
+                    // SAFETY: the processor has the instructions, as was just determined.
                     Level::Avx512 => return unsafe { avx512 $(::<$generic>)? ($($argument),*) },
                     // SAFETY: likewise.
                     Level::Avx2 => return unsafe { avx2 $(::<$generic>)? ($($argument),*) },

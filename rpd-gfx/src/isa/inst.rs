@@ -1,10 +1,10 @@
-//! The decoded form of an instruction.
+//! Decoded instructions.
 
 use super::Class;
 use super::exec::Exec;
 use super::fault::unknown_instruction;
 
-/// The type of functions that execute an instruction.
+/// A function that executes an instruction.
 pub(super) type Handler = fn(&mut Exec<'_>, &Inst);
 
 /// The instruction encodings.
@@ -32,7 +32,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Name as the ISA manual writes it.
+    /// Name in the ISA manuals.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Sop1 => "SOP1",
@@ -58,24 +58,24 @@ impl Format {
     }
 }
 
-/// The result is clamped: floats to 0..1, integers to their range.
+/// The result is clamped: floating-point numbers to 0..1, integers to their range.
 pub(super) const CLAMP: u8 = 1;
 /// `literal` is an SDWA control word.
 pub(super) const SDWA: u8 = 2;
 /// `literal` is a DPP control word.
 pub(super) const DPP: u8 = 4;
-/// Atomics return the value before.
+/// The atomic returns the old value.
 pub(super) const GLC: u8 = 8;
-/// An SMEM, buffer or flat instruction has a scalar offset or address in `src[2]`.
+/// The instruction (SMEM, buffer or flat) has a scalar offset or address in `src[2]`.
 pub(super) const SCALAR_OFFSET: u8 = 16;
-/// A buffer instruction adds a VGPR offset.
+/// The buffer instruction adds an offset in a VGPR.
 pub(super) const OFFEN: u8 = 32;
-/// A buffer instruction adds a VGPR index.
+/// The buffer instruction adds an index in a VGPR.
 pub(super) const IDXEN: u8 = 64;
-/// An instruction of gfx942, where gfx90a has another of the same encoding.
+/// The instruction is one of gfx942; on gfx90a the encoding is another instruction.
 pub(super) const GFX942: u8 = 128;
 
-/// Operand code of the first VGPR; scalar codes lie below.
+/// Operand code of the first VGPR. Codes of scalar registers and constants are lower.
 pub(super) const VGPR: u16 = 256;
 /// Operand code of the first accumulation VGPR.
 pub(super) const AGPR: u16 = 512;
@@ -90,7 +90,7 @@ pub(super) const M0: u16 = 124;
 /// Operand code of EXEC.
 pub(super) const EXEC: u16 = 126;
 
-/// One instruction. Operand codes are the encoding's: scalar registers and constants below 256, then
+/// A decoded instruction. Operand codes are those of the encoding: scalar registers and constants below 256, then
 /// VGPRs, then AGPRs.
 #[derive(Clone, Copy)]
 pub(super) struct Inst {
@@ -100,31 +100,31 @@ pub(super) struct Inst {
     pub(super) src: [u16; 3],
     /// The destination operand.
     pub(super) dst: u16,
-    /// Scalar destination of carries and comparisons.
+    /// Scalar destination, for carries and comparisons.
     pub(super) sdst: u16,
-    /// Operation within the format.
+    /// Number of the operation in the encoding.
     pub(super) opcode: u16,
     /// Literal constant, SDWA or DPP control word, immediate, or offset.
     pub(super) literal: u32,
-    /// The kind under which the instruction is counted.
+    /// Class in which the instruction is counted.
     pub(super) class: Class,
     /// The instruction's encoding.
     pub(super) format: Format,
     /// Length in dwords.
     pub(super) words: u8,
-    /// Sources to negate, by bit; VOP3P: for the low half.
+    /// Sources that are negated, one bit for each. VOP3P: negated for the low half.
     pub(super) neg: u8,
-    /// Sources to take the absolute value of, by bit; VOP3P: to negate for the high half.
+    /// Sources of which the absolute value is taken, one bit for each. VOP3P: negated for the high half.
     pub(super) abs: u8,
-    /// Sources whose high half is used, by bit; bit 3: the destination.
+    /// Sources of which the high half is used, one bit for each; bit 3: the high half of the destination is written.
     pub(super) op_sel: u8,
-    /// VOP3P: the same for the high half of the result.
+    /// VOP3P: as `op_sel`, for the high half of the result.
     pub(super) op_sel_hi: u8,
-    /// Output modifier: 1 doubles, 2 quadruples, 3 halves.
+    /// Output modifier: 0 none, 1 times 2, 2 times 4, 3 divided by 2.
     pub(super) omod: u8,
-    /// `CLAMP` and so on.
+    /// Flags: [`CLAMP`] and those below it.
     pub(super) flags: u8,
-    /// Whether any source or output modifier is there, so that plain instructions need one test.
+    /// Whether the instruction has any modifier, so that instructions without need a single test.
     pub(super) modified: bool,
 }
 
@@ -151,12 +151,12 @@ impl Inst {
         }
     }
 
-    /// The instruction for an encoding that is not known.
+    /// An instruction that the decoder does not know.
     pub(super) fn unknown(format: Format, opcode: u32) -> Self {
         Self::new(unknown_instruction, format, Class::Other, opcode, 1)
     }
 
-    /// The name of an instruction of the processor that the interpreter does not execute.
+    /// Mnemonic of the instruction if the processor has it and the interpreter does not execute it.
     pub(super) fn refused(&self, processor: &str) -> Option<&'static str> {
         let row = crate::disasm::find(processor, self.format.name(), self.opcode)?;
         (!row.executed).then(|| row.name())
@@ -168,7 +168,7 @@ impl Inst {
         self.flags & flag != 0
     }
 
-    /// Offset or immediate as a signed number.
+    /// The offset or immediate as a signed number.
     #[inline(always)]
     pub(super) fn offset(&self) -> i64 {
         i64::from(self.literal as i32)

@@ -1,9 +1,9 @@
-//! Kinds of instructions, as finely as the hardware's counters distinguish them.
+//! Kinds of instructions, as finely as hardware counters distinguish them.
 
 use super::Class;
 use super::inst::{Format, GLC, Inst};
 
-/// Kind of an instruction, with what counting and timing need of it.
+/// Kind of an instruction, with the properties that counters and timing depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Vector arithmetic.
@@ -12,15 +12,15 @@ pub enum Kind {
     Matrix(Matrix),
     /// Scalar arithmetic.
     Salu,
-    /// Scalar memory: dwords loaded, 0 for what is not a load.
+    /// Scalar memory, with the number of dwords that are loaded; 0 for other instructions.
     Smem(u32),
     /// Vector memory.
     Vmem(Vmem),
     /// LDS, and exchanges between lanes.
     Lds,
-    /// Synchronisation of waves through the global data share.
+    /// Global wave sync.
     Gds,
-    /// Branches, taken or not.
+    /// A branch, taken or not.
     Branch,
     /// `s_sendmsg`.
     Message,
@@ -28,19 +28,19 @@ pub enum Kind {
     End,
     /// `s_barrier`.
     Barrier,
-    /// `s_waitcnt`: vector memory operations, and LDS and scalar ones, that may remain in flight.
+    /// `s_waitcnt`: how many vector memory operations, and how many LDS and scalar operations, may be outstanding.
     Wait(u32, u32),
-    /// `s_sleep`: units of 64 cycles.
+    /// `s_sleep`, with its duration in units of 64 cycles.
     Sleep(u32),
-    /// Invalidation of the first-level cache.
+    /// An invalidation of the first-level cache.
     Invalidate,
-    /// Write-back of the second-level cache.
+    /// A write-back of the second-level cache.
     WriteBack,
     /// No-ops, priorities, modes and other cache controls.
     Other,
 }
 
-/// Kind of vector arithmetic. Operations of packed numbers are those of their elements.
+/// Kind of a vector arithmetic instruction. Packed operations have the kind of their elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Valu {
@@ -50,31 +50,31 @@ pub enum Valu {
     MulF16,
     /// Half-precision multiply-add.
     FmaF16,
-    /// Half-precision reciprocal, root, exponential and so on.
+    /// Half-precision transcendental function: reciprocal, square root, exponential and others.
     TransF16,
-    /// The same in single precision.
+    /// Single-precision addition and subtraction.
     AddF32,
-    /// Multiplication.
+    /// Single-precision multiplication.
     MulF32,
-    /// Multiply-add.
+    /// Single-precision multiply-add.
     FmaF32,
-    /// Transcendental functions of 32 bits: reciprocal, square root, sine and others.
+    /// Single-precision transcendental function: reciprocal, square root, sine and others.
     TransF32,
-    /// The same in double precision.
+    /// Double-precision addition and subtraction.
     AddF64,
-    /// Multiplication.
+    /// Double-precision multiplication.
     MulF64,
-    /// Multiply-add.
+    /// Double-precision multiply-add.
     FmaF64,
-    /// Reciprocal and square root of 64 bits.
+    /// Double-precision reciprocal and square root.
     TransF64,
-    /// Integer and bitwise operations and comparisons of 32 bits.
+    /// 32-bit integer and bitwise operation or comparison.
     Int32,
-    /// Integer operations of 64 bits.
+    /// 64-bit integer operation.
     Int64,
-    /// Conversions between number formats.
+    /// Conversion between number formats.
     Convert,
-    /// Moves, selections, 16-bit integers, float comparisons, minima and what else there is.
+    /// Anything else: moves, selections, 16-bit integers, floating-point comparisons, minima.
     Other,
 }
 
@@ -82,7 +82,7 @@ impl Valu {
     /// Number of kinds.
     pub const COUNT: usize = Self::Other as usize + 1;
 
-    /// Whether a quarter of the lanes go through at a time.
+    /// Whether it is executed at a quarter of the rate.
     pub fn is_transcendental(self) -> bool {
         matches!(self, Self::TransF16 | Self::TransF32 | Self::TransF64)
     }
@@ -102,7 +102,7 @@ pub enum MatrixElement {
     F32,
     /// Double precision.
     F64,
-    /// 8-bit floats.
+    /// 8-bit floating point.
     F8,
 }
 
@@ -114,11 +114,11 @@ impl MatrixElement {
 /// A matrix instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matrix {
-    /// The type of the elements.
+    /// Type of the elements of A and B.
     pub element: MatrixElement,
     /// Number of multiplications and additions.
     pub operations: u32,
-    /// Cycles that it occupies the matrix unit.
+    /// Number of cycles in which the matrix unit is busy.
     pub cycles: u32,
 }
 
@@ -129,20 +129,20 @@ pub enum Operation {
     Load,
     /// Store.
     Store,
-    /// Read-modify-write, and whether the old value comes back.
+    /// Read-modify-write, with whether the old value is returned.
     Atomic(bool),
 }
 
 /// A vector memory instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vmem {
-    /// Whether it has the FLAT encoding: generic, global or scratch.
+    /// Whether it has the encoding FLAT: flat, global or scratch.
     pub flat: bool,
     /// Load, store or atomic.
     pub operation: Operation,
-    /// Registers of data, of each lane.
+    /// Number of data registers of each lane.
     pub dwords: u32,
-    /// Whether a load must not be answered by the first-level cache.
+    /// Whether a load bypasses the first-level cache.
     pub coherent: bool,
 }
 
@@ -199,7 +199,7 @@ fn vmem(i: &Inst) -> Vmem {
         0x14..=0x17 => (Operation::Load, u32::from(i.opcode) - 0x13),
         0x18..=0x1b => (Operation::Store, 1),
         0x1c..=0x1f => (Operation::Store, u32::from(i.opcode) - 0x1b),
-        // Compare-and-swap sends two values.
+        // Compare-and-swap has two data registers.
         0x41 => (Operation::Atomic(returns), 2),
         0x40..=0x4e | 0x52 => (Operation::Atomic(returns), 1),
         0x61 => (Operation::Atomic(returns), 4),
@@ -219,7 +219,7 @@ fn valu(i: &Inst) -> Valu {
         (Format::Vop2, op) => vop2(op),
         (Format::Vopc, op) => vopc(op),
         (Format::Vop3p, op) => vop3p(op),
-        // The long forms of the short encodings come first.
+        // The first opcodes of VOP3 are the long forms of VOPC.
         (_, op @ 0..=0xff) => vopc(op),
         (_, op @ 0x100..=0x13f) => vop2(op - 0x100),
         (_, op @ 0x140..=0x1bf) => vop1(op - 0x140),

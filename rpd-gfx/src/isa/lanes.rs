@@ -5,12 +5,12 @@ pub(super) type Lanes = [u32; 64];
 /// Two vector registers as 64-bit values.
 pub(super) type Lanes64 = [u64; 64];
 
-/// The lanes in a mask.
+/// The numbers of the lanes in a mask, ascending.
 pub fn lanes(mask: u64) -> impl Iterator<Item = usize> + Clone {
     (0..64).filter(move |lane| mask >> lane & 1 != 0)
 }
 
-/// Calls `f` for every lane in a mask, from the lowest up.
+/// Calls `f` for each lane in a mask, in ascending order.
 #[inline(always)]
 pub(super) fn each_lane(mask: u64, mut f: impl FnMut(usize)) {
     if mask == u64::MAX {
@@ -23,7 +23,7 @@ pub(super) fn each_lane(mask: u64, mut f: impl FnMut(usize)) {
     }
 }
 
-/// Numbers of the lanes in a mask, such as `0-3, 7`.
+/// The numbers of the lanes in a mask as text, such as `0-3, 7`.
 pub fn lane_numbers(mask: u64) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut lane = 0;

@@ -1,11 +1,11 @@
-//! Vector operations that treat all lanes alike, by the types of their operands.
+//! Loops over lanes for vector operations, by number and type of the operands.
 
 use super::exec::Exec;
 use super::inst::Inst;
 use super::lanes::each_lane;
 use super::operand::{ModifierKind, buffers, halves};
 
-/// Operations of one, two and three 32-bit integers.
+/// Operation on one 32-bit integer; those with two and three operands follow.
 #[inline(always)]
 pub(super) fn int1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32) -> u32) {
     let mut out = [0; 64];
@@ -48,7 +48,7 @@ pub(super) fn int3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32)
     x.write(i, &out);
 }
 
-/// Operations on 16-bit integers in the low (or selected) halves.
+/// Operation on two 16-bit integers, in the low or the selected halves.
 #[inline(always)]
 pub(super) fn short2(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u16) {
     short3(x, i, |a, b, _| f(a, b));
@@ -69,7 +69,7 @@ pub(super) fn short3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16, u16) -> u1
     x.write16(i, &mut out);
 }
 
-/// Operations of one, two and three single-precision floats.
+/// Operation on one single-precision number; those with two and three operands follow.
 #[inline(always)]
 pub(super) fn float1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
     let mut out = [0; 64];
@@ -117,7 +117,7 @@ pub(super) fn float3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32, f32) -> f3
     x.write_f32(i, &mut out);
 }
 
-/// A single-precision operation whose function on the host takes long: computed for the lanes that are written alone.
+/// Single-precision operation that is slow on the host. It is computed only for lanes that are written.
 #[inline(always)]
 pub(super) fn float1_slow(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
     let mut out = [0; 64];
@@ -135,7 +135,8 @@ pub(super) fn fma32(x: &mut Exec<'_>, i: &Inst) {
     float3(x, i, f32::mul_add);
 }
 
-/// Operations of up to three half-precision floats; `f` gets them widened and its result is rounded once.
+/// Operation on one half-precision number; those with two and three operands follow. `f` gets the operands widened,
+/// and its result is rounded once.
 #[inline(always)]
 pub(super) fn half1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
     half3(x, i, |a, _, _| f(a));
@@ -163,7 +164,7 @@ pub(super) fn half3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64
     x.write_f16(i, &mut out);
 }
 
-/// Operations of one, two and three double-precision floats.
+/// Operation on one double-precision number; those with two and three operands follow.
 #[inline(always)]
 pub(super) fn double1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
     let mut out = {

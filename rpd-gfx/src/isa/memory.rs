@@ -1,28 +1,28 @@
-//! Global memory as waves reach it: checked accesses.
+//! Accesses to global memory, and the check that they are allowed.
 //!
-//! The memory model: an aligned access of up to 16 bytes is one access of the host, so that no other wave or host
-//! thread observes a part of it. The host (x86-64) keeps loads in order, and stores in order; caches are coherent. So
-//! what the model leaves to the cache bits of an instruction (glc, slc, scc) and to invalidations is true of every
-//! access. What the host may do is to execute a load before an earlier store to another place. Code that forbids it
-//! waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these are fences of the host,
-//! see [`Exec::order_stores`].
+//! The memory model: an aligned access of up to 16 bytes is a single access of the host, so no other wave or host
+//! thread observes a part of it. The host (x86-64) does not reorder loads with loads or stores with stores, and its
+//! caches are coherent. Every access therefore has the properties that the model ties to cache bits of an instruction
+//! (glc, slc, scc) or to invalidations. The host may execute a load before an earlier store to another address. Code
+//! that must prevent this waits for the store (`s_waitcnt vmcnt`) or writes the caches back (`buffer_wbl2`): these
+//! are fences of the host, see [`order_stores`](super::exec::Exec::order_stores).
 
 use super::lanes::Lanes64;
 use super::{Extent, Memory};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// Checks accesses, remembering the ranges that were allowed.
+/// Checks accesses. Caches the ranges that were found to be accessible.
 pub(super) struct Cache<'d> {
     memory: &'d dyn Memory,
-    /// The workgroup's own memory comes first: scratch, and LDS as flat addresses reach it.
+    /// The first ones are the workgroup's own memory: scratch, and LDS as flat addresses access it.
     extents: [Extent; 8],
     recent: usize,
     next: usize,
-    /// The value of [`Memory::changes`] before these extents were read.
+    /// Value of [`Memory::changes`] before the other extents were requested.
     changes: u64,
 }
 
-/// Extents of the workgroup's own memory.
+/// Number of extents of the workgroup's own memory.
 const OWN: usize = 2;
 
 const NOWHERE: Extent = Extent {
@@ -48,8 +48,8 @@ impl<'d> Cache<'d> {
         self.memory
     }
 
-    /// Allows the scratch and LDS of the workgroup whose turn it is, in place of the one before. If the workgroup is
-    /// `fresh`, drops what else was allowed when that may have changed.
+    /// Replaces the scratch and LDS of the workgroup. If the workgroup is `fresh`, drops the other cached ranges when
+    /// these may have changed.
     pub(super) fn reset(&mut self, own: &[Extent; OWN], fresh: bool) {
         if fresh {
             let changes = self.memory.changes();
@@ -62,7 +62,7 @@ impl<'d> Cache<'d> {
         self.extents[..OWN].copy_from_slice(own);
     }
 
-    /// Whether `bytes` at `address` may be accessed.
+    /// Whether `bytes` bytes at `address` may be accessed.
     #[inline(always)]
     pub(super) fn allows(&mut self, address: u64, bytes: u64, write: bool) -> bool {
         let e = &self.extents[self.recent & 7];
@@ -97,8 +97,8 @@ impl<'d> Cache<'d> {
         true
     }
 
-    /// Whether the lanes of `mask` may each access `bytes` at their address, as far as one look tells: where all of them are
-    /// in the same extent.
+    /// Whether each lane of `mask` may access `bytes` bytes at its address. A quick test: false unless all these
+    /// bytes are in the same extent.
     #[inline(always)]
     pub(super) fn allows_all(
         &mut self,
@@ -121,15 +121,15 @@ impl<'d> Cache<'d> {
             || !self.ends_within(low, bytes) && self.search(low, bytes, write)
     }
 
-    /// Whether a remembered extent contains `address` and ends within the `bytes` there, so that the memory of the device
-    /// need not be asked.
+    /// Whether a cached extent contains `address` and ends before `address + bytes`, so that the access is certainly
+    /// not allowed.
     #[inline(never)]
     fn ends_within(&self, address: u64, bytes: u64) -> bool {
         (self.extents.iter())
             .any(|e| address >= e.start && address < e.end && bytes > e.end - address)
     }
 
-    /// The workgroup's scratch and LDS.
+    /// Scratch and LDS of the workgroup.
     pub(super) fn own(&self) -> &[Extent] {
         &self.extents[..OWN]
     }
@@ -139,7 +139,7 @@ impl<'d> Cache<'d> {
         self.extents[self.recent & 7].fine_grained
     }
 
-    /// Whether the last allowed access was to the workgroup's own memory, which the counters leave out.
+    /// Whether the last allowed access was to the workgroup's own memory, which the counts leave out.
     pub(super) fn last_was_own(&self) -> bool {
         self.recent < OWN
     }
@@ -157,10 +157,10 @@ fn inside(e: &Extent, address: u64, bytes: u64, write: bool) -> bool {
 #[inline(always)]
 pub(super) unsafe fn read32(address: u64) -> u32 {
     if address & 3 == 0 {
-        // SAFETY: mapped and aligned. Other waves may write it, hence the atomic load.
+        // SAFETY: mapped and aligned. The load is atomic because other waves may write the dword.
         unsafe { AtomicU32::from_ptr(address as *mut u32) }.load(Ordering::Relaxed)
     } else {
-        // SAFETY: mapped. Unaligned accesses are not single-copy atomic on the device either.
+        // SAFETY: mapped. On the device, unaligned accesses are not single-copy atomic either.
         unsafe { (address as *const u32).read_unaligned() }
     }
 }
@@ -180,7 +180,7 @@ pub(super) unsafe fn write32(address: u64, value: u32) {
     }
 }
 
-/// Reads 16 aligned bytes at once. (A processor with AVX reads them as one; an older one may read halves.)
+/// Reads 16 aligned bytes in one access. (Processors with AVX guarantee this; older ones may read halves.)
 ///
 /// # Safety
 /// The bytes at `address` are mapped, and `address` is a multiple of 16.
@@ -189,7 +189,7 @@ unsafe fn read128(address: u64) -> [u32; 4] {
     #[cfg(target_arch = "x86_64")]
     {
         let value: std::arch::x86_64::__m128i;
-        // SAFETY: mapped and aligned. The compiler may split a vector access of its own, but not this instruction.
+        // SAFETY: mapped and aligned. The compiler may split a vector access, but not this instruction.
         unsafe {
             std::arch::asm!(
                 "movdqa {value}, xmmword ptr [{address}]",
@@ -213,14 +213,14 @@ unsafe fn read128(address: u64) -> [u32; 4] {
     }
 }
 
-/// Writes 16 aligned bytes at once, see [`read128`].
+/// Writes 16 aligned bytes in one access: see [`read128`].
 ///
 /// # Safety
 /// The bytes at `address` are mapped and writable, and `address` is a multiple of 16.
 #[inline(always)]
 unsafe fn write128(address: u64, value: [u32; 4]) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: mapped, writable and aligned; any 16 bytes are a vector.
+    // SAFETY: mapped, writable and aligned; all values of 16 bytes are valid vectors.
     unsafe {
         let value: std::arch::x86_64::__m128i = std::mem::transmute(value);
         std::arch::asm!(
@@ -241,7 +241,7 @@ unsafe fn write128(address: u64, value: [u32; 4]) {
     }
 }
 
-/// Reads 8 aligned bytes at once.
+/// Reads 8 aligned bytes in one access.
 ///
 /// # Safety
 /// The bytes at `address` are mapped, and `address` is a multiple of 8.
@@ -251,7 +251,7 @@ unsafe fn read64(address: u64) -> u64 {
     unsafe { AtomicU64::from_ptr(address as *mut u64) }.load(Ordering::Relaxed)
 }
 
-/// Writes 8 aligned bytes at once.
+/// Writes 8 aligned bytes in one access.
 ///
 /// # Safety
 /// The bytes at `address` are mapped and writable, and `address` is a multiple of 8.
@@ -261,7 +261,7 @@ unsafe fn write64(address: u64, value: u64) {
     unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(value, Ordering::Relaxed);
 }
 
-/// Reads dwords that [`Cache::allows`] allowed, as many at once as the alignment lets.
+/// Reads dwords that [`Cache::allows`] allowed, with the longest accesses that the alignment allows.
 ///
 /// # Safety
 /// The bytes at `address` are mapped.
@@ -288,7 +288,7 @@ pub(super) unsafe fn read(address: u64, to: &mut [u32]) {
     }
 }
 
-/// Writes dwords that [`Cache::allows`] allowed, as many at once as the alignment lets.
+/// Writes dwords that [`Cache::allows`] allowed, with the longest accesses that the alignment allows.
 ///
 /// # Safety
 /// The bytes at `address` are mapped and writable.
@@ -385,8 +385,8 @@ pub(super) unsafe fn write_element(address: u64, bytes: usize, raw: [u32; 4]) {
     }
 }
 
-/// Puts a lane's scratch offset where the swizzle of scratch memory has it: dwords of the lanes side by side. The offset
-/// may be negative, as two's complement; whether the kernel may access the address is checked where it is used.
+/// Converts an offset in the scratch memory of a lane to the swizzled offset: the dwords of the lanes are
+/// consecutive. The offset may be negative, in two's complement; the access is checked later.
 #[inline(always)]
 pub(super) fn swizzle(offset: u64, lane: u64) -> u64 {
     (offset & !3)

@@ -1,7 +1,9 @@
-//! Matrix operations of VOP3P (`v_mfma_*`): D = A B + C for blocks of matrices spread over the lanes of a wave.
+//! Matrix operations of VOP3P (`v_mfma_*`): D = A B + C for blocks of matrices that are distributed over the lanes of
+//! a wave.
 //!
-//! All lanes are used, whatever EXEC is. Sums are rounded after each product, in the order of the products; A, B, C
-//! and D of half precision and BF16 instructions have their denormals flushed. The device may round sums elsewhere.
+//! All lanes take part, whatever EXEC is. Sums are rounded after each product, in the order of the products. On
+//! gfx90a, half-precision and BF16 instructions flush denormals of A, B, C and D. The hardware may round sums at
+//! other points.
 
 use super::InstructionSet;
 use super::exec::Exec;
@@ -17,7 +19,7 @@ use super::lanes::Lanes;
 struct Shape {
     rows: usize,
     depth: usize,
-    /// Elements of A and B in a lane, which follow each other in depth.
+    /// Number of elements of A, and of B, in a lane. They are consecutive in depth.
     per_lane: usize,
     element: MatrixElement,
 }
@@ -46,7 +48,7 @@ impl Shape {
     fn of_gfx942(opcode: u16) -> Option<Self> {
         use MatrixElement::{Bf16, F8, F32, I8};
         let (rows, depth, per_lane, element) = match opcode {
-            // Multiplications in XF32: single precision with a shortened mantissa.
+            // XF32: single precision with a shortened mantissa.
             0x3e => (16, 8, 2, F32),
             0x3f => (32, 4, 2, F32),
             0x40..=0x52 | 0x6e | 0x6f => return Self::of_gfx90a(opcode),
@@ -113,17 +115,17 @@ impl Shape {
         64 * self.per_lane / (self.rows * self.depth)
     }
 
-    /// The lane with element `index` (a row of A, a column of B) at a depth.
+    /// The lane that has element `index` (row of A, column of B) at a depth.
     fn lane(&self, block: usize, index: usize, depth: usize) -> usize {
         index + self.rows * (block + self.blocks() * (depth / self.per_lane))
     }
 
-    /// Results of a lane: single registers, of double precision pairs.
+    /// Number of results in a lane. Each takes one register, in double precision two.
     fn results(&self) -> usize {
         self.blocks() * self.rows * self.rows / 64
     }
 
-    /// Block, row and column of the result in a lane.
+    /// Block, row and column of a result of a lane.
     fn result(&self, result: usize, lane: usize) -> (usize, usize, usize) {
         let double = self.element == MatrixElement::F64;
         match self.rows {
@@ -139,7 +141,7 @@ impl Shape {
     }
 }
 
-/// The operation of an opcode.
+/// The operation with this opcode.
 pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
     let shape = Shape::of(opcode as u16, set)?;
     Some(match shape.element {
@@ -155,7 +157,7 @@ pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
             |x, i| single(x, i, any_half, any_half, fma32)
         }
         MatrixElement::Bf16 if set == InstructionSet::Gfx942 => {
-            |x, i| single(x, i, any_brain, any_brain, fma32)
+            |x, i| single(x, i, any_bf16, any_bf16, fma32)
         }
         MatrixElement::F64 => double,
         MatrixElement::I8 => |x, i| {
@@ -167,11 +169,11 @@ pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
         },
         MatrixElement::F32 => |x, i| single(x, i, |words, _| words[0], |words, _| words[0], fma32),
         MatrixElement::F16 => |x, i| single(x, i, half, half, fma32),
-        MatrixElement::Bf16 => |x, i| single(x, i, brain, brain, fma32),
+        MatrixElement::Bf16 => |x, i| single(x, i, bf16, bf16, fma32),
     })
 }
 
-/// Whether the modifiers of an instruction are those that its operation has.
+/// Whether the instruction has only modifiers that its operation allows.
 pub(super) fn is_valid(i: &Inst) -> bool {
     Shape::of_inst(i).is_none_or(|shape| {
         let (size, from) = (u32::from(i.op_sel), u32::from(i.op_sel_hi));
@@ -183,14 +185,14 @@ pub(super) fn is_valid(i: &Inst) -> bool {
     })
 }
 
-/// Properties of an operation that hardware counters count.
+/// Properties of an operation that hardware counters depend on.
 pub(super) fn kind(i: &Inst) -> Option<Matrix> {
     let Some(shape) = Shape::of_inst(i) else {
         return super::sparse_mfma::kind(i.opcode).filter(|_| i.has(GFX942));
     };
     let operations = 2 * shape.blocks() * shape.rows * shape.rows * shape.depth;
     let cycles = match (shape.rows, shape.element) {
-        // One large product takes half of the time that gfx90a needs, if its elements are small.
+        // gfx942 executes one large product of small elements in half of gfx90a's time.
         (32, _) if i.has(GFX942) && shape.is_fast() => 32,
         (16, _) if i.has(GFX942) && shape.is_fast() => 16,
         (32, _) => 64,
@@ -206,31 +208,31 @@ pub(super) fn kind(i: &Inst) -> Option<Matrix> {
 }
 
 impl Shape {
-    /// Whether the newer set multiplies at its full rate.
+    /// Whether gfx942 executes the operation at full rate.
     fn is_fast(&self) -> bool {
         let single = self.element == MatrixElement::F32 && self.per_lane == 1;
         self.blocks() == 1 && !single && self.element != MatrixElement::F64
     }
 }
 
-/// A number of 8 bits: BF8, or else FP8.
-fn eight<const BRAIN: bool>(words: [u32; 2], n: usize) -> u32 {
+/// An 8-bit floating-point number: BF8 if BF8, else FP8.
+fn eight<const BF8: bool>(words: [u32; 2], n: usize) -> u32 {
     let code = (words[n / 4] >> (8 * (n % 4))) as u8;
-    decode_f8(if BRAIN { F8::Bf8 } else { F8::Fp8 }, code).to_bits()
+    decode_f8(if BF8 { F8::Bf8 } else { F8::Fp8 }, code).to_bits()
 }
 
-/// A number of single precision, of which only ten bits of the mantissa are used.
+/// A single-precision number with only ten bits of the mantissa.
 fn short(words: [u32; 2], n: usize) -> u32 {
     words[n] & !0x1fff
 }
 
-/// A half, denormal or not.
+/// A half-precision number, which may be denormal.
 fn any_half(words: [u32; 2], n: usize) -> u32 {
     f16_to_f32(bits16(words, n)).to_bits()
 }
 
-/// A BF16 number, denormal or not.
-fn any_brain(words: [u32; 2], n: usize) -> u32 {
+/// A BF16 number, which may be denormal.
+fn any_bf16(words: [u32; 2], n: usize) -> u32 {
     u32::from(bits16(words, n)) << 16
 }
 
@@ -238,7 +240,7 @@ fn bits16(words: [u32; 2], n: usize) -> u16 {
     (words[n / 2] >> (16 * (n % 2))) as u16
 }
 
-/// A half; a denormal one is 0.
+/// A half-precision number, denormals flushed to 0.
 fn half(words: [u32; 2], n: usize) -> u32 {
     let bits = bits16(words, n);
     let sign = u32::from(bits >> 15) << 31;
@@ -249,8 +251,8 @@ fn half(words: [u32; 2], n: usize) -> u32 {
     }
 }
 
-/// A BF16 number; a denormal one is 0.
-fn brain(words: [u32; 2], n: usize) -> u32 {
+/// A BF16 number, denormals flushed to 0.
+fn bf16(words: [u32; 2], n: usize) -> u32 {
     flushed(u32::from(bits16(words, n)) << 16)
 }
 
@@ -258,7 +260,7 @@ fn bytes(words: [u32; 2], n: usize) -> u32 {
     (words[n / 4] >> (8 * (n % 4))) as i8 as u32
 }
 
-/// The bits of a number, of a denormal one those of zero.
+/// The bits of a number, denormals flushed to 0.
 fn flushed(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 {
         bits & 1 << 31
@@ -267,12 +269,12 @@ fn flushed(bits: u32) -> u32 {
     }
 }
 
-/// The block whose A is taken for `block`, by the fields `cbsz` and `abid`.
+/// The block whose A is used for `block`, from the fields `cbsz` and `abid`.
 fn broadcast(i: &Inst, block: usize) -> usize {
     (block >> i.op_sel << i.op_sel) + usize::from(i.op_sel_hi)
 }
 
-/// The lane whose B is taken for `lane`, by the field `blgp`.
+/// The lane whose B is used for `lane`, from the field `blgp`.
 fn lane_group(i: &Inst, lane: usize) -> usize {
     match i.neg {
         0 => lane,
@@ -283,7 +285,7 @@ fn lane_group(i: &Inst, lane: usize) -> usize {
     }
 }
 
-/// Register `n` of a source, or the constant.
+/// Register `n` of a source, or its constant.
 fn source(x: &Exec<'_>, code: u16, n: u16) -> Lanes {
     if code >= VGPR {
         *x.vgpr(code + n)
@@ -292,7 +294,7 @@ fn source(x: &Exec<'_>, code: u16, n: u16) -> Lanes {
     }
 }
 
-/// Operations with results of 32 bits: `left` and `right` take elements of A and B out of a lane's registers.
+/// Executes an operation with 32-bit results. `left` and `right` extract elements of A and B from a lane's registers.
 fn single(
     x: &mut Exec<'_>,
     i: &Inst,
@@ -305,7 +307,7 @@ fn single(
     };
     let flushes =
         matches!(shape.element, MatrixElement::F16 | MatrixElement::Bf16) && !i.has(GFX942);
-    // Elements by their place in the lane.
+    // By position in the lane: the elements of all lanes.
     let elements = |code: u16, element: fn([u32; 2], usize) -> u32| {
         let words = [0, 1].map(|n| source(x, code, n));
         let mut out = [[0; 64]; 8];
@@ -342,7 +344,7 @@ fn single(
     x.stats.valu_lanes += 64;
 }
 
-/// Operations in double precision.
+/// Executes an operation in double precision.
 fn double(x: &mut Exec<'_>, i: &Inst) {
     let Some(shape) = Shape::of_inst(i) else {
         return unknown_instruction(x, i);

@@ -1,4 +1,4 @@
-//! MIMG: images, which gfx90a can load, store, change atomically and sample.
+//! MIMG: image instructions. gfx90a can load, store and sample images, and change them atomically.
 
 use super::atomics::atomic;
 use super::exec::Exec;
@@ -9,7 +9,7 @@ use super::lanes::Lanes64;
 use super::texels::{self, Registers};
 use super::{Class, Operation};
 
-/// Bits of the literal, above the mask of channels.
+/// Bits of the literal above the channel mask.
 const DA: u32 = 1 << 4;
 const A16: u32 = 1 << 5;
 const D16: u32 = 1 << 6;
@@ -61,7 +61,7 @@ fn registers(i: &Inst) -> Registers {
     }
 }
 
-/// Operation and data registers of an instruction on an image.
+/// Operation and number of data registers of an image instruction.
 pub(super) fn transfer(i: &Inst) -> Option<(Operation, u32)> {
     let operation = match (i.format, i.opcode) {
         (Format::Mimg, 0x08 | 0x09) => Operation::Store,
@@ -72,18 +72,18 @@ pub(super) fn transfer(i: &Inst) -> Option<(Operation, u32)> {
     Some((operation, registers(i).count()))
 }
 
-/// The image of an instruction with all levels, or `None` after a fault.
+/// The image that an instruction accesses, with all levels; `None` after a fault.
 fn leveled(x: &mut Exec<'_>, i: &Inst) -> Option<Image> {
     let image = Image::decode(std::array::from_fn(|n| x.s32(i.sdst + n as u16, 0)));
     image.map_err(|what| x.descriptor_fault(i, what)).ok()
 }
 
-/// The first level of the image of an instruction, or `None` after a fault.
+/// The first level of the image that an instruction accesses; `None` after a fault.
 fn image(x: &mut Exec<'_>, i: &Inst) -> Option<Image> {
     leveled(x, i)?.level(0)
 }
 
-/// The coordinates of an instruction: x, y, and z or layer, then what follows them (the level of detail).
+/// Positions of the address operands: x, y, z or layer, and then the level of detail.
 fn places(i: &Inst, image: &Image) -> [Option<usize>; 4] {
     let dimensions = image.geometry.dimensions();
     let mut places = [None; 4];
@@ -96,7 +96,7 @@ fn places(i: &Inst, image: &Image) -> [Option<usize>; 4] {
     places
 }
 
-/// A number of the address operand: of 16 bits or of 32.
+/// Address operand number `n` of a lane, which has 16 or 32 bits.
 fn number(x: &Exec<'_>, i: &Inst, lane: usize, n: usize) -> u32 {
     if i.literal & A16 != 0 {
         x.vgpr(i.src[0] + n as u16 / 2)[lane] >> (16 * (n & 1)) & 0xffff
@@ -110,7 +110,7 @@ fn has_level(i: &Inst) -> bool {
     matches!(i.opcode, 0x01 | 0x09)
 }
 
-/// The addresses of the texels that lanes name by integers, and the lanes whose texel is in the image.
+/// The addresses of texels with integer coordinates, and the lanes whose texel is in the image.
 fn addresses(x: &Exec<'_>, i: &Inst, image: &Image) -> (Lanes64, u64) {
     let places = places(i, image);
     let first = image.level(0);
@@ -143,7 +143,7 @@ fn load(x: &mut Exec<'_>, i: &Inst) {
     }
 }
 
-/// Writes the texels of the active lanes to their registers.
+/// Writes texels to the registers of the active lanes.
 fn write(x: &mut Exec<'_>, i: &Inst, image: &Image, texels: &[Texel; 64]) {
     for (l, texel) in texels.iter().enumerate() {
         if x.exec() >> l & 1 != 0 {
@@ -176,7 +176,7 @@ fn change(x: &mut Exec<'_>, i: &Inst) {
     let Some(image) = image(x, i) else { return };
     let (addresses, inside) = addresses(x, i, &image);
     let operation = i.opcode - 0x10;
-    // Compare-and-swap sends two values.
+    // Compare-and-swap has two values.
     let values = if operation == 1 { 2 } else { 1 };
     let is_wide = registers(i).count() > values;
     if i.has(GLC) {
@@ -194,10 +194,10 @@ fn change(x: &mut Exec<'_>, i: &Inst) {
     }
 }
 
-/// Texels of a sample at most: two in each dimension.
+/// Greatest number of texels of a sample: two in each dimension.
 const TAPS: usize = 8;
 
-/// Sample operands of one lane.
+/// Texels of a lane's sample, with their weights.
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     parts: [(Texel, u32); TAPS],
@@ -223,7 +223,7 @@ fn sample(x: &mut Exec<'_>, i: &Inst) {
         parts: [([0; 4], 0); TAPS],
         count: 0,
     }; 64];
-    // The n-th texels of all lanes are loaded together.
+    // The texels number n of all lanes are loaded together.
     let mut rounds = [([0; 64], 0_u64); TAPS];
     let places = places(i, &image);
     for (l, sample) in samples.iter_mut().enumerate() {

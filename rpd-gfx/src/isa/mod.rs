@@ -1,12 +1,12 @@
-//! The interpreter: executes code of gfx90a and gfx942, wave by wave, 64 lanes at a time.
+//! The interpreter: executes code of gfx90a and gfx942, one wave of 64 lanes at a time.
 //!
-//! A [`Program`] holds the decoded instructions of one loaded code object. [`run_dispatch`] executes a
-//! [`Dispatch`] on it and returns what it did ([`Stats`]) or what stopped it ([`Fault`]).
+//! A [`Program`] contains the decoded instructions of a loaded code object. [`run_dispatch`] executes a [`Dispatch`]
+//! of it, and returns counts of what was executed ([`Stats`]) or the reason why it stopped ([`Fault`]).
 //!
-//! Every instruction format has its own file with its decoder and its table of operations; an
-//! operation is a function on the wave (`exec::Exec`) and the decoded instruction (`inst::Inst`).
-//! Operands are fetched and results written in `operand` alone; `lanewise` has the loops over lanes. Tables of operations
-//! are compiled for several sets of vector instructions of the host (`host`).
+//! Each encoding has a file with its decoder and its table of operations. An operation is a function of the wave
+//! (`exec::Exec`) and the decoded instruction (`inst::Inst`). Only `operand` reads operands and writes results;
+//! `lanewise` has the loops over lanes. Tables of operations are compiled for several instruction sets of the host
+//! (`host`).
 
 mod atomics;
 mod decode;
@@ -76,7 +76,7 @@ use std::time::Duration;
 pub struct Extent {
     /// Address of the first byte.
     pub start: u64,
-    /// Address after the last byte.
+    /// End of the range, exclusive.
     pub end: u64,
     /// Whether stores are allowed.
     pub writable: bool,
@@ -84,62 +84,62 @@ pub struct Extent {
     pub fine_grained: bool,
 }
 
-/// The device's functions that the interpreter calls.
+/// Functions of the device that the interpreter calls.
 pub trait Memory: Sync {
-    /// The accessible range around `address`, or `None`, which ends the dispatch with a memory fault.
+    /// The accessible range that contains `address`; `None` ends the dispatch with a memory fault.
     ///
-    /// A thread of a dispatch keeps answers until [`Memory::changes`] differs at the start of a workgroup, so this need
-    /// not be fast.
+    /// The threads of a dispatch cache the result until [`Memory::changes`] differs at the start of a workgroup, so
+    /// this function need not be fast.
     fn extent(&self, address: u64) -> Option<Extent>;
 
-    /// A number that changes whenever answers of [`Memory::extent`] may have changed; read once for each workgroup.
+    /// A number that changes when results of [`Memory::extent`] may have changed. Read once for each workgroup.
     fn changes(&self) -> u64;
 
-    /// The constant 100 MHz counter that `s_memrealtime` reads.
+    /// Value of the constant 100 MHz clock, for `s_memrealtime`.
     fn realtime(&self) -> u64 {
         use std::time::Instant;
         static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
         (START.get_or_init(Instant::now).elapsed().as_nanos() / 10) as u64
     }
 
-    /// The device's counters for waves that wait for other workgroups; by default those of a device that all share.
+    /// Resources of the device for global wave sync. By default all devices share them.
     fn wave_sync(&self) -> &WaveSync {
         static SHARED: WaveSync = WaveSync::new();
         &SHARED
     }
 
-    /// A wave sent an interrupt (`s_sendmsg`): a signal's event that hosts may be waiting for.
+    /// A wave sent an interrupt (`s_sendmsg`): the event of a signal that a host thread may wait for.
     fn interrupt(&self, _event: u32) {}
 }
 
-/// The parameters of a kernel dispatch.
+/// Parameters of a kernel dispatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Dispatch<'a> {
-    /// The device that executes it.
+    /// Device that executes the dispatch.
     pub device: &'static Device,
     /// Name of the kernel, for messages.
     pub kernel: &'a str,
-    /// The decoded instructions.
+    /// Decoded instructions of the code object.
     pub program: &'a Program,
     /// Address of the kernel descriptor, from the packet.
     pub kernel_object: u64,
     /// The descriptor, see [`KernelDescriptor::parse`].
     pub descriptor: KernelDescriptor,
-    /// Work-items in each dimension (1 where the packet's dimensions do not reach).
+    /// Work-items of the grid: x, y, z; 1 for dimensions that the packet does not have.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup in each dimension.
+    /// Work-items of a workgroup: x, y, z.
     pub workgroup: [u16; 3],
-    /// LDS bytes of a workgroup: the packet's, static and dynamic together.
+    /// LDS of a workgroup in bytes, static and dynamic, from the packet.
     pub group_segment_size: u32,
-    /// Scratch bytes of a work-item: the packet's.
+    /// Scratch memory of a work-item in bytes, from the packet.
     pub private_segment_size: u32,
-    /// Address of the kernel arguments.
+    /// Address of the kernel argument block.
     pub kernarg: u64,
-    /// Address of a copy of the AQL packet that stays valid while the dispatch runs.
+    /// Address of a copy of the dispatch packet. It stays valid during the dispatch.
     pub packet: u64,
     /// Address of the queue's `amd_queue_t`.
     pub queue: u64,
-    /// The packet's index in the queue.
+    /// Index of the packet in the queue.
     pub dispatch_id: u64,
 }
 
@@ -149,7 +149,7 @@ impl Dispatch<'_> {
         let entry = self
             .kernel_object
             .wrapping_add_signed(self.descriptor.entry_offset);
-        // With preloaded arguments the code for firmware that cannot preload comes first.
+        // Kernels with preloaded arguments begin with code for firmware that cannot preload.
         if self.descriptor.preload & 0x7f != 0 {
             return entry.wrapping_add(256);
         }
@@ -157,24 +157,25 @@ impl Dispatch<'_> {
     }
 }
 
-/// Options for the execution of a dispatch.
+/// How a dispatch is executed.
 #[derive(Debug, Clone, Copy)]
 pub struct Control<'a> {
-    /// Threads to spread workgroups over, at least 1.
+    /// Number of threads that execute workgroups, at least 1.
     pub threads: usize,
-    /// Ends the dispatch soon after it becomes true.
+    /// The dispatch is ended soon after this becomes true.
     pub stop: &'a AtomicBool,
-    /// Makes the order in which waves and workgroups execute instructions a function of this number and of
-    /// [`Dispatch::dispatch_id`], on one thread, and the clocks that kernels read one of what was executed.
+    /// Seed for the order in which waves and workgroups execute instructions. The order then depends only on this
+    /// number and [`Dispatch::dispatch_id`], one thread executes the dispatch, and the clocks that kernels read
+    /// advance with the number of executed instructions.
     pub seed: Option<u64>,
 }
 
-/// The result of a dispatch that was executed completely.
+/// Result of a dispatch that was executed to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Executed {
     /// Counts of the executed instructions.
     pub stats: Stats,
-    /// Duration without the time in which its threads had to wait for a CPU: their CPU time, spread evenly
-    /// over them.
+    /// Duration as if each thread had had a CPU at all times: the CPU time of all threads, distributed evenly over
+    /// them.
     pub time: Duration,
 }

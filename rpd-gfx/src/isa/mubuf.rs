@@ -1,4 +1,4 @@
-//! MUBUF: memory through buffer descriptors, which compilers use for scratch.
+//! MUBUF: memory accesses through buffer descriptors, which compilers use for scratch memory.
 
 use super::Class;
 use super::exec::Exec;
@@ -12,7 +12,7 @@ use super::typed_buffer;
 pub(super) fn decode(words: [u32; 3]) -> Inst {
     let w = words[0];
     let opcode = w >> 18 & 0x7f;
-    // Caches are coherent, so that invalidations do nothing and a write-back is the order of stores.
+    // Caches of the host are coherent: invalidations do nothing, and a write-back orders stores.
     if matches!(opcode, 0x28 | 0x29 | 0x3e | 0x3f) {
         return Inst::new(
             |x, _| x.order_stores(),
@@ -35,12 +35,12 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     i
 }
 
-/// Sets the operands that MUBUF and MTBUF have at the same places.
+/// Decodes the operands that MUBUF and MTBUF have in the same fields.
 pub(super) fn set_operands(i: &mut Inst, [w, v, _]: [u32; 3]) {
     let data = if v >> 23 & 1 != 0 { AGPR } else { VGPR };
     i.src[0] = (v & 0xff) as u16 + VGPR;
     i.src[1] = (v >> 8 & 0xff) as u16 + data;
-    // Loads and returning atomics write the data register.
+    // Loads and atomics that return the old value write the data register.
     i.dst = i.src[1];
     i.src[2] = (v >> 24) as u16;
     i.sdst = ((v >> 16 & 0x1f) << 2) as u16;
@@ -52,13 +52,13 @@ pub(super) fn set_operands(i: &mut Inst, [w, v, _]: [u32; 3]) {
     i.literal = w & OFFSET;
 }
 
-/// Bits of the literal that are the constant offset; MTBUF instructions have their format above.
+/// Bits of the literal with the constant offset. MTBUF instructions have their format above these.
 const OFFSET: u32 = 0xfff;
 
-/// Addresses through a buffer's descriptor.
+/// Computes addresses with a buffer descriptor.
 pub(super) struct Buffer;
 
-/// Bytes that an instruction transfers for a lane, for the range check.
+/// Number of bytes that an instruction transfers for a lane, for the range check.
 fn bytes(x: &Exec<'_>, i: &Inst) -> u64 {
     if let Some(Ok(view)) = typed_buffer::view(x, i) {
         return view.format.bytes().into();
@@ -82,7 +82,7 @@ impl Addressing for Buffer {
         let swizzled = descriptor[1] >> 31 != 0;
         let records = u64::from(descriptor[2]);
         let by_lane = descriptor[3] >> 23 & 1 != 0;
-        // Powers of two.
+        // Index stride: a power of two.
         let index_bits = 3 + (descriptor[3] >> 21 & 3);
         let element_bits = 1 + (descriptor[3] >> 19 & 3);
 
@@ -97,7 +97,7 @@ impl Addressing for Buffer {
             (true, false) => (x.vgpr(i.src[0]), &zeros),
             (true, true) => (x.vgpr(i.src[0]), x.vgpr(i.src[0] + 1)),
         };
-        // The sum has 32 bits: an offset in a register may be negative.
+        // The sum wraps at 32 bits, because an offset in a register may be negative.
         let offset = |l: usize| u64::from(offsets[l].wrapping_add(constant));
         let record = |l: usize| u64::from(indices[l]) + if by_lane { l as u64 } else { 0 };
         let mask = x.exec();
@@ -114,7 +114,7 @@ impl Addressing for Buffer {
             });
             return (addresses, mask);
         }
-        // Out of range: loads give 0, stores do nothing.
+        // Out of range: loads yield 0, stores are dropped.
         let by_bytes = stride == 0 || !i.has(IDXEN);
         let mut outside = 0;
         let addresses = std::array::from_fn(|l| {
@@ -135,7 +135,7 @@ impl Addressing for Buffer {
     }
 }
 
-/// Clears what a lane that is out of range would have loaded.
+/// Sets the registers of a lane whose load is out of range to 0.
 fn zero_loaded(x: &mut Exec<'_>, i: &Inst, lane: usize) {
     let loads = matches!(i.opcode, 0x10..=0x17) || i.opcode >= 0x40 && i.has(GLC);
     if loads {

@@ -1,33 +1,33 @@
-//! Fetching sources and writing results: the one place for operand codes, modifiers, SDWA and DPP.
+//! Reads sources and writes results: operand codes, modifiers, SDWA and DPP.
 
 use super::exec::{Exec, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
 use super::lanes::{Lanes, Lanes64};
 use std::mem::MaybeUninit;
 
-/// The effect of modifiers on a 32-bit source.
+/// How modifiers change a 32-bit source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModifierKind {
-    /// Not at all; SDWA may sign-extend.
+    /// They do not; SDWA may sign-extend.
     Int,
-    /// The sign is bit 31.
+    /// They change the sign in bit 31.
     F32,
-    /// On bit 15, with `op_sel` choosing the half.
+    /// They change the sign in bit 15; `op_sel` selects the half.
     F16,
-    /// Not at all, with `op_sel` choosing the half.
+    /// They do not; `op_sel` selects the half.
     I16,
 }
 
-/// Room for a source whose lanes are not those of a register as they are.
+/// Memory for a source that is not the unchanged value of a register.
 pub(super) type Buffer = MaybeUninit<Lanes>;
 
-/// Room for as many sources.
+/// Memory for `N` sources.
 #[inline(always)]
 pub(super) const fn buffers<const N: usize>() -> [Buffer; N] {
     [const { Buffer::uninit() }; N]
 }
 
-/// A 64-bit source: the low and the high dwords of the lanes.
+/// A 64-bit source: low and high dwords of all lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Pair<'s> {
     low: &'s Lanes,
@@ -35,20 +35,20 @@ pub(super) struct Pair<'s> {
 }
 
 impl Pair<'_> {
-    /// The value of a lane.
+    /// Value of a lane.
     #[inline(always)]
     pub(super) fn lane(&self, l: usize) -> u64 {
         u64::from(self.low[l]) | u64::from(self.high[l]) << 32
     }
 
-    /// The same as a number.
+    /// Value of a lane as a double-precision number.
     #[inline(always)]
     pub(super) fn number(&self, l: usize) -> f64 {
         f64::from_bits(self.lane(l))
     }
 }
 
-/// For each byte of a lane mask, the masks of its eight lanes.
+/// For each byte of a lane mask: eight dwords with all bits set for lanes in the mask.
 static BYTE_MASKS: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -65,7 +65,7 @@ static BYTE_MASKS: [[u32; 8]; 256] = {
     table
 };
 
-/// Replaces the lanes of `to` that `mask` names.
+/// Copies the lanes of `mask` from `from` to `to`.
 #[inline(always)]
 pub(super) fn blend(to: &mut Lanes, from: &Lanes, mask: u64) {
     if mask == u64::MAX {
@@ -81,7 +81,7 @@ pub(super) fn blend(to: &mut Lanes, from: &Lanes, mask: u64) {
     }
 }
 
-/// The mask whose bits are the lanes with a nonzero byte; bytes are 0 or 1.
+/// The mask of the lanes whose byte is 1. All bytes are 0 or 1.
 #[inline(always)]
 pub(super) fn pack_bits(bytes: &[u8; 64]) -> u64 {
     let mut mask = 0;
@@ -92,7 +92,7 @@ pub(super) fn pack_bits(bytes: &[u8; 64]) -> u64 {
     mask
 }
 
-/// 32-bit value of an inline float constant (codes 240 to 248).
+/// Value of an inline floating-point constant (codes 240 to 248).
 fn float_constant(code: u16) -> f64 {
     match code {
         240 => 0.5,
@@ -131,13 +131,13 @@ impl Exec<'_> {
             235 => SHARED_APERTURE,
             237 => PRIVATE_APERTURE,
             236 | 238 => u32::MAX,
-            // A VGPR where a scalar is needed: its first active lane.
+            // A VGPR in the place of a scalar: the value of its first active lane.
             VGPR.. => self.vgpr(code)[self.first_lane()],
             _ => 0,
         }
     }
 
-    /// A 64-bit scalar source of an integer operation; literals are zero-extended.
+    /// A 64-bit scalar source of an integer operation. Literals are zero-extended.
     #[inline(always)]
     pub(super) fn s64(&self, code: u16, literal: u32) -> u64 {
         if code < 128 {
@@ -166,13 +166,13 @@ impl Exec<'_> {
         }
     }
 
-    /// The lowest active lane, 0 when none is.
+    /// Number of the lowest active lane; 0 when no lane is active.
     #[inline(always)]
     pub(super) fn first_lane(&self) -> usize {
         (self.exec().trailing_zeros() & 63) as usize
     }
 
-    /// Source `n` of a vector operation: the register itself where nothing has to be done to it.
+    /// Source `n` of a vector operation. The register itself, if the value need not be changed.
     #[inline(always)]
     pub(super) fn src<'s>(
         &'s self,
@@ -239,8 +239,8 @@ impl Exec<'_> {
         buf
     }
 
-    /// A 64-bit source of a vector operation: the registers themselves where nothing has to be done to them. `float`
-    /// says whether modifiers act on it.
+    /// A 64-bit source of a vector operation. The registers themselves, if the value need not be changed. `float`:
+    /// modifiers apply.
     #[inline(always)]
     pub(super) fn src_pair<'s>(
         &'s self,
@@ -286,7 +286,7 @@ impl Exec<'_> {
         }
     }
 
-    /// The same, as values of 64 bits.
+    /// The same source as 64-bit values.
     pub(super) fn src64(&self, i: &Inst, n: usize, float: bool, buf: &mut Lanes64) {
         let code = i.src[n];
         if code >= VGPR {
@@ -315,7 +315,7 @@ impl Exec<'_> {
         }
     }
 
-    /// The lanes an instruction writes.
+    /// The lanes that an instruction writes.
     #[inline(always)]
     pub(super) fn write_mask(&self, i: &Inst) -> u64 {
         let exec = self.exec();
@@ -368,7 +368,7 @@ impl Exec<'_> {
         blend(self.vgpr_mut(i.dst), &whole, mask);
     }
 
-    /// Writes a single-precision result, with the output modifiers.
+    /// Writes a single-precision result. Applies the output modifiers.
     #[inline(always)]
     pub(super) fn write_f32(&mut self, i: &Inst, out: &mut Lanes) {
         if i.modified && (i.omod != 0 || i.has(CLAMP)) {
@@ -380,7 +380,7 @@ impl Exec<'_> {
         self.write(i, out);
     }
 
-    /// Writes a 16-bit result: `op_sel` decides the half, the low one clears the high one.
+    /// Writes a 16-bit result to the half that `op_sel` selects. Writing the low half clears the high half.
     pub(super) fn write16(&mut self, i: &Inst, out: &mut Lanes) {
         out.iter_mut().for_each(|v| *v &= 0xffff);
         if i.op_sel & 8 != 0 {
@@ -392,7 +392,7 @@ impl Exec<'_> {
         self.write(i, out);
     }
 
-    /// Writes a half-precision result, with the output modifiers.
+    /// Writes a half-precision result. Applies the output modifiers.
     pub(super) fn write_f16(&mut self, i: &Inst, out: &mut Lanes) {
         use super::float::{f16_to_f32, f64_to_f16};
         if i.modified && (i.omod != 0 || i.has(CLAMP)) {
@@ -410,7 +410,7 @@ impl Exec<'_> {
         self.write_halves(i, &halves(|l| out[l]));
     }
 
-    /// Writes a 64-bit result of which there are the low and the high dwords.
+    /// Writes a 64-bit result that is given as low and high dwords.
     #[inline(always)]
     pub(super) fn write_halves(&mut self, i: &Inst, out: &[Lanes; 2]) {
         self.stats.valu_lanes += u64::from(self.exec().count_ones());
@@ -419,7 +419,7 @@ impl Exec<'_> {
         blend(self.vgpr_mut(i.dst + 1), &out[1], mask);
     }
 
-    /// Writes a double-precision result, with the output modifiers.
+    /// Writes a double-precision result. Applies the output modifiers.
     #[inline(always)]
     pub(super) fn write_f64(&mut self, i: &Inst, out: &mut [Lanes; 2]) {
         if i.modified && (i.omod != 0 || i.has(CLAMP)) {
@@ -428,14 +428,14 @@ impl Exec<'_> {
         self.write_halves(i, out);
     }
 
-    /// Writes a lane mask (carry or comparison): bits of inactive lanes become 0.
+    /// Writes a lane mask (of carries or comparisons). Bits of inactive lanes become 0.
     #[inline(always)]
     pub(super) fn write_lane_mask(&mut self, i: &Inst, mask: u64) {
         let mask = mask & self.exec();
         self.set_pair(i.sdst, mask);
     }
 
-    /// Writes the mask of a `v_cmpx`: also to EXEC.
+    /// Writes the lane mask of a `v_cmpx`, which sets EXEC as well.
     #[inline(always)]
     pub(super) fn write_exec_mask(&mut self, i: &Inst, mask: u64) {
         let mask = mask & self.exec();
@@ -443,7 +443,7 @@ impl Exec<'_> {
         self.set_pair(EXEC, mask);
     }
 
-    /// Carry-in or condition mask: the third source of VOP3, else VCC.
+    /// Mask of carries or conditions: third source of VOP3, VCC otherwise.
     #[inline(always)]
     pub(super) fn carry_in(&self, i: &Inst) -> u64 {
         if i.format == super::inst::Format::Vop3 {
@@ -454,7 +454,7 @@ impl Exec<'_> {
     }
 }
 
-/// The low and the high dwords of values.
+/// Splits the values of all lanes into low and high dwords.
 #[inline(always)]
 pub(super) fn halves(f: impl Fn(usize) -> u64) -> [Lanes; 2] {
     let (mut low, mut high) = ([0; 64], [0; 64]);
@@ -484,7 +484,7 @@ fn modify_f64(i: &Inst, out: &mut [Lanes; 2]) {
     }
 }
 
-/// Applies output modifier and clamp; `keep` is the value's own bits where nothing is to be done.
+/// Applies output modifier and clamp. `keep`: the unchanged bits of the value, returned if there is neither.
 fn output_f64<T>(i: &Inst, value: f64, bits: impl Fn(f64) -> T, keep: T) -> T {
     let mut x = match i.omod {
         1 => value * 2.0,
@@ -493,7 +493,7 @@ fn output_f64<T>(i: &Inst, value: f64, bits: impl Fn(f64) -> T, keep: T) -> T {
         _ => value,
     };
     if i.has(CLAMP) {
-        // NaN clamps to 0 with DX10_CLAMP, which compilers always set.
+        // NaN is clamped to 0 with DX10_CLAMP, which compilers always set.
         x = if x > 1.0 {
             1.0
         } else if x > 0.0 {
@@ -507,7 +507,7 @@ fn output_f64<T>(i: &Inst, value: f64, bits: impl Fn(f64) -> T, keep: T) -> T {
     bits(x)
 }
 
-/// Replaces denormals by zeros of their sign.
+/// Replaces denormals by zeros with their sign.
 #[inline(always)]
 fn flush32(lanes: &mut Lanes) {
     for v in lanes {
@@ -536,7 +536,7 @@ fn sdwa_source(i: &Inst, n: usize, kind: ModifierKind, lanes: &mut Lanes) {
     }
 }
 
-/// The lane that `lane` reads from, `None` where there is none or it is inactive.
+/// The lane that `lane` reads with DPP; `None` if there is none or it is inactive.
 fn dpp_source(control: u32, lane: usize, exec: u64) -> Option<usize> {
     let ctrl = (control >> 8 & 0x1ff) as usize;
     let (row, at) = (lane & !15, lane & 15);
@@ -559,7 +559,7 @@ fn dpp_source(control: u32, lane: usize, exec: u64) -> Option<usize> {
     from.filter(|l| exec >> l & 1 != 0)
 }
 
-/// The lanes that DPP leaves enabled.
+/// The lanes that DPP row and bank masks enable.
 fn dpp_mask(control: u32, exec: u64) -> u64 {
     let zero_fill = control >> 19 & 1 != 0;
     let (banks, rows) = (control >> 24 & 15, control >> 28);

@@ -6,10 +6,10 @@ use super::inst::Inst;
 use super::{decode, gfx942};
 use std::sync::OnceLock;
 
-/// Instructions in a range of memory, decoded when first reached.
+/// Instructions in a range of memory. They are decoded when they are first executed.
 ///
-/// Every dword of a page is decoded as if an instruction started there, so that no assumption about the
-/// layout of the code is needed and a program counter is an index.
+/// Every dword of a page is decoded as if an instruction began there. No assumption about the layout of the code is
+/// needed, and a program counter is an index.
 pub struct Program {
     start: u64,
     end: u64,
@@ -24,10 +24,10 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
-    /// A program of the `bytes` bytes of code of an instruction set at `start` (see [`crate::codeobj::Image::code`]).
+    /// The program in the `bytes` bytes of code at `start` (see [`crate::codeobj::Image::code`]).
     ///
     /// # Safety
-    /// The range is readable and does not change as long as the program exists.
+    /// The range is readable, and does not change while the program exists.
     pub unsafe fn new(start: u64, bytes: u64, set: InstructionSet) -> Self {
         let dwords = (bytes / 4) as usize;
         Self {
@@ -50,7 +50,7 @@ impl Program {
         self.start
     }
 
-    /// The instructions at dwords `page * PAGE..`, or `None` after the end.
+    /// The instructions at dwords `page * PAGE..`; `None` after the end.
     pub(super) fn page(&self, page: usize) -> Option<&[Inst]> {
         let slot = self.pages.get(page)?;
         Some(slot.get_or_init(|| {
@@ -62,12 +62,12 @@ impl Program {
         }))
     }
 
-    /// The dwords at an address, 0 where they are not in the program.
+    /// The dwords at an address; 0 outside of the program.
     pub(super) fn words(&self, address: u64) -> [u32; 3] {
         [0, 4, 8].map(|offset| {
             let at = address.wrapping_add(offset);
             if self.contains(at) && at % 4 == 0 {
-                // SAFETY: `new` was promised that the range is readable.
+                // SAFETY: by the contract of `new` the range is readable.
                 unsafe { (at as *const u32).read_unaligned() }
             } else {
                 0

@@ -1,29 +1,29 @@
-//! Which wave of which workgroup executes how many instructions next.
+//! Determines which wave of which workgroup executes how many instructions next.
 
-/// Instructions of a wave after which the next wave of its workgroup gets a turn: the fewest that cost no more than a
-/// twentieth of the speed of arithmetic.
+/// Number of instructions of a wave before the next wave of the workgroup has its turn: the smallest that costs at
+/// most a twentieth of the speed of arithmetic.
 pub(super) const QUANTUM: u64 = 32;
-/// The same where no other wave needs a turn, or caches are counted: see [`Schedule::Whole`].
+/// The same if no other wave needs a turn, or if caches are counted: see [`Schedule::Whole`].
 const LONG: u64 = 1 << 14;
-/// Instructions of a workgroup after which others get a turn, so that workgroups may wait for each other. Nearly all end before:
-/// each that does not takes memory while it waits for its next turn.
+/// Number of instructions of a workgroup before another has its turn, so that workgroups can wait for each other.
+/// Nearly all workgroups end earlier; each that does not occupies memory until its next turn.
 const FIRST_TURN: u64 = 1 << 20;
-/// The same when it had a turn before: it may be waiting for others, and then looks in vain all the time.
+/// The same for later turns. The workgroup may be waiting for others, in a loop.
 const NEXT_TURN: u64 = 1 << 12;
 
 /// An order of execution.
 #[derive(Debug, Clone)]
 pub(super) enum Schedule {
-    /// Waves run until they wait, one after the other. Counts of caches do not then depend on a quantum.
+    /// Waves run one after the other until they wait. Counts of cache events then do not depend on [`QUANTUM`].
     Whole,
     /// Waves take turns of [`QUANTUM`] instructions.
     Turns,
-    /// Waves, workgroups and the lengths of their turns are drawn. The same numbers make the same schedule.
+    /// Waves, workgroups and lengths of turns are random. The same seed yields the same schedule.
     Drawn(Random),
 }
 
 impl Schedule {
-    /// The wave, of `count`, whose turn the `nth` of a round is.
+    /// Which of `count` waves has turn number `nth` of a round.
     #[inline]
     pub(super) fn wave(&mut self, nth: usize, count: usize) -> usize {
         match self {
@@ -32,13 +32,13 @@ impl Schedule {
         }
     }
 
-    /// Number of instructions that a wave executes before the next one of the `waves` of its workgroup does.
+    /// Number of instructions of a wave before the next of `waves` waves has its turn.
     #[inline]
     pub(super) fn turn(&mut self, waves: usize) -> u64 {
         match self {
             Self::Turns if waves > 1 => QUANTUM,
             Self::Whole | Self::Turns => LONG,
-            // Short turns are as likely as long ones, on a scale of powers of two.
+            // Powers of two are equally likely as lengths.
             Self::Drawn(random) => {
                 let most = 1 << random.below(9);
                 1 + random.below(most)
@@ -46,7 +46,7 @@ impl Schedule {
         }
     }
 
-    /// Instructions of a workgroup's turn, the `first` or one after it.
+    /// Number of instructions of a workgroup's turn; `first` is its first turn.
     pub(super) fn group_turn(&mut self, first: bool) -> u64 {
         match self {
             Self::Whole | Self::Turns if first => FIRST_TURN,
@@ -58,7 +58,7 @@ impl Schedule {
         }
     }
 
-    /// Whether the next workgroup starts while `resident` others are in execution; if not, one of them continues.
+    /// Whether the next workgroup starts while `resident` are in execution. Otherwise one of these continues.
     pub(super) fn starts(&mut self, resident: usize) -> bool {
         match self {
             Self::Whole | Self::Turns => true,
@@ -66,12 +66,12 @@ impl Schedule {
         }
     }
 
-    /// Turns of workgroups after which all of the `resident` ones have had one, and enough was done to let other threads
-    /// of the host go on.
+    /// Number of turns after which all `resident` workgroups have had one, and after which other threads of the host
+    /// may run.
     pub(super) fn turns_of_round(&self, resident: usize) -> usize {
         match self {
             Self::Whole | Self::Turns => resident,
-            // These are short.
+            // Turns are short.
             Self::Drawn(_) => resident.max(256),
         }
     }
@@ -85,12 +85,12 @@ impl Schedule {
     }
 }
 
-/// Numbers that a seed determines (SplitMix64).
+/// Pseudo-random numbers (SplitMix64).
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed for the `nth` dispatch.
+    /// The numbers for a seed and the `nth` dispatch.
     pub(super) fn new(seed: u64, nth: u64) -> Self {
         let mut random = Self(seed);
         Self(random.next() ^ nth.wrapping_mul(0xd1b5_4a32_d192_ed03))

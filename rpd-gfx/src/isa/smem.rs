@@ -5,10 +5,10 @@ use super::exec::Exec;
 use super::inst::{Format, Handler, Inst, SCALAR_OFFSET};
 use super::memory::read;
 
-/// Immediate offset in use besides the scalar one.
+/// The instruction has an immediate offset in addition to the scalar one.
 const IMMEDIATE: u8 = super::inst::OFFEN;
 
-/// Cycles of the core clock in one of the constant one.
+/// Number of core clock cycles in a cycle of the constant clock.
 const CORE_CLOCKS: u64 = 17;
 
 /// Decodes an SMEM instruction.
@@ -48,7 +48,7 @@ fn handler(opcode: u32) -> Option<Handler> {
         0x0a => |x, i| buffer_load(x, i, 4),
         0x0b => |x, i| buffer_load(x, i, 8),
         0x0c => |x, i| buffer_load(x, i, 16),
-        // Cache invalidations and write-backs.
+        // Cache invalidations and write-backs have no effect.
         0x20..=0x23 | 0x28 | 0x29 => |_, _| {},
         0x24 => |x, i| {
             // The core clock runs at 1.7 GHz.
@@ -114,7 +114,7 @@ fn fetch(x: &mut Exec<'_>, i: &Inst, address: u64, dwords: u16) {
     }
     let mut values = [0; 16];
     let values = &mut values[..usize::from(dwords)];
-    // SAFETY: just allowed.
+    // SAFETY: the access was allowed.
     unsafe { read(address, values) };
     for (n, value) in values.iter().enumerate() {
         x.set(i.dst + n as u16, *value);

@@ -36,7 +36,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         Format::Sopk => {
             i.literal = i32::from(w as u16 as i16) as u32;
             if opcode == 0x14 {
-                // s_setreg_imm32_b32: the register in the immediate, the value after.
+                // s_setreg_imm32_b32: the immediate says which register, the literal is the value.
                 i.src[0] = 255;
                 i.sdst = w as u16;
                 literal = true;
@@ -61,7 +61,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     i
 }
 
-/// Result of 32 bits; SCC is set if it is not 0.
+/// Executes a 32-bit logic operation. SCC: whether the result is not 0.
 #[inline(always)]
 fn logic(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
     let value = f(x.s32(i.src[0], i.literal), x.s32(i.src[1], i.literal));
@@ -69,7 +69,7 @@ fn logic(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
     x.w.scc = value != 0;
 }
 
-/// A logic operation of 64 bits; SCC is whether the result is not zero.
+/// Executes a 64-bit logic operation. SCC: whether the result is not 0.
 #[inline(always)]
 fn logic64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     let value = f(x.s64(i.src[0], i.literal), x.s64(i.src[1], i.literal));
@@ -77,7 +77,7 @@ fn logic64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     x.w.scc = value != 0;
 }
 
-/// Result of 32 bits and a new SCC.
+/// Executes a 32-bit operation that computes SCC.
 #[inline(always)]
 fn with_scc(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, bool) -> (u32, bool)) {
     let (value, scc) = f(
@@ -89,7 +89,7 @@ fn with_scc(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, bool) -> (u32, bool
     x.w.scc = scc;
 }
 
-/// Result of 32 bits, SCC unchanged.
+/// Executes a 32-bit operation that keeps SCC.
 #[inline(always)]
 fn plain(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
     let value = f(x.s32(i.src[0], i.literal), x.s32(i.src[1], i.literal));
@@ -200,7 +200,7 @@ fn sop2(opcode: u32) -> Option<Handler> {
     Some(handler)
 }
 
-/// Bit field: offset in the low bits of `field`, width in bits 16 to 22.
+/// Extracts a bit field: offset in the low bits of `field`, width in bits 16 to 22.
 fn bfe(value: u64, field: u32, offset_mask: u32, bits: u32, signed: bool) -> u64 {
     let offset = field & offset_mask;
     let width = (field >> 16 & 0x7f).min(bits);
@@ -235,7 +235,7 @@ fn unary64(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64) -> u64) {
     x.set_pair(i.dst, value);
 }
 
-/// A count or search in 64 bits.
+/// Counts or searches bits of a 64-bit value.
 #[inline(always)]
 fn find(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64) -> u32) {
     let value = f(x.s64(i.src[0], i.literal));
@@ -250,7 +250,7 @@ fn set_scc64(x: &mut Exec<'_>, i: &Inst) {
     x.w.scc = x.pair(i.dst) != 0;
 }
 
-/// EXEC saved to the destination, then replaced.
+/// Saves EXEC in the destination and sets a new EXEC.
 #[inline(always)]
 fn save_exec(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     let (source, old) = (x.s64(i.src[0], i.literal), x.exec());
@@ -260,7 +260,7 @@ fn save_exec(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     x.w.scc = new != 0;
 }
 
-/// EXEC replaced, the destination being the new one.
+/// Sets a new EXEC, which is also written to the destination.
 #[inline(always)]
 fn write_exec(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u64, u64) -> u64) {
     let new = f(x.s64(i.src[0], i.literal), x.exec());
@@ -417,14 +417,14 @@ fn sop1(opcode: u32) -> Option<Handler> {
     Some(handler)
 }
 
-/// One bit for each group of four, or the whole groups, where any of the four is set.
+/// One bit for each group of four bits in which any is set, or all four bits if `whole`.
 fn quads(a: u64, whole: bool) -> u64 {
     (0..16)
         .filter(|n| a >> (4 * n) & 15 != 0)
         .fold(0, |sum, n| sum | if whole { 15 << (4 * n) } else { 1 << n })
 }
 
-/// A register moved by M0 (`s_movrel`).
+/// Code of a register that M0 indexes (`s_movrel`).
 fn relative(x: &Exec<'_>, code: u16) -> u16 {
     code.wrapping_add(x.m0() as u16) & 127
 }
@@ -455,7 +455,7 @@ fn sopc(opcode: u32) -> Option<Handler> {
             x.w.scc = x.s64(i.src[0], i.literal) >> (x.s32(i.src[1], i.literal) & 63) & 1 != 0
         },
         0x11 => |x, i| {
-            // The operand field selects the operands that are indexed.
+            // The operand's field, not its value, selects the operands that are indexed.
             let index = x.s32(i.src[0], i.literal) & 0xff;
             x.w.s[usize::from(M0)] = x.m0() & !0xf0ff | index | u32::from(i.src[1] & 15) << 12;
             x.w.index_mode = (i.src[1] & 15) as u8;
@@ -520,7 +520,7 @@ fn sopk(opcode: u32) -> Option<Handler> {
     Some(handler)
 }
 
-/// The value that `s_getreg` reads.
+/// The value of a hardware register for `s_getreg`.
 fn hardware_register(x: &Exec<'_>, id: u32) -> u32 {
     match id {
         1 => x.w.mode,

@@ -1,5 +1,5 @@
-//! Sparse matrix operations (`v_smfmac_*`): D += A B, where of each four elements in a row of A two are there, and a
-//! register has their places.
+//! Sparse matrix operations (`v_smfmac_*`): D += A B. Of every four elements in a row of A only two are stored; their
+//! positions are in a register.
 
 use super::exec::Exec;
 use super::fault::unknown_instruction;
@@ -13,12 +13,12 @@ use super::{Matrix, MatrixElement};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Half,
-    Brain,
+    Bf16,
     Byte,
     Eight(F8),
 }
 
-/// Shape of an operation: A is `rows` x `depth` with half of the elements, B is `depth` x `rows`.
+/// Shape of an operation: A is `rows` x `depth` with half of the elements stored, B is `depth` x `rows`.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     rows: usize,
@@ -28,13 +28,13 @@ struct Shape {
 }
 
 fn shape(opcode: u16) -> Option<Shape> {
-    use Element::{Brain, Byte, Eight, Half};
+    use Element::{Bf16, Byte, Eight, Half};
     use F8::{Bf8, Fp8};
     let (rows, depth, left, right) = match opcode {
         0x62 => (16, 32, Half, Half),
         0x64 => (32, 16, Half, Half),
-        0x66 => (16, 32, Brain, Brain),
-        0x68 => (32, 16, Brain, Brain),
+        0x66 => (16, 32, Bf16, Bf16),
+        0x68 => (32, 16, Bf16, Bf16),
         0x6a => (16, 64, Byte, Byte),
         0x6c => (32, 32, Byte, Byte),
         0x78 => (16, 64, Eight(Bf8), Eight(Bf8)),
@@ -55,17 +55,17 @@ fn shape(opcode: u16) -> Option<Shape> {
     })
 }
 
-/// The operation of an opcode.
+/// The operation with this opcode.
 pub(super) fn handler(opcode: u32) -> Option<Handler> {
     shape(opcode as u16).map(|_| multiply as Handler)
 }
 
-/// Properties of an operation that hardware counters count.
+/// Properties of an operation that hardware counters depend on.
 pub(super) fn kind(opcode: u16) -> Option<Matrix> {
     let shape = shape(opcode)?;
     let element = match shape.left {
         Element::Half => MatrixElement::F16,
-        Element::Brain => MatrixElement::Bf16,
+        Element::Bf16 => MatrixElement::Bf16,
         Element::Byte => MatrixElement::I8,
         Element::Eight(_) => MatrixElement::F8,
     };
@@ -76,13 +76,13 @@ pub(super) fn kind(opcode: u16) -> Option<Matrix> {
     })
 }
 
-/// Element `n` of the registers of a lane.
+/// Element `n` in the registers of a lane.
 fn number(element: Element, registers: &[Lanes], lane: usize, n: usize) -> f32 {
     let half = |n: usize| (registers[n / 2][lane] >> (16 * (n % 2))) as u16;
     let byte = |n: usize| (registers[n / 4][lane] >> (8 * (n % 4))) as u8;
     match element {
         Element::Half => f16_to_f32(half(n)),
-        Element::Brain => f32::from_bits(u32::from(half(n)) << 16),
+        Element::Bf16 => f32::from_bits(u32::from(half(n)) << 16),
         Element::Byte => f32::from(byte(n) as i8),
         Element::Eight(format) => decode(format, byte(n)),
     }
@@ -96,9 +96,9 @@ fn multiply(x: &mut Exec<'_>, i: &Inst) {
     let left: [Lanes; 2] = std::array::from_fn(|n| *x.vgpr(i.src[0] + n as u16));
     let right: [Lanes; 4] = std::array::from_fn(|n| *x.vgpr(i.src[1] + n as u16));
     let places = *x.vgpr(i.src[2]);
-    // Elements of A in a lane; there are twice as many of B.
+    // Number of elements of A in a lane. There are twice as many of B.
     let per_lane = shape.depth / 2 * rows / 64;
-    // A register has the places of several operations; cbsz and abid choose.
+    // The register has positions for several operations. cbsz and abid select the set.
     let set = if i.op_sel != 0 {
         0
     } else {
@@ -118,7 +118,7 @@ fn multiply(x: &mut Exec<'_>, i: &Inst) {
             for present in 0..shape.depth / 2 {
                 let (from, n) = (row + rows * (present / per_lane), present % per_lane);
                 let place = places[from] >> shift >> (2 * n) & 3;
-                // The depth of the element, and its place in B.
+                // Depth of the element, and its position in B.
                 let depth = present / 2 * 4 + place as usize;
                 let (to, m) = (
                     column + rows * (depth / (2 * per_lane)),

@@ -1,6 +1,6 @@
 //! Counts of a dispatch's executed instructions.
 
-/// Class of an instruction, as the hardware's counters distinguish them.
+/// Class of an instruction, as hardware counters distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -36,35 +36,35 @@ impl Class {
 /// Counts of a dispatch's executed instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Number of workgroups.
+    /// Number of workgroups that were executed.
     pub workgroups: u64,
-    /// Number of waves.
+    /// Number of waves that were executed.
     pub waves: u64,
-    /// Number of work-items.
+    /// Number of work-items that were executed.
     pub work_items: u64,
-    /// Instructions a wave executed, by [`Class`].
+    /// Number of instructions that waves executed, by [`Class`].
     pub instructions: [u64; Class::COUNT],
-    /// Lanes that were active in vector arithmetic.
+    /// Number of active lanes in vector arithmetic, added up over the instructions.
     pub valu_lanes: u64,
-    /// Bytes loaded from global memory.
+    /// Number of bytes that were loaded from global memory.
     pub bytes_loaded: u64,
-    /// Bytes stored to global memory.
+    /// Number of bytes that were stored to global memory.
     pub bytes_stored: u64,
-    /// Atomic operations on global memory, by lane.
+    /// Number of atomic operations on global memory, each lane counted.
     pub atomics: u64,
-    /// Bytes read and written in LDS.
+    /// Number of bytes that were read and written in LDS.
     pub lds_bytes: u64,
 }
 
 impl Stats {
     #[cfg(test)]
-    /// Instructions of a class.
+    /// Number of instructions of a class.
     pub fn count(&self, class: Class) -> u64 {
         self.instructions[class as usize]
     }
 
     #[cfg(test)]
-    /// Instructions of all classes.
+    /// Number of instructions of all classes.
     pub fn total(&self) -> u64 {
         self.instructions.iter().sum()
     }
@@ -77,7 +77,7 @@ impl Stats {
         std::time::Duration::from_nanos(nanoseconds as u64)
     }
 
-    /// Adds what another part of the dispatch did.
+    /// Adds the counts of another part of the dispatch.
     pub fn add(&mut self, other: &Stats) {
         self.workgroups += other.workgroups;
         self.waves += other.waves;

@@ -1,4 +1,4 @@
-//! Transfers of texels and of elements of formatted buffers between memory and the registers of lanes.
+//! Transfers texels, and elements of formatted buffers, between memory and the registers of lanes.
 
 use super::exec::Exec;
 use super::image::{Texel, TexelFormat};
@@ -8,7 +8,7 @@ use super::memory::{read_element, write_element};
 use super::transfer::watch;
 use super::{Access, Operation};
 
-/// The texels of the lanes of `mask`, 0 for others; `None` after a fault.
+/// Loads the texels of the lanes of `mask`; 0 for other lanes. `None` after a fault.
 pub(super) fn fetch(
     x: &mut Exec<'_>,
     i: &Inst,
@@ -30,14 +30,14 @@ pub(super) fn fetch(
             x.memory_fault(i, addresses, mask, bytes, Access::Read);
             return None;
         }
-        // SAFETY: just allowed.
+        // SAFETY: the access was allowed.
         *texel = format.unpack(unsafe { read_element(addresses[l], bytes as usize) });
     }
     x.stats.bytes_loaded += u64::from(bytes) * u64::from(mask.count_ones());
     Some(texels)
 }
 
-/// Stores the texels that `texel` names for the lanes of `mask`.
+/// Stores the texels that `texel` returns for the lanes of `mask`.
 pub(super) fn store(
     x: &mut Exec<'_>,
     i: &Inst,
@@ -59,21 +59,21 @@ pub(super) fn store(
             return x.memory_fault(i, addresses, mask, bytes, Access::Write);
         }
         let raw = format.pack(texel(x, l));
-        // SAFETY: just allowed.
+        // SAFETY: the access was allowed.
         unsafe { write_element(addresses[l], bytes as usize, raw) };
     }
     x.stores_unordered = true;
     x.stats.bytes_stored += u64::from(bytes) * u64::from(mask.count_ones());
 }
 
-/// Layout of a lane's channels in registers.
+/// How the channels of a texel are distributed over registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers {
-    /// The channels that registers have, by bit.
+    /// The channels that have a register, one bit for each.
     pub(super) channels: u32,
-    /// Whether a register has two channels, of 16 bits each.
+    /// Whether a register has two channels of 16 bits.
     pub(super) halves: bool,
-    /// Whether the only channel is the upper half of its register.
+    /// Whether the only channel is in the upper half of its register.
     pub(super) upper: bool,
 }
 
@@ -88,7 +88,7 @@ impl Registers {
         }
     }
 
-    /// Register and half of it of each channel.
+    /// For each channel: the register, and which half of it.
     fn places(self) -> impl Iterator<Item = (usize, u16, u32)> {
         (0..4)
             .filter(move |n| self.channels >> n & 1 != 0)
@@ -102,7 +102,7 @@ impl Registers {
             })
     }
 
-    /// Writes a lane's channels to the destination of an instruction.
+    /// Writes the channels of a lane to the destination registers.
     pub(super) fn write(
         self,
         x: &mut Exec<'_>,
@@ -122,7 +122,7 @@ impl Registers {
         }
     }
 
-    /// A lane's channels from the data operand of an instruction, 0 where there is none.
+    /// Reads the channels of a lane from the data registers; 0 for channels that have none.
     pub(super) fn read(self, x: &Exec<'_>, i: &Inst, format: TexelFormat, lane: usize) -> Texel {
         let mut channels = [0; 4];
         for (channel, register, shift) in self.places() {

@@ -1,81 +1,81 @@
-//! Watching a dispatch instruction by instruction.
+//! Observes the execution of a dispatch, instruction by instruction.
 //!
-//! A watched dispatch runs on one thread, so that the order of a [`Probe`]'s events is the same every time.
-//! In a dispatch that is not watched the instruction loop has no trace of this, and memory instructions have
-//! one test each.
+//! A dispatch that a single [`Probe`] observes runs on one thread, so that events have the same order in every run.
+//! Without a probe, the loop over instructions contains no test for one, and memory instructions contain a single
+//! test.
 
 use super::kind::Operation;
 use super::lanes::Lanes64;
 use super::{Extent, Kind};
 
-/// A memory that vector instructions reach.
+/// Memory that vector instructions access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
-    /// Allocated device memory.
+    /// Global memory.
     Global,
-    /// The workgroup's scratch; addresses count from its first wave's.
+    /// Scratch memory of the workgroup. Addresses are offsets from the first wave's.
     Scratch,
-    /// The workgroup's LDS; addresses are offsets.
+    /// LDS of the workgroup. Addresses are offsets.
     Lds,
 }
 
-/// The accesses of one instruction's lanes to one memory.
+/// Accesses of the lanes of an instruction to one memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// The address space.
+    /// Which memory.
     pub space: Space,
     /// Load, store or atomic.
     pub operation: Operation,
-    /// Bytes of each lane.
+    /// Number of bytes that each lane accesses.
     pub bytes: u32,
-    /// Lanes that take part.
+    /// Lanes that access the memory, one bit for each.
     pub lanes: u64,
-    /// Address of each lane.
+    /// Address for each lane; 0 for other lanes.
     pub addresses: Lanes64,
 }
 
 /// An instruction that a wave executed.
 #[derive(Debug)]
 pub struct Step<'a> {
-    /// Index of the workgroup.
+    /// Number of the workgroup in the dispatch.
     pub group: u64,
-    /// The wave's number in it.
+    /// Number of the wave in the workgroup.
     pub wave: usize,
-    /// Address of the instruction, counted from the first of its code object.
+    /// Offset of the instruction from the first one of the code object, in bytes.
     pub offset: u64,
-    /// Bytes of the instruction.
+    /// Length of the instruction in bytes.
     pub length: u64,
     /// The kind of the instruction.
     pub kind: Kind,
-    /// Lanes that were active when it began.
+    /// Number of lanes that were active when it began.
     pub lanes: u32,
     /// The mask of these lanes.
     pub exec: u64,
-    /// Offset of the next instruction, in the units of `offset`.
+    /// Offset of the next instruction that the wave executes, in bytes.
     pub next: u64,
-    /// Memory accesses of the instruction, if it is a vector or LDS instruction.
+    /// Memory accesses of a vector memory or LDS instruction.
     pub transfers: &'a [Transfer],
-    /// Ranges that a scalar load read: address and bytes.
+    /// Address and length of each range that a scalar load read.
     pub scalar: &'a [(u64, u64)],
 }
 
-/// A workgroup as it starts.
+/// A workgroup at its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Workgroup {
-    /// Number in the dispatch, x first.
+    /// Number in the dispatch; x varies fastest.
     pub id: u64,
-    /// Work-items.
+    /// Number of work-items.
     pub items: u32,
 }
 
-/// A receiver of events while a dispatch executes.
+/// Receives the events of the execution of a dispatch.
 pub trait Probe {
-    /// Whether a workgroup that is about to start is followed; there are no events of one that is not.
+    /// Whether to observe a workgroup that is about to start. There are no events of others.
     fn follows(&mut self, _group: &Workgroup) -> bool {
         true
     }
-    /// Whether the next instructions of a wave, which has executed this many, are reported, and how many it executes
-    /// before the next call of this function.
+    /// Called for a wave that has executed this many instructions. Returns whether its next instructions are
+    /// reported, and after how many to call again.
     fn window(&mut self, _group: u64, _wave: usize, _executed: u64) -> (bool, u64) {
         (true, u64::MAX)
     }
@@ -83,23 +83,23 @@ pub trait Probe {
     fn started(&mut self, group: &Workgroup);
     /// A wave executed an instruction.
     fn executed(&mut self, step: &Step<'_>);
-    /// A wave reached a barrier: the barrier's offset, counted as that of steps is, and the wave's lanes.
+    /// A wave reached a barrier. `offset` is that of the barrier, `exec` the active lanes.
     fn waits(&mut self, _group: u64, _wave: usize, _offset: u64, _exec: u64) {}
-    /// All waves of a workgroup that have not ended reached a barrier and go on.
+    /// All waves of a workgroup that have not ended reached the barrier, and continue.
     fn released(&mut self, group: u64);
-    /// A wave of a workgroup ended, having executed this many instructions.
+    /// A wave of a workgroup ended after this many instructions.
     fn retired(&mut self, _group: u64, _wave: usize, _executed: u64) {}
     /// A workgroup ended.
     fn ended(&mut self, group: u64);
 }
 
-/// A watched dispatch's state between instructions.
+/// State of the observation of a dispatch.
 pub(super) struct Trace<'d> {
-    /// The receiver of the events.
+    /// Receives the events.
     pub(super) probe: &'d mut dyn Probe,
-    /// The workgroup whose turn it is.
+    /// Number of the workgroup that is executing.
     pub(super) group: u64,
-    /// The wave whose turn it is.
+    /// Number of the wave that is executing.
     pub(super) wave: usize,
     exec: u64,
     offset: u64,
@@ -108,7 +108,7 @@ pub(super) struct Trace<'d> {
 }
 
 impl<'d> Trace<'d> {
-    /// Creates the state before the first instruction.
+    /// The state before the first instruction.
     pub(super) fn new(probe: &'d mut dyn Probe) -> Self {
         Self {
             probe,
@@ -121,7 +121,7 @@ impl<'d> Trace<'d> {
         }
     }
 
-    /// Reports the start of an instruction.
+    /// Begins an instruction.
     pub(super) fn begin(&mut self, offset: u64, exec: u64) {
         self.offset = offset;
         self.exec = exec;
@@ -129,7 +129,7 @@ impl<'d> Trace<'d> {
         self.scalar.clear();
     }
 
-    /// Reports the end of an instruction, after which the wave continues at `next`.
+    /// Ends an instruction and reports it. The wave continues at `next`.
     pub(super) fn end(&mut self, kind: Kind, length: u64, next: u64) {
         self.probe.executed(&Step {
             group: self.group,
@@ -145,12 +145,12 @@ impl<'d> Trace<'d> {
         });
     }
 
-    /// Adds a read of memory through the scalar cache.
+    /// Adds a read through the scalar cache to the current instruction.
     pub(super) fn scalar(&mut self, address: u64, bytes: u64) {
         self.scalar.push((address, bytes));
     }
 
-    /// Adds accesses of the lanes to LDS.
+    /// Adds accesses to LDS to the current instruction.
     pub(super) fn lds(
         &mut self,
         operation: Operation,
@@ -167,7 +167,7 @@ impl<'d> Trace<'d> {
         });
     }
 
-    /// Adds accesses of the lanes to host addresses; `own` is the workgroup's scratch and LDS.
+    /// Adds accesses to host addresses to the current instruction. `own`: scratch and LDS of the workgroup.
     #[cold]
     pub(super) fn memory(
         &mut self,
@@ -203,9 +203,9 @@ impl<'d> Trace<'d> {
     }
 }
 
-/// The subset of `lanes` whose addresses are in an extent.
+/// Those of `lanes` whose addresses are in an extent.
 fn inside(extent: &Extent, addresses: &Lanes64, lanes: u64) -> u64 {
-    // Most instructions access neither scratch nor LDS: without a test of each lane.
+    // Most instructions access neither scratch nor LDS, which this finds out without a test for each lane.
     let lowest = addresses.iter().fold(u64::MAX, |low, &a| low.min(a));
     let highest = addresses.iter().fold(0, |high, &a| high.max(a));
     if highest < extent.start || lowest >= extent.end {

@@ -1,4 +1,4 @@
-//! Transfers between registers and memory, which buffer, global, flat and scratch instructions share.
+//! Transfers between registers and memory, for buffer, global, flat and scratch instructions.
 
 use super::atomics::atomic;
 use super::exec::{Exec, Wave, register};
@@ -9,7 +9,7 @@ use super::lanes::each_lane;
 use super::memory::{read, read_small, read32, write, write_small};
 use super::{Access, Class, Operation};
 
-/// Whether the lanes' addresses follow each other `step` bytes apart.
+/// Whether the addresses of consecutive lanes are `step` bytes apart.
 #[inline(always)]
 fn consecutive(addresses: &Lanes64, step: u64) -> bool {
     let first = addresses[0];
@@ -20,7 +20,7 @@ fn consecutive(addresses: &Lanes64, step: u64) -> bool {
     different == 0
 }
 
-/// Reports to the dispatch's probe, if any, what the lanes of `mask` are about to access.
+/// Reports to the probe, if there is one, what the lanes of `mask` are about to access.
 #[inline(always)]
 pub(super) fn watch(
     x: &mut Exec<'_>,
@@ -34,10 +34,11 @@ pub(super) fn watch(
     }
 }
 
-/// Calls `transfer` with every lane of `mask` and its address, after all were checked: at once where one look tells, else one
-/// after the other, so that what lies before a fault is done.
+/// Checks the accesses of the lanes of `mask` and calls `transfer` with each lane and its address. If a quick test
+/// cannot allow all of them together, lanes are checked one after the other, so that the lanes before a fault are
+/// transferred.
 ///
-/// Returns whether all were transferred; if not, the wave has the fault.
+/// Returns whether all lanes were transferred. If not, the wave has the fault.
 #[inline(always)]
 fn each_allowed(
     x: &mut Exec<'_>,
@@ -78,13 +79,13 @@ pub(super) fn load<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes
         && consecutive(addresses, 4)
         && x.mem.allows(addresses[0], 256, false)
     {
-        // SAFETY: 256 bytes were allowed, and a register has 256.
+        // SAFETY: 256 bytes were allowed, which is the size of a register.
         unsafe { read(addresses[0], x.vgpr_mut(i.dst)) };
     } else {
         let registers: [usize; N] = std::array::from_fn(|n| register(i.dst + n as u16));
         let done = each_allowed(x, i, addresses, mask, bytes, Access::Read, |w, l, at| {
             let mut values = [0; N];
-            // SAFETY: allowed.
+            // SAFETY: the access was allowed.
             unsafe { read(at, &mut values) };
             for n in 0..N {
                 w.v[registers[n]][l] = values[n];
@@ -107,13 +108,13 @@ pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lane
         && consecutive(addresses, 4)
         && x.mem.allows(addresses[0], 256, true)
     {
-        // SAFETY: 256 bytes were allowed, and a register has 256.
+        // SAFETY: 256 bytes were allowed, which is the size of a register.
         unsafe { write(addresses[0], x.vgpr(i.src[1])) };
     } else {
         let registers: [usize; N] = std::array::from_fn(|n| register(i.src[1] + n as u16));
         let done = each_allowed(x, i, addresses, mask, bytes, Access::Write, |w, l, at| {
             let values: [u32; N] = std::array::from_fn(|n| w.v[registers[n]][l]);
-            // SAFETY: allowed.
+            // SAFETY: the access was allowed.
             unsafe { write(at, &values) };
         });
         if !done {
@@ -123,7 +124,7 @@ pub(super) fn store<const N: usize>(x: &mut Exec<'_>, i: &Inst, addresses: &Lane
     count_stored(x, bytes, mask);
 }
 
-/// Counts what was loaded, unless it came from the workgroup's own memory.
+/// Counts loaded bytes, unless they are in the workgroup's own memory.
 #[inline(always)]
 fn count_loaded(x: &mut Exec<'_>, bytes: u64, mask: u64) {
     if !x.mem.last_was_own() {
@@ -131,7 +132,7 @@ fn count_loaded(x: &mut Exec<'_>, bytes: u64, mask: u64) {
     }
 }
 
-/// Counts what was stored, unless it went to the workgroup's own memory.
+/// Counts stored bytes, unless they are in the workgroup's own memory.
 #[inline(always)]
 fn count_stored(x: &mut Exec<'_>, bytes: u64, mask: u64) {
     if !x.mem.last_was_own() {
@@ -140,25 +141,25 @@ fn count_stored(x: &mut Exec<'_>, bytes: u64, mask: u64) {
     }
 }
 
-/// Extension of a load of less than a dword.
+/// What a load of less than a dword does to the rest of the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fill {
     /// Zero-extended.
     Zero,
     /// Sign-extended.
     Sign,
-    /// Zero-extended to 16 bits, into the low half.
+    /// Zero-extended to 16 bits in the low half; the high half is kept.
     LowZero,
-    /// Sign-extended to 16 bits, into the low half.
+    /// Sign-extended to 16 bits in the low half; the high half is kept.
     LowSign,
-    /// Zero-extended to 16 bits, into the high half.
+    /// Zero-extended to 16 bits in the high half; the low half is kept.
     HighZero,
-    /// Sign-extended to 16 bits, into the high half.
+    /// Sign-extended to 16 bits in the high half; the low half is kept.
     HighSign,
 }
 
 impl Fill {
-    /// The register's new value from `bytes` bytes loaded.
+    /// The new value of the register after a load of `bytes` bytes.
     #[inline(always)]
     pub(super) fn apply(self, old: u32, value: u32, bytes: usize) -> u32 {
         let signed = if bytes == 1 {
@@ -189,7 +190,7 @@ fn load_small<const BYTES: usize>(
     watch(x, Operation::Load, BYTES, addresses, mask);
     let (bytes, to) = (BYTES as u64, register(i.dst));
     let done = each_allowed(x, i, addresses, mask, bytes, Access::Read, |w, l, at| {
-        // SAFETY: allowed.
+        // SAFETY: the access was allowed.
         let value = unsafe { read_small::<BYTES>(at) };
         let register = &mut w.v[to];
         register[l] = fill.apply(register[l], value, BYTES);
@@ -199,7 +200,7 @@ fn load_small<const BYTES: usize>(
     }
 }
 
-/// Stores one or two bytes of each lane of `mask`, from bit `shift` of the register on.
+/// Stores one or two bytes of each lane of `mask`, taken from bit `shift` of the register on.
 #[inline(always)]
 fn store_small<const BYTES: usize>(
     x: &mut Exec<'_>,
@@ -211,7 +212,7 @@ fn store_small<const BYTES: usize>(
     watch(x, Operation::Store, BYTES, addresses, mask);
     let (bytes, from) = (BYTES as u64, register(i.src[1]));
     let done = each_allowed(x, i, addresses, mask, bytes, Access::Write, |w, l, at| {
-        // SAFETY: allowed.
+        // SAFETY: the access was allowed.
         unsafe { write_small::<BYTES>(at, w.v[from][l] >> shift) };
     });
     if done {
@@ -219,8 +220,8 @@ fn store_small<const BYTES: usize>(
     }
 }
 
-/// The operation of a load to LDS: gfx90a has a bit for it in the encodings of other loads, gfx942 opcodes of their own for
-/// what has no buffer descriptor.
+/// The operation of a load to LDS. gfx90a encodes these as a bit of other loads; gfx942 has separate opcodes for
+/// those without a buffer descriptor.
 pub(super) fn to_lds<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
     let load: Handler = |x, i| {
         let (addresses, mask) = A::addresses(x, i, 0);
@@ -229,7 +230,7 @@ pub(super) fn to_lds<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
     matches!(opcode, 0x10..=0x14 | 0x26..=0x2a).then_some((Class::VmemRead, load))
 }
 
-/// Loads to LDS, a dword for each lane after the address in M0.
+/// Loads a dword for each lane to consecutive dwords of LDS, from the address in M0 on.
 fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
     let (bytes, signed) = match i.opcode {
         0x10 | 0x26 => (1, false),
@@ -248,7 +249,7 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
         if !x.mem.allows(address, bytes as u64, false) {
             return x.memory_fault(i, addresses, mask, bytes as u32, Access::Read);
         }
-        // SAFETY: just allowed.
+        // SAFETY: the access was allowed.
         let value = unsafe {
             match bytes {
                 4 => read32(address),
@@ -262,7 +263,7 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
             _ => value,
         };
         let at = first.wrapping_add(4 * l as u32) as usize;
-        // Bytes outside of LDS are not written.
+        // Bytes beyond the LDS of the workgroup are not written.
         if let Some(to) = x.lds.get_mut(at..at.saturating_add(4)) {
             to.copy_from_slice(&value.to_le_bytes());
         }
@@ -270,25 +271,26 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
     count_loaded(x, bytes as u64, mask);
 }
 
-/// Computation of the addresses of an instruction's lanes.
+/// How an instruction computes the addresses of its lanes.
 pub(super) trait Addressing {
-    /// Host addresses of what each lane transfers from its `byte`-th byte on, up to the end of a dword of swizzled memory, and
-    /// the lanes that take part.
+    /// Host address of byte number `byte` of each lane's transfer, and the lanes that take part. In swizzled memory
+    /// the address is valid up to the end of the dword.
     fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64);
 
-    /// Whether the dwords of a lane follow each other (not so in swizzled memory).
+    /// Whether the dwords of a lane are consecutive. They are not in swizzled memory.
     fn contiguous(x: &Exec<'_>, i: &Inst) -> bool;
 }
 
-/// Lanes whose transfer crosses from one dword of swizzled memory into the next: their bytes are transferred one by one.
+/// Lanes whose transfer crosses the end of a dword of swizzled memory. Their bytes are transferred separately.
 struct Crossing {
     lanes: u64,
-    /// Addresses of each byte.
+    /// For each byte, the addresses of the lanes.
     bytes: Vec<Lanes64>,
 }
 
 impl Crossing {
-    /// The addresses of a transfer of `bytes` and the lanes that do not cross; and those that do, if there are any.
+    /// Splits a transfer of `bytes` bytes: the addresses and the lanes that do not cross, and the crossing lanes, if
+    /// any.
     #[inline(always)]
     fn split<A: Addressing>(
         x: &mut Exec<'_>,
@@ -324,14 +326,14 @@ impl Crossing {
         let lanes = found.fold(0, |lanes, (l, at)| lanes | u64::from(crosses(*at)) << l) & mask;
         (lanes != 0).then(|| Self {
             lanes,
-            // A load may overwrite its own address register, so all addresses come first.
+            // All addresses are computed first, because a load may overwrite its address register.
             bytes: (0..bytes as u64)
                 .map(|byte| A::addresses(x, i, byte).0)
                 .collect(),
         })
     }
 
-    /// Loads the bytes, and calls `put` with each lane, the number of each dword and its value.
+    /// Loads the bytes. Calls `put` with lane, number of the dword and value.
     #[cold]
     #[inline(never)]
     fn load(&self, x: &mut Exec<'_>, i: &Inst, put: impl Fn(&mut Wave, usize, usize, u32)) {
@@ -340,7 +342,7 @@ impl Crossing {
             watch(x, Operation::Load, 1, addresses, self.lanes);
             let dword = &mut values[n / 4];
             let done = each_allowed(x, i, addresses, self.lanes, 1, Access::Read, |_, l, at| {
-                // SAFETY: allowed.
+                // SAFETY: the access was allowed.
                 dword[l] |= unsafe { read_small::<1>(at) } << (8 * (n % 4));
             });
             if !done {
@@ -352,14 +354,14 @@ impl Crossing {
         }
     }
 
-    /// Stores the bytes of what `value` gives for each lane and the number of each dword.
+    /// Stores the bytes of the values that `value` returns for lane and number of the dword.
     #[cold]
     #[inline(never)]
     fn store(&self, x: &mut Exec<'_>, i: &Inst, value: impl Fn(&Wave, usize, usize) -> u32) {
         for (n, addresses) in self.bytes.iter().enumerate() {
             watch(x, Operation::Store, 1, addresses, self.lanes);
             let done = each_allowed(x, i, addresses, self.lanes, 1, Access::Write, |w, l, at| {
-                // SAFETY: allowed.
+                // SAFETY: the access was allowed.
                 unsafe { write_small::<1>(at, value(w, l, n / 4) >> (8 * (n % 4))) };
             });
             if !done {
@@ -369,7 +371,8 @@ impl Crossing {
     }
 }
 
-/// Runs a transfer of `N` dwords at once, or dword by dword where memory is swizzled, for all lanes but those that are returned.
+/// Executes a transfer of `N` dwords; in swizzled memory, dword by dword. Returns the crossing lanes, which are left
+/// out.
 #[inline(always)]
 fn whole<A: Addressing, const N: usize>(
     x: &mut Exec<'_>,
@@ -382,7 +385,7 @@ fn whole<A: Addressing, const N: usize>(
         all(x, i, &first, others);
         return crossing;
     }
-    // A load may overwrite its own address register, so all addresses come first.
+    // All addresses are computed first, because a load may overwrite its address register.
     let parts: [(Lanes64, u64); N] = std::array::from_fn(|n| match n {
         0 => (first, others),
         n => A::addresses(x, i, 4 * n as u64),
@@ -426,7 +429,7 @@ fn small_loads<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst) {
     }
 }
 
-/// Stores one or two bytes of each lane, from bit `shift` of the register on.
+/// Stores one or two bytes of each lane, taken from bit `shift` of the register on.
 #[inline(always)]
 fn small_stores<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     let (addresses, others, crossing) = Crossing::split::<A>(x, i, BYTES);
@@ -437,7 +440,7 @@ fn small_stores<A: Addressing, const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, s
 }
 
 for_each_level! {
-    /// Class and operation of the opcodes that MUBUF and FLAT share.
+    /// Class and operation of the opcodes that MUBUF and FLAT have in common.
     pub(super) fn handler<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
         let (class, handler): (Class, Handler) = match opcode {
             0x10 | 0x11 | 0x20..=0x23 => (Class::VmemRead, small_loads::<A, 1>),

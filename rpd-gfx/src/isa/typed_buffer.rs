@@ -1,5 +1,5 @@
-//! Buffers whose elements have a format: that of the descriptor (MUBUF, `buffer_load_format_*`) or of the instruction
-//! (MTBUF, `tbuffer_*`).
+//! Buffers whose elements have a format, which is in the descriptor (MUBUF, `buffer_load_format_*`) or in the
+//! instruction (MTBUF, `tbuffer_*`).
 
 use super::exec::Exec;
 use super::image::{BufferView, Unsupported};
@@ -18,15 +18,15 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     };
     let mut i = Inst::new(run, Format::Mtbuf, class, opcode, 2);
     set_operands(&mut i, words);
-    // Data format and number format lie after the offset.
+    // The fields for data format and number format are stored above the offset.
     i.literal |= (w >> 19 & 0x7f) << FORMAT;
     i
 }
 
-/// The bit of the literal from which on an MTBUF instruction has its format; the offset is below.
+/// Lowest bit of the literal that belongs to the format of an MTBUF instruction.
 const FORMAT: u32 = 12;
 
-/// Class and operation of the opcodes that MTBUF and MUBUF share.
+/// Class and operation of the opcodes that MTBUF and MUBUF have in common.
 pub(super) fn handler(opcode: u32) -> Option<(Class, Handler)> {
     let (operation, _) = of_opcode(opcode as u16)?;
     Some(if operation == Operation::Load {
@@ -63,12 +63,12 @@ fn of(i: &Inst) -> Option<(Operation, Registers)> {
     of_opcode(i.opcode).filter(|_| here)
 }
 
-/// Operation and registers of an instruction on a formatted buffer.
+/// Operation and number of data registers of an instruction on a formatted buffer.
 pub(super) fn transfer(i: &Inst) -> Option<(Operation, u32)> {
     of(i).map(|(operation, registers)| (operation, registers.count()))
 }
 
-/// The elements of the buffer; `None` if the instruction takes them as bytes.
+/// Format of the buffer's elements; `None` if the instruction accesses bytes.
 pub(super) fn view(x: &Exec<'_>, i: &Inst) -> Option<Result<BufferView, Unsupported>> {
     of(i)?;
     let word = x.s32(i.sdst + 3, 0);
@@ -80,7 +80,7 @@ pub(super) fn view(x: &Exec<'_>, i: &Inst) -> Option<Result<BufferView, Unsuppor
     })
 }
 
-/// Hands the buffer and the channels of a lane to `act`, or stops the wave.
+/// Calls `act` with the format of the buffer and the register layout, or stops the wave with a fault.
 fn with(x: &mut Exec<'_>, i: &Inst, act: impl Fn(&mut Exec<'_>, BufferView, Registers)) {
     match (view(x, i), of(i)) {
         (Some(Ok(view)), Some((_, registers))) => act(x, view, registers),

@@ -1,4 +1,4 @@
-//! VOP1, VOP2 and VOPC encodings with their SDWA and DPP forms.
+//! VOP1, VOP2 and VOPC encodings, with SDWA and DPP.
 
 use super::exec::Exec;
 use super::inst::{CLAMP, DPP, Format, Inst, SDWA, VGPR};
@@ -31,7 +31,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
         }
         _ => {
             i.src[1] = vsrc1;
-            // v_fmac and the like add to their destination.
+            // v_fmac and similar instructions add to their destination.
             i.src[2] = vdst;
             i.dst = vdst;
         }
@@ -90,7 +90,7 @@ fn dpp(i: &mut Inst, control: u32) {
     i.abs = (control >> 21 & 1 | control >> 22 & 2) as u8;
 }
 
-/// The instruction with its VGPRs moved by M0, after `s_set_gpr_idx_on`.
+/// The instruction with its VGPR numbers indexed by M0, after `s_set_gpr_idx_on`.
 #[cold]
 pub(super) fn indexed(x: &Exec<'_>, i: &Inst) -> Inst {
     let mut i = *i;

@@ -11,7 +11,7 @@ use super::operand::{ModifierKind, buffers, halves};
 const TURN: f64 = std::f64::consts::TAU;
 
 for_each_level! {
-    /// The operation of an opcode.
+    /// The operation with this opcode.
     pub(super) fn handler(opcode: u32) -> Option<Handler> {
         let handler: Handler = match opcode {
             0x00 => |_, _| {},
@@ -145,7 +145,7 @@ for_each_level! {
 
 #[inline(always)]
 fn mov(x: &mut Exec<'_>, i: &Inst) {
-    // The only VOP1 integer operation whose sources may be negated; only DPP and SDWA forms encode that.
+    // The only integer operation of VOP1 whose source may be negated, in the DPP and SDWA forms.
     let kind = if i.neg | i.abs != 0 {
         ModifierKind::F32
     } else {
@@ -156,7 +156,7 @@ fn mov(x: &mut Exec<'_>, i: &Inst) {
     x.write(i, &out);
 }
 
-/// Leading bits equal to the sign, -1 when all are.
+/// Number of leading bits that equal the sign; -1 when all do.
 fn sign_change(a: u32) -> u32 {
     let folded = a ^ ((a as i32) >> 31) as u32;
     if folded == 0 {
@@ -192,7 +192,7 @@ fn float_to_int(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u32) {
     x.write(i, &out);
 }
 
-/// 32-bit results of 64-bit numbers.
+/// Converts 64-bit numbers to 32-bit results.
 #[inline(always)]
 fn narrowed(x: &Exec<'_>, i: &Inst, f: impl Fn(f64) -> u32) -> Lanes {
     let mut buf = buffers();

@@ -9,7 +9,7 @@ use super::operand::{ModifierKind, buffers};
 use super::vop3p;
 
 for_each_level! {
-    /// The operation of an opcode.
+    /// The operation with this opcode.
     pub(super) fn handler(opcode: u32) -> Option<Handler> {
         let handler: Handler = match opcode {
             0x00 => |x, i| {
@@ -99,12 +99,12 @@ for_each_level! {
     }
 }
 
-/// Whether an opcode has its own literal after it (`v_madmk`, `v_madak`).
+/// Whether an instruction is always followed by a literal (`v_madmk`, `v_madak`).
 pub(super) fn takes_literal(opcode: u32) -> bool {
     matches!(opcode, 0x17 | 0x18 | 0x24 | 0x25)
 }
 
-/// Moves the literal of `v_madmk` and `v_madak` to its operand.
+/// Moves the literal of `v_madmk` and `v_madak` to the operand that it is.
 pub(super) fn place_literal(i: &mut Inst) {
     if matches!(i.opcode, 0x17 | 0x24) {
         i.src[2] = i.src[1];
@@ -114,12 +114,12 @@ pub(super) fn place_literal(i: &mut Inst) {
     }
 }
 
-/// The low 24 bits, sign-extended.
+/// The low 24 bits of a number, sign-extended.
 pub(super) fn signed24(a: u32) -> i32 {
     (a << 8) as i32 >> 8
 }
 
-/// Additions and subtractions with carry.
+/// Executes additions and subtractions with carry.
 #[inline(always)]
 fn carry(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, bool) -> (u32, bool)) {
     let carry_in = x.carry_in(i);
@@ -136,7 +136,7 @@ fn carry(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, bool) -> (u32, bool)) 
         }
     }
     if i.has(CLAMP) {
-        // Unsigned saturation: to the top for additions, to 0 for subtractions.
+        // Saturation: the greatest number for additions, 0 for subtractions.
         let top = if matches!(i.opcode & 0xff, 0x19 | 0x1c) {
             u32::MAX
         } else {
@@ -200,12 +200,12 @@ fn ldexp16(x: &mut Exec<'_>, i: &Inst) {
     x.write_f16(i, &mut out);
 }
 
-/// Whether VOP3 encodes this operation with a scalar destination (VOP3B).
+/// Whether the VOP3 form of this operation has a scalar destination (VOP3B).
 pub(super) fn has_scalar_result(opcode: u32) -> bool {
     (0x19..=0x1e).contains(&opcode)
 }
 
-/// Sets the implied third source of an operation that adds to its destination, in its VOP3 form.
+/// In the VOP3 form of an operation that adds to its destination, sets the implied third source.
 pub(super) fn place_accumulator(i: &mut Inst) {
     if i.format == Format::Vop3 && matches!(i.opcode & 0xff, 0x04 | 0x16 | 0x23 | 0x37..=0x3c) {
         i.src[2] = i.dst;

@@ -17,7 +17,8 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 16 & 0x3ff;
     let handler = match opcode {
-        // These have a short form only: with a literal, packed, reading the first lane, swaps and moves of AGPRs.
+        // Operations without a long form: those with a literal, packed ones, reading the first lane, swaps and moves
+        // of AGPRs.
         0x117 | 0x118 | 0x124 | 0x125 | 0x13c | 0x142 | 0x191 | 0x192 => None,
         0..=0xff => vopc::handler(opcode),
         0x100..=0x13f => vop2::handler(opcode - 0x100),
@@ -165,7 +166,7 @@ for_each_level! {
                 })
             },
             0x1f0 => |x, i| {
-                // The other bytes are those of the destination.
+                // The other bytes of the destination are kept.
                 let mut i = *i;
                 i.src[2] = i.dst;
                 cvt_pk_u8(x, &i);
@@ -291,7 +292,7 @@ for_each_level! {
     }
 }
 
-/// Converts an `overflowing_*` result to the bits and the carry.
+/// Converts the result of an `overflowing_*` function to bits and carry.
 trait IntoParts {
     fn into_parts(self) -> (u64, bool);
 }
@@ -328,7 +329,7 @@ fn sad_u8(a: u32, b: u32, c: u32) -> u32 {
     pairs.fold(c, |sum, (a, b)| sum.wrapping_add(u32::from(a.abs_diff(b))))
 }
 
-/// The same, leaving out bytes where the reference is 0.
+/// The same sum without bytes where the reference is 0.
 fn msad_u8(a: u32, b: u32, c: u32) -> u32 {
     let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
     pairs
@@ -336,7 +337,7 @@ fn msad_u8(a: u32, b: u32, c: u32) -> u32 {
         .fold(c, |sum, (a, b)| sum.wrapping_add(u32::from(a.abs_diff(b))))
 }
 
-/// Four sums of absolute differences over a sliding window, packed into 16 bits each.
+/// Four sums of absolute differences over a sliding window, each in 16 bits.
 #[inline(always)]
 fn wide_sad(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
     let (mut a, mut c) = ([0; 64], [0; 64]);
@@ -358,7 +359,7 @@ fn wide_sad(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
     x.write64(i, &out);
 }
 
-/// Bytes of the result chosen from the eight of `a` and `b`, sign bits or constants.
+/// Selects each byte of the result: one of the eight bytes of `a` and `b`, sign bits, or a constant.
 fn perm(a: u32, b: u32, selector: u32) -> u32 {
     let bytes = pair(a, b);
     let mut out = 0;
@@ -409,7 +410,7 @@ fn mad_wide16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16) -> u32) {
     x.write(i, &out);
 }
 
-/// Counts the bits of `a` below the lane, in the half of the wave that starts at `first`.
+/// Counts the bits of `a` below the lane's own, in the half of the wave that begins at lane `first`.
 #[inline(always)]
 fn mbcnt(x: &mut Exec<'_>, i: &Inst, first: u32) {
     let mut out = [0; 64];
@@ -456,7 +457,7 @@ fn ldexp_f32(x: &mut Exec<'_>, i: &Inst) {
         let a = x.src(i, 0, ModifierKind::F32, &mut ba);
         let n = x.src(i, 1, ModifierKind::Int, &mut bb);
         for l in 0..64 {
-            // Far enough to over- or underflow from any start, and exact in double precision.
+            // Enough to overflow or underflow from any value, and exact in double precision.
             let n = (n[l] as i32).clamp(-500, 500);
             out[l] = (ldexp64(f64::from(f32::from_bits(a[l])), n) as f32).to_bits();
         }
@@ -497,7 +498,7 @@ fn pack_f16(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> u16) {
     x.write(i, &out);
 }
 
-/// `v_mqsad_u32_u8`: the four sums of a sliding window with 32 bits each.
+/// `v_mqsad_u32_u8`: four sums of absolute differences over a sliding window, each in 32 bits.
 #[inline(always)]
 fn mqsad_u32(x: &mut Exec<'_>, i: &Inst) {
     let mut a = [0; 64];

@@ -48,7 +48,7 @@ pub(super) fn matrix_operands(words: [u32; 3], opcode: u32, run: Handler, class:
     for n in 0..3 {
         i.src[n] = (v >> (9 * n) & 0x1ff) as u16;
     }
-    // Two bits select accumulation registers for A and for B, one for C and D together.
+    // Two bits of the encoding select accumulation registers for A and B, one bit for C and D together.
     for n in 0..2 {
         if v >> (27 + n) & 1 != 0 && i.src[n] >= VGPR && class == Class::Mfma {
             i.src[n] += AGPR - VGPR;
@@ -148,14 +148,14 @@ for_each_level! {
     }
 }
 
-/// A packed source: all lanes of a register or constant, halves unchosen.
+/// A packed source: register or constant in all lanes, before halves are selected.
 #[inline(always)]
 fn packed(x: &Exec<'_>, i: &Inst, n: usize, float: bool) -> Lanes {
     let code = i.src[n];
     if code >= VGPR {
         *x.vgpr(code)
     } else if float && (240..=248).contains(&code) {
-        // Inline float constants of packed half operations are halves.
+        // For packed half-precision operations, inline constants are half-precision numbers.
         let single = f32::from_bits(x.s32(code, 0));
         [u32::from(f64_to_f16(f64::from(single))); 64]
     } else {
@@ -163,7 +163,7 @@ fn packed(x: &Exec<'_>, i: &Inst, n: usize, float: bool) -> Lanes {
     }
 }
 
-/// Shift that moves the half of source `n` for the low or high result to the low bits.
+/// Number of bits by which to shift source `n` right, so that the half for the low or high result is in the low bits.
 fn half_of(i: &Inst, n: usize, high: bool) -> u32 {
     let select = if high { i.op_sel_hi } else { i.op_sel };
     16 * u32::from(select >> n & 1)
@@ -230,7 +230,7 @@ fn clamp_f32(i: &Inst, lanes: &mut Lanes) {
     }
 }
 
-/// `v_fma_mix`: each source single precision, or half where its bit of `op_sel_hi` is set.
+/// Source of `v_fma_mix`: single precision, or half precision where the bit of `op_sel_hi` is set.
 #[inline(always)]
 fn mixed(x: &Exec<'_>, i: &Inst) -> [f64; 64] {
     let source = |n: usize, l: usize, s: &Lanes| {
@@ -294,7 +294,7 @@ pub(super) fn dot2_f32_f16(x: &mut Exec<'_>, i: &Inst) {
     super::lanewise::int3(x, i, |a, b, c| dot2_f32(a, b, f32::from_bits(c)).to_bits());
 }
 
-/// The sum of the products of the `BITS` wide fields, plus `c`.
+/// Sum of the products of fields of `BITS` bits, plus `c`.
 #[inline(always)]
 pub(super) fn dot<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, c: u32, clamp: bool) -> u32 {
     let field = |v: u32, n: u32| {
@@ -337,7 +337,7 @@ pub(super) fn packed_fmac(x: &mut Exec<'_>, i: &Inst) {
     half(x, &i, fma16);
 }
 
-/// The dword of a 64-bit source that the low or high result takes.
+/// The dword of a 64-bit source that is used for the low or high result.
 #[inline(always)]
 fn dword(x: &Exec<'_>, i: &Inst, n: usize, high: bool) -> Lanes {
     let code = i.src[n];
@@ -396,7 +396,7 @@ fn packed_fma32(x: &mut Exec<'_>, i: &Inst) {
 
 #[inline(always)]
 fn packed_mov(x: &mut Exec<'_>, i: &Inst) {
-    // The low result comes from the first source, the high one from the second; op_sel picks their dwords.
+    // The low result uses the first source, the high result the second; op_sel selects their dwords.
     let pick = |n: usize| {
         let code =
             i.src[n] + u16::from(i.op_sel >> n & 1 != 0 && (i.src[n] >= VGPR || i.src[n] < 128));

@@ -6,7 +6,7 @@ use super::host::for_each_level;
 use super::inst::{Handler, Inst};
 use super::operand::{ModifierKind, buffers, pack_bits};
 
-/// Float comparisons by the low four bits of the opcode, integer ones by the low three.
+/// Selects a comparison by the low bits of the opcode: four for floating-point numbers, three for integers.
 macro_rules! by_condition {
     ($opcode:expr, $shape:ident, $number:expr, exec: $exec:literal) => {
         match $opcode & 15 {
@@ -92,7 +92,7 @@ fn half(v: u32) -> (ModifierKind, f32) {
     (ModifierKind::F16, f16_to_f32(v as u16))
 }
 
-/// Writes the comparison's mask; `v_cmpx` also to EXEC.
+/// Writes the lane mask of a comparison; for `v_cmpx` also to EXEC.
 #[inline(always)]
 fn finish<const EXEC: bool>(x: &mut Exec<'_>, i: &Inst, bits: &[u8; 64]) {
     x.count_lanes();

@@ -1,6 +1,6 @@
-//! Set-associative storage with replacement of what was not used for longest.
+//! A set-associative cache with LRU replacement.
 
-/// Lines by number, each with a state.
+/// Cache lines by number, each with a state `T`.
 #[derive(Debug)]
 pub(super) struct Cache<T> {
     sets: Vec<Vec<Line<T>>>,
@@ -30,7 +30,7 @@ impl<T> Cache<T> {
         &mut self.sets[at as usize]
     }
 
-    /// A line that is there, which counts as a use.
+    /// The state of a line, if the cache has it. This counts as a use.
     pub(super) fn get(&mut self, number: u64) -> Option<&mut T> {
         self.clock += 1;
         let clock = self.clock;
@@ -40,7 +40,7 @@ impl<T> Cache<T> {
         Some(&mut line.value)
     }
 
-    /// Adds a line that is not there; the line that had to make room comes back.
+    /// Adds a line that the cache does not have. Returns the evicted line, if any.
     pub(super) fn insert(&mut self, number: u64, value: T) -> Option<(u64, T)> {
         self.clock += 1;
         let (used, ways) = (self.clock, self.ways);
@@ -52,7 +52,7 @@ impl<T> Cache<T> {
         };
         if set.len() < ways {
             if set.is_empty() {
-                // Many sets of a large cache get one line and no other.
+                // In a large cache, many sets never have more than one line.
                 set.reserve_exact(1);
             }
             set.push(line);
@@ -63,12 +63,12 @@ impl<T> Cache<T> {
         Some((out.number, out.value))
     }
 
-    /// Removes a line if it is there.
+    /// Removes a line, if the cache has it.
     pub(super) fn remove(&mut self, number: u64) {
         self.set(number).retain(|line| line.number != number);
     }
 
-    /// Takes all lines, set by set.
+    /// Removes and returns all lines, set by set.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, T)> {
         let lines = self.sets.iter_mut().flat_map(std::mem::take);
         lines.map(|line| (line.number, line.value))
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_used_for_longest_goes() {
+    fn the_least_recently_used_line_is_evicted() {
         let mut cache = Cache::new(2, 2);
         assert!(cache.insert(0, 'a').is_none());
         assert!(cache.insert(2, 'b').is_none());

@@ -1,16 +1,16 @@
-//! Which hardware events the simulator determines, and from what. Their numbers are those of gfx90a; [`super::numbering`]
-//! has those of other devices.
+//! The hardware events for which the simulator yields values, and how it computes them. Events have the numbers of
+//! gfx90a; [`super::numbering`] translates those of other devices.
 
 use super::tally::{Channel, Device, Engine, Port, Unit};
 use crate::isa::{MatrixElement, Valu};
 
-/// An event that is determined.
+/// An event for which the simulator yields values.
 pub(super) struct Event<T> {
-    /// Number in its block.
+    /// Number of the event in its block.
     pub(super) number: u32,
     /// Name of the counter.
     pub(super) name: &'static str,
-    /// Its value in one instance of the block.
+    /// Computes the value in one instance of the block.
     pub(super) read: fn(&T) -> u64,
 }
 
@@ -18,21 +18,21 @@ const fn event<T>(number: u32, name: &'static str, read: fn(&T) -> u64) -> Event
     Event { number, name, read }
 }
 
-/// Whether an event of a block is determined, by its number here.
+/// Whether the simulator yields a value for an event, by its number on gfx90a.
 pub(super) fn has(block: &str, event: u32) -> bool {
     let later = block == "SQ" && SQ_LATER.iter().any(|later| later.number == event);
     later || determined_events().any(|(b, number, _)| b == block && number == event)
 }
 
-/// Whether the accumulated level of an event is determined, by its number here.
+/// Whether the simulator yields the accumulated level of an event, by its number on gfx90a.
 pub(super) fn has_level(block: &str, event: u32) -> bool {
     block == "SQ" && SQ_LEVELS.iter().any(|level| level.number == event)
 }
 
-/// The blocks of which events are determined.
+/// Blocks with events for which the simulator yields values.
 pub(super) const BLOCKS: [&str; 8] = ["SQ", "SPI", "TA", "TD", "TCP", "TCC", "TCA", "GRBM"];
 
-/// All events of gfx90a that are determined: block, number and counter.
+/// All events of gfx90a for which the simulator yields values: block, number and name of the counter.
 pub fn determined_events() -> impl Iterator<Item = (&'static str, u32, &'static str)> {
     fn all<T>(
         block: &'static str,
@@ -58,7 +58,7 @@ fn matrices(engine: &Engine, element: MatrixElement) -> u64 {
     engine.matrices[element as usize]
 }
 
-/// Multiplications and additions in units of 512.
+/// Multiplications and additions in units of 512, as the counters of matrix operations have them.
 fn operations(engine: &Engine, element: MatrixElement) -> u64 {
     engine.matrix_operations[element as usize] / 512
 }
@@ -135,7 +135,7 @@ pub(super) const SQ: &[Event<Engine>] = &[
     event(58, "SQ_INSTS_FLAT", |e| e.flat),
     event(59, "SQ_INSTS_FLAT_LDS_ONLY", |e| e.flat_lds_only),
     event(60, "SQ_INSTS_LDS", |e| e.lds + e.flat_lds_only),
-    // Exports cannot be executed without a fault.
+    // The interpreter ends a dispatch that executes an export.
     event(61, "SQ_INSTS_GDS", |e| e.gds),
     event(63, "SQ_INSTS_EXP_GDS", |e| e.gds),
     event(64, "SQ_INSTS_BRANCH", |e| e.branches),
@@ -166,14 +166,14 @@ pub(super) const SQ: &[Event<Engine>] = &[
     event(122, "SQ_LDS_ADDR_CONFLICT", |e| e.lds_address_conflict),
     event(125, "SQ_LDS_ATOMIC_RETURN", |e| e.lds_atomic_return),
     event(126, "SQ_LDS_IDX_ACTIVE", |e| e.lds_active),
-    // Waves are never moved out of the way.
+    // The simulator never saves and restores waves.
     event(186, "SQ_WAVES_RESTORED", |_| 0),
     event(187, "SQ_WAVES_SAVED", |_| 0),
     event(188, "SQ_INSTS_SMEM_NORM", |e| e.smem),
     event(262, "SQC_TC_REQ", |e| e.fetch_misses + e.scalar_misses),
     event(263, "SQC_TC_INST_REQ", |e| e.fetch_misses),
     event(264, "SQC_TC_DATA_READ_REQ", |e| e.scalar_misses),
-    // gfx90a has no scalar stores or atomics that could be executed without a fault.
+    // The interpreter ends a dispatch that executes a scalar store or scalar atomic.
     event(265, "SQC_TC_DATA_WRITE_REQ", |_| 0),
     event(266, "SQC_TC_DATA_ATOMIC_REQ", |_| 0),
     event(270, "SQC_ICACHE_REQ", |e| e.fetches),
@@ -190,7 +190,7 @@ pub(super) const SQ: &[Event<Engine>] = &[
     event(327, "SQC_DCACHE_REQ_READ_16", |e| e.smem_loads[4]),
 ];
 
-/// Levels of the sequencers, summed over all cycles.
+/// Levels of the sequencers: numbers of outstanding operations, added up over all cycles.
 pub(super) const SQ_LEVELS: &[Event<Engine>] = &[
     event(5, "SQ_LEVEL_WAVES", |e| 4 * e.wave_quads),
     event(67, "SQ_INST_LEVEL_VMEM", |e| e.vmem_level),
@@ -199,7 +199,7 @@ pub(super) const SQ_LEVELS: &[Event<Engine>] = &[
     event(116, "SQ_IFETCH_LEVEL", |e| e.fetch_level),
 ];
 
-/// Events that gfx90a lacks, with numbers that it does not use.
+/// Events that gfx90a does not have. Their numbers are not used there.
 pub(super) const SQ_LATER: &[Event<Engine>] = &[
     event(1048, "SQ_INSTS_VALU_MFMA_F8", |e| {
         matrices(e, MatrixElement::F8)
@@ -209,7 +209,7 @@ pub(super) const SQ_LATER: &[Event<Engine>] = &[
     }),
 ];
 
-/// The dispatcher's part in each engine.
+/// Part of the dispatcher in each engine.
 pub(super) const SPI: &[Event<Engine>] = &[
     event(47, "SPI_CSN_WINDOW_VALID", |e| e.cycles),
     event(48, "SPI_CSN_BUSY", |e| e.busy),
@@ -303,7 +303,7 @@ pub(super) const TCC: &[Event<Channel>] = &[
     event(103, "TCC_EA_WRREQ_DRAM", |c| c.local_writes),
 ];
 
-/// Arbiters in front of them.
+/// Arbiters in front of the channels.
 pub(super) const TCA: &[Event<Device>] = &[event(1, "TCA_CYCLE", |d| d.cycles)];
 
 /// The device as a whole.

@@ -1,4 +1,4 @@
-//! The model of a compute unit: when it issues the instructions that its waves executed.
+//! The model of a compute unit: at which times it issues the recorded instructions of its waves.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,20 +7,20 @@ use super::timeline::{Issued, PORTS, Pipe, QUAD, Reason, Timeline, WaveTimeline}
 use crate::device::Device;
 use crate::isa::{Facts, Kind, Program, Registers};
 
-/// Quads from the issue of vector arithmetic until an instruction that needs the result can be issued.
+/// Number of quads from the issue of vector arithmetic until an instruction that needs the result can be issued.
 const ARITHMETIC: u64 = 2;
-/// Quads until the instructions after a taken branch are there.
+/// Number of quads until the instructions after a taken branch have been fetched.
 const BRANCH: u64 = 4;
-/// Quads from the start of a wave to its first instruction.
+/// Number of quads from the start of a wave to its first instruction.
 const START: u64 = 4;
-/// Quads of vector memory requests that a compute unit takes before its address unit has sent them.
+/// Number of quads of vector memory requests that the address unit can queue.
 const ADDRESS_QUEUE: u64 = 16;
-/// Accesses to LDS that can be outstanding.
+/// Greatest number of outstanding LDS accesses.
 const LDS_QUEUE: u64 = 8;
-/// Bytes of a line of the instruction cache.
+/// Line size of the instruction cache in bytes.
 const CODE_LINE: u64 = 64;
 
-/// Instructions that were looked at, each in the place that its offset has.
+/// Cache of facts about instructions, indexed by their offset.
 pub(super) struct FactsCache<'p> {
     program: &'p Program,
     known: Vec<Option<(u32, Facts)>>,
@@ -29,7 +29,7 @@ pub(super) struct FactsCache<'p> {
 impl<'p> FactsCache<'p> {
     const PLACES: usize = 4096;
 
-    /// An empty cache of the facts of a program's instructions.
+    /// An empty cache for the instructions of `program`.
     pub(super) fn new(program: &'p Program) -> Self {
         Self {
             program,
@@ -60,9 +60,9 @@ struct RunningWave<'r> {
     simd: usize,
     slot: u8,
     entries: &'r [Entry],
-    /// First entries of windows, those to come last.
+    /// Number and first entry of each window that is still to be executed, in reverse order.
     windows: Vec<(u64, usize)>,
-    /// Number of the window that it is in.
+    /// Number of the current window.
     window: u64,
     next: usize,
     start: u64,
@@ -70,26 +70,26 @@ struct RunningWave<'r> {
     state: WavePhase,
     /// The instruction at the head.
     current: Option<Current>,
-    /// The first release of a barrier that it has yet to come to is not before this entry.
+    /// Index of an entry before which there is no further release of a barrier.
     release: usize,
-    /// Quad from which each register can be read.
+    /// For each register, the quad from which on it can be read.
     registers: Vec<u64>,
     vector: VecDeque<u64>,
     scalar: VecDeque<u64>,
-    /// Quad at which the next instruction is fetched.
+    /// Quad in which the next instruction is fetched.
     fetched: u64,
-    /// The line of code fetched last.
+    /// Line of code that was fetched last.
     line: u64,
     issued: Vec<Issued>,
 }
 
 impl RunningWave<'_> {
-    /// Quad of its end.
+    /// Quad in which the wave ends.
     fn end(&self) -> u64 {
         self.head.max(self.start + 1)
     }
 
-    /// The barrier that it will wait at next.
+    /// Number of the barrier at which the wave will wait next.
     fn next_barrier(&mut self) -> Option<u32> {
         self.release = self.release.max(self.next);
         loop {
@@ -105,7 +105,7 @@ impl RunningWave<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WavePhase {
     Running,
-    /// At the barrier of this number, since then.
+    /// Waits since then at the barrier with this number.
     Barrier(u32),
     Ended,
 }
@@ -127,21 +127,21 @@ struct Resident<'r> {
     waves: Vec<usize>,
 }
 
-/// A compute unit.
+/// A compute unit in execution.
 pub(super) struct Machine<'d> {
     device: &'d Device,
     resident: usize,
-    /// For each port of each SIMD: the quad of its next issue, and that of its last.
+    /// For each port of each SIMD: the quad in which it can issue next, and the quad in which it issued last.
     ports: Vec<[(u64, u64); PORTS]>,
     address: u64,
     lds: u64,
     code: HashSet<u64>,
-    /// Whether a wave came to the end of a window since the last query.
+    /// Whether a wave has reached the end of a window since the last query.
     passed: bool,
 }
 
 impl<'d> Machine<'d> {
-    /// A unit that has done nothing, with room for this many workgroups.
+    /// An idle unit with room for `resident` workgroups.
     pub(super) fn new(device: &'d Device, resident: u64) -> Self {
         Self {
             device,
@@ -154,7 +154,7 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// Executes what was recorded of a unit.
+    /// Executes what was recorded of a compute unit. Returns the waves with their times.
     pub(super) fn run(
         mut self,
         unit: usize,
@@ -167,11 +167,11 @@ impl<'d> Machine<'d> {
         residents.resize_with(self.resident.max(1), || None);
         let mut waves: Vec<RunningWave<'_>> = Vec::new();
         let mut running: Vec<Vec<usize>> = vec![Vec::new(); simds];
-        // The first that each SIMD issues next, where that is known.
+        // Cached result for each SIMD: the wave that issues next.
         let mut first: Vec<Option<(u64, u64, usize)>> = vec![None; simds];
         let (mut now, mut dealt, mut done) = (0, 0, Vec::new());
         loop {
-            // Workgroups start where there is room.
+            // Starts workgroups in free slots.
             for (slot, resident) in residents.iter_mut().enumerate() {
                 if resident.is_some() {
                     continue;
@@ -228,7 +228,7 @@ impl<'d> Machine<'d> {
                 continue;
             }
             let Some((time, at)) = best else {
-                // Waves wait at barriers that the others did not record.
+                // Waves wait at a barrier whose release the others did not record.
                 if !resume(&residents, &mut waves, now) {
                     break;
                 }
@@ -250,7 +250,7 @@ impl<'d> Machine<'d> {
                 WavePhase::Ended => {
                     let simd = waves[at].simd;
                     running[simd].retain(|&other| other != at);
-                    // The next wave in its slot starts after it.
+                    // The next wave in the slot starts after the end of this one.
                     now = now.max(waves[at].end());
                     if let Some(resident) = &residents[slot] {
                         release(resident, &mut waves);
@@ -277,7 +277,8 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// The wave that issues next, and when: of those that can at the same time the one that waited longest.
+    /// The wave that issues next, and when. Of several that can issue at the same time, the one that has waited
+    /// longest.
     fn choose(
         &mut self,
         running: &[Vec<usize>],
@@ -302,7 +303,7 @@ impl<'d> Machine<'d> {
                 }
             }
             let (time, _, at) = first.iter().flatten().min().copied()?;
-            // Units that SIMDs share may be busy meanwhile.
+            // Other SIMDs may occupy units that the SIMDs share.
             let wave = &waves[at];
             if self.issue_time(wave) == time {
                 return Some((time, at));
@@ -311,14 +312,14 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// Takes the next instruction to the head of the wave.
+    /// Moves the next instruction to the head of the wave.
     fn prepare(&mut self, wave: &mut RunningWave<'_>, facts: &mut FactsCache<'_>) {
         loop {
             while let Some(&(number, first)) = wave.windows.last()
                 && first <= wave.next
             {
                 wave.windows.pop();
-                // Instructions between two windows were not recorded; accesses in flight have ended.
+                // Instructions between two windows were not recorded; outstanding accesses have completed meanwhile.
                 if number > wave.window + 1 {
                     wave.vector.clear();
                     wave.scalar.clear();
@@ -332,7 +333,7 @@ impl<'d> Machine<'d> {
             };
             wave.next += 1;
             if entry.offset == RELEASED {
-                // Others may have waited until it came here.
+                // Other waves may have waited for this wave to get here.
                 self.passed = true;
                 continue;
             }
@@ -376,8 +377,9 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// When an instruction is there: after taken branches, and where the unit executes a line of code for the first time:
-    /// at the start, for between two windows it may have done so.
+    /// Quad in which an instruction has been fetched. Fetches take time after taken branches, and when the unit
+    /// executes a line of code for the first time; the latter only at the start, because the unit may have executed
+    /// the line between two windows.
     fn fetch(&mut self, wave: &mut RunningWave<'_>, entry: &Entry, facts: &Facts) -> u64 {
         let mut there = wave.fetched;
         let (first, last) = (
@@ -396,7 +398,7 @@ impl<'d> Machine<'d> {
         there
     }
 
-    /// When what is at the head of a wave can be issued.
+    /// Quad in which the instruction at the head of a wave can be issued.
     fn issue_time(&self, wave: &RunningWave<'_>) -> u64 {
         let Some(current) = &wave.current else {
             return wave.head;
@@ -472,7 +474,7 @@ impl<'d> Machine<'d> {
         }
         let mut chosen = time;
         if pipe != Pipe::Internal {
-            // Since then no other wave was issued through the pipe.
+            // No other wave has issued through the port since then.
             chosen = ready.max(since).min(time);
             *port = (time + busy, time + 1);
         }
@@ -500,17 +502,17 @@ fn write(registers: &mut [u64], facts: &Facts, time: u64) {
     }
 }
 
-/// Adds an operation in flight; those of a queue end in order.
+/// Adds an outstanding operation. The operations of a queue complete in order.
 fn later(queue: &mut VecDeque<u64>, end: u64) {
     let last = queue.back().copied().unwrap_or(0);
     queue.push_back(last.max(end));
-    // Counters of operations in flight do not reach further.
+    // The hardware's counters of outstanding operations have no greater values.
     if queue.len() > 64 {
         queue.pop_front();
     }
 }
 
-/// Lets the waves of a workgroup go on that wait at a barrier which no other wave has yet to reach.
+/// Releases the waves of a workgroup that wait at a barrier, if no other wave has to reach it.
 fn release(resident: &Resident<'_>, waves: &mut [RunningWave<'_>]) {
     let barriers = resident
         .waves
@@ -519,7 +521,7 @@ fn release(resident: &Resident<'_>, waves: &mut [RunningWave<'_>]) {
             WavePhase::Barrier(barrier) => Some(barrier),
             _ => None,
         });
-    // Waves pass barriers in order.
+    // Waves pass barriers in the order of their numbers.
     let Some(barrier) = barriers.min() else {
         return;
     };
@@ -543,7 +545,7 @@ fn release(resident: &Resident<'_>, waves: &mut [RunningWave<'_>]) {
     }
 }
 
-/// Lets all waves at barriers go on. Whether there were any.
+/// Releases all waves that wait at barriers. Returns whether there were any.
 fn resume(residents: &[Option<Resident<'_>>], waves: &mut [RunningWave<'_>], now: u64) -> bool {
     let mut some = false;
     for &at in residents
@@ -560,7 +562,7 @@ fn resume(residents: &[Option<Resident<'_>>], waves: &mut [RunningWave<'_>], now
     some
 }
 
-/// The waves of a workgroup that has ended.
+/// Collects the waves of a workgroup that has ended.
 fn finish(resident: &Resident<'_>, waves: &mut [RunningWave<'_>], done: &mut Vec<WaveTimeline>) {
     for &at in &resident.waves {
         let wave = &mut waves[at];

@@ -1,21 +1,21 @@
-//! Counting and recording a dispatch at the same time.
+//! Counts and records a dispatch at the same time.
 
 use super::{Model, Recorder};
 use crate::isa::{Probe, Step, Workgroup};
 use std::collections::HashSet;
 
-/// A probe that counts all and records what the recorder follows.
+/// A probe that counts all workgroups, and records those that the recorder selects.
 pub struct CountingRecorder<'p, 'm, 'r> {
     model: &'p mut Model<'m>,
     recorder: &'p mut Recorder<'r>,
-    /// Workgroups that the recorder follows.
+    /// Workgroups that the recorder selected.
     followed: HashSet<u64>,
-    /// Whether the instructions to come are recorded.
+    /// Whether the next instructions are recorded.
     recorded: bool,
 }
 
 impl<'p, 'm, 'r> CountingRecorder<'p, 'm, 'r> {
-    /// Of a model and a recorder of the same dispatch.
+    /// Combines a model and a recorder of the same dispatch.
     pub fn new(model: &'p mut Model<'m>, recorder: &'p mut Recorder<'r>) -> Self {
         Self {
             model,

@@ -1,10 +1,10 @@
-//! The counters' values of one dispatch.
+//! Counter values of a dispatch.
 
 use super::catalogue::{self, Event};
 use super::numbering::Numbering;
 use super::tally::{Channel, Device, Engine, Unit};
 
-/// Counter increments of a counted dispatch.
+/// The counter values of one dispatch, by event and instance.
 #[derive(Debug, Clone)]
 pub struct Counts {
     pub(super) numbering: &'static Numbering,
@@ -16,9 +16,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Value of an event in one instance of its block: `shader_engine` and `instance` counted through all dies, 0 where
-    /// the counter lacks the dimension. Instances that the device lacks have 0. `None` exactly where
-    /// [`super::determined`] is false.
+    /// Value of an event in one instance of its block. `shader_engine` and `instance` are counted over all dies, and
+    /// are 0 for counters without the dimension. Instances that the device does not have yield 0. `None` exactly
+    /// where [`super::determined`] is false.
     pub fn value(&self, block: &str, event: u32, shader_engine: u32, instance: u32) -> Option<f64> {
         let (engine, instance) = (shader_engine as usize, instance as usize);
         let event = self.numbering.event(block, event)?;
@@ -43,9 +43,9 @@ impl Counts {
         Some(value as f64)
     }
 
-    /// The event's level, summed over all cycles of the dispatch: what `SQ_ACCUM_PREV_HIRES` reads after it.
-    /// `SQ_ACCUM_PREV` looks every fourth cycle and reads a quarter. `None` exactly where [`super::accumulates`] is
-    /// false.
+    /// Level of an event, added up over all cycles of the dispatch: what `SQ_ACCUM_PREV_HIRES` reads after it.
+    /// `SQ_ACCUM_PREV` samples every fourth cycle and reads a quarter of this. `None` exactly where
+    /// [`super::accumulates`] is false.
     pub fn accumulated(
         &self,
         block: &str,

@@ -1,4 +1,4 @@
-//! The caches, and the requests that go to them.
+//! The model of the caches and of the requests to them.
 
 use super::cache::Cache;
 use super::pages::{Address, Pages};
@@ -6,19 +6,19 @@ use super::tally::{Channel, Unit};
 use crate::device::{CacheShape, Cycles, Device};
 use crate::isa::{Operation, Space, Transfer};
 
-/// Bytes of a line of the first-level, scalar and instruction caches, and of a request to the second level.
+/// Line size of the first-level, scalar and instruction caches, and size of a request to the second level, in bytes.
 const LINE: u64 = 64;
-/// Bytes of a line of the second-level cache.
+/// Line size of the second-level cache in bytes.
 const L2_LINE: u64 = 128;
-/// Lanes whose addresses are looked at together.
+/// Number of lanes whose addresses are coalesced.
 const QUAD: usize = 4;
-/// Bytes of an instruction fetch.
+/// Size of an instruction fetch in bytes.
 pub(super) const FETCH: u64 = 32;
 
-/// The farthest level that served an access.
+/// The level that served an access, or the farthest one for several requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ServingLevel {
-    /// The first-level cache of the request.
+    /// The first cache: vector, scalar or instruction cache.
     First,
     /// The second-level cache.
     Second,
@@ -27,7 +27,7 @@ pub(super) enum ServingLevel {
 }
 
 impl ServingLevel {
-    /// Cycles that the way after the first cache took.
+    /// Additional cycles for the levels after the first cache.
     pub(super) fn latency(self, cycles: &Cycles) -> u64 {
         match self {
             Self::First => 0,
@@ -37,45 +37,45 @@ impl ServingLevel {
     }
 }
 
-/// Result of a vector access.
+/// What a vector access cost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
-    /// Requests: cache lines of each quad of lanes.
+    /// Number of requests: different cache lines in each quad of lanes, added up.
     pub(super) requests: u64,
-    /// Whether the lanes of every quad shared one line.
+    /// Whether the lanes of each quad accessed a single line.
     pub(super) coalescable: bool,
-    /// The level that served the last of the data.
+    /// The farthest level that served a request.
     pub(super) served: ServingLevel,
 }
 
-/// Bytes of a second-level line.
+/// State of a line of the second-level cache, with one bit for each byte.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bytes {
-    /// Bytes of the line that are valid.
+    /// Bytes that are valid.
     valid: u128,
-    /// Bytes of the line that are not written back yet.
+    /// Bytes that have not been written back.
     dirty: u128,
 }
 
-/// All caches of the device. They are empty when a dispatch begins.
+/// All caches of the device. They are empty at the begin of each dispatch.
 pub(super) struct Hierarchy<'a> {
     device: &'static Device,
     pages: Pages<'a>,
-    /// Vector cache of each compute unit.
+    /// First-level cache of each compute unit.
     vector: Vec<Option<Cache<()>>>,
     /// Scalar cache of each group of compute units that share one.
     scalar: Vec<Option<Cache<()>>>,
-    /// Instruction cache of the same groups.
+    /// Instruction cache of each of these groups.
     code: Vec<Option<Cache<()>>>,
-    /// Part of the second-level cache of each channel.
+    /// Second-level cache of each channel.
     second: Vec<Option<Cache<Bytes>>>,
-    /// Counts of the channels.
+    /// Events of each channel.
     pub(super) channels: Vec<Channel>,
     lookups: Vec<(u64, u64)>,
 }
 
 impl<'a> Hierarchy<'a> {
-    /// Empty caches. `local` returns whether a host address is in the device's own memory.
+    /// The empty caches of a device. `local` returns whether a host address is in the device's own memory.
     pub(super) fn new(device: &'static Device, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         let none = || (0..device.layout.unit_slots()).map(|_| None).collect();
         let channels = device.caches.channels as usize;
@@ -95,7 +95,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// A vector access of a compute unit to global memory or scratch; `slot` is the workgroup's place.
+    /// A vector access to global memory or scratch by a compute unit. `slot` is that of the workgroup.
     pub(super) fn vector(
         &mut self,
         unit: usize,
@@ -126,8 +126,8 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// Requests of an access, and the cache lines to look up with the bytes accessed in them: neighbouring
-    /// requests for one line share a look-up.
+    /// Splits an access into requests, and into lookups of cache lines with the accessed bytes. Consecutive requests
+    /// for the same line share a lookup.
     fn coalesce(
         &mut self,
         slot: u64,
@@ -140,7 +140,7 @@ impl<'a> Hierarchy<'a> {
         for first in (0..64).step_by(QUAD) {
             quad.clear();
             match one_line(transfer, first) {
-                // The common case: the four lanes access one line.
+                // The usual case: the four lanes access one line.
                 Some((at, bytes)) => quad.push((self.address(slot, transfer, at).0 / LINE, bytes)),
                 None => self.lines_of_quad(slot, transfer, first, &mut quad),
             }
@@ -156,7 +156,7 @@ impl<'a> Hierarchy<'a> {
         (requests, coalescable)
     }
 
-    /// The lines that the lanes of a quad access, and the bytes of each.
+    /// The lines that the lanes of a quad access, with the accessed bytes of each.
     fn lines_of_quad(
         &mut self,
         slot: u64,
@@ -167,7 +167,7 @@ impl<'a> Hierarchy<'a> {
         for l in (first..first + QUAD).filter(|l| transfer.lanes >> l & 1 != 0) {
             let mut at = transfer.addresses[l];
             let end = at + u64::from(transfer.bytes);
-            // An access that is not aligned may reach into the next line.
+            // An unaligned access may extend into the next line.
             while at < end {
                 let stop = end.min(at - at % LINE + LINE);
                 let address = self.address(slot, transfer, at);
@@ -182,7 +182,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// An address of a transfer in the model.
+    /// The model's address of a host address.
     fn address(&mut self, slot: u64, transfer: &Transfer, at: u64) -> Address {
         match transfer.space {
             Space::Scratch => self.pages.scratch(slot, at),
@@ -190,7 +190,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// Loads stay in the first-level cache; stores and atomics go through to the second.
+    /// Looks up a line. Loads fill the first-level cache; stores and atomics are written through to the second level.
     fn look_up(
         &mut self,
         unit: usize,
@@ -238,7 +238,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// A scalar load of these ranges: for each line, where it came from.
+    /// A scalar load of these ranges (address and bytes). Returns the level that served each line.
     pub(super) fn scalar(&mut self, unit: usize, ranges: &[(u64, u64)]) -> Vec<ServingLevel> {
         let mut lines: Vec<u64> = Vec::new();
         for &(start, bytes) in ranges {
@@ -262,7 +262,7 @@ impl<'a> Hierarchy<'a> {
         lines.into_iter().map(look_up).collect()
     }
 
-    /// An instruction fetch.
+    /// An instruction fetch at an offset in the code.
     pub(super) fn fetch(&mut self, unit: usize, offset: u64) -> ServingLevel {
         let line = self.pages.code(offset).0 / LINE;
         let at = self.shared(unit);
@@ -275,14 +275,14 @@ impl<'a> Hierarchy<'a> {
         self.read(Address(line * LINE))
     }
 
-    /// A read of 64 bytes from the second-level cache. On a miss the whole line comes.
+    /// Reads 64 bytes from the second-level cache. A miss fetches the whole line.
     fn read(&mut self, address: Address) -> ServingLevel {
         let (channel, number, shift) = self.place(address);
         self.channels[channel].reads += 1;
         self.demand(address, channel, number, u128::from(u64::MAX) << shift)
     }
 
-    /// A write of some bytes of a 64-byte line, which need not be fetched first.
+    /// Writes bytes of a 64-byte half of a line, which need not be fetched before.
     fn write(&mut self, address: Address, bytes: u64) {
         let (channel, number, shift) = self.place(address);
         let mask = u128::from(bytes) << shift;
@@ -301,7 +301,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// An atomic operation on some bytes of a 64-byte line.
+    /// An atomic operation on bytes of a 64-byte half of a line.
     fn modify(&mut self, address: Address, bytes: u64) -> ServingLevel {
         let (channel, number, shift) = self.place(address);
         let mask = u128::from(bytes) << shift;
@@ -381,7 +381,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// The scalar and instruction caches of a compute unit.
+    /// Index of the scalar and instruction caches of a compute unit.
     fn shared(&self, unit: usize) -> usize {
         let layout = &self.device.layout;
         let (units, sharing) = (
@@ -391,7 +391,7 @@ impl<'a> Hierarchy<'a> {
         unit / units * units.div_ceil(sharing) + unit % units / sharing
     }
 
-    /// Channel of an address, number of its line there, and where its 64 bytes are in the line.
+    /// Channel of an address, number of its line in the channel, and position of its 64 bytes in the line.
     fn place(&self, address: Address) -> (usize, u64, u32) {
         let (at, channels) = (address.0, self.second.len() as u64);
         let interleave = u64::from(self.device.caches.interleave);
@@ -404,7 +404,7 @@ impl<'a> Hierarchy<'a> {
         )
     }
 
-    /// Address of a channel's line.
+    /// Address of a line of a channel.
     fn address_of(&self, channel: usize, number: u64) -> Address {
         let interleave = u64::from(self.device.caches.interleave);
         let lines = interleave / L2_LINE;
@@ -412,7 +412,7 @@ impl<'a> Hierarchy<'a> {
         Address(block * interleave + number % lines * L2_LINE)
     }
 
-    /// The end of the dispatch: what memory does not have yet is written back.
+    /// Writes back all changed lines, as at the end of a dispatch.
     pub(super) fn release(&mut self) {
         for channel in 0..self.second.len() {
             let Some(mut cache) = self.second[channel].take() else {
@@ -426,7 +426,7 @@ impl<'a> Hierarchy<'a> {
     }
 }
 
-/// If the lanes of a quad access one line: an address in it, and the bytes of the line.
+/// If the lanes of a quad access a single line, an address in the line and the accessed bytes.
 fn one_line(transfer: &Transfer, first: usize) -> Option<(u64, u64)> {
     let lanes = (transfer.lanes >> first) as usize & ((1 << QUAD) - 1);
     let width = u64::from(transfer.bytes);
@@ -448,17 +448,17 @@ fn one_line(transfer: &Transfer, first: usize) -> Option<(u64, u64)> {
     Some((at, bytes))
 }
 
-/// The lowest `n` bits, of 64 at most.
+/// The lowest `n` bits set, `n` at most 64.
 fn ones(n: u64) -> u64 {
     u64::MAX >> (64 - n.clamp(1, 64))
 }
 
-/// Whether all of 64 bytes are in one 32-byte half.
+/// Whether all these bytes of a 64-byte line are in the same half.
 fn is_half(bytes: u64) -> bool {
     bytes >> 32 == 0 || bytes as u32 == 0
 }
 
-/// An empty cache.
+/// An empty cache with this size and line size.
 fn cache<T>(shape: &CacheShape, line: u64) -> Cache<T> {
     let lines = u64::from(shape.bytes) / line;
     Cache::new(lines as usize / shape.ways as usize, shape.ways as usize)
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_found_where_it_was_put() {
+    fn place_and_address_of_a_line_are_inverse() {
         let caches = caches(&|_| true);
         for at in (0..1 << 20).step_by(L2_LINE as usize) {
             let (channel, number, shift) = caches.place(Address(at + LINE));
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_that_was_written_is_not_fetched() {
+    fn a_half_line_that_was_written_completely_is_not_fetched() {
         let mut caches = caches(&|_| true);
         caches.write(Address(0), u64::MAX);
         caches.write(Address(64), ones(32));

@@ -19,7 +19,7 @@ fn against_equal(counts: &[usize]) -> f64 {
     counts.iter().map(part).sum()
 }
 
-/// Chi-squared of two histograms against one distribution of both, and its degrees of freedom.
+/// Chi-squared of two histograms against their common distribution, and its degrees of freedom.
 fn against_each_other<K: Ord + Copy>(a: &BTreeMap<K, f64>, b: &BTreeMap<K, f64>) -> (f64, usize) {
     let (all_a, all_b): (f64, f64) = (a.values().sum(), b.values().sum());
     let keys: std::collections::BTreeSet<K> = a.keys().chain(b.keys()).copied().collect();
@@ -38,7 +38,7 @@ fn is_fma(kind: Kind) -> bool {
     kind == Kind::Valu(Valu::FmaF32)
 }
 
-/// The multiply-adds of a chain that take equally long whenever they are executed.
+/// The multiply-adds of a chain that take the same time at each execution.
 fn of_equal_cost(timelines: &[Timeline]) -> Vec<u32> {
     let mut quads: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for issued in timelines.iter().flat_map(|t| &t.waves).map(|w| &w.issued) {
@@ -84,11 +84,11 @@ fn the_limit_is_that_of_tables() {
             limit(freedom)
         );
     }
-    // Samples of the first of two instructions only are no equal shares.
+    // Samples of only the first of two instructions are not equal shares.
     assert!(against_equal(&[100, 0]) > limit(1));
 }
 
-/// Reasons of samples at one interval and at half of it.
+/// The shares of reasons are equal at one interval and at half of it.
 #[test]
 fn shares_do_not_depend_on_the_interval() {
     let timelines = simple("independent_chains", 208, 256, 20);
@@ -112,7 +112,7 @@ fn shares_do_not_depend_on_the_interval() {
     }
 }
 
-/// Kernel `k` enables the first `k` lanes; where a branch divides a wave, each side has its lanes alone.
+/// Kernel `k` enables the first `k` lanes. Where a branch diverges, each side executes with its lanes only.
 #[test]
 fn samples_have_the_mask_of_their_kernel() {
     for active in 1..=64 {

@@ -1,25 +1,26 @@
-//! Cycles that LDS takes for an access.
+//! Cost of LDS accesses.
 
 use crate::isa::{Operation, Transfer};
 
-/// Banks, each a dword wide.
+/// Number of banks. A bank has a width of one dword.
 const BANKS: usize = 32;
 
-/// Cost of an access.
+/// Cycles that an access takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// Cycles in all.
+    /// All cycles.
     pub(crate) active: u64,
-    /// Of these, because lanes accessed different dwords of a bank.
+    /// How many are due to lanes that accessed different dwords of the same bank.
     pub(crate) bank_conflict: u64,
-    /// Of these, because lanes changed the same dword.
+    /// How many are due to lanes that changed the same dword.
     pub(crate) address_conflict: u64,
-    /// Cycles in which old values were returned.
+    /// How many returned old values of atomics.
     pub(crate) atomic_return: u64,
 }
 
-/// The cost of an access: as many lanes at a time as 32 dwords suffice for, each such group as many cycles as
-/// the busiest bank needs. Reading or writing the same dword is not a conflict, changing it is.
+/// Cost of an access. It is executed in groups of lanes that access 32 dwords together; a group takes as many cycles
+/// as its busiest bank has different dwords. Lanes that read or write the same dword do not conflict, lanes that
+/// change it do.
 pub(crate) fn cost(transfer: &Transfer) -> Cost {
     let dwords = (transfer.bytes.div_ceil(4) as usize).max(1);
     let at_once = (BANKS / dwords.next_power_of_two()).max(1);
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn atomics_on_one_dword_take_turns() {
+    fn atomics_on_one_dword_are_serialised() {
         let cost = of(Operation::Atomic(true), 4, |_| 0);
         let expected = Cost {
             active: 64,

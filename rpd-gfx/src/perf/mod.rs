@@ -1,12 +1,14 @@
-//! Hardware counters of a dispatch, derived from the waves and instructions that the interpreter executed.
+//! Counter values, PC samples and thread traces of a dispatch, derived from the instructions that the interpreter
+//! executed.
 //!
-//! [`Model`] watches a dispatch: it deals workgroups to compute units, follows every access through the caches
-//! (`hierarchy`) and LDS (`lds`), and times waves (`timing`). What comes out are [`Counts`]: a value for
-//! each event of each block's instances (`catalogue`), or none where this simulator does not determine it. The rules and
-//! figures are in `docs/simulator.md`.
+//! [`Model`] observes a dispatch: it assigns workgroups to compute units, passes every access through the caches
+//! (`hierarchy`) and LDS (`lds`), and computes the durations of waves (`timing`). The results are [`Counts`]: a value
+//! for each event of each instance of a block (`catalogue`), or none where the simulator does not compute it. The
+//! rules and figures are in `docs/simulator.md`.
 //!
-//! Samples and traces need what each wave did at which time: a [`Recorder`] records what a part of the waves executed,
-//! [`Timeline`] is when a compute unit issued it, and [`Sampler`] looks at that at points in time.
+//! PC samples and traces need to know what each wave did at which time. A [`Recorder`] records what some waves
+//! executed, a [`Timeline`] has the times at which a compute unit issued it, and a [`Sampler`] looks that up at
+//! points in time.
 
 mod cache;
 mod catalogue;

@@ -1,4 +1,4 @@
-//! The model of the device for a counted dispatch.
+//! The model of the device that yields the counter values of a dispatch.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use super::timing::{Batch, WaveClock};
 use crate::device;
 use crate::isa::{Dispatch, Kind, Operation, Probe, Space, Step, Vmem, Workgroup};
 
-/// Watches one dispatch and counts.
+/// Observes one dispatch and counts its events.
 pub struct Model<'a> {
     layout: &'static device::Layout,
     cycles: &'static device::Cycles,
-    /// Workgroups that a compute unit has room for.
+    /// Number of workgroups that a compute unit can hold at a time.
     resident: u64,
     caches: Hierarchy<'a>,
     numbering: &'static Numbering,
     engines: Vec<Engine>,
     units: Vec<Unit>,
-    /// Workgroups and waves that each compute unit has been given.
+    /// Number of workgroups and waves that were assigned to each compute unit.
     dealt: Vec<(u64, usize)>,
-    /// Quad-cycles of each compute unit.
+    /// Quad-cycles in which each compute unit had waves.
     busy: Vec<u64>,
-    /// Workgroups that have started and not ended.
+    /// Workgroups in execution.
     groups: Vec<Group>,
-    /// Index of the workgroup that executed last.
+    /// Index in `groups` of the workgroup that executed last.
     recent: usize,
     batches: BTreeMap<(usize, u64), Batch>,
 }
@@ -36,7 +36,7 @@ pub struct Model<'a> {
 struct Group {
     id: u64,
     unit: usize,
-    /// Its place among those that share the compute unit.
+    /// Its slot among the workgroups that share the compute unit.
     slot: u64,
     batch: u64,
     waves: Vec<WaveClock>,
@@ -45,7 +45,7 @@ struct Group {
 }
 
 impl<'a> Model<'a> {
-    /// For a dispatch. `local` returns whether a host address is in the device's own memory.
+    /// A model for `dispatch`. `local` returns whether a host address is in the device's own memory.
     pub fn new(dispatch: &Dispatch<'_>, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         let layout = &dispatch.device.layout;
         let units = layout.unit_slots() as usize;
@@ -65,7 +65,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Final counts at the end of the dispatch.
+    /// Ends the dispatch. Returns the counter values.
     pub fn finish(mut self) -> Counts {
         let units_per_engine = self.layout.units_per_engine as usize;
         for ((unit, _), batch) in std::mem::take(&mut self.batches) {
@@ -125,7 +125,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Workgroups that a compute unit has room for at a time.
+/// Number of workgroups that a compute unit can hold at a time.
 pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
     let items: u32 = dispatch.workgroup.iter().map(|&n| u32::from(n)).product();
     let waves = items.div_ceil(64).max(1);
@@ -146,7 +146,8 @@ pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
     u64::from(by_waves.min(by_lds).min(by_barriers).max(1))
 }
 
-/// Compute unit of a workgroup: engines take turns, and the units of each engine do.
+/// Compute unit that executes workgroup `group`: workgroups are assigned to engines in turn, and in each engine to
+/// units in turn.
 pub(super) fn unit_of(layout: &device::Layout, group: u64) -> usize {
     let engines = u64::from(layout.engines);
     let units = u64::from(layout.units_per_engine);
@@ -246,7 +247,7 @@ impl Probe for Model<'_> {
     }
 }
 
-/// Everything that an instruction in execution may count in.
+/// Everything in which an instruction in execution may count.
 struct Now<'m, 'a> {
     cycles: &'static device::Cycles,
     unit: usize,
@@ -260,7 +261,7 @@ struct Now<'m, 'a> {
 }
 
 impl Now<'_, '_> {
-    /// Fetches the part of the instruction that was not fetched with the one before.
+    /// Fetches the part of the instruction that the fetch before did not contain.
     fn fetch(&mut self, step: &Step<'_>) {
         let last = (step.offset + step.length - 1) / hierarchy::FETCH;
         for window in step.offset / hierarchy::FETCH..=last {
@@ -274,7 +275,7 @@ impl Now<'_, '_> {
             self.engine.fetch_hits += u64::from(hit);
             self.engine.fetch_misses += u64::from(!hit);
             self.engine.fetch_level += self.cycles.fetch + served.latency(self.cycles);
-            // A hit arrives in time.
+            // A hit does not delay the wave.
             self.wave.stall(served.latency(self.cycles));
         }
     }
@@ -297,7 +298,7 @@ impl Now<'_, '_> {
                 self.engine.matrices[element] += 1;
                 self.engine.matrix_operations[element] += u64::from(matrix.operations);
                 self.engine.matrix_cycles += u64::from(matrix.cycles);
-                // All lanes take part.
+                // Matrix instructions use all lanes.
                 self.engine.thread_quads += 64 * quads;
             }
             Kind::Gds => {
@@ -351,7 +352,7 @@ impl Now<'_, '_> {
         self.wave.start_scalar(cycles);
     }
 
-    /// The LDS accesses of an instruction: cycles until its result is there.
+    /// Counts the LDS accesses of an instruction. Returns the cycles until its result is available.
     fn lds(&mut self, step: &Step<'_>) -> u64 {
         let mut active = 0;
         for transfer in step.transfers.iter().filter(|t| t.space == Space::Lds) {
@@ -396,7 +397,7 @@ impl Now<'_, '_> {
         self.wave.start_vector(cycles);
     }
 
-    /// The memory accesses of a vector instruction: cycles until all is done.
+    /// Counts the memory accesses of a vector instruction. Returns the cycles until all are complete.
     fn memory(&mut self, step: &Step<'_>, instruction: Vmem) -> u64 {
         let tally = &mut *self.tally;
         let count = |accesses: &mut Accesses| match instruction.operation {

@@ -1,12 +1,12 @@
-//! Numbers of events: other devices count the same events as gfx90a under other numbers, which their tables of counters
-//! have.
+//! Translates numbers of events. Devices count the same events as gfx90a under other numbers, which their tables of
+//! counters contain.
 
 use super::catalogue;
 use crate::device::{DEVICES, Device};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// For the events of a device, by block and number, the number that gfx90a has for them.
+/// The number of each event on gfx90a, by its block and number on a device. `None` when they are the same.
 #[derive(Debug)]
 pub(super) struct Numbering(Option<HashMap<(&'static str, u32), u32>>);
 
@@ -39,7 +39,7 @@ impl Numbering {
                 .map(|level| (("SQ", level.name), level.number)),
         );
         let numbers = events(device).filter_map(|(block, event, name)| {
-            // The interface to memory has a number there.
+            // Later devices number the interfaces to memory: `TCC_EA0_`.
             let name = name.replacen("TCC_EA0_", "TCC_EA_", 1);
             let number = known.get(&(block, name.as_str()))?;
             Some(((block, event), *number))
@@ -47,7 +47,7 @@ impl Numbering {
         Self(Some(numbers.collect()))
     }
 
-    /// The numbers of a device.
+    /// The translation for a device.
     pub(super) fn of(device: &Device) -> &'static Self {
         static ALL: OnceLock<Vec<Numbering>> = OnceLock::new();
         let all = ALL.get_or_init(|| DEVICES.iter().map(Numbering::new).collect());
@@ -55,7 +55,7 @@ impl Numbering {
         &all[at.unwrap_or(0)]
     }
 
-    /// The number of an event of the device in the catalogue; `None` if the catalogue lacks it.
+    /// Number of a device's event in the catalogue; `None` if the catalogue does not have the event.
     pub(super) fn event(&self, block: &str, event: u32) -> Option<u32> {
         match &self.0 {
             None => Some(event),
@@ -67,15 +67,16 @@ impl Numbering {
     }
 }
 
-/// Whether the simulator determines an event of a hardware block (`SQ`, `TCC`, ...) of a device, by its number.
+/// Whether the simulator yields a value for an event of a hardware block (`SQ`, `TCC`, ...), by its number on the
+/// device.
 pub fn determined(device: &Device, block: &str, event: u32) -> bool {
     let event = Numbering::of(device).event(block, event);
     event.is_some_and(|event| catalogue::has(block, event))
 }
 
-/// Whether the simulator determines the accumulated level of an event: the sum of the level over all cycles,
-/// which is what the event selected after it (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`) reads. The level itself is
-/// not determined: between dispatches nothing is in flight.
+/// Whether the simulator yields the accumulated level of an event: the level added up over all cycles, which the
+/// event that is selected after it reads (`SQ_ACCUM_PREV`, `SQ_ACCUM_PREV_HIRES`). The level itself has no value:
+/// between dispatches nothing is outstanding.
 pub fn accumulates(device: &Device, block: &str, event: u32) -> bool {
     let event = Numbering::of(device).event(block, event);
     event.is_some_and(|event| catalogue::has_level(block, event))

@@ -1,33 +1,33 @@
-//! Addresses of the model: pages numbered in the order in which a dispatch touches them.
+//! The model's addresses: pages are numbered in the order in which a dispatch first accesses them.
 //!
-//! Where the host puts memory differs from run to run; which channel and set of a cache an address falls
-//! into must not.
+//! Host addresses of memory differ from run to run. With numbered pages the channel and the cache set of an address
+//! do not.
 
 use std::collections::HashMap;
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 const PAGE: u64 = 4096;
-/// First address of scratch.
+/// First address of scratch memory in the model.
 const SCRATCH: u64 = 1 << 60;
-/// First address of code.
+/// First address of code in the model.
 const CODE: u64 = 1 << 61;
 
-/// An address of the model.
+/// An address in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address(pub(super) u64);
 
-/// The pages touched so far.
+/// The pages that were accessed so far.
 pub(super) struct Pages<'a> {
     /// Whether a host address is in the device's own memory.
     local: &'a (dyn Fn(u64) -> bool + Sync),
     numbers: HashMap<u64, u64>,
-    /// Whether each page is in the device's own memory.
+    /// For each page, whether it is in the device's own memory.
     locals: Vec<bool>,
     recent: (u64, u64),
 }
 
 impl<'a> Pages<'a> {
-    /// None touched.
+    /// No pages. `local` returns whether a host address is in the device's own memory.
     pub(super) fn new(local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
         Self {
             local,
@@ -37,22 +37,22 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Address of host memory.
+    /// The model's address of a host address.
     pub(super) fn global(&mut self, address: u64) -> Address {
         self.translate(address)
     }
 
-    /// Address in scratch, which every slot for a workgroup has of its own.
+    /// The model's address of an offset in scratch memory. Each slot for a workgroup has scratch memory of its own.
     pub(super) fn scratch(&mut self, slot: u64, offset: u64) -> Address {
         self.translate(SCRATCH | slot << 36 | offset)
     }
 
-    /// Address of code.
+    /// The model's address of an offset in the code.
     pub(super) fn code(&mut self, offset: u64) -> Address {
         self.translate(CODE | offset)
     }
 
-    /// Whether an address is in the device's own memory.
+    /// Whether a model's address is in the device's own memory.
     pub(super) fn is_local(&self, address: Address) -> bool {
         let number = (address.0 / PAGE) as usize;
         self.locals.get(number).copied().unwrap_or(true)

@@ -1,7 +1,8 @@
-//! Recording what waves execute, for the timing model: which instructions, with which lanes, and what their accesses cost.
+//! Records what waves execute, for the timing model: the instructions, the active lanes, and the cost of memory
+//! accesses.
 //!
-//! A [`Recorder`] follows some workgroups of a dispatch. Of long waves it records windows of [`WINDOW`] instructions at equal
-//! distances, so that a part of the execution stands for all of it at a bounded cost.
+//! A [`Recorder`] records some workgroups of a dispatch. Of long waves it records windows of [`WINDOW`] instructions
+//! at equal distances: they represent the whole execution at a bounded cost.
 
 use std::collections::HashMap;
 
@@ -12,18 +13,18 @@ use super::tally::Unit as Tally;
 use crate::device::{Device, Layout};
 use crate::isa::{Dispatch, Kind, Probe, Space, Step, Workgroup};
 
-/// Instructions of a window.
+/// Number of instructions in a window.
 const WINDOW: u64 = 256;
-/// Costs of recording that a traced dispatch may have without regard to its size; an instruction is 1.
+/// Cost up to which a traced dispatch is recorded whatever its size. The cost of an instruction is 1.
 const FREE: u64 = 1 << 17;
-/// One part of this many of what was executed may be recorded beyond that.
+/// Beyond that, at most one of this many executed instructions is recorded.
 const PART: u64 = 256;
-/// Largest distance of windows.
+/// Greatest distance of two windows in instructions.
 const FARTHEST: u64 = 1 << 32;
-/// Cost of a vector memory instruction, whose accesses go through the model of the caches.
+/// Cost of recording a vector memory instruction, whose accesses pass through the model of the caches.
 const MEMORY: u64 = 16;
 
-/// A number that spreads what is counted (SplitMix64's last step).
+/// A hash of a number: the last step of SplitMix64.
 pub(super) fn spread(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -31,20 +32,21 @@ pub(super) fn spread(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Which parts of a dispatch are recorded.
+/// Which workgroups of a dispatch are recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Shader engines whose workgroups are all recorded, a bit each.
+    /// Shader engines of which all workgroups are recorded, one bit for each.
     pub engines: u32,
-    /// Compute unit of these engines whose waves are recorded without gaps.
+    /// Number of the compute unit, in these engines, whose waves are recorded without gaps.
     pub target: Option<u32>,
-    /// Whether workgroups of all compute units are recorded, one after the other as many as run together, and what that may cost
-    /// without regard to the dispatch's size, in recorded instructions.
+    /// Cost up to which workgroups are recorded for PC samples whatever the dispatch's size, in recorded
+    /// instructions; `None` for no samples. Workgroups of all compute units are chosen, as many on each as run at the
+    /// same time.
     pub samples: Option<u64>,
 }
 
 impl Selection {
-    /// Whether nothing is recorded.
+    /// Whether nothing is selected.
     pub fn is_empty(&self) -> bool {
         self.engines == 0 && self.samples.is_none()
     }
@@ -53,29 +55,29 @@ impl Selection {
 /// A recorded instruction, or the release of a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Offset in the program in bytes; [`RELEASED`] for a barrier's release.
+    /// Offset in the program in bytes; [`RELEASED`] for the release of a barrier.
     pub(super) offset: u32,
-    /// Dynamic detail: for branches 1 when taken; for vector memory the latency in cycles and, above bit 16,
-    /// requests; LDS cycles; scalar memory the latency; releases the number of the barrier.
+    /// What the execution cost. Branch: 1 when taken. Vector memory: latency in cycles, and number of requests from
+    /// bit 16 on. LDS: cycles. Scalar memory: latency in cycles. Release: number of the barrier.
     pub(super) detail: u32,
-    /// Lanes that were active.
+    /// Lanes that were active, one bit for each.
     pub(super) exec: u64,
 }
 
-/// Offset of a release.
+/// Value of [`Entry::offset`] for the release of a barrier.
 pub(super) const RELEASED: u32 = u32::MAX;
 
-/// Instructions that a wave executed.
+/// Recorded instructions of a wave.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WaveRecord {
-    /// Numbers of the recorded windows, with the first entry of each.
+    /// Number of each recorded window, and the index of its first entry.
     pub(super) windows: Vec<(u64, usize)>,
-    /// The executed instructions, in order.
+    /// Recorded instructions, in the order of execution.
     pub(super) entries: Vec<Entry>,
 }
 
 impl WaveRecord {
-    /// Keeps the windows of a distance.
+    /// Removes the windows whose number `keeps` does not accept.
     fn thin(&mut self, keeps: impl Fn(u64) -> bool) {
         let windows = std::mem::take(&mut self.windows);
         let entries = std::mem::take(&mut self.entries);
@@ -89,55 +91,55 @@ impl WaveRecord {
     }
 }
 
-/// Waves that a workgroup executed.
+/// Recorded waves of a workgroup.
 #[derive(Debug, Clone)]
 pub(super) struct GroupRecord {
     /// Number of the workgroup in the dispatch.
     pub(super) id: u64,
     /// The waves of the workgroup.
     pub(super) waves: Vec<WaveRecord>,
-    /// Releases of barriers, and ends of windows while waves waited.
+    /// Number of barriers that were released, plus number of windows that ended while waves waited.
     barriers: u32,
-    /// The window in which its waves record.
+    /// Number of the window that is being recorded; `None` between windows.
     open: Option<u64>,
-    /// Instructions of each wave that were counted so far.
+    /// Number of instructions that each wave has executed.
     seen: Vec<u64>,
-    /// Of each wave, the barrier at which it waits.
+    /// For each wave, the barrier at which it waits.
     waiting: Vec<Option<Entry>>,
     detailed: bool,
-    /// Offset of the windows.
+    /// Offset of the first window, so that windows of different workgroups differ.
     phase: u64,
 }
 
-/// Workgroups recorded on a compute unit.
+/// Recorded workgroups of a compute unit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnitRecord {
-    /// The workgroups in the order of their numbers.
+    /// The workgroups, ordered by number.
     pub(super) groups: Vec<GroupRecord>,
-    /// Times that the unit executes as many workgroups as run together.
+    /// How often the unit executes as many workgroups as it can hold.
     pub(super) batches: u64,
 }
 
-/// Merged recording of a dispatch.
+/// What was recorded of a dispatch.
 #[derive(Debug)]
 pub struct Record {
     pub(super) units: Vec<(usize, UnitRecord)>,
-    /// Workgroups that a compute unit has room for.
+    /// Number of workgroups that a compute unit can hold at a time.
     pub(super) resident: u64,
 }
 
-/// Which workgroups are recorded: shared by the recorders of a dispatch.
+/// Which workgroups are recorded. All recorders of a dispatch have the same.
 #[derive(Debug, Clone)]
 struct Choice {
     selection: Selection,
     groups: u64,
     resident: u64,
-    /// Moves windows, so that several dispatches of a kernel have different ones.
+    /// Offset of windows, which differs between dispatches of a kernel.
     shift: u64,
 }
 
 impl Choice {
-    /// What recording may cost without regard to the dispatch's size.
+    /// Cost up to which is recorded whatever the size of the dispatch.
     fn free(&self) -> u64 {
         match self.selection.samples {
             Some(effort) if self.selection.engines == 0 => effort,
@@ -146,7 +148,7 @@ impl Choice {
     }
 }
 
-/// Records a part of the workgroups of a dispatch; one for each of its threads.
+/// Records some of the workgroups that one thread executes.
 pub struct Recorder<'a> {
     device: &'static Device,
     choice: Choice,
@@ -154,13 +156,13 @@ pub struct Recorder<'a> {
     tally: Tally,
     groups: Vec<GroupRecord>,
     index: HashMap<u64, usize>,
-    /// Index in `groups` of the last one that was looked up.
+    /// Index in `groups` of the workgroup that was looked up last.
     recent: usize,
-    /// Distance of windows, a power of two.
+    /// Distance of two windows in instructions, a power of two.
     distance: u64,
     cost: u64,
     executed: u64,
-    /// Workgroups of the dispatch for each one that is followed.
+    /// Number of workgroups of the dispatch for each recorded one.
     share: u64,
 }
 
@@ -173,7 +175,7 @@ fn local(_: u64) -> bool {
 }
 
 impl Recorder<'_> {
-    /// Recorders for this many threads.
+    /// Recorders for the threads of a dispatch.
     pub fn for_threads(
         dispatch: &Dispatch<'_>,
         selection: &Selection,
@@ -207,7 +209,7 @@ impl Recorder<'_> {
             .collect()
     }
 
-    /// Merges the recordings of a dispatch.
+    /// Merges what the threads of a dispatch recorded.
     pub fn merge(recorders: Vec<Self>) -> Record {
         let distance = recorders.iter().map(|r| r.distance).max().unwrap_or(1);
         let mut units: HashMap<usize, UnitRecord> = HashMap::new();
@@ -223,7 +225,7 @@ impl Recorder<'_> {
                 }
                 let number = unit_of(layout, group.id);
                 let unit = units.entry(number).or_default();
-                // Where all workgroups are recorded, they follow each other as they end.
+                // Workgroups that are all recorded are in the order in which they ended.
                 let all = engines >> engine_of(layout, number) & 1 != 0;
                 unit.batches = if all { 1 } else { per_unit.div_ceil(resident) };
                 unit.groups.push(group);
@@ -237,7 +239,7 @@ impl Recorder<'_> {
         Record { units, resident }
     }
 
-    /// Whether all workgroups of a unit are to be recorded, and all of their instructions.
+    /// Whether all workgroups of a compute unit are recorded, and whether without gaps.
     fn traced(&self, unit: usize) -> (bool, bool) {
         let selection = &self.choice.selection;
         let all = selection.engines >> engine_of(&self.device.layout, unit) & 1 != 0;
@@ -256,7 +258,8 @@ impl Recorder<'_> {
         Some(self.recent)
     }
 
-    /// Moves the windows if none that was recorded would be left at twice the distance: a dispatch of few windows has samples as well.
+    /// Moves the windows if doubling the distance would leave none, so that a dispatch with few windows has samples
+    /// as well.
     fn keep_a_window(&mut self) {
         let is_left = |group: &GroupRecord| {
             let mut windows = group.waves.iter().flat_map(|wave| &wave.windows);
@@ -272,7 +275,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Doubles the distance of windows when too much is recorded.
+    /// Doubles the distance of windows when recording has cost too much.
     fn restrain(&mut self) {
         let allowed = self.choice.free() + self.executed.saturating_mul(self.share) / PART;
         if self.cost <= allowed || self.distance >= FARTHEST {
@@ -288,7 +291,7 @@ impl Recorder<'_> {
 }
 
 impl UnitRecord {
-    /// Instructions that its waves executed, and those of them that were recorded.
+    /// Number of instructions that the waves executed, and how many of these were recorded.
     pub(super) fn instructions(&self) -> (u64, u64) {
         let executed = self.groups.iter().flat_map(|group| &group.seen).sum();
         let waves = self.groups.iter().flat_map(|group| &group.waves);
@@ -297,7 +300,7 @@ impl UnitRecord {
 }
 
 impl GroupRecord {
-    /// A window begins. Waves that wait at a barrier do so in it.
+    /// Begins a window. Waves that wait at a barrier wait in it.
     fn open(&mut self, number: u64) {
         self.open = Some(number);
         for (wave, waiting) in self.waves.iter_mut().zip(&self.waiting) {
@@ -306,7 +309,7 @@ impl GroupRecord {
         }
     }
 
-    /// Ends the open turn: waves that wait at the barrier go on when the others have reached it.
+    /// Ends the window. Waves that wait at the barrier continue when the others have reached it.
     fn close(&mut self) {
         if self.open.take().is_some() && self.waiting.iter().any(Option::is_some) {
             self.barriers += 1;
@@ -330,7 +333,7 @@ impl GroupRecord {
         for wave in &mut self.waves {
             wave.thin(|number| is_recorded(number, phase, distance));
         }
-        // The rest of a dropped window is not recorded.
+        // If the window was removed meanwhile, its rest is not recorded.
         self.open = self
             .open
             .filter(|&number| is_recorded(number, phase, distance));
@@ -351,7 +354,8 @@ impl Probe for Recorder<'_> {
         if self.choice.selection.samples.is_none() {
             return false;
         }
-        // Of those that run together on a unit one after the other, one by chance: full ones only.
+        // Of the workgroups that run one after the other in the same slot of a unit, one is chosen at random; only
+        // full workgroups.
         let nth = group.id / u64::from(layout.units());
         let resident = self.choice.resident;
         let full = (self.choice.groups / u64::from(layout.units()) / resident).max(1);
@@ -370,7 +374,7 @@ impl Probe for Recorder<'_> {
         if record.detailed {
             return (true, u64::MAX);
         }
-        // Waves wait for each other, so a window is a part of what the workgroup executes.
+        // Waves wait for each other, so the window is a part of the execution of the whole workgroup.
         let length = WINDOW * record.waves.len() as u64;
         let progress: u64 = record.seen.iter().sum();
         let (number, left) = (progress / length, length - progress % length);
@@ -382,7 +386,7 @@ impl Probe for Recorder<'_> {
             return (true, left.min(WINDOW));
         }
         record.close();
-        // To the next window that is, if no other wave executes anything.
+        // Number of instructions to the next window, if no other wave executes any.
         let to_next = distance - (number.wrapping_add(record.phase) & (distance - 1));
         (false, left + (to_next - 1) * length)
     }
@@ -496,7 +500,7 @@ impl Probe for Recorder<'_> {
     fn ended(&mut self, _group: u64) {}
 }
 
-/// Cycles of the LDS accesses of an instruction.
+/// Cycles that the LDS accesses of an instruction take.
 fn lds_cycles(step: &Step<'_>) -> u64 {
     let shared = step.transfers.iter().filter(|t| t.space == Space::Lds);
     shared.map(|transfer| lds::cost(transfer).active).sum()

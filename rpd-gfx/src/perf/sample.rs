@@ -1,85 +1,88 @@
-//! Program counter samples of dispatches, from the timelines of their compute units.
+//! Takes PC samples of dispatches, from the timelines of their compute units.
 //!
-//! Samples are taken at intervals of the time for which the device was busy. A dispatch's timelines are stretched to the
-//! time that it took: its part of the dispatch is the same in both.
+//! Samples are taken at intervals of the time in which the device was busy. The timelines of a dispatch are stretched
+//! to its measured duration: a relative position in one is the same relative position in the other.
 
 use super::record::spread;
 use super::timeline::{Issued, Pipe, Reason, Timeline, WaveTimeline};
 use crate::device::Device;
 use crate::isa::Kind;
 
-/// Nanoseconds for which a trap keeps the next from being taken.
+/// Nanoseconds after a trap in which no other trap is taken.
 const PENDING: f64 = 10_000.0;
 
-/// Instructions of a dispatch that may be recorded for samples at short intervals, and at long ones.
+/// Number of instructions of a dispatch that may be recorded for samples: from the number at short intervals to that
+/// at long ones.
 const EFFORT: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 17;
-/// Between these limits, that number times the nanoseconds between samples.
+/// Product of that number and the sampling interval in nanoseconds, between these limits.
 const EFFORT_TIME: f64 = (1u64 << 31) as f64;
 
 /// Sampling method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// A wave slot of all compute units at a time, slot after slot; the interval is in nanoseconds.
+    /// Host trap: samples one wave slot of all compute units at a time, slot after slot. The interval is in
+    /// nanoseconds.
     HostTrap,
-    /// One of the waves of each compute unit; the interval is in cycles for which the unit was busy.
+    /// Stochastic: samples one of the waves of each compute unit. The interval is in cycles in which the unit was
+    /// busy.
     Stochastic,
 }
 
-/// A sample of a wave.
+/// A PC sample of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Nanoseconds since the start of the dispatch.
     pub time: u64,
-    /// Compute unit: its number in the device.
+    /// Number of the compute unit in the device.
     pub unit: usize,
     /// SIMD of the wave.
     pub simd: u8,
     /// Slot of the wave on the SIMD.
     pub slot: u8,
-    /// Number of its workgroup in the dispatch.
+    /// Number of the workgroup in the dispatch.
     pub group: u64,
-    /// Place of the workgroup on the compute unit.
+    /// Slot of the workgroup on the compute unit.
     pub group_slot: u32,
     /// Number of the wave in the workgroup.
     pub number: u32,
-    /// Waves of the compute unit.
+    /// Number of waves on the compute unit.
     pub waves: u32,
     /// Offset of the instruction in the program in bytes.
     pub offset: u32,
-    /// Lanes that were active.
+    /// Lanes that were active, one bit for each.
     pub exec: u64,
-    /// Why the instruction was not issued; `None` if it was.
+    /// Why the instruction was not issued; `None` when it was.
     pub stalled: Option<Reason>,
     /// Kind of the instruction.
     pub kind: Kind,
     /// Pipe that executes it.
     pub pipe: Pipe,
-    /// Whether it is a branch that is taken.
+    /// Whether it is a taken branch.
     pub taken: bool,
     /// Whether it is a branch to an address in registers.
     pub indirect: bool,
-    /// Pipes for which the arbiter of the SIMD chose a wave: bit `n` for the pipe `n`.
+    /// Pipes for which the arbiter of the SIMD chose a wave: one bit for each, by the number of the pipe.
     pub chosen: u8,
-    /// Of these, pipes that were full.
+    /// Which of these pipes were full.
     pub full: u8,
 }
 
-/// Takes samples of the dispatches of a device, one after the other.
+/// Takes samples of the dispatches of a device, in their order.
 #[derive(Debug)]
 pub struct Sampler {
     method: Method,
     interval: f64,
     seed: u64,
-    /// Time at which the device has arrived: nanoseconds, or cycles of each compute unit.
+    /// Time of the device in nanoseconds; for stochastic sampling, busy cycles of each compute unit.
     clocks: Vec<f64>,
-    /// Time of the next sample there.
+    /// Time of the next sample on each of these clocks.
     next: Vec<f64>,
-    /// Samples taken there.
+    /// Number of samples that were taken on each of these clocks.
     taken: Vec<u64>,
 }
 
 impl Sampler {
-    /// Samples at intervals of nanoseconds or cycles. The same seed takes the same samples.
+    /// A sampler with an interval in nanoseconds or cycles, by method. The same seed yields the same samples.
     pub fn new(method: Method, interval: u64, device: &Device, seed: u64) -> Self {
         let interval = interval.max(1) as f64;
         let layout = &device.layout;
@@ -103,7 +106,7 @@ impl Sampler {
         }
     }
 
-    /// Whether a sample may fall into a dispatch that takes this many nanoseconds.
+    /// Whether a dispatch with this duration in nanoseconds may contain a sample.
     pub fn may_hit(&self, device: &Device, duration: f64) -> bool {
         let length = self.length(device, duration);
         self.clocks
@@ -112,14 +115,14 @@ impl Sampler {
             .any(|(clock, next)| clock + length >= *next)
     }
 
-    /// What recording a dispatch may cost, for [`Selection::samples`](super::Selection::samples): where samples are seldom, few of its
-    /// instructions need to be known.
+    /// How much of a dispatch should be recorded, for [`Selection::samples`](super::Selection::samples): the rarer
+    /// samples are, the fewer instructions are needed.
     pub fn effort(&self, device: &Device) -> u64 {
         let nanoseconds = self.interval / self.length(device, 1.0);
         ((EFFORT_TIME / nanoseconds) as u64).clamp(*EFFORT.start(), *EFFORT.end())
     }
 
-    /// A duration in nanoseconds in the unit of the clocks.
+    /// Converts a duration in nanoseconds to the unit of the clocks.
     fn length(&self, device: &Device, duration: f64) -> f64 {
         match self.method {
             Method::HostTrap => duration,
@@ -127,8 +130,8 @@ impl Sampler {
         }
     }
 
-    /// Takes the samples of a dispatch that took `duration` nanoseconds, in the order of time. Without timelines time passes
-    /// and none is taken.
+    /// Takes the samples of a dispatch that took `duration` nanoseconds, ordered by time. Without timelines, the
+    /// clocks advance and no samples are taken.
     pub fn dispatch(
         &mut self,
         timelines: &[Timeline],
@@ -171,7 +174,7 @@ impl Sampler {
             Method::Stochastic => {
                 for timeline in timelines {
                     let unit = timeline.unit;
-                    // The clock of a unit stands still while it has no wave.
+                    // The clock of a unit stops while it has no wave.
                     let busy = length * timeline.busy / all;
                     let end = self.clocks[unit] + busy;
                     while self.next[unit] < end {
@@ -204,8 +207,8 @@ impl Sampler {
         samples
     }
 
-    /// Where to look for the state of a unit at a time, and the quad there: in its own timeline, or in another's where nothing
-    /// was recorded of it. Units are not in step with each other.
+    /// The timeline and the quad in which the state of a unit at a time is looked up. A unit that was not recorded
+    /// uses another's timeline at another time, because units are not in step.
     fn look<'t>(
         &self,
         own: &'t Timeline,
@@ -230,7 +233,7 @@ fn is_known(timeline: &Timeline) -> bool {
     timeline.end != 0 && timeline.waves.iter().any(|wave| !wave.issued.is_empty())
 }
 
-/// The state of a wave at a time.
+/// The sample of a wave at a time.
 fn sample(
     timeline: &Timeline,
     wave: &WaveTimeline,
@@ -274,7 +277,7 @@ fn sample(
     })
 }
 
-/// Whether an instruction at the head is issued at a time, and whether it was chosen and refused.
+/// Whether the instruction at the head is issued at a time, and whether it was chosen and not accepted.
 fn arbitrated(head: &Issued, at: u64) -> (bool, bool) {
     if head.pipe == Pipe::Internal {
         return (false, false);

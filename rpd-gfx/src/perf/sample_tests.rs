@@ -1,4 +1,4 @@
-//! Samples and timelines of kernels whose time inside is known.
+//! Samples and timelines of kernels for which the time of each part is known.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -53,7 +53,7 @@ fn recorded(
     })
 }
 
-/// Numbers for a kernel to write to.
+/// Memory that a kernel writes.
 pub(super) struct Numbers(Vec<f32>);
 
 impl Numbers {
@@ -66,7 +66,7 @@ impl Numbers {
     }
 }
 
-/// Timelines of a kernel that takes numbers and its rounds.
+/// Timelines of a kernel whose arguments are an array of numbers and a number of rounds.
 pub(super) fn simple(kernel: &str, groups: u32, items: u16, rounds: i32) -> Vec<Timeline> {
     let mut out = Numbers::new(groups * 256);
     timelines(
@@ -77,7 +77,7 @@ pub(super) fn simple(kernel: &str, groups: u32, items: u16, rounds: i32) -> Vec<
     )
 }
 
-/// What was recorded of such a kernel.
+/// The recording of such a kernel.
 pub(super) fn simple_recorded(
     kernel: &str,
     groups: u32,
@@ -115,7 +115,7 @@ pub(super) fn take(timelines: &[Timeline], method: Method, seed: u64) -> Vec<Sam
     samples
 }
 
-/// Shares of samples by reason, issued ones under `None`.
+/// Shares of the samples by reason; `None` for issued ones.
 pub(super) fn shares(samples: &[Sample]) -> BTreeMap<Option<Reason>, f64> {
     let mut shares = BTreeMap::new();
     for sample in samples {
@@ -168,7 +168,7 @@ fn matrix_instructions_wait_for_their_unit() {
 #[test]
 fn a_pointer_chase_waits_at_one_instruction() {
     let mut out = Numbers::new(64);
-    // Every pointer lies in its own cache line, and all together in more than the caches have.
+    // Each pointer is in its own cache line, and together they exceed the caches.
     let mut list = vec![0u64; 1 << 22];
     let base = list.as_mut_ptr() as u64;
     for n in 0..1 << 18 {
@@ -201,7 +201,7 @@ fn a_pointer_chase_waits_at_one_instruction() {
 #[test]
 fn waves_wait_for_a_slow_one_at_the_barrier() {
     waits_at_the_barrier(50);
-    // More than is recorded without gaps.
+    // A number of rounds beyond which there are gaps in the recording.
     waits_at_the_barrier(2000);
 }
 
@@ -257,7 +257,7 @@ fn phases_have_the_samples_of_their_cycles() {
     let args: [&[u8]; 3] = [&out.pointer(), &300i32.to_le_bytes(), &900i32.to_le_bytes()];
     let timelines = timelines("two_phases", 1, 256, &args);
     let samples = take(&timelines, Method::Stochastic, 7);
-    // The first phase is a function behind the kernel.
+    // The first phase is a function behind the kernel's code.
     let issued = &timelines[0].waves[0].issued;
     let call = issued.iter().position(|i| i.indirect).unwrap();
     let function = issued[call + 1].offset;
@@ -292,7 +292,7 @@ fn half_the_interval_takes_twice_the_samples() {
             "{many} {few}"
         );
     }
-    // 104 units whose 32 slots are filled, by waves of which a part is recorded.
+    // All 32 wave slots of 104 units are occupied, and a part of the waves is recorded.
     for rounds in [5, 60] {
         let timelines = simple("independent_chains", 8 * 104, 256, rounds);
         let mut sampler = Sampler::new(Method::HostTrap, 1_000_000, device(), 9);
@@ -301,14 +301,14 @@ fn half_the_interval_takes_twice_the_samples() {
     }
 }
 
-/// Two waves that sleep side by side take as long as one.
+/// Two waves that sleep at the same time take as long as one.
 #[test]
 fn units_with_more_waves_are_not_busy_for_longer() {
     let selection = Selection {
         samples: Some(1 << 12),
         ..Selection::default()
     };
-    // 104 units, of which a half has a second workgroup.
+    // 104 units, half of which have a second workgroup.
     let timelines = simple_recorded("sleeper", 156, 64, 5000, &selection);
     assert_eq!(timelines.len(), 104);
     let most = timelines.iter().map(|t| t.busy).fold(0.0, f64::max);

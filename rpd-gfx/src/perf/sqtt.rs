@@ -1,57 +1,59 @@
-//! Thread traces: the token stream that the sequencers of a GFX9 shader engine write, from the timelines of its compute units.
+//! Generates thread traces: the token stream that the sequencers of a GFX9 shader engine write, from the timelines of
+//! its compute units.
 //!
-//! Tokens are little-endian, their low four bits are the type, and they carry the time since the one before in quads. Waves
-//! of all compute units have their start and end; those of the target unit on the selected SIMDs every instruction.
+//! Tokens are little-endian. Their low four bits are the type. They contain the time since the token before, in
+//! quads. The start and end of waves of all compute units are in the trace, and for the target unit every instruction
+//! on the selected SIMDs.
 
 use super::record::spread;
 use super::timeline::{Issued, Pipe, Reason, Timeline, WaveTimeline};
 use crate::isa::{Kind, Operation};
 
-/// Trace settings of a shader engine.
+/// Settings of the trace of a shader engine.
 #[derive(Debug, Clone)]
 pub struct TraceSettings {
-    /// The shader engine.
+    /// Number of the shader engine.
     pub engine: u32,
-    /// The compute unit whose waves have their instructions.
+    /// Number of the compute unit whose instructions are traced.
     pub target: u32,
-    /// SIMDs of it, a bit each.
+    /// SIMDs of this unit that are traced, one bit for each.
     pub simds: u32,
-    /// Bytes that the buffer has room for.
+    /// Size of the buffer in bytes.
     pub capacity: usize,
-    /// Generation of the format: 4 for MI200, 5 for MI300, 6 for MI350.
+    /// Generation of the token format: 4 for MI200, 5 for MI300, 6 for MI350.
     pub generation: u32,
-    /// Counters in the trace.
+    /// Counters in the trace, if any.
     pub counters: Option<TraceCounters>,
 }
 
-/// Counters in a trace.
+/// Counters that are read at intervals during a trace.
 #[derive(Debug, Clone)]
 pub struct TraceCounters {
-    /// Quads between two readings.
+    /// Number of quads between two readings.
     pub interval: u64,
-    /// The counters, eight at most, each with the SIMDs that it counts on.
+    /// The counters, at most eight, each with a mask of the SIMDs that it counts on.
     pub list: Vec<(TraceCounter, u32)>,
 }
 
-/// A counter that can be read in a trace.
+/// An event that a trace can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceCounter {
-    /// Waves that started.
+    /// Start of a wave.
     Waves,
-    /// Quads in which the unit had waves.
+    /// Quad in which the compute unit had waves.
     Busy,
-    /// Instructions of a pipe.
+    /// Instruction of a pipe.
     Instructions(Pipe),
-    /// Quads in which vector memory instructions of both kinds were issued.
+    /// Quad in which a vector memory instruction was issued, flat or not.
     Vmem,
-    /// All instructions.
+    /// Instruction of any pipe.
     All,
-    /// Cycles of matrix instructions.
+    /// Cycle in which a matrix instruction was executed.
     MatrixCycles,
 }
 
 impl TraceCounter {
-    /// The counter of a name; `None` where the timelines lack what it counts.
+    /// The event with this name; `None` for events that timelines do not contain.
     pub fn find(name: &str) -> Option<Self> {
         Some(match name {
             "SQ_WAVES" => Self::Waves,
@@ -70,66 +72,69 @@ impl TraceCounter {
     }
 }
 
-/// A code object as packets in the trace announce it.
+/// A code object, as packets in the trace describe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TracedObject {
     /// Id of the code object.
     pub id: u64,
-    /// Lowest device address.
+    /// Lowest address in device memory.
     pub address: u64,
-    /// Bytes in device memory.
+    /// Size in device memory, in bytes.
     pub size: u64,
 }
 
-/// Registers of a dispatch as the command processor writes them.
+/// Register values that the command processor writes to start a dispatch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TracedDispatch {
     /// Address of the first instruction.
     pub entry: u64,
-    /// Address of the program, from which offsets of instructions count.
+    /// Address from which the offsets of instructions count.
     pub base: u64,
-    /// Address of the packet.
+    /// Address of the dispatch packet.
     pub packet: u64,
-    /// Work-items of a workgroup in each dimension.
+    /// Work-items of a workgroup: x, y, z.
     pub workgroup: [u32; 3],
-    /// `COMPUTE_PGM_RSRC1` to `3`.
+    /// Values of `COMPUTE_PGM_RSRC1` to `3`.
     pub resources: [u32; 3],
-    /// Pipe of the micro-engine.
+    /// Number of the pipe of the micro-engine.
     pub pipe: u32,
 }
 
-/// The trace of a shader engine while it grows.
+/// The trace of a shader engine, to which dispatches are appended.
 #[derive(Debug)]
 pub struct Trace {
     settings: TraceSettings,
     bytes: Vec<u8>,
-    /// Quads of the last token.
+    /// Time of the last token in quads.
     now: u64,
     full: bool,
 }
 
-/// Register to which packets with data for the reader are written.
+/// Number of the register to which packets for the reader of the trace are written.
 const USER_DATA: u16 = 0xc342;
-/// Words that begin a trace.
+/// Words at the start of a trace.
 const MAGIC: [u32; 2] = [0x434f_5200, 524_801];
-/// The micro-engine as register tokens have it; wave tokens have 0 for it.
+/// Number of the micro-engine in register tokens. Wave tokens have 0.
 const ENGINE: u64 = 1;
-/// Quads from the registers of a dispatch to its first wave.
+/// Number of quads from the register writes of a dispatch to its first wave.
 const LAUNCH: u64 = 8;
 
-/// A token in the order of time.
+/// What a token describes.
 enum Event<'t> {
     Start(&'t Timeline, &'t WaveTimeline),
     End(&'t Timeline, &'t WaveTimeline),
-    /// Of a wave: 1 stalls, 2 issues an instruction, 3 has executed one in the sequencer.
+    /// SIMD, wave slot and state of a wave: 1 stalled, 2 issued an instruction, 3 executed an instruction in the
+    /// sequencer.
     Issue(u8, u8, u8),
-    /// Wave, SIMD, type, and the address at which the wave continues if that does not follow from the code.
+    /// Wave slot, SIMD, type of instruction, and the address at which the wave continues where that does not follow
+    /// from the code.
     Instruction(u8, u8, u8, Option<u64>),
     Counters(u32, u8, [u64; 4]),
 }
 
 impl Event<'_> {
-    /// Order at one time. A wave may start in a slot when the one before ends, and its first instruction comes later.
+    /// Order of events with the same time. A wave may start in a slot at the time at which the one before ends; its
+    /// first instruction comes after both.
     fn rank(&self) -> (u8, u8) {
         match self {
             Self::Issue(simd, ..) => (0, *simd),
@@ -142,7 +147,7 @@ impl Event<'_> {
 }
 
 impl Trace {
-    /// An empty trace; `clock` is the time of its start.
+    /// An empty trace. `clock` is the time at which it starts.
     pub fn new(settings: TraceSettings, clock: u64) -> Self {
         let mut trace = Self {
             bytes: Vec::new(),
@@ -170,12 +175,12 @@ impl Trace {
         self.full
     }
 
-    /// The bytes of the trace.
+    /// The bytes of the buffer.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Appends a token, unless the buffer is full: it ends with what had room.
+    /// Appends a token, unless the buffer is full. The trace ends with the last token that fits.
     fn token(&mut self, value: u64, bytes: usize) {
         if self.full || self.bytes.len() + bytes > self.settings.capacity {
             self.full = true;
@@ -184,7 +189,8 @@ impl Trace {
         self.bytes.extend_from_slice(&value.to_le_bytes()[..bytes]);
     }
 
-    /// Appends a token at a time. Its own time field has one bit; longer times have tokens of their own.
+    /// Appends a token with a time. The token's own time field has one bit; longer distances are in tokens of their
+    /// own.
     fn at(&mut self, quad: u64, value: u64, bytes: usize) {
         let mut since = quad.saturating_sub(self.now);
         while since > 1 && !self.full {
@@ -201,7 +207,8 @@ impl Trace {
         self.token(token, 8);
     }
 
-    /// Announces a code object: loaded before the trace began, while it runs, or unloaded.
+    /// Appends a packet about a code object: it was loaded before the trace began (`from_start`) or during the trace,
+    /// or was unloaded (`unloads`).
     pub fn object(&mut self, object: &TracedObject, unloads: bool, from_start: bool) {
         let mut field = |kind: u32, data: u32| {
             self.user_data(4 | kind << 8);
@@ -224,7 +231,7 @@ impl Trace {
         self.token(token | u64::from(data) << 16, 6);
     }
 
-    /// Appends a dispatch: the timelines of the engine's compute units.
+    /// Appends a dispatch, given as the timelines of the engine's compute units.
     pub fn dispatch(
         &mut self,
         dispatch: &TracedDispatch,
@@ -282,7 +289,7 @@ impl Trace {
                 }
                 Event::Issue(simd, slot, state) => {
                     let mut token = 13 | u64::from(simd) << 5 | u64::from(state) << (8 + 2 * slot);
-                    // One token has all waves of a SIMD.
+                    // Waves of a SIMD with the same time share a token.
                     while let Some((next, Event::Issue(other, slot, state))) = events.peek()
                         && (*next, *other) == (quad, simd)
                     {
@@ -309,7 +316,7 @@ impl Trace {
         }
     }
 
-    /// The tokens of a compute unit.
+    /// Collects the events of a compute unit.
     fn collect<'t>(
         &self,
         timeline: &'t Timeline,
@@ -318,11 +325,12 @@ impl Trace {
         events: &mut Vec<(u64, Event<'t>)>,
     ) {
         let target = cu == self.settings.target;
-        // Of other units a part of the instructions may stand for all; and they do not start in step.
+        // For units other than the target, the recorded instructions may be a part of all; and units do not start at
+        // the same time.
         let stretch = if timeline.end == 0 {
             1.0
         } else {
-            // Not less than 1: a slot is free before the next wave starts in it.
+            // Not less than 1, so that a slot is free before the next wave starts in it.
             (timeline.busy / timeline.end as f64).max(1.0)
         };
         let apart = spread(timeline.unit as u64) % 8;
@@ -346,7 +354,7 @@ impl Trace {
                     events.push((time(quad), Event::Issue(wave.simd, wave.slot, state)));
                 };
                 if is_immediate(issued.kind) {
-                    // The sequencer is done with it when the next comes to the head.
+                    // The sequencer has completed the instruction when the next one is at the head.
                     let waits = matches!(issued.kind, Kind::Barrier | Kind::Sleep(_));
                     let end = next
                         .filter(|_| waits)
@@ -377,12 +385,13 @@ impl Trace {
     }
 }
 
-/// The fields of a wave's place.
+/// The fields of a token that say where a wave is.
 fn place(cu: u32, wave: &WaveTimeline) -> u64 {
     u64::from(cu & 15) << 6 | u64::from(wave.slot) << 10 | u64::from(wave.simd) << 14
 }
 
-/// Whether the sequencer executes an instruction itself. Cache controls have the tokens of the memory that they are sent to.
+/// Whether the sequencer executes an instruction itself. Cache control is not among these: it has the tokens of the
+/// memory that it is sent to.
 pub(super) fn is_immediate(kind: Kind) -> bool {
     match kind {
         Kind::Barrier | Kind::Wait(..) | Kind::Sleep(_) | Kind::End | Kind::Other => true,
@@ -400,10 +409,10 @@ pub(super) fn is_immediate(kind: Kind) -> bool {
     }
 }
 
-/// Type of an instruction token.
+/// Type of the token of an instruction.
 pub(super) fn token_type(issued: &Issued) -> u8 {
     match issued.kind {
-        // AMD's decoder expects the token of scalar arithmetic for the clock.
+        // AMD's decoder expects the type of scalar arithmetic for clock reads.
         Kind::Smem(_) if issued.clock => 1,
         Kind::Smem(_) => 0,
         Kind::Salu => 1,
@@ -432,7 +441,7 @@ pub(super) fn token_type(issued: &Issued) -> u8 {
     }
 }
 
-/// Readings of the counters of a compute unit: four in a token.
+/// Appends the readings of the counters of a compute unit. A token has four values.
 fn count(
     timeline: &Timeline,
     cu: u32,
@@ -488,7 +497,7 @@ fn count(
     for (reading, row) in values.iter().enumerate() {
         for (bank, four) in row.chunks(4).enumerate() {
             let values = std::array::from_fn(|n| four.get(n).copied().unwrap_or(0));
-            // Units write one after the other.
+            // Compute units write their readings one after the other.
             let quad = (reading as u64 + 1) * interval + u64::from(cu);
             events.push((time(quad), Event::Counters(cu, bank as u8, values)));
         }

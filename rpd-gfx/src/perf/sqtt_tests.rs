@@ -1,4 +1,4 @@
-//! Traces, read with a reader of their own.
+//! Generated thread traces, read by a reader that only the tests use.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -22,7 +22,7 @@ impl Token {
     }
 }
 
-/// Reads tokens after the header, as section 6 of the format's description has them.
+/// Reads the tokens after the header, by section 6 of the format's description.
 fn read(bytes: &[u8]) -> Vec<Token> {
     const LENGTHS: [usize; 16] = [2, 8, 8, 4, 2, 6, 2, 2, 2, 2, 2, 8, 6, 4, 8, 6];
     let (mut at, mut time, mut tokens) = (8, 0, Vec::new());
@@ -73,7 +73,7 @@ fn dispatch() -> TracedDispatch {
     }
 }
 
-/// A trace of a kernel on one engine, and what was to be traced.
+/// The trace of a kernel on one engine, with the timelines that it was generated from.
 fn traced(
     kernel: &str,
     groups: u32,
@@ -138,7 +138,7 @@ fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
     let waves: usize = timelines.iter().map(|t| t.waves.len()).sum();
     assert_eq!(tokens.iter().filter(|t| t.kind == 3).count(), waves);
     assert_eq!(tokens.iter().filter(|t| t.kind == 6).count(), waves);
-    // Register tokens hold where the kernel begins, before the first wave starts.
+    // Register tokens with the address of the kernel come before the first wave starts.
     let first = tokens.iter().position(|t| t.kind == 3).unwrap();
     let registers: HashMap<u64, u64> = tokens[..first]
         .iter()
@@ -150,7 +150,7 @@ fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
         0x7f00_0000_1000
     );
     assert_eq!(registers[&7], 256);
-    // The tokens of a slot against what the wave did.
+    // Compares the tokens of a slot with the timeline of its wave.
     let target = timelines.iter().find(|t| t.unit == 1).unwrap();
     let begin = tokens[first].time;
     let mut seen: HashMap<(u64, u64), Vec<Token>> = HashMap::new();
@@ -203,7 +203,7 @@ fn cache_controls_and_clocks_have_the_tokens_that_their_lines_are_matched_with()
         };
         (!is_immediate(kind)).then(|| token_type(&issued))
     };
-    // Vector memory, as any `buffer_` instruction.
+    // The token of vector memory, as for every `buffer_` instruction.
     assert_eq!(token(Kind::Invalidate, false), Some(2));
     assert_eq!(token(Kind::WriteBack, false), Some(3));
     assert_eq!(token(Kind::Smem(0), false), Some(0));

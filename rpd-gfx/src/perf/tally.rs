@@ -1,11 +1,11 @@
-//! Counts, grouped by the block that counts them.
+//! Sums of events, grouped by the block that counts them.
 
 use crate::isa::{MatrixElement, Valu};
 
-/// Ports through which a SIMD issues instructions, one each a quad-cycle.
+/// Number of ports of a SIMD. Each issues one instruction in a quad-cycle.
 pub(super) const PORTS: usize = 5;
 
-/// Ports of a SIMD.
+/// Ports through which a SIMD issues instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Port {
@@ -21,43 +21,43 @@ pub(super) enum Port {
     Misc,
 }
 
-/// One shader engine: its sequencers, scalar and instruction caches, and its part of the dispatcher.
+/// Events of a shader engine: sequencers, scalar and instruction caches, and its part of the dispatcher.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Engine {
-    /// Cycles of the whole dispatch.
+    /// Duration of the dispatch in cycles.
     pub(super) cycles: u64,
-    /// Cycles with waves.
+    /// Cycles in which the engine had waves.
     pub(super) busy: u64,
-    /// Quad-cycles with waves, of its compute units.
+    /// Quad-cycles in which a compute unit had waves, added up over the units.
     pub(super) busy_units: u64,
     pub(super) groups: u64,
     pub(super) waves: u64,
-    /// Waves with fewer than 16, 32, 48 and 64 work-items, and with 64.
+    /// Number of waves with fewer than 16, 32, 48 and 64 work-items.
     pub(super) waves_below: [u64; 4],
     pub(super) waves_full: u64,
     pub(super) items: u64,
     pub(super) instructions: u64,
     pub(super) valu: u64,
     pub(super) valu_kinds: [u64; Valu::COUNT],
-    /// Matrix instructions by element, and their multiplications and additions.
+    /// Number of matrix instructions, and of the multiplications and additions in them, by type of the elements.
     pub(super) matrices: [u64; MatrixElement::COUNT],
     pub(super) matrix_operations: [u64; MatrixElement::COUNT],
-    /// Cycles of the matrix units.
+    /// Cycles in which matrix units were busy.
     pub(super) matrix_cycles: u64,
     pub(super) gds: u64,
     pub(super) salu: u64,
     pub(super) smem: u64,
-    /// Scalar loads of 1, 2, 4, 8 and 16 dwords.
+    /// Number of scalar loads of 1, 2, 4, 8 and 16 dwords.
     pub(super) smem_loads: [u64; 5],
     pub(super) vmem_reads: u64,
     pub(super) vmem_writes: u64,
     pub(super) flat: u64,
     pub(super) flat_lds_only: u64,
-    /// LDS instructions proper.
+    /// Number of LDS instructions, without flat instructions that access LDS.
     pub(super) lds: u64,
     pub(super) branches: u64,
     pub(super) messages: u64,
-    /// Quad-cycles in which instructions were issued, by port; flat ones apart from buffer ones.
+    /// Quad-cycles in which instructions were issued, by port. Flat instructions are counted apart from buffer ones.
     pub(super) active: [u64; PORTS],
     pub(super) active_flat: u64,
     pub(super) thread_quads: u64,
@@ -77,14 +77,14 @@ pub(super) struct Engine {
     pub(super) scalar_requests: u64,
     pub(super) scalar_hits: u64,
     pub(super) scalar_misses: u64,
-    /// Cycles that instructions were in flight, summed.
+    /// Cycles that vector memory instructions were outstanding, added up.
     pub(super) vmem_level: u64,
     pub(super) smem_level: u64,
     pub(super) lds_level: u64,
     pub(super) fetch_level: u64,
 }
 
-/// One compute unit: its address, data and first-level cache blocks.
+/// Events of a compute unit: its address unit, data unit and first-level cache.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unit {
     pub(super) address_busy: u64,
@@ -94,7 +94,7 @@ pub(super) struct Unit {
     pub(super) buffer_coalesced_reads: u64,
     pub(super) buffer_coalesced_writes: u64,
     pub(super) coalescable: u64,
-    /// Requests of at most four lanes in one cache line.
+    /// Number of read requests. A request is for the data of at most four lanes in one cache line.
     pub(super) reads: u64,
     pub(super) writes: u64,
     pub(super) atomics_returning: u64,
@@ -109,7 +109,7 @@ pub(super) struct Unit {
     pub(super) l2_write_latency: u64,
 }
 
-/// Instructions of waves by what they do.
+/// Number of instructions by what they do.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Accesses {
     pub(super) reads: u64,
@@ -123,11 +123,11 @@ impl Accesses {
     }
 }
 
-/// One channel of the second-level cache, and its way to memory.
+/// Events of a channel of the second-level cache, and of its requests to memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Channel {
     pub(super) cycles: u64,
-    /// Cycles that each request to memory takes.
+    /// Cycles of all requests to memory, added up.
     pub(super) memory_cycles: u64,
     pub(super) reads: u64,
     pub(super) writes: u64,
@@ -135,7 +135,7 @@ pub(super) struct Channel {
     pub(super) hits: u64,
     pub(super) misses: u64,
     pub(super) evictions: u64,
-    /// Lines written back to make room, and at the end of the dispatch.
+    /// Number of lines that were written back, to make room or at the end of the dispatch.
     pub(super) writebacks: u64,
     pub(super) final_writebacks: u64,
     pub(super) memory_reads: u64,
@@ -146,7 +146,7 @@ pub(super) struct Channel {
     pub(super) local_writes: u64,
 }
 
-/// The device as a whole.
+/// Events of the device as a whole.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Device {
     pub(super) cycles: u64,

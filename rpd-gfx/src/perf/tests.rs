@@ -1,4 +1,5 @@
-//! Counts of the workloads' kernels, derived by hand from their disassembly (`llvm-objdump -d`).
+//! Counts of the workloads' kernels, compared with values that were derived by hand from their disassembly
+//! (`llvm-objdump -d`).
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -14,7 +15,7 @@ const VECTOR_OPS: &[u8] =
 const TRANSPOSE: &[u8] =
     include_bytes!("../../../tests/workloads/kernels/prebuilt/transpose.hipfb");
 
-/// Numbers that begin a page, so that no cache line depends on the allocator.
+/// Numbers at the start of a page, so that counts of cache lines do not depend on the allocator.
 #[repr(align(4096))]
 struct Numbers([f32; 4096]);
 
@@ -226,7 +227,7 @@ fn lds_of_the_transpose_kernel() {
             ("SQ_INSTS_SALU", 9 * waves),
             ("SQ_INSTS_BRANCH", 2 * waves),
             ("SQ_INSTS_LDS", 2 * waves),
-            // Rows of 17 dwords: of two rows of 16, first and last fall into one bank.
+            // Rows of 17 dwords: the first and the last dword of two rows of 16 are in the same bank.
             ("SQ_LDS_IDX_ACTIVE", 2 * 4 * waves),
             ("SQ_LDS_BANK_CONFLICT", 2 * 2 * waves),
             ("SQ_LDS_ADDR_CONFLICT", 0),
@@ -308,7 +309,7 @@ fn time_adds_up() {
         assert!(of("SQ_WAIT_ANY") > 0);
         assert!(of("GRBM_SPI_BUSY") < of("GRBM_GUI_ACTIVE"));
         assert!(of("GRBM_GUI_ACTIVE") <= of("GRBM_COUNT"));
-        // Instructions of one kind: one SIMD's a quad-cycle.
+        // A SIMD issues at most one instruction of a kind in a quad-cycle.
         assert!(of("SQ_ACTIVE_INST_VALU") <= 4 * of("SQ_BUSY_CU_CYCLES"));
         let waves: f64 = (0..8)
             .map(|engine| counts.accumulated("SQ", 5, engine, 0).unwrap())
@@ -397,7 +398,7 @@ fn the_manual_has_the_numbers_of_counters() {
     assert!(manual.contains(&text), "{text}");
 }
 
-/// Prints what counting costs; run with `--ignored --nocapture`.
+/// Prints the cost of counting; run with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn speed() {
@@ -422,7 +423,7 @@ fn speed() {
     }
 }
 
-/// Every event of gfx90a that another device lists is determined there as well, under that device's number.
+/// Each event of gfx90a that another device has yields a value there as well, under that device's number.
 #[test]
 fn other_devices_have_numbers_of_their_own() {
     let gfx942 = Device::find("gfx942").unwrap();

@@ -1,8 +1,9 @@
-//! Timelines of compute units: when the instructions of their waves were issued, and why not earlier.
+//! Timelines of compute units: when each instruction of their waves was issued, and why not earlier.
 //!
-//! The unit of time is the quad-cycle: four cycles, in which a SIMD issues one instruction of each pipe, of different waves. A
-//! wave's instruction is at its *head* from the quad after the issue of the one before, *ready* when nothing of its own holds
-//! it back, and *issued* when the pipe took it. The figures are in `docs/simulator.md`.
+//! The unit of time is the quad-cycle: four cycles, in which a SIMD issues at most one instruction to each pipe, of
+//! different waves. An instruction is at the *head* of its wave from the quad after the issue of the one before. It
+//! is *ready* when nothing in its own wave holds it back, and *issued* when the pipe accepts it. The figures are in
+//! `docs/simulator.md`.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ use super::record::Record;
 use crate::device::Device;
 use crate::isa::{Kind, Program};
 
-/// Cycles of a quad.
+/// Number of cycles in a quad.
 pub const QUAD: u64 = 4;
-/// With fewer recorded instructions of a wave the time of the others cannot be estimated.
+/// Number of recorded instructions of a unit below which the duration of the others is not extrapolated from them.
 const FEW: u64 = 1024;
 
 /// Pipe that executes an instruction.
@@ -21,23 +22,24 @@ const FEW: u64 = 1024;
 pub enum Pipe {
     /// Vector arithmetic.
     Valu,
-    /// Matrix arithmetic, issued where vector arithmetic is.
+    /// Matrix arithmetic, which is issued through the port of vector arithmetic.
     Matrix,
     /// Scalar arithmetic and memory.
     Scalar,
     /// Vector memory other than flat.
     Vmem,
-    /// Generic, global and scratch memory.
+    /// Flat, global and scratch memory.
     Flat,
     /// LDS.
     Lds,
     /// Branches, messages and barriers.
     Misc,
-    /// None: the sequencer itself executes it.
+    /// No pipe: the sequencer executes it.
     Internal,
 }
 
-/// Ports of a SIMD: matrix instructions share the one of vector arithmetic, flat ones that of vector memory.
+/// Number of ports of a SIMD. Matrix instructions share the port of vector arithmetic, flat ones that of vector
+/// memory.
 pub(super) const PORTS: usize = 5;
 
 impl Pipe {
@@ -70,62 +72,62 @@ impl Pipe {
     }
 }
 
-/// Why an instruction at the head of a wave is not issued.
+/// Why an instruction at the head of a wave was not issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// The instruction has not been fetched.
+    /// It had not been fetched.
     Fetch,
-    /// The instruction needs the result of arithmetic.
+    /// It needed the result of an arithmetic instruction.
     Dependency,
-    /// The wave waits for memory or LDS: `s_waitcnt`.
+    /// The wave waited for memory or LDS at an `s_waitcnt`.
     Counter,
-    /// The sequencer executes it: no-ops, sleep, `s_waitcnt` that need not wait.
+    /// The sequencer was executing it: a no-op, a sleep, or an `s_waitcnt` that had nothing to wait for.
     Internal,
-    /// Other waves have not reached the barrier.
+    /// Other waves had not reached the barrier.
     Barrier,
-    /// Another wave was chosen for the pipe.
+    /// The arbiter chose another wave for the pipe.
     NotChosen,
-    /// The wave was chosen, and the pipe was full.
+    /// The arbiter chose the wave, but the pipe was full.
     PipeFull,
 }
 
-/// An instruction that a wave executed, with its times in quads.
+/// An executed instruction with its times, in quads from the start of the dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Issued {
-    /// Quad at which it came to the head of its wave.
+    /// When it came to the head of its wave.
     pub head: u64,
-    /// Quad at which its wave was ready to issue it.
+    /// When nothing in its own wave held it back any more.
     pub ready: u64,
-    /// Quad from which on the arbiter had chosen it and its pipe was full; `issue` where the pipe was not full.
+    /// When the arbiter first chose it while the pipe was full; equal to `issue` when the pipe was not full.
     pub chosen: u64,
-    /// Quad of issue. After a barrier the wave waits until the next instruction comes to the head.
+    /// When it was issued. After a barrier, the wave waits until the next instruction comes to the head.
     pub issue: u64,
     /// Offset in the program in bytes.
     pub offset: u32,
-    /// Cause of the wait before it was ready.
+    /// What held it back before `ready`.
     pub reason: Reason,
     /// Pipe that executed it.
     pub pipe: Pipe,
-    /// Whether it is a branch that was taken.
+    /// Whether it is a taken branch.
     pub taken: bool,
     /// Whether it is a branch to an address in registers.
     pub indirect: bool,
-    /// Whether it is vector arithmetic of 64-bit elements.
+    /// Whether it is vector arithmetic on 64-bit elements.
     pub wide: bool,
-    /// Whether it is `s_memtime`.
+    /// Whether it reads the clock (`s_memtime`).
     pub clock: bool,
     /// Kind of the instruction.
     pub kind: Kind,
-    /// Lanes that were active.
+    /// Lanes that were active, one bit for each.
     pub exec: u64,
 }
 
-/// A wave on a compute unit.
+/// The instructions of a wave, with their times.
 #[derive(Debug, Clone)]
 pub struct WaveTimeline {
-    /// Number of its workgroup in the dispatch.
+    /// Number of the workgroup in the dispatch.
     pub group: u64,
-    /// Place of the workgroup among those that run together.
+    /// Slot of the workgroup among those that the compute unit holds.
     pub group_slot: u32,
     /// Number of the wave in the workgroup.
     pub number: u32,
@@ -133,16 +135,16 @@ pub struct WaveTimeline {
     pub simd: u8,
     /// Slot of the wave on the SIMD.
     pub slot: u8,
-    /// Start in quads.
+    /// When the wave started, in quads.
     pub start: u64,
-    /// End in quads.
+    /// When it ended, in quads.
     pub end: u64,
-    /// The executed instructions with their times.
+    /// The recorded instructions, in the order of execution.
     pub issued: Vec<Issued>,
 }
 
 impl WaveTimeline {
-    /// The instruction at the head at a time, if the wave is there and any is.
+    /// The instruction that is at the head at a time; `None` before the start and after the end of the wave.
     pub fn at(&self, quad: u64) -> Option<&Issued> {
         if quad < self.start || quad >= self.end {
             return None;
@@ -156,7 +158,7 @@ impl WaveTimeline {
 }
 
 impl Issued {
-    /// Why it is not issued at a time when it is at the head; `None` if it is.
+    /// Why the instruction, which is at the head at this time, is not issued; `None` when it is.
     pub fn waits(&self, quad: u64) -> Option<Reason> {
         if quad < self.ready {
             Some(self.reason)
@@ -181,23 +183,23 @@ impl Issued {
     }
 }
 
-/// Timeline of a compute unit, from the start of its first wave to the end of its last.
+/// What a compute unit executed, from the start of its first wave to the end of its last.
 #[derive(Debug, Clone)]
 pub struct Timeline {
-    /// The compute unit: its number in the device.
+    /// Number of the compute unit in the device.
     pub unit: usize,
-    /// Quads for which the unit was busy, with what was not recorded.
+    /// Quads in which the unit was busy, extrapolated to what was not recorded.
     pub busy: f64,
-    /// Times that the unit executed as many workgroups as these.
+    /// How often the unit executed as many workgroups as these.
     pub batches: u64,
-    /// End of the last recorded wave, in quads.
+    /// When the last recorded wave ended, in quads.
     pub end: u64,
-    /// Its waves, in the order of their start.
+    /// The waves, ordered by start.
     pub waves: Vec<WaveTimeline>,
 }
 
 impl Timeline {
-    /// Timelines of all recorded compute units.
+    /// Computes the timelines of all recorded compute units.
     pub fn all(record: &Record, device: &Device, program: &Program) -> Vec<Self> {
         let mut facts = FactsCache::new(program);
         let mut timelines: Vec<Self> = record
@@ -207,8 +209,8 @@ impl Timeline {
                 Machine::new(device, record.resident).run(*unit, recorded, &mut facts)
             })
             .collect();
-        // A part of the instructions took a part of the time. Where few were recorded, they took as long as on other units with as
-        // many waves.
+        // The time of the recorded instructions is extrapolated to all. A unit with few recorded instructions is
+        // assumed to have taken as long as units with as many waves.
         let counts: Vec<_> = record
             .units
             .iter()

@@ -1,24 +1,24 @@
-//! Durations of waves. The unit is the quad-cycle, in which each SIMD issues an instruction of each kind.
+//! Computes durations of waves in quad-cycles, in which each SIMD issues one instruction of each kind.
 
 use super::tally::{PORTS, Port};
 use std::collections::VecDeque;
 
-/// A wave's clock, as if it were alone.
+/// The clock of a wave, as if it had the compute unit for itself.
 #[derive(Debug, Default)]
 pub(super) struct WaveClock {
-    /// Quad-cycles since it started.
+    /// Quad-cycles since the wave started.
     pub(super) clock: u64,
-    /// Of these, issuing instructions, by port.
+    /// How many of these issued an instruction, by port.
     pub(super) ports: [u64; PORTS],
-    /// SIMD of its compute unit.
+    /// SIMD of the compute unit that the wave is on.
     pub(super) simd: usize,
-    /// Whether it waits for the other waves of its workgroup.
+    /// Whether the wave waits for the other waves of its workgroup.
     pub(super) at_barrier: bool,
-    /// The instruction bytes it fetched last.
+    /// The part of the code that was fetched last.
     pub(super) window: Option<u64>,
-    /// Ends of the vector memory operations in flight; they end in order.
+    /// Times at which the outstanding vector memory operations complete, in order.
     vector: VecDeque<u64>,
-    /// The same of LDS and scalar ones.
+    /// Times at which the outstanding LDS and scalar operations complete, in order.
     scalar: VecDeque<u64>,
 }
 
@@ -31,23 +31,23 @@ impl WaveClock {
         }
     }
 
-    /// Issues an instruction.
+    /// Issues an instruction, which occupies the port for `quads`.
     pub(super) fn issue(&mut self, port: Port, quads: u64) {
         self.clock += quads;
         self.ports[port as usize] += quads;
     }
 
-    /// A vector memory operation takes this many cycles from now on.
+    /// Begins a vector memory operation that takes this many cycles.
     pub(super) fn start_vector(&mut self, cycles: u64) {
         start(&mut self.vector, self.clock, cycles);
     }
 
-    /// An LDS or scalar operation does.
+    /// Begins an LDS or scalar operation that takes this many cycles.
     pub(super) fn start_scalar(&mut self, cycles: u64) {
         start(&mut self.scalar, self.clock, cycles);
     }
 
-    /// Waits until no more than this many are in flight.
+    /// Waits until at most so many operations of each kind are outstanding.
     pub(super) fn wait(&mut self, vector: u32, scalar: u32) {
         for (queue, most) in [(&mut self.vector, vector), (&mut self.scalar, scalar)] {
             while queue.len() > most as usize
@@ -58,7 +58,7 @@ impl WaveClock {
         }
     }
 
-    /// Does nothing for this many cycles.
+    /// Lets this many cycles pass.
     pub(super) fn stall(&mut self, cycles: u64) {
         self.clock += cycles.div_ceil(4);
     }
@@ -69,45 +69,45 @@ impl WaveClock {
 }
 
 fn start(queue: &mut VecDeque<u64>, now: u64, cycles: u64) {
-    // A completed access needs no wait, but counts until it is waited for.
+    // An operation that has completed need not be waited for, but it stays counted until the wave waits.
     let last = queue.back().copied().unwrap_or(0);
     queue.push_back(last.max(now + cycles.div_ceil(4)));
-    // Counters of instructions in flight do not reach further.
+    // The hardware's counters of outstanding operations have no greater values.
     if queue.len() > 64 {
         queue.pop_front();
     }
 }
 
-/// Workgroups that share a compute unit from their start to the end of the last.
+/// Workgroups that are on a compute unit at the same time.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Workgroups that have ended.
+    /// Number of workgroups that have ended.
     pub(super) ended: u64,
-    /// Quad-cycles of each wave alone, and of these issuing.
+    /// For each wave, its duration in quad-cycles if it were alone, and how many of these issued an instruction.
     waves: Vec<(u64, u64)>,
-    /// Quad-cycles of each port of each SIMD.
+    /// Quad-cycles in which each port of each SIMD was busy.
     ports: Vec<[u64; PORTS]>,
     address_cycles: u64,
     lds_cycles: u64,
 }
 
-/// Cycles of a batch.
+/// Durations of a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct BatchCycles {
-    /// Quad-cycles of the compute unit.
+    /// Quad-cycles in which the compute unit had waves.
     pub(super) quads: u64,
-    /// Quad-cycles of its waves.
+    /// Durations of the waves added up, in quad-cycles.
     pub(super) waves: u64,
-    /// Of these, waiting for data, barriers and instruction fetches.
+    /// How many of these waited for data, barriers and instruction fetches.
     pub(super) waiting: u64,
-    /// Of these, waiting for other waves' instructions.
+    /// How many of these waited because other waves issued instructions.
     pub(super) contention: u64,
-    /// Of these, because LDS was what all waited for.
+    /// How many of these waited for LDS, where LDS was the bottleneck.
     pub(super) lds: u64,
 }
 
 impl Batch {
-    /// On a compute unit with this many SIMDs.
+    /// An empty batch on a compute unit with this many SIMDs.
     pub(super) fn new(simds: usize) -> Self {
         Self {
             ended: 0,
@@ -118,7 +118,7 @@ impl Batch {
         }
     }
 
-    /// A workgroup has ended.
+    /// Adds a workgroup that has ended.
     pub(super) fn add(&mut self, waves: &[WaveClock], address_cycles: u64, lds_cycles: u64) {
         self.ended += 1;
         self.address_cycles += address_cycles;
@@ -131,8 +131,8 @@ impl Batch {
         }
     }
 
-    /// The batch lasts as long as its longest wave would alone, or as what its waves share is busy, whichever is
-    /// longer; the waves' times are stretched alike.
+    /// Computes the durations. The batch lasts as long as its longest wave alone, or as long as its busiest shared
+    /// unit is occupied, whichever is longer. The durations of the waves are stretched in proportion.
     pub(super) fn take(&self) -> BatchCycles {
         let longest = self
             .waves

@@ -127,7 +127,7 @@ pub enum Node {
     Select {
         /// The expression whose instances are selected.
         of: Box<Node>,
-        /// For each dimension the indices that stay; the dimension goes.
+        /// For each dimension the selected indices. A dimension with a single selected index is removed.
         places: Vec<(Dimension, Vec<RangeInclusive<u8>>)>,
     },
 }
@@ -188,7 +188,7 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    /// The operation as `reduce` names it.
+    /// The reduction that `reduce` has under this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "min" => Self::Min,

@@ -1,4 +1,5 @@
-//! The library between a registration library, an SDK and a collector in C, each of which prints the calls that it gets.
+//! Tests of the library between a registration library, an SDK and a collector. These are written in C, and print the
+//! calls that they get.
 //!
 //! `RPD_TEST_REGISTRATION` may name a `librocprofiler-register.so.0` of ROCm, which then takes the place of the one here.
 
@@ -147,7 +148,8 @@ impl Start {
         self
     }
 
-    /// What all of them print, with the folder's path as `@`. The program must end with its own status.
+    /// Runs the program, which must end with `status`. Returns the lines that it and the libraries print, with `@`
+    /// for the path of the folder.
     fn printed(mut self, status: i32) -> Vec<String> {
         let output = self.command.output().expect("starts");
         let text =

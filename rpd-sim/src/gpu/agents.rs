@@ -165,7 +165,7 @@ pub(crate) struct Agent {
     pub(crate) cp_fw: u32,
     /// Topology capability bits.
     pub(crate) capability: u32,
-    /// Compute units an engine.
+    /// Number of compute units of a shader engine.
     pub(crate) cus_per_engine: u32,
     /// Waves a compute unit.
     pub(crate) max_waves_per_cu: u32,

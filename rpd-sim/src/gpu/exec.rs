@@ -24,7 +24,7 @@ use rpd_gfx::perf::{CountingRecorder, Counts, Model, Recorder, Selection, Timeli
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
 /// Flat addresses of scratch begin here.
 pub(crate) const PRIVATE_APERTURE: u64 = 0x0002_0000_0000_0000;
-/// Smaller dispatches are not worth a second thread.
+/// Number of work-items for each thread: a dispatch with fewer is not worth a second thread.
 const WORK_ITEMS_A_THREAD: u64 = 4096;
 
 /// A kernel that can be dispatched.

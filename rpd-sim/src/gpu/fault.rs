@@ -91,14 +91,14 @@ impl Fault {
             isa::Fault::Descriptor { what, site } => (
                 status::EXCEPTION,
                 format!(
-                    "kernel {name} uses an image or buffer descriptor with {what}, which the simulator does not have"
+                    "kernel {name} uses an image or buffer descriptor with {what}, which the simulator does not support"
                 ),
                 site,
             ),
             isa::Fault::Jump { site } => (
                 status::ILLEGAL_INSTRUCTION,
                 format!(
-                    "kernel {name} jumped to {:#x}, which is not code of its code object",
+                    "kernel {name} jumped to {:#x}, outside of its code object's code",
                     site.pc
                 ),
                 site,

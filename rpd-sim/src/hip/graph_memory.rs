@@ -93,7 +93,7 @@ impl Usage {
 pub(crate) struct Blocks(Mutex<HashMap<usize, Arc<Block>>>);
 
 impl Blocks {
-    /// The turn of an allocation node. One that is still in use from the last launch stays so.
+    /// Executes an allocation node. If the memory is still in use from the last launch, it remains so.
     pub(crate) fn begin_use(&self, block: &Arc<Block>) -> HipResult {
         if lock(&self.0)
             .insert(block.address, Arc::clone(block))
@@ -104,7 +104,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Whatever frees it. Memory that is not in use cannot be freed.
+    /// Ends the use of memory, whichever call or node frees it. An error if it is not in use.
     pub(crate) fn end_use(&self, address: usize) -> HipResult {
         let block = lock(&self.0).remove(&address);
         let block = block.ok_or(code::INVALID_VALUE)?;

@@ -20,7 +20,7 @@ pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
     match context::activate(context_id, counting::may_start) {
-        // Tools are called in there, so no lock is held.
+        // This calls tools, so no lock may be held.
         Ok(Some(context)) => {
             thread_trace::started(context);
             counting::started(context)

@@ -55,7 +55,7 @@ fn counting_goes_as_the_reference_says() {
         [
             "rpd-sim: counter definitions: X: there is no counter `NO_SUCH`",
             "rpd-sim: counter YOURS: column 3: expected a number, a counter or `(`, found the end",
-            "rpd-sim: counter YOURS: YOURS: `YOURS` is made of itself",
+            "rpd-sim: counter YOURS: YOURS: `YOURS` refers to itself",
         ]
     );
 }

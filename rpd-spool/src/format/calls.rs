@@ -1,76 +1,79 @@
-//! Calls and ranges.
+//! Records of calls and ranges.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// Flags of [`ApiCall`].
+/// Bits of [`ApiCall::flags`] and [`RangeBegin::flags`]: what the
+/// tail holds.
 pub mod api_flag {
-    /// The tail starts with the bytes of the argument struct, then per captured text (in argument order) a `u32` byte
-    /// count (`u32::MAX` for a null pointer) and the bytes.
+    /// The tail begins with the bytes of the argument struct. For each captured text, in the order of arguments, a
+    /// `u32` length (`u32::MAX` for a null pointer) and the bytes follow.
     pub const ARGUMENTS: u32 = 1;
-    /// The tail is the provider's own argument texts: per argument `u32` count and bytes of type (as the provider
-    /// gave it), name, value. For operations whose argument struct is not in rpd's table.
+    /// The tail holds the argument texts of the provider: for each argument its type (as the provider writes it),
+    /// name and value, each as a `u32` length and the bytes. For operations whose argument struct is not in rpd's
+    /// table.
     pub const ARGUMENT_TEXTS: u32 = 2;
-    /// The tail is a marker's message: `u32` byte count (`u32::MAX` for a null pointer) and the bytes.
+    /// The tail is the message of a marker: a `u32` length (`u32::MAX` for a null pointer) and the bytes.
     pub const MESSAGE: u32 = 4;
-    /// The marker's message was a null pointer.
+    /// The message of the marker was a null pointer.
     pub const NULL_MESSAGE: u32 = 8;
-    /// Some text was longer than the collector keeps; what is there is its beginning.
+    /// A text was longer than the collector keeps. Its beginning is there.
     pub const TRUNCATED: u32 = 16;
-    /// The tail starts with a [`super::super::StackRef`]; what the other flags describe follows it.
+    /// The tail begins with a [`super::super::StackRef`]. What the other flags describe follows it.
     pub const STACK: u32 = 32;
 }
 
-/// A call, written when it begins; `end` is stored when it returns. 56 bytes without tail.
+/// A call of a traced function. Written when the call begins; `end` and `retval` are stored when it returns. 56 bytes
+/// without tail.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct ApiCall {
-    /// Record head. aux: the provider's callback kind.
+    /// Head of the record. `aux`: number of the callback kind.
     pub header: RecordHeader,
-    /// The provider's operation number.
+    /// Number of the operation within the kind.
     pub operation: u32,
-    /// [`api_flag`]s.
+    /// Bits of [`api_flag`].
     pub flags: u32,
-    /// Begin, `CLOCK_BOOTTIME` ns.
+    /// Time at which the call began.
     pub start: u64,
-    /// End; 0 while the call has not returned. At byte 24.
+    /// Time at which the call returned; 0 while it has not. At byte 24.
     pub end: u64,
-    /// Internal correlation id.
+    /// Correlation id of the call (`rocprofiler_correlation_id_t::internal`).
     pub correlation: u64,
-    /// Correlation id of the enclosing traced call, 0 if none.
+    /// Correlation id of the enclosing traced call; 0 when there is none.
     pub ancestor: u64,
-    /// First 8 bytes of the return value union, stored with `end`. At byte 48.
+    /// First 8 bytes of the union of return values, stored with `end`. At byte 48.
     pub retval: u64,
 }
 
-/// A process range was started. Tail: message, as [`api_flag::MESSAGE`] says.
+/// A process range was started, by any thread. Tail: the message, as for [`api_flag::MESSAGE`].
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct RangeBegin {
-    /// Record head. aux: the provider's callback kind.
+    /// Head of the record. `aux`: number of the callback kind.
     pub header: RecordHeader,
-    /// The provider's operation number.
+    /// Number of the operation within the kind.
     pub operation: u32,
-    /// [`api_flag`]s.
+    /// Bits of [`api_flag`].
     pub flags: u32,
-    /// Time, in ns of `CLOCK_BOOTTIME`.
+    /// Time at which the range was started.
     pub start: u64,
-    /// Internal correlation id; [`RangeEnd`] has the same.
+    /// Correlation id of the range, by which its [`RangeEnd`] is found.
     pub correlation: u64,
-    /// Correlation id of the enclosing traced call, 0 if none.
+    /// Correlation id of the enclosing traced call; 0 when there is none.
     pub ancestor: u64,
 }
 
-/// A process range was stopped.
+/// A process range was stopped, possibly by another thread than started it.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct RangeEnd {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Internal correlation id of its [`RangeBegin`].
+    /// Correlation id of the range: that of its [`RangeBegin`].
     pub correlation: u64,
-    /// Time, in ns of `CLOCK_BOOTTIME`.
+    /// Time at which the range was stopped.
     pub end: u64,
 }
 

@@ -1,10 +1,11 @@
-//! Spool format of captures of GPU calls: which calls are kept, the layout of a call's record, and the files
+//! Spool format of captures of GPU calls: which calls are captured, the layout of a call's record, and the files
 //! through which host data reaches the front end.
 //!
-//! A record of a call ([`CaptureCall`]) is written when the call has returned. Its tail is the argument struct, padded to
-//! eight bytes, then *items*: each an [`ItemHeader`] and a payload padded to eight bytes. Bytes of host memory are an item
-//! [`item::DATA`], short ones in the record itself, longer ones in the staging file of the process, from where the front
-//! end takes them while the program runs. [`StageControl`] holds how far each side is.
+//! A record of a call ([`CaptureCall`]) is written when the call has returned. Its tail is the argument struct,
+//! padded to a multiple of eight bytes, then *items*: each an [`ItemHeader`] and a payload, padded likewise. Bytes of
+//! host memory are an item of kind [`item::DATA`]. Short ones are in the record itself, longer ones in the staging
+//! file of the process, from which the front end reads them while the program runs. [`StageControl`] holds the
+//! position of each side in that file.
 
 pub mod element;
 mod stage;
@@ -14,27 +15,27 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::format::RecordHeader;
 
-// Shared with the parser of the table that they stand in, from which this crate's table is made.
+// Also part of the parser of the table of arguments, from which the build script makes this crate's table.
 #[path = "../../../rpd-data/src/roles.rs"]
 mod roles;
 
 pub use roles::{HandleKind, Role};
 pub use stage::{StageControl, compared, ended};
 
-/// Name of the staging file in a process' directory.
+/// Name of the staging file in the directory of a process.
 pub const STAGE_FILE: &str = "capture-data";
 
-/// Name of the file in a process' directory that is mapped as [`StageControl`].
+/// Name of the file in the directory of a process that is mapped as [`StageControl`].
 pub const CONTROL_FILE: &str = "capture-control";
 
-/// Bytes of [`CONTROL_FILE`].
+/// Size of [`CONTROL_FILE`] in bytes.
 pub const CONTROL_BYTES: usize = 4096;
 
-/// Data of at most this many bytes lie in the record itself.
+/// Greatest size in bytes of host data that are stored in the record itself.
 pub const INLINE_BYTES: usize = 1024;
 
 impl HandleKind {
-    /// The kind's name in outputs.
+    /// Word for the kind in reports and messages.
     pub const fn name(self) -> &'static str {
         match self {
             HandleKind::Stream => "stream",
@@ -54,7 +55,8 @@ impl HandleKind {
 }
 
 impl Role {
-    /// Bytes of the struct that the call reads behind this argument, if there is one of fixed size.
+    /// Size in bytes of the struct that the argument points to; `None` when it points to none, or to one of variable
+    /// size.
     pub const fn struct_bytes(self) -> Option<usize> {
         match self {
             Role::Struct(bytes) | Role::Resource(bytes) => Some(bytes as usize),
@@ -72,33 +74,33 @@ impl Role {
     }
 }
 
-/// Subject of a call.
+/// Subject of a call, by which a replay treats calls alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Launches of kernels and graphs.
+    /// Launches kernels or graphs.
     Launch,
-    /// Modules, functions, variables.
+    /// Loads modules; looks up functions and variables.
     Code,
-    /// Allocations and pools.
+    /// Allocates or frees memory, or changes memory pools.
     Memory,
-    /// Arrays, textures and surfaces.
+    /// Makes or destroys arrays, textures or surfaces.
     Image,
-    /// Copies and fills.
+    /// Copies or fills memory.
     Transfer,
-    /// Streams, events, synchronisation.
+    /// Orders work: streams, events, synchronisation.
     Order,
-    /// Graphs and stream capture.
+    /// Builds or changes graphs, or captures a stream into one.
     Graph,
-    /// The current device and settings of devices and functions.
+    /// Sets the current device, or attributes of devices and functions.
     Context,
-    /// Neither recorded nor replayed.
+    /// Only asks for something: neither recorded nor replayed.
     Query,
-    /// Recorded, and not replayed.
+    /// Recorded, but cannot be replayed.
     Unsupported,
 }
 
 impl Group {
-    /// The group's name in outputs.
+    /// Word for the group in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Group::Launch => "launch",
@@ -115,26 +117,27 @@ impl Group {
     }
 }
 
-/// An argument of a call.
+/// An argument of a captured call.
 #[derive(Debug, Clone, Copy)]
 pub struct Argument {
     name: u16,
     name_len: u8,
-    /// Offset in the argument struct, bytes.
+    /// Offset in the argument struct, in bytes.
     pub offset: u16,
-    /// Bytes in the argument struct.
+    /// Size in the argument struct, in bytes.
     pub size: u16,
-    /// Role of the argument in a replay.
+    /// What a replay does with the argument.
     pub role: Role,
 }
 
 impl Argument {
-    /// Name of the argument.
+    /// Name of the argument in the function's declaration.
     pub fn name(&self) -> &'static str {
         text(self.name, self.name_len)
     }
 
-    /// Its value in an argument struct, as far as eight bytes hold it; 0 where the struct is too short.
+    /// Value of the argument in an argument struct, zero-extended, of a longer argument the first eight bytes; 0
+    /// where the struct is too short.
     #[inline]
     pub fn value(&self, arguments: &[u8]) -> u64 {
         let start = usize::from(self.offset);
@@ -146,7 +149,8 @@ impl Argument {
         u64::from_le_bytes(bytes)
     }
 
-    /// Puts its value, as far as it has bytes, into an argument struct; nothing where the struct is too short.
+    /// Stores the lowest bytes of `value` as the argument in an argument struct. Does nothing where the struct is too
+    /// short.
     pub fn put(&self, arguments: &mut [u8], value: u64) {
         let start = usize::from(self.offset);
         let len = usize::from(self.size).min(8);
@@ -156,26 +160,26 @@ impl Argument {
     }
 }
 
-/// A call of the HIP runtime.
+/// A function of the HIP runtime whose calls are captured.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
     name: u16,
     name_len: u8,
-    /// Group of functions that it belongs to.
+    /// Subject of the function.
     pub group: Group,
-    /// Bytes of its argument struct.
+    /// Size of its argument struct, in bytes.
     pub size: u16,
     first: u16,
     count: u8,
 }
 
 impl Operation {
-    /// Name of the function.
+    /// Name of the function, such as `hipMalloc`.
     pub fn name(&self) -> &'static str {
         text(self.name, self.name_len)
     }
 
-    /// Its arguments, in order.
+    /// Its arguments, in the order of the declaration.
     #[inline]
     pub fn arguments(&self) -> &'static [Argument] {
         let first = usize::from(self.first);
@@ -184,12 +188,12 @@ impl Operation {
             .unwrap_or_default()
     }
 
-    /// The argument of this name.
+    /// The argument with this name; `None` when the function has none.
     pub fn argument(&self, name: &str) -> Option<&'static Argument> {
         self.arguments().iter().find(|one| one.name() == name)
     }
 
-    /// The first argument with this role.
+    /// The first argument with this role; `None` when the function has none.
     #[inline]
     pub fn with_role(&self, role: Role) -> Option<&'static Argument> {
         self.arguments().iter().find(|one| one.role == role)
@@ -198,7 +202,7 @@ impl Operation {
 
 include!(concat!(env!("OUT_DIR"), "/capture_calls.rs"));
 
-/// Numbers of the calls, by name.
+/// Numbers of the functions in [`operations`], by name.
 #[allow(missing_docs, non_upper_case_globals)]
 pub mod number {
     include!(concat!(env!("OUT_DIR"), "/capture_numbers.rs"));
@@ -211,89 +215,90 @@ fn text(start: u16, len: u8) -> &'static str {
         .unwrap_or_default()
 }
 
-/// All calls, by number.
+/// All functions; the index is the number in [`CaptureCall::operation`].
 #[inline]
 pub fn operations() -> &'static [Operation] {
     &OPERATIONS
 }
 
-/// The call with this number.
+/// The function with this number; `None` for a number of a newer collector.
 #[inline]
 pub fn operation(number: u32) -> Option<&'static Operation> {
     OPERATIONS.get(number as usize)
 }
 
-/// A call that was captured. Tail: its argument struct, padded, then items.
+/// A captured call. Tail: its argument struct, padded, then items ([`Items`]).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CaptureCall {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Number of the call ([`operation`]).
+    /// Number of the function: see [`operation`].
     pub operation: u32,
-    /// [`call_flag`].
+    /// Bits of [`call_flag`].
     pub flags: u32,
-    /// Place among all starts and ends of calls of the process at which it began.
+    /// Position of the call's begin in the order of all begins and ends of calls of the process.
     pub entry: u64,
-    /// Place at which it ended.
+    /// Position of the call's end in the same order.
     pub exit: u64,
-    /// Begin, `CLOCK_BOOTTIME` ns.
+    /// Time at which the call began, ns of `CLOCK_BOOTTIME`.
     pub start: u64,
-    /// End, `CLOCK_BOOTTIME` ns.
+    /// Time at which the call returned, ns of `CLOCK_BOOTTIME`.
     pub end: u64,
-    /// The status that the call returned.
+    /// The `hipError_t` that the call returned.
     pub result: i32,
-    /// The current device of the thread.
+    /// Number of the thread's current HIP device.
     pub device: i32,
 }
 
 /// Bits of [`CaptureCall::flags`].
 pub mod call_flag {
-    /// Part of what a replay needs could not be taken; an item states which.
+    /// A part of what a replay needs could not be captured. An item [`super::item::MISSING`] states which.
     pub const INCOMPLETE: u32 = 1;
-    /// Made while its stream was being captured into a graph.
+    /// The call was made while its stream was being captured into a graph.
     pub const IN_STREAM_CAPTURE: u32 = 2;
-    /// Physical memory was mapped that had been mapped before, elsewhere: a replay has its content only where it maps it as well.
+    /// The call mapped physical memory that had been mapped at another address before. A replay has the old content
+    /// only if it maps the memory there as well.
     pub const MAPPED_AGAIN: u32 = 4;
 }
 
-/// A code object was loaded for a device. Tail: one item [`item::DATA`] with its bytes.
+/// A code object was loaded onto a device. Tail: one item [`item::DATA`] with its ELF image.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CaptureCode {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// The provider's number of the code object.
+    /// The provider's id of the code object.
     pub id: u64,
-    /// The provider's handle of the device.
+    /// The provider's handle of the agent.
     pub agent: u64,
-    /// Load address.
+    /// Lowest address of the loaded code object in device memory.
     pub load_base: u64,
-    /// Size of the loaded code object in bytes.
+    /// Size in device memory, in bytes.
     pub load_size: u64,
-    /// Place among all starts and ends of calls.
+    /// Position in the order of all begins and ends of calls of the process.
     pub entry: u64,
 }
 
-/// A marker of the program between calls of a capture. Tail: the message.
+/// A marker that the program set between captured calls. Tail: the message.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CaptureMarker {
-    /// Record head. aux: one of [`marker`].
+    /// Head of the record. `aux`: one of the values of [`marker`].
     pub header: RecordHeader,
-    /// Place among all starts and ends of calls.
+    /// Position in the order of all begins and ends of calls of the process.
     pub entry: u64,
-    /// The range that begins or ends; 0 where it is none.
+    /// Id of the range that begins or ends; 0 for other markers.
     pub range: u64,
-    /// Bytes of the message.
+    /// Length of the message in the tail, in bytes.
     pub text_len: u64,
 }
 
-/// Markers of the program, in [`CaptureMarker`].
+/// Values of `aux` in a [`CaptureMarker`].
 pub mod marker {
-    /// The program resumes recording.
+    /// The program resumes recording (`roctxProfilerResume`).
     pub const RESUME: u16 = 1;
-    /// The program pauses recording.
+    /// The program pauses recording (`roctxProfilerPause`).
     pub const PAUSE: u16 = 2;
     /// A range begins.
     pub const BEGIN: u16 = 3;
@@ -305,179 +310,182 @@ pub mod marker {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct ItemHeader {
-    /// One of [`item`].
+    /// What the payload is: one of the values of [`item`].
     pub kind: u16,
-    /// Position of the argument it belongs to; [`NO_ARGUMENT`] when to none.
+    /// Index of the argument that the item belongs to; [`NO_ARGUMENT`] when it belongs to none.
     pub argument: u16,
-    /// Bytes of the payload, without padding.
+    /// Length of the payload in bytes, without padding.
     pub len: u32,
 }
 
-/// [`ItemHeader::argument`] of what belongs to no argument.
+/// [`ItemHeader::argument`] of an item that belongs to no argument.
 pub const NO_ARGUMENT: u16 = u16::MAX;
 
-/// Kinds of items.
+/// Values of [`ItemHeader::kind`].
 pub mod item {
-    /// Data that the call stored behind the argument: handles and addresses (eight bytes), structs, nodes.
+    /// What the call stored through the argument: handles and addresses (eight bytes each), structs, nodes.
     pub const OUT: u16 = 1;
-    /// Data that the call read behind the argument: structs, arrays, text.
+    /// What the call read through the argument: structs, arrays, texts.
     pub const IN: u16 = 2;
-    /// Bytes of host memory: [`super::DataHeader`], then the bytes if they are in the record.
+    /// Bytes of host memory: a [`super::DataHeader`], then the bytes if they are stored in the record.
     pub const DATA: u16 = 3;
-    /// The kernel: eight bytes, the number of its code object (0: not known), then its name.
+    /// The launched kernel: the id of its code object (eight bytes; 0 when it is not known), then its name.
     pub const KERNEL: u16 = 4;
-    /// The explicit argument bytes of the kernel.
+    /// The argument block of the launched kernel, without hidden arguments.
     pub const KERNEL_ARGUMENTS: u16 = 5;
-    /// Numbers of the code objects that were loaded in the call, eight bytes each.
+    /// Ids of the code objects that were loaded during the call, eight bytes each.
     pub const CODE: u16 = 6;
-    /// Memory that the call allocated: [`super::AllocationItem`].
+    /// Memory that the call allocated: a [`super::AllocationItem`].
     pub const ALLOCATION: u16 = 7;
-    /// The name of the device variable; of an allocation, that of the managed variable whose memory it is.
+    /// Name of the device variable that the call uses; for an allocation, of the managed variable whose memory it is.
     pub const SYMBOL: u16 = 8;
-    /// Description of data that could not be captured.
+    /// Data that could not be captured: a text for the user.
     pub const MISSING: u16 = 9;
-    /// Content of a device variable before the call, in excerpts of captures: [`super::VariableItem`], then the name.
+    /// Content of a device variable before the call, in excerpts of captures: a [`super::VariableItem`], then the
+    /// name.
     pub const VARIABLE: u16 = 10;
-    /// The host changed the memory that an asynchronous copy reads after its call and before it had waited for the copy:
-    /// eight bytes, [`CaptureCall::entry`](super::CaptureCall) of the copy.
+    /// The host changed memory that an asynchronous copy reads, after the call of the copy and before the program had
+    /// waited for it. Eight bytes: [`CaptureCall::entry`](super::CaptureCall) of the copy.
     pub const CHANGED: u16 = 11;
-    /// The number of the code object that has the device variable: eight bytes.
+    /// Id of the code object that has the device variable: eight bytes.
     pub const SYMBOL_CODE: u16 = 12;
-    /// A launch may read host-visible memory that was not taken, because only memory of the device points to it: eight bytes, the
-    /// first address of one of these.
+    /// A launch may read host-visible memory that was not captured, because only device memory points to it. Eight
+    /// bytes: the first address of one such allocation.
     pub const BEHIND_DEVICE: u16 = 13;
 }
 
-/// Uses of host memory by a call.
+/// Values of [`DataHeader::purpose`]: what a call does with host memory.
 pub mod data_use {
-    /// Data that the call reads.
+    /// The call reads the data.
     pub const SOURCE: u32 = 0;
-    /// Content of host-visible memory before the call, which its device work may read.
+    /// Content of host-visible memory before the call, which device work that the call submits may read.
     pub const UPDATE: u32 = 1;
-    /// Data that a copy wrote; complete when the call that has the item returned.
+    /// The call, a copy, wrote the data. They are complete when the call that has the item returned.
     pub const OUTPUT: u32 = 2;
-    /// Bytes of a code object.
+    /// ELF image of a code object.
     pub const CODE: u32 = 3;
     /// Content of device memory before the call, in excerpts of captures.
     pub const MEMORY: u32 = 4;
     /// Content of device memory when the call and all work before it are complete, in excerpts of captures.
     pub const RESULT: u32 = 5;
-    /// Data that the device read in an earlier copy; replaces the data at its call.
+    /// What the device read in an earlier copy. It replaces the data of that call.
     pub const DEVICE_READ: u32 = 6;
-    /// Content of an array before the call, in excerpts of captures: rows without gaps. The address is the array's handle.
+    /// Content of an array before the call, in excerpts of captures: rows without gaps.
+    /// [`super::DataHeader::address`] is the handle of the array.
     pub const ARRAY: u32 = 7;
-    /// Content of an array when the call and all work before it are complete.
+    /// Content of an array when the call and all work before it are complete, in excerpts of captures.
     pub const ARRAY_RESULT: u32 = 8;
 }
 
-/// Values of [`DataHeader::offset`] that state where the bytes of an item [`item::DATA`] are.
+/// Values of [`DataHeader::offset`] for data that are not in the staging file.
 pub mod data_place {
-    /// Behind the header.
+    /// In the record, behind the header.
     pub const INLINE: u64 = u64::MAX;
-    /// They were not taken, because the capture is without data.
+    /// Nowhere: the capture is made without data.
     pub const SKIPPED: u64 = u64::MAX - 1;
 }
 
-/// Bytes of host memory.
+/// Describes bytes of host memory: a range, or the rows of a rectangle or box.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct DataHeader {
-    /// Their address in the program's memory.
+    /// Address of the first byte in the program's memory.
     pub address: u64,
-    /// Number of bytes; rows of rectangles follow one another without gaps.
+    /// Number of stored bytes. Rows are stored without gaps.
     pub size: u64,
-    /// Their offset in the staging file, or one of [`data_place`].
+    /// Offset of the bytes in the staging file, or one of the values of [`data_place`].
     pub offset: u64,
-    /// [`CaptureCall::entry`] of the copy that wrote them; 0 when that is this call.
+    /// [`CaptureCall::entry`] of the copy that wrote the bytes; 0 when it is the call that has this item.
     pub copy: u64,
-    /// Bytes from one row to the next in the program's memory; 0: one row.
+    /// Distance between the starts of two rows in the program's memory, in bytes; 0 for a single row.
     pub pitch: u64,
-    /// Bytes of a row.
+    /// Length of a row in bytes.
     pub width: u64,
-    /// Rows from one slice to the next in the program's memory.
+    /// Number of rows from the start of one slice to the start of the next, in the program's memory.
     pub slice_rows: u64,
-    /// Rows that are there, of each slice.
+    /// Number of stored rows of each slice.
     pub rows: u64,
-    /// One of [`data_use`].
+    /// One of the values of [`data_use`].
     pub purpose: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
 }
 
-/// Memory that a call allocated.
+/// Describes memory that a call allocated.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct AllocationItem {
-    /// First byte.
+    /// First address.
     pub base: u64,
-    /// Bytes that were requested.
+    /// Number of bytes that the program requested.
     pub size: u64,
-    /// One of [`memory_kind`].
+    /// One of the values of [`memory_kind`].
     pub kind: u32,
-    /// Flags of the call.
+    /// Flags that the program gave to the call.
     pub flags: u32,
 }
 
-/// The content of a device variable, by numbers of the capture.
+/// Refers to the content of a device variable, by numbers of the tables of the capture file.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct VariableItem {
-    /// The code object.
+    /// Number of the code object that has the variable.
     pub code: i64,
-    /// Number of the data.
+    /// Number of the data with the content.
     pub data: i64,
-    /// Number of the device.
+    /// Number of the device that the variable is on.
     pub device: i64,
 }
 
-/// Kinds of memory.
+/// Values of [`AllocationItem::kind`].
 pub mod memory_kind {
-    /// Device memory.
+    /// Device memory, `hipMalloc` and the like.
     pub const DEVICE: u32 = 0;
-    /// Device memory in the order of a stream, from a pool.
+    /// Device memory that is allocated from a pool in the order of a stream, `hipMallocAsync` and the like.
     pub const POOLED: u32 = 1;
-    /// Host memory of the runtime, pinned.
+    /// Pinned host memory that the runtime allocated, `hipHostMalloc` and the like.
     pub const HOST: u32 = 2;
-    /// Host memory of the program that was registered.
+    /// Host memory of the program that was pinned, `hipHostRegister`.
     pub const REGISTERED: u32 = 3;
-    /// Managed memory.
+    /// Managed memory, `hipMallocManaged` and the like.
     pub const MANAGED: u32 = 4;
 
-    /// Whether the host reads and writes it.
+    /// Whether the host can read and write memory of this kind.
     pub const fn is_host_visible(kind: u32) -> bool {
         matches!(kind, HOST | REGISTERED | MANAGED)
     }
 }
 
-/// An item of a record.
+/// An item in the tail of a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
-    /// One of [`item`].
+    /// What the payload is: one of the values of [`item`].
     pub kind: u16,
-    /// Position of the argument; [`NO_ARGUMENT`] when it belongs to none.
+    /// Index of the argument that the item belongs to; [`NO_ARGUMENT`] when it belongs to none.
     pub argument: u16,
-    /// Payload without padding.
+    /// The payload, without padding.
     pub payload: &'a [u8],
 }
 
 impl<'a> Item<'a> {
-    /// The payload of an item [`item::DATA`].
+    /// The payload of an item of kind [`item::DATA`]: the header and the bytes behind it. `None` when it is too
+    /// short.
     pub fn data(&self) -> Option<(DataHeader, &'a [u8])> {
         DataHeader::read_from_prefix(self.payload).ok()
     }
 
-    /// The payload of an item [`item::VARIABLE`] and the name.
+    /// The payload of an item of kind [`item::VARIABLE`]: the struct and the name. `None` when it is too short.
     pub fn variable(&self) -> Option<(VariableItem, &'a [u8])> {
         VariableItem::read_from_prefix(self.payload).ok()
     }
 
-    /// The first eight bytes of the payload.
+    /// The first eight bytes of the payload as a number; `None` when it is shorter.
     pub fn word(&self) -> Option<u64> {
         Some(u64::read_from_prefix(self.payload).ok()?.0)
     }
 }
 
-/// Appends an item with this payload.
+/// Appends an item, padded to a multiple of eight bytes, to a tail.
 pub fn push_item(into: &mut Vec<u8>, kind: u16, argument: u16, payload: &[u8]) {
     let header = ItemHeader {
         kind,
@@ -489,10 +497,11 @@ pub fn push_item(into: &mut Vec<u8>, kind: u16, argument: u16, payload: &[u8]) {
     into.resize(into.len().next_multiple_of(8), 0);
 }
 
-/// The items in the tail of a record, after the argument struct.
+/// Iterates over the items in the tail of a record, after the argument struct. Ends at the first item that is cut
+/// off.
 #[derive(Debug, Clone, Copy)]
 pub struct Items<'a>(
-    /// The remaining bytes.
+    /// Bytes that have not been read yet.
     pub &'a [u8],
 );
 

@@ -1,68 +1,69 @@
-//! Counters and counted values.
+//! Records of counters and counted values.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{Dispatch, RecordHeader};
 
-/// A counter on an agent. The tail holds, each as a `u32` byte count followed by the bytes: name, description, block,
-/// expression; then for every dimension its id and its extent (two `u64`) and its name.
+/// A counter on an agent (`rocprofiler_counter_info_v1_t`). Tail: name, description, block, expression, each as a
+/// `u32` length and the bytes; then for each dimension its id and its number of positions (two `u64`, also with a
+/// length), and its name.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Counter {
-    /// Record head. aux: bit 0 a constant of the agent, bit 1 derived from other counters.
+    /// Head of the record. `aux`: bit 0 for a constant of the agent, bit 1 for a counter that is derived from others.
     pub header: RecordHeader,
-    /// The provider's id of the counter. Agents of one architecture may share it.
+    /// Id of the counter. Agents of one architecture may share it.
     pub id: u64,
-    /// Agent handle.
+    /// Handle of the agent that counts.
     pub agent: u64,
 }
 
-/// One of the values that a counter yields for a dispatch. The tail holds `count` times a dimension's id and the
-/// position along it (two `u64`).
+/// One of the values that a counter yields for a dispatch. Tail: `count` pairs of a dimension's id and the position
+/// along it (two `u64`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CounterInstance {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// The provider's id of the value, used in [`CountedValue::instance`].
+    /// Id of the instance. [`CountedValue::instance`] refers to it.
     pub id: u64,
-    /// [`Counter::id`].
+    /// Id of the counter: [`Counter::id`].
     pub counter: u64,
-    /// Pairs in the tail.
+    /// Number of pairs in the tail.
     pub count: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
 }
 
-/// Counter values of a dispatch. The tail holds `count` times [`CountedValue`].
+/// A dispatch that was counted, with its counter values. Tail: `count` times [`CountedValue`].
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CountedDispatch {
-    /// The dispatch; its header is the record's.
+    /// The dispatch. Its head is that of this record.
     pub dispatch: Dispatch,
-    /// Values in the tail.
+    /// Number of values in the tail.
     pub count: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
 }
 
-/// A dispatch was selected for counting when it was submitted: [`CountedDispatch`] follows when it is complete and the provider
-/// hands the values over.
+/// A dispatch was selected for counting when it was submitted. A [`CountedDispatch`] follows when the provider
+/// delivers its values.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Selected {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Dispatch id.
+    /// Id of the dispatch.
     pub dispatch: u64,
 }
 
-/// One counted value.
+/// A value of one instance of a counter (`rocprofiler_counter_record_t`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CountedValue {
-    /// [`CounterInstance::id`].
+    /// Id of the instance: [`CounterInstance::id`].
     pub instance: u64,
-    /// The counted value.
+    /// The counted or computed value; the unit is the counter's.
     pub value: f64,
 }

@@ -1,170 +1,172 @@
-//! Work of the device: dispatches, copies, allocations, scratch memory.
+//! Records of device work: dispatches, copies, allocations, scratch memory.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// A kernel ran.
+/// A dispatch of a kernel that is complete (`rocprofiler_callback_tracing_kernel_dispatch_data_t`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Dispatch {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Thread that submitted it.
+    /// Id of the thread that submitted it.
     pub thread: u64,
-    /// Internal correlation id of the call that submitted it.
+    /// Correlation id of the call that submitted it.
     pub correlation: u64,
-    /// Begin on the device, `CLOCK_BOOTTIME` ns.
+    /// Begin on the device.
     pub start: u64,
     /// End on the device.
     pub end: u64,
-    /// Agent handle.
+    /// Handle of the agent that ran it.
     pub agent: u64,
-    /// Queue handle.
+    /// Handle of the queue that it was submitted to.
     pub queue: u64,
-    /// Kernel id.
+    /// Id of the kernel: [`KernelSymbol::id`](super::KernelSymbol::id).
     pub kernel: u64,
-    /// Dispatch id.
+    /// Id of the dispatch.
     pub dispatch: u64,
-    /// HIP stream id; 0 when none is known.
+    /// Id of the HIP stream; 0 for the null stream and when none is known.
     pub stream: u32,
-    /// [`super::Region::id`]; 0 when none.
+    /// Region that renames it: [`super::Region::id`]; 0 when there is none.
     pub region: u32,
-    /// Scratch bytes of the packet.
+    /// Scratch memory of a work item, from the dispatch packet.
     pub private_size: u32,
-    /// LDS bytes of the packet.
+    /// LDS of a workgroup, static and dynamic, from the dispatch packet.
     pub group_size: u32,
-    /// Work items per workgroup: x, y, z.
+    /// Work items of a workgroup: x, y, z.
     pub workgroup: [u32; 3],
     /// Work items of the grid: x, y, z.
     pub grid: [u32; 3],
 }
 
-/// An asynchronous copy ran.
+/// An asynchronous copy that is complete (`rocprofiler_callback_tracing_memory_copy_data_t`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Copy {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Thread that submitted it.
+    /// Id of the thread that submitted it.
     pub thread: u64,
-    /// Internal correlation id of the call that submitted it.
+    /// Correlation id of the call that submitted it.
     pub correlation: u64,
-    /// Begin, `CLOCK_BOOTTIME` ns.
+    /// Begin on the device.
     pub start: u64,
-    /// End time, in ns of `CLOCK_BOOTTIME`.
+    /// End on the device.
     pub end: u64,
-    /// Agent written to.
+    /// Handle of the agent whose memory was written.
     pub dst_agent: u64,
-    /// Agent read from.
+    /// Handle of the agent whose memory was read.
     pub src_agent: u64,
     /// Number of bytes that were copied.
     pub bytes: u64,
-    /// Address written to; 0 when the provider does not report it.
+    /// First address written; 0 when the provider does not report it.
     pub dst_address: u64,
-    /// Address read from; 0 when the provider does not report it.
+    /// First address read; 0 when the provider does not report it.
     pub src_address: u64,
-    /// The provider's operation number in its MEMORY_COPY callback kind.
+    /// Number of the operation in the callback kind MEMORY_COPY: the direction.
     pub operation: u32,
-    /// HIP stream id.
+    /// Id of the HIP stream; 0 for the null stream and when none is known.
     pub stream: u32,
-    /// [`super::Region::id`]; 0 when none.
+    /// Region around the submitting call: [`super::Region::id`]; 0 when there is none.
     pub region: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
 }
 
-/// Memory was allocated or freed. Tail: nothing, or a [`super::StackRef`].
+/// Memory was allocated or freed (`rocprofiler_callback_tracing_memory_allocation_data_t`). Tail: empty, or a
+/// [`super::StackRef`].
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Allocation {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
     /// Id of the thread that made the call.
     pub thread: u64,
-    /// Internal correlation id of the call that did it.
+    /// Correlation id of the call that allocated or freed.
     pub correlation: u64,
-    /// Correlation id of the enclosing traced call.
+    /// Correlation id of the enclosing traced call; 0 when there is none.
     pub ancestor: u64,
-    /// Begin, `CLOCK_BOOTTIME` ns.
+    /// Begin: the provider's time, or the collector's where the provider has none.
     pub start: u64,
-    /// End time, in ns of `CLOCK_BOOTTIME`.
+    /// End: the provider's time, or the collector's where the provider has none.
     pub end: u64,
-    /// Agent handle; 0 for frees.
+    /// Handle of the agent that the memory belongs to; 0 for frees.
     pub agent: u64,
-    /// Address (or memory handle).
+    /// First address of the memory, or the handle of physical memory.
     pub address: u64,
-    /// Bytes; 0 for frees.
+    /// Number of bytes that were allocated; 0 for frees.
     pub bytes: u64,
-    /// The provider's operation number in its MEMORY_ALLOCATION callback kind.
+    /// Number of the operation in the callback kind MEMORY_ALLOCATION.
     pub operation: u32,
-    /// HIP stream id.
+    /// Id of the HIP stream; 0 for the null stream and when none is known.
     pub stream: u32,
 }
 
-/// Scratch memory changed.
+/// The scratch memory of a queue changed (`rocprofiler_callback_tracing_scratch_memory_data_t`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Scratch {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Id of the thread that reported it.
+    /// Id of the thread on which the provider reported it.
     pub thread: u64,
-    /// Internal correlation id.
+    /// Correlation id that the provider gave the operation.
     pub correlation: u64,
-    /// Correlation id of the enclosing traced call.
+    /// Correlation id of the enclosing traced call; 0 when there is none.
     pub ancestor: u64,
-    /// Begin, `CLOCK_BOOTTIME` ns.
+    /// Begin: time at which the provider called the collector.
     pub start: u64,
-    /// End time, in ns of `CLOCK_BOOTTIME`.
+    /// End: time of the provider's second call.
     pub end: u64,
-    /// Agent handle.
+    /// Handle of the agent.
     pub agent: u64,
-    /// Queue handle.
+    /// Handle of the queue that uses the memory.
     pub queue: u64,
-    /// Bytes; 0 for frees.
+    /// Number of bytes that were allocated; 0 for other operations.
     pub bytes: u64,
-    /// The provider's operation number in its SCRATCH_MEMORY callback kind.
+    /// Number of the operation in the callback kind SCRATCH_MEMORY.
     pub operation: u32,
-    /// Provider flags: 1 use-once, 2 alternate.
+    /// Flags of the provider (`rocprofiler_scratch_alloc_flag_t`): 1 released after one dispatch, 2 of the
+    /// alternative area.
     pub flags: u32,
 }
 
-/// Sums of device work of one sort: the dispatches of a kernel, or the copies in a direction. The collector adds to it
-/// in place, so that it is complete however the process ends.
+/// Sums over the dispatches of a kernel, or over the copies of a direction. The collector adds to the record in
+/// place, so that it is complete however the process ends.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct DeviceTotal {
-    /// Record head. aux: one of [`total_of`].
+    /// Head of the record. `aux`: [`total_of::DISPATCHES`] or [`total_of::COPIES`].
     pub header: RecordHeader,
-    /// Kernel id, or the provider's operation number in its MEMORY_COPY callback kind. [`total_of::OTHERS`] stands for all
-    /// that have no record of their own.
+    /// For dispatches the id of the kernel, for copies the number of the operation in the callback kind MEMORY_COPY.
+    /// [`total_of::OTHERS`] for all that have no record of their own.
     pub subject: u64,
-    /// Pieces of work.
+    /// Number of dispatches or copies; 0 in a record that was just made.
     pub count: u64,
-    /// Sum of their durations in ns.
+    /// Sum of the durations in ns.
     pub total: u64,
     /// Shortest duration in ns.
     pub min: u64,
     /// Longest duration in ns.
     pub max: u64,
-    /// Sum of the squared distances of durations from their mean, in ns^2.
+    /// Sum of the squared differences between the durations and their mean, in ns².
     pub spread: f64,
-    /// Bytes that were copied; 0 for dispatches.
+    /// Number of bytes that were copied; 0 for dispatches.
     pub bytes: u64,
-    /// Start of the first, `CLOCK_BOOTTIME` ns.
+    /// Start of the first dispatch or copy.
     pub first: u64,
-    /// Latest end, `CLOCK_BOOTTIME` ns.
+    /// End of the last.
     pub last: u64,
-    /// Number of durations in each bucket ([`crate::durations`]).
+    /// Number of durations in each bucket, by the bucket's number ([`crate::durations`]).
     pub durations: [u64; crate::durations::TOTAL_BUCKETS],
 }
 
-/// Subjects of a [`DeviceTotal`].
+/// What a [`DeviceTotal`] is over.
 pub mod total_of {
-    /// Dispatches of a kernel.
+    /// In `aux`: the dispatches of a kernel.
     pub const DISPATCHES: u16 = 1;
-    /// Copies in a direction.
+    /// In `aux`: the copies of a direction.
     pub const COPIES: u16 = 2;
     /// In [`super::DeviceTotal::subject`]: all that have no record of their own.
     pub const OTHERS: u64 = u64::MAX;

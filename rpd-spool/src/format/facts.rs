@@ -1,160 +1,164 @@
-//! Facts that records refer to: names, agents, code objects, kernels, regions.
+//! Facts that records refer to: names, agents, code objects, kernels, regions. All are in the meta stream.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// Which name space a kind number is from, in [`Name::space`].
+/// Values of [`Name::space`]: the services of the SDK number their kinds independently.
 pub mod space {
-    /// Kinds of the callback service: those that records refer to.
+    /// Kinds of the callback service. Records hold numbers of this space.
     pub const CALLBACK: u32 = 0;
-    /// Kinds of the buffer service, which outputs number their records by.
+    /// Kinds of the buffer service. Outputs number their records by these.
     pub const BUFFER: u32 = 1;
 }
 
-/// The name of a kind, or the names of operations of a kind with consecutive numbers. Tail: the name, or the names with a
-/// NUL between them.
+/// The name of a kind, or the names of consecutive operations of a kind. Tail: the name, or the names with a NUL
+/// between them.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Name {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// One of [`space`].
+    /// One of the values of [`space`].
     pub space: u32,
-    /// The provider's kind number.
+    /// Number of the kind in the space.
     pub kind: u32,
-    /// The provider's number of the first operation; `u32::MAX` in a kind name.
+    /// Number of the first named operation; `u32::MAX` for the name of the kind itself.
     pub operation: u32,
-    /// Bytes of text in the tail.
+    /// Length of the text in the tail.
     pub text_len: u32,
 }
 
-/// An agent. The tail holds, each as a `u32` byte count followed by the bytes: the agent struct as the provider
-/// gave it (as many bytes as its `size`), its memory banks, caches, links (arrays as in the ABI), name,
-/// vendor name, product name, model name.
+/// An agent. Tail: the struct `rocprofiler_agent_v0_t` as the provider gave it (as many bytes as its `size`), the
+/// arrays of its memory banks, caches and links, then its name, vendor name, product name and model name; each as a
+/// `u32` length and the bytes.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct AgentRecord {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// The provider's handle.
+    /// Handle of the agent (`rocprofiler_agent_id_t`).
     pub handle: u64,
 }
 
-/// A code object was loaded. Tail: URI.
+/// A code object was loaded or is about to be unloaded (`rocprofiler_callback_tracing_code_object_load_data_t`).
+/// Tail: the URI.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CodeObject {
-    /// Record head. aux: 1 loaded, 2 unloaded.
+    /// Head of the record. `aux`: 1 loaded, 2 unloaded.
     pub header: RecordHeader,
-    /// The provider's code object id.
+    /// Id of the code object, from 1.
     pub id: u64,
-    /// Agent handle.
+    /// Handle of the agent that it is loaded on.
     pub agent: u64,
-    /// Load address.
+    /// Lowest address of the loaded code object in device memory.
     pub load_base: u64,
-    /// Bytes at the load address.
+    /// Size in device memory.
     pub load_size: u64,
-    /// Difference between load address and ELF address.
+    /// Loaded address minus address in the ELF file.
     pub load_delta: i64,
-    /// 1 file, 2 memory.
+    /// Where the ELF image is (`rocprofiler_code_object_storage_type_t`): 1 file, 2 host memory.
     pub storage_type: u32,
-    /// Bytes of URI in the tail.
+    /// Length of the URI in the tail.
     pub uri_len: u32,
-    /// Address of the ELF image in memory; 0 for files.
+    /// Address of the ELF image in host memory; 0 when it is in a file.
     pub memory_base: u64,
-    /// Size of the ELF image in memory, in bytes.
+    /// Size of the ELF image in host memory; 0 when it is in a file.
     pub memory_size: u64,
-    /// Payload size as the provider reports it.
+    /// Value of `size` in the provider's struct. Results files repeat it.
     pub size: u64,
-    /// Time, in ns of `CLOCK_BOOTTIME`.
+    /// Time at which it was loaded or unloaded.
     pub time: u64,
 }
 
-/// A kernel symbol was registered. Tail: name.
+/// A kernel symbol was registered (`rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t`). Tail:
+/// the mangled name, normally with the suffix `.kd`.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct KernelSymbol {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Kernel id, from 1.
+    /// Id of the kernel, from 1.
     pub id: u64,
     /// Id of the code object that has the kernel.
     pub code_object: u64,
-    /// Kernel object (descriptor) address.
+    /// Address of the kernel descriptor, as dispatch packets hold it.
     pub kernel_object: u64,
-    /// Bytes of kernel arguments.
+    /// Size of the kernel argument block.
     pub kernarg_size: u32,
-    /// Their alignment.
+    /// Alignment of the kernel argument block.
     pub kernarg_align: u32,
-    /// Static LDS bytes.
+    /// Static LDS of a workgroup.
     pub group_size: u32,
-    /// Static scratch bytes per work item.
+    /// Static scratch memory of a work item.
     pub private_size: u32,
-    /// Number of SGPRs of a wave.
+    /// Number of scalar registers of a wave.
     pub sgpr_count: u32,
-    /// Architected VGPRs.
+    /// Number of architected vector registers of a work item.
     pub arch_vgpr_count: u32,
-    /// Accumulation VGPRs.
+    /// Number of accumulation vector registers of a work item; 0 where the hardware has none.
     pub accum_vgpr_count: u32,
-    /// Bytes of name in the tail.
+    /// Length of the name in the tail.
     pub name_len: u32,
-    /// Offset from descriptor to code.
+    /// Distance from the descriptor to the first instruction.
     pub entry_offset: i64,
-    /// Address of the code.
+    /// Address of the first instruction.
     pub kernel_address: u64,
-    /// Payload size as the provider reports it.
+    /// Value of `size` in the provider's struct. Results files repeat it.
     pub size: u64,
 }
 
-/// A host stub of a kernel is known. Tail: name.
+/// The host stub of a kernel was registered
+/// (`rocprofiler_callback_tracing_code_object_host_kernel_symbol_register_data_t`). Tail: the mangled name of the
+/// kernel.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct HostFunction {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Host function id, from 1.
+    /// Id of the host stub, from 1.
     pub id: u64,
-    /// Kernel id.
+    /// Id of the kernel that it launches.
     pub kernel: u64,
-    /// Code object id.
+    /// Id of the code object that has the kernel.
     pub code_object: u64,
-    /// Address of the stub.
+    /// Address of the stub, which the program passes to `hipLaunchKernel`.
     pub address: u64,
-    /// Address of the module table that the program registered the stub with.
+    /// Handle that `__hipRegisterFatBinary` returned for the binary with the kernel.
     pub modules: u64,
-    /// Bytes of name in the tail.
+    /// Length of the name in the tail.
     pub name_len: u32,
-    /// Limit of threads that the program registered; `u32::MAX` for none.
+    /// Argument `threadLimit` of `__hipRegisterFunction`; `u32::MAX` for no limit.
     pub thread_limit: u32,
 }
 
-/// A name given through ROCTx. Tail: name.
+/// The program named a thread, device, stream or agent through ROCTx. Tail: the name.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct NamedResource {
-    /// Record head. aux: 1 OS thread, 2 HIP device, 3 HIP stream, 4 HSA agent.
+    /// Head of the record. `aux`: 1 thread of the operating system, 2 HIP device, 3 HIP stream, 4 HSA agent.
     pub header: RecordHeader,
-    /// Thread id, device number, stream pointer or agent handle.
+    /// Thread id, device number, address of the stream or handle of the agent, by `aux`.
     pub resource: u64,
-    /// Time, in ns of `CLOCK_BOOTTIME`.
+    /// Time at which the name was given.
     pub time: u64,
-    /// Bytes of name in the tail.
+    /// Length of the name in the tail.
     pub name_len: u32,
-    /// Thread that gave the name.
+    /// Id of the thread that gave the name.
     pub tid: u32,
 }
 
-/// A push range whose message renames kernels. Tail: message.
+/// A ROCTx push range whose message renames the kernels that are launched in it. Tail: the message.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Region {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Number used in [`super::Dispatch::region`], from 1.
+    /// Id of the region, from 1. [`super::Dispatch::region`] refers to it.
     pub id: u32,
-    /// Bytes of message in the tail.
+    /// Length of the message in the tail.
     pub text_len: u32,
-    /// Internal correlation id of the first range with this message.
+    /// Correlation id of the first range with this message.
     pub correlation: u64,
 }

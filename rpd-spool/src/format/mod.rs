@@ -1,8 +1,12 @@
 //! Layout of the spool files. Little endian, every record a multiple of 8 bytes.
 //!
-//! A segment is one file of fixed size: [`SegmentHeader`], then records up to `committed`. A record starts
-//! with [`RecordHeader`]; its fixed part is the struct that the table of kinds ([`crate::record`]) names; a variable tail
-//! may follow. Readers count records with tags that are not in the table.
+//! A segment is one file of fixed size: [`SegmentHeader`], then records up to `committed`. A record begins with
+//! [`RecordHeader`], which is part of the struct that the table of kinds ([`crate::record`]) names for its tag. A
+//! tail of variable length may follow the struct. Readers skip and count records whose tag is not in the table.
+//!
+//! Unless a field says otherwise, times are nanoseconds of `CLOCK_BOOTTIME`, sizes, offsets and lengths are in bytes, and
+//! ids, handles and numbers of kinds and operations are those of the provider. Records of names
+//! ([`tag::KIND_NAME`], [`tag::OPERATION_NAME`]) say what the numbers of kinds and operations mean.
 
 mod calls;
 pub mod capture;
@@ -36,24 +40,24 @@ pub use thread_trace::{ThreadTracing, TracePart, TracedDispatch, trace_flag};
 /// First bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"RPDSPOOL";
 
-/// Version of this layout. A reader refuses other versions.
+/// Version of this layout. Readers refuse files of other versions.
 pub const VERSION: u32 = 1;
 
-/// Kinds of stream, in [`SegmentHeader::stream_kind`].
+/// Values of [`SegmentHeader::stream_kind`].
 pub mod stream {
-    /// Process, names, agents, code objects and other rare facts: one per process, file `meta`.
+    /// Facts that occur rarely: process, names, agents, code objects. One stream in each process, file `meta`.
     pub const META: u16 = 1;
-    /// Calls and markers of one thread, and records of finished work that the provider delivered on it, which name
-    /// the thread that submitted the work. File `t<tid>`.
+    /// Calls and markers of one thread, and device work whose completion the provider reported on it; such records
+    /// hold the id of the thread that submitted the work. File `t<tid>`.
     pub const THREAD: u16 = 2;
-    /// Device work of the process, of which only the latest segments are kept ([`super::segment_flag::BOUNDED`]). File
-    /// `recent`.
+    /// Device work of all threads in a recording that keeps only the latest segments
+    /// ([`super::segment_flag::BOUNDED`]). File `recent`.
     pub const RECENT: u16 = 3;
 }
 
 /// Bits of [`SegmentHeader::flags`].
 pub mod segment_flag {
-    /// The stream has a bound: its oldest segments are removed when newer ones are made.
+    /// The stream is bounded: the oldest segment is removed when a new one is made.
     pub const BOUNDED: u16 = 1;
 }
 
@@ -61,29 +65,29 @@ pub mod segment_flag {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct SegmentHeader {
-    /// Always [`MAGIC`].
+    /// [`MAGIC`]: readers refuse a file that begins otherwise.
     pub magic: [u8; 8],
     /// [`VERSION`] of the writer.
     pub version: u32,
-    /// One of [`stream`].
+    /// One of the values of [`stream`].
     pub stream_kind: u16,
-    /// [`segment_flag`].
+    /// Bits of [`segment_flag`].
     pub flags: u16,
-    /// Process that writes.
+    /// Id of the process that writes the file.
     pub pid: u32,
-    /// Thread the stream belongs to; 0 when none.
+    /// Id of the thread that the stream belongs to; 0 when it belongs to none.
     pub tid: u32,
     /// Number of this segment in its stream, from 0.
     pub segment: u32,
-    /// Number of the stream in its process.
+    /// Number of the stream in its process, which identifies its segments.
     pub stream_id: u32,
-    /// Bytes of records that are complete. Stored with release ordering after the bytes. At byte 32.
+    /// Bytes of complete records after this header. Stored with release ordering after the records. At byte 32.
     pub committed: u64,
-    /// Records of this stream that could not be stored from this segment on. At byte 40.
+    /// Number of records that could not be stored in this stream since this segment was made. At byte 40.
     pub dropped: u64,
-    /// Time at which the segment was made, `CLOCK_BOOTTIME` ns.
+    /// Time at which the segment was made.
     pub created: u64,
-    /// Size of the file in bytes, this header included.
+    /// Size of the file, this header included.
     pub capacity: u64,
 }
 
@@ -91,11 +95,11 @@ pub struct SegmentHeader {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct RecordHeader {
-    /// Bytes of the whole record, this header and padding included.
+    /// Length of the record: this head, the struct, the tail, and the padding to a multiple of 8.
     pub len: u32,
-    /// One of [`tag`].
+    /// Kind of the record: one of [`tag`].
     pub tag: u16,
-    /// Depends on the tag; zero where not stated.
+    /// Meaning depends on the kind of the record; 0 where the struct states none.
     pub aux: u16,
 }
 

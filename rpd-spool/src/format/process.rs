@@ -1,107 +1,108 @@
-//! The process, its sums, and texts about its end.
+//! The process, sums over its life, and texts with a time.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// The process, known when the collector was loaded. The tail holds, each as a `u32` byte count followed by
-/// the bytes: command line (NUL-separated, as `/proc/self/cmdline`), working directory, executable path,
-/// environment (NUL-separated).
+/// The process, as the collector found it when it was loaded. Tail: command line (as in `/proc/self/cmdline`),
+/// working directory, path of the executable, environment (as in `/proc/self/environ`, without variables that the
+/// options exclude); each as a `u32` length and the bytes.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Process {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Process id.
+    /// Id of the process.
     pub pid: u32,
-    /// Parent process id.
+    /// Id of the parent process.
     pub ppid: u32,
-    /// Process group.
+    /// Id of the process group.
     pub pgid: u32,
-    /// Session.
+    /// Id of the session, see getsid(2).
     pub sid: u32,
-    /// Field 22 of `/proc/self/stat`: with `pid` it names a process forever.
+    /// Start time in clock ticks since boot, field 22 of `/proc/self/stat`. Together with `pid` it identifies a
+    /// process until the next boot.
     pub start_ticks: u64,
-    /// Time at which the collector was loaded, or of the fork that made the process, `CLOCK_BOOTTIME` ns.
+    /// Time at which the collector was loaded; in a forked child, time of the fork.
     pub init_time: u64,
-    /// `CLOCK_REALTIME` ns at `init_time`.
+    /// `CLOCK_REALTIME` at `init_time`, in nanoseconds since the Unix epoch.
     pub real_time: u64,
-    /// 1 when the process came from fork without exec.
+    /// 1 when the process was made by `fork` and has not called `exec` since, else 0.
     pub forked: u32,
-    /// Provider version as `10000*major + 100*minor + patch`; 0 while none was seen. With [`PROVIDER_DIRECT`], the version
-    /// of the first runtime that registered its tables.
+    /// Version of the provider as `10000*major + 100*minor + patch`; 0 while none has called the collector. With
+    /// [`PROVIDER_DIRECT`], the version of the first runtime that registered its tables.
     pub provider_version: u32,
-    /// Number of children of the parent process when it was loaded.
+    /// Number of children that the parent process had when the collector was loaded.
     pub psize: u32,
-    /// 1 when calls may have stacks, 0 when none has.
+    /// 1 when calls and allocations can have stacks, else 0.
     pub stacks: u32,
 }
 
-/// In [`Process::provider_version`]: the collector wrapped the runtimes' functions itself, without an SDK.
+/// Bit of [`Process::provider_version`]: the collector wraps the runtimes' functions itself, without an SDK.
 pub const PROVIDER_DIRECT: u32 = 1 << 31;
 
-/// Sums over the life of a process. The collector adds to them in place, each with one atomic addition.
+/// Sums over the life of a process. The collector adds to each with an atomic operation on the mapped file.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct Totals {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Dispatches that were submitted and will be recorded when they are complete.
+    /// Number of dispatches that were submitted and will be recorded when they are complete.
     pub dispatches_begun: u64,
-    /// Number of these that the provider reported as complete.
+    /// Number of these dispatches that the provider reported as complete.
     pub dispatches_ended: u64,
-    /// Asynchronous copies that were submitted and will be recorded when they are complete.
+    /// Number of asynchronous copies that were submitted and will be recorded when they are complete.
     pub copies_begun: u64,
-    /// Number of these that the provider reported as complete.
+    /// Number of these copies that the provider reported as complete.
     pub copies_ended: u64,
-    /// Dispatches that were submitted to be counted.
+    /// Number of dispatches that were submitted to be counted.
     pub counted_begun: u64,
-    /// Number of these whose values the provider has delivered.
+    /// Number of these dispatches whose counter values the provider has delivered.
     pub counted_ended: u64,
-    /// Dispatches that were submitted while the program had paused recording, and are not recorded for that reason.
+    /// Number of dispatches that are not recorded, because the program had paused recording when they were submitted.
     pub dispatches_paused: u64,
-    /// Processes forked off by this one, or by its forked children, that could not open a recording of their own.
+    /// Number of forked children, and their children, that could not open a spool of their own.
     pub lost_processes: u64,
-    /// Number of records of those processes.
+    /// Number of records that these processes could not store.
     pub lost_records: u64,
-    /// PC samples that the provider took and called unusable.
+    /// Number of PC samples that the provider delivered as invalid.
     pub invalid_samples: u64,
-    /// PC samples that the provider had no room for.
+    /// Number of PC samples that the provider dropped because its buffer was full.
     pub lost_samples: u64,
-    /// PC samples of a layout that the collector cannot read.
+    /// Number of PC samples in a layout that the collector cannot read.
     pub unknown_samples: u64,
 }
 
-/// A runtime handed its tables to the provider.
+/// A runtime registered its dispatch tables with the provider.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct RuntimeInit {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// The provider's operation number in its RUNTIME_INITIALIZATION callback kind.
+    /// Number of the operation in the callback kind RUNTIME_INITIALIZATION: which runtime.
     pub operation: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
-    /// Version as the runtime numbers it.
+    /// Version of the runtime, `10000*major + 100*minor + patch`.
     pub version: u64,
-    /// Number of the runtime's instance.
+    /// Number of this registration of the runtime's tables, from 0.
     pub instance: u64,
-    /// Time, in ns of `CLOCK_BOOTTIME`.
+    /// Time of the registration.
     pub time: u64,
 }
 
-/// The end of a process, or a note: a time and, for a note, a text in the tail.
+/// The end of recording, or a note for the user. Tail: the text of the note; empty for the end.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct TimedText {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Time, in ns of `CLOCK_BOOTTIME`.
+    /// Time at which the record was written.
     pub time: u64,
-    /// Always 0.
+    /// Not used: 0.
     pub value: u64,
-    /// Bytes of text in the tail.
+    /// Length of the text in the tail.
     pub text_len: u32,
-    /// Thread.
+    /// Id of the thread that wrote the record.
     pub tid: u32,
 }

@@ -1,8 +1,8 @@
-//! The kinds of record: one table with the tag and the fixed part of each, what becomes of
-//! it when the process forks, and what it is for the session that is made of a recording.
+//! The kinds of record: a table with the tag of each, its struct, what becomes of the record when the process forks,
+//! and its role in a session.
 //!
-//! Other properties of a kind of record, above all how a session loads it, are exhaustive `match`es over
-//! [`RecordKind`] or, for what ends as a row, over [`Table`]: a new kind compiles when every one of them has an answer.
+//! Everything else that depends on the kind, above all how a session loads it, is an exhaustive `match` over
+//! [`RecordKind`] or, for records that become rows, over [`Table`]. A new kind compiles when each of them handles it.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

@@ -1,102 +1,106 @@
-//! PC samples, and the bytes of code objects that they (and thread traces) refer to.
+//! Records of PC samples, and of the bytes of code objects that PC samples and thread traces refer to.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// Sampling configuration of an agent.
+/// How an agent is sampled (`rocprofiler_pc_sampling_configuration_t`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct PcSampling {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Agent handle.
+    /// Handle of the sampled agent.
     pub agent: u64,
-    /// 1 stochastic, 2 host trap, as the provider numbers methods.
+    /// Method (`rocprofiler_pc_sampling_method_t`): 1 stochastic, 2 host trap.
     pub method: u32,
-    /// 1 instructions, 2 cycles, 3 time in microseconds, as the provider numbers units.
+    /// Unit of the interval (`rocprofiler_pc_sampling_unit_t`): 1 instructions, 2 cycles, 3 microseconds.
     pub unit: u32,
-    /// Between two samples, in `unit`.
+    /// Distance between two samples, in `unit`.
     pub interval: u64,
 }
 
 /// Bits of [`PcSample::flags`].
 pub mod sample_flag {
-    /// A stochastic sample; the fields of the issue logic are meaningful for these only.
+    /// The sample is stochastic. `class`, `waves` and `snapshot` are valid for these only.
     pub const STOCHASTIC: u8 = 1;
     /// The wave issued an instruction.
     pub const ISSUED: u8 = 2;
-    /// [`super::PcSample::memory`] is meaningful.
+    /// [`super::PcSample::memory`] is valid.
     pub const MEMORY: u8 = 4;
 }
 
-/// A program counter of a wave at one moment.
+/// The program counter of a wave at one moment (`rocprofiler_pc_sampling_record_host_trap_v0_t` or
+/// `rocprofiler_pc_sampling_record_stochastic_v0_t`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct PcSample {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Time, in ns of `CLOCK_BOOTTIME`.
+    /// Time of the sample.
     pub time: u64,
-    /// [`super::CodeObject::id`]; 0 when the provider found none for the address.
+    /// Id of the code object; 0 when the provider found none for the address.
     pub code_object: u64,
-    /// Offset from the load address of the code object; an address when there is none.
+    /// Offset from the load address of the code object; an address when there is no code object.
     pub offset: u64,
-    /// Lanes that were enabled.
+    /// Lanes that were enabled: one bit for each, lane 0 in bit 0.
     pub exec: u64,
-    /// Dispatch id; 0 when the provider does not report it.
+    /// Id of the dispatch; 0 when the provider does not report it.
     pub dispatch: u64,
-    /// Internal correlation id of the call that submitted the dispatch.
+    /// Correlation id of the call that submitted the dispatch.
     pub correlation: u64,
-    /// Location of the wave, as the provider packs it.
+    /// Where the wave ran, packed by the provider (`rocprofiler_pc_sampling_hw_id_v0_t`), with the die in the lowest
+    /// bits.
     pub hardware: u64,
-    /// Position of the workgroup in the grid.
+    /// Position of the workgroup in the grid: x, y, z.
     pub workgroup: [u32; 3],
-    /// [`super::Region::id`]; 0 when none.
+    /// Region that renames the kernel: [`super::Region::id`]; 0 when there is none.
     pub region: u32,
-    /// Number of the wave in its workgroup.
+    /// Number of the wave in its workgroup, from 0.
     pub wave: u8,
-    /// [`sample_flag`]s.
+    /// Bits of [`sample_flag`].
     pub flags: u8,
-    /// Class of the instruction, as the provider numbers them.
+    /// Class of the instruction (`rocprofiler_pc_sampling_instruction_type_t`).
     pub class: u8,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u8,
-    /// Waves that were active on the compute unit.
+    /// Number of waves that were active on the compute unit.
     pub waves: u32,
-    /// State of the issue logic, as the provider packs it.
+    /// State of the issue logic, packed as `rocprofiler_pc_sampling_snapshot_v0_t`.
     pub snapshot: u32,
-    /// Outstanding memory operations, as the provider packs them.
+    /// Outstanding memory operations, packed as `rocprofiler_pc_sampling_memory_counters_t`.
     pub memory: u32,
 }
 
-/// A part of the bytes of a code object. Tail: the bytes. The parts of one follow one another.
+/// A part of the ELF image of a code object. Tail: the bytes. The parts of an image are consecutive records of the
+/// meta stream.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CodeBytes {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Names the content: code objects with the same bytes have the same, and the bytes are there once.
+    /// Hash of the whole image, which identifies it. Code objects with equal bytes share an image, which is stored
+    /// once.
     pub content: [u64; 2],
-    /// Size of the whole code object in bytes.
+    /// Size of the whole image.
     pub size: u64,
-    /// Offset of this part in the code object, in bytes.
+    /// Offset of this part in the image.
     pub offset: u64,
-    /// Bytes in the tail.
+    /// Length of the part in the tail.
     pub len: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
 }
 
-/// A code object that is loaded has these bytes.
+/// States which image a loaded code object has.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CodeContent {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// [`super::CodeObject::id`].
+    /// Id of the code object: [`super::CodeObject::id`].
     pub code_object: u64,
-    /// [`CodeBytes::content`].
+    /// Hash of the image: [`CodeBytes::content`].
     pub content: [u64; 2],
 }
 

@@ -1,156 +1,156 @@
-//! Call stacks: the reference that a record has, and the call tree that it refers to.
+//! Records of call stacks: the reference that another record holds, and the call tree that it refers to.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// Stack of a call: 8 bytes at the start of the tail of [`super::ApiCall`] and [`super::RangeBegin`] with
-/// [`super::api_flag::STACK`], and all of the tail of an [`super::Allocation`] that has one.
+/// Reference to the call stack of a call: at the start of the tail of an [`super::ApiCall`] or [`super::RangeBegin`]
+/// with [`super::api_flag::STACK`], and the whole tail of an [`super::Allocation`] that has a stack.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, FromBytes, IntoBytes, KnownLayout, Immutable,
 )]
 #[repr(C)]
 pub struct StackRef {
-    /// [`StackNode::id`] of the innermost frame; 0 when none was taken.
+    /// Id of the innermost frame's node: [`StackNode::id`]; 0 when no stack was recorded.
     pub stack: u32,
-    /// [`stack_flag`]s.
+    /// Bits of [`stack_flag`].
     pub flags: u32,
 }
 
-/// Flags of [`StackRef`]. The lower 16 are those of a capture.
+/// Bits of [`StackRef::flags`]. The lower 16 describe what the stack walk found.
 pub mod stack_flag {
-    /// The walk ended before the outermost frame.
+    /// The stack walk ended before the outermost frame.
     pub const TRUNCATED: u32 = 1;
-    /// The thread was on a stack that is not its own: a fiber's or a signal's.
+    /// The thread was on a stack that is not its own: that of a fiber or of a signal handler.
     pub const FOREIGN: u32 = 2;
-    /// Frames in the middle were left out, since there are more than the limit.
+    /// Frames in the middle were left out, because there are more than the limit.
     pub const GAP: u32 = 4;
-    /// It has Python frames whose place among the native frames is not known.
+    /// The stack has Python frames that could not be placed among the native frames.
     pub const UNPLACED: u32 = 8;
-    /// There is no stack because something that it refers to could not be stored.
+    /// The call has no stack, because a part of it could not be stored.
     pub const LOST: u32 = 16;
-    /// The thread runs Python, but its Python frames could not be read.
+    /// The thread executes Python code, but its Python frames could not be read.
     pub const PYTHON_UNREADABLE: u32 = 32;
-    /// Taken of one call in several.
+    /// Only one call in several has a stack; this is one of them.
     pub const SAMPLED: u32 = 1 << 16;
 }
 
-/// Kinds of [`StackLocation`], in its `aux`.
+/// Values of `aux` in a [`StackLocation`]: what code it is in.
 pub mod location_kind {
-    /// An instruction in a file.
+    /// A machine instruction in a mapped file.
     pub const NATIVE: u16 = 1;
     /// An instruction of a Python code object.
     pub const PYTHON: u16 = 2;
-    /// An instruction in memory that belongs to no file.
+    /// A machine instruction in generated code, which no file contains.
     pub const JIT: u16 = 3;
     /// The entry of a traced function.
     pub const API: u16 = 4;
-    /// TorchScript.
+    /// A frame of TorchScript.
     pub const SCRIPT: u16 = 5;
-    /// Origin of generated Python code.
+    /// Source from which TorchInductor generated Python code.
     pub const INDUCTOR: u16 = 6;
-    /// The frames further in could not be placed among the frames further out.
+    /// Not code: the Python frames that follow could not be placed among the native frames.
     pub const UNPLACED_MARKER: u16 = 7;
-    /// The walk ended here, before the outermost frame.
+    /// Not code: the stack walk ended here, before the outermost frame.
     pub const TRUNCATED_MARKER: u16 = 8;
-    /// Frames are left out here.
+    /// Not code: frames were left out here.
     pub const GAP_MARKER: u16 = 9;
 }
 
-/// A file with code that is mapped into the process. Tail: path, build id. A later record whose addresses overlap it
-/// replaces it.
+/// A file with machine code that is mapped into the process. Tail: its path and its GNU build id. A later record with
+/// overlapping addresses replaces it.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct StackModule {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Number in its process, from 1. A file that is loaded again gets another.
+    /// Id in the process, from 1. A file that is unloaded and loaded again gets a second one.
     pub id: u32,
-    /// Bytes of path in the tail.
+    /// Length of the path in the tail.
     pub path_len: u32,
-    /// Bytes of build id in the tail.
+    /// Length of the build id in the tail; 0 when the file has none.
     pub build_id_len: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
-    /// Address minus address in the file.
+    /// Address in memory minus address in the ELF file (load bias).
     pub base: u64,
-    /// First mapped address.
+    /// Lowest mapped address.
     pub start: u64,
-    /// Address after the last.
+    /// End of the mapped addresses, exclusive.
     pub end: u64,
-    /// Time at which it was first seen, `CLOCK_BOOTTIME` ns.
+    /// Time at which it was first found on a stack.
     pub time: u64,
 }
 
-/// A Python code object. Tail: file, name, qualified name, line table.
+/// A Python code object. Tail: path of its source file, name, qualified name, line table.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct StackCode {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Number in its process, from 1.
+    /// Id in the process, from 1.
     pub id: u32,
-    /// Line that the function begins at.
+    /// Line of the source file at which the function begins.
     pub first_line: i32,
-    /// Version of the interpreter, as `PY_VERSION_HEX`.
+    /// Version of the interpreter in the form of `PY_VERSION_HEX`.
     pub version: u32,
-    /// Bytes of file name in the tail.
+    /// Length of the path in the tail.
     pub file_len: u32,
-    /// Bytes of name in the tail.
+    /// Length of the name in the tail.
     pub name_len: u32,
-    /// Bytes of qualified name in the tail; 0 when the version has none.
+    /// Length of the qualified name in the tail; 0 for interpreters that have none.
     pub qualname_len: u32,
-    /// Bytes of the line table in the tail, as the interpreter encodes it.
+    /// Length of the line table in the tail. Its encoding is the interpreter's.
     pub lines_len: u32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub reserved: u32,
 }
 
-/// An ELF object that the program registered with debuggers (GDB's interface for code that is made at run time). Tail: its
-/// section headers, its symbols and their names, as they are in the object.
+/// An ELF object that the program registered with GDB's JIT interface to describe code that it generated. Tail:
+/// section headers, symbol table and string table, as in the object.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct StackObject {
-    /// Record head. aux: `e_type` of the object.
+    /// Head of the record. `aux`: type of the ELF file, `e_type`.
     pub header: RecordHeader,
-    /// Number in its process, from 1. What is registered in its place later gets another.
+    /// Id in the process, from 1. An object that is registered later at the same address gets another.
     pub id: u32,
-    /// Bytes of section headers in the tail.
+    /// Length of the section headers in the tail.
     pub sections_len: u32,
-    /// Bytes of symbols in the tail.
+    /// Length of the symbol table in the tail.
     pub symbols_len: u32,
-    /// Bytes of names in the tail.
+    /// Length of the string table in the tail.
     pub names_len: u32,
 }
 
-/// A place in code.
+/// A code location that nodes of the call tree refer to.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct StackLocation {
-    /// Record head. aux: [`location_kind`].
+    /// Head of the record. `aux`: one of the values of [`location_kind`].
     pub header: RecordHeader,
-    /// Number in its process, from 1.
+    /// Id in the process, from 1.
     pub id: u32,
-    /// [`StackModule::id`], [`StackCode::id`] or, of JIT code, [`StackObject::id`]; 0 when there is none.
+    /// [`StackModule::id`], [`StackCode::id`] or [`StackObject::id`], by `aux`; 0 when there is none.
     pub owner: u32,
-    /// Native: address in the file, or in memory when there is no module. Python: offset of the instruction, as the
-    /// interpreter keeps it.
+    /// Native: address in the ELF file; without a module, address in memory. Python: offset of the instruction in the
+    /// code object.
     pub offset: u64,
 }
 
-/// A node of the call tree: a frame, called from that of its parent.
+/// A node of the call tree: a frame with all its callers.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct StackNode {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Number in its process, from 1.
+    /// Id in the process, from 1.
     pub id: u32,
-    /// Node of the calling frame; 0 for the outermost.
+    /// Id of the calling frame's node; 0 for the outermost frame.
     pub parent: u32,
-    /// [`StackLocation::id`].
+    /// Id of the frame's location: [`StackLocation::id`].
     pub location: u32,
-    /// Number of frames between this one and the root.
+    /// Number of nodes between this one and the outermost frame: 0 for the outermost.
     pub depth: u32,
 }
 
@@ -159,20 +159,20 @@ const _: () = {
     assert!(size_of::<StackNode>() == 24);
 };
 
-/// Sources of lines of a generated Python file, registered by the program through the Python package `rpd`. Tail: the
-/// file's name, then for each source frame, innermost first, its line, the bytes of its function's name and of its file's
-/// name (numbers of 32 bits), and those names. In the meta stream.
+/// Source lines from which lines of a generated Python file were made, as the program told the Python package `rpd`.
+/// Tail: name of the generated file; then for each source frame, innermost first, three `u32` (line, length of the
+/// function's name, length of the source file's name) and the two names. In the meta stream.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct StackSource {
-    /// Record head.
+    /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// First line.
+    /// First line of the range in the generated file, from 1.
     pub first: u32,
-    /// Last line.
+    /// Last line of the range.
     pub last: u32,
-    /// Bytes of the file's name in the tail.
+    /// Length of the generated file's name in the tail.
     pub file_len: u32,
-    /// Bytes of the frames in the tail.
+    /// Length of the source frames in the tail.
     pub frames_len: u32,
 }

@@ -17,7 +17,7 @@ pub(super) enum Step {
     Stuck,
 }
 
-/// From a frame to its caller.
+/// Computes the registers of a frame's caller.
 pub(super) fn step(
     native: &Native,
     context: &mut Context,
@@ -66,7 +66,7 @@ fn jit_step(
     }
 }
 
-/// From a frame whose code keeps the frame pointer, as is assumed.
+/// Computes the caller's registers on the assumption that the frame's code keeps a frame pointer.
 fn frame_pointer_step(at: Registers, readable: &mut Readable) -> Step {
     if at.bp < at.sp {
         return Step::Stuck;

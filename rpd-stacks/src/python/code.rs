@@ -379,7 +379,7 @@ impl Mix {
         self.0 = (product as u64 ^ (product >> 64) as u64).wrapping_add(word.rotate_left(23));
     }
 
-    /// The length is for the caller to add.
+    /// Appends bytes to the hash. The caller appends their length.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
         self.fields_and_bytes([0; FIELDS], bytes);

@@ -12,8 +12,8 @@ use super::memory::{Checked, Memory};
 
 type Deallocate = unsafe extern "C" fn(*mut c_void);
 
-/// Code objects freed by the interpreter whose type [`COUNTED`] is. Only grows, also when another interpreter is counted: a
-/// number seen before never comes back.
+/// Number of code objects that the interpreter with the type [`COUNTED`] has freed. It never decreases, also when
+/// another interpreter is counted later, so that a former value does not occur again.
 static FREED: AtomicU64 = AtomicU64::new(0);
 /// Address of the type of code objects whose `tp_dealloc` is [`count_and_free`]; 0 for none.
 static COUNTED: AtomicUsize = AtomicUsize::new(0);

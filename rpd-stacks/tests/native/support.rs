@@ -434,8 +434,8 @@ pub(crate) fn repeat(times: usize, mut run: impl FnMut()) {
     }
 }
 
-/// What `measure` finds once it is as `wanted`, or at the 20th time. Tests on other threads load and unload libraries, after
-/// which walks take nothing over from those before.
+/// Repeats `measure` until `wanted` accepts the result, at most 20 times. Tests on other threads load and unload
+/// libraries, after which walks cannot reuse cached frames.
 pub(crate) fn undisturbed<T>(measure: impl Fn() -> T, wanted: impl Fn(&T) -> bool) -> T {
     for _ in 1..20 {
         let found = measure();

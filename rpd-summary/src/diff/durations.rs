@@ -400,7 +400,7 @@ impl Durations {
 pub(super) struct Buckets {
     pub(super) names: ExtendedStrings<'static>,
     pub(super) storage: Option<Storage>,
-    /// In the order of names, sides, runs and durations.
+    /// Rows, sorted by name, side, run and duration.
     pub(super) rows: Option<Sorter<6, 3>>,
     /// Sums of durations by side and group.
     pub(super) of_groups: [[f64; Group::ALL.len()]; 2],

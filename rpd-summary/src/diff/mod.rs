@@ -81,7 +81,7 @@ pub struct SideFigures {
     pub is_approximate: bool,
 }
 
-/// A figure of which each run has one.
+/// A figure that is computed for each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// The mean of the faster half of a run's durations.

@@ -26,7 +26,7 @@ fn text(profile: &Profile, format: Format, before: Option<&Profile>) -> String {
 }
 
 #[test]
-fn folded_stacks_sum_up_and_turn_round() {
+fn folded_stacks_are_summed_and_inverted() {
     let profile = profile(&[
         (&["main", "a"], 2),
         (&["main", "a;\nb"], 3),

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rpd_symbols::flame::{Format, Frame, Kind, Profile, Unit};
 
-/// What a reader does, put after the page's own script: looks, searches, enlarges, and goes back.
+/// A script that does what a reader of the page does: it looks, searches, enlarges, and goes back.
 const READER: &str = r##"<script>
 const seen = [];
 const boxes = () => [...document.querySelectorAll("#graph div")];

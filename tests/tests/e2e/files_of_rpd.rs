@@ -169,7 +169,7 @@ fn query_and_summary_read_files_of_rpd() {
     let name = file.display();
     assert!(
         refused(&["query", "--query", "SELECT 1", "-i"], &[&file, &database]).contains(&format!(
-            "{name} is a file of RPD: SQL runs over one such file, and over nothing beside it"
+            "{name} is a file of RPD: query it alone, without other files"
         ))
     );
     assert!(

@@ -138,7 +138,7 @@ fn host_functions_belong_to_their_kernels() {
     };
     let direct = functions(&["--kernel-trace", "--provider", "direct"]);
     assert_eq!(names(direct), names(found));
-    // Where the registration itself is traced, SDK 1.0 gets no event for them.
+    // With the registration calls themselves traced, SDK 1.0 reports no event for these functions.
     assert_eq!(functions(&["--sys-trace"]).len(), 1);
 }
 

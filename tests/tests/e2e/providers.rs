@@ -266,7 +266,7 @@ fn signals_of_the_program_keep_their_values() {
 
 /// A queue is destroyed with work under way: the program goes on, and its end does not wait for that work.
 #[test]
-fn destroyed_queues_hold_nobody_up() {
+fn destroyed_queues_delay_neither_calls_nor_the_end() {
     let begin = std::time::Instant::now();
     let outcome = Rpd::new(["--kernel-trace", "--provider", "direct"])
         .workload("hsa-queues", ["busy", "256"])

@@ -43,7 +43,7 @@ impl Folder {
     }
 }
 
-/// A function that calls itself and, so many levels deep, what is named.
+/// Source of a C function that calls itself `depth` times and then evaluates `called`.
 fn nested(called: &str) -> String {
     format!(
         "static volatile int after;

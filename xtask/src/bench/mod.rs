@@ -125,9 +125,9 @@ struct Settings {
     records: u64,
     /// Millions of records in the row large.
     millions: Vec<u64>,
-    /// Whether records have texts of their own, in the row large: both, or one of them.
+    /// Recordings of the row `large`: whether records have texts of their own. One or both values.
     texts: Vec<bool>,
-    /// Steps of the row large; all when there are none.
+    /// Steps of the row `large`; empty for all.
     steps: Vec<String>,
 }
 

@@ -33,7 +33,8 @@ pub(super) fn rows(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Programs whose time is that of a kernel, with samples and without, in pairs that have the same load of the machine.
+/// Cost of PC sampling: programs that spend their time in a kernel, run in pairs with and without samples, so that
+/// both have the same load of the machine.
 pub(super) fn sampling(bench: &Bench) -> Result<Vec<Row>> {
     const PAIRS: usize = 7;
     let program = workloads::path("inside");

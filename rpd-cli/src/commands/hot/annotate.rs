@@ -115,7 +115,7 @@ impl KernelLines {
     }
 }
 
-/// The lines of two runs.
+/// Compares the lines of two runs.
 struct Comparison {
     before: KernelLines,
     now: KernelLines,

@@ -203,7 +203,7 @@ pub(super) fn column(measure: Measure) -> &'static str {
     }
 }
 
-/// `Samples` stands for [`column`].
+/// Columns of the table. In the place of `Samples` there is the result of [`column()`].
 const COLUMNS: [&str; 17] = [
     "Level",
     "Kernel",

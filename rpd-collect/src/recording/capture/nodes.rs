@@ -59,7 +59,7 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
     unsafe { launch::add(begun, function, pointers, extra) };
 }
 
-/// Notes what a node that was added or changed uses of the host's memory, and the memory that it allocates.
+/// Records which host memory a node uses that was added or changed, and which memory it allocates.
 ///
 /// # Safety
 /// As for [`super::end`].

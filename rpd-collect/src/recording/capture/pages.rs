@@ -17,8 +17,8 @@ const LEAST_PAGES: u64 = 4;
 const GAP: u64 = 8;
 /// Most pieces that a look finds; more pages in between are taken with them until there are no more.
 const MOST_RUNS: usize = 256;
-/// Looks that found nearly all pages written and few of them changed, after which memory is hashed instead: a driver that
-/// touches pages for the device makes asking useless.
+/// Number of consecutive queries that found nearly all pages written and few of them changed, after which the memory
+/// is hashed instead. Queries are useless when a driver touches all pages for the device.
 const USELESS_LOOKS: u32 = 3;
 
 /// What is known of the pages of one piece of memory.
@@ -31,7 +31,7 @@ pub(super) struct Pages {
     /// The whole pages, while the kernel reports which were written.
     watched: Option<(u64, u64)>,
     useless: u32,
-    /// Ranges of pages that the last look left out: first page and the one after the last.
+    /// Ranges of pages that the last query left out: first page, and end, exclusive.
     later: Vec<(u64, u64)>,
 }
 

@@ -442,7 +442,8 @@ fn filled(begun: &Begun, arguments: &[u8]) -> Option<Range> {
     (is_address && address != 0 && range.bytes() > 0).then_some(range)
 }
 
-/// The host-visible memory that a fill writes, or a copy whose result the host does not get.
+/// The host-visible memory that a fill writes, or that a copy writes on the device so that the host does not see it
+/// at once.
 fn written_by_device(begun: &Begun, arguments: &[u8], copy: Option<&Copy>) -> Option<Range> {
     if copy.is_some_and(|copy| copy.destination.is_some()) {
         return None;

@@ -349,7 +349,7 @@ fn write(file: i32, address: u64, len: u64, at: u64) -> Result<(), i32> {
 mod tests {
     use super::*;
 
-    /// A child may be the first to load the runtime, which is when its functions are counted.
+    /// A forked child may be the first to load the runtime, at which functions of the runtime are counted.
     #[test]
     fn a_forked_child_changes_no_count_of_its_parent() {
         let directory = tempfile::tempdir().expect("a directory");

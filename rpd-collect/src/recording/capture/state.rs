@@ -394,8 +394,8 @@ impl CaptureState {
         memory_kind::is_host_visible(memory.kind).then(|| Range::flat(base, memory.size))
     }
 
-    /// The call of a launch has returned: what it may use is in use until that work is complete, or, when it has `failed`,
-    /// the work that the stream had before.
+    /// The call of launch `launch` has returned. The memory that the launch may access is in use until its work is
+    /// complete; if the call has `failed`, until the work that the stream had before is complete.
     pub(super) fn launched(&mut self, launch: u64, stream: u64, failed: bool) {
         let work = match failed {
             true => self.order.work(stream),
@@ -438,7 +438,8 @@ impl CaptureState {
         }
     }
 
-    /// A copy writes a range: where the host makes it what it was before, that has to be taken although nothing seems to have changed.
+    /// A copy writes a range. If the host writes the former content back, that has to be captured, although it equals
+    /// what was captured last.
     pub(super) fn copy_writes(&mut self, range: &Range) {
         if let Some((_, memory)) = self.memory_at(range.address) {
             memory.taken = None;

@@ -1,4 +1,4 @@
-//! Counters, their instances and counted values.
+//! Records of counters, their instances and counted values.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,15 +14,16 @@ use crate::sorted::Sorter;
 use crate::spool::format::{self, CountedValue};
 use crate::spool::reader::{ByteStrings, Record};
 
-/// Counters of the meta stream, and values until both are loaded: a counter's record may follow its values.
+/// Counters, their instances and counted values as they were read. They are joined at the end, because the record of
+/// a counter may follow its values.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    /// By agent and the provider's id, which GPUs of one architecture may share.
+    /// By agent and the provider's number of the counter, which agents of one architecture may share.
     counters: HashMap<(u64, u64), Counter>,
-    /// By the provider's id: counter id and positions.
+    /// By the provider's number of the instance: the number of its counter, and its positions.
     instances: HashMap<u64, (u64, Vec<(u64, u64)>)>,
     values: Column<CountedValue>,
-    /// Ids of dispatches that were to be counted.
+    /// Ids of dispatches that were selected for counting.
     selected: Column<u64>,
 }
 
@@ -92,7 +93,7 @@ impl Counters {
         Some(())
     }
 
-    /// Writes values to a file when there are many. To be called after records.
+    /// Writes values to a file when there are many. To be called after each record.
     #[inline]
     pub(super) fn taken(&mut self, storage: &Storage) -> io::Result<()> {
         if self.values.len() >= storage.rows() {
@@ -110,8 +111,8 @@ impl Counters {
         Some(())
     }
 
-    /// Moves counters, their instances and the values to the session, each in the order of ids. All counted dispatches
-    /// can be read.
+    /// Moves counters, their instances and values to the session, each ordered by id. To be called when the counted
+    /// dispatches can be read.
     pub(super) fn finish(mut self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         let mut counters: Vec<Counter> = self.counters.into_values().collect();
         counters.sort_by_key(|counter| (counter.id, counter.agent));
@@ -176,7 +177,7 @@ impl Counters {
             note_damage(
                 &mut session.ledger.damage,
                 format!(
-                    "{unknown} counted values are of a counter that the recording does not name"
+                    "{unknown} counted values belong to counters that the recording does not describe"
                 ),
             );
         }
@@ -184,7 +185,7 @@ impl Counters {
     }
 }
 
-/// Number of `wanted` that are not in `found`.
+/// Number of elements of `wanted` that are not in `found`.
 fn missing(
     storage: &Storage,
     wanted: impl Iterator<Item = u64>,

@@ -1,4 +1,4 @@
-//! Records of the meta stream: process, names, agents, code, notes.
+//! Records of the meta stream: process, names, agents, code objects, notes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,39 +18,39 @@ use crate::os_text;
 use crate::spool::format::{self, space};
 use crate::spool::reader::{ByteStrings, Record};
 
-/// Kind and operation numbers beyond these name nothing.
+/// Greatest numbers of kinds and operations plus 1. Names with greater numbers are ignored: they are damage.
 const MAX_KINDS: u32 = 256;
 const MAX_OPERATIONS: u32 = 1 << 13;
-/// Value of `aux` in the record of a loaded code object.
+/// Value of [`RecordHeader::aux`](format::RecordHeader::aux) for a code object that was loaded.
 const LOADED: u16 = 1;
-/// Notes that are kept; further ones are dropped.
+/// Number of notes that are kept. Further ones are dropped.
 const MAX_NOTES: usize = 200;
 
-/// Names of one kind's operations as the provider numbers them.
+/// Names of a kind and its operations, by the provider's numbers.
 #[derive(Debug, Default)]
 struct KindNames {
     name: String,
     operations: BTreeMap<u32, String>,
 }
 
-/// A kind in the table of rpd, with its operations by number.
+/// A kind of the provider that rpd knows, with its operations by the provider's numbers.
 #[derive(Debug)]
 struct Resolved {
     kind: Kind,
     is_api: bool,
-    /// Names; 0 where there is none.
+    /// Names of the operations; 0 for a number that has none.
     names: Vec<StringId>,
-    /// Operations that records refer to.
+    /// Operations of the session; `None` for a number that no record has had yet.
     operations: Vec<Option<OperationId>>,
 }
 
-/// Facts of the meta stream that resolve the records of threads.
+/// What the meta stream says about numbers in other records.
 #[derive(Debug, Default)]
 pub(super) struct Meta {
     pub(super) has_process: bool,
-    /// Calls may have stacks.
+    /// Whether records of calls can have stacks.
     pub(super) has_stacks: bool,
-    /// End of recording as the collector wrote it, in nanoseconds; 0 when the process ended without it.
+    /// End of recording in nanoseconds, as the collector wrote it; 0 when it did not, because the process was killed.
     pub(super) end_time: u64,
     names: BTreeMap<(u32, u32), KindNames>,
     callbacks: Vec<Option<Resolved>>,
@@ -90,7 +90,8 @@ impl Meta {
         Some(())
     }
 
-    /// Number of the first operation, names of its kind (`None` when the number is none), and the text.
+    /// Number of the first operation, names of its kind (`None` when the kind's number is out of range), and the
+    /// text.
     fn name(&mut self, record: &Record<'_>) -> Option<(u32, Option<&mut KindNames>, String)> {
         let (fixed, text) = record.parse_text::<format::Name>(|name| name.text_len)?;
         let key = (fixed.space, fixed.kind);
@@ -118,11 +119,11 @@ impl Meta {
         Some(())
     }
 
-    /// Finds the kinds that the numbers in records mean; to be called when the meta stream has been read.
+    /// Prepares the lookup of kinds and operations by number. To be called when the meta stream has been read.
     pub(super) fn resolve(&mut self, session: &mut Session) {
         self.dirty = false;
         for ((space, number), names) in &self.names {
-            // Records are of the callback service; the other names are only passed on.
+            // Records have numbers of the callback service. Names of the other spaces are kept for outputs only.
             if *space != space::CALLBACK {
                 continue;
             }
@@ -148,7 +149,7 @@ impl Meta {
         }
     }
 
-    /// The operation of a call, by the provider's numbers; `None` when its kind is not one of calls.
+    /// The operation of a call by the provider's numbers; `None` when the kind is unknown or not one of functions.
     #[inline]
     pub(super) fn call(
         &mut self,
@@ -167,7 +168,7 @@ impl Meta {
         }
     }
 
-    /// The operation of a kind that is found by its own name.
+    /// The operation of a kind whose records do not hold the kind's number.
     pub(super) fn operation(
         &mut self,
         kind: Kind,
@@ -184,7 +185,7 @@ impl Meta {
         }
     }
 
-    /// Puts an operation into the session. Without a name it gets one made of its number.
+    /// Adds an operation to the session. Without a name it gets one that contains its number.
     #[cold]
     fn add_operation(
         &mut self,
@@ -216,12 +217,12 @@ impl Meta {
         id
     }
 
-    /// Whether names came after [`Meta::resolve`].
+    /// Whether names were read after [`Meta::resolve`].
     pub(super) fn is_stale(&self) -> bool {
         self.dirty
     }
 
-    /// Puts what was collected into the session, in the order of ids, each id once.
+    /// Moves what was read to the session, ordered by id, each id once.
     pub(super) fn finish(self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         let numbers: BTreeMap<u32, u32> = self.regions.keys().copied().zip(1..).collect();
         let number = |region| numbers.get(&region).copied().unwrap_or(0);
@@ -256,7 +257,7 @@ pub(super) fn take_agent(record: &Record<'_>, session: &mut Session) -> Option<(
 
 pub(super) fn take_code_object(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, uri) = record.parse_text::<format::CodeObject>(|code| code.uri_len)?;
-    // A session keeps what was unloaded, too: its dispatches refer to it.
+    // Code objects that were unloaded are kept, because dispatches refer to their kernels.
     if record.header.aux != LOADED {
         return Some(());
     }
@@ -327,7 +328,7 @@ pub(super) fn take_resource_name(record: &Record<'_>, session: &mut Session) -> 
     Some(())
 }
 
-/// A runtime was initialised.
+/// A runtime handed its tables over, so the process used a GPU.
 pub(super) fn take_runtime(record: &Record<'_>, session: &mut Session) -> Option<()> {
     record.parse::<format::RuntimeInit>()?;
     session.ledger.runtime_seen = true;
@@ -358,7 +359,7 @@ pub(super) fn take_totals(record: &Record<'_>, session: &mut Session) -> Option<
     Some(())
 }
 
-/// The kinds of a name space and their operations, each at the index that is its number.
+/// The kinds of a name space with their operations, each at the index that is the provider's number.
 fn numbered(names: &BTreeMap<(u32, u32), KindNames>, space: u32) -> Vec<(String, Vec<String>)> {
     let mut kinds = Vec::new();
     for (&(_, number), kind) in names.range((space, 0)..=(space, MAX_KINDS)) {
@@ -406,7 +407,7 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
     }
 }
 
-/// The texts in a block as the kernel keeps them, escaped; one NUL at the end belongs to the last.
+/// The texts in a NUL-separated block of `/proc`, escaped. A NUL at the end does not start another text.
 fn nul_separated(block: &[u8]) -> impl Iterator<Item = String> {
     let block = block.strip_suffix(&[0]).unwrap_or(block);
     let is_empty = block.is_empty();

@@ -1,7 +1,8 @@
 //! Loads a session from a spool.
 //!
-//! Streams are read one after the other, each record once, straight into the columns. Streams are sorted in themselves
-//! (almost: clock ties, joined ranges), so putting everything in order is a merge.
+//! Streams are read one after the other. Each record is read once and goes straight into the columns. A stream is
+//! almost sorted in itself (exceptions are equal times and joined ranges), so sorting the tables amounts to merging
+//! the streams.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -29,18 +30,18 @@ use crate::spool::record::RecordKind;
 use meta::Meta;
 use records::Rows;
 
-/// Optional parts of a session to load.
+/// Which optional parts of a session are loaded, and where long columns go.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions {
-    /// Keep the raw arguments of calls, and what they returned.
+    /// Whether the raw arguments and return values of calls are kept.
     pub args: bool,
-    /// Rows of a table that are kept in memory before they are written to files; `None` is the usual number. For tests and
-    /// measurements.
+    /// Number of rows of a table that are kept in memory before they are written to files; `None` for the default.
+    /// Set by tests and measurements only.
     pub rows: Option<usize>,
 }
 
 impl LoadOptions {
-    /// Where long columns of a recording or database in `directory` are kept.
+    /// Storage for long columns of a session that is read from `directory`.
     pub fn storage(&self, directory: &Path) -> Storage {
         let storage = Storage::new(directory);
         match self.rows {
@@ -50,11 +51,11 @@ impl LoadOptions {
     }
 }
 
-/// Why a spool could not be read at all. Damage to single segments is not an error: see [`super::Ledger::damage`].
+/// Why no session could be made of a spool. Damage to single segments is not an error: see [`super::Ledger::damage`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The directory cannot be listed.
+    /// The directory of the recording cannot be listed.
     #[error("cannot list {path}: {source}")]
     Unreadable {
         /// Path of the recording's directory.
@@ -62,7 +63,7 @@ pub enum LoadError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// Tables that are too long for memory cannot be stored.
+    /// A table that is too long for memory cannot be written to a file.
     #[error("{path}: cannot store the records beside the recording: {source}")]
     Storage {
         /// Path of the recording's directory.
@@ -70,36 +71,36 @@ pub enum LoadError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The directory holds no record, and nothing that is damaged: the process ended before it wrote its first.
+    /// The directory has neither records nor damage: the process ended before it wrote its first record.
     #[error("{path} holds no records: the process ended before it wrote one")]
     NothingRecorded {
         /// Path of the recording's directory.
         path: PathBuf,
     },
-    /// The directory holds no readable process description.
+    /// No readable process description was found in the directory.
     #[error("{path} holds no recording of a process: {reason}")]
     NotASpool {
         /// Path of the recording's directory.
         path: PathBuf,
-        /// Description of the problem.
+        /// What was found instead.
         reason: String,
     },
 }
 
-/// Texts of damage kept; what is beyond them is counted.
+/// Number of messages about damage that are kept. A further message says that there are more.
 const MAX_DAMAGE: usize = 100;
 
 impl Session {
     /// Opens the spool directory of one process image.
     ///
     /// # Errors
-    /// When it cannot be listed or there is no process description in it.
+    /// When the directory cannot be listed, or has no process description.
     pub fn open(directory: &Path, options: LoadOptions) -> Result<Session, LoadError> {
         Self::load(directory, ProcessSpool::open(directory), options)
     }
 
-    /// Reads what the recording of a process, which may still run, refers to and what its device work adds up to. There are no
-    /// records. The directory is open already; messages name it `shown`.
+    /// Reads the facts and sums of a recording, without its records. The process may still run. The directory is open
+    /// already; messages call it `shown`.
     ///
     /// # Errors
     /// As [`Session::open`].
@@ -111,8 +112,8 @@ impl Session {
         Self::load(shown, spool, LoadOptions::default())
     }
 
-    /// As [`Session::open`], with a directory that is open already, so that it cannot be replaced in between. Messages
-    /// name it `shown`.
+    /// As [`Session::open`], with a directory that is open already, so that it cannot be replaced by another between
+    /// two steps. Messages call it `shown`.
     ///
     /// # Errors
     /// As [`Session::open`].
@@ -151,8 +152,8 @@ impl Session {
         session.strings.intern("");
         let mut has_records = false;
 
-        // Two rounds, since the records of threads need the names from the meta stream, and a damaged spool may have
-        // them anywhere: the first stream is the meta stream.
+        // Streams are read in two rounds, because records of threads refer to names in the meta stream. The first
+        // stream is the meta stream; in a damaged spool, names may be in others, too.
         for (index, stream) in spool.streams.iter().enumerate() {
             if index == 1 {
                 meta.resolve(&mut session);
@@ -218,7 +219,7 @@ impl Session {
                         let stored = contents.take_bytes(&record, &mut session, &storage);
                         stored.transpose().map_err(failed)?
                     }
-                    // Read when the capture is made.
+                    // `rpd-capture` reads these when it makes the capture.
                     RecordKind::CaptureCall => record.parse::<format::CaptureCall>().map(drop),
                     RecordKind::CaptureCode => record.parse::<format::CaptureCode>().map(drop),
                     RecordKind::CaptureMarker => record.parse::<format::CaptureMarker>().map(drop),
@@ -270,14 +271,14 @@ impl Session {
     }
 }
 
-/// Counts of records that cannot be read.
+/// Numbers of records that cannot be read.
 #[derive(Debug, Default)]
 struct UnreadableRecords {
-    /// Records shorter than the fixed part of their kind, by kind.
+    /// Number of records that are shorter than the fixed part of their kind, by kind.
     short: BTreeMap<RecordKind, u64>,
-    /// Records with tags that no kind has.
+    /// Number of records whose tag no kind has.
     unknown: u64,
-    /// The first of these tags.
+    /// Tag of the first of these.
     tag: u16,
 }
 

@@ -1,4 +1,5 @@
-//! Ranges of a process: started and stopped in any thread, and joined by their correlation ids.
+//! Process ranges: ROCTx ranges that any thread may start and stop. The two records are joined by their correlation
+//! id.
 
 use std::io;
 
@@ -8,7 +9,7 @@ use crate::sorted::Sorter;
 use crate::spool::format::{self, StackRef};
 use crate::spool::reader::Record;
 
-/// A process range that was started.
+/// The start of a process range.
 pub(super) struct StartedRange {
     pub(super) operation: OperationId,
     pub(super) message: StringId,
@@ -48,11 +49,11 @@ impl StartedRange {
     }
 }
 
-/// The starts and the stops of ranges, in files when there are many.
+/// Starts and stops of process ranges, in files when there are many.
 pub(super) struct Ranges {
-    /// Rows of [`StartedRange::to_row`].
+    /// Starts, as rows of [`StartedRange::to_row`].
     started: Sorter<6, 1>,
-    /// Correlation ids and end times.
+    /// Stops, as correlation id and end time.
     stopped: Sorter<2, 1>,
 }
 
@@ -64,7 +65,7 @@ impl Ranges {
         }
     }
 
-    /// Adds a start.
+    /// Adds the start of a range.
     ///
     /// # Errors
     /// When the file cannot be made or written.
@@ -72,14 +73,15 @@ impl Ranges {
         self.started.push(range.to_row())
     }
 
-    /// Takes a record that stops a range. The error is that of the file, as in [`Ranges::start`].
+    /// Takes a record that stops a range; `None` when the record is too short. The inner error is that of the file,
+    /// as in [`Ranges::start`].
     pub(super) fn take_end(&mut self, record: &Record<'_>) -> Option<io::Result<()>> {
         let (range, _) = record.parse::<format::RangeEnd>()?;
         Some(self.stopped.push([range.correlation, range.end]))
     }
 
-    /// Calls `found` for every range, in the order of correlation ids, with its end: that of the last stop, `None` without
-    /// any.
+    /// Calls `found` for every started range, in the order of correlation ids, with its end. The end is that of the
+    /// last stop with this correlation id, and `None` for a range that was not stopped.
     ///
     /// # Errors
     /// When `found` returns one, or the file cannot be read.

@@ -1,4 +1,4 @@
-//! Records that become rows: calls, ranges and work of devices.
+//! Records that become rows of tables: calls, ranges, and work of devices.
 
 use std::io;
 
@@ -22,12 +22,12 @@ use crate::ids::{
 use crate::spool::format::{self, StackRef, api_flag};
 use crate::spool::reader::{ByteStrings, Record, split_stack};
 
-/// Takes records and fills the columns of a session.
+/// Fills the tables of a session with what records describe.
 pub(super) struct Rows {
     options: LoadOptions,
     pub(super) ranges: Ranges,
     pub(super) counters: Counters,
-    /// Records of kinds without a name.
+    /// Number of calls whose kind the meta stream does not name.
     nameless: u64,
 }
 
@@ -75,7 +75,7 @@ impl Rows {
             session.api.arena.extend_from_slice(tail);
             ArgsRef {
                 offset,
-                // The length of a record fits into a `u32`.
+                // Cannot overflow: the length of a record is a `u32`.
                 len: tail.len() as u32,
                 flags: call.flags,
             }
@@ -102,7 +102,8 @@ impl Rows {
         Some(())
     }
 
-    /// Takes the start of a process range. The error is that of [`Ranges::start`].
+    /// Takes the start of a process range; `None` when the record is too short. The inner error is that of
+    /// [`Ranges::start`].
     pub(super) fn take_range(
         &mut self,
         record: &Record<'_>,
@@ -132,8 +133,8 @@ impl Rows {
         }))
     }
 
-    /// Joins the ranges and reports what could not be used. Ranges that were never stopped are not rows. Returns the
-    /// counters, which are finished when all rows can be read.
+    /// Joins the starts and stops of ranges, and reports calls of unknown kinds as damage. Ranges that were never
+    /// stopped become open calls. Returns the counters, which can be finished when all rows can be read.
     pub(super) fn finish(
         self,
         meta: &Meta,
@@ -189,7 +190,7 @@ impl Rows {
     }
 }
 
-/// Counts the record if its texts were cut off.
+/// Counts the record if the collector cut its texts off.
 #[inline]
 fn note_cut(flags: u32, session: &mut Session) {
     session.ledger.cut_calls += u64::from(flags & api_flag::TRUNCATED != 0);
@@ -202,7 +203,7 @@ fn message(tail: &[u8], session: &mut Session) -> StringId {
     }
 }
 
-/// Thread ids are 32 bits on Linux; the ABI has them as 64.
+/// Thread ids have 64 bits in the SDK's structs, and 32 on Linux.
 fn thread_id(id: u64) -> ThreadId {
     ThreadId(u32::try_from(id).unwrap_or(0))
 }
@@ -213,7 +214,7 @@ pub(super) fn take_dispatch(record: &Record<'_>, session: &mut Session) -> Optio
     Some(())
 }
 
-/// Appends a dispatch to a table of them.
+/// Appends a dispatch to `table`.
 pub(super) fn push_dispatch(table: &mut DispatchTable, dispatch: &format::Dispatch) {
     table.push(DispatchRow {
         start: Nanoseconds(dispatch.start),

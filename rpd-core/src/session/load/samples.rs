@@ -13,19 +13,19 @@ use crate::spool::format;
 use crate::spool::options::{SamplingMethod, SamplingUnit};
 use crate::spool::reader::Record;
 
-/// No code object is larger: what claims to be is damaged.
+/// Greatest size of a code object in bytes. A greater size in a record is damage.
 const LARGEST: u64 = 4 << 30;
-/// Bytes of a code object from which they are kept in a file.
+/// Size in bytes from which the bytes of a code object are kept in a file.
 const LONG: usize = 1 << 20;
 
-/// Takes the bytes of code objects.
+/// Joins the parts of code objects' bytes.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// The content whose parts are being read: its hash, its size, and the bytes so far.
+    /// The image whose parts are being read: its hash, its size in bytes, and the bytes so far.
     open: Option<([u64; 2], u64, Vec<u8>)>,
     places: HashMap<[u64; 2], u32>,
     of_objects: Vec<(CodeObjectId, [u64; 2])>,
-    /// Contents with parts that do not fit together.
+    /// Number of images whose parts do not fit together.
     broken: u64,
 }
 
@@ -97,7 +97,7 @@ impl Contents {
         Some(())
     }
 
-    /// Ties code objects to their bytes.
+    /// Assigns images to code objects, and reports missing bytes as damage.
     pub(super) fn finish(self, session: &mut Session) {
         let mut missing = self.broken + u64::from(self.open.is_some());
         for (object, content) in self.of_objects {
@@ -111,7 +111,7 @@ impl Contents {
         if missing > 0 {
             note_damage(
                 &mut session.ledger.damage,
-                format!("the bytes of {missing} code objects are not whole"),
+                format!("the bytes of {missing} code objects are incomplete"),
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Call stacks: their parts, and checks that all parts of a stack are in the recording.
+//! Records of call stacks, and the check that all parts of a stack are in the recording.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::os_text;
 use crate::spool::format::{self, stack_flag};
 use crate::spool::reader::Record;
 
-/// Bytes of a name that are kept. Compilers make names of any length.
+/// Size in bytes up to which a name is kept. Compilers generate names of any length.
 const MAX_NAME: usize = 16 << 10;
 
 /// Splits the next `len` bytes off a tail.
@@ -23,7 +23,7 @@ fn part<'a>(tail: &mut &'a [u8], len: u32) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// Text of a name, cut off where it is too long.
+/// The text of a name. A name that is too long is cut off and ends in `...`.
 fn name(bytes: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_NAME)]).into_owned();
     if bytes.len() > MAX_NAME {
@@ -84,7 +84,7 @@ pub(super) fn take_object(record: &Record<'_>, session: &mut Session) -> Option<
 
 pub(super) fn take_location(record: &Record<'_>, session: &mut Session) -> Option<()> {
     let (fixed, _) = record.parse::<format::StackLocation>()?;
-    // A kind of a newer collector: nodes that refer to it are counted as left out.
+    // Locations of a kind that only a newer collector writes are left out. Nodes that refer to them are defects.
     if let Some(kind) = LocationKind::from_number(record.header.aux) {
         session.stacks.locations.push(StackLocation {
             id: fixed.id,
@@ -134,9 +134,10 @@ pub(super) fn take_source(record: &Record<'_>, session: &mut Session) -> Option<
     Some(())
 }
 
-/// Puts stacks in order. Calls whose stack is not in the recording have none, and are counted in the ledger.
+/// Sorts the parts of the stacks. Calls whose stack is not in the recording have no stack, and are reported as
+/// damage.
 pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()> {
-    // A node without what it refers to is missed where a call has it.
+    // A node that is removed here is counted below if a call refers to it.
     session.stacks.remove_defects();
     let stacks = &session.stacks;
     let (mut missing, mut lost) = (0_u64, 0_u64);
@@ -165,7 +166,7 @@ pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()>
         note_damage(
             damage,
             format!(
-                "{} calls have stacks that are not in the recording: they are shown without",
+                "{} calls refer to stacks that are not in the recording; they are shown without stacks",
                 missing
             ),
         );

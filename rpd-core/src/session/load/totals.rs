@@ -1,4 +1,4 @@
-//! Sums of device work, of recordings that keep the latest pieces of it only.
+//! Records of sums over dispatches and copies, in recordings that keep only the latest of them.
 
 use super::super::{DeviceTotal, Session, TotalOf};
 use super::meta::Meta;
@@ -7,14 +7,14 @@ use crate::ids::{KernelId, Nanoseconds};
 use crate::spool::format::{self, total_of};
 use crate::spool::reader::Record;
 
-/// The sums of a process, whose operations have names when the meta stream has been read.
+/// The sums as they were read. Operations of copies have names only when the meta stream has been read.
 #[derive(Debug, Default)]
 pub(super) struct Totals(Vec<(u16, format::DeviceTotal)>);
 
 impl Totals {
     pub(super) fn take(&mut self, record: &Record<'_>) -> Option<()> {
         let (total, _) = record.parse::<format::DeviceTotal>()?;
-        // The record is written before the first piece of work is added to it.
+        // The collector writes the record before it adds the first dispatch or copy.
         if total.count > 0 {
             self.0.push((record.header.aux, total));
         }
@@ -40,7 +40,7 @@ impl Totals {
                 of,
                 count: total.count,
                 total: total.total,
-                // Values of a damaged recording can contradict each other.
+                // In a damaged recording the values can contradict each other.
                 min: total.min.min(total.max),
                 max: total.max,
                 spread: total.spread.max(0.0),

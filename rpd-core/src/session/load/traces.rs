@@ -1,4 +1,4 @@
-//! Thread traces: the parts of streams, put together.
+//! Records of thread traces: joins the parts of the streams.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,23 +11,23 @@ use crate::ids::{AgentHandle, DispatchId, KernelId};
 use crate::spool::format::{self, trace_flag};
 use crate::spool::reader::Record;
 
-/// Bytes of a part, or of a stream, from which they are kept in a file.
+/// Size in bytes from which a part, or a stream, is kept in a file.
 const LONG: usize = 1 << 18;
 
-/// A full buffer may lack a token that did not fit: none is longer.
+/// Length of the longest token in bytes: a full buffer can have less room than that left.
 const LONGEST_TOKEN: u64 = 32;
 
-/// A part of a stream.
+/// A part of a chunk of a stream.
 struct Part {
     chunk: u64,
     offset: u64,
-    /// Bytes of the chunk.
+    /// Size of the whole chunk in bytes.
     size: u64,
     flags: u32,
     bytes: Column<u8>,
 }
 
-/// Collects parts by agent, trace and engine.
+/// Parts by agent, trace and shader engine.
 #[derive(Default)]
 pub(super) struct Streams {
     parts: BTreeMap<(u64, u64, u32), Vec<Part>>,
@@ -58,12 +58,13 @@ impl Streams {
         Some(stored)
     }
 
-    /// Makes streams of the parts, in the order of their chunks: chunks may have arrived in any order.
+    /// Joins the parts to streams, in the order of the chunks' numbers: the provider may have delivered chunks in any
+    /// order.
     pub(super) fn finish(self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         for ((agent, trace, engine), mut parts) in self.parts {
             parts.sort_by_key(|part| (part.chunk, part.offset));
             let mut bytes = Column::default();
-            // The chunk that is being put together: its number, and how many of its bytes are there.
+            // The chunk that is being joined: its number, how many of its bytes were found, and its size.
             let mut chunk = None;
             let (mut reached, mut size) = (0, 0);
             let mut incomplete = false;
@@ -74,7 +75,7 @@ impl Streams {
                 if reached == size && part.chunk == next && part.offset == 0 {
                     (chunk, reached, size) = (Some(part.chunk), 0, part.size);
                 }
-                // Data after a gap is unreadable: the start of a token cannot be recognised.
+                // Data after a gap cannot be decoded, because the start of a token cannot be recognised.
                 if Some(part.chunk) != chunk || part.offset != reached {
                     incomplete = true;
                     break;

@@ -1,4 +1,4 @@
-//! Counters, and what was counted. Columns of later schemas are used where they are.
+//! Reads counters and counted values. Uses columns of later schema versions where the database has them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;

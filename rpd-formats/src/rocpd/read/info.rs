@@ -228,7 +228,7 @@ fn agents(source: &Source<'_>, info: &mut Info) -> Result<()> {
     })
 }
 
-/// Code objects and kernels; how the names of kernels are shown in this database.
+/// Reads code objects and kernels. Returns how the names of kernels are shown in this database.
 fn code(source: &Source<'_>, session: &mut Session) -> Result<KernelNames> {
     source.each(
         "id, uri, load_base, load_size, load_delta, extdata",

@@ -169,7 +169,8 @@ impl Database {
         let source = scan::Source {
             path: &self.path,
             connection: &self.connection,
-            // Comparing texts in every row costs; most databases hold one process.
+            // Rows are filtered by the recording's id only where there are several recordings, because comparing a
+            // text in each row takes time.
             guid: (self.recordings.len() > 1).then_some(&*recording.guid),
             problem: RefCell::default(),
         };

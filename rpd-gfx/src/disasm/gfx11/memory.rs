@@ -1,4 +1,4 @@
-//! Memory instructions.
+//! Text of memory instructions.
 
 use crate::disasm::Printer;
 use crate::disasm::operand::descriptor;
@@ -6,12 +6,12 @@ use crate::disasm::operand::registers;
 use crate::disasm::table::{Field, Generation, Modifiers, Operand};
 use crate::disasm::text::small_or_hexadecimal;
 
-/// Bits of the second dword.
+/// Number of the first bit of the second dword.
 const SECOND: u32 = 32;
-/// The number of the scalar register that is always 0.
+/// Number of the scalar register that always reads 0.
 pub(in crate::disasm) const NULL: u32 = 124;
 
-/// Formats of the elements of a buffer, by number.
+/// Names of the buffer formats, by number.
 const FORMATS: [&str; 64] = [
     "INVALID",
     "8_UNORM",
@@ -79,7 +79,7 @@ const FORMATS: [&str; 64] = [
     "32_32_32_32_FLOAT",
 ];
 
-/// Kinds of images by number: name, coordinates, gradients.
+/// Image dimensions by number: name, number of coordinates, number of gradients.
 const IMAGES: [(&str, u32, u32); 8] = [
     ("1D", 1, 2),
     ("2D", 2, 4),
@@ -92,7 +92,7 @@ const IMAGES: [(&str, u32, u32); 8] = [
 ];
 
 impl Printer {
-    /// SMEM.
+    /// Prints SMEM.
     pub(in crate::disasm) fn scalar_memory_gfx11(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         for operand in self.row.operands {
@@ -123,18 +123,18 @@ impl Printer {
         Some(())
     }
 
-    /// The format of the elements of a buffer.
+    /// Prints the buffer format.
     pub(in crate::disasm) fn buffer_format_gfx11(&mut self) {
         let format = self.bits(19, 7);
         match FORMATS.get(format as usize) {
-            // The default.
+            // The default format is not printed.
             Some(_) if format == 1 => {}
             Some(name) => self.push(&format!(" format:[BUF_FMT_{name}]")),
             None => self.push(&format!(" format:{format}")),
         }
     }
 
-    /// MIMG.
+    /// Prints MIMG.
     pub(in crate::disasm) fn image_gfx11(&mut self) -> Option<()> {
         let row = self.row;
         self.push(row.mnemonic);
@@ -175,10 +175,10 @@ impl Printer {
         Some(())
     }
 
-    /// Registers of the data of an image instruction.
+    /// Number of data registers of an image instruction.
     fn texel(&self, operand: &Operand) -> u8 {
         let status = self.bits(SECOND + 21, 1) as u8;
-        // Gathering reads one component of four texels.
+        // Gather instructions read one component of four texels.
         let components = match operand.width {
             4 => 4,
             _ => self.bits(8, 4).count_ones().max(1) as u8,
@@ -188,12 +188,12 @@ impl Printer {
         } else {
             components
         };
-        // Values to exchange come in pairs.
+        // Compare-and-swap has two values for each component.
         let pairs = self.row.mnemonic == "image_atomic_cmpswap";
         components * if pairs { 2 } else { 1 } + status
     }
 
-    /// The address of an image instruction: registers in a row, or by themselves.
+    /// Text of the address registers of an image instruction: consecutive, or listed.
     fn image_address(
         &mut self,
         operand: &Operand,
@@ -208,7 +208,7 @@ impl Printer {
         width += match (has(Modifiers::GRADIENTS), has(Modifiers::HALF_GRADIENTS)) {
             (0, _) => 0,
             (_, 0) => gradients,
-            // Halves of each direction.
+            // 16-bit gradients: each direction begins with a new register.
             _ => (gradients / 2).next_multiple_of(2),
         };
         if self.bits(0, 1) == 0 {
@@ -218,7 +218,8 @@ impl Printer {
         let mut parts = vec![registers("v", self.bits(SECOND, 8), 1)];
         let more = width.saturating_sub(1).min(4);
         for number in 0..more {
-            // The last register begins a tuple with what there is no room for.
+            // When there are more address registers than fields, the last field is the first of several consecutive
+            // registers.
             let rest = if number == 3 { width - 4 } else { 1 };
             let first = self.bits(2 * SECOND + 8 * number, 8);
             parts.push(registers("v", first, tuple(rest)?));
@@ -226,7 +227,7 @@ impl Printer {
         Some(format!("[{}]", parts.join(", ")))
     }
 
-    /// The address of an intersection with a ray: node, extent, origin, direction and its inverse.
+    /// Text of the address registers of a ray intersection: node, extent, origin, direction and inverse direction.
     fn ray_address(&mut self) -> Option<String> {
         let node = if self.row.mnemonic.contains("64") {
             2
@@ -252,7 +253,7 @@ impl Printer {
     }
 }
 
-/// The registers of the smallest tuple with room for that many: there is none between 12 and 16.
+/// Size of the smallest register tuple with room for that many registers. There is none between 12 and 16.
 fn tuple(registers: u32) -> Option<u8> {
     match registers {
         1..=12 => Some(registers as u8),

@@ -1,5 +1,5 @@
-//! Encodings of GFX11 that GFX9 lacks or has in another form: pairs of operations, interpolation, exports, other fields of
-//! memory instructions and of scalar immediates.
+//! Encodings of GFX11 that GFX9 does not have, or has in another form: dual instructions, interpolation, exports, and
+//! other fields of memory instructions and scalar immediates.
 
 mod memory;
 mod scalar;
@@ -12,7 +12,8 @@ pub(super) use scalar::{
 
 use super::table::Encoding;
 
-/// Encoding and opcode of a first dword whose encoding is not that of GFX9. The opcode of a pair is that of its first operation.
+/// Encoding and opcode in a first dword whose encoding differs from GFX9. The opcode of a dual instruction is that of
+/// its first operation.
 pub(super) fn encoding(w: u32) -> Option<(Encoding, u16)> {
     let bits = |low: u32, count: u32| (w >> low & ((1 << count) - 1)) as u16;
     Some(match w >> 26 {

@@ -1,8 +1,8 @@
-//! Immediates of scalar instructions.
+//! Text of the immediates of scalar instructions.
 
 use crate::disasm::text::{counts_text, small_or_hexadecimal};
 
-/// Registers that `s_getreg_b32` reads, by number.
+/// Names of the hardware registers that `s_getreg_b32` reads, by number.
 pub(in crate::disasm) const HARDWARE_REGISTERS: [&str; 30] = [
     "",
     "MODE",
@@ -36,7 +36,7 @@ pub(in crate::disasm) const HARDWARE_REGISTERS: [&str; 30] = [
     "SHADER_CYCLES",
 ];
 
-/// Counters that `s_waitcnt` waits for: those that are not at their maximum, or all.
+/// Text of the counters that `s_waitcnt` waits for. Counters with the maximum are omitted, unless all have it.
 pub(in crate::disasm) fn wait_counts(value: u32) -> String {
     counts_text(&[
         ("vmcnt", value >> 10 & 63, 63),
@@ -45,7 +45,7 @@ pub(in crate::disasm) fn wait_counts(value: u32) -> String {
     ])
 }
 
-/// Counters that `s_waitcnt_depctr` waits for.
+/// Text of the counters that `s_waitcnt_depctr` waits for.
 pub(in crate::disasm) fn dependency_counts(value: u32) -> String {
     if value & 0x60 != 0 {
         return format!("{value:#x}");
@@ -61,7 +61,7 @@ pub(in crate::disasm) fn dependency_counts(value: u32) -> String {
     ])
 }
 
-/// The instructions for which `s_delay_alu` delays; `None` if there is no such dependency.
+/// Text of the instructions on which `s_delay_alu` waits; `None` for an invalid value.
 pub(in crate::disasm) fn delay(value: u32) -> Option<String> {
     const DEPENDENCIES: [&str; 12] = [
         "NO_DEP",
@@ -95,7 +95,7 @@ pub(in crate::disasm) fn delay(value: u32) -> Option<String> {
     })
 }
 
-/// The version of code that `s_version` names.
+/// Text of the immediate of `s_version`.
 pub(in crate::disasm) fn version(value: u32) -> String {
     if value & 0x1f00 != 0 {
         return small_or_hexadecimal(value);
@@ -118,7 +118,7 @@ pub(in crate::disasm) fn version(value: u32) -> String {
     text
 }
 
-/// The message of `s_sendmsg` and `s_sendmsg_rtn`.
+/// Text of the message of `s_sendmsg` and `s_sendmsg_rtn`.
 pub(in crate::disasm) fn message(value: u32) -> String {
     let name = match value & 0xff {
         1 => "MSG_INTERRUPT",

@@ -1,15 +1,15 @@
-//! Pairs of operations, interpolation, exports, and sources from other lanes.
+//! Text of dual instructions, interpolation, exports, and sources from other lanes.
 
 use crate::disasm::Printer;
 use crate::disasm::operand::registers;
 use crate::disasm::table::{Encoding, Field, Generation, Modifiers};
 use crate::disasm::vector::signed;
 
-/// Bits of the second dword.
+/// Number of the first bit of the second dword.
 const SECOND: u32 = 32;
 
 impl Printer {
-    /// VOPD: two operations in one instruction.
+    /// Prints VOPD: two operations in one instruction.
     pub(in crate::disasm) fn pair(&mut self) -> Option<()> {
         self.half_of_pair()?;
         let first = std::mem::take(&mut self.out);
@@ -19,7 +19,7 @@ impl Printer {
         Some(())
     }
 
-    /// One operation of a pair, as in its row.
+    /// Prints one operation of VOPD, as its row in the table describes.
     fn half_of_pair(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         let first = self.row.encoding == Encoding::Vopdx;
@@ -27,7 +27,7 @@ impl Printer {
         let vdst = if first {
             self.bits(SECOND + 24, 8)
         } else {
-            // One of both results is in an even register, the other in an odd one.
+            // The results of the two operations are in registers of different parity.
             self.bits(SECOND + 17, 7) << 1 | !self.bits(SECOND + 24, 1) & 1
         };
         for operand in self.row.operands {
@@ -46,7 +46,7 @@ impl Printer {
         Some(())
     }
 
-    /// VINTERP.
+    /// Prints VINTERP.
     pub(in crate::disasm) fn interpolation(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         for operand in self.row.operands {
@@ -72,7 +72,7 @@ impl Printer {
         Some(())
     }
 
-    /// LDSDIR.
+    /// Prints LDSDIR.
     pub(in crate::disasm) fn direct_lds(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         for operand in self.row.operands {
@@ -91,7 +91,7 @@ impl Printer {
         Some(())
     }
 
-    /// EXP.
+    /// Prints EXP.
     pub(in crate::disasm) fn export(&mut self) -> Option<()> {
         self.push(self.row.mnemonic);
         let target = match self.bits(4, 6) {
@@ -116,8 +116,8 @@ impl Printer {
         Some(())
     }
 
-    /// Whether a source with this code comes from other lanes, by the dword after the instruction; `None` if the
-    /// instruction takes no such source.
+    /// Whether the first source comes from other lanes (DPP), which the dword after the instruction then describes;
+    /// `None` if the instruction does not allow that.
     pub(in crate::disasm) fn is_from_other_lanes(&self, code: u32) -> Option<bool> {
         let modifier = match code {
             250 => Modifiers::DPP,
@@ -127,7 +127,7 @@ impl Printer {
         self.row.has(modifier).then_some(true)
     }
 
-    /// From which of eight lanes the first source comes.
+    /// Prints which of eight lanes the first source comes from (DPP8).
     pub(in crate::disasm) fn eight_lanes(&mut self, fetch_inactive: bool) {
         let control = self.words[self.row.dwords() as usize];
         let lanes: Vec<_> = (0..8)

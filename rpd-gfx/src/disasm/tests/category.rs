@@ -1,4 +1,4 @@
-//! Kinds of instructions, and where they lead.
+//! Categories of instructions, and where execution continues.
 
 use super::*;
 

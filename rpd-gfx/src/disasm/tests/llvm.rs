@@ -1,4 +1,4 @@
-//! Round trip: what LLVM prints for random instructions and for all code objects in the tree.
+//! Compares the disassembly of random instructions and of all code objects in the tree with that of LLVM.
 
 use super::*;
 use crate::disasm::table::Modifiers;
@@ -57,7 +57,7 @@ impl Random {
     }
 }
 
-/// A random instruction of a row: the bits that are not its opcode, most of them as in the sample.
+/// A random instruction of a row: random values for the bits other than the opcode, most of them as in the sample.
 fn random_instruction(generation: Generation, row: &Row, random: &mut Random) -> Vec<u32> {
     let gfx11 = generation == Generation::Gfx11;
     let free: &[u32] = match row.encoding {
@@ -129,7 +129,7 @@ fn random_instruction(generation: Generation, row: &Row, random: &mut Random) ->
     let mut code = words[0] & ((1 << bits) - 1);
     let mut short = short;
     if gfx11 && matches!(row.encoding, Encoding::Vop3 | Encoding::Vop3p) {
-        // The long encodings have literals and sources from other lanes as well.
+        // The long encodings also allow literals and sources from other lanes.
         short = true;
         if random.next().is_multiple_of(2) {
             let special = [255, 250, 233, 234][random.next() as usize % 4];
@@ -137,7 +137,7 @@ fn random_instruction(generation: Generation, row: &Row, random: &mut Random) ->
         }
         code = words[1] & 0x1ff;
         if !row.has(Modifiers::NEG0) && matches!(code, 233 | 234 | 250) {
-            // LLVM has signs for integers there.
+            // LLVM prints sign modifiers for integers there.
             words[1] &= 0x1fff_ffff;
         }
     }
@@ -147,12 +147,12 @@ fn random_instruction(generation: Generation, row: &Row, random: &mut Random) ->
         return words;
     }
     if !gfx11 && row.encoding == Encoding::Mimg && row.mnemonic.contains("atomic") {
-        // Elements of four dwords, which LLVM prints as five.
+        // LLVM prints elements of four dwords as five.
         words[0] = words[0] & !0xf00 | row.sample[0] & 0xf00;
     }
     if gfx11 && row.encoding == Encoding::Mimg {
-        // What LLVM has no name for is printed as if it were something else: status with halves or atomics, atomics
-        // of other sizes.
+        // LLVM prints some invalid combinations as if they were others: status with 16-bit data or atomics, and
+        // atomics of other sizes.
         if words[0] >> 17 & 1 != 0
             || row.mnemonic.contains("atomic")
             || row.mnemonic.ends_with("resinfo")
@@ -162,7 +162,7 @@ fn random_instruction(generation: Generation, row: &Row, random: &mut Random) ->
         if row.mnemonic.contains("atomic") {
             words[0] = words[0] & !0xf00 | row.sample[0] & 0xf00;
         }
-        // Samples of textures are not read one by one.
+        // The samples of a texture cannot be read separately.
         if words[0] >> 2 & 7 >= 6 && row.text.contains("s[8:11]") {
             words[0] &= !0x18;
         }
@@ -207,7 +207,7 @@ fn random_instruction(generation: Generation, row: &Row, random: &mut Random) ->
             .chain(&more)
             .nth(random.next() as usize % 10)
             .unwrap();
-        // LLVM has signs for halves of registers there.
+        // LLVM prints sign modifiers for halves of registers there.
         let signs = if row.text.contains(".l") {
             !0x30_0000
         } else {
@@ -237,7 +237,7 @@ pub(super) fn line(words: &[u32]) -> String {
     words.join(" ")
 }
 
-/// Whether this is an image instruction with a list of one register: LLVM prints a longer one.
+/// Whether this is an image instruction with a list of one register, for which LLVM prints a longer list.
 fn is_list_of_one(text: &str) -> bool {
     let list = text
         .split_once(" [")
@@ -267,13 +267,13 @@ fn random_instructions_are_printed_as_llvm_prints_them() {
             return;
         };
         assert_eq!(texts.len(), samples.len());
-        // One difference of each instruction.
+        // One difference for each instruction.
         let mut wrong = std::collections::BTreeMap::new();
         let mut compared = std::collections::BTreeMap::new();
         for ((row, words), text) in samples.iter().zip(&texts) {
             let found = disassembler.instruction(&bytes(words), 0);
             let count = compared.entry((row.encoding, row.opcode)).or_insert(0);
-            // What LLVM doubts is invalid: registers that cannot be there.
+            // LLVM marks invalid registers with a comment.
             if text.is_empty() || text.contains("/*") || is_list_of_one(&found.text) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The disassembler against LLVM's, where that is installed, and its kinds of instructions.
+//! Compares the disassembler with LLVM's, where that is installed; tests the categories of instructions.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! All code objects in the tree, against LLVM.
+//! Compares the disassembly of all code objects in the tree with that of LLVM.
 
 use super::*;
 use crate::codeobj::object::SymbolKind;

@@ -1,4 +1,5 @@
-//! Vector arithmetic that gfx90a lacks: conversions of numbers of 8 bits, and moves and additions of 64.
+//! Vector arithmetic that gfx90a does not have: conversions of 8-bit floating-point numbers, 64-bit moves and
+//! additions.
 
 use crate::isa::exec::Exec;
 use crate::isa::fp8::{F8, decode, encode};
@@ -35,13 +36,13 @@ pub(super) fn vop3(opcode: u32) -> Option<Handler> {
         },
         0x2a2 => |x, i| narrowed_pair(x, i, F8::Fp8),
         0x2a3 => |x, i| narrowed_pair(x, i, F8::Bf8),
-        0x2a4 => |x, i| narrowed_at_random(x, i, F8::Fp8),
-        0x2a5 => |x, i| narrowed_at_random(x, i, F8::Bf8),
+        0x2a4 => |x, i| narrowed_stochastically(x, i, F8::Fp8),
+        0x2a5 => |x, i| narrowed_stochastically(x, i, F8::Bf8),
         _ => return None,
     })
 }
 
-/// The lowest byte of the source; SDWA can select another one.
+/// Converts the lowest byte of the source, or the one that SDWA selects.
 fn widened(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let [mut buffer] = buffers();
     let mut out = x
@@ -50,7 +51,7 @@ fn widened(x: &mut Exec<'_>, i: &Inst, format: F8) {
     x.write_f32(i, &mut out);
 }
 
-/// The two lowest bytes, to two registers.
+/// Converts the two lowest bytes to two registers.
 fn widened_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let [mut buffer] = buffers();
     let out: Lanes64 = x.src(i, 0, ModifierKind::Int, &mut buffer).map(|codes| {
@@ -60,18 +61,18 @@ fn widened_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
     x.write64(i, &out);
 }
 
-/// Whether numbers that are too large become the largest one (`MODE.FP16_OVFL`).
+/// Whether numbers that are too large become the largest number instead of NaN (`MODE.FP16_OVFL`).
 fn saturates(x: &Exec<'_>) -> bool {
     x.w.mode >> 23 & 1 != 0
 }
 
-/// A float source with its sign; op_sel is not about it.
+/// A floating-point source with its modifiers. `op_sel` does not apply to it.
 fn float_source(x: &Exec<'_>, i: &Inst, n: usize) -> Lanes {
     let [mut buffer] = buffers();
     *x.src(i, n, ModifierKind::F32, &mut buffer)
 }
 
-/// Writes the bits of `mask`, at a place of the result; the others are as before.
+/// Writes the bits of `mask` at bit `place` of the result and keeps the others.
 fn write_part(x: &mut Exec<'_>, i: &Inst, out: &Lanes, mask: u32, place: u32) {
     let old = *x.vgpr(i.dst);
     let lanes = std::array::from_fn(|l| old[l] & !(mask << place) | out[l] << place);
@@ -80,7 +81,7 @@ fn write_part(x: &mut Exec<'_>, i: &Inst, out: &Lanes, mask: u32, place: u32) {
     x.write(&whole, &lanes);
 }
 
-/// Two numbers to one half of a register, by the highest bit of op_sel.
+/// Converts two numbers to one half of a register, which the highest bit of op_sel selects.
 fn narrowed_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let (low, high) = (float_source(x, i, 0), float_source(x, i, 1));
     let saturate = saturates(x);
@@ -89,8 +90,8 @@ fn narrowed_pair(x: &mut Exec<'_>, i: &Inst, format: F8) {
     write_part(x, i, &out, 0xffff, 16 * u32::from(i.op_sel >> 3 & 1));
 }
 
-/// A number, rounded at random, to one byte of a register, selected by bits 2 and 3 of op_sel.
-fn narrowed_at_random(x: &mut Exec<'_>, i: &Inst, format: F8) {
+/// Converts a number with stochastic rounding to one byte of a register, which bits 2 and 3 of op_sel select.
+fn narrowed_stochastically(x: &mut Exec<'_>, i: &Inst, format: F8) {
     let value = float_source(x, i, 0);
     let [mut buffer] = buffers();
     let random = *x.src(i, 1, ModifierKind::Int, &mut buffer);

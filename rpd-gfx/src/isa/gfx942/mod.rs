@@ -1,7 +1,8 @@
-//! Instructions of gfx942 that gfx90a lacks or has in another form: 8-bit numbers, larger and sparse matrix
-//! operations, atomics of packed BF16 numbers, loads to LDS, and scratch addresses of a vector and a scalar.
+//! Instructions of gfx942 that gfx90a does not have, or has in another form: 8-bit floating-point numbers, larger and
+//! sparse matrix operations, atomics on packed BF16 numbers, loads to LDS, and scratch addresses with a vector and a
+//! scalar register.
 //!
-//! The listing has the instructions of the device; those of gfx90a that it lacks are unknown.
+//! Instructions of gfx90a that the table of gfx942 does not have are unknown.
 
 mod convert;
 mod memory;
@@ -20,7 +21,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     }
     let mut inst = match (format, opcode) {
         (Format::Vop1, 0x38 | 0x54..=0x57) => {
-            // Their operands are those of v_mov_b32.
+            // Decoded like v_mov_b32.
             like(
                 vop::decode(with(words, 9, 8, 0x01)),
                 opcode,
@@ -34,7 +35,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
             convert::vop1(opcode - 0x140),
         ),
         (Format::Vop3, 0x208 | 0x2a2..=0x2a5) => {
-            // Operands as of v_bfi_b32.
+            // Decoded like v_bfi_b32.
             like(
                 vop3::decode(with(words, 16, 10, 0x1ca)),
                 opcode,
@@ -58,13 +59,13 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     inst
 }
 
-/// The instruction with other bits in a field of its first dword.
+/// Replaces `bits` bits of the first dword, from bit `low` on.
 fn with(words: [u32; 3], low: u32, bits: u32, value: u32) -> [u32; 3] {
     let mask = ((1 << bits) - 1) << low;
     [words[0] & !mask | value << low, words[1], words[2]]
 }
 
-/// An instruction with the operands of `like`, which does something else.
+/// An instruction with the operands of `like` and another operation.
 fn like(mut like: Inst, opcode: u32, run: Option<Handler>) -> Inst {
     match run {
         Some(run) => {
@@ -76,7 +77,7 @@ fn like(mut like: Inst, opcode: u32, run: Option<Handler>) -> Inst {
     }
 }
 
-/// A matrix instruction.
+/// Decodes a matrix instruction.
 fn matrix(words: [u32; 3], opcode: u32) -> Inst {
     let run =
         mfma::handler(opcode, InstructionSet::Gfx942).or_else(|| sparse_mfma::handler(opcode));
@@ -86,7 +87,7 @@ fn matrix(words: [u32; 3], opcode: u32) -> Inst {
     let mut inst = vop3p::matrix_operands(words, opcode, run, Class::Mfma);
     inst.flags |= GFX942;
     if sparse_mfma::handler(opcode).is_some() {
-        // The third source holds indices, in ordinary registers.
+        // The third source of sparse operations holds indices, in VGPRs.
         inst.src[2] = (words[1] >> 18 & 0x1ff) as u16;
     } else if !mfma::is_valid(&inst) {
         return Inst::unknown(Format::Vop3p, opcode);

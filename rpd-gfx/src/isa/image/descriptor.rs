@@ -1,4 +1,4 @@
-//! The descriptors of images (eight dwords) and of formatted buffers (four dwords).
+//! Encodes and decodes the descriptors of images (eight dwords) and of formatted buffers (four dwords).
 
 use super::{Texel, TexelFormat, Unsupported, field, zero};
 
@@ -13,7 +13,7 @@ pub enum Selection {
     Channel(u8),
 }
 
-/// The selections of a format: missing colours are 0, a missing fourth channel is 1.
+/// The default selections for a format: missing colour channels read 0, a missing fourth channel reads 1.
 fn selections(format: TexelFormat) -> [Selection; 4] {
     std::array::from_fn(|n| match n {
         n if (n as u32) < format.channels() => Selection::Channel(n as u8),
@@ -55,7 +55,7 @@ fn select(selections: [Selection; 4], one: u32, texel: Texel) -> Texel {
     })
 }
 
-/// The texel whose channels registers hold. A channel that several registers have is that of the first.
+/// Converts register values to a texel. If several registers have the same channel, the first counts.
 fn deselect(selections: [Selection; 4], registers: Texel) -> Texel {
     let mut texel = [0; 4];
     for (selection, value) in selections.into_iter().zip(registers).rev() {
@@ -66,7 +66,7 @@ fn deselect(selections: [Selection; 4], registers: Texel) -> Texel {
     texel
 }
 
-/// The dimensions of an image.
+/// Dimensionality of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Geometry {
     /// One dimension.
@@ -75,9 +75,9 @@ pub enum Geometry {
     D2,
     /// Three dimensions.
     D3,
-    /// Layers of one dimension.
+    /// An array of one-dimensional images.
     D1Layered,
-    /// Layers of two dimensions, or the faces of cubes.
+    /// An array of two-dimensional images, or the faces of cubes.
     D2Layered,
 }
 
@@ -87,12 +87,12 @@ const GEOMETRIES: [(u32, Geometry); 6] = [
     (10, Geometry::D3),
     (12, Geometry::D1Layered),
     (13, Geometry::D2Layered),
-    // Only read: faces are layers.
+    // Cubes are only decoded; their faces are layers.
     (11, Geometry::D2Layered),
 ];
 
 impl Geometry {
-    /// Coordinates of a texel without the layer.
+    /// Number of coordinates of a texel, without the layer.
     pub fn dimensions(self) -> usize {
         match self {
             Self::D1 | Self::D1Layered => 1,
@@ -107,14 +107,14 @@ impl Geometry {
     }
 }
 
-/// Levels of detail: which of them an image in memory has, and which instructions can address.
+/// Levels of detail: which an image has in memory, and which of these instructions can address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Levels {
-    /// The level that instructions address as level 0.
+    /// Number of the level in memory that instructions address as level 0.
     pub first: u32,
-    /// The last level that they can address.
+    /// Number of the last level in memory that instructions can address.
     pub last: u32,
-    /// The last level in memory.
+    /// Number of the last level in memory.
     pub greatest: u32,
 }
 
@@ -126,28 +126,28 @@ impl Levels {
     };
 }
 
-/// An image in memory. Rows follow one another, `pitch` texels apart, and slices or layers follow without a gap. Levels
-/// of detail lie below each other within each slice or layer, all with the same pitch.
+/// An image in memory. Rows are `pitch` texels apart; slices or layers follow each other without gaps. Levels of
+/// detail lie one after the other within each slice or layer, all with the same pitch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Image {
-    /// Address of the first texel, a multiple of 256.
+    /// Address of the first texel, a multiple of 256 bytes.
     pub base: u64,
-    /// The texels.
+    /// Format of the texels.
     pub format: TexelFormat,
-    /// The dimensions that it has.
+    /// Dimensionality.
     pub geometry: Geometry,
-    /// Width and height in texels and number of slices or layers, 1 where there is no such dimension, of the first level
-    /// in memory.
+    /// Width and height in texels, and number of slices or layers, of the first level in memory; 1 for dimensions
+    /// that the image does not have.
     pub size: [u32; 3],
-    /// Texels from one row to the next.
+    /// Distance of two rows in texels.
     pub pitch: u32,
     levels: Levels,
-    /// Rows from one slice or layer to the next.
+    /// Distance of two slices or layers in rows.
     slice_rows: u32,
     selections: [Selection; 4],
 }
 
-/// The rows that levels before one take in a slice, whose first level has `height`.
+/// Number of rows that the levels before `level` take in a slice. `height` is that of the first level.
 fn rows_before(level: u32, height: u32) -> u32 {
     let halved = |height: &u32| Some(height.div_ceil(2));
     std::iter::successors(Some(height), halved)
@@ -155,14 +155,14 @@ fn rows_before(level: u32, height: u32) -> u32 {
         .sum()
 }
 
-/// Texels from row to row of an image with several levels, which has no other field for it: rows begin at multiples of 256
-/// bytes.
+/// Distance of two rows in texels, for an image with several levels, whose descriptor has no field for it: rows begin
+/// at multiples of 256 bytes.
 fn pitch_of_levels(width: u32, format: TexelFormat) -> u32 {
     width.next_multiple_of(256 / format.bytes())
 }
 
 impl Image {
-    /// An image of one level whose channels are in their usual order.
+    /// An image with one level and default selections.
     pub fn new(
         base: u64,
         format: TexelFormat,
@@ -182,12 +182,12 @@ impl Image {
         }
     }
 
-    /// The same image with registers that have other channels.
+    /// The image with other selections of channels.
     pub fn with_selections(self, selections: [Selection; 4]) -> Self {
         Self { selections, ..self }
     }
 
-    /// The same image with levels of detail. More than one in memory have rows that begin at multiples of 256 bytes.
+    /// The image with levels of detail. With more than one level in memory, rows begin at multiples of 256 bytes.
     pub fn with_levels(self, levels: Levels) -> Self {
         let [width, height, _] = self.size;
         let (pitch, slice_rows) = match levels.greatest {
@@ -210,7 +210,7 @@ impl Image {
         self.levels.last - self.levels.first + 1
     }
 
-    /// A level, of those that instructions can address, as a separate image; `None` beyond the last.
+    /// One of the levels that instructions can address, as an image with one level; `None` beyond the last.
     pub fn level(&self, number: u32) -> Option<Self> {
         if number >= self.level_count() {
             return None;
@@ -231,13 +231,13 @@ impl Image {
         })
     }
 
-    /// The descriptor.
+    /// Encodes the descriptor.
     pub fn encode(&self) -> [u32; 8] {
         let (data, number) = self.format.encode();
         let geometry = GEOMETRIES.iter().find(|row| row.1 == self.geometry);
         let geometry = geometry.map_or(0, |row| row.0);
         let [width, height, depth] = self.size.map(|texels| texels.saturating_sub(1));
-        // With several levels the field is their height.
+        // With several levels, the field holds the height of the slice.
         let pitch = match self.levels.greatest {
             0 => self.pitch,
             _ => self.slice_rows,
@@ -257,10 +257,10 @@ impl Image {
         ]
     }
 
-    /// The image that a descriptor describes.
+    /// Decodes a descriptor.
     ///
     /// # Errors
-    /// The first field with a value that is not supported.
+    /// When a field has a value that is not supported; the first such field.
     pub fn decode(words: [u32; 8]) -> Result<Self, Unsupported> {
         let kind = field(words[3], 28, 4);
         let geometry = GEOMETRIES.iter().find(|row| row.0 == kind);
@@ -307,11 +307,11 @@ impl Image {
         Ok(image)
     }
 
-    /// Another driver's descriptor with an image at `base` whose texels have a format and whose registers have its
-    /// channels by `selections`. `line`: the geometry, for images of one dimension, which that driver may have as others.
+    /// Changes the descriptor of another driver: the image at `base` gets this format and these selections. `line`:
+    /// geometry to use if the image is one-dimensional, because that driver may describe it as two-dimensional.
     ///
     /// # Errors
-    /// The format of the descriptor, if its texels are not as large.
+    /// When the texels of the descriptor's format have another size.
     pub fn adopt(
         mut words: [u32; 8],
         base: u64,
@@ -320,14 +320,14 @@ impl Image {
         line: Option<Geometry>,
     ) -> Result<[u32; 8], Unsupported> {
         let given = (field(words[1], 20, 6), field(words[1], 26, 4));
-        // A fraction of 32 bits is 24 bits of depth, which the runtime takes for three bytes.
+        // A 32-bit fraction is a 24-bit depth value, which the runtime treats as three bytes.
         let as_large = TexelFormat::bytes_of(given.0) == Some(format.bytes()) && given != (4, 0);
         if !as_large {
             let (data, number) = given;
             return Err(Unsupported::Format { data, number });
         }
         let (data, number) = format.encode();
-        // The descriptor has the place of the metadata from the image's start on.
+        // The descriptor holds the address of metadata relative to the image.
         let metadata = u64::from(words[7]) << 8 | u64::from(field(words[5], 17, 8)) << 40;
         let metadata = base.wrapping_add(metadata);
         words[0] = (base >> 8) as u32;
@@ -343,12 +343,12 @@ impl Image {
         Ok(words)
     }
 
-    /// Rows from one slice or layer to the next.
+    /// Distance of two slices or layers in rows.
     pub fn slice_rows(&self) -> u32 {
         self.slice_rows
     }
 
-    /// Address of the texel at x, y, and z or layer of the first level in memory; `None` outside of the image.
+    /// Address of a texel of the first level in memory, by x, y, and z or layer; `None` outside of the image.
     pub fn address(&self, [x, y, z]: [i64; 3]) -> Option<u64> {
         let inside = |at: i64, n: usize| (0..i64::from(self.size[n])).contains(&at);
         if !(inside(x, 0) && inside(y, 1) && inside(z, 2)) {
@@ -365,28 +365,28 @@ impl Image {
         select(self.selections, self.format.one(), texel)
     }
 
-    /// The texel whose channels registers hold.
+    /// Converts register values to a texel.
     pub fn deselect(&self, registers: Texel) -> Texel {
         deselect(self.selections, registers)
     }
 }
 
-/// Replaces `count` bits of a dword from bit `low` on.
+/// Replaces `count` bits of a dword, from bit `low` on.
 fn put(word: &mut u32, low: u32, count: u32, value: u32) {
     let mask = ((1 << count) - 1) << low;
     *word = *word & !mask | value << low & mask;
 }
 
-/// The fields of a buffer's descriptor that give the format of its elements.
+/// Format and channel selections of a formatted buffer, as its descriptor has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferView {
-    /// The elements.
+    /// Format of the elements.
     pub format: TexelFormat,
     selections: [Selection; 4],
 }
 
 impl BufferView {
-    /// Elements whose channels are in their usual order.
+    /// A format with default selections.
     pub fn new(format: TexelFormat) -> Self {
         Self {
             format,
@@ -394,12 +394,12 @@ impl BufferView {
         }
     }
 
-    /// The same elements with registers that have other channels.
+    /// The same format with other selections of channels.
     pub fn with_selections(self, selections: [Selection; 4]) -> Self {
         Self { selections, ..self }
     }
 
-    /// The descriptor of `count` elements at `base`.
+    /// Encodes the descriptor of a buffer of `count` elements at `base`.
     pub fn encode(&self, base: u64, count: u32) -> [u32; 4] {
         let (data, number) = self.format.encode();
         [
@@ -410,10 +410,10 @@ impl BufferView {
         ]
     }
 
-    /// Another driver's descriptor with a buffer of such elements at `base`.
+    /// Changes the descriptor of another driver: the buffer at `base` gets this format and these selections.
     ///
     /// # Errors
-    /// The field by which records do not follow one another.
+    /// When the descriptor's elements are not contiguous; the field that says so.
     pub fn adopt(&self, mut words: [u32; 4], base: u64) -> Result<[u32; 4], Unsupported> {
         zero("swizzle of records", field(words[1], 30, 2))?;
         zero("index by lane", field(words[3], 23, 1))?;
@@ -424,15 +424,15 @@ impl BufferView {
         Ok(words)
     }
 
-    /// The elements by the fourth dword of a descriptor.
+    /// Decodes the fourth dword of a descriptor.
     ///
     /// # Errors
-    /// The first field with a value that is not supported.
+    /// When a field has a value that is not supported; the first such field.
     pub fn decode(word: u32) -> Result<Self, Unsupported> {
         Self::typed(word, field(word, 15, 4), field(word, 12, 3))
     }
 
-    /// The same with the element's format from an instruction (`tbuffer_*`).
+    /// As [`Self::decode`], with the format from the instruction (`tbuffer_*`).
     ///
     /// # Errors
     /// As of [`Self::decode`].
@@ -448,7 +448,7 @@ impl BufferView {
         select(self.selections, self.format.one(), texel)
     }
 
-    /// The element whose channels registers hold.
+    /// Converts register values to an element.
     pub fn deselect(&self, registers: Texel) -> Texel {
         deselect(self.selections, registers)
     }

@@ -1,5 +1,5 @@
-//! Images and formatted buffers as GFX9 devices describe them: the descriptors that runtimes write and instructions
-//! read, the formats of texels, and which texels a sample consists of.
+//! Images and formatted buffers of GFX9 devices: descriptors, which runtimes write and instructions read, formats of
+//! texels, and sampling.
 
 mod descriptor;
 mod sample;
@@ -9,7 +9,7 @@ pub use descriptor::{BufferView, Geometry, Image, Levels, Selection};
 pub use sample::{AddressMode, Border, Sampler, Tap};
 pub use texel::{Number, Texel, TexelFormat};
 
-/// A descriptor that describes something the simulator does not have.
+/// A feature in a descriptor that the simulator does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// A combination of data and number format.
@@ -20,35 +20,35 @@ pub enum Unsupported {
         /// The field of the number format.
         number: u32,
     },
-    /// A resource type that is not an image of one to three dimensions or array of them.
+    /// A resource type other than an image of one to three dimensions or an array of images.
     #[error("resource type {0}")]
     Type(u32),
-    /// Texels in tiles.
+    /// A tiling mode: texels that are not in rows.
     #[error("swizzle mode {0}")]
     Tiling(u32),
-    /// Levels of detail that the image in memory does not have.
+    /// A number of levels of detail that the image does not have in memory.
     #[error("{0} mipmap levels")]
     Levels(u32),
-    /// Another field whose meaning the simulator does not have.
+    /// Another field with a value that is not supported.
     #[error("{name} {value}")]
     Field {
-        /// What the field is.
+        /// Name of the field.
         name: &'static str,
         /// Its value.
         value: u32,
     },
-    /// An addressing mode of a sampler.
+    /// Address mode of a sampler.
     #[error("addressing mode {0}")]
     AddressMode(u32),
-    /// A border colour in a register.
+    /// A border colour that is in a register.
     #[error("border colour in a register")]
     BorderColour,
-    /// A selection of a channel.
+    /// Selection of a channel.
     #[error("channel selection {0}")]
     Selection(u32),
 }
 
-/// Refuses a field that is not 0.
+/// An error if a field is not 0.
 fn zero(name: &'static str, value: u32) -> Result<(), Unsupported> {
     match value {
         0 => Ok(()),
@@ -56,7 +56,7 @@ fn zero(name: &'static str, value: u32) -> Result<(), Unsupported> {
     }
 }
 
-/// `count` bits of a descriptor's dword from bit `low` on.
+/// Field of a descriptor's dword: `count` bits from bit `low` on.
 fn field(word: u32, low: u32, count: u32) -> u32 {
     word >> low & ((1 << count) - 1)
 }

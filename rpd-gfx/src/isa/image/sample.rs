@@ -1,21 +1,21 @@
-//! Samplers: which texels of an image a sample consists of, and in what proportion.
+//! Samplers: from which texels of an image a sample is computed, and with which weights.
 
 use super::{Image, Texel, TexelFormat, Unsupported, field, zero};
 
-/// Treatment of a coordinate outside of an image.
+/// What a coordinate outside of an image refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressMode {
-    /// The image repeats.
+    /// The image is repeated.
     Wrap,
-    /// The image repeats, every other time mirrored.
+    /// The image is repeated, every other time mirrored.
     Mirror,
-    /// The nearest texel of the edge.
+    /// The nearest texel at the edge.
     Clamp,
-    /// The image mirrored once at 0, then the nearest texel of the edge.
+    /// The image mirrored at 0; beyond that, the nearest texel at the edge.
     MirrorOnce,
     /// The border colour.
     Border,
-    /// The image mirrored once at 0, then the border colour.
+    /// The image mirrored at 0; beyond that, the border colour.
     MirrorOnceBorder,
 }
 
@@ -29,7 +29,7 @@ const ADDRESS_MODES: [(u32, AddressMode); 6] = [
 ];
 
 impl AddressMode {
-    /// The texel that `at` stands for in a dimension of `size` texels; `None` for the border.
+    /// Index of the texel that `at` refers to, in a dimension of `size` texels; `None` for the border.
     fn texel(self, at: i64, size: i64) -> Option<i64> {
         let mirrored = if at < 0 { -1 - at } else { at };
         Some(match self {
@@ -46,12 +46,12 @@ impl AddressMode {
     }
 }
 
-/// A border colour.
+/// Colour of the border.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Border {
     /// All channels 0.
     TransparentBlack,
-    /// 0, the fourth channel 1.
+    /// The fourth channel 1, the others 0.
     OpaqueBlack,
     /// All channels 1.
     OpaqueWhite,
@@ -68,29 +68,29 @@ impl Border {
     }
 }
 
-/// Sampler of images: address modes, filters, coordinates.
+/// A sampler: address modes, filters and coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampler {
-    /// Treatment of coordinates outside of the image, in each dimension.
+    /// Address mode of each dimension.
     pub address: [AddressMode; 3],
-    /// Whether coordinates go from 0 to 1 over the image, not to its size.
+    /// Whether coordinates from 0 to 1 cover the image. Otherwise they are in texels.
     pub normalized: bool,
-    /// Whether the texels around the coordinates in x and y are interpolated.
+    /// Whether samples are interpolated between texels in x and y.
     pub linear: bool,
-    /// Whether those in z are, too.
+    /// Whether samples are interpolated between texels in z.
     pub linear_z: bool,
-    /// The colour outside of the image, where the address mode requests it.
+    /// Colour of texels outside of the image, for address modes that use it.
     pub border: Border,
 }
 
-/// Bits of a coordinate's fraction.
+/// Number of bits of the fraction of a coordinate.
 const FRACTION: u32 = 8;
 
-/// Texel and the number of 256ths that it has in a sample.
+/// A texel of a sample (`None` for the border), and its weight in units of 1/256.
 pub type Tap = (Option<[i64; 3]>, u32);
 
 impl Sampler {
-    /// The descriptor.
+    /// Encodes the descriptor.
     pub fn encode(&self) -> [u32; 4] {
         let mode = |mode: AddressMode| {
             let row = ADDRESS_MODES.iter().find(|row| row.1 == mode);
@@ -112,10 +112,10 @@ impl Sampler {
         ]
     }
 
-    /// The sampler that a descriptor describes.
+    /// Decodes a descriptor.
     ///
     /// # Errors
-    /// The first field with a value that is not supported.
+    /// When a field has a value that is not supported; the first such field.
     pub fn decode(words: [u32; 4]) -> Result<Self, Unsupported> {
         let mode = |low: u32| {
             let code = field(words[0], low, 3);
@@ -127,11 +127,11 @@ impl Sampler {
         zero("filter mode", field(words[0], 29, 2))?;
         let (magnified, reduced) = (field(words[2], 20, 2), field(words[2], 22, 2));
         if magnified > 1 {
-            // Anisotropic filters are as others are, up to a ratio of one.
+            // Anisotropic filtering with a ratio of one does not differ from other filtering.
             zero("anisotropy", field(words[0], 9, 3))?;
         }
         if magnified != reduced {
-            // Which of them counts depends on the neighbours' coordinates.
+            // The filter depends on the coordinates of neighbouring lanes.
             return Err(Unsupported::Field {
                 name: "filter for reduced images",
                 value: reduced,
@@ -151,20 +151,20 @@ impl Sampler {
         })
     }
 
-    /// Checks that a sampler, by its descriptor, takes samples of the first level of an image only.
+    /// Checks that a sampler, given by its descriptor, samples only the first level of an image.
     ///
     /// # Errors
-    /// The filter between levels.
+    /// The filter between levels that it has instead.
     pub fn one_level(words: [u32; 4], image: &Image) -> Result<(), Unsupported> {
-        // What level a sample is of depends on the neighbours' coordinates.
+        // The level of a sample depends on the coordinates of neighbouring lanes.
         match image.level_count() {
             1 => Ok(()),
             _ => zero("filter between mipmap levels", field(words[2], 26, 2)),
         }
     }
 
-    /// The texels of a sample at x, y, and z or layer. Their shares add up to 256 for each dimension that is
-    /// interpolated. Integers are not interpolated.
+    /// The texels of a sample at x, y, and z or layer. The weights add up to 256 for each interpolated dimension.
+    /// Integers are not interpolated.
     pub fn taps(&self, image: &Image, at: [f32; 3]) -> impl Iterator<Item = Tap> + use<> {
         let dimensions = image.geometry.dimensions();
         let mut pairs = [[(Some(0), 1), (None, 0)]; 3];
@@ -186,10 +186,10 @@ impl Sampler {
         })
     }
 
-    /// The texels of one dimension with their shares: of 1 for one alone, of 256 for two.
+    /// The texels in one dimension with their weights: 1 for a single texel, 256 in total for two.
     fn pair(&self, n: usize, at: f32, size: i64, linear: bool) -> [(Option<i64>, u32); 2] {
         let scale = if self.normalized { size as f32 } else { 1.0 };
-        // Texels have their coordinates at their centres. What is not a number is 0.
+        // The centres of texels are at half-integral coordinates. NaN counts as 0.
         let place = (at * scale * (1 << FRACTION) as f32).round_ties_even() as i64;
         let texel = |at| self.address[n].texel(at, size);
         if !linear {
@@ -203,12 +203,12 @@ impl Sampler {
         ]
     }
 
-    /// The colour of a texel outside of the image.
+    /// The border colour in the format of an image.
     pub fn border(&self, image: &Image) -> Texel {
         self.border.texel(image.format)
     }
 
-    /// Interpolates texels with their shares.
+    /// The weighted mean of texels.
     pub fn blend(parts: &[(Texel, u32)]) -> Texel {
         if let [(texel, _)] = parts {
             return *texel;

@@ -1,29 +1,29 @@
-//! Formats of texels, and their conversion from and to what registers hold.
+//! Formats of texels, and their conversion from and to register values.
 
 use super::Unsupported;
 use crate::isa::float::{f16_to_f32, f64_to_f16};
 
-/// Four channels as registers have them: floats by their bits, or integers.
+/// Register values of four channels: bits of floating-point numbers, or integers.
 pub type Texel = [u32; 4];
 
 /// Number format of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
-    /// Fractions from 0 to 1.
+    /// Unsigned integers that represent 0 to 1.
     Unorm,
-    /// Fractions from -1 to 1.
+    /// Signed integers that represent -1 to 1.
     Snorm,
-    /// Unsigned integers that are read as floats.
+    /// Unsigned integers that are converted to floating-point numbers.
     Uscaled,
-    /// Signed integers that are read as floats.
+    /// Signed integers that are converted to floating-point numbers.
     Sscaled,
     /// Unsigned integers.
     Uint,
     /// Signed integers.
     Sint,
-    /// Floats of 16 or 32 bits.
+    /// Floating-point numbers of 16 or 32 bits.
     Float,
-    /// Fractions of 8 bits whose first three channels are encoded as in sRGB; can only be read.
+    /// 8-bit `Unorm` with the first three channels encoded as sRGB; cannot be written.
     Srgb,
 }
 
@@ -38,7 +38,7 @@ const NUMBERS: [(u32, Number); 8] = [
     (9, Number::Srgb),
 ];
 
-/// The data formats: number, and the bits of the channels from the lowest on.
+/// The data formats: their number, and the width of each channel in bits, from the lowest bits on.
 const LAYOUTS: [(u32, [u8; 4]); 13] = [
     (1, [8, 0, 0, 0]),
     (2, [16, 0, 0, 0]),
@@ -55,16 +55,16 @@ const LAYOUTS: [(u32, [u8; 4]); 13] = [
     (17, [5, 5, 5, 1]),
 ];
 
-/// The format of texels: channels one after the other, the first in the lowest bits.
+/// Format of a texel. The channels are consecutive, the first in the lowest bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TexelFormat {
-    /// Bits of each channel, 0 for those that there are not.
+    /// Width of each channel in bits; 0 for channels that the format does not have.
     bits: [u8; 4],
     number: Number,
 }
 
 impl TexelFormat {
-    /// The format of `channels` channels of `bits` bits, if devices have it.
+    /// The format with `channels` channels of `bits` bits; `None` if devices do not have it.
     pub fn new(bits: u32, channels: u32, number: Number) -> Option<Self> {
         if channels > 4 {
             return None;
@@ -76,8 +76,8 @@ impl TexelFormat {
         )
     }
 
-    /// The format of channels with these numbers of bits, the first in the lowest bits and 0 for those that there are
-    /// not, if devices have it.
+    /// The format with channels of these widths, the first in the lowest bits and 0 for channels that it does not
+    /// have; `None` if devices do not have it.
     pub fn of_bits(bits: [u8; 4], number: Number) -> Option<Self> {
         let number_fits = match (bits, number) {
             ([10, 10, 10, 2], _) => matches!(number, Number::Unorm | Number::Uint),
@@ -93,7 +93,7 @@ impl TexelFormat {
         (number_fits && layout_exists).then_some(Self { bits, number })
     }
 
-    /// The format that the fields of a descriptor mean.
+    /// Decodes the fields of a descriptor for data format and number format.
     pub(super) fn decode(data: u32, number: u32) -> Result<Self, Unsupported> {
         let layout = LAYOUTS.iter().find(|row| row.0 == data);
         let meaning = NUMBERS.iter().find(|row| row.0 == number);
@@ -103,20 +103,20 @@ impl TexelFormat {
             .ok_or(Unsupported::Format { data, number })
     }
 
-    /// The fields of a descriptor: data and number format.
+    /// Encodes the fields of a descriptor for data format and number format.
     pub(super) fn encode(self) -> (u32, u32) {
         let data = LAYOUTS.iter().find(|row| row.1 == self.bits);
         let number = NUMBERS.iter().find(|row| row.1 == self.number);
         (data.map_or(0, |row| row.0), number.map_or(0, |row| row.0))
     }
 
-    /// Bytes of a texel by the field of the data format.
+    /// Size of a texel in bytes, by the field for the data format; `None` for an unknown format.
     pub(super) fn bytes_of(data: u32) -> Option<u32> {
         let layout = LAYOUTS.iter().find(|row| row.0 == data)?;
         Some(layout.1.iter().map(|bits| u32::from(*bits)).sum::<u32>() / 8)
     }
 
-    /// Bytes of a texel.
+    /// Size of a texel in bytes.
     pub fn bytes(self) -> u32 {
         self.bits.iter().map(|bits| u32::from(*bits)).sum::<u32>() / 8
     }
@@ -126,7 +126,7 @@ impl TexelFormat {
         self.bits.iter().filter(|bits| **bits != 0).count() as u32
     }
 
-    /// The lower half of a register for what a whole one holds.
+    /// Converts a 32-bit register value to 16 bits, for instructions with 16-bit data.
     pub(in crate::isa) fn narrow(self, channel: u32) -> u16 {
         if self.is_integer() {
             channel as u16
@@ -135,7 +135,7 @@ impl TexelFormat {
         }
     }
 
-    /// Widens a 16-bit value to a whole register.
+    /// Converts a 16-bit register value to 32 bits.
     pub(in crate::isa) fn widen(self, half: u16) -> u32 {
         match self.number {
             Number::Uint => half.into(),
@@ -149,12 +149,12 @@ impl TexelFormat {
         matches!(self.number, Number::Uint | Number::Sint)
     }
 
-    /// Register value of the number one.
+    /// The register value that represents 1.
     pub fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
     }
 
-    /// The channels that there are: their bits, the dword that has them, and where they begin there.
+    /// The channels of the format: width in bits, index of the dword that contains it, and lowest bit there.
     fn places(self) -> impl Iterator<Item = (u32, usize, u32)> {
         let mut next = 0;
         self.bits
@@ -167,7 +167,7 @@ impl TexelFormat {
             })
     }
 
-    /// The channels of a texel in memory, whose bytes are those of `raw` in order; 0 for channels that it lacks.
+    /// Converts a texel in memory to register values. Channels that the format does not have are 0.
     pub fn unpack(self, raw: [u32; 4]) -> Texel {
         let mut texel = [0; 4];
         for ((n, (bits, word, shift)), channel) in self.places().enumerate().zip(&mut texel) {
@@ -177,7 +177,7 @@ impl TexelFormat {
         texel
     }
 
-    /// The bytes of a texel in memory.
+    /// Converts register values to a texel in memory.
     pub fn pack(self, texel: Texel) -> [u32; 4] {
         let mut raw = [0; 4];
         for ((bits, word, shift), channel) in self.places().zip(texel) {
@@ -226,18 +226,18 @@ impl TexelFormat {
     }
 }
 
-/// The greatest unsigned number of some bits.
+/// The greatest unsigned integer with this number of bits.
 fn greatest(bits: u32) -> u32 {
     u32::MAX >> (32 - bits)
 }
 
-/// The greatest unsigned and signed number of some bits.
+/// The greatest unsigned and signed integers with this number of bits, as floating-point numbers.
 fn greatest_floats(bits: u32) -> (f32, f32) {
     let unsigned = greatest(bits) as f32;
     (unsigned, (unsigned - 1.0) / 2.0)
 }
 
-/// The intensity that an sRGB value stands for.
+/// The linear intensity of an sRGB value.
 fn linear(value: f32) -> f32 {
     if value <= 0.04045 {
         value / 12.92

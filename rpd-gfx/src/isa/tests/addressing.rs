@@ -1,10 +1,10 @@
-//! Addresses at the edges, by the kernels of `testdata/addressing.s`.
+//! Addresses at the limits of memory, with the kernels of `testdata/addressing.s`.
 
 use super::*;
 
 static ADDRESSING: &[u8] = include_bytes!("../../../testdata/addressing.co");
 
-/// Allows what the kernel was given, and nothing else.
+/// Allows accesses to these extents only.
 struct DeclaredExtents<'a>(&'a [Extent]);
 
 impl Memory for DeclaredExtents<'_> {
@@ -66,7 +66,7 @@ fn negative_scratch_offsets_in_registers_wrap() {
     }
 }
 
-/// The sum of register and constant has 32 bits: -64 + 64 is 0, which is inside; what stays outside is dropped.
+/// The sum of register and constant has 32 bits: -64 + 64 is 0, which is inside. Stores outside are dropped.
 #[test]
 fn negative_buffer_offsets_in_registers_wrap() {
     for (register, records) in [(-64, 256), (-68, 256), (-128, 256), (-32, 256), (0, 100)] {
@@ -83,7 +83,7 @@ fn negative_buffer_offsets_in_registers_wrap() {
     }
 }
 
-/// Of 100 bytes declared 512 are given out, and flat addresses reach all of them.
+/// For 100 bytes of LDS, 512 are allocated, and flat addresses can access all of them.
 #[test]
 fn flat_addresses_reach_all_of_the_lds_given_out() {
     for offset in [0, 96, 100, 104, 256, 508] {
@@ -112,7 +112,7 @@ fn flat_addresses_reach_all_of_the_lds_given_out() {
         );
         assert_eq!(out, [0; 2]);
     }
-    // Behind LDS there is nothing, even if the host has memory there that the kernel may use.
+    // Accesses beyond LDS fail, even if the host has memory there that the kernel may access.
     let mut out = vec![0u32; 2];
     let module = Module::load(ADDRESSING);
     let (second, third) = (4096u32.to_le_bytes(), 0u32.to_le_bytes());
@@ -127,7 +127,7 @@ fn flat_addresses_reach_all_of_the_lds_given_out() {
     );
 }
 
-/// LDS instructions never fault: stores outside do nothing, loads give 0.
+/// LDS instructions never fault: stores outside are dropped, loads yield 0.
 #[test]
 fn lds_instructions_outside_give_zero() {
     for (offset, expected) in [

@@ -8,13 +8,13 @@ use crate::isa::inst::EXEC;
 /// A third of the lanes.
 const LANES: u64 = 0x9249_2492_4924_9249;
 
-/// What an operation stores for the old value, its operand and what it compares with.
+/// The new value, for the old value, the operand and the value to compare with.
 type Model = fn(u64, u64, u64) -> u64;
 
-/// The same for integers with a sign.
+/// The new value of a signed operation.
 type SignedModel = fn(i128, i128) -> i128;
 
-/// The operations on integers, described for 64 bits and without sign.
+/// The unsigned integer operations, in 64 bits.
 const INTEGERS: [(&str, Model); 9] = [
     ("swap", |_, data, _| data),
     (
@@ -38,7 +38,7 @@ const INTEGERS: [(&str, Model); 9] = [
     }),
 ];
 
-/// The operations on integers whose results depend on their width.
+/// The integer operations whose results depend on the width.
 const SIGNED: [(&str, SignedModel); 4] = [
     ("add", |old, data| old + data),
     ("sub", |old, data| old - data),
@@ -46,7 +46,7 @@ const SIGNED: [(&str, SignedModel); 4] = [
     ("smax", |old, data| if data > old { data } else { old }),
 ];
 
-/// Memory that all may access.
+/// Memory that every instruction may access.
 struct Kind {
     fine_grained: bool,
 }
@@ -65,7 +65,8 @@ impl Memory for Kind {
     }
 }
 
-/// Executes an operation whose lanes use `memory` in turn, and returns what it returned to each lane, if it is to.
+/// Executes an operation whose lanes access `memory` in turn. Returns the old value of each lane, if the operation
+/// does.
 fn run(
     set: InstructionSet,
     name: &str,
@@ -108,7 +109,7 @@ fn run(
     )
 }
 
-/// Compares an operation with `model`; `wide`: it works on 64 bits.
+/// Compares an operation with `model`. `wide`: it has 64 bits.
 fn compare(
     set: InstructionSet,
     name: &str,
@@ -127,7 +128,7 @@ fn compare(
             };
             let mut memory: [u64; 16] = std::array::from_fn(|_| number());
             let mut data: [[u64; 2]; 64] = std::array::from_fn(|_| [number(), number()]);
-            // Some comparisons succeed: the first lane of a place compares with what is there.
+            // Some comparisons succeed: the first lane of each address compares with the initial value.
             for lane in 0..16 {
                 data[lane][1] = memory[lane];
             }
@@ -163,7 +164,7 @@ fn compare(
 fn operations_on_integers_do_what_they_are_described_to_do() {
     for set in [InstructionSet::Gfx90a, InstructionSet::Gfx942] {
         for (name, model) in INTEGERS {
-            // Few numbers, so that they are often equal, or greater by one.
+            // A few different values, so that they are often equal or differ by one.
             for value in [|n| n, |n| n % 4] as [fn(u64) -> u64; 2] {
                 compare(set, &format!("global_atomic_{name}"), false, value, model);
                 compare(set, &format!("global_atomic_{name}_x2"), true, value, model);
@@ -219,7 +220,7 @@ fn operations_on_floats_work_in_fine_grained_memory_only_where_the_device_can() 
         compare(InstructionSet::Gfx942, name, wide, value, |old, data, _| {
             floats(name, old, data)
         });
-        // On a gfx90a fine-grained memory stays as it is, and the result is 0.
+        // On gfx90a fine-grained memory is unchanged, and the result is 0.
         let mut memory = [value(7); 16];
         let data = [[value(3), 0]; 64];
         let fine = Kind { fine_grained: true };

@@ -1,4 +1,5 @@
-//! Kernels of many kinds (`tests/workloads/kernels/corpus.hip`) against a model of each, on one and several threads.
+//! Kernels of many kinds (`tests/workloads/kernels/corpus.hip`), each compared with a model, on one and several
+//! threads.
 
 use super::*;
 use crate::codeobj::bundle::pick;
@@ -6,29 +7,29 @@ use crate::perf::Model;
 
 static CORPUS: &[u8] = include_bytes!("../../../../tests/workloads/kernels/prebuilt/corpus.hipfb");
 
-/// Work-items, and numbers in each buffer.
+/// Number of work-items, and of elements of each buffer.
 const N: usize = 1024;
 const BLOCK: usize = 256;
 
-/// What a kernel leaves in `out`, which is zero before.
+/// Computes the content of `out` after the kernel from both inputs. `out` is zero before.
 type Expected = Box<dyn Fn(&[u32], &[u32]) -> Vec<u32>>;
 
-/// Each work-item's number from those of both inputs at its place.
+/// For each work-item, a value from the elements of both inputs at its index.
 fn each(number: impl Fn(u32, u32) -> u32 + 'static) -> Expected {
     Box::new(move |a, b| a.iter().zip(b).map(|(x, y)| number(*x, *y)).collect())
 }
 
-/// Each work-item's number from its place and the inputs.
+/// For each work-item, a value from its index and the inputs.
 fn at(number: impl Fn(usize, &[u32], &[u32]) -> u32 + 'static) -> Expected {
     Box::new(move |a, b| (0..N).map(|i| number(i, a, b)).collect())
 }
 
-/// The numbers of each block from the block's.
+/// For each block, its values from the block's input.
 fn blocks(numbers: impl Fn(&[u32]) -> Vec<u32> + 'static) -> Expected {
     Box::new(move |a, _| a.chunks(BLOCK).flat_map(&numbers).collect())
 }
 
-/// What all work-items do to the buffer, one after another.
+/// All work-items change the buffer, one after another.
 fn all(act: impl Fn(&mut [u32], u32, u32) + 'static) -> Expected {
     Box::new(move |a, b| {
         let mut out = vec![0; N];
@@ -57,7 +58,7 @@ fn small(x: u32) -> f32 {
     (x as i32 >> 14) as f32 * 0.25
 }
 
-/// The bits of the half that is nearest to a number of at least 2^-14.
+/// The half-precision number that is nearest to a number of at least 2^-14.
 fn half(value: f32) -> u32 {
     let exponent = (value.to_bits() >> 23) as i32 - 127;
     let units = (value * 2f32.powi(10 - exponent)).round_ties_even() as u32;
@@ -134,7 +135,7 @@ fn add_long(out: &mut [u32], place: usize, value: u64) {
     (out[2 * place], out[2 * place + 1]) = (sum as u32, (sum >> 32) as u32);
 }
 
-/// All kernels with what they compute.
+/// All kernels with their models.
 fn kernels() -> Vec<(&'static str, Expected)> {
     let mut kernels = arithmetic();
     kernels.extend(control_and_memory());
@@ -409,7 +410,7 @@ fn groups() -> Vec<(&'static str, Expected)> {
     ]
 }
 
-/// Numbers at the start of a page, so that counts do not depend on the allocator.
+/// Numbers at the start of a page, so that counts of cache lines do not depend on the allocator.
 #[repr(align(4096))]
 struct Numbers([u32; N]);
 
@@ -419,7 +420,7 @@ fn inputs() -> [Box<Numbers>; 2] {
     [(); 2].map(|()| Box::new(Numbers(std::array::from_fn(|_| random.next() as u32))))
 }
 
-/// Runs a kernel and returns what it wrote, with what `act` makes of its dispatch.
+/// Runs a kernel. Returns its output, and what `act` returns for its dispatch.
 fn run<R>(
     module: &Module,
     kernel: &str,

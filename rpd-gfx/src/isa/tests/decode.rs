@@ -47,7 +47,7 @@ fn is_unknown(inst: &crate::isa::inst::Inst) -> bool {
     std::ptr::fn_addr_eq(inst.run, unknown.run)
 }
 
-/// Every instruction of each target is decoded, and executed or refused according to the listing.
+/// Every instruction of each target is decoded, and is executed or refused as the table says.
 #[test]
 fn the_listing_has_the_state_of_every_instruction() {
     for &set in InstructionSet::ALL {
@@ -71,7 +71,7 @@ fn the_listing_has_the_state_of_every_instruction() {
     }
 }
 
-/// Opcodes that the listing does not have are not decoded as something else.
+/// Opcodes that the table does not have are not decoded as other instructions.
 #[test]
 fn what_is_not_listed_is_unknown() {
     for &set in InstructionSet::ALL {
@@ -91,7 +91,7 @@ fn what_is_not_listed_is_unknown() {
     }
 }
 
-/// The listings are LLVM's, where it is installed.
+/// The tables are equal to LLVM's, where LLVM is installed.
 #[test]
 fn the_listings_are_those_of_llvm() {
     use std::process::Command;
@@ -112,7 +112,7 @@ fn the_listings_are_those_of_llvm() {
     }
 }
 
-/// What is refused is named to the user, and so is where.
+/// The error for a refused instruction names it and its location.
 #[test]
 fn refused_instructions_are_named() {
     let said = |code: &[u32]| {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Workgroups of a dispatch.
 const GROUPS: u32 = 500;
 
-/// All memory, until the change counter was read `last` times.
+/// Allows all memory until the change counter has been read `last` times.
 struct Counting {
     asked: AtomicU64,
     changes: AtomicU64,
@@ -64,13 +64,13 @@ fn memory_is_queried_again_only_after_a_change() {
     let asked = unchanged.asked.into_inner();
     assert!((1..=6).contains(&asked), "{asked}");
 
-    // Memory that goes away while the dispatch runs is a fault at the next workgroup.
+    // If memory is freed during the dispatch, the next workgroup has a fault.
     let changed = memory(u64::from(GROUPS) / 2);
     let fault = arith(&changed, GROUPS, 1).unwrap_err();
     assert!(matches!(fault, Fault::Memory { .. }), "{fault}");
 }
 
-/// The least of some runs.
+/// The shortest of several runs.
 fn time(threads: usize) -> (Duration, Duration) {
     let runs = (0..5).map(|_| {
         let begin = Instant::now();
@@ -87,7 +87,7 @@ fn the_time_of_a_dispatch_leaves_out_waits_for_a_cpu() {
         !alone.is_zero() && alone <= passed,
         "{alone:?} of {passed:?}"
     );
-    // Two threads for each CPU compete, each of which has a half of the work.
+    // Two threads compete for each CPU, and each does half of the work.
     let cpus = std::thread::available_parallelism().unwrap().get();
     let threads = 2 * cpus;
     let (shared, _) = time(threads);

@@ -1,4 +1,4 @@
-//! What gfx942 has beside gfx90a, each instruction against a plain model.
+//! Instructions that gfx942 has and gfx90a has not, each compared with a model.
 
 use super::machine::{execute_on, fill, sample_of};
 use super::matrix_cases::eight_bits;
@@ -8,7 +8,7 @@ use crate::isa::inst::{EXEC, M0};
 
 const SET: InstructionSet = InstructionSet::Gfx942;
 
-/// Executes `code` on random registers that `change` sets; the registers before and after.
+/// Executes `code` on random registers, to which `change` is applied. Returns the registers before and after.
 fn run(
     code: &[u32],
     seed: u64,
@@ -36,7 +36,7 @@ fn run(
 
 const LANES: u64 = 0x8000_ffff_0000_7fff;
 
-/// Checks that the instruction writes `model(registers of a lane)` to v4 and what follows, and nothing else.
+/// Checks that the instruction writes `model(registers of a lane)` to the registers from v4 on, and nothing else.
 fn check<const N: usize>(
     code: &[u32],
     change: impl Fn(&mut Exec<'_>),
@@ -104,7 +104,7 @@ fn bytes_are_widened() {
     }
 }
 
-/// The long form of a short instruction.
+/// The long form of an instruction does the same as the short one.
 #[test]
 fn long_forms_do_the_same() {
     for row in crate::disasm::rows("gfx942").unwrap() {
@@ -121,7 +121,7 @@ fn long_forms_do_the_same() {
     }
 }
 
-/// The code of a number, found among all codes: the nearest, of two the even one.
+/// The code of a number, by a search among all codes: the nearest, and of two the even one.
 fn nearest(value: f64, bf8: bool, saturate: bool) -> u8 {
     if !value.is_finite() {
         return 0x80;
@@ -187,8 +187,9 @@ fn numbers_are_narrowed() {
     }
 }
 
-/// A number between two codes becomes the upper one if its place between them and the random bits reach 1 together.
-fn at_random(value: f64, random: u32, bf8: bool) -> u8 {
+/// Stochastic rounding: a number between two codes becomes the upper one if its relative position plus the random
+/// bits reach 1.
+fn rounded_stochastically(value: f64, random: u32, bf8: bool) -> u8 {
     if !value.is_finite() {
         return 0x80;
     }
@@ -216,7 +217,7 @@ fn at_random(value: f64, random: u32, bf8: bool) -> u8 {
 }
 
 #[test]
-fn numbers_are_narrowed_at_random() {
+fn numbers_are_rounded_stochastically() {
     for (name, bf8) in [("v_cvt_sr_fp8_f32", false), ("v_cvt_sr_bf8_f32", true)] {
         let [first, second] = sample_of(SET, name);
         for byte in 0..4 {
@@ -227,7 +228,11 @@ fn numbers_are_narrowed_at_random() {
                 x.w.set_mode(0xf0);
             };
             check(&[first | byte << 13, second], prepare, |v| {
-                let code = u32::from(at_random(f64::from(f32::from_bits(v(2))), v(6), bf8));
+                let code = u32::from(rounded_stochastically(
+                    f64::from(f32::from_bits(v(2))),
+                    v(6),
+                    bf8,
+                ));
                 [v(4) & !(0xff << (8 * byte)) | code << (8 * byte)]
             });
         }
@@ -262,7 +267,7 @@ fn registers_are_moved_and_added_in_pairs() {
             [sum as u32, (sum >> 32) as u32]
         },
     );
-    // Fused, where gfx90a rounds the product.
+    // The operation is fused. On gfx90a the product is rounded.
     let number = |bits: u32| f32::from_bits(0x3f80_0000 | bits & 0x7f_ffff);
     let prepare = |x: &mut Exec<'_>| {
         for register in [2, 6] {
@@ -287,7 +292,7 @@ fn registers_are_moved_and_added_in_pairs() {
 }
 
 /// A number as BF16, rounded to the nearest.
-fn brain(value: f64) -> u32 {
+fn bf16(value: f64) -> u32 {
     let codes = |sign: u32| (0..0x7f80u32).map(move |code| code | sign << 15);
     let number = |code: u32| f64::from(f32::from_bits(code << 16));
     let distance = |code: u32| (number(code) - value).abs();
@@ -309,9 +314,9 @@ fn half(bits: u32) -> f64 {
 /// Packed numbers in memory and in LDS are added by each lane.
 #[test]
 fn packed_numbers_are_added_in_memory() {
-    let brains = |a: u32, b: u32| {
+    let bf16_pairs = |a: u32, b: u32| {
         let number = |bits: u32| f64::from(f32::from_bits(bits << 16));
-        let sum = |a: u32, b: u32| brain(number(a & 0xffff) + number(b & 0xffff));
+        let sum = |a: u32, b: u32| bf16(number(a & 0xffff) + number(b & 0xffff));
         sum(a, b) | sum(a >> 16, b >> 16) << 16
     };
     // Sums of eighths are exact.
@@ -324,7 +329,7 @@ fn packed_numbers_are_added_in_memory() {
         };
         sum(a, b) | sum(a >> 16, b >> 16) << 16
     };
-    let brain_word = |random: &mut Random| {
+    let bf16_word = |random: &mut Random| {
         let mut one = || ((random.next() % 512) as f32 - 256.0 + 0.5).to_bits() >> 16;
         one() | one() << 16
     };
@@ -335,8 +340,8 @@ fn packed_numbers_are_added_in_memory() {
     type Word<'a> = &'a dyn Fn(&mut Random) -> u32;
     type Sum<'a> = &'a dyn Fn(u32, u32) -> u32;
     let cases: [(&str, Word<'_>, Sum<'_>); 9] = [
-        ("global_atomic_pk_add_bf16", &brain_word, &brains),
-        ("flat_atomic_pk_add_bf16", &brain_word, &brains),
+        ("global_atomic_pk_add_bf16", &bf16_word, &bf16_pairs),
+        ("flat_atomic_pk_add_bf16", &bf16_word, &bf16_pairs),
         ("flat_atomic_pk_add_f16", &half_word, &halves),
         (
             "flat_atomic_add_f32",
@@ -345,9 +350,9 @@ fn packed_numbers_are_added_in_memory() {
         ),
         ("global_atomic_pk_add_f16", &half_word, &halves),
         ("ds_pk_add_f16", &half_word, &halves),
-        ("ds_pk_add_bf16", &brain_word, &brains),
+        ("ds_pk_add_bf16", &bf16_word, &bf16_pairs),
         ("ds_pk_add_rtn_f16", &half_word, &halves),
-        ("ds_pk_add_rtn_bf16", &brain_word, &brains),
+        ("ds_pk_add_rtn_bf16", &bf16_word, &bf16_pairs),
     ];
     for (name, word, sum) in cases {
         let mut random = Random(8);
@@ -357,7 +362,7 @@ fn packed_numbers_are_added_in_memory() {
         let lds = name.starts_with("ds");
         let mut code = sample_of(SET, name);
         if !lds {
-            // The old value comes back.
+            // The old value is returned.
             code = [code[0] | 1 << 16, code[1] & 0xff_ffff | 8 << 24];
         }
         let base = memory.as_mut_ptr() as u64;
@@ -443,7 +448,8 @@ fn memory_is_loaded_to_lds() {
     }
 }
 
-/// Loads into LDS: FLAT loads of gfx90a have a bit for it (gfx942 has opcodes), buffer loads have a bit on both.
+/// Loads into LDS: FLAT loads of gfx90a have a bit for it, where gfx942 has other opcodes. Buffer loads have a bit on
+/// both.
 #[test]
 fn loads_of_gfx90a_have_a_bit_for_lds() {
     let memory: Vec<u32> = (0..80u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
@@ -544,7 +550,7 @@ fn scratch_addresses_are_sums() {
             let mut offset = 8;
             offset += if scalar { 20 } else { 0 };
             offset += if vector { 4 * (lane % 3) } else { 0 };
-            // Dwords of the lanes lie side by side.
+            // The dwords of the lanes are consecutive.
             assert_eq!(
                 scratch[offset / 4 * 64 + lane],
                 stored[lane],
@@ -554,7 +560,7 @@ fn scratch_addresses_are_sums() {
     }
 }
 
-/// Workgroups go to the dies in turn, and can read the number of theirs.
+/// Workgroups are distributed over the dies in turn, and can read the number of their die.
 #[test]
 fn dies_have_numbers() {
     for (group, die) in [(0, 0), (3, 3), (8, 0), (21, 5)] {

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
 
-/// A separate device.
+/// A device with resources of its own.
 struct Own(WaveSync);
 
 impl Memory for Own {

@@ -1,5 +1,5 @@
-//! Image instructions by the kernels of `tests/workloads/kernels/images.hip`, against a model of what a texture is: its
-//! texels by formulas, samples in double precision.
+//! Image instructions, with the kernels of `tests/workloads/kernels/images.hip`, compared with a model of textures:
+//! texels are given by formulas, samples are computed in double precision.
 
 mod descriptors;
 mod levels;
@@ -18,12 +18,12 @@ const N: usize = 320;
 const WIDTH: usize = 16;
 const HEIGHT: usize = 8;
 const DEPTH: usize = 5;
-/// Texels from row to row.
+/// Distance of two rows in texels.
 const PITCH: usize = 24;
 
 type Four = [f32; 4];
 
-/// A texture object as kernels read it: image, twelve dwords, then the sampler.
+/// A texture object as kernels read it: the descriptor of the image, twelve dwords, then the sampler.
 #[repr(align(32))]
 struct Object([u32; 16]);
 
@@ -36,7 +36,7 @@ impl Object {
     }
 }
 
-/// Memory of an image, at an address that a descriptor can have.
+/// Memory of an image, with the alignment that descriptors require.
 #[repr(align(256))]
 struct Texels([u32; PITCH * HEIGHT * DEPTH * 4]);
 
@@ -52,7 +52,7 @@ impl Texels {
         self.0.as_mut_ptr() as u64
     }
 
-    /// Multiples of 1/8 in all floats.
+    /// All elements are multiples of 1/8.
     fn of_floats() -> Box<Self> {
         let mut texels = Self::random(11);
         for value in &mut texels.0 {
@@ -61,7 +61,7 @@ impl Texels {
         texels
     }
 
-    /// The bytes from one on.
+    /// The bytes from `at` on.
     fn bytes(&self, at: usize) -> impl Iterator<Item = u8> {
         let words = &self.0[at / 4..];
         words
@@ -77,7 +77,7 @@ impl Texels {
     }
 }
 
-/// Runs a kernel with an object for coordinates, on `out`.
+/// Runs a kernel that accesses the image of `object` at `coordinates`, with results in `out`.
 fn run(name: &str, object: &Object, coordinates: &mut [Four], out: &mut [Four], threads: usize) {
     let mut module = Module::load(IMAGES);
     module.threads = threads;
@@ -89,7 +89,7 @@ fn run(name: &str, object: &Object, coordinates: &mut [Four], out: &mut [Four], 
         .unwrap();
 }
 
-/// How the run of a kernel with an object ends that it cannot use.
+/// The fault of a kernel with an object that it cannot use.
 fn fault(name: &str, object: &Object) -> Fault {
     let module = Module::load(IMAGES);
     let (mut out, mut coordinates) = (vec![[0f32; 4]; N], vec![[0f32; 4]; N]);
@@ -106,7 +106,7 @@ fn fault(name: &str, object: &Object) -> Fault {
         .unwrap_err()
 }
 
-/// What a texel's place outside of the image stands for, `None` for the border.
+/// The texel that a position outside of the image refers to; `None` for the border.
 fn place(at: i64, size: usize, mode: AddressMode) -> Option<usize> {
     let size = size as i64;
     let found = match mode {
@@ -115,7 +115,7 @@ fn place(at: i64, size: usize, mode: AddressMode) -> Option<usize> {
         AddressMode::Border if at < 0 || at >= size => return None,
         AddressMode::Border => at,
         AddressMode::Mirror => {
-            // Even copies of the image are as they are, odd ones are mirrored.
+            // Even copies of the image are unchanged, odd ones are mirrored.
             let (copy, within) = (at.div_euclid(size), at.rem_euclid(size));
             if copy % 2 == 0 {
                 within
@@ -130,7 +130,7 @@ fn place(at: i64, size: usize, mode: AddressMode) -> Option<usize> {
     Some(found as usize)
 }
 
-/// The texels of a dimension that a coordinate in texels takes, with their weights.
+/// The texels of one dimension for a coordinate in texels, with their weights.
 fn weights(at: f64, linear: bool) -> Vec<(i64, f64)> {
     if !linear {
         return vec![(at.floor() as i64, 1.0)];
@@ -202,7 +202,7 @@ fn samples_are_those_of_the_model() {
                     border: [Border::OpaqueBlack, Border::OpaqueWhite][n % 2],
                 };
                 let border = [[0.0, 0.0, 0.0, 1.0], [1.0; 4]][n % 2];
-                // In texels, exact in 256ths and as fractions of the image.
+                // Coordinates in texels that are exact in 256ths, also as fractions of the image.
                 let mut coordinates = vec![[0f32; 4]; N];
                 let mut expected = vec![[0f64; 4]; N];
                 for (at, expected) in coordinates.iter_mut().zip(&mut expected) {
@@ -268,8 +268,8 @@ fn samples_are_those_of_the_model() {
     }
 }
 
-/// Fractions that a normalised coordinate has of a point are rounded before the texel is chosen, as compilers expect who
-/// floor the coordinate themselves.
+/// Coordinates are rounded to a 256th of a texel before the texel is selected. Compilers rely on that when they round
+/// coordinates down themselves.
 #[test]
 fn coordinates_are_rounded_to_fractions_of_a_texel() {
     let mut texels = Texels::of_floats();
@@ -390,7 +390,7 @@ fn texels_of_all_formats_are_loaded_and_stored() {
                 let given = pick(&from, 0, WIDTH * texel);
                 let same = number != Number::Snorm || !given.contains(&0x80);
                 assert!(!same || stored == given, "{what}, row {row}");
-                // What lies between the rows stays.
+                // The bytes between the rows are unchanged.
                 let gap = (PITCH - WIDTH) * texel;
                 let untouched = Texels(before);
                 assert_eq!(
@@ -465,7 +465,7 @@ fn slices_layers_sizes_and_atomics() {
     let sizes = [WIDTH, HEIGHT, DEPTH, 1].map(|size| f32::from_bits(size as u32));
     assert!(back.iter().all(|found| *found == sizes));
 
-    // All work-items add to one texel, or to none.
+    // All work-items add to the same texel, or to none.
     let format = TexelFormat::new(32, 1, Number::Uint).unwrap();
     let image = Image::new(texels.base(), format, Geometry::D2, size, PITCH as u32);
     texels.0[3 * PITCH + 2] = 1000;

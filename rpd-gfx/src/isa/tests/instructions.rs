@@ -1,12 +1,12 @@
-//! Instructions that compilers seldom use, each against a plain model.
+//! Instructions that compilers seldom use, each compared with a model.
 
 use super::machine::{execute, fill, sample};
 use super::*;
 use crate::isa::exec::{Exec, WaveState};
 use crate::isa::inst::EXEC;
 
-/// Executes the listing's sample of an instruction on random registers, `change` applied to them, with the lanes of
-/// `lanes`; the registers before and after.
+/// Executes the table's sample of an instruction, with the active lanes `lanes`, on random registers, to which
+/// `change` is applied. Returns the registers before and after.
 fn run(
     name: &str,
     lanes: u64,
@@ -87,7 +87,7 @@ fn bytes(low: u32, high: u32) -> [u8; 8] {
 fn sums_of_absolute_differences() {
     check::<4>(
         "v_mqsad_u32_u8",
-        // Some bytes of the reference are 0 and left out.
+        // Some bytes of the reference are 0 and are left out of the sum.
         |x, random| {
             x.w.v[6]
                 .iter_mut()
@@ -110,7 +110,7 @@ fn sums_of_absolute_differences() {
     );
 }
 
-/// A half as a number.
+/// Converts a half-precision number.
 fn half(bits: u32) -> f64 {
     let (exponent, fraction) = (bits >> 10 & 31, f64::from(bits & 0x3ff) / 1024.0);
     let size = match exponent {
@@ -122,7 +122,7 @@ fn half(bits: u32) -> f64 {
     if bits & 0x8000 != 0 { -size } else { size }
 }
 
-/// The nearest integer, of two the even one.
+/// The nearest integer; of two, the even one.
 fn nearest(value: f64) -> i64 {
     let below = value.floor();
     let part = value - below;
@@ -212,7 +212,8 @@ fn faces_of_a_cube() {
     check("v_cubema_f32", directions, |v| [face(v).3.to_bits()]);
 }
 
-/// Executes an LDS instruction on 512 bytes of LDS; its destination and LDS.
+/// Executes an LDS instruction on 512 bytes of LDS. Returns LDS before, the data register, the destination register,
+/// and LDS after.
 fn lds(name: &str, offset: u32, m0: u32, lanes: u64) -> (Vec<u8>, [u32; 64], [u32; 64], Vec<u8>) {
     let code = sample(name);
     let code = [code[0] | offset, code[1]];

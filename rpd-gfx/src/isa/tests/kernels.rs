@@ -121,7 +121,7 @@ fn double_precision() {
             ];
             for k in 0..6 {
                 let got = out[6 * i + k];
-                // A denormal quotient is rounded twice.
+                // Denormal quotients are rounded twice.
                 let close = k == 3
                     && want[3].is_subnormal()
                     && got.to_bits().abs_diff(want[3].to_bits()) <= 1;
@@ -175,7 +175,7 @@ fn half_precision() {
                 let got = out[5 * i + k];
                 let nan = wide(got).is_nan() && wide(want[k]).is_nan();
                 let zero = k == 4 && got & 0x7fff == 0 && want[k] & 0x7fff == 0;
-                // Division of halves is done in single precision.
+                // Half-precision division is computed in single precision.
                 let close = k == 3 && got.abs_diff(want[k]) <= 1;
                 assert!(
                     nan || zero || close || got == want[k],

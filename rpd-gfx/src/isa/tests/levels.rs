@@ -1,4 +1,4 @@
-//! Instructions as they are compiled for each set of vector instructions of the host.
+//! Instructions compiled for each instruction set of the host.
 
 use super::machine::{execute_on, fill, listing};
 use super::*;
@@ -7,7 +7,7 @@ use crate::isa::host::{Level, MOST};
 use crate::isa::inst::{EXEC, VCC};
 use crate::isa::lanes::Lanes;
 
-/// Bits of a number with many zeros, infinities, NaN, denormals and small integers among them.
+/// Random bits; zeros, infinities, NaN, denormals and small integers are frequent.
 fn bits(random: &mut Random) -> u32 {
     let number = random.next();
     let value = (number >> 32) as u32;
@@ -24,8 +24,8 @@ fn bits(random: &mut Random) -> u32 {
     }
 }
 
-/// Whether a register has the same value in a lane, or a NaN of the same width: of several NaN in an operation the host takes
-/// one or another.
+/// Whether a register has the same value in a lane, or a NaN of the same width. For operations on several NaN, the
+/// host returns any of them.
 fn same(a: &[Lanes], b: &[Lanes], register: usize, lane: usize) -> bool {
     let (x, y) = (a[register][lane], b[register][lane]);
     let both = |is_nan: fn(u32) -> bool, x, y| is_nan(x) && is_nan(y);
@@ -60,7 +60,7 @@ fn results_do_not_depend_on_the_level() {
                         &row.sample,
                         &Everything,
                         |x| {
-                            // Addresses in LDS are some of them in range.
+                            // Some of the LDS addresses are in range.
                             let mask = if lds { 0x7ff } else { u32::MAX };
                             fill(x, || bits(&mut random) & mask);
                             x.lds = (0..1024).map(|n| (n * 7) as u8).collect();

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 static LITMUS: &[u8] = include_bytes!("../../../testdata/litmus.co");
 
-/// Lanes of a workgroup, each with places of its own.
+/// Number of lanes of a workgroup. Each has its own addresses.
 const LANES: usize = 64;
 
-/// Memory as allocators give it out: no access is misaligned because of it.
+/// Memory with the alignment that allocators guarantee, so that no access is misaligned because of its base.
 #[repr(C, align(256))]
 #[derive(Clone, Copy)]
 struct Chunk([u32; 64]);
@@ -41,7 +41,7 @@ fn module(threads: usize) -> Module {
     module
 }
 
-/// Runs the two sides of a test.
+/// Runs both sides of a test.
 fn pair(name: &str, args: &[&[u8]]) {
     let run = module(2).run(
         name,
@@ -158,7 +158,7 @@ fn scans_with_look_back_are_right() {
     }
 }
 
-/// All tests for a minute: `cargo test -p rpd-gfx litmus -- --ignored`.
+/// Runs all tests for a minute: `cargo test -p rpd-gfx litmus -- --ignored`.
 #[test]
 #[ignore = "takes a minute"]
 fn litmus_for_a_minute() {

@@ -1,11 +1,11 @@
-//! Single instructions on a wave whose registers the test sets.
+//! Executes single instructions on a wave whose registers the test sets.
 
 use super::*;
 use crate::codeobj::KernelDescriptor;
 use crate::isa::exec::{Exec, WaveState};
 use crate::isa::memory::Cache;
 
-/// A row of the listing.
+/// A row of the instruction table.
 pub(super) struct Listed {
     pub(super) encoding: &'static str,
     pub(super) opcode: u32,
@@ -33,12 +33,12 @@ pub(super) fn listing(set: InstructionSet) -> Vec<Listed> {
     rows.collect()
 }
 
-/// The dwords of the listing's sample of an instruction.
+/// The dwords of the table's sample of an instruction.
 pub(super) fn sample(name: &str) -> [u32; 2] {
     sample_of(InstructionSet::Gfx90a, name)
 }
 
-/// The same for another instruction set.
+/// As [`sample`], for another instruction set.
 pub(super) fn sample_of(set: InstructionSet, name: &str) -> [u32; 2] {
     let rows = listing(set);
     let row = rows.iter().find(|row| row.name == name);
@@ -46,7 +46,7 @@ pub(super) fn sample_of(set: InstructionSet, name: &str) -> [u32; 2] {
     [first, second]
 }
 
-/// Executes `code` on one wave, whose registers `set` sets, and hands the wave to `check`.
+/// Executes `code` on one wave. `set` sets its registers before, `check` gets the wave afterwards.
 pub(super) fn execute<R>(
     code: &[u32],
     memory: &dyn Memory,
@@ -56,7 +56,7 @@ pub(super) fn execute<R>(
     execute_on(InstructionSet::Gfx90a, code, memory, set, check)
 }
 
-/// The same with another instruction set.
+/// As [`execute`], with another instruction set.
 pub(super) fn execute_on<R>(
     instructions: InstructionSet,
     code: &[u32],

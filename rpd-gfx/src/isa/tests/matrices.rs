@@ -1,20 +1,20 @@
-//! Matrix instructions against plain products of matrices.
+//! Matrix instructions, compared with products of matrices.
 //!
-//! Which element is in which lane is written here as the manual's tables have it, from the lane to the element; the
-//! interpreter goes the other way.
+//! The tests compute the element for each lane, as the tables of the manual do; the interpreter computes the lane for
+//! each element.
 
 use super::machine::{execute, execute_on, fill, sample_of};
 use super::matrix_cases::{CASES, Case, Kind};
 use super::*;
 use crate::isa::exec::WaveState;
 
-/// The fields of the encoding that a test changes.
+/// Fields of the encoding that a test sets.
 #[derive(Clone, Copy, Default)]
 struct Fields {
-    /// Whether A and B, and C and D, are accumulation registers.
+    /// Whether A and B are in accumulation registers; then the same for C and D.
     ab: bool,
     cd: bool,
-    /// C as a constant: its code and value.
+    /// C as an inline constant: its code and value.
     constant: Option<(u32, f64)>,
     cbsz: u32,
     abid: u32,
@@ -44,11 +44,11 @@ fn encoded(case: &Case, fields: Fields) -> [u32; 2] {
     ]
 }
 
-/// Runs an instruction on random numbers and compares all registers with what a product of matrices gives.
+/// Executes an instruction on random numbers, and compares all registers with the product of the matrices.
 fn check(case: &Case, fields: Fields, seed: u64) {
     let mut random = Random(seed);
     let mut before = Vec::new();
-    // Lanes that are not active take part.
+    // Inactive lanes take part.
     let exec = random.next();
     let after = execute_on(
         case.set,
@@ -167,7 +167,7 @@ fn products_of_matrices() {
             };
             check(case, fields, (10 * seed + n) as u64);
         }
-        // -16 and 0; as a float constant 1.0, which of double precision is another.
+        // -16 and 0; 1.0 as floating-point constant, whose bits differ in double precision.
         let constants = if case.kind == Kind::Byte {
             [(208, -16.0), (128, 0.0)]
         } else {
@@ -216,7 +216,7 @@ fn blocks_of_a_are_broadcast_and_lanes_of_b_moved() {
     }
 }
 
-/// Fields that an instruction does not have end the dispatch with its name.
+/// An instruction with fields that it does not support ends the dispatch with its name.
 #[test]
 fn wrong_fields_are_refused() {
     let last = |name: &str| CASES.iter().position(|case| case.name == name).unwrap();
@@ -286,7 +286,7 @@ fn sums_are_rounded_after_each_product() {
     }
 }
 
-/// Denormal numbers are numbers to the newer set.
+/// gfx942 does not flush denormals.
 #[test]
 fn denormal_numbers_count() {
     for (name, one, least) in [
@@ -317,7 +317,7 @@ fn denormal_numbers_count() {
 
 static MATRICES: &[u8] = include_bytes!("../../../testdata/matrices.co");
 
-/// Kernels of `testdata/matrices.hip` compute what the host does, and their matrix instructions are counted.
+/// Kernels of `testdata/matrices.hip` compute the same as the host, and their matrix instructions are counted.
 #[test]
 fn compiled_kernels_multiply_and_are_counted() {
     let module = Module::load(MATRICES);

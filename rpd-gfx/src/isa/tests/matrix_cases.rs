@@ -1,9 +1,9 @@
-//! The matrix instructions: shapes, kinds of numbers, and which element is in which lane, from the lane to the element as the
-//! manual.
+//! The matrix instructions: shapes, types of elements, and which element each lane has, as in the manual.
 
 use super::*;
 
-/// An instruction: name, rows of A, depth, blocks, elements of A in a lane, bits of an element, how numbers are read.
+/// An instruction: name, rows of A, depth, blocks, elements of A in a lane, width of an element in bits, type of the
+/// elements.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) rows: usize,
@@ -14,12 +14,12 @@ pub(super) struct Case {
     pub(super) set: InstructionSet,
 }
 
-/// How the numbers of a matrix are written.
+/// Type of the elements.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Single,
     Half,
-    Brain,
+    Bf16,
     Byte,
     Double,
     /// Single precision, of which only ten bits of the mantissa are used.
@@ -63,16 +63,16 @@ pub(super) static CASES: [Case; 59] = [
     case("v_mfma_i32_4x4x4i8", [4, 4, 16, 4], Kind::Byte),
     case("v_mfma_i32_32x32x8i8", [32, 8, 1, 4], Kind::Byte),
     case("v_mfma_i32_16x16x16i8", [16, 16, 1, 4], Kind::Byte),
-    case("v_mfma_f32_32x32x4bf16_1k", [32, 4, 2, 4], Kind::Brain),
-    case("v_mfma_f32_16x16x4bf16_1k", [16, 4, 4, 4], Kind::Brain),
-    case("v_mfma_f32_4x4x4bf16_1k", [4, 4, 16, 4], Kind::Brain),
-    case("v_mfma_f32_32x32x8bf16_1k", [32, 8, 1, 4], Kind::Brain),
-    case("v_mfma_f32_16x16x16bf16_1k", [16, 16, 1, 4], Kind::Brain),
-    case("v_mfma_f32_32x32x2bf16", [32, 2, 2, 2], Kind::Brain),
-    case("v_mfma_f32_16x16x2bf16", [16, 2, 4, 2], Kind::Brain),
-    case("v_mfma_f32_4x4x2bf16", [4, 2, 16, 2], Kind::Brain),
-    case("v_mfma_f32_32x32x4bf16", [32, 4, 1, 2], Kind::Brain),
-    case("v_mfma_f32_16x16x8bf16", [16, 8, 1, 2], Kind::Brain),
+    case("v_mfma_f32_32x32x4bf16_1k", [32, 4, 2, 4], Kind::Bf16),
+    case("v_mfma_f32_16x16x4bf16_1k", [16, 4, 4, 4], Kind::Bf16),
+    case("v_mfma_f32_4x4x4bf16_1k", [4, 4, 16, 4], Kind::Bf16),
+    case("v_mfma_f32_32x32x8bf16_1k", [32, 8, 1, 4], Kind::Bf16),
+    case("v_mfma_f32_16x16x16bf16_1k", [16, 16, 1, 4], Kind::Bf16),
+    case("v_mfma_f32_32x32x2bf16", [32, 2, 2, 2], Kind::Bf16),
+    case("v_mfma_f32_16x16x2bf16", [16, 2, 4, 2], Kind::Bf16),
+    case("v_mfma_f32_4x4x2bf16", [4, 2, 16, 2], Kind::Bf16),
+    case("v_mfma_f32_32x32x4bf16", [32, 4, 1, 2], Kind::Bf16),
+    case("v_mfma_f32_16x16x8bf16", [16, 8, 1, 2], Kind::Bf16),
     case("v_mfma_f64_16x16x4f64", [16, 4, 1, 1], Kind::Double),
     case("v_mfma_f64_4x4x4f64", [4, 4, 4, 1], Kind::Double),
     newer("v_mfma_f32_16x16x8_xf32", [16, 8, 1, 2], Kind::Xf32),
@@ -92,11 +92,11 @@ pub(super) static CASES: [Case; 59] = [
     newer("v_mfma_i32_4x4x4_16b_i8", [4, 4, 16, 4], Kind::Byte),
     newer("v_mfma_i32_32x32x16_i8", [32, 16, 1, 8], Kind::Byte),
     newer("v_mfma_i32_16x16x32_i8", [16, 32, 1, 8], Kind::Byte),
-    newer("v_mfma_f32_32x32x4_2b_bf16", [32, 4, 2, 4], Kind::Brain),
-    newer("v_mfma_f32_16x16x4_4b_bf16", [16, 4, 4, 4], Kind::Brain),
-    newer("v_mfma_f32_4x4x4_16b_bf16", [4, 4, 16, 4], Kind::Brain),
-    newer("v_mfma_f32_32x32x8_bf16", [32, 8, 1, 4], Kind::Brain),
-    newer("v_mfma_f32_16x16x16_bf16", [16, 16, 1, 4], Kind::Brain),
+    newer("v_mfma_f32_32x32x4_2b_bf16", [32, 4, 2, 4], Kind::Bf16),
+    newer("v_mfma_f32_16x16x4_4b_bf16", [16, 4, 4, 4], Kind::Bf16),
+    newer("v_mfma_f32_4x4x4_16b_bf16", [4, 4, 16, 4], Kind::Bf16),
+    newer("v_mfma_f32_32x32x8_bf16", [32, 8, 1, 4], Kind::Bf16),
+    newer("v_mfma_f32_16x16x16_bf16", [16, 16, 1, 4], Kind::Bf16),
     newer("v_mfma_f64_16x16x4_f64", [16, 4, 1, 1], Kind::Double),
     newer("v_mfma_f64_4x4x4_4b_f64", [4, 4, 4, 1], Kind::Double),
     newer(
@@ -142,12 +142,12 @@ pub(super) static CASES: [Case; 59] = [
 ];
 
 impl Case {
-    /// Registers of a result.
+    /// Number of registers of a result.
     pub(super) fn width(&self) -> usize {
         if self.kind == Kind::Double { 2 } else { 1 }
     }
 
-    /// Block, row (or column of B) and depth of the `n`th element in a lane.
+    /// Block, row (or column of B) and depth of element number `n` of a lane.
     pub(super) fn element(&self, lane: usize, n: usize) -> (usize, usize, usize) {
         let rest = lane / self.rows;
         if self.depth == self.per_lane {
@@ -161,7 +161,7 @@ impl Case {
         }
     }
 
-    /// Block, row and column of the `n`th result in a lane.
+    /// Block, row and column of result number `n` of a lane.
     pub(super) fn result(&self, lane: usize, n: usize) -> (usize, usize, usize) {
         let column = lane % self.rows;
         match (self.kind, self.rows) {
@@ -177,12 +177,12 @@ impl Case {
         self.blocks * self.rows * self.rows / 64
     }
 
-    /// Whether denormal numbers count as zero.
+    /// Whether denormals count as zero.
     pub(super) fn flushes(&self) -> bool {
         self.set == InstructionSet::Gfx90a
     }
 
-    /// The number that the `n`th element of two registers of A (or else B) is.
+    /// Value of element number `n` in two registers of A (or of B).
     pub(super) fn number(&self, words: [u32; 2], n: usize, of_a: bool) -> f64 {
         let bits = u64::from(words[0]) | u64::from(words[1]) << 32;
         match self.kind {
@@ -191,7 +191,7 @@ impl Case {
             Kind::Eight(a, b) => eight_bits((bits >> (8 * n)) as u8, if of_a { a } else { b }),
             Kind::Double => f64::from_bits(bits),
             Kind::Byte => f64::from((bits >> (8 * n)) as i8),
-            Kind::Brain => {
+            Kind::Bf16 => {
                 let bits = (bits >> (16 * n)) as u16;
                 if bits & 0x7f80 == 0 && self.flushes() {
                     0.0
@@ -212,7 +212,7 @@ impl Case {
         }
     }
 
-    /// Registers with small numbers, of which sums are exact, and some denormal ones, which are flushed.
+    /// A register with small numbers, whose sums are exact, and some denormals, which are flushed.
     pub(super) fn random_word(&self, random: &mut Random) -> u32 {
         let small = |random: &mut Random| (random.next() % 64) as i32 - 32;
         match self.kind {
@@ -231,7 +231,7 @@ impl Case {
                     (least + random.next() as u32 % (most - least))
                         | (random.next() as u32 & 1) << 7
                 };
-                // A and B are filled alike; the formats' common codes do.
+                // A and B get the same codes, those that both formats have.
                 let mut each = || {
                     if a && b {
                         byte(true)
@@ -243,7 +243,7 @@ impl Case {
             }
             // The upper halves of doubles; lower halves are cleared by the caller.
             Kind::Double => (f64::from(small(random)).to_bits() >> 32) as u32,
-            Kind::Brain => {
+            Kind::Bf16 => {
                 let mut half = || match random.next() % 9 {
                     0 if self.flushes() => 0x0001 + (random.next() as u32 & 0x3f),
                     _ => ((small(random) as f32).to_bits()) >> 16,

@@ -1,4 +1,4 @@
-//! Kernels compiled by the distribution's compiler, run and compared with what the host computes.
+//! Runs kernels that the distribution's compiler compiled, and compares results with those of the host.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
@@ -30,7 +30,7 @@ use crate::codeobj::{ArgKind, CodeObject, Image};
 use crate::device::Device;
 use std::sync::atomic::AtomicBool;
 
-/// All memory is allowed but the first page and what lies above user space.
+/// Allows all memory except the first page and addresses above user space.
 pub(crate) struct Everything;
 
 impl Memory for Everything {
@@ -56,7 +56,7 @@ pub(crate) const OBJECTS: [(&str, &[u8]); 3] = [
     ("O3", include_bytes!("../../../testdata/kernels-O3.co")),
 ];
 
-/// The same kernels for the newer instruction set.
+/// The same kernels for gfx942.
 const NEWER: [(&str, &[u8]); 2] = [
     ("O0", include_bytes!("../../../testdata/gfx942-O0.co")),
     ("O3", include_bytes!("../../../testdata/gfx942-O3.co")),
@@ -119,7 +119,7 @@ impl Module {
         })
     }
 
-    /// Makes the dispatch of a kernel and hands it to `act`.
+    /// Makes a dispatch of a kernel and passes it to `act`.
     pub(crate) fn dispatch<R>(
         &self,
         name: &str,
@@ -168,7 +168,7 @@ impl Module {
             };
             put(arg.offset, &value.to_le_bytes()[..arg.size as usize]);
         }
-        // What kernels read of the packet: the sizes.
+        // The fields of the packet that kernels read: the sizes.
         let mut packet = [0u8; 64];
         for n in 0..3 {
             packet[4 + 2 * n..6 + 2 * n].copy_from_slice(&workgroup[n].to_le_bytes());
@@ -194,7 +194,7 @@ impl Module {
     }
 }
 
-/// Kernel arguments, where no cache line depends on the allocator.
+/// Kernel arguments, with an alignment that makes counts of cache lines independent of the allocator.
 #[repr(align(4096))]
 struct Kernarg([u8; 4096]);
 
@@ -208,7 +208,7 @@ pub(super) fn with_modules(test: impl Fn(&Module)) {
     }
 }
 
-/// The programs that the end-to-end tests run launch kernels of these bundles.
+/// Every instruction set has code in the bundles whose kernels the end-to-end tests launch.
 #[test]
 fn workloads_have_code_for_every_instruction_set() {
     let folder = concat!(
@@ -245,7 +245,7 @@ pub(super) fn pointer<T>(slice: &mut [T]) -> [u8; 8] {
     (slice.as_mut_ptr() as u64).to_le_bytes()
 }
 
-/// Numbers that are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {

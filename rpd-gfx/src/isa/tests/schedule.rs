@@ -1,4 +1,4 @@
-//! The order in which waves and workgroups execute, by the kernels of `testdata/schedule.hip`.
+//! The order in which waves and workgroups execute, with the kernels of `testdata/schedule.hip`.
 
 use super::*;
 use crate::perf::Model;
@@ -19,7 +19,7 @@ fn seeded(
     module.dispatch(name, grid, workgroup, 0, args, |dispatch| {
         let stop = AtomicBool::new(false);
         let control = Control {
-            // A seed takes one of them.
+            // With a seed, one thread executes the dispatch.
             threads: 4,
             stop: &stop,
             seed,
@@ -28,7 +28,7 @@ fn seeded(
     })
 }
 
-/// What is left of 4 waves' additions of 50 each.
+/// Result of 50 unsynchronised additions of each of 4 waves.
 fn updates(seed: Option<u64>) -> (u32, Stats) {
     let mut place = vec![0u32];
     let args: [&[u8]; 2] = [&pointer(&mut place), &50u32.to_le_bytes()];
@@ -66,21 +66,22 @@ fn other_seeds_show_other_outcomes_of_a_race() {
     );
     let orders: BTreeSet<Vec<u32>> = (0..20).map(order).collect();
     assert_eq!(orders.len(), 20);
-    // The waves of a workgroup do not arrive one after the other, and workgroups not in the order of their numbers.
+    // Neither waves nor workgroups arrive in the order of their numbers.
     let mixed = orders
         .iter()
         .filter(|order| !order.is_sorted_by_key(|wave| wave / 3));
     assert!(mixed.count() >= 18);
 }
 
-/// A race is seen without a seed as well: 4 waves that each ran to the end would add 200.
+/// Waves are interleaved without a seed as well, so a race has an effect: if 4 waves ran one after the other, they
+/// would add 200.
 #[test]
 fn waves_interleave_without_a_seed() {
     let (left, _) = updates(None);
     assert!((50..200).contains(&left), "{left}");
 }
 
-/// A barrier that is missing is not hidden by waves that run one after the other.
+/// A missing barrier has an effect: waves do not simply run one after the other.
 #[test]
 fn a_missing_barrier_shows() {
     let wrong = |seed: Option<u64>| {
@@ -97,7 +98,7 @@ fn a_missing_barrier_shows() {
     );
 }
 
-/// With a seed a dispatch has the same counts and clocks in every run, watched or not.
+/// With a seed, counts and clocks are the same in every run, with and without a probe.
 #[test]
 fn counts_and_clocks_follow_from_the_seed() {
     #[repr(align(4096))]

@@ -1,4 +1,4 @@
-//! Sparse matrix instructions against plain products: A is written out with its zeros first.
+//! Sparse matrix instructions, compared with products of matrices in which A has its zeros.
 
 #![expect(clippy::needless_range_loop, reason = "lanes index several registers")]
 
@@ -13,11 +13,11 @@ const B: usize = 104;
 const INDEX: usize = 120;
 const D: usize = 160;
 
-/// How the elements of A or B are written.
+/// Type of the elements of A or B.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Half,
-    Brain,
+    Bf16,
     Byte,
     Fp8,
     Bf8,
@@ -27,7 +27,7 @@ impl Kind {
     fn of(word: &str) -> Self {
         match word {
             "f16" => Self::Half,
-            "bf16" => Self::Brain,
+            "bf16" => Self::Bf16,
             "i8" => Self::Byte,
             "fp8" => Self::Fp8,
             "bf8" => Self::Bf8,
@@ -36,20 +36,20 @@ impl Kind {
     }
 
     fn bits(self) -> usize {
-        if matches!(self, Self::Half | Self::Brain) {
+        if matches!(self, Self::Half | Self::Bf16) {
             16
         } else {
             8
         }
     }
 
-    /// A code of a small number.
+    /// The code of a random small number.
     fn random(self, random: &mut Random) -> u32 {
         let n = random.next() as u32;
         match self {
             // From 1/4 to 4.
             Self::Half => (13 + n % 5) << 10 | (n >> 8 & 1) << 15,
-            Self::Brain => ((n % 32) as f32 - 16.0).to_bits() >> 16,
+            Self::Bf16 => ((n % 32) as f32 - 16.0).to_bits() >> 16,
             Self::Byte => n & 0xff,
             Self::Fp8 => (6 * 8 + n % 32) | (n >> 8 & 1) << 7,
             Self::Bf8 => (14 * 4 + n % 16) | (n >> 8 & 1) << 7,
@@ -63,7 +63,7 @@ impl Kind {
                 let size = (1.0 + f64::from(code & 0x3ff) / 1024.0) * 2f64.powi(exponent - 15);
                 if code >> 15 != 0 { -size } else { size }
             }
-            Self::Brain => f64::from(f32::from_bits(code << 16)),
+            Self::Bf16 => f64::from(f32::from_bits(code << 16)),
             Self::Byte => f64::from(code as u8 as i8),
             Self::Fp8 => eight_bits(code as u8, false),
             Self::Bf8 => eight_bits(code as u8, true),
@@ -91,7 +91,7 @@ fn check(name: &str, cbsz: u32, abid: u32, seed: u64) {
     let (rows, depth) = (shape[0], shape[2]);
     let (left, right) = (Kind::of(parts[4]), Kind::of(parts[parts.len() - 1]));
     let mut random = Random(seed);
-    // Elements of A that a lane has.
+    // Number of elements of A in a lane.
     let held = rows * depth / 2 / 64;
     let mut a = vec![vec![0.0; depth]; rows];
     let mut b = vec![vec![0.0; rows]; depth];
@@ -99,7 +99,7 @@ fn check(name: &str, cbsz: u32, abid: u32, seed: u64) {
     for lane in 0..64 {
         let (row, part) = (lane % rows, lane / rows);
         let codes: Vec<_> = (0..held).map(|_| left.random(&mut random)).collect();
-        // Two different places in each group of four.
+        // Two different positions in each group of four.
         let places: Vec<usize> = (0..held / 2)
             .flat_map(|_| {
                 let first = random.next() as usize % 3;

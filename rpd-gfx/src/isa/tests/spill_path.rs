@@ -1,12 +1,12 @@
-//! The instructions that compilers spill registers with, each against a model of one lane: registers moved between
-//! scalars, lanes and accumulation registers, execution masks saved, and scratch memory.
+//! Instructions by which compilers spill registers, each compared with a model of one lane: moves between scalar,
+//! vector and accumulation registers, saved execution masks, and scratch memory.
 
 use super::machine::{execute, fill, sample};
 use super::*;
 use crate::isa::exec::{Exec, PRIVATE_APERTURE, WaveState};
 use crate::isa::inst::{EXEC, M0};
 
-/// Registers of a wave: of lanes, scalar ones, and the execution mask.
+/// Registers of a wave: vector and scalar registers, and the execution mask.
 #[derive(Clone, PartialEq, Debug)]
 struct Registers {
     lanes: Vec<[u32; 64]>,
@@ -49,7 +49,8 @@ const MASKS: [u64; 5] = [
     0x0f0f_5555_0000_ffff,
 ];
 
-/// Executes an instruction on random registers with each of the masks, and compares all registers with `model`'s.
+/// Executes an instruction on random registers with each of the masks, and compares all registers with those of
+/// `model`.
 fn check(code: &[u32], what: &str, model: impl Fn(&mut Registers)) {
     for (seed, mask) in MASKS.into_iter().enumerate() {
         let mut random = Random(seed as u64);
@@ -75,12 +76,12 @@ fn check(code: &[u32], what: &str, model: impl Fn(&mut Registers)) {
     }
 }
 
-/// Lanes are written and read independently of the mask, their numbers taken modulo 64.
+/// Instructions that read or write a lane do so whatever the mask is. The number of the lane is taken modulo 64.
 #[test]
 fn lanes_are_read_and_written_whatever_the_mask() {
     let [write, _] = sample("v_writelane_b32");
     let [read, _] = sample("v_readlane_b32");
-    // The lane's number: s6, M0, and the constants 0, 31 and 63.
+    // Sources of the lane's number: s6, M0, and the constants 0, 31 and 63.
     for (code, constant) in [
         (6, None),
         (124, None),
@@ -175,7 +176,7 @@ fn masks_are_saved_and_replaced() {
     ];
     for (name, operation) in operations {
         let [code, _] = sample(&format!("s_{name}_saveexec_b64"));
-        // From s[2:3], the constant -1 (which the compiler saves with), and into the pair that is the source.
+        // Sources: s[2:3], the constant -1 (with which compilers save), and a pair that is the destination as well.
         for (source, target) in [(2u32, 4usize), (193, 4), (4, 4)] {
             let code = code & !0x007f_00ff | source | (target as u32) << 16;
             check(&[code], name, |r| {
@@ -217,7 +218,7 @@ fn masks_are_saved_and_replaced() {
     );
 }
 
-/// Bytes of scratch of a lane.
+/// Size of the scratch memory of a lane in bytes.
 const SIZE: usize = 256;
 
 /// Scratch memory by lane.
@@ -228,7 +229,8 @@ struct Transfer {
     /// Part of the name.
     name: &'static str,
     bytes: usize,
-    /// Bit of the register that a value of less than a dword begins at, of a load also how the rest is filled.
+    /// Whether a value of less than a dword is in the high half of the register. `fill`: what a load does to the
+    /// rest.
     high: bool,
     fill: Fill,
 }
@@ -278,7 +280,7 @@ static TRANSFERS: [Transfer; 22] = [
 ];
 
 impl Transfer {
-    /// Does it for one lane: `registers` from the data register on.
+    /// Executes the transfer for one lane. `registers` are those from the data register on.
     fn model(&self, memory: &mut [u8], registers: &mut [u32; 4]) {
         let old = registers.map(u32::to_le_bytes).concat();
         let mut new = old.clone();
@@ -307,7 +309,7 @@ impl Transfer {
     }
 }
 
-/// Memory of the wave in which dword `n` of the lanes follow each other.
+/// Scratch memory of the wave: dword `n` of all lanes, then dword `n + 1`.
 fn woven(scratch: &Scratch) -> Vec<u8> {
     let mut out = Vec::new();
     for dword in 0..SIZE / 4 {
@@ -318,8 +320,8 @@ fn woven(scratch: &Scratch) -> Vec<u8> {
     out
 }
 
-/// Executes `code`, whose data register is `data` and whose lanes access the offsets that `offset` tells of registers,
-/// and compares registers and scratch with the model.
+/// Executes `code` and compares registers and scratch memory with the model. `data` is the data register; `offset`
+/// computes the accessed offset from a lane's registers.
 fn transfers(
     transfer: &Transfer,
     code: [u32; 2],
@@ -369,7 +371,7 @@ fn transfers(
                 expected.lanes[data + n][lane] = register;
             }
         }
-        // The memory was written through its address.
+        // The instruction has written the memory through a raw address.
         let memory = std::hint::black_box(memory);
         assert!(
             memory == woven(&scratch),
@@ -384,7 +386,7 @@ fn transfers(
     }
 }
 
-/// An offset in a register at which all of a transfer is inside: an aligned one, of dwords a multiple of 4, or any.
+/// An offset in a register with which the whole transfer is inside: aligned, a multiple of 4 for dwords, or any.
 fn random_offset(transfer: &Transfer, aligned: bool, random: &mut Random) -> u32 {
     let offset = random.next() as u32 % 160;
     if aligned {
@@ -412,7 +414,7 @@ fn scratch_instructions_access_the_lane_s_own_memory() {
             transfers(transfer, code, data, set, |r, lane| {
                 r.lanes[2][lane] as usize + 16
             });
-            // The same offset for all, in s9; the instruction takes 8 off it.
+            // The same offset for all lanes, in s9. The instruction subtracts 8.
             let code = [
                 first | (8u32.wrapping_neg() & 0x1fff),
                 second & !0x007f_0000 | 9 << 16 | u32::from(accumulation) << 23,
@@ -487,7 +489,7 @@ fn buffer_instructions_access_the_lane_s_own_memory() {
     }
 }
 
-/// A spill of scalars into lanes and its way back, with the mask that functions use for it.
+/// Spills scalar registers into lanes and restores them, with the execution mask that functions set for it.
 #[test]
 fn scalars_survive_a_spill_to_lanes() {
     let [write, _] = sample("v_writelane_b32");

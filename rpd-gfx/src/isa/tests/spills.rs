@@ -1,4 +1,5 @@
-//! Kernels of `testdata/spills.hip`, which have more live values than registers, compared with the same computed here.
+//! Kernels of `testdata/spills.hip`, which have more live values than registers, compared with the same computation
+//! on the host.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! How fast the interpreter is: `cargo test -p rpd-gfx throughput -- --ignored --nocapture`.
+//! Measures the speed of the interpreter: `cargo test -p rpd-gfx throughput -- --ignored --nocapture`.
 
 use super::*;
 static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
 
-/// Time of the processor that this thread took, which other programs disturb less than the clock on the wall.
+/// CPU time of this thread, on which other programs have less influence than on elapsed time.
 fn processor_seconds() -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -16,7 +16,7 @@ fn processor_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Prints lane-instructions a second of three kinds of kernel, the best of ten runs on one thread.
+/// Prints executed lane-instructions per second for three kinds of kernel: the best of ten runs on one thread.
 #[test]
 #[ignore = "a measurement"]
 fn throughput() {

@@ -1,4 +1,4 @@
-//! Kernels whose work-items exchange values, and those that call functions: LDS, atomics, lanes, stacks, grids.
+//! Kernels whose work-items exchange values or that call functions: LDS, atomics, lanes, call stacks, grids.
 
 use super::kernels::floats;
 use super::*;
@@ -19,7 +19,7 @@ fn transposes_through_lds() {
             .run("transpose", [80, 48, 1], [16, 16, 1], 0, &args)
             .unwrap();
         assert_eq!((stats.workgroups, stats.waves), (15, 60));
-        // Without optimisation LDS is reached through flat instructions.
+        // Without optimisation LDS is accessed with flat instructions.
         assert!(
             stats.count(Class::Lds) >= 100 && stats.lds_bytes > 0 || stats.count(Class::Flat) > 120
         );
@@ -119,7 +119,7 @@ fn calls_with_structs_and_recursion() {
             let (v, s) = ([a, a + 1.0, a * 2.0], scale);
             let fused = |p: f32, q: f32, r: f32, t: f32| p.mul_add(q, -(r * t));
             let plain = |p: f32, q: f32, r: f32, t: f32| p * q - r * t;
-            // Contraction is the compiler's choice.
+            // The compiler may contract multiplications and additions.
             let near = |got: f32, want: f32| (got - want).abs() <= 1e-4 * (1.0 + want.abs());
             let c = [
                 plain(v[1], s[2], v[2], s[1]),
@@ -328,7 +328,7 @@ fn faults_name_kernel_and_address() {
     });
 }
 
-/// Prints what a wave instruction costs; run with `--ignored --nocapture`.
+/// Prints the cost of an instruction of a wave; run with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn speed() {

@@ -545,7 +545,7 @@ mod tests {
             refused("block: XYZ\n      event: 1"),
             "MINE: gfx90a has no block XYZ"
         );
-        assert!(refused("expression: MINE+1").contains("made of itself"));
+        assert!(refused("expression: MINE+1").contains("refers to itself"));
         assert!(refused("expression: TCC_HIT+SQ_WAVES").contains("different instances"));
         assert!(
             refused("expression: accumulate(TCC_HIT,HIGH_RES)")

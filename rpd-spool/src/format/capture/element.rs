@@ -1,12 +1,13 @@
 //! Sizes of the elements of arrays.
 
-/// Bytes of an element with this `hipChannelFormatDesc`: bits of up to four components, then their kind.
+/// Size in bytes of an array element with this `hipChannelFormatDesc`: the bits of up to four channels, then their
+/// kind.
 pub fn bytes_of_channels(channels: [u32; 5]) -> u64 {
     let bits: u64 = channels[..4].iter().map(|bits| u64::from(*bits)).sum();
     bits / 8
 }
 
-/// The `hipArray_Format` and the number of components of elements with this `hipChannelFormatDesc`.
+/// The `hipArray_Format` and the number of channels of an array element with this `hipChannelFormatDesc`.
 pub fn format_of_channels(channels: [u32; 5]) -> (u32, u32) {
     const UNSIGNED: u32 = 1;
     const FLOAT: u32 = 2;
@@ -25,7 +26,7 @@ pub fn format_of_channels(channels: [u32; 5]) -> (u32, u32) {
     (format, count as u32)
 }
 
-/// Bytes of a component with this `hipArray_Format`.
+/// Size in bytes of one channel with this `hipArray_Format`.
 pub fn bytes_of_format(format: u32) -> u64 {
     const BYTE: [u32; 2] = [0x01, 0x08];
     const TWO_BYTES: [u32; 3] = [0x02, 0x09, 0x10];

@@ -1,64 +1,64 @@
-//! Memory that the target and the front end share while data are staged.
+//! Control block that the target and the front end share while host data pass through the staging file.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Why a capture ended before the program, in [`StageControl::ended`].
+/// Values of [`StageControl::ended`]: why a capture ended before the program did.
 pub mod ended {
-    /// The capture did not end before the program.
+    /// It has not ended.
     pub const NOT: u32 = 0;
-    /// Data or records could not be written: no space.
+    /// Data or records could not be written, because no space is left on the disk.
     pub const NO_SPACE: u32 = 1;
-    /// The front end took no data for a long time.
+    /// The front end did not read any data for a long time.
     pub const NO_READER: u32 = 2;
-    /// The limit that the user gave was reached.
+    /// The capture reached the limit that the user gave.
     pub const LIMIT: u32 = 3;
 }
 
-/// Why host-visible memory is compared as a whole although written pages were requested: indices into
-/// [`StageControl::compared`].
+/// Why an allocation of host-visible memory is compared as a whole, although the user asked for tracking of written
+/// pages. Indices into [`StageControl::compared`].
 pub mod compared {
-    /// The kernel has no asynchronous write protection.
+    /// The kernel does not support asynchronous write protection by userfaultfd.
     pub const OLD_KERNEL: usize = 0;
-    /// The process may not use it.
+    /// The process has no permission to use userfaultfd.
     pub const FORBIDDEN: usize = 1;
-    /// Others may write it by another way: shared memory, or a file.
+    /// Others can write the memory without the write protection: it is shared, or a mapped file.
     pub const SHARED: usize = 2;
-    /// The kernel does not protect memory of this kind.
+    /// The kernel does not write-protect memory of this kind.
     pub const REFUSED: usize = 3;
-    /// The program has put other memory in its place.
+    /// The program has mapped other memory in its place.
     pub const REPLACED: usize = 4;
-    /// All its pages are always touched and few change.
+    /// Nearly all its pages are written every time and few of them change, so tracking does not help.
     pub const TOUCHED: usize = 5;
     /// Number of reasons.
     pub const REASONS: usize = 6;
 }
 
-/// Shared by the target and the front end, in [`super::CONTROL_FILE`].
+/// Content of [`super::CONTROL_FILE`], which the target and the front end map.
 #[derive(Debug)]
 #[repr(C)]
 pub struct StageControl {
-    /// Bytes of the staging file that were given out.
+    /// Bytes of the staging file that the target has reserved for data.
     pub reserved: AtomicU64,
-    /// Bytes of them that the front end has taken; only the front end writes this one.
+    /// Bytes of these that the front end has read. Only the front end writes this field.
     pub consumed: AtomicU64,
-    /// Bytes of them that were given up, because what was to lie there could not be written.
+    /// Bytes of these that stay empty, because the data could not be written.
     pub abandoned: AtomicU64,
-    /// Nanoseconds that calls waited for the front end, added up.
+    /// Time that calls waited for the front end, added up, in nanoseconds.
     pub stalled: AtomicU64,
-    /// Number of calls that waited for room.
+    /// Number of calls that waited for room in the staging file.
     pub stalls: AtomicU64,
-    /// Bytes of all data, those in records included.
+    /// Size of all captured host data in bytes, including those in records.
     pub data: AtomicU64,
     /// Number of calls that were captured.
     pub calls: AtomicU64,
-    /// One of [`ended`].
+    /// One of the values of [`ended`].
     pub ended: AtomicU32,
-    /// Not used; 0.
+    /// Not used: 0.
     pub unused: AtomicU32,
-    /// Functions of the runtime's table after those that are known here.
+    /// Number of functions in the runtime's dispatch table that this version of rpd does not know.
     pub unknown_functions: AtomicU64,
-    /// Pieces of host-visible memory whose written pages were requested.
+    /// Number of allocations of host-visible memory whose written pages were to be tracked.
     pub followed: AtomicU64,
-    /// Pieces of them that were compared instead, by reason ([`compared`]).
+    /// Number of these that are compared instead, by reason ([`compared`]).
     pub compared: [AtomicU64; compared::REASONS],
 }

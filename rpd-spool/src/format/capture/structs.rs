@@ -1,9 +1,9 @@
-//! Layouts of structs of HIP that a capture and a replay look into. Places and sizes are in bytes.
+//! Layouts of HIP structs that a capture and a replay read and change. Offsets and sizes are in bytes.
 
 /// Size of `hipLaunchAttribute`: its id, padding, and a value of 64 bytes.
 pub const LAUNCH_ATTRIBUTE: usize = 72;
 
-/// Whether a list of `hipLaunchAttribute` makes a launch cooperative.
+/// Whether an array of `hipLaunchAttribute` makes a launch cooperative.
 pub fn is_cooperative(attributes: &[u8]) -> bool {
     /// `hipLaunchAttributeCooperative`.
     const COOPERATIVE: u32 = 2;
@@ -14,23 +14,23 @@ pub fn is_cooperative(attributes: &[u8]) -> bool {
 /// Size of `hipStreamBatchMemOpParams`.
 pub const MEMORY_OPERATION: usize = 48;
 
-/// Place of the address in `hipStreamBatchMemOpParams`; nothing where the operation has none.
+/// Offset of the address in a `hipStreamBatchMemOpParams`; `None` for operations without an address.
 pub fn address_of_operation(operation: &[u8]) -> Option<usize> {
-    /// Waits for a value and writes of one, of four and of eight bytes.
+    /// Operations that wait for a value or write one, of 32 and of 64 bits.
     const WITH_ADDRESS: [u32; 4] = [1, 2, 4, 5];
     WITH_ADDRESS.contains(&number(operation, 0)).then_some(8)
 }
 
-/// Whether an operation, `hipStreamBatchMemOpParams`, waits for a value.
+/// Whether a `hipStreamBatchMemOpParams` waits for a value.
 pub fn waits_for_value(operation: &[u8]) -> bool {
-    /// Of four and of eight bytes.
+    /// Of 32 and of 64 bits.
     const WAITS: [u32; 2] = [1, 4];
     WAITS.contains(&number(operation, 0))
 }
 
-/// Bytes of the value of an operation, `hipStreamBatchMemOpParams`, that has an address.
+/// Size in bytes of the value in a `hipStreamBatchMemOpParams` that has an address.
 pub fn bytes_of_value(operation: &[u8]) -> u64 {
-    /// A wait and a write of eight bytes.
+    /// A wait and a write of 64 bits.
     const LONG: [u32; 2] = [4, 5];
     if LONG.contains(&number(operation, 0)) {
         8
@@ -39,15 +39,15 @@ pub fn bytes_of_value(operation: &[u8]) -> u64 {
     }
 }
 
-/// `hipGraphNodeParams`: its type, one of [`node_type`], padding, then the parameters.
+/// `hipGraphNodeParams`: one of the values of [`node_type`], padding, then the parameters.
 pub mod any_node {
-    /// Place of the parameters; of event and graph nodes that is their handle.
+    /// Offset of the parameters. For event and child graph nodes they are the handle.
     pub const PARAMETERS: usize = 16;
-    /// Place of `hipMemcpy3DParms` in the parameters of a copy.
+    /// Offset of the `hipMemcpy3DParms` of a copy node.
     pub const COPY: usize = PARAMETERS + 16;
 }
 
-/// Types of graph nodes, `hipGraphNodeType`.
+/// Values of `hipGraphNodeType`.
 #[allow(missing_docs)]
 pub mod node_type {
     pub const KERNEL: u32 = 0;
@@ -62,16 +62,16 @@ pub mod node_type {
     pub const FREE: u32 = 11;
 }
 
-/// The type of a node in `hipGraphNodeParams`, one of [`node_type`].
+/// Type of the node that a `hipGraphNodeParams` describes: one of the values of [`node_type`].
 pub fn type_of_node(parameters: &[u8]) -> u32 {
     number(parameters, 0)
 }
 
-/// `textureReference`.
+/// `textureReference`, which the runtime changes when a texture is bound.
 pub mod texture_reference {
-    /// Place of the texture object that is bound, eight bytes, which is the runtime's.
+    /// Offset of the handle of the bound texture object (8 bytes), which the runtime sets.
     pub const OBJECT: usize = 72;
-    /// Place of the number of channels, four bytes, and of the `hipArray_Format` behind it.
+    /// Offset of the number of channels (4 bytes). The `hipArray_Format` (4 bytes) follows it.
     pub const CHANNELS: usize = 80;
 }
 

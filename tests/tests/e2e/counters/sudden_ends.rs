@@ -18,8 +18,8 @@ fn aborts_and_signals_keep_what_was_handed_over() {
     ] {
         let outcome = pmc(["SQ_WAVES"]).workload(name, ["300"]).expect_code(code);
         let rows = rows(&outcome);
-        // Values come on a thread of the provider's, whose queue holds 128 dispatches: on a busy machine the last ones
-        // have not reached anybody.
+        // The provider delivers values on a thread of its own, whose queue holds 128 dispatches. On a busy machine
+        // the last ones have not been delivered.
         let kept: BTreeSet<u64> = rows.iter().map(|row| row.dispatch).collect();
         assert_eq!(kept.len(), rows.len(), "{name}: none twice");
         // All missing dispatches are reported.

@@ -179,7 +179,7 @@ fn stacks_that_are_not_in_the_recording_are_reported() {
     assert_eq!(
         session.ledger.damage,
         [
-            "2 calls have stacks that are not in the recording: they are shown without",
+            "2 calls refer to stacks that are not in the recording; they are shown without stacks",
             "1 stacks could not be stored by the collector",
         ]
     );

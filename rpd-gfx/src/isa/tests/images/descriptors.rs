@@ -60,7 +60,7 @@ fn descriptors_have_the_layout_of_the_hardware() {
     assert_eq!(Sampler::decode(words), Ok(sampler));
 }
 
-/// What is not supported ends the dispatch and is named.
+/// Unsupported features end the dispatch with an error that names them.
 #[test]
 fn unsupported_descriptors_are_named() {
     let mut texels = Texels::random(1);
@@ -131,7 +131,7 @@ fn unsupported_samplers_are_named() {
     .encode();
     let mut anisotropic = words;
     anisotropic[2] |= 2 << 20 | 2 << 22;
-    // A ratio of one is a filter as any other.
+    // Anisotropic filtering with a ratio of one is supported.
     assert_eq!(Sampler::decode(anisotropic), Sampler::decode(words));
     for (words, word, bits, what) in [
         (anisotropic, 0, 3 << 9, unsupported("anisotropy", 3)),
@@ -160,7 +160,7 @@ fn unsupported_samplers_are_named() {
         let mut changed = words;
         changed[word] ^= bits;
         if what == Unsupported::AddressMode(4) {
-            // Half the border, half the edge.
+            // Bilinear between the border and the edge.
             changed[word] = changed[word] & !7 | 4;
         }
         assert_eq!(Sampler::decode(changed), Err(what));

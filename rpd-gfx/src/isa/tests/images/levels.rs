@@ -3,10 +3,10 @@
 use super::*;
 use crate::isa::image::Levels;
 
-/// Dwords of the greatest image here.
+/// Size of the largest image of these tests in dwords.
 const WORDS: usize = 17920 / 4;
 
-/// Memory whose dwords are floats, each of them once.
+/// Memory whose dwords are different floating-point numbers.
 #[repr(align(256))]
 struct Memory([u32; WORDS]);
 
@@ -21,11 +21,11 @@ impl Memory {
     }
 }
 
-/// An image of floats whose levels lie where the devices' library for addresses has them.
+/// An image whose levels are where AMD's address library places them.
 struct Placed {
     geometry: Geometry,
     size: [usize; 3],
-    /// Bytes from row to row, and from slice to slice or layer to layer.
+    /// Distances in bytes of two rows, and of two slices or layers.
     pitches: [usize; 2],
     /// First byte of each level.
     levels: &'static [usize],
@@ -59,7 +59,7 @@ impl Placed {
         })
     }
 
-    /// The dword of a texel of a level in memory.
+    /// Index of the dword of a texel in a level.
     fn word(&self, [x, y, z]: [i64; 3], level: usize) -> Option<usize> {
         let first = self.levels.get(level)?;
         let [width, height, depth] = self.size_of(level).map(|texels| texels as i64);
@@ -90,7 +90,7 @@ fn around(random: &mut Random, size: [usize; 3], level: i64) -> [i64; 4] {
     [pick(size[0]), pick(size[1]), pick(size[2]), level]
 }
 
-/// Byte of the last texel of each level of one image, by the devices' library for addresses.
+/// Offset of the last texel of each level of an image, as AMD's address library computes it.
 #[test]
 fn levels_lie_where_devices_have_them() {
     let cases: [(Geometry, u32, [u32; 3], &[u64]); 6] = [
@@ -265,7 +265,7 @@ fn sizes_are_those_of_levels() {
     );
 }
 
-/// Without a filter between levels a sample is of the first that instructions can address.
+/// Without filtering between levels, samples are of the first level that instructions can address.
 #[test]
 fn samples_are_of_the_first_level() {
     let mut memory = Memory::new();
@@ -294,7 +294,7 @@ fn samples_are_of_the_first_level() {
         let word = D2.word([x, y, z].map(|at| at as i64), 1).unwrap();
         assert_eq!(found[0], word as f32, "{n}");
     }
-    // The nearest level.
+    // Selects the nearest level.
     words[2] |= 1 << 26;
     let refused = Sampler::one_level(words, &image);
     let what = Unsupported::Field {

@@ -3,11 +3,11 @@
 use super::*;
 use crate::isa::image::Selection;
 
-/// A format as OpenCL has it: bits of red, green and blue, which lie from the highest to the lowest.
+/// A format as OpenCL defines it: widths of red, green and blue, from the highest bits to the lowest.
 struct Packed {
-    /// Channels from the lowest on, as devices have them.
+    /// Widths of the channels from the lowest on, as devices define formats.
     bits: [u8; 4],
-    /// Place and bits of red, green and blue.
+    /// Lowest bit and width of red, green and blue.
     colours: [(u32, u32); 3],
 }
 
@@ -26,7 +26,7 @@ const FORMATS: [Packed; 3] = [
     },
 ];
 
-/// Registers have blue, green, red from the lowest channel on, and 1.
+/// Selections for registers with red, green, blue and 1, where blue is the lowest channel.
 const RGB: [Selection; 4] = [
     Selection::Channel(2),
     Selection::Channel(1),
@@ -178,7 +178,7 @@ fn packed_texels_are_stored() {
                         packed.bits
                     );
                 }
-                // No register has what is left.
+                // No register reads the remaining bits.
                 let last = packed.bits[..3].iter().sum::<u8>();
                 let all = packed.bytes() as u8 * 8;
                 assert!(last == all || found >> last == 0);
