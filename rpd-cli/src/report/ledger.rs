@@ -329,9 +329,10 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     let ledger = &session.ledger;
     if ledger.dropped > 0 {
         lines.push(format!(
-            "{name}: WARNING: {} records are missing from the outputs: the target could not store them \
+            "{name}: WARNING: {} {} missing from the outputs: the target could not store what it recorded \
              (a full disk, no free inodes, a limit on file sizes, or a folder it could no longer reach)",
-            ledger.dropped
+            count(ledger.dropped, "record"),
+            if ledger.dropped == 1 { "is" } else { "are" },
         ));
     }
     if ledger.lost_processes > 0 {
