@@ -10,5 +10,8 @@ mod groups;
 mod summaries;
 pub mod text;
 
+#[cfg(test)]
+mod tests;
+
 pub use frames::{Statistics, SummaryError};
 pub use summaries::Group;

@@ -40,6 +40,17 @@ pub(super) const REFUSED: [&str; 22] = [
     "extra-counters",
 ];
 
+/// The failure of an option that requests what a light recording does not have.
+pub(super) fn refused(given: &OptionValues, long: &str) -> Failure {
+    given.refused(
+        long,
+        format_args!(
+            "a light recording has kernel dispatches and copies only: leave out this or {}",
+            given.name(LIGHT)
+        ),
+    )
+}
+
 /// Bytes that a light recording keeps for each process; `None` when the recording is not a light one.
 ///
 /// # Errors
@@ -53,15 +64,7 @@ pub(super) fn resolve(
     if given.bool(LIGHT) != Some(true) {
         return Ok(None);
     }
-    let refused = |long: &str| {
-        given.refused(
-            long,
-            format_args!(
-                "a light recording has kernel dispatches and copies only: leave out this or {}",
-                given.name(LIGHT)
-            ),
-        )
-    };
+    let refused = |long: &str| refused(given, long);
     if let Some(long) = REFUSED.iter().find(|long| given.requests(long)) {
         return Err(refused(long));
     }

@@ -167,14 +167,11 @@ impl Resolver<'_> {
             .collect();
         let recent_bytes = light::resolve(given, &traces, &counters, stacks.collector.mode)?;
         let is_light = recent_bytes.is_some();
-        let provider = match is_light {
-            true => ProviderChoice::Direct,
-            false => provider::resolve(given, &traces, &counters)?,
-        };
-        let options = Options {
+        let mut options = Options {
             compat,
             collector: CollectorOptions {
-                provider,
+                // Chosen below, by the others.
+                provider: ProviderChoice::default(),
                 recent_bytes,
                 traces,
                 hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
@@ -266,6 +263,7 @@ impl Resolver<'_> {
             launch_time: self.launch_time,
             launch_environment,
         };
+        options.collector.provider = provider::resolve(given, &options.collector)?;
         Ok(Pass {
             counted: !draft.counters.counters.is_empty(),
             auto,

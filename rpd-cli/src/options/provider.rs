@@ -1,8 +1,10 @@
 //! Choice of the provider: rocprofiler-sdk, or the runtimes' own dispatch tables.
 
-use rpd_core::options::{CounterOptions, ProviderChoice, Traces};
+use rpd_core::options::{ProviderChoice, Traces};
+use rpd_spool::options::CollectorOptions;
 
 use super::given::OptionValues;
+use super::light;
 use crate::failure::Failure;
 
 /// Options whose events only the SDK has, and what they are for.
@@ -16,9 +18,32 @@ const NEED_SDK: [(&str, &str); 4] = [
 /// Options that need the SDK: the option and its purpose.
 fn needs_sdk(
     given: &OptionValues,
-    traces: &Traces,
-    counters: &CounterOptions,
+    options: &CollectorOptions,
 ) -> Option<(&'static str, &'static str)> {
+    // Without `..`, so that a new option is decided on.
+    let CollectorOptions {
+        traces,
+        counters,
+        sampling,
+        thread_trace,
+        periods: _,
+        selected_regions: _,
+        selected_regions_ref_count: _,
+        hip_args: _,
+        annotate_args: _,
+        kernel_rename: _,
+        streams: _,
+        disable_signal_handlers: _,
+        kokkos: _,
+        original_semantics: _,
+        environment: _,
+        variables: _,
+        stacks: _,
+        capture: _,
+        check_kernels: _,
+        provider: _,
+        recent_bytes: _,
+    } = options;
     if counters.any() {
         // Groups of `pmc` are passes by now.
         let groups = given.groups("pmc-groups").unwrap_or_default();
@@ -49,25 +74,42 @@ fn needs_sdk(
     if scratch_memory {
         return Some(("scratch-memory-trace", "scratch memory"));
     }
-    NEED_SDK
+    let named = NEED_SDK
         .into_iter()
-        .find(|(option, _)| given.bool(option) == Some(true))
+        .find(|(option, _)| given.bool(option) == Some(true));
+    // A variable allows sampling as well as its switch.
+    let requested = [
+        (sampling.is_some(), ("pc-sampling-method", "PC sampling")),
+        (
+            thread_trace.is_some(),
+            ("advanced-thread-trace", "thread trace"),
+        ),
+    ];
+    let requested = requested.into_iter().find(|(is_on, _)| *is_on);
+    named.or(requested.map(|(_, option)| option))
 }
 
 /// The provider to use, of what was given.
 ///
 /// # Errors
-/// The provider was selected by name, and lacks something that other options need.
+/// The provider was selected by name or is that of light recordings, and lacks something that other options need.
 pub(super) fn resolve(
     given: &OptionValues,
-    traces: &Traces,
-    counters: &CounterOptions,
+    options: &CollectorOptions,
 ) -> Result<ProviderChoice, Failure> {
+    let needed = needs_sdk(given, options);
+    // A light recording is made without the SDK.
+    if options.recent_bytes.is_some() {
+        return match needed {
+            Some((option, _)) => Err(light::refused(given, option)),
+            None => Ok(ProviderChoice::Direct),
+        };
+    }
     let choice = given
         .text("provider")
         .and_then(ProviderChoice::of_word)
         .unwrap_or_default();
-    match (choice, needs_sdk(given, traces, counters)) {
+    match (choice, needed) {
         (ProviderChoice::Direct, Some((option, what))) => Err(given.refused(
             "provider",
             format!(

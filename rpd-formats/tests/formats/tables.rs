@@ -6,15 +6,19 @@ use rpd_core::agent::{Agent, AgentType};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{
     AgentHandle, CodeObjectId, CorrelationId, CounterId, DispatchId, KernelId, Nanoseconds,
-    ProcessId, QueueId, StreamId, ThreadId,
+    OperationId, ProcessId, QueueId, StreamId, ThreadId,
 };
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::{
     AllocationRow, ArgsRef, CallRow, CopyRow, Counter, CounterInstance, CounterValue, DispatchRow,
-    DispatchTable, KernelSymbol, LoadOptions, SampleRow, ScratchRow, Session, Table, ValueRange,
+    DispatchTable, ExtendedStrings, KernelSymbol, LoadOptions, SampleRow, ScratchRow, Session,
+    Table, ValueRange,
 };
+use rpd_core::spool::format::sample_flag;
+use rpd_core::stats::{SessionStats, StatRow, StatTable};
 use rpd_formats::otf2;
+use rpd_formats::registry::{StatisticsUse, entry};
 use rpd_formats::rocpd::read::Database;
 use rusqlite::Connection;
 
@@ -27,6 +31,18 @@ pub(crate) fn leaves_out(format: Format, table: Table) -> bool {
         Format::Otf2 => matches!(table, Table::Scratch | Table::Counted | Table::Samples),
         // It shows allocations and scratch in statistics, and samples beside the code they are in. Here there is neither.
         Format::Html => matches!(table, Table::Allocations | Table::Scratch | Table::Samples),
+    }
+}
+
+/// Whether a format leaves the statistics of a domain out.
+fn leaves_statistics_out(format: Format, domain: Domain) -> bool {
+    match entry(format).statistics {
+        StatisticsUse::Unused => true,
+        StatisticsUse::OnRequest | StatisticsUse::WhenComputed => false,
+        // Copies and counters have tables of their own in the page.
+        StatisticsUse::Always => {
+            matches!(domain, Domain::MemoryCopy | Domain::CounterCollection)
+        }
     }
 }
 
@@ -43,8 +59,8 @@ fn add_dispatch(dispatches: &mut DispatchTable, end: u64) {
         region: 0,
         kernel: KernelId(1),
         dispatch: DispatchId(1),
-        private_size: 0,
-        group_size: 0,
+        private_size: 8,
+        group_size: 512,
         workgroup: [64, 1, 1],
         grid: [64, 1, 1],
     });
@@ -59,6 +75,7 @@ fn add_call(session: &mut Session, kind: Kind, figure: u64) {
         end: Nanoseconds(figure),
         thread: ThreadId(50),
         correlation: CorrelationId(2),
+        ancestor: CorrelationId(1),
         ..CallRow::default()
     });
 }
@@ -98,7 +115,7 @@ pub(crate) fn add_row(session: &mut Session, table: Table, figure: u64) {
                 end,
                 thread: ThreadId(53),
                 correlation: CorrelationId(2),
-                ancestor: CorrelationId(0),
+                ancestor: CorrelationId(1),
                 agent: AgentHandle(13),
                 address: 4096,
                 bytes: figure,
@@ -114,7 +131,7 @@ pub(crate) fn add_row(session: &mut Session, table: Table, figure: u64) {
                 end,
                 thread: ThreadId(54),
                 correlation: CorrelationId(2),
-                ancestor: CorrelationId(0),
+                ancestor: CorrelationId(1),
                 agent: AgentHandle(14),
                 queue: QueueId(7),
                 bytes: figure,
@@ -144,14 +161,14 @@ pub(crate) fn add_row(session: &mut Session, table: Table, figure: u64) {
                 dispatch: DispatchId(1),
                 correlation: CorrelationId(2),
                 region: 0,
-                hardware: 0,
-                workgroup: [0; 3],
-                wave: 0,
-                flags: 0,
-                class: 0,
-                waves: 0,
-                snapshot: 0,
-                memory: 0,
+                hardware: 3,
+                workgroup: [4, 5, 6],
+                wave: 7,
+                flags: sample_flag::STOCHASTIC | sample_flag::MEMORY,
+                class: 2,
+                waves: 8,
+                snapshot: 9,
+                memory: 10,
             });
         }
     }
@@ -212,11 +229,40 @@ pub(crate) fn session_with(add: impl FnOnce(&mut Session)) -> Session {
     session
 }
 
+/// The rows of a table, with names in place of ids of texts.
+fn rows(session: &Session, table: Table) -> Vec<String> {
+    let none = OperationId::default();
+    let name = |operation| session.operation_name(operation);
+    macro_rules! rows {
+        ($table:expr, $index:ident => $row:expr) => {
+            $table.indices().map(|$index| format!("{:?}", $row)).collect()
+        };
+        (of operations $table:expr) => {
+            rows!($table, index => {
+                let mut row = $table.row(index);
+                (name(std::mem::replace(&mut row.operation, none)), row)
+            })
+        };
+    }
+    match table {
+        Table::Calls => rows!(of operations session.api),
+        Table::Dispatches => rows!(session.dispatches, index => session.dispatches.row(index)),
+        Table::Copies => rows!(of operations session.copies),
+        Table::Allocations => rows!(of operations session.allocations),
+        Table::Scratch => rows!(of operations session.scratch),
+        Table::Counted => rows!(session.counted, index => {
+            (session.counted.dispatches.row(index), session.counted.values_of(index))
+        }),
+        Table::Samples => rows!(session.samples, index => session.samples.row(index)),
+    }
+}
+
 /// The files of a session, with their names. The anchors of OTF2 archives are left out: libotf2 writes a random number into
 /// them.
 fn files(
     format: Format,
     session: &Session,
+    stats: Option<&SessionStats<'_>>,
     options: &Options,
     directory: &Path,
 ) -> Vec<(String, Vec<u8>)> {
@@ -234,7 +280,7 @@ fn files(
         }
     }
     let target = target(directory);
-    write(format, session, None, options, &target).expect("written");
+    write(format, session, stats, options, &target).expect("written");
     let mut found = Vec::new();
     read(directory, &mut found);
     found
@@ -261,7 +307,7 @@ pub(crate) fn with_every_format(
             continue;
         }
         check(format, &|session| {
-            let found = files(format, session, options, &directory);
+            let found = files(format, session, None, options, &directory);
             std::fs::remove_dir_all(&directory).expect("removed");
             found
         });
@@ -286,12 +332,16 @@ fn every_table_is_in_every_format() {
     });
 }
 
+fn kind_of(domain: Domain) -> Kind {
+    let kind = Kind::all().find(|kind| kind.domain() == domain);
+    kind.expect("a kind of the domain")
+}
+
 #[test]
 fn calls_of_every_domain_are_in_every_format() {
     let domains = Domain::ALL.into_iter();
     for domain in domains.filter(|domain| domain.table() == Table::Calls) {
-        let kind = Kind::all().find(|kind| kind.domain() == domain);
-        let kind = kind.expect("a kind of the domain");
+        let kind = kind_of(domain);
         let session = |figure| session_with(|session| add_call(session, kind, figure));
         with_every_format(&Options::default(), |format, files| {
             assert!(
@@ -299,6 +349,73 @@ fn calls_of_every_domain_are_in_every_format() {
                 "{format:?} leaves {domain:?} out"
             );
         });
+    }
+}
+
+/// Statistics of one domain, with one row that has this total.
+fn stats(session: &Session, domain: Domain, total: u64) -> SessionStats<'_> {
+    let mut names = ExtendedStrings::new(&session.strings);
+    let name = match domain.table() {
+        Table::Dispatches | Table::Counted => "kernel",
+        _ => {
+            let operation = session.operations.iter().last().expect("an operation");
+            session.strings.get(operation.name)
+        }
+    };
+    let row = |name| StatRow {
+        name,
+        domain,
+        calls: 1,
+        total,
+        average: total as f64,
+        percentage: 100.0,
+        min: total,
+        max: total,
+        std_dev: 0.0,
+    };
+    let rows = vec![row(names.intern(name))].into();
+    let overall = vec![row(names.intern(domain.label()))];
+    let title = domain.label().to_owned();
+    SessionStats {
+        names: names.into(),
+        domains: vec![(domain, StatTable { title, rows })],
+        overall,
+    }
+}
+
+#[test]
+fn statistics_of_every_domain_are_in_every_format_that_has_them() {
+    let options = Options {
+        stats: true,
+        ..Options::default()
+    };
+    let parent = tempfile::tempdir().expect("a directory");
+    let directory = parent.path().join("files");
+    for domain in Domain::ALL {
+        let session = session_with(|session| match domain.table() {
+            Table::Calls => add_call(session, kind_of(domain), 200),
+            table => add_row(session, table, 200),
+        });
+        let formats = Format::ALL.iter().copied();
+        for format in formats.filter(|format| entry(*format).statistics != StatisticsUse::Unused) {
+            let files = |total| {
+                let stats = stats(&session, domain, total);
+                let files = files(format, &session, Some(&stats), &options, &directory);
+                std::fs::remove_dir_all(&directory).expect("removed");
+                files
+            };
+            let found = files(100);
+            assert_eq!(
+                found == files(300),
+                leaves_statistics_out(format, domain),
+                "{format:?}, {domain:?}: not as `leaves_statistics_out` states"
+            );
+            // The JSON file has a figure that the writer adds up from the records.
+            if format == Format::Json && domain != Domain::CounterCollection {
+                let text = String::from_utf8_lossy(&found[0].1);
+                assert!(text.contains("\"sqr\":10000,"), "{domain:?}");
+            }
+        }
     }
 }
 
@@ -326,8 +443,8 @@ fn every_table_survives_in_a_database() {
             .expect("a session");
         for &other in Table::ALL {
             assert_eq!(
-                read.records(other),
-                written.records(other),
+                rows(&read, other),
+                rows(&written, other),
                 "{table:?}: {other:?}"
             );
         }

@@ -105,12 +105,13 @@ impl Disassembler {
         let name = processor
             .rsplit_once("--")
             .map_or(processor, |(_, name)| name);
-        let name = match name.split(':').next()? {
+        let name = name.split(':').next()?;
+        let table = |name| table::PROCESSORS.iter().find(|found| found.name == name);
+        let table = table(name).or_else(|| match name {
             // These processors have the instructions of gfx1100.
-            "gfx1101" | "gfx1102" | "gfx1103" => "gfx1100",
-            name => name,
-        };
-        let table = table::PROCESSORS.iter().find(|found| found.name == name);
+            "gfx1101" | "gfx1102" | "gfx1103" => table("gfx1100"),
+            _ => None,
+        });
         Some(Self(match table {
             Some(processor) => Source::Table(processor),
             None => Source::Llvm(Arc::new(Llvm::new(name)?)),

@@ -11,7 +11,10 @@ use super::{Class, InstructionSet};
 pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
     let [w, v, _] = words;
     let opcode = w >> 18 & 0x7f;
-    let newer = set == InstructionSet::Gfx942;
+    let newer = match set {
+        InstructionSet::Gfx90a => false,
+        InstructionSet::Gfx942 => true,
+    };
     // In the newer instruction set this bit belongs to the address mode.
     let lds = !newer && w >> 13 & 1 != 0;
     let (format, found) = match w >> 14 & 3 {

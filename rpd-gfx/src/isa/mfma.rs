@@ -144,6 +144,10 @@ impl Shape {
 /// The operation with this opcode.
 pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
     let shape = Shape::of(opcode as u16, set)?;
+    let newer = match set {
+        InstructionSet::Gfx90a => false,
+        InstructionSet::Gfx942 => true,
+    };
     Some(match shape.element {
         MatrixElement::F8 => match opcode & 3 {
             0 => |x, i| single(x, i, eight::<true>, eight::<true>, fma32),
@@ -153,12 +157,8 @@ pub(super) fn handler(opcode: u32, set: InstructionSet) -> Option<Handler> {
         },
         // Mantissa bits beyond ten are dropped.
         MatrixElement::F32 if shape.per_lane == 2 => |x, i| single(x, i, short, short, fma32),
-        MatrixElement::F16 if set == InstructionSet::Gfx942 => {
-            |x, i| single(x, i, any_half, any_half, fma32)
-        }
-        MatrixElement::Bf16 if set == InstructionSet::Gfx942 => {
-            |x, i| single(x, i, any_bf16, any_bf16, fma32)
-        }
+        MatrixElement::F16 if newer => |x, i| single(x, i, any_half, any_half, fma32),
+        MatrixElement::Bf16 if newer => |x, i| single(x, i, any_bf16, any_bf16, fma32),
         MatrixElement::F64 => double,
         MatrixElement::I8 => |x, i| {
             single(x, i, bytes, bytes, |a, b, c, out| {

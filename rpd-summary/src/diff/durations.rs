@@ -143,6 +143,8 @@ struct NameKey(u64);
 /// Bits of a [`NameKey`] below the id of the name.
 const GROUP_BITS: u32 = 2;
 
+const _: () = assert!(Group::ALL.len() <= 1 << GROUP_BITS);
+
 impl NameKey {
     fn new(group: Group, name: StringId) -> NameKey {
         NameKey(u64::from(name.0) << GROUP_BITS | group as u64)

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use rpd_core::domain::Domain;
 use rpd_core::options::Format;
 use rpd_gfx::device::Device;
 use rpd_tests::install::source_root;
@@ -105,6 +106,25 @@ fn the_simulated_gpus_are_those_of_the_simulator() {
             );
         }
     }
+    let simulator = include_str!("../../../../docs/simulator.md");
+    let names = SIMULATED_GPUS.join(" and ");
+    let sentence = format!("Code for other processors than {names} is not executed");
+    assert!(simulator.contains(&sentence), "{sentence}");
+    let help = find("sim-gpu").map_or("", |spec| spec.help);
+    let names = SIMULATED_GPUS.join(" or ");
+    assert!(help.contains(&format!(": {names};")), "{names}: {help}");
+}
+
+/// Counters have no durations, and so no statistics.
+#[test]
+fn the_manual_lists_the_domains_of_statistics() {
+    let manual = include_str!("../../../../docs/command-line.md");
+    let list = manual.split_once("Domains are ").expect("a list").1;
+    let list = list.split_once('.').expect("a sentence").0;
+    let named: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    let domains = Domain::ALL.into_iter();
+    let domains = domains.filter(|domain| *domain != Domain::CounterCollection);
+    assert_eq!(named, domains.map(Domain::label).collect::<Vec<_>>());
 }
 
 /// The sources below a folder of the workspace whose path from there `take` accepts, one after the other.

@@ -255,6 +255,27 @@ fn the_direct_provider_refuses_what_only_the_sdk_has() {
     }
 }
 
+/// Sampling is allowed by a variable as well as by its switch.
+#[test]
+fn the_provider_of_samples_is_the_sdk_however_they_are_allowed() {
+    use rpd_core::options::ProviderChoice;
+    let line = "--kernel-trace --pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 1";
+    let allowed = [("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", "1")];
+    let plan = plan_with(&format!("{line} --provider auto -- a"), &allowed);
+    let collector = &plan.passes[0].options.collector;
+    assert_eq!(collector.provider, ProviderChoice::Sdk);
+    for (option, expected) in [
+        ("--provider direct", "`direct` has no PC sampling"),
+        ("--light", "--pc-sampling-method: a light recording has"),
+    ] {
+        let Got::Failure(error) = run_with(&format!("{line} {option} -- a"), &allowed) else {
+            panic!("{option} is accepted");
+        };
+        let message = error.to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
 #[test]
 fn light_recordings_are_of_kernels_and_copies() {
     use rpd_core::options::ProviderChoice;

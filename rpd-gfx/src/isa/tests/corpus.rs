@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::codeobj::bundle::pick;
-use crate::perf::Model;
+use crate::perf::tests::sum;
+use crate::perf::{Model, determined_events};
 
 static CORPUS: &[u8] = include_bytes!("../../../../tests/workloads/kernels/prebuilt/corpus.hipfb");
 
@@ -503,4 +504,85 @@ fn the_same_seed_leaves_the_same_memory_and_counts() {
             assert_eq!(counted(seed), counted(seed), "{name} with seed {seed}");
         }
     }
+}
+
+/// Events that the kernels here do not cause, in the catalogue's order.
+const NOT_CAUSED: &[&str] = &[
+    // All waves are full.
+    "SQ_WAVES_LT_64",
+    "SQ_WAVES_LT_48",
+    "SQ_WAVES_LT_32",
+    "SQ_WAVES_LT_16",
+    // Products of halves, and matrices.
+    "SQ_INSTS_VALU_MUL_F16",
+    "SQ_INSTS_VALU_FMA_F16",
+    "SQ_INSTS_VALU_TRANS_F16",
+    "SQ_INSTS_VALU_MFMA_I8",
+    "SQ_INSTS_VALU_MFMA_F16",
+    "SQ_INSTS_VALU_MFMA_BF16",
+    "SQ_INSTS_VALU_MFMA_F32",
+    "SQ_INSTS_VALU_MFMA_F64",
+    "SQ_INSTS_VALU_MFMA_MOPS_I8",
+    "SQ_INSTS_VALU_MFMA_MOPS_F16",
+    "SQ_INSTS_VALU_MFMA_MOPS_BF16",
+    "SQ_INSTS_VALU_MFMA_MOPS_F32",
+    "SQ_INSTS_VALU_MFMA_MOPS_F64",
+    "SQ_INSTS_MFMA",
+    // LDS through flat addresses, and the GDS.
+    "SQ_INSTS_FLAT_LDS_ONLY",
+    "SQ_INSTS_GDS",
+    "SQ_INSTS_EXP_GDS",
+    // Always 0.
+    "SQ_INSTS_VSKIPPED",
+    "SQ_VALU_MFMA_BUSY_CYCLES",
+    "SQ_WAIT_INST_LDS",
+    // Scratch memory, which has the buffer instructions.
+    "SQ_ACTIVE_INST_VMEM",
+    "SQ_ACTIVE_INST_EXP_GDS",
+    "SQ_LDS_ATOMIC_RETURN",
+    // Always 0.
+    "SQ_WAVES_RESTORED",
+    "SQ_WAVES_SAVED",
+    "SQC_TC_DATA_WRITE_REQ",
+    "SQC_TC_DATA_ATOMIC_REQ",
+    "SQC_DCACHE_ATOMIC",
+    // Long scalar loads.
+    "SQC_DCACHE_REQ_READ_8",
+    "SQC_DCACHE_REQ_READ_16",
+    // Scratch memory.
+    "TA_BUFFER_WAVEFRONTS",
+    "TA_BUFFER_READ_WAVEFRONTS",
+    "TA_BUFFER_WRITE_WAVEFRONTS",
+    "TA_BUFFER_ATOMIC_WAVEFRONTS",
+    "TA_BUFFER_TOTAL_CYCLES",
+    "TA_BUFFER_COALESCED_READ_CYCLES",
+    "TA_BUFFER_COALESCED_WRITE_CYCLES",
+    // Reads of less than half a line, and data that the second-level cache has no room for.
+    "TCC_EA_RDREQ_32B",
+    "TCC_NORMAL_WRITEBACK",
+    "TCC_NORMAL_EVICT",
+];
+
+/// A count that nothing adds to is 0 in every dispatch. A new event is caused by a kernel here, or listed.
+#[test]
+fn kernels_cause_every_event_that_is_not_listed() {
+    let module = module("gfx90a");
+    let mut inputs = inputs();
+    let mut missing: Vec<_> = determined_events().map(|(_, _, name)| name).collect();
+    for (name, _) in kernels() {
+        let (_, counts) = run(&module, name, &mut inputs, |dispatch| {
+            let stop = AtomicBool::new(false);
+            let local = |_| true;
+            let mut model = Model::new(dispatch, &local);
+            let control = Control {
+                threads: 1,
+                stop: &stop,
+                seed: None,
+            };
+            watch_dispatch(dispatch, &Everything, &control, &mut model).unwrap();
+            model.finish()
+        });
+        missing.retain(|event| sum(&counts, event) == 0);
+    }
+    assert_eq!(missing, NOT_CAUSED);
 }
