@@ -129,7 +129,7 @@ fn mistakes_have_their_status_and_message() {
             "75b",
             "--summary-groups *._API -s -- true",
             1,
-            "--summary-groups: *._API: not a regular",
+            "--summary-groups: `*._API` is not a regular expression",
         ),
         (
             "75c",
