@@ -7,7 +7,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rpd_spool::writer::now;
 
@@ -147,10 +147,7 @@ fn watch() {
             libc::syscall(libc::SYS_tgkill, process, thread, FAULTS[0]);
         }
     }
-    let since = Instant::now();
-    while since.elapsed() < REST {
-        std::thread::sleep(INTERVAL);
-    }
+    std::thread::sleep(REST);
     // SAFETY: what the program has written and the C library keeps would be lost otherwise.
     unsafe {
         libc::fflush(std::ptr::null_mut());
