@@ -35,6 +35,18 @@ fn samples_of_all_instructions_are_printed() {
 }
 
 #[test]
+fn the_manual_lists_the_processors_with_a_table() {
+    let manual = include_str!("../../../../docs/thread-trace.md");
+    let manual = manual.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, list) = manual.split_once("`rpd-gfx/data` has tables of: ").unwrap();
+    let (list, _) = list.split_once(". ").unwrap();
+    let named: Vec<&str> = list.split([',', ' ']).collect();
+    for processor in table::PROCESSORS {
+        assert!(named.contains(&processor.name), "{}", processor.name);
+    }
+}
+
+#[test]
 fn processors_are_found_by_target() {
     for name in [
         "gfx90a",
