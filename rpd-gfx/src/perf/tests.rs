@@ -41,7 +41,8 @@ fn count(
     module.dispatch(kernel, grid, workgroup, 0, args, watch)
 }
 
-fn watch(dispatch: &Dispatch<'_>) -> Counts {
+/// Executes a dispatch on one thread and counts it.
+pub(crate) fn watch(dispatch: &Dispatch<'_>) -> Counts {
     let local = |_| true;
     let stop = AtomicBool::new(false);
     let mut model = Model::new(dispatch, &local);

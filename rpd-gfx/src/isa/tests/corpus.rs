@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::codeobj::bundle::pick;
-use crate::perf::tests::sum;
+use crate::perf::tests::{sum, watch};
 use crate::perf::{Model, determined_events};
 
 static CORPUS: &[u8] = include_bytes!("../../../../tests/workloads/kernels/prebuilt/corpus.hipfb");
@@ -570,18 +570,7 @@ fn kernels_cause_every_event_that_is_not_listed() {
     let mut inputs = inputs();
     let mut missing: Vec<_> = determined_events().map(|(_, _, name)| name).collect();
     for (name, _) in kernels() {
-        let (_, counts) = run(&module, name, &mut inputs, |dispatch| {
-            let stop = AtomicBool::new(false);
-            let local = |_| true;
-            let mut model = Model::new(dispatch, &local);
-            let control = Control {
-                threads: 1,
-                stop: &stop,
-                seed: None,
-            };
-            watch_dispatch(dispatch, &Everything, &control, &mut model).unwrap();
-            model.finish()
-        });
+        let (_, counts) = run(&module, name, &mut inputs, watch);
         missing.retain(|event| sum(&counts, event) == 0);
     }
     assert_eq!(missing, NOT_CAUSED);

@@ -7,6 +7,7 @@ use super::machine::{execute, execute_on, fill, sample_of};
 use super::matrix_cases::{CASES, Case, Kind};
 use super::*;
 use crate::isa::exec::WaveState;
+use crate::perf::tests::{sum, watch};
 
 /// Fields of the encoding that a test sets.
 #[derive(Clone, Copy, Default)]
@@ -321,20 +322,8 @@ static MATRICES: &[u8] = include_bytes!("../../../testdata/matrices.co");
 #[test]
 fn compiled_kernels_multiply_and_are_counted() {
     let module = Module::load(MATRICES);
-    let counted = |name: &str, args: &[&[u8]]| {
-        module.dispatch(name, [64, 1, 1], [64, 1, 1], 0, args, |dispatch| {
-            let (local, stop) = (|_| true, AtomicBool::new(false));
-            let mut model = crate::perf::Model::new(dispatch, &local);
-            let control = Control {
-                threads: 1,
-                stop: &stop,
-                seed: None,
-            };
-            watch_dispatch(dispatch, &Everything, &control, &mut model).unwrap();
-            model.finish()
-        })
-    };
-    let total = |counts: &crate::perf::Counts, name: &str| crate::perf::tests::sum(counts, name);
+    let counted =
+        |name: &str, args: &[&[u8]]| module.dispatch(name, [64, 1, 1], [64, 1, 1], 0, args, watch);
     let mut random = Random(3);
 
     let mut single = || -> Vec<f32> {
@@ -358,14 +347,11 @@ fn compiled_kernels_multiply_and_are_counted() {
         assert_eq!(*value, sum);
     }
     // 16 instructions of 2 x 32 x 32 x 2 operations, 64 cycles each.
-    assert_eq!(total(&counts, "SQ_INSTS_MFMA"), 16);
-    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_F32"), 16);
-    assert_eq!(
-        total(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F32"),
-        16 * 4096 / 512
-    );
-    assert_eq!(total(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 16 * 64);
-    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_F64"), 0);
+    assert_eq!(sum(&counts, "SQ_INSTS_MFMA"), 16);
+    assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_F32"), 16);
+    assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F32"), 16 * 4096 / 512);
+    assert_eq!(sum(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 16 * 64);
+    assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_F64"), 0);
 
     let mut double = || -> Vec<f64> {
         (0..256)
@@ -387,12 +373,9 @@ fn compiled_kernels_multiply_and_are_counted() {
             .sum();
         assert_eq!(*value, sum);
     }
-    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_F64"), 4);
-    assert_eq!(
-        total(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F64"),
-        4 * 2048 / 512
-    );
-    assert_eq!(total(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 4 * 32);
+    assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_F64"), 4);
+    assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F64"), 4 * 2048 / 512);
+    assert_eq!(sum(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 4 * 32);
 
     let mut bytes = || -> Vec<i8> { (0..256).map(|_| random.next() as i8).collect() };
     let (mut left, mut right, mut out) = (bytes(), bytes(), vec![0i32; 256]);
@@ -409,6 +392,6 @@ fn compiled_kernels_multiply_and_are_counted() {
             |k: usize| i32::from(left[n / 16 * 16 + k]) * i32::from(right[n % 16 * 16 + k]);
         assert_eq!(*value, (0..16).map(product).sum::<i32>());
     }
-    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_I8"), 1);
-    assert_eq!(total(&counts, "SQ_INSTS_VALU_MFMA_MOPS_I8"), 8192 / 512);
+    assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_I8"), 1);
+    assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_MOPS_I8"), 8192 / 512);
 }
