@@ -105,11 +105,8 @@ pub(crate) unsafe extern "C" fn hipHostAlloc(
     size: usize,
     flags: u32,
 ) -> u32 {
-    api(|| {
-        host_flags(flags)?;
-        // SAFETY: the caller's pointer, checked for null.
-        unsafe { put_address(out, || malloc_host(size, AllocationKind::Host, flags)) }
-    })
+    // SAFETY: the arguments are the caller's.
+    unsafe { hipHostMalloc(out, size, flags) }
 }
 
 pub(crate) unsafe extern "C" fn hipExtHostAlloc(
@@ -117,11 +114,8 @@ pub(crate) unsafe extern "C" fn hipExtHostAlloc(
     size: usize,
     flags: u32,
 ) -> u32 {
-    api(|| {
-        host_flags(flags)?;
-        // SAFETY: the caller's pointer, checked for null.
-        unsafe { put_address(out, || malloc_host(size, AllocationKind::Host, flags)) }
-    })
+    // SAFETY: the arguments are the caller's.
+    unsafe { hipHostMalloc(out, size, flags) }
 }
 
 pub(crate) unsafe extern "C" fn hipMallocHost(out: *mut *mut c_void, size: usize) -> u32 {
