@@ -5,15 +5,9 @@ use rpd_spool::options::CollectorOptions;
 
 use super::given::OptionValues;
 use super::light;
+use super::sampling::BETA;
+use super::thread_trace::THREAD_TRACE;
 use crate::failure::Failure;
-
-/// Options whose events only the SDK has, and what they are for.
-const NEED_SDK: [(&str, &str); 4] = [
-    ("pc-sampling-beta-enabled", "PC sampling"),
-    ("advanced-thread-trace", "thread trace"),
-    ("spm", "streaming counters"),
-    ("kernel-replay-beta-enabled", "kernel replay"),
-];
 
 /// Options that need the SDK: the option and its purpose.
 fn needs_sdk(
@@ -74,19 +68,16 @@ fn needs_sdk(
     if scratch_memory {
         return Some(("scratch-memory-trace", "scratch memory"));
     }
-    let named = NEED_SDK
-        .into_iter()
-        .find(|(option, _)| given.bool(option) == Some(true));
+    if given.bool(BETA) == Some(true) {
+        return Some((BETA, "PC sampling"));
+    }
+    if thread_trace.is_some() {
+        return Some((THREAD_TRACE, "thread trace"));
+    }
     // A variable allows sampling as well as its switch.
-    let requested = [
-        (sampling.is_some(), ("pc-sampling-method", "PC sampling")),
-        (
-            thread_trace.is_some(),
-            ("advanced-thread-trace", "thread trace"),
-        ),
-    ];
-    let requested = requested.into_iter().find(|(is_on, _)| *is_on);
-    named.or(requested.map(|(_, option)| option))
+    sampling
+        .is_some()
+        .then_some(("pc-sampling-method", "PC sampling"))
 }
 
 /// The provider to use, of what was given.

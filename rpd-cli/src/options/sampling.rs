@@ -8,7 +8,7 @@ use super::resolve::Environment;
 use crate::failure::Failure;
 use crate::process::environment::BETA_VARIABLE;
 
-const BETA: &str = "pc-sampling-beta-enabled";
+pub(super) const BETA: &str = "pc-sampling-beta-enabled";
 const UNIT: &str = "pc-sampling-unit";
 const METHOD: &str = "pc-sampling-method";
 const INTERVAL: &str = "pc-sampling-interval";
