@@ -41,6 +41,7 @@ const SIGNALS: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::S
 
 /// What a signal does.
 pub(crate) type Action = libc::sigaction;
+type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 type SigactionFn = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
 type SignalFn = unsafe extern "C" fn(c_int, libc::sighandler_t) -> libc::sighandler_t;
 
@@ -127,13 +128,16 @@ fn real_sigaction(number: c_int, action: *const Action, before: *mut Action) -> 
 
 /// The current action of a signal.
 fn current(number: c_int) -> Option<Action> {
-    // SAFETY: the struct is plain memory for which zeros are valid.
-    let mut action: Action = unsafe { std::mem::zeroed() };
-    (real_sigaction(number, std::ptr::null(), &mut action) == 0).then_some(action)
+    exchange(number, std::ptr::null())
 }
 
 /// Sets the action of a signal, past our `sigaction`, and returns the one before.
 pub(crate) fn replace_action(number: c_int, action: &Action) -> Option<Action> {
+    exchange(number, action)
+}
+
+/// The action that was in place before. A null `action` changes nothing.
+fn exchange(number: c_int, action: *const Action) -> Option<Action> {
     // SAFETY: the struct is plain memory for which zeros are valid.
     let mut before: Action = unsafe { std::mem::zeroed() };
     (real_sigaction(number, action, &mut before) == 0).then_some(before)
@@ -144,11 +148,15 @@ fn is_ours(action: &Action) -> bool {
 }
 
 fn ours() -> Action {
+    action_with(on_signal, libc::SA_ONSTACK | libc::SA_RESTART)
+}
+
+/// A handler that blocks no signal: its own is not deferred either, since it does not return to what it interrupted.
+pub(crate) fn action_with(handler: Handler, flags: c_int) -> Action {
     // SAFETY: the struct is plain memory for which zeros are valid: no signal is blocked meanwhile.
     let mut action: Action = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = on_signal as *const () as usize;
-    // Not deferred, since the handler ends the process by the same signal.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER | libc::SA_ONSTACK | libc::SA_RESTART;
+    action.sa_sigaction = handler as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER | flags;
     action
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rpd_spool::writer::now;
 
 use super::provider::functions;
-use crate::lifecycle::signals::{Action, replace_action};
+use crate::lifecycle::signals::{Action, action_with, replace_action};
 use crate::recording::background::{InChild, spawn};
 use crate::recording::guard::Service;
 use crate::recording::process::fork_time;
@@ -73,7 +73,7 @@ unsafe extern "C" fn on_end(status: c_int, _data: *mut c_void) {
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     STATUS.store(status, Ordering::Relaxed);
     for (number, before) in FAULTS.into_iter().zip(&BEFORE) {
-        if let Some(action) = replace_action(number, &on_fault()) {
+        if let Some(action) = replace_action(number, &action_with(leave, 0)) {
             before.store(Box::into_raw(Box::new(action)), Ordering::Release);
         }
     }
@@ -83,23 +83,14 @@ unsafe extern "C" fn on_end(status: c_int, _data: *mut c_void) {
     });
 }
 
-fn on_fault() -> Action {
-    // SAFETY: the struct is plain memory for which zeros are valid: no signal is blocked meanwhile.
-    let mut action: Action = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = leave as *const () as usize;
-    // Not deferred, since the thread does not return from the handler.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
-    action
-}
-
-/// State of the provider's finalisation: 0 before, negative meanwhile, positive after it.
-fn finalisation() -> c_int {
+/// State of the provider's finalisation: 0 before, negative meanwhile, positive after it. `None` when the provider does not
+/// tell it.
+fn finalisation() -> Option<c_int> {
+    let query = functions()?.rocprofiler_is_finalized?;
     let mut state = 0;
-    if let Some(query) = functions().and_then(|functions| functions.rocprofiler_is_finalized) {
-        // SAFETY: the pointer is valid for the call.
-        unsafe { query(&mut state) };
-    }
-    state
+    // SAFETY: the pointer is valid for the call.
+    unsafe { query(&mut state) };
+    Some(state)
 }
 
 /// Takes the thread that exits out of the provider's exit handler. Other faults get the program's own action.
@@ -107,23 +98,19 @@ unsafe extern "C" fn leave(number: c_int, _info: *mut libc::siginfo_t, _context:
     // SAFETY: takes no arguments.
     let thread = unsafe { libc::gettid() };
     if thread == THREAD.load(Ordering::Relaxed)
-        && finalisation() < 0
+        && finalisation().is_some_and(|state| state < 0)
         && !LEFT.swap(true, Ordering::Relaxed)
     {
         // SAFETY: the C library takes a handler from its list before it calls it, so this goes on with those that are
         // still to come. The fault is in the provider's handler, or the thread waits there: no lock of the C library is held.
         unsafe { libc::exit(STATUS.load(Ordering::Relaxed)) };
     }
-    for (_, before) in FAULTS
-        .into_iter()
-        .zip(&BEFORE)
-        .filter(|(fault, _)| *fault == number)
-    {
-        // SAFETY: null, or a box that is never freed.
-        if let Some(action) = unsafe { before.load(Ordering::Acquire).as_ref() } {
-            // The instruction that faulted is executed again.
-            replace_action(number, action);
-        }
+    let before = FAULTS.iter().position(|fault| *fault == number);
+    let before = before.map(|place| BEFORE[place].load(Ordering::Acquire));
+    // SAFETY: null, or a box that is never freed.
+    if let Some(action) = before.and_then(|before| unsafe { before.as_ref() }) {
+        // The instruction that faulted is executed again.
+        replace_action(number, action);
     }
 }
 
@@ -134,9 +121,9 @@ fn watch() {
         std::thread::sleep(INTERVAL);
         match finalisation() {
             // Not begun: exit handlers of the program still run.
-            0 => unfinished = 0,
+            Some(0) => unfinished = 0,
             // Begun and not finished.
-            ..0 => unfinished += 1,
+            Some(..0) => unfinished += 1,
             _ => return,
         }
     }
