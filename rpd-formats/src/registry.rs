@@ -7,14 +7,18 @@
 
 use std::path::PathBuf;
 
-use rpd_core::options::Format;
+use rpd_core::options::{Format, Options};
 
+use crate::otf2::LibraryMissing;
 pub use crate::output::Output;
 use crate::{WriteError, csv, html, otf2, parquet, perfetto, results_json, rocpd};
 
 /// Writes a recording in one format and returns the names of the files that it made. It is not called for a recording
 /// without records.
 pub type Writer = fn(&Output<'_>) -> Result<Vec<PathBuf>, WriteError>;
+
+/// Checks that the library of a format can be loaded.
+pub type LibraryCheck = fn(&Options) -> Result<(), LibraryMissing>;
 
 /// Use of statistics by a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct FormatEntry {
     pub arguments: bool,
     /// The format's use of statistics.
     pub statistics: StatisticsUse,
+    /// For an archive that a library of the system writes: checks that it can be loaded, before there is anything to write.
+    pub library: Option<LibraryCheck>,
     /// The function that writes the format. [`write()`] calls it.
     writer: Writer,
 }
@@ -53,6 +59,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             file: None,
             arguments: false,
             statistics: StatisticsUse::OnRequest,
+            library: None,
             writer: csv::write,
         },
         Format::Json => FormatEntry {
@@ -60,6 +67,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             file: Some(results_json::FILE),
             arguments: true,
             statistics: StatisticsUse::WhenComputed,
+            library: None,
             writer: results_json::write,
         },
         Format::Pftrace => FormatEntry {
@@ -67,6 +75,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             file: Some(perfetto::FILE),
             arguments: true,
             statistics: StatisticsUse::Unused,
+            library: None,
             writer: perfetto::write,
         },
         Format::Otf2 => FormatEntry {
@@ -74,6 +83,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             file: Some(otf2::FILE),
             arguments: false,
             statistics: StatisticsUse::Unused,
+            library: Some(otf2::check),
             writer: otf2::write,
         },
         Format::Rocpd => FormatEntry {
@@ -81,6 +91,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             file: Some(rocpd::FILE),
             arguments: true,
             statistics: StatisticsUse::Unused,
+            library: None,
             writer: rocpd::write,
         },
         Format::Parquet => FormatEntry {
@@ -88,6 +99,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             file: None,
             arguments: false,
             statistics: StatisticsUse::Unused,
+            library: None,
             writer: parquet::write,
         },
         Format::Html => FormatEntry {
@@ -95,6 +107,7 @@ pub const fn entry(format: Format) -> FormatEntry {
             file: Some(html::FILE),
             arguments: false,
             statistics: StatisticsUse::Always,
+            library: None,
             writer: html::write,
         },
     }

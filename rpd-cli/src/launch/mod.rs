@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use rpd_core::naming::Namer;
-use rpd_core::options::{Format, LogLevel, Options};
-use rpd_formats::otf2;
+use rpd_core::options::{LogLevel, Options};
+use rpd_formats::registry::entry;
 
 use crate::counters::derived::ComputedMetric;
 use crate::exit_status;
@@ -35,8 +35,7 @@ pub(crate) fn run(
     for warning in &plan.warnings {
         eprintln!("{}", environment.compat.warning(warning));
     }
-    let missing = plan.passes.iter().find_map(missing_library);
-    if let Some(missing) = missing {
+    if let Some(missing) = plan.passes.iter().find_map(missing_library) {
         eprintln!("{}", environment.compat.warning(missing));
     }
     let mut runner = Runner {
@@ -75,12 +74,16 @@ pub(crate) fn run(
 /// A warning about the library for a format of the pass. The run is not refused for it: other formats are written, and the
 /// recording is kept for the missing one.
 fn missing_library(pass: &Pass) -> Option<String> {
-    let options = &pass.options;
-    let wanted = pass.unprofiled.is_none() && options.formats.contains(&Format::Otf2);
-    let missing = wanted.then(|| otf2::check(options).err()).flatten()?;
-    Some(format!(
-        "-f otf2: no archive can be written after the run: {missing}"
-    ))
+    if pass.unprofiled.is_some() {
+        return None;
+    }
+    pass.options.formats.iter().find_map(|&format| {
+        let missing = entry(format).library?(&pass.options).err()?;
+        let word = format.word();
+        Some(format!(
+            "-f {word}: no archive can be written after the run: {missing}"
+        ))
+    })
 }
 
 /// Checks a pass as far as possible before the first pass runs.

@@ -17,12 +17,11 @@ use rpd_core::session::{
 };
 use rpd_core::spool::format::sample_flag;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
-use rpd_formats::otf2;
 use rpd_formats::registry::{StatisticsUse, entry};
 use rpd_formats::rocpd::read::Database;
 use rusqlite::Connection;
 
-use crate::support::write::write;
+use crate::support::write::{lacks_library, write};
 
 /// Whether a format leaves the rows of a table out.
 pub(crate) fn leaves_out(format: Format, table: Table) -> bool {
@@ -302,8 +301,7 @@ pub(crate) fn with_every_format(
     let parent = tempfile::tempdir().expect("a directory");
     let directory = parent.path().join("files");
     for &format in Format::ALL {
-        if format == Format::Otf2 && otf2::check(&Options::default()).is_err() {
-            eprintln!("skipped: libotf2 is not installed");
+        if lacks_library(format) {
             continue;
         }
         check(format, &|session| {

@@ -6,6 +6,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
+use rpd_formats::registry::entry;
 use rpd_formats::{Output, WriteError};
 
 /// Writes a session in one format; its files.
@@ -36,4 +37,14 @@ pub(crate) fn write_one(
     let files = write(format, session, stats, options, target)?;
     assert!(files.len() <= 1, "{files:?}");
     Ok(files.into_iter().next())
+}
+
+/// Whether the library that a format needs is not installed; prints `skipped:` then.
+pub(crate) fn lacks_library(format: Format) -> bool {
+    let check = entry(format).library;
+    let missing = check.and_then(|check| check(&Options::default()).err());
+    if let Some(missing) = &missing {
+        eprintln!("skipped: {}: {missing}", format.word());
+    }
+    missing.is_some()
 }
