@@ -7,7 +7,7 @@ use crate::flags;
 use crate::interner::NoNumber;
 use crate::merge::Places;
 use crate::native::counts::Counts;
-use crate::native::registers::Registers;
+use crate::native::registers::Start;
 use crate::native::walk::Walker;
 use crate::native::{Native, SharedWalk};
 use crate::options::{Mode, Options};
@@ -83,12 +83,12 @@ impl Stacks {
     /// The stack of the calling thread, from the function that calls this one outwards. Never waits for another thread.
     #[inline(always)]
     pub fn capture(&self, thread: &mut ThreadStacks, sink: &mut dyn Sink) -> Captured {
-        self.capture_from(Registers::of_caller(), thread, sink)
+        self.capture_from(Start::of_caller(), thread, sink)
     }
 
     fn capture_from(
         &self,
-        start: Registers,
+        start: Start,
         thread: &mut ThreadStacks,
         sink: &mut dyn Sink,
     ) -> Captured {
@@ -124,7 +124,7 @@ impl Stacks {
 
     fn native(
         &self,
-        start: Registers,
+        start: Start,
         session: u32,
         thread: &mut ThreadStacks,
         sink: &mut dyn Sink,
@@ -165,7 +165,7 @@ impl Stacks {
     /// interpreter is found, however and whenever it was loaded.
     fn python(
         &self,
-        start: Registers,
+        start: Start,
         session: u32,
         thread: &mut ThreadStacks,
         sink: &mut dyn Sink,

@@ -6,10 +6,11 @@ use gimli::{
     UnwindSection, UnwindTableRow,
 };
 
+use crate::native::registers::{self, RegisterFile};
 use crate::native::rules::{Rule, RuleKind, SavedBp};
 
-const RBP: Register = Register(6);
-const RSP: Register = Register(7);
+const RBP: Register = Register(registers::RBP);
+const RSP: Register = Register(registers::RSP);
 const RETURN_ADDRESS: Register = Register(16);
 /// `mov $SYS_rt_sigreturn, %rax; syscall`: what a signal handler returns to.
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
@@ -59,6 +60,14 @@ impl Memory {
     }
 }
 
+/// The call frame information of one instruction.
+pub(crate) struct Row<'a> {
+    row: &'a UnwindTableRow<usize, InPlace>,
+    section: &'a EhFrame<Bytes<'a>>,
+    pc: u64,
+    is_signal: bool,
+}
+
 /// The rule for `pc` from the `.eh_frame_hdr` at `header`. `None`: nothing covers `pc`.
 ///
 /// # Safety
@@ -71,6 +80,23 @@ pub(crate) unsafe fn rule_from_header(
     pc: u64,
     module: u32,
 ) -> Option<Rule> {
+    // SAFETY: the caller's promise.
+    unsafe { with_row_from_header(context, header, memory, pc, |row| rule_of(row, module)) }
+}
+
+/// Calls `read` with the row for `pc` from the `.eh_frame_hdr` at `header`, or with `None` if the row cannot be read.
+/// `None`: nothing covers `pc`.
+///
+/// # Safety
+///
+/// `memory` is mapped, and not unmapped meanwhile.
+pub(crate) unsafe fn with_row_from_header<T>(
+    context: &mut Context,
+    header: u64,
+    memory: Memory,
+    pc: u64,
+    read: impl FnOnce(Option<&Row<'_>>) -> T,
+) -> Option<T> {
     let bases = BaseAddresses::default().set_eh_frame_hdr(header);
     // SAFETY: the caller's promise.
     let bytes = unsafe { memory.from(header) }?;
@@ -85,7 +111,7 @@ pub(crate) unsafe fn rule_from_header(
         Some(table) => table.fde_for_address(&section, &bases, pc, EhFrame::cie_from_offset),
         None => section.fde_for_address(&bases, pc, EhFrame::cie_from_offset),
     };
-    rule_of_entry(context, &section, &bases, &entry.ok()?, pc, module)
+    with_row_of_entry(context, &section, &bases, &entry.ok()?, pc, read)
 }
 
 /// The rule for `pc` from one registered entry at `entry`.
@@ -114,44 +140,96 @@ pub(crate) unsafe fn rule_from_entry(
     let entry = section
         .fde_from_offset(&bases, offset, EhFrame::cie_from_offset)
         .ok()?;
-    rule_of_entry(context, &section, &bases, &entry, pc, module)
+    with_row_of_entry(context, &section, &bases, &entry, pc, |row| {
+        rule_of(row, module)
+    })
 }
 
-fn rule_of_entry(
+fn with_row_of_entry<T>(
     context: &mut Context,
     section: &EhFrame<Bytes<'_>>,
     bases: &BaseAddresses,
     entry: &FrameDescriptionEntry<Bytes<'_>>,
     pc: u64,
-    module: u32,
-) -> Option<Rule> {
+    read: impl FnOnce(Option<&Row<'_>>) -> T,
+) -> Option<T> {
     if !entry.contains(pc) || entry.cie().return_address_register() != RETURN_ADDRESS {
         return None;
     }
-    let uncovered = Rule::of_kind(RuleKind::Uncovered, module);
-    let Ok(row) = entry.unwind_info_for_address(section, bases, context, pc) else {
-        return Some(uncovered);
-    };
-    let signal = entry.is_signal_trampoline();
-    Some(rule_of_row(row, section, pc, signal, module).unwrap_or(uncovered))
+    let row = entry.unwind_info_for_address(section, bases, context, pc);
+    let row = row.ok().map(|row| Row {
+        row,
+        section,
+        pc,
+        is_signal: entry.is_signal_trampoline(),
+    });
+    Some(read(row.as_ref()))
 }
 
-fn rule_of_row(
-    row: &UnwindTableRow<usize, InPlace>,
-    section: &EhFrame<Bytes<'_>>,
-    pc: u64,
-    signal: bool,
-    module: u32,
-) -> Option<Rule> {
-    let expression = |expression: &UnwindExpression<usize>| evaluate(expression, section, pc);
-    let cfa = match row.cfa() {
-        CfaRule::RegisterAndOffset { register, offset } => Value::Register {
-            register: *register,
-            offset: *offset,
-        },
-        CfaRule::Expression(cfa) => expression(cfa)?,
-    };
-    if signal {
+fn rule_of(row: Option<&Row<'_>>, module: u32) -> Rule {
+    let rule = row.and_then(|row| rule_of_row(row, module));
+    rule.unwrap_or_else(|| Rule::of_kind(RuleKind::Uncovered, module))
+}
+
+impl Row<'_> {
+    fn evaluate(&self, expression: &UnwindExpression<usize>) -> Option<Value> {
+        evaluate(expression, self.section, self.pc)
+    }
+
+    fn cfa_value(&self) -> Option<Value> {
+        match self.row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => Some(Value::Register {
+                register: *register,
+                offset: *offset,
+            }),
+            CfaRule::Expression(cfa) => self.evaluate(cfa),
+        }
+    }
+
+    /// The canonical frame address (CFA) of a frame with these registers. `None`: it depends on a register that is not
+    /// known.
+    pub(crate) fn cfa(
+        &self,
+        registers: &RegisterFile,
+        word: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> Option<u64> {
+        self.cfa_value()?.resolve(registers, word)
+    }
+
+    /// Whether the return address is in the word below the CFA.
+    pub(crate) fn returns_below_cfa(&self) -> bool {
+        self.row.register(RETURN_ADDRESS) == Some(RegisterRule::Offset(-8))
+    }
+
+    /// The register `number` in the caller of a frame with these registers and this CFA. `None`: it is not known.
+    pub(crate) fn register_of_caller(
+        &self,
+        number: u16,
+        cfa: u64,
+        registers: &RegisterFile,
+        word: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> Option<u64> {
+        match self.row.register(Register(number)) {
+            None | Some(RegisterRule::SameValue) => registers.get(number),
+            Some(RegisterRule::Offset(offset)) => word(cfa.wrapping_add_signed(offset)),
+            Some(RegisterRule::ValOffset(offset)) => Some(cfa.wrapping_add_signed(offset)),
+            Some(RegisterRule::Register(other)) => registers.get(other.0),
+            Some(RegisterRule::Expression(place)) => {
+                let place = self.evaluate(&place)?.resolve(registers, word)?;
+                word(place)
+            }
+            Some(RegisterRule::ValExpression(value)) => {
+                self.evaluate(&value)?.resolve(registers, word)
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// The rule of a row; `None` if rules cannot express it.
+fn rule_of_row(row: &Row<'_>, module: u32) -> Option<Rule> {
+    let cfa = row.cfa_value()?;
+    if row.is_signal {
         let known = cfa
             == Value::Word {
                 register: RSP,
@@ -159,15 +237,15 @@ fn rule_of_row(
             };
         return known.then(|| Rule::of_kind(RuleKind::Signal, module));
     }
-    match row.register(RETURN_ADDRESS) {
+    match row.row.register(RETURN_ADDRESS) {
         Some(RegisterRule::Undefined) => return Some(Rule::of_kind(RuleKind::End, module)),
         Some(RegisterRule::Offset(-8)) => {}
         _ => return None,
     }
-    let (bp, bp_offset) = match row.register(RBP) {
+    let (bp, bp_offset) = match row.row.register(RBP) {
         None | Some(RegisterRule::SameValue) => (SavedBp::Same, 0),
         Some(RegisterRule::Offset(offset)) => (SavedBp::AtCfa, offset),
-        Some(RegisterRule::Expression(place)) => match expression(&place)? {
+        Some(RegisterRule::Expression(place)) => match row.evaluate(&place)? {
             Value::Register {
                 register: RBP,
                 offset,
@@ -182,7 +260,7 @@ fn rule_of_row(
         Value::Number(_) => return None,
     };
     if register != RSP && register != RBP {
-        return None;
+        return Some(Rule::of_kind(RuleKind::OtherRegister, module));
     }
     Rule::frame(register == RBP, deref, offset, bp, bp_offset, module)
 }
@@ -193,6 +271,25 @@ enum Value {
     Number(i64),
     Register { register: Register, offset: i64 },
     Word { register: Register, offset: i64 },
+}
+
+impl Value {
+    /// The value in a frame with these registers. `None`: a register is not known, or the word cannot be read.
+    fn resolve(
+        self,
+        registers: &RegisterFile,
+        word: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> Option<u64> {
+        let of = |register: Register, offset| {
+            let value = registers.get(register.0)?;
+            Some(value.wrapping_add_signed(offset))
+        };
+        match self {
+            Value::Number(number) => Some(number as u64),
+            Value::Register { register, offset } => of(register, offset),
+            Value::Word { register, offset } => word(of(register, offset)?),
+        }
+    }
 }
 
 /// Evaluates an expression with the registers unknown but the program counter known: that covers frames with a

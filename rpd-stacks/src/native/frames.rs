@@ -107,6 +107,12 @@ impl Frames {
         self.fresh_len
     }
 
+    /// The frames of the walk in progress, innermost first.
+    pub(super) fn fresh(&self) -> impl Iterator<Item = &Frame> {
+        let stored = &self.fresh.frames[MAX_FRAMES - self.fresh_len..MAX_FRAMES];
+        stored.iter().rev()
+    }
+
     /// Starts a walk.
     #[inline(always)]
     pub(super) fn begin(&mut self) {

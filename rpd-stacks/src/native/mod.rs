@@ -9,7 +9,7 @@
 //! - `modules`: which module a rule is of, and whether it still is;
 //! - `registered`: objects that describe code in no module;
 //! - `counts`, `lookup`: rules and locations of a thread's walk, and how they are found the first time;
-//! - `frames`, `step`: the frames of a walk, and the way from one to its caller;
+//! - `frames`, `step`, `recover`: the frames of a walk, and the way from one to its caller;
 //! - `walk`: a thread's walk and what it keeps of the last one.
 
 pub(crate) mod cfi;
@@ -22,6 +22,7 @@ pub(crate) mod maps;
 pub(crate) mod memory;
 pub(crate) mod modules;
 pub(crate) mod objects;
+mod recover;
 mod registered;
 pub(crate) mod registers;
 pub(crate) mod rules;

@@ -39,6 +39,8 @@ pub(crate) enum RuleKind {
     Uncovered = 4,
     /// Code in no module: registered unwind information or the frame pointer may help.
     Jit = 5,
+    /// The CFA depends on another register than RSP and RBP, whose value the frames further in lead to.
+    OtherRegister = 6,
 }
 
 /// Location of the caller's RBP.
@@ -124,6 +126,7 @@ impl Rule {
             3 => RuleKind::Signal,
             4 => RuleKind::Uncovered,
             5 => RuleKind::Jit,
+            6 => RuleKind::OtherRegister,
             _ => RuleKind::Empty,
         }
     }

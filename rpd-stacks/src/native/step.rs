@@ -37,7 +37,11 @@ pub(super) fn step(
         }
         RuleKind::Jit => jit_step(native, context, at, readable)
             .unwrap_or_else(|| frame_pointer_step(at, readable)),
-        RuleKind::Uncovered | RuleKind::Empty => frame_pointer_step(at, readable),
+        RuleKind::Uncovered => {
+            stub_step(at, readable).unwrap_or_else(|| frame_pointer_step(at, readable))
+        }
+        // Other registers are recovered from all frames of the walk (`recover`); a slot that is being filled has no rule.
+        RuleKind::OtherRegister | RuleKind::Empty => frame_pointer_step(at, readable),
     }
 }
 
@@ -85,7 +89,7 @@ fn frame_pointer_step(at: Registers, readable: &mut Readable) -> Step {
 }
 
 /// From a stub that does nothing but call to its caller: the instructions that it executes after the call determine where its
-/// return address is. CPython's perf trampolines are such stubs.
+/// return address is. CPython's perf trampolines are such stubs, and so is much code that is written in assembler.
 fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
     let next = at.pc + 1;
     if !is_readable(next) || !is_readable(next + 4) {

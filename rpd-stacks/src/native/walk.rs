@@ -11,7 +11,8 @@ use crate::native::counts::Counts;
 use crate::native::frames::{Frame, Frames, GUESSED, IRREGULAR, JIT};
 use crate::native::lookup::Lookup;
 use crate::native::memory::{OwnStack, Readable};
-use crate::native::registers::Registers;
+use crate::native::recover::step_by_registers;
+use crate::native::registers::{Registers, Start};
 use crate::native::rules::RuleKind;
 use crate::native::step::{Step, step};
 use crate::native::{Native, SharedWalk};
@@ -47,6 +48,7 @@ pub(crate) struct Walker {
 
 /// A walk in progress.
 struct Progress {
+    start: Start,
     /// The next frame.
     registers: Registers,
     /// Origin of its registers.
@@ -101,7 +103,7 @@ impl Walker {
     pub(crate) fn walk(
         &mut self,
         shared: &SharedWalk<'_>,
-        start: Registers,
+        start: Start,
         sink: &mut dyn Sink,
     ) -> Walked {
         let native = shared.native;
@@ -116,12 +118,13 @@ impl Walker {
             self.comparable = false;
         }
         if self.own == OwnStack::default() {
-            self.own = OwnStack::of_calling_thread(start.sp);
+            self.own = OwnStack::of_calling_thread(start.registers.sp);
         }
-        let mut readable = Readable::new(&self.own, start.sp);
+        let mut readable = Readable::new(&self.own, start.registers.sp);
         let foreign = readable.foreign();
         let mut at = Progress {
-            registers: start,
+            start,
+            registers: start.registers,
             origin: IRREGULAR,
             old: match self.comparable && !foreign {
                 true => self.frames.last().len(),
@@ -165,7 +168,7 @@ impl Walker {
     #[inline(always)]
     fn reaches_last_walk(&self, at: &mut Progress) -> bool {
         let mut old = self.frames.last()[..at.old].iter();
-        let met = skip_to(&mut old, at.registers);
+        let met = skip_to(&mut old, at.registers, at.origin);
         at.old = old.len();
         met
     }
@@ -187,7 +190,7 @@ impl Walker {
         let mut met = false;
         loop {
             let Registers { pc, sp, bp } = registers;
-            if skip_to(&mut old, registers) {
+            if skip_to(&mut old, registers, origin) {
                 met = true;
                 break;
             }
@@ -298,7 +301,14 @@ impl Walker {
             self.counts.walked += 1;
         }
         let context = &mut self.lookup.context;
-        let (caller, origin) = match step(shared.native, context, rule, at.registers, readable) {
+        let stepped = match rule.kind() {
+            RuleKind::OtherRegister => {
+                let frames = self.frames.fresh();
+                step_by_registers(shared.native, context, &at.start, frames, readable)
+            }
+            _ => step(shared.native, context, rule, at.registers, readable),
+        };
+        let (caller, origin) = match stepped {
             Step::Caller(caller, origin) => (caller, origin),
             Step::End => return false,
             Step::Stuck => {
@@ -397,8 +407,8 @@ impl Walker {
                 let Ok(Some((rule, _))) = found else {
                     break;
                 };
-                // A signal frame may lead to another stack: the walk decides.
-                if rule.kind() == RuleKind::Signal {
+                // A signal frame may lead to another stack, and other registers depend on all frames: the walk decides.
+                if matches!(rule.kind(), RuleKind::Signal | RuleKind::OtherRegister) {
                     break;
                 }
                 let context = &mut self.lookup.context;
@@ -413,13 +423,14 @@ impl Walker {
     }
 }
 
-/// Leaves out frames further in than one with these registers. Returns whether there is one, which is then the last.
+/// Leaves out frames further in than one with these registers that was found in the same way: known, or guessed. Returns
+/// whether there is one, which is then the last.
 #[inline(always)]
-fn skip_to(frames: &mut std::slice::Iter<'_, Frame>, registers: Registers) -> bool {
+fn skip_to(frames: &mut std::slice::Iter<'_, Frame>, registers: Registers, origin: i32) -> bool {
     while let Some(frame) = frames.as_slice().last()
         && frame.sp <= registers.sp
     {
-        if frame.registers() == registers {
+        if frame.registers() == registers && (frame.origin ^ origin) & GUESSED == 0 {
             return true;
         }
         frames.next_back();

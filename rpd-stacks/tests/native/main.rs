@@ -9,9 +9,11 @@
 
 mod foreign;
 mod framehop_unwinder;
+mod guess;
 mod jit;
 mod loader;
 mod memo;
+mod other_registers;
 mod programs;
 mod random;
 mod support;

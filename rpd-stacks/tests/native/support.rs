@@ -384,6 +384,22 @@ impl Process {
         CURRENT.with(|slot| slot.borrow_mut().take()).unwrap().taken
     }
 
+    /// Captures the stack of the caller.
+    #[inline(always)]
+    pub(crate) fn capture(&self, thread: &mut ThreadStacks) -> Captured {
+        self.stacks.capture(thread, &mut Checked(&self.facts))
+    }
+
+    /// The frames of a stack, innermost first.
+    pub(crate) fn frames_of(&self, stack: u32) -> Vec<Location> {
+        self.facts.lock().unwrap().frames(stack)
+    }
+
+    /// Names of the frames of a stack, innermost first.
+    pub(crate) fn names_of(&self, stack: u32) -> Vec<String> {
+        self.facts.lock().unwrap().names(stack)
+    }
+
     /// The frames of a capture, innermost first.
     pub(crate) fn facts_frames(&self, taken: &Taken) -> Vec<Location> {
         self.facts.lock().unwrap().frames(taken.captured.stack)

@@ -339,7 +339,7 @@ fn wrong_unwind_information_ends_the_stack_with_a_marker() {
             volatile int sink;
             void wrong(probe_fn p);
             __asm__(".text\n.globl wrong\n.type wrong, @function\nwrong:\n .cfi_startproc\n {}\n"
-                    " push %rbp\n mov $1, %ebp\n mov %rdi, %rax\n call *%rax\n pop %rbp\n ret\n"
+                    " push %rbp\n mov $1, %ebp\n mov %rdi, %rax\n call *%rax\n nop\n pop %rbp\n ret\n"
                     " .cfi_endproc\n.size wrong, .-wrong\n");
             __attribute__((noinline)) void start(probe_fn p) {{ wrong(p); sink++; }}
             "#,
