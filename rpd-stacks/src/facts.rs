@@ -95,6 +95,9 @@ pub enum LocationKind {
     Truncated = 8,
     /// Marker: frames were left out here because of [`Options::depth`](crate::Options::depth).
     Gap = 9,
+    /// Code of a loaded object, whose frame was found by following the frame pointer through code without unwind
+    /// information.
+    Guessed = 10,
 }
 
 /// A place in code.
@@ -104,7 +107,7 @@ pub struct Location {
     pub id: u32,
     /// Kind of code at the location.
     pub kind: LocationKind,
-    /// The [`Module`] of a native location, else 0.
+    /// The [`Module`] of a native or guessed location, else 0.
     pub module: u32,
     /// The [`PythonCode`] of a Python location, else 0.
     pub code: u32,

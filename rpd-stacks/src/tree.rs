@@ -33,7 +33,7 @@ impl Tree {
         self.locations.usable() && self.nodes.usable()
     }
 
-    /// The id of a location. `owner` is the module of a native location, the code object of a Python location and the
+    /// The id of a location. `owner` is the module of a native or guessed location, the code object of a Python location and the
     /// registered object of a JIT location.
     #[inline]
     pub(crate) fn location(
@@ -45,13 +45,15 @@ impl Tree {
     ) -> Result<u32, NoNumber> {
         self.locations
             .number([(kind as u64) << 32 | u64::from(owner), offset], |id| {
-                let owner_of = |owning| if kind == owning { owner } else { 0 };
+                let owner_of = |owning: &[LocationKind]| {
+                    if owning.contains(&kind) { owner } else { 0 }
+                };
                 sink.location(&Location {
                     id,
                     kind,
-                    module: owner_of(LocationKind::Native),
-                    code: owner_of(LocationKind::Python),
-                    object: owner_of(LocationKind::Jit),
+                    module: owner_of(&[LocationKind::Native, LocationKind::Guessed]),
+                    code: owner_of(&[LocationKind::Python]),
+                    object: owner_of(&[LocationKind::Jit]),
                     offset,
                 })
             })

@@ -1,6 +1,6 @@
 //! From the locations of a session to frames.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rpd_core::ids::StringId;
 use rpd_core::session::Session;
@@ -25,6 +25,8 @@ pub trait Symbols {
 const TORCH_SCRIPT: &str = "torch::jit::InterpreterStateImpl::run";
 /// Marks them: what they run is not on the native stack.
 const TORCH_SCRIPT_MARK: &str = " [TorchScript]";
+/// Mark of a function whose frame was found by the frame pointer of code without unwind information.
+pub(crate) const GUESS_MARK: &str = " [guessed]";
 /// Evidence of addresses that were not looked up.
 const LEFT_OUT: &str = "none: not looked up";
 
@@ -68,8 +70,12 @@ pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
     let mut frames = Vec::new();
     // A module that was loaded twice is one file.
     let mut native: HashMap<Module, Vec<(u32, u64)>> = HashMap::new();
+    let mut guessed = HashSet::new();
     let locations = std::mem::take(&mut session.stacks.locations);
     for location in &locations {
+        if location.kind == LocationKind::Guessed {
+            guessed.insert(location.id);
+        }
         match session.stacks.module_of(location) {
             Some(module) => {
                 let file = Module {
@@ -107,6 +113,13 @@ pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
                 report.with_lines += 1;
             } else if found.iter().any(|frame| frame.function.is_some()) {
                 report.with_names += 1;
+            }
+            let mut found = found;
+            // Functions that were inlined stand before the function that has the code.
+            if let Some(last) = found.last_mut().filter(|_| guessed.contains(&location))
+                && let Some(function) = &mut last.function
+            {
+                function.push_str(GUESS_MARK);
             }
             for (inline_depth, frame) in (0..).zip(found) {
                 let mut intern = |text: Option<String>| {
@@ -162,7 +175,7 @@ fn frames_outside_files(
 ) -> Vec<StackFrame> {
     let Some(code) = session.stacks.code_of(location) else {
         return match location.kind {
-            LocationKind::Native | LocationKind::Jit => vec![StackFrame {
+            LocationKind::Native | LocationKind::Guessed | LocationKind::Jit => vec![StackFrame {
                 evidence: "none".to_owned(),
                 ..nothing(location.id)
             }],

@@ -372,6 +372,7 @@ fn kind_number(location: &Location) -> u16 {
         Kind::Unplaced => location_kind::UNPLACED_MARKER,
         Kind::Truncated => location_kind::TRUNCATED_MARKER,
         Kind::Gap => location_kind::GAP_MARKER,
+        Kind::Guessed => location_kind::GUESSED,
     }
 }
 

@@ -207,7 +207,7 @@ impl Expander<'_> {
         let has_address = entry.is_some_and(|node| {
             matches!(
                 kind_of(node),
-                Some(LocationKind::Native | LocationKind::Jit)
+                Some(LocationKind::Native | LocationKind::Guessed | LocationKind::Jit)
             )
         });
         let entry = entry.unwrap_or(innermost);

@@ -114,6 +114,9 @@ location_kinds! {
     TruncatedMarker = TRUNCATED_MARKER "truncated-marker",
     /// Not code: frames were left out here, because there are more than the limit.
     GapMarker = GAP_MARKER "gap-marker",
+    /// A machine instruction in a mapped file, whose frame was found by following the frame pointer through code without
+    /// unwind information: it may be the wrong one, and frames may be missing before it.
+    Guessed = GUESSED "guessed",
 }
 
 impl LocationKind {
@@ -136,6 +139,7 @@ impl LocationKind {
             LocationKind::TruncatedMarker => Some("[outer frames are not known]"),
             LocationKind::GapMarker => Some("[frames left out]"),
             LocationKind::Native
+            | LocationKind::Guessed
             | LocationKind::Python
             | LocationKind::Jit
             | LocationKind::Api
@@ -297,7 +301,7 @@ impl Stacks {
     /// The module that a native location is in; `None` for other locations.
     pub fn module_of(&self, location: &StackLocation) -> Option<&StackModule> {
         match location.kind {
-            LocationKind::Native => self.module(location.owner),
+            LocationKind::Native | LocationKind::Guessed => self.module(location.owner),
             _ => None,
         }
     }

@@ -162,7 +162,10 @@ impl Writer<'_> {
             let code = stacks.code_of(location).map(|code| code.id.into());
             let offset = Some(location.offset.cast_signed());
             let (address, lasti) = match location.kind {
-                LocationKind::Native | LocationKind::Jit | LocationKind::Api => (offset, None),
+                LocationKind::Native
+                | LocationKind::Guessed
+                | LocationKind::Jit
+                | LocationKind::Api => (offset, None),
                 LocationKind::Python => (None, offset),
                 LocationKind::Script
                 | LocationKind::Inductor

@@ -31,7 +31,7 @@ CREATE TABLE rpd_pycode%suffix% (
 CREATE TABLE rpd_location%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
     kind TEXT NOT NULL CHECK (kind IN ('native', 'python', 'jit', 'api', 'script', 'inductor', 'unplaced-marker',
-        'truncated-marker', 'gap-marker')),
+        'truncated-marker', 'gap-marker', 'guessed')),
     module_id INTEGER REFERENCES rpd_module%suffix% (id) ON UPDATE CASCADE,
     rel_pc BIGINT,
     pycode_id INTEGER REFERENCES rpd_pycode%suffix% (id) ON UPDATE CASCADE,

@@ -12,7 +12,7 @@ CREATE VIEW rpd_frame_text AS
             WHEN f.evidence = 'source' THEN '(source)          '
             WHEN l.kind <> 'python' AND f.inline_depth < (SELECT max(o.inline_depth) FROM rpd_frame%suffix% o WHERE o.location_id = f.location_id
                 AND f.inline_depth >= 0) THEN '(inlined)         '
-            WHEN l.kind IN ('native', 'jit') AND f.inline_depth <> -2 THEN '0x' || %address%
+            WHEN l.kind IN ('native', 'guessed', 'jit') AND f.inline_depth <> -2 THEN '0x' || %address%
             ELSE substr('(' || CASE
                 WHEN f.evidence = 'api' THEN 'api'
                 WHEN l.kind LIKE '%-marker' THEN substr(l.kind, 1, length(l.kind) - 7)

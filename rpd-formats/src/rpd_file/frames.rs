@@ -31,7 +31,10 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
     let location = session.stacks.location(frame.location);
     let kind = location.map_or(LocationKind::Native, |location| location.kind);
     let module = location.and_then(|location| session.stacks.module_of(location));
-    let is_code = matches!(kind, LocationKind::Native | LocationKind::Jit);
+    let is_code = matches!(
+        kind,
+        LocationKind::Native | LocationKind::Guessed | LocationKind::Jit
+    );
     let head = match frame.kind {
         FrameKind::Inlined => "(inlined)".to_owned(),
         FrameKind::Source => "(source)".to_owned(),
@@ -57,6 +60,7 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
             return text + " the Python frames above have no place among the native ones";
         }
         LocationKind::Native
+        | LocationKind::Guessed
         | LocationKind::Python
         | LocationKind::Jit
         | LocationKind::Api

@@ -31,6 +31,9 @@ pub mod stack_flag {
     pub const LOST: u32 = 16;
     /// The thread executes Python code, but its Python frames could not be read.
     pub const PYTHON_UNREADABLE: u32 = 32;
+    /// Frames were found by following the frame pointer through code without unwind information: these have locations of
+    /// the kind [`location_kind::GUESSED`](super::location_kind::GUESSED), and some may be missing before them.
+    pub const GUESSED: u32 = 64;
     /// Only one call in several has a stack; this is one of them.
     pub const SAMPLED: u32 = 1 << 16;
 }
@@ -55,6 +58,9 @@ pub mod location_kind {
     pub const TRUNCATED_MARKER: u16 = 8;
     /// Not code: frames were left out here.
     pub const GAP_MARKER: u16 = 9;
+    /// A machine instruction in a mapped file, whose frame was found by following the frame pointer through code without
+    /// unwind information.
+    pub const GUESSED: u16 = 10;
 }
 
 /// A file with machine code that is mapped into the process. Tail: its path and its GNU build id. A later record with

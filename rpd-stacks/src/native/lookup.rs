@@ -144,6 +144,21 @@ impl Lookup {
         }
     }
 
+    /// The location of a program counter whose frame is a guess. Guesses are rare, so it is not kept in the table of rules.
+    #[cold]
+    pub(super) fn guessed_location(
+        &mut self,
+        shared: &SharedWalk<'_>,
+        rule: Rule,
+        pc: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, NoNumber> {
+        match rule.module() {
+            NO_MODULE => self.find_location(shared, NO_MODULE, None, pc, sink),
+            module => self.location_in(shared, module, LocationKind::Guessed, pc, sink),
+        }
+    }
+
     #[cold]
     fn find_location(
         &mut self,
@@ -161,18 +176,28 @@ impl Lookup {
             // Other code may be made at this address: the location is found anew in every walk.
             return tree.location(LocationKind::Jit, object, pc, sink);
         }
-        if !native
-            .modules
-            .report(module, pc, shared.session, &mut self.buffer, sink)
-        {
-            return Err(NoNumber::Refused);
-        }
-        let offset = pc.wrapping_sub(native.modules.bias(module));
-        let location = tree.location(LocationKind::Native, module + 1, offset, sink)?;
+        let location = self.location_in(shared, module, LocationKind::Native, pc, sink)?;
         if let Some(place) = place {
             native.rules.set_location(place, module, location);
         }
         Ok(location)
+    }
+
+    /// The location of a program counter in a module, which is reported before.
+    fn location_in(
+        &mut self,
+        shared: &SharedWalk<'_>,
+        module: u32,
+        kind: LocationKind,
+        pc: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<u32, NoNumber> {
+        let modules = &shared.native.modules;
+        if !modules.report(module, pc, shared.session, &mut self.buffer, sink) {
+            return Err(NoNumber::Refused);
+        }
+        let offset = pc.wrapping_sub(modules.bias(module));
+        shared.tree.location(kind, module + 1, offset, sink)
     }
 
     /// Whether an address outside all modules is in executable memory. `now` counts captures.

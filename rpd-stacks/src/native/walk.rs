@@ -177,6 +177,10 @@ impl Walker {
     /// at a frame of the last walk, and not at one that is unusual.
     #[inline(always)]
     fn usual_frames(&mut self, native: &Native, at: &mut Progress, readable: &Readable) -> bool {
+        // The location of a guessed frame says so. Rules of the usual kind guess nothing, so only the first can be one.
+        if at.origin & GUESSED != 0 {
+            return false;
+        }
         let (rules, modules) = (native.rules.reader(), native.modules.states());
         let own = readable.own();
         let (last, room) = self.frames.last_and_room(at.old);
@@ -239,10 +243,6 @@ impl Walker {
             origin = caller_origin;
         }
         let (old, stored) = (old.len(), most - room.len());
-        // Rules of the usual kind guess nothing, so it can only be the first one.
-        if stored > 0 && at.origin & GUESSED != 0 {
-            at.guess = self.frames.fresh_len();
-        }
         (at.registers, at.origin, at.old) = (registers, origin, old);
         self.frames.stored(stored);
         self.counts.walked += stored as u64;
@@ -273,12 +273,15 @@ impl Walker {
         };
         let Registers { pc, sp, bp } = at.registers;
         if !is_stored {
-            let location = (self.lookup)
-                .location(shared, rule, place, pc, sink)
-                .unwrap_or_else(|reason| {
-                    at.walked.lost = Some(reason);
-                    0
-                });
+            let is_guessed = at.origin & GUESSED != 0;
+            let location = match is_guessed {
+                true => self.lookup.guessed_location(shared, rule, pc, sink),
+                false => self.lookup.location(shared, rule, place, pc, sink),
+            };
+            let location = location.unwrap_or_else(|reason| {
+                at.walked.lost = Some(reason);
+                0
+            });
             let mut origin = at.origin;
             if rule.kind() == RuleKind::Jit {
                 origin |= JIT;
@@ -291,7 +294,7 @@ impl Walker {
                 location,
                 origin,
             };
-            if at.origin & GUESSED != 0 {
+            if is_guessed {
                 at.guess = self.frames.fresh_len();
             }
             if !self.frames.push(frame) {

@@ -80,8 +80,9 @@ fn n25_code_with_a_frame_pointer_is_walked_through() {
                 .iter()
                 .filter(|kind| **kind != LocationKind::Native)
                 .count(),
-            1
+            2
         );
+        assert_eq!(kinds[jit + 1], LocationKind::Guessed);
         let facts = process.facts.lock().unwrap();
         let frame = facts.frames(one.captured.stack)[jit];
         assert_eq!((frame.module, frame.offset), (0, code.0 as u64 + 13));

@@ -152,7 +152,7 @@ impl Facts {
     /// The run-time address of a location.
     pub(crate) fn address(&self, location: &Location) -> u64 {
         match location.kind {
-            LocationKind::Native => location
+            LocationKind::Native | LocationKind::Guessed => location
                 .offset
                 .wrapping_add(self.modules[&location.module].bias),
             _ => location.offset,
@@ -172,7 +172,7 @@ impl Facts {
     /// The exported function that a location of a loaded module is in, with markers in angle brackets.
     pub(crate) fn name(&self, location: &Location) -> String {
         match location.kind {
-            LocationKind::Native => {
+            LocationKind::Native | LocationKind::Guessed => {
                 symbol_at(self.address(location)).unwrap_or_else(|| "?".to_owned())
             }
             LocationKind::Jit => "<jit>".to_owned(),
@@ -251,7 +251,8 @@ impl Sink for Checked<'_> {
         if facts.refuse {
             return false;
         }
-        assert_eq!(location.kind == LocationKind::Native, location.module != 0);
+        let is_in_module = matches!(location.kind, LocationKind::Native | LocationKind::Guessed);
+        assert_eq!(is_in_module, location.module != 0);
         assert!(
             location.module == 0 || facts.modules.contains_key(&location.module),
             "{location:?}"

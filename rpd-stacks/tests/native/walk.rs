@@ -1,5 +1,6 @@
 //! Frames of all shapes.
 
+use rpd_stacks::LocationKind;
 use rpd_tests::run::lacks;
 
 use crate::support::{Library, Process, compile, counts, library_file, repeat, undisturbed};
@@ -304,6 +305,19 @@ fn code_without_unwind_information_is_crossed_by_the_frame_pointer_and_that_is_f
         let names = process.names(one);
         let at = names.iter().position(|name| name == "bare").unwrap();
         assert_eq!(names[at + 1], "start");
+        let kinds: Vec<LocationKind> = process.facts_frames(one)[1..]
+            .iter()
+            .map(|frame| frame.kind)
+            .collect();
+        let guessed = kinds.iter().position(|kind| *kind == LocationKind::Guessed);
+        assert_eq!(guessed, Some(at + 1));
+        assert_eq!(
+            kinds
+                .iter()
+                .filter(|kind| **kind == LocationKind::Guessed)
+                .count(),
+            1
+        );
     }
     // What comes after it on the same thread is not marked, and it is again when nothing of the last walk can be used.
     let plain = Library::of("shapes", &["-O2"], SHAPES);
