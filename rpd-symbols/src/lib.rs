@@ -25,6 +25,7 @@ mod perf_map;
 mod plt;
 mod rpd_file;
 mod search;
+mod split;
 
 pub use code::look_up_code;
 pub use database::symbolize;
@@ -82,6 +83,8 @@ pub enum Evidence {
     Symtab,
     /// The table of exported symbols.
     Dynsym,
+    /// The instructions at the address.
+    Code,
     /// No evidence: the file was read, and names no function at the address.
     None,
     /// No evidence: the file was not found.
@@ -95,6 +98,7 @@ impl Evidence {
             Evidence::Dwarf => "dwarf",
             Evidence::Symtab => "symtab",
             Evidence::Dynsym => "dynsym",
+            Evidence::Code => "code",
             Evidence::None => "none",
             Evidence::NoFile(NoFile::Missing) => "none: file is gone",
             Evidence::NoFile(NoFile::Unreadable) => "none: file is not readable",

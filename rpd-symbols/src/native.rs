@@ -8,13 +8,17 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer as Blazes
 use rpd_spool::demangle::demangle;
 
 use crate::look_up::Symbols;
-use crate::object_file::SymbolTable;
+use crate::object_file::{SymbolTable, are_signal_returns};
 use crate::search::{Files, Finder, Search};
+use crate::split::SplitFiles;
 use crate::{Evidence, Frame, Module, NoFile};
 
 /// Longest name of a function, in bytes. Names of templates reach megabytes, and every frame of a stack
 /// repeats them.
 pub const LONGEST_FUNCTION: usize = 4096;
+
+/// Name of the frame that a signal handler returns to, as debuggers have it.
+const SIGNAL_FRAME: &str = "<signal handler called>";
 
 /// Suffix of a truncated name.
 const CUT: &str = "...";
@@ -24,6 +28,7 @@ pub struct Symbolizer {
     blazesym: Blazesym,
     finder: Finder,
     files: HashMap<Module, Files>,
+    split: SplitFiles,
     /// Functions as they are shown, by their names in symbol tables.
     shown: HashMap<String, String>,
 }
@@ -52,6 +57,7 @@ impl Symbolizer {
                 .build(),
             finder: Finder::new(search),
             files: HashMap::new(),
+            split: SplitFiles::default(),
             shown: HashMap::new(),
         }
     }
@@ -73,21 +79,31 @@ impl Symbolizer {
             Err(_) => vec![None; addresses.len()],
         };
         // The file with the most information comes first; addresses that it does not cover are looked up in the next.
-        if let Some((path, object)) = &files.debug {
-            let table = |address| object.table_of(address);
-            self.shown
-                .look_up(&self.blazesym, path, true, addresses, &mut found, table);
-        }
-        if let Ok((path, object)) = &files.module {
+        let in_order = files.debug.iter().chain(&files.module);
+        for (path, object) in in_order {
+            // What blazesym makes of a skeleton is wrong: it gives the names alone.
+            let with_dwarf = object.has_dwarf && !object.is_split;
+            let before: Vec<bool> = found.iter().map(Option::is_some).collect();
             let table = |address| object.table_of(address);
             self.shown.look_up(
                 &self.blazesym,
                 path,
-                object.has_dwarf,
+                with_dwarf,
                 addresses,
                 &mut found,
                 table,
             );
+            if object.is_split {
+                let places = (0..addresses.len()).filter(|index| !before[*index]);
+                for index in places {
+                    let frames =
+                        (self.split).frames(path, addresses[index], |name| self.shown.shown(name));
+                    found[index] = with_symbol(frames, found[index].take());
+                }
+            }
+        }
+        if let Ok((path, _)) = &files.module {
+            name_signal_returns(path, addresses, &mut found);
         }
         let none = match &files.module {
             Ok(_) => Evidence::None,
@@ -125,6 +141,40 @@ impl Symbols for Symbolizer {
     fn problem(&self, module: &Module) -> Option<NoFile> {
         Symbolizer::problem(self, module)
     }
+}
+
+/// Names the frames, among those without a name, that return from a signal handler: no table of symbols covers them.
+fn name_signal_returns(path: &Path, addresses: &[u64], found: &mut [Option<Vec<Frame>>]) {
+    let missing: Vec<usize> = (0..addresses.len())
+        .filter(|&index| found[index].is_none())
+        .collect();
+    if missing.is_empty() {
+        return;
+    }
+    let wanted: Vec<u64> = missing.iter().map(|&index| addresses[index]).collect();
+    for (index, is_return) in missing.into_iter().zip(are_signal_returns(path, &wanted)) {
+        if is_return {
+            found[index] = Some(vec![Frame {
+                function: Some(SIGNAL_FRAME.to_owned()),
+                ..Frame::unknown(Evidence::Code)
+            }]);
+        }
+    }
+}
+
+/// The frames from split debug information, whose outermost has the name of the symbol table where it has none. Without
+/// such frames, those of the symbol table.
+fn with_symbol(mut frames: Vec<Frame>, symbol: Option<Vec<Frame>>) -> Option<Vec<Frame>> {
+    let Some(outermost) = frames.last_mut() else {
+        return symbol;
+    };
+    if outermost.function.is_none()
+        && let Some(symbol) = symbol.and_then(|mut frames| frames.pop())
+    {
+        outermost.function = symbol.function;
+        outermost.evidence = symbol.evidence;
+    }
+    Some(frames)
 }
 
 trait Names {

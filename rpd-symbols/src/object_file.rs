@@ -2,13 +2,13 @@
 //! addresses its symbol tables name.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::plt::{self, Stub};
 use object::read::ReadCache;
-use object::{Object as _, ObjectSection as _, ReadRef as _, SymbolKind};
+use object::{Object as _, ObjectSection as _, ObjectSegment as _, ReadRef as _, SymbolKind};
 
 /// An ELF file.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct ObjectFile {
     pub(crate) debug_link: Option<(Vec<u8>, u32)>,
     /// Whether it has debug information of its own.
     pub(crate) has_dwarf: bool,
+    /// Whether some of that lies in other files (`-gsplit-dwarf`).
+    pub(crate) is_split: bool,
     /// Start and size of the functions in `.symtab`, ascending.
     symtab: Vec<(u64, u64)>,
     /// Start and size of the functions in `.dynsym`, ascending.
@@ -58,7 +60,11 @@ impl ObjectFile {
                 }),
             ..ObjectFile::default()
         };
+        found.is_split = found.has_dwarf && is_split(&object);
         found.symtab = functions(object.symbols());
+        if found.symtab.is_empty() {
+            found.symtab = embedded_symbols(&object).unwrap_or_default();
+        }
         found.dynsym = functions(object.dynamic_symbols());
         found.stubs = plt::stubs(&object);
         Ok(found)
@@ -81,6 +87,78 @@ impl ObjectFile {
             None
         }
     }
+}
+
+/// `mov $SYS_rt_sigreturn, %rax; syscall`: what a signal handler returns to, in every C library.
+const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+
+/// For each address, whether the code that follows its byte is what a signal handler returns to: such a frame's address is
+/// the one before, as that of every return address. All are `false` where the file cannot be read.
+pub(crate) fn are_signal_returns(path: &Path, addresses: &[u64]) -> Vec<bool> {
+    let none = || vec![false; addresses.len()];
+    let Ok(file) = open(path) else {
+        return none();
+    };
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else {
+        return none();
+    };
+    let is_return = |&address: &u64| {
+        object.segments().any(|segment| {
+            let code = segment.data_range(address.wrapping_add(1), SIGNAL_RETURN.len() as u64);
+            code.is_ok_and(|code| code == Some(&SIGNAL_RETURN))
+        })
+    };
+    addresses.iter().map(is_return).collect()
+}
+
+/// Whether some unit of the debug information is the skeleton of one in another file. Of DWARF 4 and before, a file with
+/// the section that skeletons refer to has no other units; compressed sections are taken for split where it exists.
+fn is_split<'data>(object: &impl object::Object<'data>) -> bool {
+    const SKELETON: u8 = 4;
+    let Some(info) = object.section_by_name(".debug_info") else {
+        return false;
+    };
+    if object.section_by_name(".debug_addr").is_none() {
+        return false;
+    }
+    let is_compressed = info
+        .compressed_file_range()
+        .is_ok_and(|range| range.format != object::CompressionFormat::None);
+    if is_compressed {
+        return true;
+    }
+    let (mut at, end) = (info.address(), info.address() + info.size());
+    // A unit begins with its length, its version and, since DWARF 5, its type. 64-bit lengths are not written by compilers.
+    while let Ok(Some(head)) = info.data_range(at, 7) {
+        let [a, b, c, d, version, _, kind] = *head else {
+            return false;
+        };
+        let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+        if version < 5 || kind == SKELETON {
+            return true;
+        }
+        at += 4 + length;
+        if length == 0 || at >= end {
+            return false;
+        }
+    }
+    false
+}
+
+/// The functions in the symbol table that `.gnu_debugdata` holds: a compressed ELF file, which distributions keep in
+/// modules without `.symtab`. `None`: there is none, or it is damaged or larger than any such table is.
+fn embedded_symbols<'data>(object: &impl object::Object<'data>) -> Option<Vec<(u64, u64)>> {
+    const LARGEST: u64 = 256 << 20;
+    let section = object.section_by_name(".gnu_debugdata")?;
+    let mut bytes = Vec::new();
+    let mut decoder = xz2::read::XzDecoder::new(section.data().ok()?).take(LARGEST + 1);
+    decoder.read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > LARGEST {
+        return None;
+    }
+    let embedded = object::File::parse(&*bytes).ok()?;
+    Some(functions(embedded.symbols()))
 }
 
 /// Opens a regular file without waiting for the other end of a pipe.

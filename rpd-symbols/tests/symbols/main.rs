@@ -4,3 +4,4 @@ mod database;
 mod native;
 mod page;
 mod recording;
+mod split;
