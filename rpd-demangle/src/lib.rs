@@ -3,140 +3,52 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use cpp_demangle::{DemangleOptions, Symbol};
+use parse::Whole;
 
-/// Longer mangled names are returned as they are. Kernels with many template arguments have names of tens of KiB.
-const MAX_MANGLED: usize = 256 << 10;
+mod parse;
+mod print;
+mod tables;
+mod tree;
 
-/// Demangled names are cut off here. Substitutions let a short mangled name stand for an exponentially long one.
-const MAX_DEMANGLED: usize = 1 << 20;
+/// Which names are accepted, and how far.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// Bytes of the longest mangled name.
+    longest_name: usize,
+    /// Bytes of the longest text. Substitutions let a short name stand for an exponentially long one.
+    longest_text: usize,
+    /// Whether a word in the suffix of a clone may have digits.
+    digits_in_clone_suffixes: bool,
+}
 
-/// Levels of nesting the demangler follows; bounds its use of stack.
-const MAX_DEPTH: u32 = 192;
+/// Those of the GNU C++ library, with a limit of the text.
+const RULES: Rules = Rules {
+    longest_name: 1024,
+    longest_text: 1 << 20,
+    digits_in_clone_suffixes: true,
+};
 
 /// The demangled C++ name, or `name` itself when it is not a mangled name.
 pub fn demangle(name: &str) -> Cow<'_, str> {
     if !name.starts_with("_Z") {
         return Cow::Borrowed(name);
     }
-    try_demangle(name).map_or(Cow::Borrowed(name), Cow::Owned)
+    try_demangle(name, Whole::Symbol).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// The demangled C++ type of `mangled` (as `typeid().name()` returns it), or `mangled` itself.
 pub fn demangle_type(mangled: &str) -> Cow<'_, str> {
-    // A type alone is not a symbol that can be demangled; the symbol of its type information (`_ZTI`) is.
-    try_demangle(&format!("_ZTI{mangled}"))
-        .and_then(|text| text.strip_prefix("typeinfo for ").map(str::to_owned))
-        .map_or(Cow::Borrowed(mangled), Cow::Owned)
+    try_demangle(mangled, Whole::Type).map_or(Cow::Borrowed(mangled), Cow::Owned)
 }
 
-fn try_demangle(name: &str) -> Option<String> {
-    if name.len() > MAX_MANGLED {
+fn try_demangle(name: &str, whole: Whole) -> Option<String> {
+    if name.len() > RULES.longest_name {
         return None;
     }
-    let symbol = Symbol::new(name).ok()?;
-    let mut text = Capped(String::new());
-    let options = DemangleOptions::default().recursion_limit(MAX_DEPTH);
-    symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(gnu_spelling(text.0))
-}
-
-/// Suffixes of literals of these types in the output of the GNU demangler, which rocprofv3 uses.
-const LITERAL_SUFFIXES: [(&str, &str); 5] = [
-    ("(unsigned int)", "u"),
-    ("(unsigned long)", "ul"),
-    ("(long)", "l"),
-    ("(long long)", "ll"),
-    ("(unsigned long long)", "ull"),
-];
-
-/// Changes the spellings in which the output of `cpp_demangle` differs from that of the GNU demangler.
-fn gnu_spelling(mut text: String) -> String {
-    for (cast, suffix) in LITERAL_SUFFIXES {
-        let mut from = 0;
-        while let Some(at) = text[from..].find(cast).map(|at| at + from) {
-            let number = at + cast.len();
-            let digits = text[number..]
-                .bytes()
-                .enumerate()
-                .take_while(|&(index, byte)| byte.is_ascii_digit() || (index == 0 && byte == b'-'))
-                .count();
-            from = number;
-            if digits > 0 {
-                text.insert_str(number + digits, suffix);
-                text.replace_range(at..number, "");
-                from = at;
-            }
-        }
-    }
-    for (long, short) in [
-        ("(decltype(nullptr))0", "nullptr"),
-        (
-            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
-            "std::string",
-        ),
-    ] {
-        if text.contains(long) {
-            text = text.replace(long, short);
-        }
-    }
-    without_local_return_types(text)
-}
-
-/// Removes the return type of a template function that is only named as the scope of something local:
-/// `void f<int>()::{lambda()#1}` is `f<int>()::{lambda()#1}`.
-fn without_local_return_types(mut text: String) -> String {
-    let mut from = 0;
-    while let Some(at) = text[from..].find(')').map(|at| at + from) {
-        from = at + 1;
-        let after = &text[from..];
-        if !after.starts_with("::") && !after.starts_with(" const::") {
-            continue;
-        }
-        if text[..=at].ends_with("(anonymous namespace)") {
-            continue;
-        }
-        // Search backwards for the start of the enclosing template argument, parameter or text, and for the last blank
-        // after it that is outside of all brackets: what stands before that blank is the return type.
-        let (mut depth, mut blank, mut start) = (0_u32, None, 0);
-        for (index, &byte) in text.as_bytes()[..=at].iter().enumerate().rev() {
-            match byte {
-                b')' | b'>' | b'}' | b']' => depth += 1,
-                b'(' | b'<' | b'{' | b'[' if depth == 0 => {
-                    start = index + 1;
-                    break;
-                }
-                b'(' | b'<' | b'{' | b'[' => depth -= 1,
-                b',' if depth == 0 => {
-                    start = index + 2;
-                    break;
-                }
-                b' ' if depth == 0 && blank.is_none() => blank = Some(index),
-                _ => {}
-            }
-        }
-        if let Some(blank) = blank
-            && start < blank
-            && !text[start..blank].contains("operator")
-        {
-            text.replace_range(start..=blank, "");
-            from -= blank + 1 - start;
-        }
-    }
-    text
-}
-
-/// A text that refuses to grow beyond [`MAX_DEMANGLED`].
-struct Capped(String);
-
-impl cpp_demangle::DemangleWrite for Capped {
-    fn write_string(&mut self, text: &str) -> std::fmt::Result {
-        if self.0.len() + text.len() > MAX_DEMANGLED {
-            return Err(std::fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
+    let parsed = parse::parse(name.as_bytes(), whole, &RULES)?;
+    let text = print::print(&parsed, &RULES).ok()?;
+    // A length may end an identifier within a character.
+    String::from_utf8(text).ok()
 }
 
 /// Demangles names, and caches the results.
