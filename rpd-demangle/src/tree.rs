@@ -143,6 +143,8 @@ pub(crate) enum Node<'n> {
     Binary(NodeId, NodeId, NodeId),
     /// Operator and operands, the last of which `new` may lack.
     Trinary(NodeId, NodeId, NodeId, Option<NodeId>),
+    /// An expression of a compiler: name and arguments.
+    VendorCall(NodeId, NodeId),
     Literal {
         negative: bool,
         ty: NodeId,
@@ -204,6 +206,7 @@ impl Node<'_> {
                 value: two,
                 ..
             }
+            | Node::VendorCall(one, two)
             | Node::Clone(one, two) => [Some(one), Some(two), None, None],
             Node::Qualified(_, one, two)
             | Node::Arguments(one, two)

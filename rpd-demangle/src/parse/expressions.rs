@@ -44,6 +44,12 @@ impl<'n> Parser<'n, '_> {
                 let list = self.expression_list(b'E')?;
                 self.add(Node::Initializer(ty, list))
             }
+            (b'u', _) => {
+                self.skip(1);
+                let name = self.source_name()?;
+                let arguments = self.rest_of_template_args()?;
+                self.add(Node::VendorCall(name, arguments))
+            }
             _ => self.operation(),
         }
     }

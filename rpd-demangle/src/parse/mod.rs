@@ -223,10 +223,18 @@ impl<'n> Parser<'n, '_> {
                     b'A'..=b'Z' => byte - b'A' + 10,
                     _ => return None,
                 };
-                index = index.checked_mul(36)?.checked_add(u32::from(digit))?;
+                let larger = index.wrapping_mul(36).wrapping_add(u32::from(digit));
+                if larger < index {
+                    return None;
+                }
+                index = larger;
                 byte = self.next();
             }
-            let index = if first == b'_' { 0 } else { index as usize + 1 };
+            let index = if first == b'_' {
+                0
+            } else {
+                index.wrapping_add(1) as usize
+            };
             return self.substitutions.get(index).copied();
         }
         let found = tables::abbreviation(first)?;

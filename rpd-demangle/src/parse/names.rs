@@ -102,6 +102,8 @@ impl<'n> Parser<'n, '_> {
         match self.peek() {
             b'N' => self.nested(Self::nested_name),
             b'Z' => self.nested(Self::local_name),
+            // What has no name is no template.
+            b'U' => self.unqualified_name(),
             b'S' => {
                 let (name, substituted) = if self.take_both(b"St") {
                     let std = self.add(Node::Name(b"std"))?;
@@ -156,14 +158,17 @@ impl<'n> Parser<'n, '_> {
     pub(super) fn prefix(&mut self, substitutable: bool) -> Option<NodeId> {
         let mut whole: Option<NodeId> = None;
         loop {
-            let first = self.peek();
+            let (first, start) = (self.peek(), self.at);
             let part = match first {
                 b'E' => return whole,
                 b'I' => {
                     let template = whole?;
                     let arguments = self.template_args()?;
                     whole = Some(self.add(Node::Template(template, arguments))?);
-                    None
+                    if substitutable && self.peek() != b'E' {
+                        self.substitutable(whole?);
+                    }
+                    continue;
                 }
                 // The variable whose initializer a lambda is in: a scope like any other.
                 b'M' => {
@@ -171,20 +176,19 @@ impl<'n> Parser<'n, '_> {
                     self.skip(1);
                     continue;
                 }
-                b'S' => Some(self.substitution(true)?),
-                b'T' => Some(self.template_param()?),
-                b'D' if matches!(self.peek_second(), b'T' | b't') => Some(self.ty()?),
-                b'0'..=b'9' | b'a'..=b'z' | b'C' | b'D' | b'U' | b'L' => {
-                    Some(self.unqualified_name()?)
-                }
+                b'S' => self.substitution(true),
+                b'T' => self.template_param(),
+                b'D' if matches!(self.peek_second(), b'T' | b't') => self.ty(),
+                b'0'..=b'9' | b'a'..=b'z' | b'C' | b'D' | b'U' | b'L' => self.unqualified_name(),
                 _ => return None,
             };
-            if let Some(part) = part {
-                whole = Some(match whole {
-                    None => part,
-                    Some(outer) => self.add(Node::Scoped(outer, part))?,
-                });
-            }
+            whole = match (whole, part) {
+                // The GNU C++ library begins anew behind a substitution for nothing.
+                (_, None) if self.at == start || substitutable && first != b'S' => return None,
+                (_, None) => None,
+                (None, part) => part,
+                (Some(outer), Some(part)) => Some(self.add(Node::Scoped(outer, part))?),
+            };
             if substitutable && first != b'S' && self.peek() != b'E' {
                 self.substitutable(whole?);
             }

@@ -65,9 +65,10 @@ impl Parser<'_, '_> {
             }
             b'0'..=b'9' | b'N' | b'Z' => self.name()?,
             _ => {
+                let builtin = tables::builtin(first)?;
                 self.skip(1);
                 substitutable = false;
-                self.add(Node::Builtin(tables::builtin(first)?))?
+                self.add(Node::Builtin(builtin))?
             }
         };
         if substitutable {
@@ -180,7 +181,9 @@ impl Parser<'_, '_> {
         Some(match code {
             b'T' | b't' => {
                 let expression = self.expression()?;
-                self.expect(b'E')?;
+                if self.next() != b'E' {
+                    return None;
+                }
                 (self.add(Node::Decltype(expression))?, true)
             }
             b'p' => {

@@ -44,6 +44,10 @@ impl Printer<'_, '_> {
                 ty,
                 value,
             } => self.literal(negative, ty, value),
+            Node::VendorCall(name, arguments) => {
+                self.node(name)?;
+                self.in_parentheses(arguments)
+            }
             Node::Nullary(operator) => self.operator(operator),
             Node::Unary(operator, operand) => self.unary(operator, operand),
             Node::Postfix(operator, operand) => {
@@ -120,7 +124,7 @@ impl Printer<'_, '_> {
     fn unary(&mut self, id: NodeId, mut operand: NodeId) -> Result {
         let Some(operator) = self.language_operator(id) else {
             match self.get(id) {
-                Node::Cast(ty) => self.in_parentheses_cast(ty)?,
+                Node::Cast(ty) => self.in_parentheses(ty)?,
                 _ => self.node(id)?,
             }
             return self.operand(operand);
@@ -158,12 +162,6 @@ impl Printer<'_, '_> {
                 self.operand(operand)
             }
         }
-    }
-
-    fn in_parentheses_cast(&mut self, ty: NodeId) -> Result {
-        self.text(b"(")?;
-        self.node(ty)?;
-        self.text(b")")
     }
 
     fn binary(&mut self, id: NodeId, left: NodeId, right: NodeId) -> Result {

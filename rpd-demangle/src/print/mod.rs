@@ -230,6 +230,7 @@ impl<'n> Printer<'_, 'n> {
             | Node::Postfix(..)
             | Node::Binary(..)
             | Node::Trinary(..)
+            | Node::VendorCall(..)
             | Node::Literal { .. }
             | Node::Decltype(_) => self.expression(id),
             // Only a local name has one.

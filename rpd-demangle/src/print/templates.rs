@@ -121,10 +121,7 @@ impl Printer<'_, '_> {
 
     /// Writes a pattern for each element of the first pack in it.
     pub(super) fn expansion(&mut self, pattern: NodeId) -> Result {
-        let pack = match self.lambdas {
-            0 => self.find_pack(pattern)?,
-            _ => None,
-        };
+        let pack = self.find_pack(pattern)?;
         let Some(pack) = pack else {
             // Only packs of function parameters, whose length is not known.
             self.operand(pattern)?;
