@@ -1,7 +1,7 @@
-//! The demangler for Itanium C++ names.
+//! The demangler for Itanium C++ names. Its texts are those of the GNU C++ library (`__cxa_demangle`), byte for byte:
+//! what other tools show is compared and joined with them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use parse::Whole;
 
@@ -10,66 +10,64 @@ mod print;
 mod tables;
 mod tree;
 
-/// Which names are accepted, and how far.
-#[derive(Debug, Clone, Copy)]
-struct Rules {
-    /// Bytes of the longest mangled name.
-    longest_name: usize,
-    /// Bytes of the longest text. Substitutions let a short name stand for an exponentially long one.
-    longest_text: usize,
-    /// Whether a word in the suffix of a clone may have digits.
-    digits_in_clone_suffixes: bool,
+/// Bytes of the longest text. Substitutions let a short mangled name stand for an exponentially long one.
+const LONGEST_TEXT: usize = 1 << 20;
+
+/// Which names are demangled. What two of them demangle is spelled the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Those that the GNU C++ library demangles, except that a text of more than 1 MiB is refused.
+    Library,
+    /// Those that rocprofv3 shows demangled: it is built with an older library, to which a word with a digit in it
+    /// (`.intern.b96e08b3`) is no suffix of a clone.
+    Rocprofv3,
+    /// Those of the library, and names of up to 256 KiB.
+    Any,
 }
 
-/// Those of the GNU C++ library, with a limit of the text.
-const RULES: Rules = Rules {
-    longest_name: 1024,
-    longest_text: 1 << 20,
-    digits_in_clone_suffixes: true,
-};
+impl Dialect {
+    /// Bytes of the longest mangled name.
+    fn longest_name(self) -> usize {
+        match self {
+            Dialect::Library | Dialect::Rocprofv3 => 1024,
+            // Kernels with many template arguments have names of tens of KiB.
+            Dialect::Any => 256 << 10,
+        }
+    }
+}
 
-/// The demangled C++ name, or `name` itself when it is not a mangled name.
+/// The demangled C++ name as the GNU C++ library has it, or `name` itself when it is not a mangled name.
 pub fn demangle(name: &str) -> Cow<'_, str> {
+    demangle_as(name, Dialect::Library)
+}
+
+/// The demangled C++ name, or `name` itself when it is not a mangled name. For names that are only shown: longer ones
+/// than those of [`demangle`] are demangled as well.
+pub fn demangle_any(name: &str) -> Cow<'_, str> {
+    demangle_as(name, Dialect::Any)
+}
+
+/// The demangled C++ name, or `name` itself when it is not a mangled name that `dialect` has.
+pub fn demangle_as(name: &str, dialect: Dialect) -> Cow<'_, str> {
     if !name.starts_with("_Z") {
         return Cow::Borrowed(name);
     }
-    try_demangle(name, Whole::Symbol).map_or(Cow::Borrowed(name), Cow::Owned)
+    try_demangle(name, Whole::Symbol, dialect).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// The demangled C++ type of `mangled` (as `typeid().name()` returns it), or `mangled` itself.
 pub fn demangle_type(mangled: &str) -> Cow<'_, str> {
-    try_demangle(mangled, Whole::Type).map_or(Cow::Borrowed(mangled), Cow::Owned)
+    try_demangle(mangled, Whole::Type, Dialect::Library).map_or(Cow::Borrowed(mangled), Cow::Owned)
 }
 
-fn try_demangle(name: &str, whole: Whole) -> Option<String> {
-    if name.len() > RULES.longest_name {
+fn try_demangle(name: &str, whole: Whole, dialect: Dialect) -> Option<String> {
+    if name.len() > dialect.longest_name() {
         return None;
     }
-    let parsed = parse::parse(name.as_bytes(), whole, &RULES)?;
-    let text = print::print(&parsed, &RULES).ok()?;
+    let parsed = parse::parse(name.as_bytes(), whole, dialect)?;
+    let text = print::print(&parsed).ok()?;
     // A length may end an identifier within a character.
     String::from_utf8(text).ok()
-}
-
-/// Demangles names, and caches the results.
-#[derive(Debug, Default)]
-pub struct Demangler {
-    known: HashMap<Box<str>, Box<str>>,
-}
-
-impl Demangler {
-    /// A demangler with empty caches.
-    pub fn new() -> Demangler {
-        Demangler::default()
-    }
-
-    /// As [`demangle`], with cached results.
-    pub fn demangle(&mut self, name: &str) -> &str {
-        if !self.known.contains_key(name) {
-            self.known.insert(name.into(), demangle(name).into());
-        }
-        self.known.get(name).map_or("", |text| text)
-    }
 }
 
 #[cfg(test)]
@@ -151,23 +149,15 @@ mod tests {
     #[test]
     fn hostile_names_take_bounded_time_and_memory() {
         let nested = format!("_Z{}", "N1a".repeat(20_000));
-        assert_eq!(demangle(&nested), nested);
+        assert_eq!(demangle_any(&nested), nested);
         let pointers = format!("_Z1f{}i", "P".repeat(100_000));
-        assert!(!demangle(&pointers).is_empty());
+        assert_eq!(demangle_any(&pointers), pointers);
         // Each substitution doubles the one before.
         let mut bomb = String::from("_Z1fI1aI1bS_E");
         for _ in 0..60 {
             bomb.push_str("1cIS0_S0_E");
         }
         bomb.push_str("Evv");
-        assert!(demangle(&bomb).len() <= MAX_DEMANGLED);
-    }
-
-    #[test]
-    fn results_are_cached() {
-        let mut demangler = Demangler::new();
-        assert_eq!(demangler.demangle("_Z1fv"), "f()");
-        assert_eq!(demangler.demangle("_Z1fv"), "f()");
-        assert_eq!(demangler.known.len(), 1);
+        assert!(demangle_any(&bomb).len() <= LONGEST_TEXT);
     }
 }

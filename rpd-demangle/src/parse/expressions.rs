@@ -4,7 +4,7 @@ use super::{Parser, Unresolved};
 use crate::tables::{self, Operator};
 use crate::tree::{Node, NodeId};
 
-impl<'n> Parser<'n, '_> {
+impl<'n> Parser<'n> {
     /// An expression that is no part of another.
     pub(super) fn expression(&mut self) -> Option<NodeId> {
         let in_expression = std::mem::replace(&mut self.in_expression, true);

@@ -5,7 +5,7 @@ mod expressions;
 mod names;
 mod types;
 
-use crate::Rules;
+use crate::Dialect;
 use crate::tables;
 use crate::tree::{Node, NodeId, Tree};
 
@@ -40,7 +40,7 @@ pub(crate) enum Whole {
 }
 
 /// Parses `text`, all of it. `None` when it is not well-formed.
-pub(crate) fn parse<'n>(text: &'n [u8], whole: Whole, rules: &Rules) -> Option<Parsed<'n>> {
+pub(crate) fn parse<'n>(text: &'n [u8], whole: Whole, dialect: Dialect) -> Option<Parsed<'n>> {
     // A zero ends a name for the C++ library.
     if text.contains(&0) {
         return None;
@@ -57,7 +57,7 @@ pub(crate) fn parse<'n>(text: &'n [u8], whole: Whole, rules: &Rules) -> Option<P
             in_conversion: false,
             unresolved,
             depth: 0,
-            rules,
+            dialect,
         };
         let root = match whole {
             Whole::Symbol => parser.mangled_name(true),
@@ -74,7 +74,7 @@ pub(crate) fn parse<'n>(text: &'n [u8], whole: Whole, rules: &Rules) -> Option<P
     }
 }
 
-struct Parser<'n, 'r> {
+struct Parser<'n> {
     text: &'n [u8],
     at: usize,
     tree: Tree<'n>,
@@ -87,10 +87,10 @@ struct Parser<'n, 'r> {
     in_conversion: bool,
     unresolved: Unresolved,
     depth: u32,
-    rules: &'r Rules,
+    dialect: Dialect,
 }
 
-impl<'n> Parser<'n, '_> {
+impl<'n> Parser<'n> {
     /// The next byte; 0 at the end.
     fn peek(&self) -> u8 {
         self.text.get(self.at).copied().unwrap_or(0)

@@ -1,12 +1,13 @@
 //! Names of functions, variables and classes, and special names.
 
 use super::Parser;
+use crate::Dialect;
 use crate::tree::{Node, NodeId, Qualifier};
 
 /// What unnamed namespaces are called in mangled names: this, a separator and `N`.
 const UNNAMED_NAMESPACE: &[u8] = b"_GLOBAL_";
 
-impl<'n> Parser<'n, '_> {
+impl<'n> Parser<'n> {
     /// `_Z <encoding>`, at the top level with suffixes of clones.
     pub(super) fn mangled_name(&mut self, top: bool) -> Option<NodeId> {
         // Old compilers wrote names inside others without the underscore.
@@ -26,7 +27,7 @@ impl<'n> Parser<'n, '_> {
     /// `.<word>` or `.<number>`, and numbers behind it.
     fn clone_suffix(&mut self) -> Option<&'n [u8]> {
         let rest = &self.text[self.at..];
-        let digits_in_words = self.rules.digits_in_clone_suffixes;
+        let digits_in_words = self.dialect != Dialect::Rocprofv3;
         let in_word = |byte: &u8| {
             byte.is_ascii_lowercase() || *byte == b'_' || digits_in_words && byte.is_ascii_digit()
         };

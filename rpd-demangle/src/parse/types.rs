@@ -7,7 +7,7 @@ use crate::tree::{Indirection, Node, NodeId, Qualifier};
 /// A qualifier with its operand, as it was read before what it applies to.
 type Qualification = (Qualifier, Option<NodeId>);
 
-impl Parser<'_, '_> {
+impl Parser<'_> {
     pub(super) fn ty(&mut self) -> Option<NodeId> {
         self.nested(Self::ty_here)
     }

@@ -6,7 +6,7 @@ mod types;
 
 use std::io::Write as _;
 
-use crate::Rules;
+use crate::LONGEST_TEXT;
 use crate::parse::Parsed;
 use crate::tree::{Node, NodeId, Qualifier, Tree};
 
@@ -24,12 +24,11 @@ pub(crate) struct Refused;
 type Result<T = ()> = std::result::Result<T, Refused>;
 
 /// The text of a name.
-pub(crate) fn print(parsed: &Parsed<'_>, rules: &Rules) -> Result<Vec<u8>> {
+pub(crate) fn print(parsed: &Parsed<'_>) -> Result<Vec<u8>> {
     let mut printer = Printer {
         tree: &parsed.tree,
         out: Vec::with_capacity(256),
         last: 0,
-        longest: rules.longest_text,
         steps: 0,
         path: Vec::new(),
         open: vec![0; parsed.tree.len()],
@@ -70,7 +69,6 @@ struct Printer<'t, 'n> {
     out: Vec<u8>,
     /// The byte that was written last, also when it has been removed again.
     last: u8,
-    longest: usize,
     steps: u32,
     /// The parts that are being written, the innermost last.
     path: Vec<NodeId>,
@@ -94,7 +92,7 @@ struct Printer<'t, 'n> {
 
 impl<'n> Printer<'_, 'n> {
     fn text(&mut self, text: &[u8]) -> Result {
-        if self.out.len() + text.len() > self.longest {
+        if self.out.len() + text.len() > LONGEST_TEXT {
             return Err(Refused);
         }
         if let Some(&last) = text.last() {

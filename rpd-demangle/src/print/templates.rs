@@ -1,6 +1,6 @@
 //! Templates, their parameters, and packs.
 
-use super::{Printer, Refused, Result, Scope};
+use super::{MAX_DEPTH, Printer, Refused, Result, Scope};
 use crate::tree::{Node, NodeId};
 
 /// The index of a pack's element that stands for the whole pack.
@@ -140,7 +140,14 @@ impl Printer<'_, '_> {
 
     /// The first pack that a part refers to.
     pub(super) fn find_pack(&mut self, id: NodeId) -> Result<Option<NodeId>> {
+        self.find_pack_within(id, 0)
+    }
+
+    fn find_pack_within(&mut self, id: NodeId, depth: usize) -> Result<Option<NodeId>> {
         self.step()?;
+        if depth > MAX_DEPTH {
+            return Err(Refused);
+        }
         let node = self.get(id);
         if let Node::TemplateParam(number) = node {
             let argument = self.argument_or_pack(number)?;
@@ -148,7 +155,7 @@ impl Printer<'_, '_> {
                 .filter(|&argument| matches!(self.get(argument), Node::TemplateArguments(..))));
         }
         for child in node.children().into_iter().flatten() {
-            if let Some(pack) = self.find_pack(child)? {
+            if let Some(pack) = self.find_pack_within(child, depth + 1)? {
                 return Ok(Some(pack));
             }
         }
