@@ -1,30 +1,33 @@
-//! Demangled names of the lines of the standard input.
+//! Prints the demangled names of the lines of the standard input: as `c++filt` does, but whole lines. With `--bench` it
+//! prints how many of these names are demangled in a second.
+
 use std::io::{BufRead, Write};
-fn main() {
-    let input: Vec<String> = std::io::stdin()
-        .lock()
-        .lines()
-        .map_while(Result::ok)
-        .collect();
-    if std::env::args().nth(1).as_deref() == Some("bench") {
-        let t = std::time::Instant::now();
-        let mut n = 0;
-        let mut total = 0usize;
-        while t.elapsed().as_secs_f64() < 2.0 {
-            for line in &input {
-                total += rpd_demangle::demangle(line).len();
-                n += 1;
-            }
+use std::time::{Duration, Instant};
+
+use rpd_demangle::demangle;
+
+fn main() -> std::io::Result<()> {
+    let names: Vec<String> = std::io::stdin().lock().lines().collect::<Result<_, _>>()?;
+    if std::env::args().nth(1).as_deref() != Some("--bench") {
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        for name in &names {
+            writeln!(out, "{}", demangle(name))?;
         }
-        println!(
-            "{} names/s {}",
-            n as f64 / t.elapsed().as_secs_f64(),
-            total / n
-        );
-        return;
+        return out.flush();
     }
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    for line in &input {
-        writeln!(out, "{}", rpd_demangle::demangle(line)).unwrap();
+    let (mut count, mut bytes) = (0, 0);
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(2) && !names.is_empty() {
+        for name in &names {
+            bytes += demangle(name).len();
+        }
+        count += names.len();
     }
+    let seconds = begin.elapsed().as_secs_f64();
+    println!(
+        "{:.0} names/s, {:.1} MB/s of text",
+        count as f64 / seconds,
+        bytes as f64 / seconds / 1e6
+    );
+    Ok(())
 }
