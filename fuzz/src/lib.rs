@@ -79,5 +79,6 @@ mod tests {
         thread_trace "thread-trace";
         accesses "accesses";
         captures "captures";
+        names "names";
     }
 }

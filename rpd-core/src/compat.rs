@@ -67,6 +67,8 @@ pub enum Difference {
     TraceFolders,
     /// Dispatches that are counted beside thread traces.
     CountersWithTraces,
+    /// Which names of kernels are demangled.
+    KernelNames,
 }
 
 /// A row of the table of differences.
@@ -123,6 +125,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
     row(Difference::TraceFolders, "Folders `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`; the database has what they show", "are always written"),
     row(Difference::CountersWithTraces, "`--pmc` and `--att` in one run, without `--kernel-iteration-range`", "counts all dispatches", "counts the first of each kernel, which is the one that is traced"),
+    row(Difference::KernelNames, "Names of kernels that the original cannot demangle: longer than 1,024 bytes, or with a suffix that has letters and digits (`.intern.b96e08b3`)", "are demangled", "stay as registered"),
 ];
 
 impl Compat {
@@ -194,7 +197,7 @@ mod tests {
         }
         assert_eq!(
             DIFFERENCES.len(),
-            Difference::CountersWithTraces as usize + 1,
+            Difference::KernelNames as usize + 1,
             "a difference without a row"
         );
         assert_eq!(Compat::from_label("rocprofv3"), Some(Compat::Rocprofv3));

@@ -1,163 +1,73 @@
-//! The demangler for Itanium C++ names.
+//! The demangler for Itanium C++ names. Its texts are those of the GNU C++ library (`__cxa_demangle`), byte for byte:
+//! what other tools show is compared and joined with them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use cpp_demangle::{DemangleOptions, Symbol};
+use parse::Whole;
 
-/// Longer mangled names are returned as they are. Kernels with many template arguments have names of tens of KiB.
-const MAX_MANGLED: usize = 256 << 10;
+mod parse;
+mod print;
+mod tables;
+mod tree;
 
-/// Demangled names are cut off here. Substitutions let a short mangled name stand for an exponentially long one.
-const MAX_DEMANGLED: usize = 1 << 20;
+/// Bytes of the longest text. Substitutions let a short mangled name stand for an exponentially long one.
+const LONGEST_TEXT: usize = 1 << 20;
 
-/// Levels of nesting the demangler follows; bounds its use of stack.
-const MAX_DEPTH: u32 = 192;
+/// Which names are demangled. What two of them demangle is spelled the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Those that the GNU C++ library demangles, except that a text of more than 1 MiB is refused.
+    Library,
+    /// Those that rocprofv3 shows demangled: it is built with an older library, to which a word with a digit in it
+    /// (`.intern.b96e08b3`) is no suffix of a clone.
+    Rocprofv3,
+    /// Those of the library, and names of up to 256 KiB.
+    Any,
+}
 
-/// The demangled C++ name, or `name` itself when it is not a mangled name.
+impl Dialect {
+    /// Bytes of the longest mangled name.
+    fn longest_name(self) -> usize {
+        match self {
+            Dialect::Library | Dialect::Rocprofv3 => 1024,
+            // Kernels with many template arguments have names of tens of KiB.
+            Dialect::Any => 256 << 10,
+        }
+    }
+}
+
+/// The demangled C++ name as the GNU C++ library has it, or `name` itself when it is not a mangled name.
 pub fn demangle(name: &str) -> Cow<'_, str> {
+    demangle_as(name, Dialect::Library)
+}
+
+/// The demangled C++ name, or `name` itself when it is not a mangled name. For names that are only shown: longer ones
+/// than those of [`demangle`] are demangled as well.
+pub fn demangle_any(name: &str) -> Cow<'_, str> {
+    demangle_as(name, Dialect::Any)
+}
+
+/// The demangled C++ name, or `name` itself when it is not a mangled name that `dialect` has.
+pub fn demangle_as(name: &str, dialect: Dialect) -> Cow<'_, str> {
     if !name.starts_with("_Z") {
         return Cow::Borrowed(name);
     }
-    try_demangle(name).map_or(Cow::Borrowed(name), Cow::Owned)
+    try_demangle(name, Whole::Symbol, dialect).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// The demangled C++ type of `mangled` (as `typeid().name()` returns it), or `mangled` itself.
 pub fn demangle_type(mangled: &str) -> Cow<'_, str> {
-    // A type alone is not a symbol that can be demangled; the symbol of its type information (`_ZTI`) is.
-    try_demangle(&format!("_ZTI{mangled}"))
-        .and_then(|text| text.strip_prefix("typeinfo for ").map(str::to_owned))
-        .map_or(Cow::Borrowed(mangled), Cow::Owned)
+    try_demangle(mangled, Whole::Type, Dialect::Library).map_or(Cow::Borrowed(mangled), Cow::Owned)
 }
 
-fn try_demangle(name: &str) -> Option<String> {
-    if name.len() > MAX_MANGLED {
+fn try_demangle(name: &str, whole: Whole, dialect: Dialect) -> Option<String> {
+    if name.len() > dialect.longest_name() {
         return None;
     }
-    let symbol = Symbol::new(name).ok()?;
-    let mut text = Capped(String::new());
-    let options = DemangleOptions::default().recursion_limit(MAX_DEPTH);
-    symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(gnu_spelling(text.0))
-}
-
-/// Suffixes of literals of these types in the output of the GNU demangler, which rocprofv3 uses.
-const LITERAL_SUFFIXES: [(&str, &str); 5] = [
-    ("(unsigned int)", "u"),
-    ("(unsigned long)", "ul"),
-    ("(long)", "l"),
-    ("(long long)", "ll"),
-    ("(unsigned long long)", "ull"),
-];
-
-/// Changes the spellings in which the output of `cpp_demangle` differs from that of the GNU demangler.
-fn gnu_spelling(mut text: String) -> String {
-    for (cast, suffix) in LITERAL_SUFFIXES {
-        let mut from = 0;
-        while let Some(at) = text[from..].find(cast).map(|at| at + from) {
-            let number = at + cast.len();
-            let digits = text[number..]
-                .bytes()
-                .enumerate()
-                .take_while(|&(index, byte)| byte.is_ascii_digit() || (index == 0 && byte == b'-'))
-                .count();
-            from = number;
-            if digits > 0 {
-                text.insert_str(number + digits, suffix);
-                text.replace_range(at..number, "");
-                from = at;
-            }
-        }
-    }
-    for (long, short) in [
-        ("(decltype(nullptr))0", "nullptr"),
-        (
-            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
-            "std::string",
-        ),
-    ] {
-        if text.contains(long) {
-            text = text.replace(long, short);
-        }
-    }
-    without_local_return_types(text)
-}
-
-/// Removes the return type of a template function that is only named as the scope of something local:
-/// `void f<int>()::{lambda()#1}` is `f<int>()::{lambda()#1}`.
-fn without_local_return_types(mut text: String) -> String {
-    let mut from = 0;
-    while let Some(at) = text[from..].find(')').map(|at| at + from) {
-        from = at + 1;
-        let after = &text[from..];
-        if !after.starts_with("::") && !after.starts_with(" const::") {
-            continue;
-        }
-        if text[..=at].ends_with("(anonymous namespace)") {
-            continue;
-        }
-        // Search backwards for the start of the enclosing template argument, parameter or text, and for the last blank
-        // after it that is outside of all brackets: what stands before that blank is the return type.
-        let (mut depth, mut blank, mut start) = (0_u32, None, 0);
-        for (index, &byte) in text.as_bytes()[..=at].iter().enumerate().rev() {
-            match byte {
-                b')' | b'>' | b'}' | b']' => depth += 1,
-                b'(' | b'<' | b'{' | b'[' if depth == 0 => {
-                    start = index + 1;
-                    break;
-                }
-                b'(' | b'<' | b'{' | b'[' => depth -= 1,
-                b',' if depth == 0 => {
-                    start = index + 2;
-                    break;
-                }
-                b' ' if depth == 0 && blank.is_none() => blank = Some(index),
-                _ => {}
-            }
-        }
-        if let Some(blank) = blank
-            && start < blank
-            && !text[start..blank].contains("operator")
-        {
-            text.replace_range(start..=blank, "");
-            from -= blank + 1 - start;
-        }
-    }
-    text
-}
-
-/// A text that refuses to grow beyond [`MAX_DEMANGLED`].
-struct Capped(String);
-
-impl cpp_demangle::DemangleWrite for Capped {
-    fn write_string(&mut self, text: &str) -> std::fmt::Result {
-        if self.0.len() + text.len() > MAX_DEMANGLED {
-            return Err(std::fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
-}
-
-/// Demangles names, and caches the results.
-#[derive(Debug, Default)]
-pub struct Demangler {
-    known: HashMap<Box<str>, Box<str>>,
-}
-
-impl Demangler {
-    /// A demangler with empty caches.
-    pub fn new() -> Demangler {
-        Demangler::default()
-    }
-
-    /// As [`demangle`], with cached results.
-    pub fn demangle(&mut self, name: &str) -> &str {
-        if !self.known.contains_key(name) {
-            self.known.insert(name.into(), demangle(name).into());
-        }
-        self.known.get(name).map_or("", |text| text)
-    }
+    let parsed = parse::parse(name.as_bytes(), whole, dialect)?;
+    let text = print::print(&parsed).ok()?;
+    // A length may end an identifier within a character.
+    String::from_utf8(text).ok()
 }
 
 #[cfg(test)]
@@ -239,23 +149,15 @@ mod tests {
     #[test]
     fn hostile_names_take_bounded_time_and_memory() {
         let nested = format!("_Z{}", "N1a".repeat(20_000));
-        assert_eq!(demangle(&nested), nested);
+        assert_eq!(demangle_any(&nested), nested);
         let pointers = format!("_Z1f{}i", "P".repeat(100_000));
-        assert!(!demangle(&pointers).is_empty());
+        assert_eq!(demangle_any(&pointers), pointers);
         // Each substitution doubles the one before.
         let mut bomb = String::from("_Z1fI1aI1bS_E");
         for _ in 0..60 {
             bomb.push_str("1cIS0_S0_E");
         }
         bomb.push_str("Evv");
-        assert!(demangle(&bomb).len() <= MAX_DEMANGLED);
-    }
-
-    #[test]
-    fn results_are_cached() {
-        let mut demangler = Demangler::new();
-        assert_eq!(demangler.demangle("_Z1fv"), "f()");
-        assert_eq!(demangler.demangle("_Z1fv"), "f()");
-        assert_eq!(demangler.known.len(), 1);
+        assert!(demangle_any(&bomb).len() <= LONGEST_TEXT);
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use gimli::{AttributeValue, EndianSlice, LittleEndian, Unit, UnitOffset};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
-use rpd_demangle::demangle;
+use rpd_demangle::demangle_any;
 
 /// A function in the symbol table of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -511,7 +511,7 @@ fn name_of<'a>(
             Some(text.to_string_lossy().into_owned())
         };
         if let Some(mangled) = text(gimli::DW_AT_linkage_name) {
-            return Some(demangle(&mangled).into_owned());
+            return Some(demangle_any(&mangled).into_owned());
         }
         if let Some(plain) = text(gimli::DW_AT_name) {
             return Some(plain);

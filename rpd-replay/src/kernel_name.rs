@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rpd_spool::demangle::demangle;
+use rpd_spool::demangle::demangle_any;
 use rpd_spool::kernel_filter::Matcher;
 
 /// Kernels that a user has named: by a name or part of one, or by a pattern.
@@ -14,7 +14,7 @@ pub struct KernelName {
 
 /// Whether a kernel is one that the user has named: by its name, or by a part of the name that people read.
 pub(crate) fn is_called(name: &str, wanted: &str) -> bool {
-    name == wanted || demangle(name).contains(wanted)
+    name == wanted || demangle_any(name).contains(wanted)
 }
 
 impl KernelName {
@@ -40,7 +40,7 @@ impl KernelName {
         let literal = all.any(|name| is_called(name, &self.text));
         move |name| match (literal, &self.pattern) {
             (true, _) => is_called(name, &self.text),
-            (false, Ok(pattern)) => pattern.is_match(&demangle(name)),
+            (false, Ok(pattern)) => pattern.is_match(&demangle_any(name)),
             (false, Err(_)) => false,
         }
     }

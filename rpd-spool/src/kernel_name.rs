@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::demangle::demangle;
+use crate::demangle::{Dialect, demangle_as};
 
 /// The suffix under which kernel descriptors are registered.
 const DESCRIPTOR_SUFFIX: &str = ".kd";
@@ -18,6 +18,17 @@ pub struct KernelNames {
     pub truncate: bool,
     /// The innermost open ROCTx push range of the submitting thread names the kernel.
     pub rename: bool,
+    /// Names that rocprofv3 cannot demangle are left as registered.
+    pub original: bool,
+}
+
+impl KernelNames {
+    fn dialect(self) -> Dialect {
+        match self.original {
+            true => Dialect::Rocprofv3,
+            false => Dialect::Any,
+        }
+    }
 }
 
 /// All spellings of one kernel's name.
@@ -38,20 +49,20 @@ pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
         Some(mangled) => mangled,
     };
     if names.truncate {
-        match demangle(mangled) {
+        match demangle_as(mangled, names.dialect()) {
             Cow::Borrowed(text) => Cow::Borrowed(truncated(text)),
             Cow::Owned(text) => Cow::Owned(truncated(&text).to_owned()),
         }
     } else if names.mangled {
         Cow::Borrowed(raw)
     } else {
-        demangle(mangled)
+        demangle_as(mangled, names.dialect())
     }
 }
 
 /// Every spelling of the kernel registered as `raw`.
 pub fn spellings(raw: &str, names: KernelNames) -> KernelSpellings {
-    let demangled = demangle(raw).into_owned();
+    let demangled = demangle_as(raw, names.dialect()).into_owned();
     KernelSpellings {
         formatted: formatted(raw, names).into_owned(),
         truncated: truncated(&demangled).to_owned(),
@@ -114,7 +125,7 @@ mod tests {
                 KernelNames {
                     mangled,
                     truncate,
-                    rename: false,
+                    ..KernelNames::default()
                 },
             )
         };
@@ -151,6 +162,29 @@ mod tests {
             "void addition_kernel<float>(float*, float const*, float const*, int, int) [clone .kd]"
         );
         assert_eq!(all.truncated, "addition_kernel");
+    }
+
+    #[test]
+    fn names_that_the_original_cannot_demangle_stay_in_its_mode() {
+        let externalized = "_Z6reducePv.intern.b96e08b3df0d779d.kd";
+        let long = format!("_Z1kI{}Evv", "5types".repeat(200));
+        let original = KernelNames {
+            original: true,
+            ..KernelNames::default()
+        };
+        let own = KernelNames::default();
+        assert_eq!(
+            formatted(externalized, original),
+            "_Z6reducePv.intern.b96e08b3df0d779d"
+        );
+        assert_eq!(
+            formatted(externalized, own),
+            "reduce(void*) [clone .intern] [clone .b96e08b3df0d779d]"
+        );
+        assert_eq!(spellings(externalized, original).demangled, externalized);
+        assert_eq!(formatted(&long, original), long);
+        assert!(formatted(&long, own).starts_with("void k<types, types, "));
+        assert_eq!(formatted(ADDITION, original), formatted(ADDITION, own));
     }
 
     #[test]

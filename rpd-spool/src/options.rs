@@ -113,6 +113,8 @@ pub struct CounterOptions {
     pub mangled: bool,
     /// The bare function names are matched; wins over `mangled`.
     pub truncate: bool,
+    /// Names that rocprofv3 cannot demangle are matched as registered.
+    pub original_names: bool,
 }
 
 impl CounterOptions {
@@ -323,6 +325,7 @@ const FLAGS: &[Flag] = &flags! {
     "extra_counters" => counters.extra;
     "match_mangled" => counters.mangled;
     "match_truncated" => counters.truncate;
+    "match_original" => counters.original_names;
     "capture" => capture.calls;
     "capture_data" => capture.data;
     "capture_outputs" => capture.outputs;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer as Blazesym};
-use rpd_spool::demangle::demangle;
+use rpd_spool::demangle::demangle_any;
 
 use crate::look_up::Symbols;
 use crate::object_file::{SymbolTable, are_signal_returns};
@@ -304,7 +304,7 @@ pub(crate) fn readable(name: &str) -> String {
             return format!("{rust:#}");
         }
     }
-    demangle(name).into_owned()
+    demangle_any(name).into_owned()
 }
 
 /// Cuts a text off that is longer than names may be, and marks it.

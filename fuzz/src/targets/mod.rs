@@ -9,6 +9,7 @@ mod expressions;
 mod instructions;
 mod job_files;
 mod kernel_filter;
+mod names;
 mod rocpd;
 mod spool;
 mod thread_trace;
@@ -28,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     thread_trace::TARGET,
     accesses::TARGET,
     captures::TARGET,
+    names::TARGET,
 ];
 
 /// Fails unless the message is one line that is not empty.

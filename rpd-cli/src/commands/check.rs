@@ -12,7 +12,7 @@ use rpd_core::options::{Backend, CollectorOptions, Options};
 use rpd_core::os_text;
 use rpd_gfx::isa::lane_numbers;
 use rpd_gfx::source;
-use rpd_spool::demangle::demangle;
+use rpd_spool::demangle::demangle_any;
 use rpd_spool::kernel_check::{FINDINGS, UNCHECKED};
 use rpd_symbols::code::DebugInfo;
 use serde::Serialize;
@@ -251,7 +251,7 @@ fn finding(line: &str, objects: &mut Objects<'_>) -> Option<Finding> {
     let mut next = || fields.next();
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let kind = next()?.to_owned();
-    let kernel = demangle(next()?).into_owned();
+    let kernel = demangle_any(next()?).into_owned();
     let object = next()?;
     let address = hex(next()?)?;
     let workgroup = next()?.parse().ok()?;

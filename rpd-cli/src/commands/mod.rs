@@ -190,6 +190,7 @@ impl Naming {
             } else {
                 stored.mangled
             },
+            original: stored.original,
         }
     }
 }

@@ -191,6 +191,7 @@ impl Resolver<'_> {
                     extra: !extra_counters.is_empty(),
                     mangled: on("mangled-kernels"),
                     truncate: on("truncate-kernels"),
+                    original_names: compat.has(Difference::KernelNames),
                     ..counters
                 },
                 periods,
@@ -214,6 +215,7 @@ impl Resolver<'_> {
                 mangled: on("mangled-kernels"),
                 truncate: on("truncate-kernels"),
                 rename: on("kernel-rename"),
+                original: compat.has(Difference::KernelNames),
             },
             agent_index: match given.text("agent-index") {
                 Some("absolute") => AgentIndex::Absolute,

@@ -11,7 +11,7 @@ use rpd_att::{
 use rpd_formats::csv::{TracedLine, write_traced_lines};
 use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
 use rpd_gfx::disasm::Disassembler;
-use rpd_spool::demangle::demangle;
+use rpd_spool::demangle::demangle_any;
 use rpd_symbols::code::DebugInfo;
 
 use super::files::{TraceFile, TraceKey, Traces};
@@ -72,7 +72,7 @@ impl Outputs {
         };
         let cycle = |time: i64| u64::try_from(time).unwrap_or(0);
         let kernel = code.function(wave.entry);
-        let kernel = kernel.map_or("wave".into(), |found| demangle(&found.name));
+        let kernel = kernel.map_or("wave".into(), |found| demangle_any(&found.name));
         let whole = WaveSpan {
             name: &kernel,
             begin: cycle(wave.begin),
@@ -366,7 +366,7 @@ pub(crate) fn decode_dispatch(
         ));
     }
     // The label has the name already; the original leaves the place empty where that is all there is.
-    let demangled = |name: &str| match demangle(name) {
+    let demangled = |name: &str| match demangle_any(name) {
         text if text == name => String::new(),
         text => text.into_owned(),
     };

@@ -62,6 +62,7 @@ impl Selection {
                 mangled: options.mangled,
                 truncate: options.truncate,
                 rename: false,
+                original: options.original_names,
             },
             iterations: options.iterations.clone(),
             unknown: true,

@@ -1,6 +1,9 @@
 //! From the bytes of arguments to the texts that files carry.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use super::{ArgLayout, Argument, Form, enumerator};
 use crate::spool::demangle::demangle_type;
@@ -61,10 +64,32 @@ pub fn for_each_argument(
             if name.is_empty() {
                 break;
             }
-            emit(position, &demangle_type(&declared), &name, &value);
+            emit(position, &type_name(&declared), &name, &value);
             position += 1;
         }
     }
+}
+
+/// Types that a thread remembers. A run has some hundred; a damaged recording may have any number.
+const MOST_TYPES: usize = 4096;
+
+thread_local! {
+    /// Types as C++ spells them, by what a compiler encodes them as.
+    static TYPES: RefCell<HashMap<Box<str>, Rc<str>>> = RefCell::default();
+}
+
+/// The type that a compiler encodes as `encoded`, demangled once.
+fn type_name(encoded: &str) -> Rc<str> {
+    TYPES.with_borrow_mut(|types| {
+        if let Some(known) = types.get(encoded) {
+            return Rc::clone(known);
+        }
+        let name: Rc<str> = demangle_type(encoded).into();
+        if types.len() < MOST_TYPES {
+            types.insert(encoded.into(), Rc::clone(&name));
+        }
+        name
+    })
 }
 
 fn write_value(out: &mut String, form: Form, declared: &str, bytes: &[u8]) {
@@ -280,6 +305,18 @@ mod tests {
         out.push(' ');
         write_value(&mut out, Form::Handle, "hsa_agent_t", &7_u64.to_le_bytes());
         assert_eq!(out, "Unknown -1 0.1 handle=7");
+    }
+
+    #[test]
+    fn a_type_is_demangled_once() {
+        let first = type_name("P12ihipStream_t");
+        assert_eq!(&*first, "ihipStream_t*");
+        assert!(Rc::ptr_eq(&first, &type_name("P12ihipStream_t")));
+        for number in 0..2 * MOST_TYPES {
+            type_name(&format!("A{number}_i"));
+        }
+        assert_eq!(TYPES.with_borrow(HashMap::len), MOST_TYPES);
+        assert_eq!(&*type_name("A9999_i"), "int [9999]");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Selects kernels and dispatches by a text that the user gives.
 
-use rpd_demangle::demangle;
+use rpd_demangle::demangle_any;
 
 /// Selects all dispatches of a kernel, or one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl KernelChoice {
     /// Whether the `nth` dispatch (from 1) of a kernel is selected.
     pub fn takes(&self, kernel: &str, nth: u64) -> bool {
         self.nth.is_none_or(|wanted| wanted == nth)
-            && (self.name == kernel || demangle(kernel).contains(&self.name))
+            && (self.name == kernel || demangle_any(kernel).contains(&self.name))
     }
 }
 

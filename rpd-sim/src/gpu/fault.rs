@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use rpd_demangle::demangle;
+use rpd_demangle::demangle_any;
 use rpd_gfx::check::Place;
 use rpd_gfx::isa::{self, Site};
 use rpd_gfx::source::{self, DebugInfo};
@@ -81,7 +81,7 @@ impl Fault {
 
     /// Describes the fault of a kernel that ran on the agent of `mask`.
     pub(crate) fn of_kernel(kernel: &Kernel, mask: u64, fault: &isa::Fault) -> Self {
-        let name = demangle(&kernel.name);
+        let name = demangle_any(&kernel.name);
         let (status, what, site) = match fault {
             isa::Fault::Instruction { instruction, site } => (
                 status::ILLEGAL_INSTRUCTION,

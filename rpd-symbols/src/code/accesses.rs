@@ -152,7 +152,7 @@ fn object(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
 }
 
 fn named(dispatch: &Dispatch) -> String {
-    let kernel = rpd_spool::demangle::demangle(&dispatch.kernel);
+    let kernel = rpd_spool::demangle::demangle_any(&dispatch.kernel);
     format!("dispatch {} of {kernel}", dispatch.nth)
 }
 

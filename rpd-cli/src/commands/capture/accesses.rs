@@ -10,7 +10,7 @@ use rpd_formats::parquet;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_gfx::access::{FILE, KernelChoice, Problem, Stride};
 use rpd_spool::access_trace::{AccessTrace, FOLDER, KERNELS_FILE};
-use rpd_spool::demangle::demangle;
+use rpd_spool::demangle::demangle_any;
 use rpd_symbols::code::{AccessReport, LineAccesses, access_report};
 
 use crate::commands::{Form, write_output};
@@ -199,7 +199,7 @@ fn rows(report: &AccessReport) -> Vec<Vec<Cell>> {
         let stride = totals.stride();
         let dispatches = report.dispatches.get(&line.kernel).copied();
         vec![
-            Cell::Text(demangle(&line.kernel).into_owned()),
+            Cell::Text(demangle_any(&line.kernel).into_owned()),
             dispatches.unwrap_or(0).into(),
             line.file.as_str().into(),
             number(line.line > 0, line.line.into()),
@@ -250,7 +250,7 @@ fn print_for_people(report: &AccessReport, out: &mut dyn Write) -> io::Result<()
         writeln!(
             out,
             "{gap}{}: {}",
-            demangle(kernel),
+            demangle_any(kernel),
             count(dispatches, "dispatch")
         )?;
         let columns = [

@@ -290,12 +290,19 @@ fn code(source: &Source<'_>, session: &mut Session) -> Result<KernelNames> {
             .filter(|(_, shown)| !shown.is_empty())
             .all(|(symbol, shown)| formatted(&symbol.name, *names) == **shown)
     };
-    let names = |truncate, mangled| KernelNames {
+    let names = |truncate, mangled, original| KernelNames {
         truncate,
         mangled,
         rename: false,
+        original,
     };
-    let ways = [names(false, false), names(true, false), names(false, true)];
+    let ways = [
+        names(false, false, false),
+        names(false, false, true),
+        names(true, false, false),
+        names(true, false, true),
+        names(false, true, false),
+    ];
     Ok(ways.into_iter().find(is_how).unwrap_or_default())
 }
 
