@@ -20,16 +20,23 @@ thread_local! {
 /// Installs a panic hook: a panic is described in one line, by [`isolated`] if one is in progress, else at once on standard error.
 pub(crate) fn install() {
     std::panic::set_hook(Box::new(|info| {
-        let text = describe(info);
-        if DEPTH.load(Ordering::SeqCst) == 0 {
-            eprintln!("rpd: {text}");
-            return;
+        if !is_kept(info) {
+            eprintln!("rpd: {}", describe(info));
         }
-        let mut elsewhere = ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner);
-        elsewhere.get_or_insert_with(|| text.clone());
-        drop(elsewhere);
-        HERE.with(|here| here.replace(Some(text)));
     }));
+}
+
+/// Keeps the description of a panic for [`isolated`]; `false` if none is in progress.
+fn is_kept(info: &PanicHookInfo<'_>) -> bool {
+    if DEPTH.load(Ordering::SeqCst) == 0 {
+        return false;
+    }
+    let text = describe(info);
+    let mut elsewhere = ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner);
+    elsewhere.get_or_insert_with(|| text.clone());
+    drop(elsewhere);
+    HERE.with(|here| here.replace(Some(text)));
+    true
 }
 
 /// Runs `work`. A panic in it becomes an error that names `what`.
@@ -82,7 +89,12 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_one_line_that_names_the_part() {
-        install();
+        // In front of the hook that is there, by which other tests of this process report their failures.
+        let reporting = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            is_kept(info);
+            reporting(info);
+        }));
         let error = isolated("table \"x\"", || -> Result<()> { panic!("two\nlines") });
         let line = crate::failure::line(&error.expect_err("a panic"));
         assert!(

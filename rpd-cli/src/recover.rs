@@ -87,12 +87,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 "rpd: {}: nothing is left to write; what finished runs had left is removed",
                 folder.display()
             );
+        } else if runs.is_empty() && folder.is_dir() {
+            eprintln!(
+                "rpd: {}: nothing to recover: it holds no unfinished run",
+                folder.display()
+            );
         } else if runs.is_empty() {
-            let problem = match folder.is_dir() {
-                true => "holds no unfinished run",
-                false => "No such directory",
-            };
-            return Err(Failure::failed(format!("{}: {problem}", folder.display())).into());
+            let problem = format!("{}: No such directory", folder.display());
+            return Err(Failure::failed(problem).into());
         }
         found.extend(runs.into_iter().map(|run| (folder, run)));
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rpd_tests::pythons::interpreters;
-use rpd_tests::run::{skipped, tool};
+use rpd_tests::skips::{skipped, skipped_by_script, tool_for};
 
 /// Random trees, over all interpreters.
 const TREES: usize = 10_000;
@@ -55,9 +55,7 @@ fn run_in_all(script: &str, arguments: &[&str]) {
         }
         let output = run(interpreter, script, arguments);
         let text = String::from_utf8_lossy(&output.stdout);
-        for line in text.lines().filter(|line| line.starts_with("skipped:")) {
-            println!("{line}");
-        }
+        skipped_by_script(&text);
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
             failures.push(format!("{version}: {}\n{text}{errors}", output.status));
@@ -122,12 +120,13 @@ cases! {
 /// PyTorch's own tracebacks, where the `python3` on the path has PyTorch: backward passes, workers, compiled code.
 #[test]
 fn places_of_pytorch_have_all_frames_of_its_own_tracebacks() {
-    let Some(python) = tool("python3") else {
-        return skipped("stacks at places of PyTorch", "no python3");
+    let Some(python) = tool_for("stacks at places of PyTorch", "python3") else {
+        return;
     };
     let output = run(&python, "torch_places.py", &[]);
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{text}");
+    skipped_by_script(&text);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}{errors}");
 }
@@ -169,10 +168,7 @@ fn case_82_83_84_a_host_that_loads_python_late_and_locally() {
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/host.c"))
         .arg("-ldl")
         .output();
-    let Ok(built) = built else {
-        println!("skipped: a program that loads Python: no C compiler");
-        return;
-    };
+    let built = built.expect("a C compiler");
     assert!(
         built.status.success(),
         "{}",
@@ -180,7 +176,8 @@ fn case_82_83_84_a_host_that_loads_python_late_and_locally() {
     );
     for (version, interpreter) in interpreters() {
         let Some(python) = shared_library(interpreter) else {
-            println!("skipped: a program that loads Python {version}: it is in no library");
+            let check = format!("a program that loads Python {version}");
+            skipped(&check, "its code is in no library");
             continue;
         };
         let prefix = interpreter
@@ -241,7 +238,10 @@ fn case_89_a_stripped_interpreter() {
             .arg(&python)
             .output();
         if !strip.is_ok_and(|output| output.status.success()) {
-            println!("skipped: a stripped Python {version}: strip does not work");
+            skipped(
+                &format!("a stripped Python {version}"),
+                "strip does not work",
+            );
             continue;
         }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/cases.py");

@@ -3,7 +3,8 @@
 //!
 //! Environment: `RPD_TEST_BACKEND` chooses what `rpd` runs the workloads on (`sim` unless set; `rocm`
 //! on a machine with ROCm); `RPD_BIN_DIR` names a folder with the built `rpd` and its libraries, which
-//! are otherwise built with Cargo at the first use.
+//! are otherwise built with Cargo at the first use; `RPD_TEST_SKIPS` names a file to which checks that are
+//! left out are appended.
 
 pub mod cases;
 pub mod install;
@@ -12,5 +13,6 @@ pub mod memory;
 pub mod outputs;
 pub mod pythons;
 pub mod run;
+pub mod skips;
 pub mod sources;
 pub mod workloads;

@@ -102,6 +102,20 @@ impl Database {
         Self(open.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
     }
 
+    /// Runs SQL statements on a database, which is made if it is missing. Foreign keys are not enforced, so that a test can make
+    /// databases that contradict themselves.
+    ///
+    /// # Panics
+    /// When a statement fails.
+    pub fn change(path: &Path, sql: &str) {
+        let connection = Connection::open(path);
+        let changed = connection.and_then(|connection| {
+            connection.pragma_update(None, "foreign_keys", false)?;
+            connection.execute_batch(sql)
+        });
+        changed.unwrap_or_else(|error| panic!("{}: {error}: {sql}", path.display()));
+    }
+
     /// The single number that a query gives, such as a count.
     ///
     /// # Panics
@@ -164,12 +178,10 @@ mod tests {
     #[test]
     fn databases_answer_queries() {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        let writer = Connection::open(file.path()).expect("a database");
-        writer
-            .execute_batch(
-                "CREATE TABLE t (n INTEGER, s TEXT); INSERT INTO t VALUES (1, 'one'), (2, NULL)",
-            )
-            .expect("a table");
+        Database::change(
+            file.path(),
+            "CREATE TABLE t (n INTEGER, s TEXT); INSERT INTO t VALUES (1, 'one'), (2, NULL)",
+        );
         let database = Database::open(file.path());
         assert_eq!(database.number("SELECT sum(n) FROM t"), 3);
         assert_eq!(

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::skips::skipped;
+
 /// Versions that are looked for.
 const VERSIONS: [&str; 11] = [
     "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t",
@@ -40,7 +42,7 @@ pub fn interpreters() -> &'static BTreeMap<String, PathBuf> {
             .iter()
             .filter(|version| !found.contains_key(**version))
         {
-            println!("skipped: Python {version}: no interpreter found");
+            skipped(&format!("Python {version}"), "no interpreter found");
         }
         found
     })

@@ -10,6 +10,7 @@ use std::{env, fs, thread};
 
 use tempfile::TempDir;
 
+pub use crate::skips::{lacks, skipped, tool, tool_for};
 use crate::{install, workloads};
 
 /// Exit status and output of a finished command.
@@ -372,10 +373,20 @@ pub fn start_simulated<'a, A: AsRef<OsStr>>(
 /// Runs any program in a temporary folder, as the workloads are run.
 #[must_use]
 pub fn command<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Outcome {
+    command_within(LIMIT, program, arguments)
+}
+
+/// As [`command`], with another time limit than two minutes.
+#[must_use]
+pub fn command_within<A: AsRef<OsStr>>(
+    limit: Duration,
+    program: &Path,
+    arguments: impl IntoIterator<Item = A>,
+) -> Outcome {
     let mut command = clean_command(program);
     let folder = temporary_folder();
     command.args(arguments).current_dir(folder.path());
-    finish(Running::start(&mut command, folder, LIMIT))
+    finish(Running::start(&mut command, folder, limit))
 }
 
 /// `LD_LIBRARY_PATH` with the simulator in front.
@@ -389,29 +400,18 @@ pub fn simulator_path() -> OsString {
     path
 }
 
-/// The program `name` on `PATH`, for checks with an optional tool. A test that gets `None` prints so
-/// with [`skipped`] and returns.
+/// Whether `rpd` finds the library with which it writes OTF2 archives; the check is skipped where it does not.
+///
+/// # Panics
+/// When `rpd` does not run.
 #[must_use]
-pub fn tool(name: &str) -> Option<PathBuf> {
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file())
-}
-
-/// Whether the program `name` is not on `PATH`; prints then that the calling test is skipped.
-#[must_use]
-pub fn lacks(name: &str) -> bool {
-    let lacks = tool(name).is_none();
-    if lacks {
-        let test = std::thread::current();
-        skipped(test.name().unwrap_or("a test"), &format!("no {name}"));
+pub fn has_otf2(check: &str) -> bool {
+    let outcome = Rpd::new(["-f", "otf2"]).target(["true"]);
+    let has = !outcome.stderr.contains("no archive can be written");
+    if !has {
+        skipped(check, "no libotf2");
     }
-    lacks
-}
-
-/// Prints that a check was skipped, and why.
-pub fn skipped(check: &str, reason: &str) {
-    eprintln!("skipped: {check}: {reason}");
+    has
 }
 
 /// Long enough for any single command on a slow, loaded machine.

@@ -8,7 +8,7 @@ use std::{env, fs};
 use anyhow::{Result, bail};
 use rpd_tests::install;
 
-use crate::{fuzz, shell, test};
+use crate::{demo, fuzz, shell, test};
 
 /// Programs, and the Debian packages that have them.
 const NEEDED: [(&str, &str); 10] = [
@@ -61,7 +61,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         )
     })?;
     step("tests", || test::run(&[]))?;
+    step("demo", demo::run)?;
     if long {
+        step("tests with nothing but Rust and a C compiler", || {
+            test::run(&["--bare", "--no-fail-fast"].map(str::to_owned))
+        })?;
         step("litmus tests of the simulated memory", || {
             shell::run(shell::cargo().args([
                 "test",

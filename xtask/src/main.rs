@@ -1,5 +1,6 @@
 //! Project tasks: demo, test, ci, fuzz, bench, kernels, dist.
 
+mod bare;
 mod bench;
 mod ci;
 #[cfg(test)]
@@ -20,7 +21,10 @@ const USAGE: &str = "\
 usage: cargo xtask TASK [ARGUMENTS]
 
   demo              build everything needed and profile the vector-ops workload on the simulator
-  test [ARGUMENTS]  build, then run the tests of the whole workspace (arguments go to `cargo test`)
+  test [--bare] [ARGUMENTS]
+                    build, then run the tests of the whole workspace (arguments go to `cargo test`), and print which
+                    checks were skipped, and why; --bare: with no programs but those of Rust, the C compiler and the
+                    base system (on Debian)
   ci [--long]       formatting, lints, tests and documentation, as continuous integration runs them;
                     --long: then tests that take minutes, and each fuzz target for a minute
   fuzz [TARGET ...] [--seconds N]

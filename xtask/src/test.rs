@@ -1,42 +1,45 @@
 //! `cargo xtask test`: every test of the workspace.
 
+use std::fs;
+
 use anyhow::Result;
-use rpd_tests::workloads;
+use rpd_tests::skips::{self, Skips};
+use rpd_tests::{install, workloads};
 
-use crate::shell;
+use crate::{bare, shell};
 
-/// Tools that single tests need, and what is left out without them.
-const OPTIONAL: [(&str, &str); 7] = [
-    ("sqlite3", "reading a database with the sqlite3 program"),
-    ("python3", "the ctypes workload and Python stacks"),
-    ("readelf", "what the workloads link to"),
-    (
-        "otf2-print",
-        "reading OTF2 archives with the original reader",
-    ),
-    ("chromedriver", "the page in a real browser"),
-    ("c++", "call stacks and symbols of C++ programs"),
-    ("gdb", "call stacks beside those of gdb"),
-];
-
+/// Builds what the tests run and runs them; `arguments` go to Cargo, but for a `--bare` in front: the tests then find no
+/// programs but those of Rust, the C compiler and the base system. What was left out, and why, is printed at the end.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let (is_bare, arguments) = match arguments {
+        [first, rest @ ..] if first == "--bare" => (true, rest),
+        all => (false, all),
+    };
     let bin = shell::build(false)?;
     println!("workloads: {}", workloads::build().display());
-    for (tool, check) in OPTIONAL {
-        if shell::tool(tool).is_none() {
-            println!("skipped: {check}: no {tool} on PATH");
-        }
-    }
+    let skipped = install::target_dir().join("skipped-tests");
+    fs::write(&skipped, "")?;
     let mut cargo = shell::cargo();
     cargo
         .args(["test", "--workspace"])
         .args(arguments)
+        .env(skips::VARIABLE, &skipped)
         .env("RPD_BIN_DIR", bin);
+    if is_bare {
+        bare::confine(&mut cargo)?;
+    }
     let mut total = Total::default();
     let ended = shell::run_seeing(&mut cargo, |line| total.add_line(line));
+    let skips = Skips::read(&skipped)?;
+    for line in skips.lines() {
+        println!("{line}");
+    }
     println!(
-        "tests: {} passed, {} failed, {} ignored",
-        total.passed, total.failed, total.ignored
+        "tests: {} passed, {} failed, {} ignored; {} checks skipped",
+        total.passed,
+        total.failed,
+        total.ignored,
+        skips.count()
     );
     ended
 }

@@ -304,8 +304,7 @@ mod tests {
     #[test]
     fn folders_of_others_are_refused() {
         if !geteuid().is_root() {
-            eprintln!("skipped: folders of another user: only root can make them");
-            return;
+            return rpd_tests::skips::skipped("folders of another user", "only root can make them");
         }
         let place = tempfile::tempdir().expect("a folder");
         let outer = Folder::open(place.path()).expect("opened");

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use rpd_tests::outputs::Database;
+
 const GOLDEN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../rpd-formats/testdata/trace_results.db"
@@ -44,17 +46,7 @@ fn changed(sql: &str) -> tempfile::TempDir {
     std::fs::copy(GOLDEN, &path).expect("copied");
     let mode = std::fs::Permissions::from_mode(0o644);
     std::fs::set_permissions(&path, mode).expect("writable");
-    let output = Command::new("sqlite3")
-        .args(["-bail", "-cmd", ".dbconfig defensive off"])
-        .arg(&path)
-        .arg(sql)
-        .output()
-        .expect("sqlite3 runs");
-    assert!(
-        output.status.success(),
-        "{sql}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    Database::change(&path, sql);
     folder
 }
 

@@ -3,7 +3,9 @@
 
 use std::process::Command;
 
-use crate::setup::{Setup, entries, text};
+use nix::sys::signal::Signal;
+
+use crate::setup::{self, Setup, entries, text};
 
 /// Cases 220 to 222, with rpd's statuses.
 #[test]
@@ -224,11 +226,11 @@ fn signals_are_passed_on() {
     let setup = Setup::new();
     for (signal, script, status) in [
         (
-            "TERM",
+            Signal::SIGTERM,
             "trap 'exit 5' TERM; echo ready; while :; do sleep 0.05; done",
             5,
         ),
-        ("INT", "echo ready; exec sleep 20", 130),
+        (Signal::SIGINT, "echo ready; exec sleep 20", 130),
     ] {
         let mut child = setup
             .command(&["-d", "out", "-s", "--", "sh", "-c", script])
@@ -239,10 +241,7 @@ fn signals_are_passed_on() {
         let mut ready = [0; 6];
         std::io::Read::read_exact(child.stdout.as_mut().expect("a pipe"), &mut ready)
             .expect("the target is ready");
-        let kill = Command::new("kill")
-            .args([format!("-{signal}"), child.id().to_string()])
-            .status();
-        assert!(kill.expect("kill").success());
+        setup::signal(&child, signal);
         let output = child.wait_with_output().expect("rpd ends");
         assert_eq!(
             output.status.code(),

@@ -1,8 +1,10 @@
 //! Several passes, and the queries before them, through the real binary: targets that need no GPU.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::setup::{Setup, entries, text};
+use nix::sys::signal::Signal;
+
+use crate::setup::{Setup, entries, signal, text};
 
 const JOBS: &str =
     "jobs:\n  - hip_trace: true\n  - kernel_trace: true\n  - memory_copy_trace: true\n";
@@ -90,10 +92,7 @@ fn an_interrupt_ends_the_whole_command() {
         let mut ready = [0; 6];
         std::io::Read::read_exact(child.stdout.as_mut().expect("a pipe"), &mut ready)
             .expect("the target is ready");
-        let kill = Command::new("kill")
-            .args(["-TERM", &child.id().to_string()])
-            .status();
-        assert!(kill.expect("kill").success());
+        signal(&child, Signal::SIGTERM);
         let output = child.wait_with_output().expect("rpd ends");
         assert_eq!(output.status.code(), Some(143), "{}", text(&output.stderr));
         assert_eq!(text(&output.stdout), "");

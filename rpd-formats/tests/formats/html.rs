@@ -17,6 +17,7 @@ use rpd_core::session::{
     ExtendedStrings, KernelSymbol, Session, ValueRange,
 };
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
+use rpd_tests::skips::lacks;
 use written::write_one;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/read_page.py");
@@ -336,12 +337,7 @@ fn a_page_of_counters_alone_shows_when_they_were_counted() {
 
 #[test]
 fn the_page_works_in_a_browser() {
-    let driver = Command::new("chromedriver").arg("--version").output();
-    let python = Command::new("python3").arg("--version").output();
-    if driver.is_err() || python.is_err() {
-        eprintln!(
-            "skipped: the page in a browser: no chromedriver or no python3 (packages chromium, chromium-driver)"
-        );
+    if lacks("chromedriver") || lacks("python3") {
         return;
     }
     for records in [1_000, 1_000_000] {

@@ -16,6 +16,7 @@ use rpd_core::options::{Format, Options};
 use rpd_core::session::{ArgsRef, CallRow, LoadOptions, Session};
 use rpd_formats::rocpd::read::Database;
 use rpd_formats::{WriteError, otf2};
+use rpd_tests::skips::{skipped, tool_for};
 use rusqlite::{Connection, OpenFlags};
 use written::write_one;
 
@@ -28,23 +29,15 @@ fn target(directory: &Path) -> Target {
     }
 }
 
-/// Whether library and reader are installed; prints `skipped:` when not.
+/// Whether library and reader are installed; the checks are skipped when not.
 fn can_run() -> bool {
     if let Err(error) = otf2::check(&Options::default()) {
         let text = error.to_string();
         assert!(text.contains("libopen-trace-format2-10"), "{text}");
-        eprintln!("skipped: {text}");
+        skipped("archives in the eyes of otf2-print", &text);
         return false;
     }
-    if Command::new("otf2-print")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        eprintln!("skipped: there is no otf2-print (package otf2-tools)");
-        return false;
-    }
-    true
+    tool_for("archives in the eyes of otf2-print", "otf2-print").is_some()
 }
 
 fn print(anchor: &Path, arguments: &[&str]) -> String {

@@ -10,6 +10,7 @@ use std::process::Command;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::Session;
+use rpd_tests::skips::skipped;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use written::write;
@@ -89,10 +90,7 @@ fn duckdb_reads_the_rows_of_the_original() {
         .args(["-c", "import duckdb"])
         .output();
     if !has_duckdb.is_ok_and(|output| output.status.success()) {
-        eprintln!(
-            "skipped: reading with DuckDB: python3 has no module duckdb (pip install duckdb)"
-        );
-        return;
+        return skipped("Parquet in the eyes of DuckDB", "no python3 with duckdb");
     }
     let output = Command::new("python3")
         .arg(SCRIPT)

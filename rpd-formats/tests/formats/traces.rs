@@ -16,6 +16,7 @@ use rpd_core::session::traces::{OccupiedTime, OccupiedUnit, TraceSummary, Traced
 use rpd_core::session::{KernelSymbol, LoadOptions, Session};
 use rpd_core::stats::SessionStats;
 use rpd_formats::rocpd::read::Database;
+use rpd_tests::skips::tool_for;
 use written::write_one;
 
 /// A traced dispatch of two waves that wait at the second of two instructions.
@@ -192,8 +193,9 @@ fn a_database_has_what_was_found_in_traces() {
         SELECT trace, shader_engine, simd, slot, duration FROM thread_trace_waves; \
         SELECT trace, shader_engine, start, \"end\", waves FROM thread_trace_occupancy; \
         SELECT trace, shader_engine, cu, waves, wave_cycles FROM thread_trace_units";
-    let output = Command::new("sqlite3").arg(&file).arg(query).output();
-    if let Ok(output) = output {
+    if let Some(sqlite3) = tool_for("views of thread traces in the eyes of sqlite3", "sqlite3") {
+        let output = Command::new(sqlite3).arg(&file).arg(query).output();
+        let output = output.expect("sqlite3 starts");
         assert_eq!(
             String::from_utf8_lossy(&output.stdout),
             "s_waitcnt lgkmcnt(0)|2|492|400|6|WAITCNT=390 ARBITER_WIN_EX_STALL=10\n\
@@ -246,16 +248,14 @@ fn read_page(page: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(page).expect("a page");
     std::fs::write(page, text.replace("</body>", READER)).expect("written");
     let profile = page.with_extension("profile");
-    let output = Command::new("chromium")
+    let chromium = tool_for("the page of a thread trace in a browser", "chromium")?;
+    let output = Command::new(chromium)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
         .arg("--window-size=1000,800")
         .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("file://{}", page.display()))
-        .output();
-    let Ok(output) = output else {
-        eprintln!("skipped: the page in a browser: no chromium");
-        return None;
-    };
+        .output()
+        .expect("chromium starts");
     let page = String::from_utf8_lossy(&output.stdout);
     let seen = page.split_once("data-seen=\"").map(|(_, rest)| rest);
     let Some((seen, _)) = seen.and_then(|seen| seen.split_once('"')) else {

@@ -1,7 +1,7 @@
 //! AMD SMI, from C and, as its Python package does it, from Python.
 
 use crate::common;
-use std::process::Command;
+use rpd_tests::skips::tool_for;
 
 #[test]
 fn devices_are_described_as_they_are() {
@@ -37,10 +37,9 @@ fn devices_are_described_as_they_are() {
     );
     assert_eq!(said, expected);
 
-    if Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: python3 is not installed");
+    let Some(python) = tool_for("AMD SMI from Python", "python3") else {
         return;
-    }
+    };
     let script = "
 from ctypes import *
 smi = CDLL('libamd_smi.so.26')
@@ -52,7 +51,6 @@ assert smi.amdsmi_get_lib_version(byref(version)) == 0
 print(version.major, version.build.decode(), smi.amdsmi_get_gpu_metrics_info(None, None))
 assert smi.amdsmi_shut_down() == 0
 ";
-    let python = std::path::Path::new("python3");
-    let said = common::run_loudly(&folder, python, &["-c", script], &[]);
+    let said = common::run_loudly(&folder, &python, &["-c", script], &[]);
     assert_eq!(said, ("26 rpd-sim 1\n".to_owned(), String::new()));
 }

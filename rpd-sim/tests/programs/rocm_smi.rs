@@ -1,7 +1,7 @@
 //! ROCm SMI, from C and, as its Python package does it, from Python.
 
 use crate::common;
-use std::process::Command;
+use rpd_tests::skips::tool_for;
 
 #[test]
 fn devices_are_described_as_they_are() {
@@ -37,10 +37,9 @@ fn devices_are_described_as_they_are() {
     );
     assert_eq!(said, expected);
 
-    if Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: python3 is not installed");
+    let Some(python) = tool_for("ROCm SMI from Python", "python3") else {
         return;
-    }
+    };
     let script = "
 from ctypes import *
 smi = CDLL('librocm_smi64.so.7')
@@ -54,8 +53,7 @@ print(count.value, name.value.decode(), smi.rsmi_dev_power_get(0, byref(power), 
 assert smi.rsmi_shut_down() == 0
 ";
     let variables = [("RPD_SIM_GPU", "gfx942")];
-    let python = std::path::Path::new("python3");
-    let (said, complaints) = common::run_loudly(&folder, python, &["-c", script], &variables);
+    let (said, complaints) = common::run_loudly(&folder, &python, &["-c", script], &variables);
     assert_eq!(
         (said.as_str(), complaints.as_str()),
         ("1 Virtual AMD GPU 2\n", "")

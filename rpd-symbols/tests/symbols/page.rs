@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use rpd_symbols::flame::{Format, Frame, Kind, Profile, Unit};
+use rpd_tests::skips::tool_for;
 
 /// A script that does what a reader of the page does: it looks, searches, enlarges, and goes back.
 const READER: &str = r##"<script>
@@ -39,11 +40,9 @@ fn frame(name: &str) -> Frame {
 
 #[test]
 fn a_browser_draws_searches_and_enlarges() {
-    let names = std::env::var_os("PATH").unwrap_or_default();
-    if !std::env::split_paths(&names).any(|dir| dir.join("chromium").is_file()) {
-        println!("skipped: the page in a real browser: no chromium on PATH");
+    let Some(chromium) = tool_for("the page of a flame graph in a browser", "chromium") else {
         return;
-    }
+    };
     let mut profile = Profile::new("calls", Unit::Count);
     profile.add(["main()", "left<int>"].map(frame), 30);
     profile.add(["main()", "right", "call"].map(frame), 10);
@@ -55,7 +54,7 @@ fn a_browser_draws_searches_and_enlarges() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("page.html");
     std::fs::write(&path, page.replace("</body>", READER)).expect("written");
-    let output = Command::new("chromium")
+    let output = Command::new(chromium)
         .args([
             "--headless",
             "--no-sandbox",

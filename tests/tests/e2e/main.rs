@@ -16,6 +16,7 @@ mod collectives;
 mod compat;
 mod counters;
 mod database;
+mod documented;
 mod faults;
 mod files_of_rpd;
 mod foreign;

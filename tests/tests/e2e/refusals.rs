@@ -1,6 +1,7 @@
 //! Options that are refused before anything starts: one line, the right status, nothing written.
 
 use std::fs;
+use std::path::Path;
 
 use rpd_tests::run::{Outcome, Rpd, skipped};
 
@@ -105,14 +106,17 @@ fn missing_files_and_programs() {
 
 #[test]
 fn folders_that_cannot_be_written() {
+    let places = tempfile::tempdir().expect("a folder");
+    let pipe = places.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    let file = places.path().join("file");
+    fs::write(&file, "in the way").expect("a file");
+    let below = file.join("below");
     // None of these yields to root.
-    for folder in [
-        "/proc/rpd",
-        "/proc/1",
-        "/dev/null",
-        "/dev/null/below",
-        "/sys/kernel",
-    ] {
+    let of_the_kernel = ["/proc/rpd", "/proc/1", "/proc/sys/kernel"].map(Path::new);
+    for folder in of_the_kernel.into_iter().chain([&*pipe, &*below]) {
+        let folder = folder.to_str().expect("text");
         refused(&["--sys-trace", "-d", folder], 1);
     }
     let rpd = Rpd::new(["--sys-trace"]);

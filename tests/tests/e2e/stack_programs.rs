@@ -322,6 +322,13 @@ int main(void) { hipGetLastError(); return printf(\"secure %lu\\n\", getauxval(A
         "out",
         "--",
     ];
+    // A home directory, and all below it, may be closed to others.
+    if let Err(error) = run(Command::new(&*rpd()).arg("--version")) {
+        return skipped(
+            "stacks of a program with the rights of another user",
+            &format!("another user cannot run {}: {error}", rpd().display()),
+        );
+    }
     let mut command = Command::new(&*rpd());
     let traced = run(command.args(options).arg(folder.path("program")));
     let (status, stdout, errors) = traced.expect("rpd runs");

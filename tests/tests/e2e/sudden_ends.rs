@@ -9,6 +9,7 @@ use rpd_tests::run::{self, Rpd, Running, skipped};
 use rpd_tests::{install, workloads};
 
 const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
+const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];
 
 /// Calls, launches and process id as `spin` has noted them, once it has made `launches`.
 pub(super) fn spinning(running: &Running, launches: u64) -> [u64; 3] {
@@ -74,14 +75,43 @@ fn in_flight(
     while !running.folder().join("launched").exists() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));
     }
-    let mut first = None;
-    for (pause, signal) in signals {
+    let mut begin = Instant::now();
+    for (index, (pause, signal)) in signals.iter().enumerate() {
         std::thread::sleep(Duration::from_millis(*pause));
-        first.get_or_insert_with(Instant::now);
+        if index == 0 {
+            begin = Instant::now();
+        }
         running.signal(*signal);
     }
     let outcome = running.finish();
-    (outcome, first.unwrap_or_else(Instant::now).elapsed())
+    (outcome, begin.elapsed())
+}
+
+/// What is said of the one kernel whose completion was not waited for.
+const LOST: &str = "]: WARNING: no completion was recorded for 1 dispatch: recording ended first\n";
+
+/// Has a signal, or the program itself, end `in-flight` with its kernel on its way, and expects that the kernel is complete in
+/// the recording, unless it took longer than the second that is waited for, as on a busy machine. Then a shorter one is tried.
+fn completes(ending: &str, signals: &[(u64, i32)], code: i32) {
+    for milliseconds in ["200", "100", "50", "25", "10"] {
+        let (outcome, took) = in_flight(&KERNELS, [milliseconds, ending], signals);
+        let outcome = outcome.expect_code(code);
+        if !outcome.stderr.contains("WARNING") {
+            assert!(kernels(&outcome) > 2);
+            return;
+        }
+        assert!(
+            outcome.stderr.contains(LOST) && took >= Duration::from_secs(1),
+            "{ending} {signals:?} after {took:?}: {}",
+            outcome.stderr
+        );
+    }
+    panic!("{ending} {signals:?}: no kernel is complete within a second");
+}
+
+/// Whether one of some attempts succeeds: on a busy machine a process may be later than the times that an attempt counts on.
+fn once(mut attempt: impl FnMut() -> bool) -> bool {
+    (0..8).any(|_| attempt())
 }
 
 /// Dispatches in the CSV file.
@@ -182,40 +212,41 @@ fn samples_are_delivered_after_a_signal() {
 
 #[test]
 fn work_under_way_is_waited_for_when_a_signal_comes() {
-    const KERNELS: [&str; 3] = ["--kernel-trace", "-f", "csv"];
-    let lost = "]: WARNING: no completion was recorded for 1 dispatch: recording ended first\n";
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT] {
-        let (outcome, _) = in_flight(&KERNELS, ["200", "sleep"], &[(20, signal)]);
-        let outcome = outcome.expect_code(128 + signal);
-        assert!(!outcome.stderr.contains("WARNING"), "{}", outcome.stderr);
-        assert!(kernels(&outcome) > 2);
+        completes("sleep", &[(20, signal)], 128 + signal);
     }
-    let outcome = in_flight(&KERNELS, ["200", "abort"], &[]).0;
-    assert!(!outcome.expect_code(134).stderr.contains("WARNING"));
-    let outcome = in_flight(&KERNELS, ["200", "default"], &[(20, libc::SIGTERM)]).0;
-    assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
-    // A signal to the process and one to its group are one.
+    completes("abort", &[], 134);
+    completes("default", &[(20, libc::SIGTERM)], 143);
+    // A signal to the process and one to its group are one, if they come one right after the other.
     let twice = [(20, libc::SIGTERM), (1, libc::SIGTERM)];
-    let outcome = in_flight(&KERNELS, ["200", "sleep"], &twice).0;
-    assert!(!outcome.expect_code(143).stderr.contains("WARNING"));
+    assert!(once(|| {
+        let outcome = in_flight(&KERNELS, ["200", "sleep"], &twice).0;
+        !outcome.expect_code(143).stderr.contains("WARNING")
+    }));
 
     // Not longer than a second, not at all after a second signal, and not where that is switched off.
     let (outcome, took) = in_flight(&KERNELS, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
     let outcome = outcome.expect_code(143);
-    assert!(outcome.stderr.contains(lost), "{}", outcome.stderr);
-    assert!((1.0..5.0).contains(&took.as_secs_f64()), "{took:?}");
+    assert!(outcome.stderr.contains(LOST), "{}", outcome.stderr);
+    assert!((1.0..15.0).contains(&took.as_secs_f64()), "{took:?}");
+    // The second one ends the program, unless it comes when the second is over.
     let twice = [(20, libc::SIGTERM), (300, libc::SIGINT)];
-    let (outcome, took) = in_flight(&KERNELS, ["20000", "sleep"], &twice);
-    assert!(outcome.expect_code(130).stderr.contains(lost));
-    assert!(took.as_secs_f64() < 0.95, "{took:?}");
+    assert!(once(|| {
+        let (outcome, took) = in_flight(&KERNELS, ["20000", "sleep"], &twice);
+        assert!(outcome.stderr.contains(LOST), "{}", outcome.stderr);
+        assert!(outcome.code() == 130 || took >= Duration::from_secs(1));
+        outcome.code() == 130
+    }));
     let without = ["--kernel-trace", "-f", "csv", "--disable-signal-handlers"];
-    let (outcome, took) = in_flight(&without, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
-    assert!(outcome.expect_code(143).stderr.contains(lost));
-    assert!(took.as_secs_f64() < 0.9, "{took:?}");
+    assert!(once(|| {
+        let (outcome, took) = in_flight(&without, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
+        assert!(outcome.expect_code(143).stderr.contains(LOST));
+        took.as_secs_f64() < 0.95
+    }));
 
     // Handlers that the program installs replace those of the collector.
     let (outcome, _) = in_flight(&KERNELS, ["20000", "catch"], &[(20, libc::SIGTERM)]);
-    assert!(outcome.expect_code(5).stderr.contains(lost));
+    assert!(outcome.expect_code(5).stderr.contains(LOST));
     let outcome = in_flight(&KERNELS, ["10", "ignore"], &[]).0.expect_code(3);
     assert!(!outcome.stderr.contains("WARNING"), "{}", outcome.stderr);
     let outcome = in_flight(&KERNELS, ["100", "child"], &[]).0;

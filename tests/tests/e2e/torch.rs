@@ -3,14 +3,14 @@
 use std::process::Command;
 
 use rpd_tests::install::{rpd, source_root};
-use rpd_tests::run::{lacks, skipped, tool};
+use rpd_tests::skips::{lacks, skipped_by_script, tool_for};
 
 /// Operators in C++ that call HIP: from forward and backward passes on threads of PyTorch's own, from workers that load data, and
 /// from compiled code. `tests/torch/compare.py` describes what is compared.
 #[test]
 fn operators_have_the_stacks_that_pytorch_has_itself() {
-    let Some(python) = tool("python3") else {
-        return skipped("stacks of PyTorch operators", "no python3");
+    let Some(python) = tool_for("stacks of PyTorch operators", "python3") else {
+        return;
     };
     if lacks("c++") {
         return;
@@ -23,6 +23,7 @@ fn operators_have_the_stacks_that_pytorch_has_itself() {
         .expect("python3 runs");
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{text}");
+    skipped_by_script(&text);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}{errors}");
 }

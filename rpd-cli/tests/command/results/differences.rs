@@ -1,7 +1,8 @@
 //! `rpd diff` of databases, and its limits.
 
 use std::path::Path;
-use std::process::Command;
+
+use rpd_tests::outputs::Database;
 
 use super::{bad, database, directory, good, rpd, text};
 
@@ -20,8 +21,7 @@ fn runs(directory: &Path, name: &str, factor: f64, noise: [f64; 3]) -> Vec<Strin
                 UPDATE rocpd_kernel_dispatch{suffix} SET \"end\" = start + CAST((\"end\" - start) * {factor} AS INTEGER)
                 WHERE kernel_id = 16"
             );
-            let done = Command::new("sqlite3").arg(&path).arg(sql).status();
-            assert!(done.expect("sqlite3").success());
+            Database::change(&path, &sql);
             name
         })
         .collect()

@@ -2,7 +2,10 @@
 //! tested.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// A folder with rpd and its libraries, and a folder to work in.
 pub(crate) struct Setup {
@@ -52,6 +55,12 @@ impl Setup {
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("rpd starts")
     }
+}
+
+/// Sends a signal to a child that was not waited for.
+pub(crate) fn signal(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).expect("a process id");
+    kill(Pid::from_raw(pid), signal).expect("a signal to a child");
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

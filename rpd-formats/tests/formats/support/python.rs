@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::process::Command;
 
+use rpd_tests::skips::skipped;
+
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 
-/// What a script prints; `None`, with a line `skipped:`, when Python or one of the modules is not installed.
+/// What a script prints; `None`, and the check is skipped, when Python or one of the modules is not installed.
 pub(crate) fn python(modules: &str, script: &str, arguments: &[&Path]) -> Option<String> {
     let importable = Command::new("python3")
         .args(["-c", &format!("import {modules}")])
         .output();
     if !importable.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: python3 with {modules} is not installed, so {script} was not run");
+        skipped(script, &format!("no python3 with {modules}"));
         return None;
     }
     let output = Command::new("python3")

@@ -8,6 +8,7 @@ use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
 use rpd_formats::registry::entry;
 use rpd_formats::{Output, WriteError};
+use rpd_tests::skips::skipped;
 
 /// Writes a session in one format; its files.
 pub(crate) fn write(
@@ -39,12 +40,12 @@ pub(crate) fn write_one(
     Ok(files.into_iter().next())
 }
 
-/// Whether the library that a format needs is not installed; prints `skipped:` then.
+/// Whether the library that a format needs is not installed; the check is skipped then.
 pub(crate) fn lacks_library(format: Format) -> bool {
     let check = entry(format).library;
     let missing = check.and_then(|check| check(&Options::default()).err());
     if let Some(missing) = &missing {
-        eprintln!("skipped: {}: {missing}", format.word());
+        skipped(&format!("-f {}", format.word()), &missing.to_string());
     }
     missing.is_some()
 }

@@ -6,22 +6,21 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// What LLVM prints for each line of dwords; `None` where it is not installed.
+use rpd_tests::skips::{skipped, tool_for};
+
+/// What LLVM prints for each line of dwords; `None`, and the check is skipped, where it is not installed.
 pub(super) fn disassemble(processor: &str, lines: &str) -> Option<Vec<String>> {
+    const CHECK: &str = "the disassembler beside LLVM's";
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/data/list-instructions.py");
-    let child = Command::new(script)
+    let python = tool_for(CHECK, "python3")?;
+    let child = Command::new(python)
+        .arg(script)
         .args([processor, "--texts"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = match child {
-        Ok(child) => child,
-        Err(error) => {
-            println!("skipped: {script} cannot be started: {error}");
-            return None;
-        }
-    };
+    let mut child = child.unwrap();
     let (mut input, lines) = (child.stdin.take().unwrap(), lines.to_owned());
     // llvm-mc may end before it has read everything.
     let feeder = std::thread::spawn(move || drop(input.write_all(lines.as_bytes())));
@@ -29,7 +28,7 @@ pub(super) fn disassemble(processor: &str, lines: &str) -> Option<Vec<String>> {
     feeder.join().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("libLLVM") && said.contains("cannot open shared object file") {
-        println!("skipped: LLVM's disassembler is not installed");
+        skipped(CHECK, "no libLLVM");
         return None;
     }
     assert!(

@@ -7,8 +7,9 @@ mod llvm;
 mod objects;
 
 use super::*;
+use rpd_tests::skips::skipped;
 
-/// Whether LLVM's disassembler is installed; prints `skipped:` if not.
+/// Whether LLVM's disassembler is installed; the check is skipped if not.
 pub(crate) fn llvm_is_there() -> bool {
     llvm::disassemble("gfx90a", "bf810000\n").is_some()
 }
@@ -86,7 +87,10 @@ fn processors_without_a_table_are_disassembled_by_llvm() {
         ),
     ] {
         let Some(disassembler) = Disassembler::new(processor) else {
-            println!("skipped: no library of LLVM that knows {processor}");
+            skipped(
+                &format!("disassembling {processor}"),
+                "no libLLVM that knows the processor",
+            );
             continue;
         };
         let found: Vec<_> = disassembler.instructions(&bytes(code), 0x1000).collect();

@@ -100,7 +100,8 @@ fn the_listings_are_those_of_llvm() {
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/data/list-instructions.py");
     for processor in crate::disasm::Disassembler::processors() {
-        let check = Command::new(script)
+        let check = Command::new("python3")
+            .arg(script)
             .args([processor, "--check"])
             .output()
             .unwrap();

@@ -1,0 +1,293 @@
+//! The commands in code blocks of README.md and docs: each is run, page by page in the order in which it stands, in a folder with
+//! the programs and files that a reader would have.
+//!
+//! A command is a line that begins with `$ ` or, in a block without such lines, with one of [`BEGINNINGS`]. It goes on in the next
+//! line after a backslash, and where quotes are open.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use rpd_tests::run::{self, skipped, tool};
+use rpd_tests::{install, workloads};
+
+/// How commands begin in blocks that show no prompt.
+const BEGINNINGS: [&str; 5] = ["rpd ", "cargo ", "sqlite3 ", "LD_LIBRARY_PATH=", "for "];
+
+/// Pages whose first block has the forms of commands, with placeholders.
+const FORMS_FIRST: [&str; 2] = ["docs/command-line.md", "docs/results.md"];
+
+/// Commands that are not run, by their beginning, and why.
+const NOT_RUN: [(&str, &str); 4] = [
+    (
+        "cargo xtask demo",
+        "builds everything: a step of cargo xtask ci",
+    ),
+    ("cargo xtask test", "it is what runs this test"),
+    (
+        "LD_LIBRARY_PATH=target/debug/rpd-sim-lib:/opt/rocm/lib",
+        "it needs the tool library of ROCm",
+    ),
+    ("rpd (front end)", "it is the head of a picture"),
+];
+
+/// Commands that end with another status than 0, by their beginning.
+const STATUSES: [(&str, i32); 3] = [
+    // A counter that does not exist.
+    ("rpd --pmc SQ_WAVE -- ", 1),
+    // It has the error that it is named after.
+    ("rpd check -- ./errors", 1),
+    // A part lacks calls of the whole.
+    ("rpd capture diff run part", 4),
+];
+
+/// The reader's programs, and the workloads that stand for them.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("app", "vector-ops"),
+    ("server", "spin"),
+    ("vector-ops", "vector-ops"),
+    ("inside", "inside"),
+    ("errors", "errors"),
+    ("accesses", "accesses"),
+];
+
+/// The reader's files, and how they are made before the first command that names them, unless they are there. `$DATA` is the folder
+/// of recordings of the original.
+const FILES: [(&str, &str); 7] = [
+    (
+        "out/",
+        "rpd --hip-trace --kernel-trace --memory-copy-trace --stacks merged -d out -o run -- ./app",
+    ),
+    ("old.db", "cp out/run_results.db old.db"),
+    (
+        "before.db",
+        "cp out/run_results.db before.db; cp before.db after.db",
+    ),
+    (
+        "trace_results.db",
+        "cp \"$DATA/trace_results.db\" trace_results.db",
+    ),
+    (
+        "a1.db",
+        "for run in a1 a2 a3 b1 b2 b3; do cp trace_results.db $run.db; done",
+    ),
+    ("symbols", "mkdir symbols"),
+    ("trace.rpd", "rpd export out/run_results.db --rpd trace.rpd"),
+];
+
+/// Commands that go on in the background, by their end, and what holds once they are under way.
+const UNDER_WAY: [(&str, &str); 1] = [("-d out -- ./server &", "rpd live out")];
+
+/// Long enough for all commands of a page on a busy machine.
+const LIMIT: Duration = Duration::from_secs(900);
+
+/// The commands of a page.
+fn commands(page: &str, text: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut blocks: Vec<Vec<&str>> = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        match line.strip_prefix("    ") {
+            Some(line) if is_inside => blocks.last_mut().expect("a block").push(line),
+            Some(line) => blocks.push(vec![line]),
+            None if line.is_empty() => continue,
+            None => {}
+        }
+        is_inside = line.starts_with("    ");
+    }
+    let forms = usize::from(FORMS_FIRST.contains(&page));
+    for block in blocks.into_iter().skip(forms) {
+        let has_prompts = block.iter().any(|line| line.starts_with("$ "));
+        let mut open: Option<String> = None;
+        for line in block {
+            let begun = match &mut open {
+                Some(command) => {
+                    *command += "\n";
+                    *command += line;
+                    command
+                }
+                None => {
+                    let begin = match has_prompts {
+                        true => line.strip_prefix("$ "),
+                        false => Some(line)
+                            .filter(|line| BEGINNINGS.iter().any(|begin| line.starts_with(begin))),
+                    };
+                    let Some(begin) = begin else { continue };
+                    open.insert(begin.to_owned())
+                }
+            };
+            if !begun.ends_with('\\') && begun.matches('"').count().is_multiple_of(2) {
+                commands.extend(open.take());
+            }
+        }
+        assert_eq!(open, None, "{page}: a command without an end");
+    }
+    commands
+}
+
+/// A script that runs commands one after another, and ends with 99 at the first whose status is not as it should be.
+fn script(commands: &[String]) -> String {
+    let mut script =
+        "cd \"$1\" && PATH=\"$2:$PATH\" && RPD=\"$1/release\" && DATA=\"$3\" || exit 98
+background=
+trap '[ -z \"$background\" ] || kill $background; wait' EXIT
+"
+        .to_owned();
+    for command in commands {
+        for (file, how) in FILES {
+            if command.contains(file) {
+                writeln!(script, "[ -e {file} ] || {{ {how}; }} || exit 97").expect("a text");
+            }
+        }
+        let expected = STATUSES
+            .iter()
+            .find(|(begin, _)| command.starts_with(begin))
+            .map_or(0, |(_, status)| *status);
+        let quoted = command.replace('\'', "'\\''");
+        // Not in a shell of its own: what it exports is for the commands after it.
+        writeln!(
+            script,
+            "echo 'documented: {quoted}' >&2
+if
+{command}
+then status=0; else status=$?; fi
+[ $status -eq {expected} ] || {{ echo \"status $status instead of {expected}: \" '{quoted}' >&2; exit 99; }}"
+        )
+        .expect("a text");
+        let words = command.split(" #").next().unwrap_or_default().trim_end();
+        for (end, holds) in UNDER_WAY {
+            if words.ends_with(end) {
+                writeln!(
+                    script,
+                    "background=\"$background $!\"
+until {holds} >/dev/null 2>&1; do sleep 0.1; done"
+                )
+                .expect("a text");
+            }
+        }
+    }
+    script
+}
+
+fn is_run(page: &str, command: &str) -> bool {
+    if let Some((_, why)) = NOT_RUN.iter().find(|(begin, _)| command.starts_with(begin)) {
+        println!("{page}: not run, {why}: {command}");
+        return false;
+    }
+    if command.starts_with("sqlite3 ") && tool("sqlite3").is_none() {
+        skipped(&format!("{page}: {command}"), "no sqlite3");
+        return false;
+    }
+    true
+}
+
+/// Runs the commands of a page.
+fn run_page(page: &str) {
+    let text = fs::read_to_string(install::source_root().join(page)).expect("a page");
+    let mut commands = commands(page, &text);
+    assert!(!commands.is_empty(), "{page} has no commands");
+    commands.retain(|command| is_run(page, command));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    for (name, workload) in PROGRAMS {
+        symlink(workloads::path(workload), path(name)).expect("a link");
+    }
+    fs::create_dir_all(path("release/share/rpd/compat/bin")).expect("a folder");
+    let original = path("release/share/rpd/compat/bin/rocprofv3");
+    symlink(install::rpd(), original).expect("a link");
+    fs::create_dir_all(path("target/debug")).expect("a folder");
+    symlink(install::simulator_dir(), path("target/debug/rpd-sim-lib")).expect("a link");
+
+    let script = script(&commands);
+    let data = install::source_root().join("rpd-formats/testdata");
+    let outcome = run::command_within(
+        LIMIT,
+        Path::new("/bin/sh"),
+        [
+            "-c".as_ref(),
+            script.as_ref(),
+            "sh".as_ref(),
+            folder.path().as_os_str(),
+            install::bin_dir().as_os_str(),
+            data.as_os_str(),
+        ],
+    )
+    .success();
+    for wrong in ["internal error", "fails with seed", "error while loading"] {
+        let said = outcome.stdout.contains(wrong) || outcome.stderr.contains(wrong);
+        assert!(!said, "{}{}", outcome.stdout, outcome.stderr);
+    }
+}
+
+macro_rules! pages {
+    ($($name:ident $page:literal;)*) => {
+        /// The pages that have commands.
+        const PAGES: &[&str] = &[$($page),*];
+
+        $(
+            #[test]
+            fn $name() {
+                run_page($page);
+            }
+        )*
+    };
+}
+
+pages! {
+    commands_of_the_readme_run "README.md";
+    commands_about_captures_run "docs/capture.md";
+    commands_about_counters_run "docs/counters.md";
+    commands_in_place_of_rocprofv3_run "docs/drop-in.md";
+    commands_about_samples_run "docs/pc-sampling.md";
+    commands_about_providers_run "docs/providers.md";
+    commands_about_results_run "docs/results.md";
+    commands_about_the_simulator_run "docs/simulator.md";
+    commands_about_stacks_run "docs/stacks.md";
+    commands_about_thread_traces_run "docs/thread-trace.md";
+}
+
+#[test]
+fn every_page_with_commands_is_run() {
+    let folder = fs::read_dir(install::source_root().join("docs")).expect("a folder");
+    let names = folder.map(|entry| entry.expect("an entry").file_name());
+    let pages = names.map(|name| format!("docs/{}", name.to_string_lossy()));
+    for page in pages.chain(["README.md".to_owned()]) {
+        let text = fs::read_to_string(install::source_root().join(&page)).expect("a page");
+        let has_commands = commands(&page, &text)
+            .iter()
+            .any(|command| !NOT_RUN.iter().any(|(begin, _)| command.starts_with(begin)));
+        assert_eq!(has_commands, PAGES.contains(&&*page), "{page}");
+    }
+}
+
+#[test]
+fn commands_are_told_from_what_they_print() {
+    let text = "\
+Text
+    rpd one   # a remark
+    rpd: a message
+    rpd two \\
+        --long
+
+More
+    $ rpd three \"a
+        b\"
+    rpd four
+
+    what it prints
+    $ sqlite3 five
+rpd six
+";
+    assert_eq!(
+        commands("docs/x.md", text),
+        [
+            "rpd one   # a remark",
+            "rpd two \\\n    --long",
+            "rpd three \"a\n    b\"",
+            "sqlite3 five"
+        ]
+    );
+}
