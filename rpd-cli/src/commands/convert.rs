@@ -4,10 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Parser};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::naming::{self, Facts, Namer, Target};
-use rpd_core::options::{AgentIndex, Format, Options};
+use rpd_core::options::{AgentIndex, Format, Layout, Options};
 use rpd_core::os_text;
 use rpd_core::session::{LoadOptions, Session};
 use rpd_formats::registry;
@@ -48,9 +48,9 @@ struct Arguments {
         value_name = "DIR"
     )]
     output_path: Option<OsString>,
-    /// run: files per process as a run writes them; rocpd: as rocpd convert names them, one set of CSV files for all
-    /// [default: run]
-    #[arg(long, value_enum)]
+    /// rpd: files per process as a run writes them; original: named as rocpd convert names them, one set of CSV files for all,
+    /// and databases with the columns of the original in its order [default: rpd]
+    #[arg(long, value_name = "WHICH", value_parser = layout_of_word)]
     layout: Option<Layout>,
     #[command(flatten)]
     naming: Naming,
@@ -96,16 +96,14 @@ struct Perfetto {
     perfetto_shmem_size_hint: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Layout {
-    Run,
-    Rocpd,
-}
-
 fn format(text: &str) -> Result<Format, String> {
     let text = text.to_ascii_lowercase();
     let text = if text == "perfetto" { "pftrace" } else { &text };
     Format::from_word(text).ok_or_else(|| format!("choose from {}", Format::WORDS.join(", ")))
+}
+
+fn layout_of_word(text: &str) -> Result<Layout, String> {
+    Layout::from_word(text).ok_or_else(|| format!("choose from {}", Layout::WORDS.join(", ")))
 }
 
 fn agent_index(text: &str) -> Result<AgentIndex, String> {
@@ -139,7 +137,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         seen.push(*format);
         is_new
     });
-    if layout(&given, compat) == Layout::Rocpd {
+    let layout = given
+        .layout
+        .unwrap_or(match compat.has(Difference::RocpdLayout) {
+            true => Layout::Original,
+            false => Layout::Rpd,
+        });
+    given.layout = Some(layout);
+    if layout == Layout::Original {
         given.output_file = given.output_file.or_else(|| Some(ROCPD_FILE.into()));
         given.output_path = given.output_path.or_else(|| Some(ROCPD_DIRECTORY.into()));
     }
@@ -158,7 +163,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             crate::print(&format!("Converting database(s) to {format} format:\n"))?;
         }
     }
-    if layout(&given, compat) == Layout::Rocpd && given.formats.contains(&Format::Csv) {
+    if layout == Layout::Original && given.formats.contains(&Format::Csv) {
         let mut sessions = Vec::new();
         let mut settings = Settings::default();
         each_recording(&paths, load, window.as_ref(), |_, _, session, own| {
@@ -203,6 +208,7 @@ impl Arguments {
         };
         Ok(Options {
             formats: self.formats.clone(),
+            layout: self.layout.unwrap_or_default(),
             output_directory: directory,
             output_file: file,
             stats: self.stats,
@@ -245,16 +251,6 @@ fn target(session: &Session, options: &Options, namer: &mut Namer, index: usize)
         eprintln!("rpd: names of outputs: {remark}");
     }
     target
-}
-
-/// The layout of the output files.
-fn layout(given: &Arguments, compat: Compat) -> Layout {
-    given
-        .layout
-        .unwrap_or(match compat.has(Difference::RocpdLayout) {
-            true => Layout::Rocpd,
-            false => Layout::Run,
-        })
 }
 
 /// The result for one recording.

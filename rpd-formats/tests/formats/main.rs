@@ -8,6 +8,7 @@ mod documents;
 mod facts;
 mod golden;
 mod html;
+mod other_readers;
 mod otf2;
 mod parquet;
 mod read;
