@@ -57,8 +57,12 @@ pub enum Difference {
     RocpdTables,
     /// Means and deviations in domain summaries.
     DomainSummary,
+    /// Tables of `rpd summary` that have scratch memory.
+    ScratchSummary,
     /// Spelling of the types of arguments in JSON.
     ArgumentTypes,
+    /// Names and arguments in Perfetto traces of a run.
+    PerfettoNames,
     /// A value that is not a number in tables for people.
     NoNumber,
     /// Variables that request call stacks.
@@ -120,7 +124,9 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::RocpdWords, "Words of database commands", "on standard error, `rpd: wrote PATH`", "on standard output: `Converting database(s) to csv format:`, `Exported to: PATH`, `Done. Exiting...`"),
     row(Difference::RocpdTables, "Tables of `rocpd query` and `rocpd summary`", "`-o` sends a table to a file in the current directory", "tables in the console format go to standard output whatever `-o` says; the others to `rocpd-output-data`"),
     row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
+    row(Difference::ScratchSummary, "Scratch memory in `rpd summary`", "is in `SCRATCH_MEMORY` alone", "is in `MEMORY_ALLOCATIONS` as well, and so counts twice in `--domain-summary`"),
     row(Difference::ArgumentTypes, "Types of arguments in JSON", "as C++ spells them: `ihipStream_t*`", "as compilers encode them: `P12ihipStream_t`"),
+    row(Difference::PerfettoNames, "`-f pftrace` of a run", "kernels are named as in other files, calls have their arguments, streams are `STREAM [1]`, memory is in bytes", "kernels are `foo(int) [clone .kd]`, calls but those of rocDecode have no arguments, streams are `STREAM [\" 1 \"] `, memory is in whole KiB"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),

@@ -11,16 +11,17 @@ use rpd_core::options::{AgentIndex, Format, Layout, Options};
 use rpd_core::os_text;
 use rpd_core::session::{LoadOptions, Session};
 use rpd_formats::registry;
-use rpd_formats::rocpd::read::Settings;
+use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_summary::Statistics;
 
 use super::window::WindowOptions;
 use super::{
-    Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, inherited, parse, spread,
+    Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, each_recording_of, inherited, note_left_out, parse, spread,
 };
 use crate::exit_status;
 use crate::failure::Failure;
 use crate::report::write::write;
+use crate::report::{Progress, records};
 
 const NAME: &str = "convert";
 /// Suffix of the names of databases.
@@ -163,15 +164,28 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             crate::print(&format!("Converting database(s) to {format} format:\n"))?;
         }
     }
-    if layout == Layout::Original && given.formats.contains(&Format::Csv) {
+    // Databases are read again for CSV files that are one set for all.
+    let is_combined = layout == Layout::Original && given.formats.contains(&Format::Csv);
+    let sizes = paths.iter().map(|path| size(path));
+    let steps = given.formats.len() as u64 + 1 + u64::from(is_combined);
+    let progress = Progress::new(sizes.sum::<u64>().saturating_mul(steps));
+    if is_combined {
         let mut sessions = Vec::new();
         let mut settings = Settings::default();
-        each_recording(&paths, load, window.as_ref(), |_, _, session, own| {
-            sessions.push(session);
-            settings = own;
-            Ok(())
-        })?;
-        combined(&given, &sessions, &settings, compat)?;
+        let mut weight = 0;
+        for path in &paths {
+            weight += size(path);
+            progress.step("reading", size(path), 0);
+            let paths = std::slice::from_ref(path);
+            each_recording(paths, load, window.as_ref(), |_, _, session, own| {
+                sessions.push(session);
+                settings = own;
+                Ok(())
+            })?;
+        }
+        progress.step("writing csv", weight, sessions.iter().map(records).sum());
+        let files = combined(&given, &sessions, &settings)?;
+        progress.aside(|| report(&files, compat));
         given.formats.retain(|format| *format != Format::Csv);
         if given.formats.is_empty() {
             return Ok(0);
@@ -179,18 +193,26 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     }
     let mut namer = Namer::default();
     let mut complete = true;
-    each_recording(
-        &paths,
-        load,
-        window.as_ref(),
-        |path, index, session, settings| {
-            let files =
-                convert_recording(&given, &paths, path, index, &session, &settings, &mut namer)?;
+    for path in &paths {
+        let database = Database::open(path)?;
+        // Of several recordings in a file each counts as much.
+        let weight = size(path) / database.recordings().len().max(1) as u64;
+        let step = |label: &str, expected: u64| progress.step(label, weight, expected);
+        step("reading", 0);
+        each_recording_of(&database, load, window.as_ref(), |index, session, settings| {
+            let recording = DatabaseRecording {
+                path,
+                index,
+                session: &session,
+                settings: &settings,
+            };
+            let files = convert_recording(&given, &paths, &recording, &mut namer, &step)?;
             complete &= files.is_complete;
-            report(&files.written, compat);
+            progress.aside(|| report(&files.written, compat));
+            step("reading", 0);
             Ok(())
-        },
-    )?;
+        })?;
+    }
     Ok(exit_status::of(complete))
 }
 
@@ -261,16 +283,29 @@ struct Files {
     is_complete: bool,
 }
 
-/// Writes the files of one recording.
+/// A recording in a database.
+struct DatabaseRecording<'a> {
+    path: &'a Path,
+    /// Its number in the database.
+    index: usize,
+    session: &'a Session,
+    settings: &'a Settings,
+}
+
+/// Writes the files of one recording. `step` gets what is done next, and the records that it writes.
 fn convert_recording(
     given: &Arguments,
     inputs: &[PathBuf],
-    path: &Path,
-    index: usize,
-    session: &Session,
-    settings: &Settings,
+    recording: &DatabaseRecording<'_>,
     namer: &mut Namer,
+    step: &dyn Fn(&str, u64),
 ) -> Result<Files> {
+    let &DatabaseRecording {
+        path,
+        index,
+        session,
+        settings,
+    } = recording;
     let file = match &given.output_file {
         Some(file) => os_text::escape(file),
         None => prefix(path),
@@ -305,11 +340,13 @@ fn convert_recording(
         true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
         false => None,
     };
+    note_left_out(path, stats.as_ref().map_or(0, |stats| stats.left_out));
     let mut files = Files {
         written: Vec::new(),
         is_complete: true,
     };
     for format in &options.formats {
+        step(&format!("writing {}", format.word()), records(session));
         match write(*format, session, stats.as_ref(), &options, &target) {
             Ok(written) => files.written.extend(written),
             Err(error) => {
@@ -321,24 +358,23 @@ fn convert_recording(
     Ok(files)
 }
 
-fn combined(
-    given: &Arguments,
-    sessions: &[Session],
-    settings: &Settings,
-    compat: Compat,
-) -> Result<()> {
+/// Writes the CSV files that are one set for all recordings.
+fn combined(given: &Arguments, sessions: &[Session], settings: &Settings) -> Result<Vec<PathBuf>> {
     let file = given.output_file.clone().unwrap_or_default();
     let file = os_text::escape(&file);
     let directory = given.output_path.as_deref().unwrap_or_default();
     let options = given.options(settings, file, directory)?;
     let Some(first) = sessions.first() else {
         eprintln!("rpd: no records to write");
-        return Ok(());
+        return Ok(Vec::new());
     };
     let target = target(first, &options, &mut Namer::default(), 0);
-    let files = rpd_formats::csv::write_combined(sessions, &options, &target)?;
-    report(&files, compat);
-    Ok(())
+    Ok(rpd_formats::csv::write_combined(sessions, &options, &target)?)
+}
+
+/// The size of a file in bytes, by which its part of the progress is reckoned; 0 when it is not known.
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 fn report(files: &[PathBuf], compat: Compat) {

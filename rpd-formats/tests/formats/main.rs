@@ -11,6 +11,7 @@ mod html;
 mod other_readers;
 mod otf2;
 mod parquet;
+mod perfetto_names;
 mod read;
 mod results;
 mod support;
