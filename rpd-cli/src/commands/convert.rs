@@ -16,7 +16,8 @@ use rpd_summary::Statistics;
 
 use super::window::WindowOptions;
 use super::{
-    Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, each_recording_of, inherited, note_left_out, parse, spread,
+    Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, each_recording_of, inherited,
+    note_left_out, parse, spread,
 };
 use crate::exit_status;
 use crate::failure::Failure;
@@ -199,19 +200,24 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         let weight = size(path) / database.recordings().len().max(1) as u64;
         let step = |label: &str, expected: u64| progress.step(label, weight, expected);
         step("reading", 0);
-        each_recording_of(&database, load, window.as_ref(), |index, session, settings| {
-            let recording = DatabaseRecording {
-                path,
-                index,
-                session: &session,
-                settings: &settings,
-            };
-            let files = convert_recording(&given, &paths, &recording, &mut namer, &step)?;
-            complete &= files.is_complete;
-            progress.aside(|| report(&files.written, compat));
-            step("reading", 0);
-            Ok(())
-        })?;
+        each_recording_of(
+            &database,
+            load,
+            window.as_ref(),
+            |index, session, settings| {
+                let recording = DatabaseRecording {
+                    path,
+                    index,
+                    session: &session,
+                    settings: &settings,
+                };
+                let files = convert_recording(&given, &paths, &recording, &mut namer, &step)?;
+                complete &= files.is_complete;
+                progress.aside(|| report(&files.written, compat));
+                step("reading", 0);
+                Ok(())
+            },
+        )?;
     }
     Ok(exit_status::of(complete))
 }
@@ -369,7 +375,9 @@ fn combined(given: &Arguments, sessions: &[Session], settings: &Settings) -> Res
         return Ok(Vec::new());
     };
     let target = target(first, &options, &mut Namer::default(), 0);
-    Ok(rpd_formats::csv::write_combined(sessions, &options, &target)?)
+    Ok(rpd_formats::csv::write_combined(
+        sessions, &options, &target,
+    )?)
 }
 
 /// The size of a file in bytes, by which its part of the progress is reckoned; 0 when it is not known.

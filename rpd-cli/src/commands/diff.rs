@@ -12,9 +12,7 @@ use rpd_summary::diff::{
     Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, SideFigures, SideOf, group,
 };
 
-use super::{
-    Form, Naming, each_recording, expand, note_left_out, parse, spread, write_output,
-};
+use super::{Form, Naming, each_recording, expand, note_left_out, parse, spread, write_output};
 use crate::exit_status;
 use crate::failure::Failure;
 

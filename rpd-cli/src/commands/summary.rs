@@ -13,8 +13,8 @@ use rpd_summary::database::{DatabaseSums, SummaryTable};
 
 use super::window::WindowOptions;
 use super::{
-    Form, Inputs, Naming, each_recording_of, inherited, note_left_out, output_directory, parse, print_written,
-    spread, with_ending, write_file, write_output,
+    Form, Inputs, Naming, each_recording_of, inherited, note_left_out, output_directory, parse,
+    print_written, spread, with_ending, write_file, write_output,
 };
 
 const NAME: &str = "summary";

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rpd_core::compat::Difference;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, Layout, LogLevel,
-    Options, ProviderChoice, Traces,
+    AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, Layout,
+    LogLevel, Options, ProviderChoice, Traces,
 };
 use rpd_core::{naming, os_text};
 use rpd_formats::registry;

@@ -383,7 +383,8 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     }
     // The original's numbers of dispatches leave out those of a pause, so nobody counts them there.
     let collector = &options.collector;
-    if collector.original_semantics && !collector.selected_regions {
+    let is_counted = ledger.paused_dispatches > 0;
+    if collector.original_semantics && !collector.selected_regions && !is_counted {
         let is_pause = |operation: &Operation| session.strings.get(operation.name) == PAUSE;
         let pauses = session.count_calls(is_pause);
         if pauses > 0 {

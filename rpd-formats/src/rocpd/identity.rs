@@ -93,8 +93,13 @@ fn machine_id(root: &Path) -> String {
         return id;
     }
     let hashed = |salt: &str, bytes: &[u8]| {
-        let digest = Sha256::new().chain_update(format!("{salt}:")).chain_update(bytes);
-        let digits = digest.finalize().into_iter().map(|byte| format!("{byte:02x}"));
+        let digest = Sha256::new()
+            .chain_update(format!("{salt}:"))
+            .chain_update(bytes);
+        let digits = digest
+            .finalize()
+            .into_iter()
+            .map(|byte| format!("{byte:02x}"));
         digits.collect::<String>()
     };
     for (salt, path) in NUMBERS {
@@ -102,7 +107,9 @@ fn machine_id(root: &Path) -> String {
             return hashed(salt, number.as_bytes());
         }
     }
-    let facts = FACTS.iter().filter_map(|path| std::fs::read(root.join(path)).ok());
+    let facts = FACTS
+        .iter()
+        .filter_map(|path| std::fs::read(root.join(path)).ok());
     let facts: Vec<u8> = facts.flatten().collect();
     if !facts.is_empty() {
         return hashed("procinfo", &facts);

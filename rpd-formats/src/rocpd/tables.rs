@@ -165,9 +165,11 @@ mod tests {
         );
         run(&add_constants(Layout::Rpd));
         let row: (String, i64, i64, String) = connection
-            .query_row("SELECT guid, nid, pid, extdata FROM rocpd_region_0000_1", [], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-            })
+            .query_row(
+                "SELECT guid, nid, pid, extdata FROM rocpd_region_0000_1",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            )
             .expect("a row");
         assert_eq!(row, ("0000-1".to_owned(), 5, 7, "{}".to_owned()));
     }

@@ -8,8 +8,8 @@ use rpd_core::ids::ProcessId;
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Layout, Options};
 use rpd_core::session::{LoadOptions, Session};
-use rpd_formats::rocpd::read::Database;
 use rpd_core::spool::stacks::StackMode;
+use rpd_formats::rocpd::read::Database;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
@@ -202,7 +202,8 @@ fn merge_as_the_original(inputs: &[&Path], output: &Path) -> Connection {
             rows.expect("rows").map(|row| row.expect("a row")).collect()
         };
         for (table, sql) in made("table") {
-            let copy = format!("{sql}; INSERT INTO main.\"{table}\" SELECT * FROM input.\"{table}\"");
+            let copy =
+                format!("{sql}; INSERT INTO main.\"{table}\" SELECT * FROM input.\"{table}\"");
             merged.execute_batch(&copy).expect(&table);
         }
         for (index, sql) in made("index") {
@@ -215,15 +216,21 @@ fn merge_as_the_original(inputs: &[&Path], output: &Path) -> Connection {
                 false => others.push((view, sql)),
             }
         }
-        merged.execute_batch("DETACH DATABASE input").expect("detached");
+        merged
+            .execute_batch("DETACH DATABASE input")
+            .expect("detached");
     }
     let tables = names(&merged, "table");
     for view in unions {
         let prefix = format!("{view}_");
         let tables = tables.iter().filter(|table| table.starts_with(&prefix));
-        let selects: Vec<String> = tables.map(|table| format!("SELECT * FROM \"{table}\"")).collect();
+        let selects: Vec<String> = tables
+            .map(|table| format!("SELECT * FROM \"{table}\""))
+            .collect();
         let sql = format!("CREATE VIEW {view} AS {}", selects.join(" UNION ALL "));
-        merged.execute_batch(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        merged
+            .execute_batch(&sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
     for (view, sql) in others {
         merged.execute_batch(&sql).expect(&view);
@@ -277,7 +284,12 @@ fn the_originals_merge_puts_one_of_its_own_together_with_one_of_the_layout_of_th
     let directory = tempfile::tempdir().expect("a directory");
     for golden in GOLDEN {
         let session = another(golden, 7);
-        let path = database(directory.path(), "7", &session, &of_layout(Layout::Original));
+        let path = database(
+            directory.path(),
+            "7",
+            &session,
+            &of_layout(Layout::Original),
+        );
         check_merge(&[&path, Path::new(golden)]);
         check_merge(&[Path::new(golden), &path]);
     }
@@ -302,9 +314,16 @@ fn sql_about_stacks_finds_no_rows_where_none_were_taken() {
     options.collector.stacks.mode = StackMode::Native;
     let path = database(directory.path(), "7", &another(GOLDEN[0], 7), &options);
     let connection = open(&path);
-    let frames = "SELECT s.string, f.depth FROM rocpd_stackframe f JOIN rocpd_api a ON a.id = f.api_ptr_id
+    let frames =
+        "SELECT s.string, f.depth FROM rocpd_stackframe f JOIN rocpd_api a ON a.id = f.api_ptr_id
         JOIN rocpd_string s ON s.id = f.name_id";
     assert_eq!(rows(&connection, frames), Vec::<Vec<Value>>::new());
-    assert_eq!(rows(&connection, "SELECT * FROM stack_top"), Vec::<Vec<Value>>::new());
-    assert_ne!(rows(&connection, "SELECT * FROM rocpd_api"), Vec::<Vec<Value>>::new());
+    assert_eq!(
+        rows(&connection, "SELECT * FROM stack_top"),
+        Vec::<Vec<Value>>::new()
+    );
+    assert_ne!(
+        rows(&connection, "SELECT * FROM rocpd_api"),
+        Vec::<Vec<Value>>::new()
+    );
 }

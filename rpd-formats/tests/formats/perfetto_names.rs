@@ -38,7 +38,11 @@ fn found<'t>(compat: Compat, texts: &[&'t str]) -> Vec<&'t str> {
     };
     let path = write_one(Format::Pftrace, &session(), None, &options, &target);
     let bytes = std::fs::read(path.expect("written").expect("a file")).expect("a file");
-    let has = |text: &&&str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    let has = |text: &&&str| {
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
     texts.iter().filter(has).copied().collect()
 }
 

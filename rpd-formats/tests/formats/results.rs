@@ -229,13 +229,7 @@ fn slices_never_cross_and_tracks_follow_the_grouping() {
         "{main:?}"
     );
     // Two dispatches and two copies at a time: never one within the other.
-    assert_eq!(
-        names
-            .iter()
-            .filter(|name| *name == "STREAM [3]")
-            .count(),
-        3
-    );
+    assert_eq!(names.iter().filter(|name| *name == "STREAM [3]").count(), 3);
     let scratch = &found["counters"]["SCRATCH MEMORY on UNK [77] (UNK)"];
     let points: Vec<u64> = scratch
         .as_array()

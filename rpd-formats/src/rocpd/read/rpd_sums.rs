@@ -99,7 +99,9 @@ impl RpdFile {
                 read.map_err(|error| self.connection.meaning(&error))?;
             }
             let left_out = LEFT_OUT.replace("%longest%", &longest);
-            let left_out = self.connection.query_row(&left_out, [], |row| Ok(integer(row, 0)));
+            let left_out = self
+                .connection
+                .query_row(&left_out, [], |row| Ok(integer(row, 0)));
             let left_out = left_out.map_err(|error| self.connection.meaning(&error))?;
             sums.left_out = left_out.unsigned_abs();
             Ok(())
