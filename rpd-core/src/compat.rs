@@ -49,14 +49,20 @@ pub enum Difference {
     AvailUnknown,
     /// Names and directories of converted files.
     RocpdLayout,
+    /// Order of columns in databases.
+    DatabaseLayout,
     /// Messages of database commands on standard output.
     RocpdWords,
     /// Destination of tables of database commands.
     RocpdTables,
     /// Means and deviations in domain summaries.
     DomainSummary,
+    /// Tables of `rpd summary` that have scratch memory.
+    ScratchSummary,
     /// Spelling of the types of arguments in JSON.
     ArgumentTypes,
+    /// Names and arguments in Perfetto traces of a run.
+    PerfettoNames,
     /// A value that is not a number in tables for people.
     NoNumber,
     /// Variables that request call stacks.
@@ -116,10 +122,13 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::AvailCounters, "Listings", "counters that the provider refuses are listed apart with the reason; `list --agent` has CPUs; missing PC sampling is reported", "every counter that the provider defines, GPUs only; GPUs without PC sampling are left out"),
     row(Difference::AvailUnknown, "`info --pmc NAME` with a name that no GPU has", "is an error", "prints the GPU and no counter"),
     row(Difference::RocpdLayout, "Converted files", "`rpd convert` names them after the database, in the current directory, per process", "`rocpd convert` writes `rocpd-output-data/out_*`, with one set of CSV files for all databases"),
+    row(Difference::DatabaseLayout, "Tables of databases", "columns that are the same in every row come last and take no space (`--layout rpd`)", "columns in the original's order, the recording's guid in each row (`--layout original`)"),
     row(Difference::RocpdWords, "Words of database commands", "on standard error, `rpd: wrote PATH`", "on standard output: `Converting database(s) to csv format:`, `Exported to: PATH`, `Done. Exiting...`"),
     row(Difference::RocpdTables, "Tables of `rocpd query` and `rocpd summary`", "`-o` sends a table to a file in the current directory", "tables in the console format go to standard output whatever `-o` says; the others to `rocpd-output-data`"),
     row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
+    row(Difference::ScratchSummary, "Scratch memory in `rpd summary`", "is in `SCRATCH_MEMORY` alone", "is in `MEMORY_ALLOCATIONS` as well, and so counts twice in `--domain-summary`"),
     row(Difference::ArgumentTypes, "Types of arguments in JSON", "as C++ spells them: `ihipStream_t*`", "as compilers encode them: `P12ihipStream_t`"),
+    row(Difference::PerfettoNames, "`-f pftrace` of a run", "kernels are named as in other files, calls have their arguments, streams are `STREAM [1]`, memory is in bytes", "kernels are `foo(int) [clone .kd]`, calls but those of rocDecode have no arguments, streams are `STREAM [\" 1 \"] `, memory is in whole KiB"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),

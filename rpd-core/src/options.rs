@@ -206,6 +206,31 @@ pub enum Backend {
     Sim,
 }
 
+/// Order of what files hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// rpd's own: tables of a database end with the columns that are the same in every row, which take no space there.
+    #[default]
+    Rpd,
+    /// That of the original tools: their order of columns, each with a value in every row.
+    Original,
+}
+
+impl Layout {
+    /// The words of the command line.
+    pub const WORDS: &'static [&'static str] = &["rpd", "original"];
+
+    /// The layout that a word means; `None` for any other word.
+    pub fn from_word(word: &str) -> Option<Layout> {
+        match word {
+            "rpd" => Some(Layout::Rpd),
+            "original" => Some(Layout::Original),
+            _ => None,
+        }
+    }
+}
+
 /// Everything that was requested, for one pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -216,6 +241,8 @@ pub struct Options {
     pub collector: CollectorOptions,
     /// Formats, in the order given, without repeats.
     pub formats: Vec<Format>,
+    /// Layout of databases.
+    pub layout: Layout,
     /// Output directory with placeholders unresolved, as escaped text; absolute unless it starts with a placeholder.
     pub output_directory: String,
     /// Output prefix with placeholders unresolved, as escaped text.

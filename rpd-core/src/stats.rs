@@ -75,4 +75,7 @@ pub struct SessionStats<'a> {
     pub domains: Vec<(Domain, StatTable)>,
     /// One row per domain, named by its label: figures over all records of that domain.
     pub overall: Vec<StatRow>,
+    /// Number of records that are in no table, because their times cannot be: see
+    /// [`PlausibleTimes`](crate::session::PlausibleTimes).
+    pub left_out: u64,
 }

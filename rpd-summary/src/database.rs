@@ -146,7 +146,7 @@ views! {
     Kernels = "kernels", None;
     /// Copies.
     MemoryCopies = "memory_copies", None;
-    /// Allocations and scratch.
+    /// Allocations.
     MemoryAllocations = "memory_allocations", None;
     /// Scratch.
     ScratchMemory = "scratch_memory", None;
@@ -166,13 +166,16 @@ views! {
     OtherCalls = "other_calls", Some("OTHER_CALLS");
 }
 
-/// The views that have the records of a domain.
-const fn views_of(domain: Domain) -> &'static [View] {
+/// The views that have the records of a domain. No record is in two, unless as `compat` requests.
+const fn views_of(domain: Domain, compat: Compat) -> &'static [View] {
     match domain {
         Domain::KernelDispatch => &[View::Kernels],
         Domain::MemoryCopy => &[View::MemoryCopies],
         Domain::MemoryAllocation => &[View::MemoryAllocations],
-        Domain::ScratchMemory => &[View::MemoryAllocations, View::ScratchMemory],
+        Domain::ScratchMemory if compat.has(Difference::ScratchSummary) => {
+            &[View::MemoryAllocations, View::ScratchMemory]
+        }
+        Domain::ScratchMemory => &[View::ScratchMemory],
         Domain::HipApi => &[View::Hip],
         Domain::HsaApi => &[View::Hsa],
         Domain::RcclApi => &[View::Rccl],
@@ -200,14 +203,23 @@ pub struct DatabaseSums {
     storage: Option<Storage>,
     /// Process ids of the recordings.
     pids: Vec<u64>,
+    compat: Compat,
 }
 
 impl DatabaseSums {
-    /// Adds the next recording.
+    /// Sums of no recording, in the tables that `compat` requests.
+    pub fn new(compat: Compat) -> DatabaseSums {
+        DatabaseSums {
+            compat,
+            ..DatabaseSums::default()
+        }
+    }
+
+    /// Adds the next recording. Returns the number of its records that are left out because their times cannot be.
     ///
     /// # Errors
     /// When polars cannot compute its sums, or temporary files cannot be written.
-    pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<(), SummaryError> {
+    pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<u64, SummaryError> {
         if let (None, Some(storage)) = (&self.storage, &session.storage) {
             self.names.spill_to(storage);
             self.groups.spill_to(storage);
@@ -218,7 +230,7 @@ impl DatabaseSums {
         let mut rows: Vec<GroupRow> = Vec::new();
         statistics.each_group(|[key, calls, total, min, max, spread]| {
             let (domain, name) = (domain_of(key), statistics.names().get(name_of(key)));
-            for view in views_of(domain) {
+            for view in views_of(domain, self.compat) {
                 let name = match domain.table() {
                     Table::Allocations | Table::Scratch => action(session, domain, name),
                     Table::Calls
@@ -238,7 +250,7 @@ impl DatabaseSums {
         })?;
         self.groups.add(frame_of(&rows)?)?;
         self.pids.push(session.process.pid.0.into());
-        Ok(())
+        Ok(statistics.left_out())
     }
 
     /// Adds a process of which sums are known, and no records.

@@ -12,7 +12,7 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::kernel_name;
 use rpd_core::options::KernelNames;
-use rpd_core::session::{DispatchTable, ExtendedStrings, Session, Table};
+use rpd_core::session::{DispatchTable, ExtendedStrings, PlausibleTimes, Session, Table};
 use rpd_core::sorted::Sorter;
 use rpd_core::stats::{SessionStats, StatNames, StatRow, StatTable};
 
@@ -49,6 +49,8 @@ pub struct Statistics<'a> {
     domains: Vec<Domain>,
     /// The groups, by [`key`].
     groups: GroupTable,
+    /// Number of records whose times cannot be.
+    left_out: u64,
     storage: Option<Storage>,
 }
 
@@ -71,10 +73,26 @@ pub(crate) fn domain_of(key: u64) -> Domain {
 }
 
 /// Groups the durations of a session by domain and name.
-#[derive(Default)]
-struct Records(Groups);
+struct Records {
+    groups: Groups,
+    times: PlausibleTimes,
+    /// Number of records whose times cannot be.
+    left_out: u64,
+}
 
 impl Records {
+    fn new(session: &Session) -> Records {
+        let mut groups = Groups::default();
+        if let Some(storage) = &session.storage {
+            groups.spill_to(storage);
+        }
+        Records {
+            groups,
+            times: PlausibleTimes::of(session),
+            left_out: 0,
+        }
+    }
+
     #[inline]
     fn push(
         &mut self,
@@ -83,7 +101,13 @@ impl Records {
         start: Nanoseconds,
         end: Nanoseconds,
     ) -> Result<(), SummaryError> {
-        self.0.push(key(domain, name), start, end)
+        match self.times.duration(start, end) {
+            Some(duration) => self.groups.push(key(domain, name), duration),
+            None => {
+                self.left_out += 1;
+                Ok(())
+            }
+        }
     }
 
     fn push_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
@@ -137,7 +161,7 @@ impl Records {
         kernels: KernelNames,
         names: &mut ExtendedStrings<'_>,
     ) -> Result<(), SummaryError> {
-        self.0
+        self.groups
             .push_groups(session.device_totals.iter().map(|total| {
                 let name = session.total_name(total, kernels, names);
                 [
@@ -190,10 +214,7 @@ impl<'a> Statistics<'a> {
         kernels: KernelNames,
     ) -> Result<Self, SummaryError> {
         let mut names = ExtendedStrings::new(&session.strings);
-        let mut records = Records::default();
-        if let Some(storage) = &session.storage {
-            records.0.spill_to(storage);
-        }
+        let mut records = Records::new(session);
         records.push_totals(session, kernels, &mut names)?;
         for table in Table::ALL {
             match table {
@@ -213,7 +234,7 @@ impl<'a> Statistics<'a> {
             }
         }
 
-        let groups = records.0.finish(DOMAIN_BITS)?;
+        let groups = records.groups.finish(DOMAIN_BITS)?;
         let mut has_records = [false; Domain::ALL.len()];
         let storage = session.storage.as_ref();
         let mut named = rpd_core::column::Column::new();
@@ -244,8 +265,14 @@ impl<'a> Statistics<'a> {
             places,
             domains,
             groups,
+            left_out: records.left_out,
             storage: session.storage.clone(),
         })
+    }
+
+    /// Number of records that are in no table, because their times cannot be.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// The names of rows.
@@ -321,6 +348,7 @@ impl<'a> Statistics<'a> {
     pub fn session_stats(&self) -> Result<SessionStats<'a>, SummaryError> {
         let mut stats = SessionStats {
             names: Arc::clone(&self.names),
+            left_out: self.left_out,
             ..SessionStats::default()
         };
         for domain in self.domains() {

@@ -3,7 +3,6 @@
 use polars::prelude::*;
 use polars::series::IsSorted;
 use rpd_core::column::{Column as Rows, Storage};
-use rpd_core::ids::Nanoseconds;
 use rpd_core::sorted::Sorter;
 
 use crate::SummaryError;
@@ -113,19 +112,14 @@ impl Groups {
         self.merged.spill_to(storage);
     }
 
-    /// Adds a record.
+    /// Adds a record with its duration in nanoseconds.
     ///
     /// # Errors
     /// When polars cannot group the batch, or files cannot be written.
     #[inline]
-    pub(crate) fn push(
-        &mut self,
-        key: u64,
-        start: Nanoseconds,
-        end: Nanoseconds,
-    ) -> Result<(), SummaryError> {
+    pub(crate) fn push(&mut self, key: u64, duration: u64) -> Result<(), SummaryError> {
         // All durations together are less than 2^64, so no sum of them overflows. Only damaged recordings have more.
-        let duration = end.0.saturating_sub(start.0).min(u64::MAX - self.sum);
+        let duration = duration.min(u64::MAX - self.sum);
         self.sum += duration;
         self.rows.push((key, duration));
         if self.rows.len() == BATCH {
@@ -363,7 +357,7 @@ mod tests {
                 // Two keys for some names.
                 let is_other = round == 1 && number % 9 == 0;
                 let key = (number * 7919 % NAMES) << 1 | u64::from(is_other);
-                groups.push(key, Nanoseconds(0), Nanoseconds(number + 1000 * round))?;
+                groups.push(key, number + 1000 * round)?;
             }
             groups.group()?;
         }

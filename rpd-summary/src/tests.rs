@@ -1,5 +1,6 @@
 //! Records of every domain are in each sort of statistics, or listed here as left out.
 
+use rpd_core::compat::Compat;
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::Nanoseconds;
 use rpd_core::options::KernelNames;
@@ -120,5 +121,70 @@ fn every_domain_is_compared() {
         // Operations on memory are compared as the calls that make them.
         let expected = matches!(domain, Domain::MemoryAllocation | Domain::ScratchMemory);
         assert_eq!(is_left_out, expected, "{domain:?}: not as stated here");
+    }
+}
+
+/// Adds a HIP call with these times.
+fn add_call(session: &mut Session, name: &str, start: u64, end: u64) {
+    let operation = session.add_operation(Kind::HipRuntime, name);
+    session.api.push(CallRow {
+        operation,
+        start: Nanoseconds(start),
+        end: Nanoseconds(end),
+        ..CallRow::default()
+    });
+}
+
+#[test]
+fn records_whose_times_cannot_be_are_counted_and_in_no_figure() {
+    let mut session = Session::default();
+    session.strings.intern("");
+    add_call(&mut session, "hipFree", 1000, 1500);
+    for (start, end) in [(1000, 900), (1000, 0), (1000, i64::MAX as u64)] {
+        add_call(&mut session, "hipFree", start, end);
+    }
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("frames");
+    let stats = statistics.session_stats().expect("tables");
+    assert_eq!(stats.left_out, 3);
+    let row = stats.domains[0].1.rows[0];
+    assert_eq!((row.calls, row.total, row.min, row.max), (1, 500, 500, 500));
+
+    let mut sums = DatabaseSums::default();
+    let left_out = sums.add(&session, KernelNames::default());
+    assert_eq!(left_out.expect("sums"), 3);
+    let mut durations = Durations::default();
+    durations.begin_run(SideOf::After).expect("a run");
+    let left_out = durations.add(&session, KernelNames::default());
+    assert_eq!(left_out.expect("durations"), 3);
+
+    // No record is longer than its process, where it is known how long that lived.
+    session.process.init_time = Nanoseconds(5_000_000_000);
+    session.process.fini_time = Nanoseconds(6_000_000_000);
+    add_call(&mut session, "hipFree", 1, 5_000_000_000);
+    let statistics = Statistics::new(&session, KernelNames::default()).expect("frames");
+    assert_eq!(statistics.left_out(), 4);
+}
+
+#[test]
+fn scratch_memory_counts_once_in_summaries_and_twice_in_those_of_the_original() {
+    let session = session(Domain::ScratchMemory);
+    for (compat, expected) in [
+        (Compat::None, &[("SCRATCH_MEMORY", 100)][..]),
+        (
+            Compat::Rocprofv3,
+            &[("MEMORY_ALLOCATIONS", 100), ("SCRATCH_MEMORY", 100)],
+        ),
+    ] {
+        let mut sums = DatabaseSums::new(compat);
+        sums.add(&session, KernelNames::default()).expect("sums");
+        let summary = sums.finish().expect("sums");
+        let tables = summary.tables(false, None).expect("tables");
+        let domains = summary.domains(&tables, false, compat);
+        let rows: Vec<(String, u64)> = domains
+            .rows()
+            .map(|row| (row.name.into_owned(), row.total))
+            .collect();
+        let rows: Vec<(&str, u64)> = rows.iter().map(|(name, total)| (&**name, *total)).collect();
+        assert_eq!(rows, expected, "{compat:?}");
     }
 }

@@ -6,7 +6,7 @@
 //! - [`look_up()`]: the same for all locations of a session, [`Limited`]: within a limited time;
 //! - [`keep_files`]: texts of generated Python files; [`name_jit`]: names of code that was made at run time;
 //! - [`symbolize`]: all of this for a database, which it writes;
-//! - [`analysis`]: what stacks cost; [`each_rpd_call`]: stacks of files of RPD, which are texts;
+//! - [`analysis`]: what stacks cost; [`each_rpd_stack`]: stacks of files of RPD, which are texts;
 //! - [`code`]: instructions of code objects of the GPU, and their lines;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
 
@@ -35,7 +35,7 @@ pub use limited::Limited;
 pub use look_up::{Report, Symbols, look_up};
 pub use native::{LONGEST_FUNCTION, Symbolizer};
 pub use rpd_core::session::shown as expand;
-pub use rpd_file::each_rpd_call;
+pub use rpd_file::each_rpd_stack;
 pub use search::{SYSTEM_DEBUG_DIR, Search};
 
 /// A file that was mapped into a process.

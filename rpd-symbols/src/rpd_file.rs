@@ -6,28 +6,28 @@ use rpd_formats::rocpd::read::{ReadError, RpdStacks};
 use crate::analysis::Cost;
 use crate::flame::{Frame, Kind};
 
-/// Calls `take` with each call of a file: the function, what it cost, and its frames, innermost first and without the call
-/// itself, `None` for calls without a stack.
+/// Calls `take` with the calls of a file, those of a function with the same frames at once: the function, what they cost, and
+/// their frames, innermost first and without the call itself, `None` for calls without a stack.
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn each_rpd_call(
+pub fn each_rpd_stack(
     file: &RpdStacks,
     mut take: impl FnMut(&str, Cost, Option<&[Frame]>),
 ) -> Result<(), ReadError> {
-    file.each_call(|call| {
+    file.each_stack(|stack| {
         let cost = Cost {
-            calls: 1,
-            cpu: call.duration,
-            gpu: call.gpu,
-            bytes: call.bytes,
+            calls: stack.calls,
+            cpu: stack.duration,
+            gpu: stack.gpu,
+            bytes: stack.bytes,
         };
         // The first frame is the call. RPD writes the function into its text in such a way that digits of the address may
         // stand after the parentheses.
-        let below_call = call.frames.split_first().map(|(_, frames)| frames);
+        let below_call = stack.frames.split_first().map(|(_, frames)| frames);
         let frames: Option<Vec<Frame>> =
             below_call.map(|frames| frames.iter().map(|text| frame(text)).collect());
-        take(&call.function, cost, frames.as_deref());
+        take(&stack.function, cost, frames.as_deref());
     })
 }
 

@@ -4,23 +4,25 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, Parser};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::naming::{self, Facts, Namer, Target};
-use rpd_core::options::{AgentIndex, Format, Options};
+use rpd_core::options::{AgentIndex, Format, Layout, Options};
 use rpd_core::os_text;
 use rpd_core::session::{LoadOptions, Session};
 use rpd_formats::registry;
-use rpd_formats::rocpd::read::Settings;
+use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_summary::Statistics;
 
 use super::window::WindowOptions;
 use super::{
-    Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, inherited, parse, spread,
+    Inputs, Naming, ROCPD_DIRECTORY, ROCPD_FILE, each_recording, each_recording_of, inherited,
+    note_left_out, parse, spread,
 };
 use crate::exit_status;
 use crate::failure::Failure;
 use crate::report::write::write;
+use crate::report::{Progress, records};
 
 const NAME: &str = "convert";
 /// Suffix of the names of databases.
@@ -48,9 +50,9 @@ struct Arguments {
         value_name = "DIR"
     )]
     output_path: Option<OsString>,
-    /// run: files per process as a run writes them; rocpd: as rocpd convert names them, one set of CSV files for all
-    /// [default: run]
-    #[arg(long, value_enum)]
+    /// rpd: files per process as a run writes them; original: named as rocpd convert names them, one set of CSV files for all,
+    /// and databases with the columns of the original in its order [default: rpd]
+    #[arg(long, value_name = "WHICH", value_parser = layout_of_word)]
     layout: Option<Layout>,
     #[command(flatten)]
     naming: Naming,
@@ -96,16 +98,14 @@ struct Perfetto {
     perfetto_shmem_size_hint: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Layout {
-    Run,
-    Rocpd,
-}
-
 fn format(text: &str) -> Result<Format, String> {
     let text = text.to_ascii_lowercase();
     let text = if text == "perfetto" { "pftrace" } else { &text };
     Format::from_word(text).ok_or_else(|| format!("choose from {}", Format::WORDS.join(", ")))
+}
+
+fn layout_of_word(text: &str) -> Result<Layout, String> {
+    Layout::from_word(text).ok_or_else(|| format!("choose from {}", Layout::WORDS.join(", ")))
 }
 
 fn agent_index(text: &str) -> Result<AgentIndex, String> {
@@ -139,7 +139,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         seen.push(*format);
         is_new
     });
-    if layout(&given, compat) == Layout::Rocpd {
+    let layout = given
+        .layout
+        .unwrap_or(match compat.has(Difference::RocpdLayout) {
+            true => Layout::Original,
+            false => Layout::Rpd,
+        });
+    given.layout = Some(layout);
+    if layout == Layout::Original {
         given.output_file = given.output_file.or_else(|| Some(ROCPD_FILE.into()));
         given.output_path = given.output_path.or_else(|| Some(ROCPD_DIRECTORY.into()));
     }
@@ -158,15 +165,28 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             crate::print(&format!("Converting database(s) to {format} format:\n"))?;
         }
     }
-    if layout(&given, compat) == Layout::Rocpd && given.formats.contains(&Format::Csv) {
+    // Databases are read again for CSV files that are one set for all.
+    let is_combined = layout == Layout::Original && given.formats.contains(&Format::Csv);
+    let sizes = paths.iter().map(|path| size(path));
+    let steps = given.formats.len() as u64 + 1 + u64::from(is_combined);
+    let progress = Progress::new(sizes.sum::<u64>().saturating_mul(steps));
+    if is_combined {
         let mut sessions = Vec::new();
         let mut settings = Settings::default();
-        each_recording(&paths, load, window.as_ref(), |_, _, session, own| {
-            sessions.push(session);
-            settings = own;
-            Ok(())
-        })?;
-        combined(&given, &sessions, &settings, compat)?;
+        let mut weight = 0;
+        for path in &paths {
+            weight += size(path);
+            progress.step("reading", size(path), 0);
+            let paths = std::slice::from_ref(path);
+            each_recording(paths, load, window.as_ref(), |_, _, session, own| {
+                sessions.push(session);
+                settings = own;
+                Ok(())
+            })?;
+        }
+        progress.step("writing csv", weight, sessions.iter().map(records).sum());
+        let files = combined(&given, &sessions, &settings)?;
+        progress.aside(|| report(&files, compat));
         given.formats.retain(|format| *format != Format::Csv);
         if given.formats.is_empty() {
             return Ok(0);
@@ -174,18 +194,31 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     }
     let mut namer = Namer::default();
     let mut complete = true;
-    each_recording(
-        &paths,
-        load,
-        window.as_ref(),
-        |path, index, session, settings| {
-            let files =
-                convert_recording(&given, &paths, path, index, &session, &settings, &mut namer)?;
-            complete &= files.is_complete;
-            report(&files.written, compat);
-            Ok(())
-        },
-    )?;
+    for path in &paths {
+        let database = Database::open(path)?;
+        // Of several recordings in a file each counts as much.
+        let weight = size(path) / database.recordings().len().max(1) as u64;
+        let step = |label: &str, expected: u64| progress.step(label, weight, expected);
+        step("reading", 0);
+        each_recording_of(
+            &database,
+            load,
+            window.as_ref(),
+            |index, session, settings| {
+                let recording = DatabaseRecording {
+                    path,
+                    index,
+                    session: &session,
+                    settings: &settings,
+                };
+                let files = convert_recording(&given, &paths, &recording, &mut namer, &step)?;
+                complete &= files.is_complete;
+                progress.aside(|| report(&files.written, compat));
+                step("reading", 0);
+                Ok(())
+            },
+        )?;
+    }
     Ok(exit_status::of(complete))
 }
 
@@ -203,6 +236,7 @@ impl Arguments {
         };
         Ok(Options {
             formats: self.formats.clone(),
+            layout: self.layout.unwrap_or_default(),
             output_directory: directory,
             output_file: file,
             stats: self.stats,
@@ -247,16 +281,6 @@ fn target(session: &Session, options: &Options, namer: &mut Namer, index: usize)
     target
 }
 
-/// The layout of the output files.
-fn layout(given: &Arguments, compat: Compat) -> Layout {
-    given
-        .layout
-        .unwrap_or(match compat.has(Difference::RocpdLayout) {
-            true => Layout::Rocpd,
-            false => Layout::Run,
-        })
-}
-
 /// The result for one recording.
 #[derive(Debug)]
 struct Files {
@@ -265,16 +289,29 @@ struct Files {
     is_complete: bool,
 }
 
-/// Writes the files of one recording.
+/// A recording in a database.
+struct DatabaseRecording<'a> {
+    path: &'a Path,
+    /// Its number in the database.
+    index: usize,
+    session: &'a Session,
+    settings: &'a Settings,
+}
+
+/// Writes the files of one recording. `step` gets what is done next, and the records that it writes.
 fn convert_recording(
     given: &Arguments,
     inputs: &[PathBuf],
-    path: &Path,
-    index: usize,
-    session: &Session,
-    settings: &Settings,
+    recording: &DatabaseRecording<'_>,
     namer: &mut Namer,
+    step: &dyn Fn(&str, u64),
 ) -> Result<Files> {
+    let &DatabaseRecording {
+        path,
+        index,
+        session,
+        settings,
+    } = recording;
     let file = match &given.output_file {
         Some(file) => os_text::escape(file),
         None => prefix(path),
@@ -309,11 +346,13 @@ fn convert_recording(
         true => Some(Statistics::new(session, options.kernel_names)?.session_stats()?),
         false => None,
     };
+    note_left_out(path, stats.as_ref().map_or(0, |stats| stats.left_out));
     let mut files = Files {
         written: Vec::new(),
         is_complete: true,
     };
     for format in &options.formats {
+        step(&format!("writing {}", format.word()), records(session));
         match write(*format, session, stats.as_ref(), &options, &target) {
             Ok(written) => files.written.extend(written),
             Err(error) => {
@@ -325,24 +364,25 @@ fn convert_recording(
     Ok(files)
 }
 
-fn combined(
-    given: &Arguments,
-    sessions: &[Session],
-    settings: &Settings,
-    compat: Compat,
-) -> Result<()> {
+/// Writes the CSV files that are one set for all recordings.
+fn combined(given: &Arguments, sessions: &[Session], settings: &Settings) -> Result<Vec<PathBuf>> {
     let file = given.output_file.clone().unwrap_or_default();
     let file = os_text::escape(&file);
     let directory = given.output_path.as_deref().unwrap_or_default();
     let options = given.options(settings, file, directory)?;
     let Some(first) = sessions.first() else {
         eprintln!("rpd: no records to write");
-        return Ok(());
+        return Ok(Vec::new());
     };
     let target = target(first, &options, &mut Namer::default(), 0);
-    let files = rpd_formats::csv::write_combined(sessions, &options, &target)?;
-    report(&files, compat);
-    Ok(())
+    Ok(rpd_formats::csv::write_combined(
+        sessions, &options, &target,
+    )?)
+}
+
+/// The size of a file in bytes, by which its part of the progress is reckoned; 0 when it is not known.
+fn size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 fn report(files: &[PathBuf], compat: Compat) {

@@ -12,7 +12,7 @@ use rpd_summary::diff::{
     Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, SideFigures, SideOf, group,
 };
 
-use super::{Form, Naming, each_recording, expand, parse, spread, write_output};
+use super::{Form, Naming, each_recording, expand, note_left_out, parse, spread, write_output};
 use crate::exit_status;
 use crate::failure::Failure;
 
@@ -274,8 +274,9 @@ fn add(durations: &mut Durations, side: SideOf, paths: &[PathBuf], naming: &Nami
     for path in paths {
         durations.begin_run(side)?;
         let databases = expand(&[path])?;
-        each_recording(&databases, load, None, |_, _, session, settings| {
-            Ok(durations.add(&session, naming.over(&settings))?)
+        each_recording(&databases, load, None, |path, _, session, settings| {
+            note_left_out(path, durations.add(&session, naming.over(&settings))?);
+            Ok(())
         })?;
     }
     Ok(())

@@ -56,6 +56,13 @@ fn parse<T: Parser>(name: &str, arguments: &[OsString]) -> Result<Option<T>> {
     }
 }
 
+/// Says how many records of a file are in no statistics.
+fn note_left_out(path: &Path, count: u64) {
+    if let Some(words) = crate::report::times_left_out(count) {
+        eprintln!("rpd: {}: {words}", path.display());
+    }
+}
+
 /// Options that take several words would take inputs that follow too. Each word after one of `flags` that `is_value`
 /// knows gets the flag of its own.
 fn spread(

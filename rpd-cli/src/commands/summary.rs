@@ -13,8 +13,8 @@ use rpd_summary::database::{DatabaseSums, SummaryTable};
 
 use super::window::WindowOptions;
 use super::{
-    Form, Inputs, Naming, each_recording_of, inherited, output_directory, parse, print_written,
-    spread, with_ending, write_file, write_output,
+    Form, Inputs, Naming, each_recording_of, inherited, note_left_out, output_directory, parse,
+    print_written, spread, with_ending, write_file, write_output,
 };
 
 const NAME: &str = "summary";
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let directory = output_directory(given.output_path.as_deref(), compat);
     let paths = given.inputs.paths(NAME)?;
     let window = given.window.resolve(NAME, &paths)?;
-    let mut sums = DatabaseSums::default();
+    let mut sums = DatabaseSums::new(compat);
     let mut ranks = Vec::new();
     let load = LoadOptions {
         args: false,
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         match InputFile::open(path)? {
             InputFile::Database(database) => {
                 each_recording_of(&database, load, window.as_ref(), |_, session, settings| {
-                    sums.add(&session, given.naming.over(&settings))?;
+                    note_left_out(path, sums.add(&session, given.naming.over(&settings))?);
                     ranks.push(Rank {
                         pid: session.process.pid.0.into(),
                         hostname: session
@@ -93,7 +93,9 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
                 })?;
             }
             InputFile::Rpd(file) => {
-                for (pid, of_process) in file.sums()? {
+                let found = file.sums()?;
+                note_left_out(path, found.left_out);
+                for (pid, of_process) in found.of_process {
                     sums.add_sums(pid, of_process)?;
                     ranks.push(Rank {
                         pid,

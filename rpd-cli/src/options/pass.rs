@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rpd_core::compat::Difference;
 use rpd_core::environment::EnvironmentSelection;
 use rpd_core::options::{
-    AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, LogLevel,
-    Options, ProviderChoice, Traces,
+    AgentIndex, Backend, CollectionPeriod, CollectorOptions, CounterOptions, KernelNames, Layout,
+    LogLevel, Options, ProviderChoice, Traces,
 };
 use rpd_core::{naming, os_text};
 use rpd_formats::registry;
@@ -204,6 +204,11 @@ impl Resolver<'_> {
                 selected_regions_ref_count: on("selected-regions-ref-count"),
             },
             formats,
+            layout: match given.text("layout").and_then(Layout::from_word) {
+                Some(layout) => layout,
+                None if compat.has(Difference::DatabaseLayout) => Layout::Original,
+                None => Layout::Rpd,
+            },
             output_directory,
             output_file,
             output_config: on("output-config"),

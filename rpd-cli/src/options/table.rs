@@ -1,6 +1,6 @@
 //! The one table of options. Parser, help, refusals and the command-line page of the manual are made from it.
 
-use rpd_core::options::Format;
+use rpd_core::options::{Format, Layout};
 use rpd_spool::stacks::StackMode;
 
 /// Headings of the help, in its order.
@@ -224,6 +224,8 @@ pub(crate) const OPTIONS: &[Spec] = &[
         .short('d').value("DIR").from("ROCPROF_OUTPUT_PATH"),
     option(Output, "output-format", Form::Choices(Format::WORDS), "Formats to write, separated by spaces: %formats% [default: rocpd]")
         .short('f'),
+    option(Output, "layout", Form::Choice(Layout::WORDS, false), "Columns of tables in databases: rpd (those that are the same in every row last, where they take no space) or original (the order of the original tools, larger, for rocpd merge of ROCm) [default: rpd]")
+        .value("WHICH"),
     switch(Output, "output-config", "Write the resolved options to <prefix>_config.json")
         .from("ROCPROF_OUTPUT_CONFIG_FILE"),
     option(Output, "output-environment", Form::Choice(&["relevant", "all", "none"], false), "Variables of the target that outputs hold: relevant (names of ROCm, HIP, HSA, the loader, MPI and the like that are known to hold no secret), all or none [default: relevant]")

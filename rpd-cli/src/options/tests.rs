@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rpd_core::environment::EnvironmentSelection;
-use rpd_core::options::{Format, Options};
+use rpd_core::options::{Format, Layout, Options};
 use serde_json::{Value, json};
 
 use super::parse::{Parsed, parse};
@@ -427,5 +427,17 @@ fn what_the_mode_of_the_original_changes_in_options() {
     plan_with(&format!("--compat=rocprofv3 {line}"), &[]);
     for bad in ["--compat -s -- ./app", "--compat rocprof -s -- ./app"] {
         assert!(matches!(run_with(bad, &[]), Got::Failure(failure) if failure.status == 2));
+    }
+}
+
+#[test]
+fn the_layout_is_that_of_the_mode_unless_it_is_given() {
+    for (line, layout) in [
+        ("-s -- a", Layout::Rpd),
+        ("-s --layout original -- a", Layout::Original),
+        ("--compat rocprofv3 -s -- a", Layout::Original),
+        ("--compat rocprofv3 -s --layout rpd -- a", Layout::Rpd),
+    ] {
+        assert_eq!(options(line).layout, layout, "{line}");
     }
 }

@@ -10,14 +10,17 @@ use rpd_core::domain::Domain;
 use rpd_core::foreign;
 use rpd_core::ids::ProcessId;
 use rpd_core::naming;
-use rpd_core::options::{Options, ProviderChoice, Symbolize, Traces};
-use rpd_core::session::{OperationClass, Process, Provider, Session, Table};
+use rpd_core::options::{Format, Options, ProviderChoice, Symbolize, Traces};
+use rpd_core::session::{Operation, OperationClass, Process, Provider, Session, Table};
 
 use super::{counted, label, sampled, shown, traced};
 use crate::process::spawn::TargetEnd;
 use crate::process::{image, program};
 use crate::run_directory::Recording;
 use crate::wording::count;
+
+/// The call with which a program pauses recording.
+const PAUSE: &str = "roctxProfilerPause";
 
 /// Lines of one sort per process; more are counted.
 const MAX_DETAILS: usize = 4;
@@ -37,6 +40,8 @@ pub(super) struct Outcome {
     pub(super) errors: Vec<String>,
     /// Addresses of call stacks that were not looked up in time.
     pub(super) symbols_left_out: usize,
+    /// Records that are in no statistics, because their times cannot be.
+    pub(super) times_left_out: u64,
 }
 
 impl Outcome {
@@ -48,6 +53,7 @@ impl Outcome {
             files: Vec::new(),
             errors: Vec::new(),
             symbols_left_out: 0,
+            times_left_out: 0,
         }
     }
 
@@ -140,10 +146,22 @@ pub(super) fn of_process(
     };
     parts.push(written);
     lines.push(format!("{name}: {}", parts.join("; ")));
+    if options.formats.contains(&Format::Csv) && !outcome.files.is_empty() {
+        let left_out = rpd_formats::csv::left_out(session, options);
+        if !left_out.is_empty() {
+            lines.push(format!(
+                "{name}: CSV files left out, with fewer records than --minimum-output-data requests: {}",
+                left_out.join(", ")
+            ));
+        }
+    }
     let databases = outcome
         .files
         .iter()
         .filter(|file| file.extension().is_some_and(|end| end == "db"));
+    if let Some(words) = super::times_left_out(outcome.times_left_out) {
+        lines.push(format!("{name}: {words}"));
+    }
     let left_out = outcome.symbols_left_out;
     if left_out > 0 {
         lines.push(format!(
@@ -362,6 +380,19 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             "{name}: {} left out: the program had paused recording",
             count(ledger.paused_dispatches, "dispatch")
         ));
+    }
+    // The original's numbers of dispatches leave out those of a pause, so nobody counts them there.
+    let collector = &options.collector;
+    let is_counted = ledger.paused_dispatches > 0;
+    if collector.original_semantics && !collector.selected_regions && !is_counted {
+        let is_pause = |operation: &Operation| session.strings.get(operation.name) == PAUSE;
+        let pauses = session.count_calls(is_pause);
+        if pauses > 0 {
+            lines.push(format!(
+                "{name}: the program had paused recording ({}): what it did meanwhile is left out",
+                count(pauses, "pause")
+            ));
+        }
     }
     if let Some(text) = given_up(session) {
         lines.push(format!("{name}: {text}"));

@@ -34,8 +34,9 @@ pub(crate) use comparison::Comparison;
 pub(crate) use confine::ConfinedDirectory;
 use ledger::Outcome;
 pub(crate) use ledger::name as process_name;
-use progress::Progress;
+pub(crate) use progress::Progress;
 use tables::Tables;
+pub(crate) use tables::times_left_out;
 
 /// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
 /// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
@@ -285,6 +286,7 @@ impl Report<'_> {
         let tables = Tables::of(session, options);
         outcome.errors.extend(tables.errors.iter().map(line));
         let stats = tables.stats.as_ref();
+        outcome.times_left_out = stats.map_or(0, |stats| stats.left_out);
         for format in &options.formats {
             // One format that fails does not keep the others from being written.
             self.progress.step(
@@ -337,7 +339,7 @@ impl Report<'_> {
 }
 
 /// Number of records of a session. A counted dispatch has one for each value.
-fn records(session: &Session) -> u64 {
+pub(crate) fn records(session: &Session) -> u64 {
     let records = Table::ALL.iter().map(|table| match table {
         Table::Counted => session.counted.values.len(),
         Table::Calls

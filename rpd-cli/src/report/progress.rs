@@ -61,7 +61,7 @@ fn words(label: &str, position: u64, total: u64, records: u64, elapsed: Duration
 }
 
 /// The progress line. It is never drawn when standard error is not a terminal.
-pub(super) struct Progress(Option<ProgressLine>);
+pub(crate) struct Progress(Option<ProgressLine>);
 
 struct ProgressLine {
     state: Arc<Mutex<ProgressState>>,
@@ -73,7 +73,7 @@ struct ProgressLine {
 
 impl Progress {
     /// Starts the line; `total` is the weight of all steps.
-    pub(super) fn new(total: u64) -> Progress {
+    pub(crate) fn new(total: u64) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress(None);
         }
@@ -122,7 +122,7 @@ impl Progress {
     }
 
     /// Ends the previous step and begins a new one.
-    pub(super) fn step(&self, label: &str, weight: u64, expected: u64) {
+    pub(crate) fn step(&self, label: &str, weight: u64, expected: u64) {
         if let Some(shown) = &self.0 {
             let mut state = lock(&shown.state);
             state.finished += state.weight;
@@ -134,7 +134,7 @@ impl Progress {
     }
 
     /// Runs a function that prints, with the line removed meanwhile.
-    pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(shown) => shown.bar.suspend(print),
             None => print(),

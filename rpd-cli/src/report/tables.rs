@@ -64,6 +64,17 @@ enum ShownTables {
     Selected(Vec<StatTable>),
 }
 
+/// What is said of records that are in no statistics, because their times cannot be; `None` of none.
+pub(crate) fn times_left_out(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        _ => Some(format!(
+            "{}: left out of statistics, since they end before they begin or last longer than their process",
+            super::ledger::count(count as usize, "record")
+        )),
+    }
+}
+
 impl<'a> Tables<'a> {
     /// Computes the tables that `options` select.
     pub(super) fn of(session: &'a Session, options: &Options) -> Tables<'a> {

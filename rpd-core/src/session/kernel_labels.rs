@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{DispatchTable, Session};
 use crate::ids::KernelId;
 use crate::options::KernelNames;
-use crate::spool::kernel_name::formatted;
+use crate::spool::kernel_name::{formatted, spellings};
 
 /// The names of all kernels of a session, formatted as the options say.
 #[derive(Debug)]
@@ -18,10 +18,24 @@ pub struct KernelLabels<'a> {
 impl<'a> KernelLabels<'a> {
     /// Formats the name of every kernel of `session`.
     pub fn new(session: &'a Session, names: KernelNames) -> KernelLabels<'a> {
-        let mut formatted_names: HashMap<KernelId, String> = session
-            .kernel_symbols
-            .iter()
-            .map(|symbol| (symbol.id, formatted(&symbol.name, names).into_owned()))
+        let form = |name: &str| formatted(name, names).into_owned();
+        KernelLabels::in_form(session, names.rename, form)
+    }
+
+    /// The names of the symbols, demangled and nothing else: those of descriptors end in ` [clone .kd]`. No region renames a kernel.
+    pub fn of_symbols(session: &'a Session) -> KernelLabels<'a> {
+        let form = |name: &str| spellings(name, KernelNames::default()).demangled;
+        KernelLabels::in_form(session, false, form)
+    }
+
+    fn in_form(
+        session: &'a Session,
+        rename: bool,
+        form: impl Fn(&str) -> String,
+    ) -> KernelLabels<'a> {
+        let symbols = session.kernel_symbols.iter();
+        let mut formatted_names: HashMap<KernelId, String> = symbols
+            .map(|symbol| (symbol.id, form(&symbol.name)))
             .collect();
         // Kernels that were not registered are named after their id, as rocprofv3 names kernel 0.
         let counted = &session.counted.dispatches;
@@ -32,7 +46,7 @@ impl<'a> KernelLabels<'a> {
         }
         KernelLabels {
             session,
-            rename: names.rename,
+            rename,
             formatted: formatted_names,
         }
     }

@@ -14,6 +14,7 @@ mod kernel_labels;
 mod load;
 mod operations;
 mod order;
+mod plausible;
 mod references;
 pub mod samples;
 pub mod shown;
@@ -34,6 +35,7 @@ pub use load::{LoadError, LoadOptions};
 pub use operations::{
     MemoryAction, MemoryLevel, Operation, OperationClass, Operations, memory_operation,
 };
+pub use plausible::{LONGEST_DURATION, PlausibleTimes};
 pub use references::References;
 pub use rpd_spool::record::Table;
 pub use stacks::{StackRef, Stacks};

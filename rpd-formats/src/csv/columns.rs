@@ -9,7 +9,7 @@ use crate::file::TextFile;
 pub(super) struct Column {
     /// Name of the column in the header.
     pub(super) name: &'static str,
-    /// Files that `rpd convert --layout rocpd` makes lack it.
+    /// Files that `rpd convert --layout original` makes lack it.
     pub(super) run_only: bool,
 }
 

@@ -14,7 +14,8 @@ mod trace;
 use std::path::PathBuf;
 
 use rpd_core::domain::Domain;
-use rpd_core::session::Table;
+use rpd_core::options::Options;
+use rpd_core::session::{Session, Table};
 use rpd_core::stats::{SessionStats, StatRow};
 
 use crate::file::TextFile;
@@ -26,6 +27,23 @@ pub use passes::{PassRow, write_passes};
 use row::Row;
 pub(crate) use row::{quote, scientific};
 pub use thread_trace::{TracedLine, write_traced_lines};
+
+/// Whether a file of so many bytes of records is written.
+fn is_enough(bytes: u64, options: &Options) -> bool {
+    bytes > 0 && bytes >= options.minimum_output_bytes
+}
+
+/// The files that [`Options::minimum_output_bytes`] leaves out, though there are records for them: their names behind the prefix.
+pub fn left_out(session: &Session, options: &Options) -> Vec<String> {
+    let is_left_out = |bytes: u64| bytes > 0 && !is_enough(bytes, options);
+    let domains = Domain::ALL.into_iter();
+    let domains = domains.filter(|domain| is_left_out(session.domain_bytes(*domain)));
+    let mut files: Vec<String> = domains.map(Domain::trace_file).collect();
+    if is_left_out(session.table_bytes(Table::Samples)) {
+        files.push("pc_sampling".to_owned());
+    }
+    files
+}
 
 /// Writes the CSV files of a session and returns their names. Domains without records, or with fewer bytes of them than
 /// requested, have no file. Statistics files are written when there are statistics.
@@ -42,7 +60,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     let mut files = Vec::new();
     for domain in Domain::ALL {
         let bytes = session.domain_bytes(domain);
-        let has_rows = bytes > 0 && bytes >= options.minimum_output_bytes;
+        let has_rows = is_enough(bytes, options);
         // Statistics of light recordings are of more than their rows.
         if !has_rows && session.total_count(domain).unwrap_or(0) == 0 {
             continue;
@@ -74,8 +92,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
             target.file("device_totals.csv"),
         )?);
     }
-    let bytes = session.table_bytes(Table::Samples);
-    if bytes > 0 && bytes >= options.minimum_output_bytes {
+    if is_enough(session.table_bytes(Table::Samples), options) {
         for (name, stochastic) in [
             ("pc_sampling_host_trap.csv", false),
             ("pc_sampling_stochastic.csv", true),

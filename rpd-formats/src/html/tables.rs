@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::domain::Domain;
 use rpd_core::options::Options;
-use rpd_core::session::{KernelLabels, Session};
+use rpd_core::session::{KernelLabels, PlausibleTimes, Session};
 use rpd_core::stats::{SessionStats, StatRow};
 
 use super::quoted;
@@ -317,7 +317,7 @@ struct CopyRoute {
 }
 
 fn ways(session: &Session, options: &Options) -> Vec<CopyRoute> {
-    let table = &session.copies;
+    let (table, times) = (&session.copies, PlausibleTimes::of(session));
     let mut ways: BTreeMap<_, CopyRoute> = BTreeMap::new();
     for index in table.indices() {
         let (from, to) = (table.src_agent[index], table.dst_agent[index]);
@@ -330,7 +330,9 @@ fn ways(session: &Session, options: &Options) -> Vec<CopyRoute> {
                 operation: session.strings.get(operation).to_owned(),
                 ..CopyRoute::default()
             });
-        let time = table.end[index].0.saturating_sub(table.start[index].0);
+        // As in statistics.
+        let time = times.duration(table.start[index], table.end[index]);
+        let time = time.unwrap_or(0);
         way.count += 1;
         way.bytes += table.bytes[index];
         way.time += time;

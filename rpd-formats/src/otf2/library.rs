@@ -24,10 +24,14 @@ mod value {
     pub(super) const FLUSH: u8 = 1;
     pub(super) const TYPE_STRING: u8 = 11;
     pub(super) const UNDEFINED: u32 = u32::MAX;
+    pub(super) const SEVERITY_NONE: u8 = 0;
+    pub(super) const SCOPE_LOCATION: u8 = 1;
 }
 
 /// The one attribute of events.
 const CATEGORY: u32 = 0;
+/// The one sort of markers.
+const MARK: u32 = 0;
 
 /// Reason why there is no archive.
 #[derive(Debug)]
@@ -159,6 +163,10 @@ functions! {
     add_string = "OTF2_AttributeList_AddStringRef"(Handle, u32, u32) -> i32;
     enter = "OTF2_EvtWriter_Enter"(Handle, Handle, u64, u32) -> i32;
     leave = "OTF2_EvtWriter_Leave"(Handle, Handle, u64, u32) -> i32;
+    marker_writer = "OTF2_Archive_GetMarkerWriter"(Handle) -> Handle;
+    close_marker_writer = "OTF2_Archive_CloseMarkerWriter"(Handle, Handle) -> i32;
+    define_marker = "OTF2_MarkerWriter_WriteDefMarker"(Handle, u32, *const c_char, *const c_char, u8) -> i32;
+    mark = "OTF2_MarkerWriter_WriteMarker"(Handle, u64, u64, u32, u8, u64, *const c_char) -> i32;
     define_clock = "OTF2_GlobalDefWriter_WriteClockProperties"(Handle, u64, u64, u64, u64) -> i32;
     define_string = "OTF2_GlobalDefWriter_WriteString"(Handle, u32, *const c_char) -> i32;
     define_attribute = "OTF2_GlobalDefWriter_WriteAttribute"(Handle, u32, u32, u32, u8) -> i32;
@@ -362,6 +370,36 @@ impl<'l> Archive<'l> {
         }
     }
 
+    /// The markers of the archive, which are of one sort: `category` of `group`.
+    pub(super) fn markers(&self, group: &str, category: &str) -> Result<Markers<'_>, Failure> {
+        let functions = &self.library.functions;
+        // SAFETY: the archive is open.
+        let handle = unsafe { (functions.marker_writer)(self.handle.as_ptr()) };
+        let Some(handle) = NonNull::new(handle) else {
+            return Err(Failure::Refused(
+                "OTF2_Archive_GetMarkerWriter",
+                "the library gave no reason".to_owned(),
+            ));
+        };
+        let (group, category) = (c_string(group.as_bytes()), c_string(category.as_bytes()));
+        // SAFETY: the writer is open; both texts end in NUL and live through the call.
+        let code = unsafe {
+            (functions.define_marker)(
+                handle.as_ptr(),
+                MARK,
+                group.as_ptr(),
+                category.as_ptr(),
+                value::SEVERITY_NONE,
+            )
+        };
+        self.library
+            .check("OTF2_MarkerWriter_WriteDefMarker", code)?;
+        Ok(Markers {
+            archive: self,
+            handle,
+        })
+    }
+
     /// Writes out what is left.
     pub(super) fn close(self) -> Result<(), Failure> {
         let this = std::mem::ManuallyDrop::new(self);
@@ -429,6 +467,47 @@ impl Events<'_> {
             )
         };
         library.check("OTF2_Archive_CloseEvtWriter", code)
+    }
+}
+
+/// Writes the markers of an archive.
+pub(super) struct Markers<'a> {
+    archive: &'a Archive<'a>,
+    handle: NonNull<c_void>,
+}
+
+impl Markers<'_> {
+    /// A marker on a location.
+    pub(super) fn mark(&mut self, time: u64, location: u64, text: &str) -> Result<(), Failure> {
+        let library = self.archive.library;
+        let text = c_string(text.as_bytes());
+        // SAFETY: archive and writer are alive; the text ends in NUL and lives through the call.
+        let code = unsafe {
+            (library.functions.mark)(
+                self.handle.as_ptr(),
+                time,
+                0,
+                MARK,
+                value::SCOPE_LOCATION,
+                location,
+                text.as_ptr(),
+            )
+        };
+        library.check("OTF2_MarkerWriter_WriteMarker", code)
+    }
+
+    /// Writes out what is left.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        let library = self.archive.library;
+        // SAFETY: the writer belongs to this archive and is not used again. One that is not closed is closed with
+        // the archive.
+        let code = unsafe {
+            (library.functions.close_marker_writer)(
+                self.archive.handle.as_ptr(),
+                self.handle.as_ptr(),
+            )
+        };
+        library.check("OTF2_Archive_CloseMarkerWriter", code)
     }
 }
 

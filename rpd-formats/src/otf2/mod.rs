@@ -34,8 +34,8 @@ const KNOWN_REGIONS: usize = 1 << 16;
 /// Group 0 is the process; those of agents follow in the order of agents.
 const PROCESS_GROUP: u32 = 0;
 
-/// Writes `<prefix>_results.otf2`, `<prefix>_results.def` and the directory `<prefix>_results`, and returns the name of
-/// the first.
+/// Writes `<prefix>_results.otf2`, `<prefix>_results.def`, the directory `<prefix>_results` and, of a recording with marks,
+/// `<prefix>_results.marker`, and returns the name of the first.
 ///
 /// # Errors
 /// When libotf2 cannot be loaded, or the archive cannot be written; nothing is left under its name then.
@@ -127,6 +127,20 @@ impl Parts {
         let rename = |from: PathBuf, to: &Path| std::fs::rename(from, to).map_err(failed(to));
         rename(made.join(&self.name), &events)?;
         rename(made.join(format!("{}.def", self.name)), &definitions)?;
+        let (made_markers, markers) = (
+            made.join(format!("{}.marker", self.name)),
+            self.anchor.with_extension("marker"),
+        );
+        match made_markers.exists() {
+            true => rename(made_markers, &markers)?,
+            // Those of an archive that is replaced.
+            false => match std::fs::remove_file(&markers) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed(&markers)(error));
+                }
+                _ => {}
+            },
+        }
         rename(made.join(format!("{}.otf2", self.name)), &self.anchor)
     }
 }
@@ -167,6 +181,7 @@ fn fill(
     trace.write_dispatches()?;
     archive.end_events(1..=trace.locations.len() as u64)?;
     trace.define(&archive.definitions()?)?;
+    trace.write_marks()?;
     drop(trace);
     archive.close()
 }
@@ -184,6 +199,8 @@ struct Trace<'a> {
     descriptions: Vec<(Role, Paradigm)>,
     groups: HashMap<AgentHandle, u32>,
     locations: Vec<Location>,
+    /// The number of the first location of each thread.
+    threads: HashMap<ThreadId, u64>,
     /// First and last time of any event.
     first: u64,
     last: u64,
@@ -217,6 +234,7 @@ impl<'a> Trace<'a> {
             descriptions: Vec::new(),
             groups: groups.map(|(id, agent)| (agent.handle, id)).collect(),
             locations: Vec::new(),
+            threads: HashMap::new(),
             // 0 is not known.
             first: match session.process.init_time.0 {
                 0 => u64::MAX,
@@ -292,8 +310,10 @@ impl<'a> Trace<'a> {
         for index in api.indices() {
             let Operation { kind, class, .. } = *session.call(index);
             let group = groups.number(api.thread[index]);
-            // Marks have no duration.
+            // Marks have no duration: `write_marks` writes them.
             if class == OperationClass::Mark {
+                let time = api.start[index].0;
+                (self.first, self.last) = (self.first.min(time), self.last.max(time));
                 continue;
             }
             let label = session.api_label(index);
@@ -339,6 +359,8 @@ impl<'a> Trace<'a> {
         }
         groups.each(|thread, slices| {
             let name = format!("Thread {thread}");
+            let location = self.locations.len() as u64 + 1;
+            self.threads.insert(thread, location);
             self.track(&name, LocationType::CpuThread, PROCESS_GROUP, slices)
         })?;
         Ok(())
@@ -447,6 +469,26 @@ impl<'a> Trace<'a> {
             self.track(&name, LocationType::AcceleratorStream, group, slices)
         })?;
         Ok(())
+    }
+
+    /// Marks, as markers on the location of their thread.
+    fn write_marks(&self) -> Result<(), Failure> {
+        let session = self.session;
+        let api = &session.api;
+        let is_mark = |operation: &Operation| operation.class == OperationClass::Mark;
+        if session.count_calls(is_mark) == 0 {
+            return Ok(());
+        }
+        let mut markers = self.archive.markers("ROCTx", "mark")?;
+        for index in api.indices() {
+            if is_mark(session.call(index)) {
+                let location = self.threads.get(&api.thread[index]);
+                let text = session.strings.get(session.api_label(index));
+                let location = location.copied().unwrap_or_default();
+                markers.mark(api.start[index].0, location, text)?;
+            }
+        }
+        markers.close()
     }
 
     fn define(&mut self, definitions: &Definitions<'_>) -> Result<(), Failure> {

@@ -1,5 +1,4 @@
-//! Counter tracks: bytes on their way to agents, allocated on them, and used as scratch memory. Values are in units of
-//! 1024 bytes.
+//! Counter tracks: bytes on their way to agents, allocated on them, and used as scratch memory.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -34,6 +33,8 @@ pub(super) fn write(
 struct Points {
     track: u64,
     last: Option<u64>,
+    /// Bytes that a value of 1 stands for.
+    unit: u64,
 }
 
 impl Points {
@@ -48,6 +49,7 @@ impl Points {
         let mut points = Points {
             track: tracks.counter(trace, what, agent),
             last: None,
+            unit: tracks.bytes_of_one(),
         };
         points.add(trace, first.saturating_sub(MARGIN), 0);
         points
@@ -59,12 +61,12 @@ impl Points {
             return;
         }
         self.last = Some(time);
-        let track = self.track;
+        let (track, unit) = (self.track, self.unit);
         trace.packet(time, |out| {
             nested(out, field::packet::TRACK_EVENT, |out| {
                 uint(out, field::event::TYPE, COUNTER);
                 uint(out, field::event::TRACK, track);
-                uint(out, field::event::COUNTER, bytes / 1024);
+                uint(out, field::event::COUNTER, bytes / unit);
             });
         });
     }

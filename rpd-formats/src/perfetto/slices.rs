@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{BATCH, Column};
+use rpd_core::compat::Difference;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{KernelId, StreamId, ThreadId};
 use rpd_core::options::Options;
-use rpd_core::session::{Columns as _, DispatchPlaces, KernelLabels, Session};
+use rpd_core::session::{Columns as _, DispatchPlaces, KernelLabels, Operation, Session};
 
 use super::callstacks::Callstacks;
 use super::proto::{
@@ -78,6 +79,7 @@ struct Common {
     numbers: Vec<u8>,
     is_hip: bool,
     layout: Option<&'static ArgLayout>,
+    shows_arguments: bool,
     /// Numbers of its arguments' names.
     arguments: Vec<u64>,
 }
@@ -95,7 +97,10 @@ fn calls(
     operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let api = &session.api;
-    let has_arguments = !api.arena.is_empty();
+    let is_original = options.compat.has(Difference::PerfettoNames);
+    let shows_arguments = |operation: &Operation| {
+        !api.arena.is_empty() && (!is_original || operation.domain() == Domain::RocdecodeApi)
+    };
     let common: Vec<Common> = (session.operations.iter())
         .zip(operations.iter())
         .map(|(operation, numbers_of)| {
@@ -105,13 +110,15 @@ fn calls(
             annotation(&mut numbers, trace::KIND, numbers_of.kind as u64);
             signed_annotation(&mut numbers, trace::OPERATION, numbers_of.operation as u64);
             let name = session.strings.get(operation.name);
-            let layout = layout(operation.kind, name).filter(|_| has_arguments);
+            let shows_arguments = shows_arguments(operation);
+            let layout = layout(operation.kind, name).filter(|_| shows_arguments);
             let arguments = layout.map_or(&[][..], |layout| layout.arguments);
             Common {
                 category,
                 numbers,
                 is_hip: operation.domain() == Domain::HipApi,
                 layout,
+                shows_arguments,
                 arguments: arguments
                     .iter()
                     .map(|argument| trace.argument_name(argument.name))
@@ -138,7 +145,7 @@ fn calls(
         let args = api.args[index];
         let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
         let raw = api.arena.get(from..from.saturating_add(args.len as usize));
-        let raw = raw.filter(|raw| !raw.is_empty());
+        let raw = raw.filter(|raw| common.shows_arguments && !raw.is_empty());
         let as_texts = args.flags & rpd_core::spool::format::api_flag::ARGUMENTS == 0;
         texts.clear();
         if let Some(raw) = raw
@@ -246,14 +253,18 @@ fn devices(
     operations: &OperationNumbers,
 ) -> Result<(), WriteError> {
     let (dispatches, copies) = (&session.dispatches, &session.copies);
+    let is_original = options.compat.has(Difference::PerfettoNames);
     let mut writer = DeviceWriter {
         tracks,
         session,
         operations,
         by_queue: by_queue(session, options),
         hides_streams: options.group_by_queue,
-        renames: options.kernel_names.rename,
-        labels: KernelLabels::new(session, options.kernel_names),
+        renames: options.kernel_names.rename && !is_original,
+        labels: match is_original {
+            true => KernelLabels::of_symbols(session),
+            false => KernelLabels::new(session, options.kernel_names),
+        },
         kernels: kernels(session),
         counted: DispatchPlaces::new(&session.counted.dispatches, session.storage.as_ref())
             .map_err(|error| trace.file.failed(error))?,

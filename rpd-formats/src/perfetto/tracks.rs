@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rpd_core::agent::AgentType;
+use rpd_core::compat::Difference;
 use rpd_core::ids::{AgentHandle, QueueId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{ResourceKind, Session, Table};
@@ -121,6 +122,8 @@ pub(super) struct Tracks {
     devices: HashMap<Device, Lanes>,
     pub(super) agents: HashMap<AgentHandle, AgentNames>,
     queues: HashMap<AgentHandle, BTreeSet<QueueId>>,
+    /// Whether names and units are those of the original.
+    is_original: bool,
 }
 
 impl Tracks {
@@ -147,6 +150,7 @@ impl Tracks {
             devices: HashMap::new(),
             agents: agents(session, options),
             queues: HashMap::new(),
+            is_original: options.compat.has(Difference::PerfettoNames),
         };
         tracks.describe_threads(trace, session);
         let table = &session.dispatches;
@@ -242,8 +246,8 @@ impl Tracks {
 
     fn device_name(&mut self, device: Device) -> String {
         match device {
-            // Quotes and blanks as the original has them: tools look for them.
-            Device::Stream(id) => format!("STREAM [\" {id} \"] "),
+            Device::Stream(id) if self.is_original => format!("STREAM [\" {id} \"] "),
+            Device::Stream(id) => format!("STREAM [{id}]"),
             Device::Queue(agent, queue) => {
                 let queues = self.queues.get(&agent);
                 let position = queues.map_or(0, |queues| queues.range(..queue).count());
@@ -277,16 +281,24 @@ impl Tracks {
         })
     }
 
-    /// Describes a track of bytes, in units of 1024; `what` comes before the agent in its name.
+    /// Bytes that a value of 1 on tracks of bytes stands for.
+    pub(super) fn bytes_of_one(&self) -> u64 {
+        match self.is_original {
+            true => 1024,
+            false => 1,
+        }
+    }
+
+    /// Describes a track of bytes, in units of [`Tracks::bytes_of_one`]; `what` comes before the agent in its name.
     pub(super) fn counter(&mut self, trace: &mut Trace, what: &str, agent: AgentHandle) -> u64 {
         let track = trace.new_track();
-        let process = self.process;
+        let (process, unit) = (self.process, self.bytes_of_one());
         let agent = self.agent(agent);
         let name = format!("{what} {} ({})", agent.bracketed, agent.agent_type);
         describe(trace, track, Some(process), &name, |out| {
             nested(out, field::track::COUNTER, |out| {
                 uint(out, field::counter::UNIT, UNIT_SIZE_BYTES);
-                uint(out, field::counter::MULTIPLIER, 1024);
+                uint(out, field::counter::MULTIPLIER, unit);
             });
         });
         track

@@ -8,7 +8,7 @@ use std::io;
 use rpd_core::by_id::ById;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
-use rpd_core::session::{KernelLabels, Session, Table};
+use rpd_core::session::{KernelLabels, PlausibleTimes, Session, Table};
 use rpd_core::sorted::Sorter;
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
 
@@ -163,8 +163,11 @@ fn squares(
     labels: &KernelLabels<'_>,
 ) -> ById<u64> {
     let mut sums = ById::<u64>::zeros(stats.names.len(), session.storage.as_ref());
+    let times = PlausibleTimes::of(session);
     let mut add = |name: StringId, start: Nanoseconds, end: Nanoseconds| {
-        let duration = end.0.saturating_sub(start.0);
+        let Some(duration) = times.duration(start, end) else {
+            return;
+        };
         if let Some(sum) = sums.get_mut(name.0) {
             *sum = sum.wrapping_add(duration.wrapping_mul(duration));
         }

@@ -7,7 +7,7 @@ use rpd_core::domain::Kind;
 use rpd_core::session::{Columns as _, DispatchPlaces, DispatchTable, Session};
 use rusqlite::Result;
 
-use super::rows::{BATCH, RowsById, Writer, in_order_of_ids, unstored};
+use super::rows::{BATCH, NO_DATA, RowsById, Writer, in_order_of_ids, unstored};
 use crate::progress;
 
 /// Dispatches by number: first those that were traced, then those that were only counted.
@@ -165,7 +165,7 @@ fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<
     }
     let mut bulk = writer.bulk(
         "rocpd_pmc_event",
-        &["id", "event_id", "pmc_id", "value", "rpd_instance"],
+        &["id", "event_id", "pmc_id", "value", "extdata"],
     )?;
     let mut id = 0;
     for index in counted.indices() {
@@ -179,10 +179,13 @@ fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<
             bulk.integer(id)
                 .integer(event)
                 .integer(writer.ids.counter(counter))
-                .real(value.value)
-                // The rows of a counter are its instances in their order: the column is set only where that is not so.
-                .optional((value.instance != next).then_some(value.instance.into()))
-                .end_row()?;
+                .real(value.value);
+            // The rows of a counter are its instances in their order: the number is there only where that is not so.
+            match value.instance == next {
+                true => bulk.text(NO_DATA),
+                false => bulk.text(&format!("{{\"rpd_instance\":{}}}", value.instance)),
+            }
+            .end_row()?;
             next = value.instance.saturating_add(1);
             if id % BATCH == 0 {
                 progress::advance(BATCH.unsigned_abs());

@@ -288,8 +288,7 @@ fn copy(
         .collect();
     for suffix in &suffixes {
         recordings.count += 1;
-        // Of ours: the views need how we store arguments.
-        let needed = ["rpd_api_stack", "rpd_stack_frame", "rpd_parameter"];
+        let needed = ["rpd_api_stack", "rpd_stack_frame", "rocpd_stackframe"];
         let has = |base: &str| (tables.iter()).any(|(name, _)| *name == format!("{base}{suffix}"));
         if is_plain(suffix) && needed.into_iter().all(has) {
             recordings.with_stacks.push(names_of(connection, suffix)?);
@@ -305,6 +304,7 @@ fn copy(
         for suffix in suffixes.iter().filter(|suffix| !suffix.is_empty()) {
             if let Some(base) = name.strip_suffix(&**suffix)
                 && is_known_view(base)
+                && !COMPATIBLE.contains(&base)
                 && !bases.iter().any(|known| known == base)
             {
                 bases.push(base.to_owned());
@@ -358,25 +358,23 @@ fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '$')
 }
 
-/// The select of a pass-through view: ours where the table is stored compactly, else all of the table.
+/// The select of a view over one table: ours, which has the columns of the schema in its order, where the table has them, else all
+/// of the table.
 fn lost_view(connection: &Guarded, base: &str, suffix: &str) -> Result<String> {
     let table = identifier(&format!("{base}{suffix}"));
-    let columns: Vec<String> = connection
-        .prepare(&format!("PRAGMA main.table_info({table})"))?
-        .query_map([], |row| row.get(1))?
-        .collect::<Result<_>>()?;
     let all = format!("SELECT * FROM {table}");
-    if base == "rocpd_metadata" || columns.iter().any(|column| column == "guid") {
-        return Ok(all);
-    }
-    let names = names_of(connection, suffix)?;
-    if !is_plain(suffix) {
-        return Ok(all);
-    }
     let ours = table_views().find(|statement| super::names::view_name(statement) == Some(base));
-    Ok(ours
-        .and_then(select_of)
-        .map_or(all, |select| names.fill_in(select)))
+    let Some(ours) = ours.as_deref().and_then(select_of) else {
+        return Ok(all);
+    };
+    if base == "rocpd_metadata" || !is_plain(suffix) {
+        return Ok(all);
+    }
+    let ours = names_of(connection, suffix)?.fill_in(ours);
+    Ok(match connection.prepare(&ours) {
+        Ok(_) => ours,
+        Err(_) => all,
+    })
 }
 
 /// The constants of a recording that was copied.

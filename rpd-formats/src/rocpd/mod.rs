@@ -1,7 +1,7 @@
 //! rocpd: the SQLite database, schema 3.
 //!
-//! Everything that repeats in every row of a record table is left to the views (`schema.sql` lists it), and indices
-//! are made at the end. The file is built under another name with SQLite's safety nets off: until it has its final
+//! What repeats in every row of a record table becomes the default of a column that is made last (`schema.sql` marks it), unless
+//! the layout of the original is requested, and indices are made at the end. The file is built under another name with SQLite's safety nets off: until it has its final
 //! name, losing it costs nothing.
 
 mod bulk;
@@ -23,6 +23,7 @@ mod sql;
 mod stack_views;
 mod stacks;
 pub mod symbols;
+mod tables;
 mod traces;
 
 use std::path::PathBuf;
@@ -41,7 +42,6 @@ use rpd_core::session::Session;
 /// File name of the database after the prefix.
 pub(crate) const FILE: &str = "results.db";
 
-const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
 const INDICES: &str = include_str!("indices.sql");
 
@@ -84,22 +84,26 @@ fn fill(
     connection.execute_batch("BEGIN")?;
     let node = Node::of(session);
     let names = Names::new(session, &node);
-    connection.execute_batch(&names.fill_in(SCHEMA))?;
+    connection.execute_batch(&names.fill_in(&tables::create(options.layout)))?;
     let ids = info::write(&connection, &names, &node, session, options, target)?;
     rows::write(&connection, &names, &ids, session, options)?;
     stacks::write(&connection, &names, &ids, session, options)?;
     device_totals::write(&connection, &names, &ids, session)?;
     let places = samples::write(&connection, &names, &ids, session)?;
     traces::write(&connection, &names, &ids, session, &places)?;
+    connection.execute_batch(&names.fill_in(&tables::add_constants(options.layout)))?;
     connection.execute_batch(&names.fill_in(INDICES))?;
-    connection.execute_batch(&names.fill_in(VIEWS))?;
+    for view in tables::views() {
+        connection.execute_batch(&names.fill_in(&view))?;
+    }
+    connection.execute_batch(VIEWS)?;
     if !session.samples.is_empty() {
         connection.execute_batch(samples::DATA_VIEWS)?;
     }
     if !session.thread_traces.summaries.is_empty() {
         connection.execute_batch(traces::DATA_VIEWS)?;
     }
-    if !session.stacks.is_empty() {
+    if stacks::has_tables(session, options) {
         connection.execute_batch(&stack_views::statements(&names))?;
         connection.execute_batch(stacks::ANSWERS)?;
     }
@@ -108,19 +112,20 @@ fn fill(
 }
 
 /// Statements that make the views by whose names readers find tables.
-fn table_views() -> impl Iterator<Item = &'static str> {
-    VIEWS
-        .split(";\n")
-        .chain(stacks::VIEWS.split(";\n"))
-        .chain(samples::VIEWS.split(";\n"))
-        .chain(traces::VIEWS.split(";\n"))
-        .chain(device_totals::VIEWS.split(";\n"))
-        .map(Names::without_comments)
+fn table_views() -> impl Iterator<Item = String> {
+    let of_rpd = [
+        stacks::VIEWS,
+        samples::VIEWS,
+        traces::VIEWS,
+        device_totals::VIEWS,
+    ];
+    let of_rpd = of_rpd.into_iter().flat_map(|views| views.split(";\n"));
+    tables::views().chain(of_rpd.map(|view| Names::without_comments(view).to_owned()))
 }
 
 /// Whether readers use a table or view of this name: one of schema 3, or one of call stacks, PC samples, thread traces or sums
 /// of device work.
 fn is_known_view(name: &str) -> bool {
-    let is_of_rpd = || table_views().any(|statement| names::view_name(statement) == Some(name));
+    let is_of_rpd = || table_views().any(|statement| names::view_name(&statement) == Some(name));
     name.starts_with("rocpd_") || name.starts_with("rpd_") && is_of_rpd()
 }

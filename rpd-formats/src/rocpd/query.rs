@@ -394,7 +394,7 @@ pub(super) fn data_views(has: impl Fn(&str) -> bool) -> impl Iterator<Item = &'s
         .chain(of_samples.split(";\n"))
         .chain(of_traces.split(";\n"))
         .map(Names::without_comments)
-        .filter(|statement| view_name(statement).is_some_and(|name| !name.starts_with("rocpd_")))
+        .filter(|statement| view_name(statement).is_some())
 }
 
 fn failed(error: &rusqlite::Error, sql: &str) -> QueryError {

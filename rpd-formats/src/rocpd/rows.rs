@@ -20,6 +20,9 @@ use super::{dispatches, stacks};
 use crate::json::Object;
 use crate::progress;
 
+/// `extdata` of a row without further data.
+pub(super) const NO_DATA: &str = "{}";
+
 /// Events between two updates of the progress.
 pub(super) const BATCH: i64 = 8192;
 
@@ -60,7 +63,7 @@ pub(super) fn write(
             ],
         )?,
         next_event: 1,
-        stacks: stacks::Records::new(connection, names, session)?,
+        stacks: stacks::Records::new(connection, names, session, options)?,
     };
     for table in Table::ALL {
         match table {
@@ -115,7 +118,7 @@ impl Writer<'_> {
             .bits(correlation.0)
             .bits(ancestor.0)
             .bits(external.0)
-            .optional_text(extdata)
+            .text(extdata.unwrap_or(NO_DATA))
             .end_row()?;
         Ok(id)
     }
@@ -170,7 +173,7 @@ impl Writer<'_> {
                 }
             }
         }
-        arguments.finish(self.connection, self.names)?;
+        arguments.bulk.finish()?;
 
         let mut regions = Sorter::new(storage);
         let mut samples = Sorter::new(storage);
@@ -350,7 +353,7 @@ impl Writer<'_> {
                 .integer(0)
                 .integer(self.stream(table.stream[index]))
                 .integer(event)
-                .null()
+                .text(NO_DATA)
                 .end_row()?;
         }
         let table = &self.session.scratch;
@@ -427,52 +430,27 @@ pub(crate) fn unstored(error: std::io::Error) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(error))
 }
 
-/// Rows of arguments. What is the same in every call of a function is stored once.
+/// Rows of arguments.
 struct Arguments<'c> {
     bulk: Bulk<'c>,
-    layouts: HashMap<OperationId, KnownFunction>,
-    /// Position, type and name.
-    parameters: Vec<(usize, String, String)>,
-    /// Numbers of parameters that no layout describes.
-    others: HashMap<(usize, String, String), i64>,
-}
-
-/// The argument layout of a function, and the id of the parameter row before that of its first parameter.
-#[derive(Clone, Copy)]
-struct KnownFunction {
-    layout: Option<&'static ArgLayout>,
-    before: i64,
+    layouts: HashMap<OperationId, Option<&'static ArgLayout>>,
 }
 
 impl<'c> Arguments<'c> {
     fn new(connection: &'c Connection, names: &Names) -> Result<Arguments<'c>> {
+        let columns = ["event_id", "position", "type", "name", "value"];
         Ok(Arguments {
-            bulk: Bulk::new(
-                connection,
-                &names.table("rocpd_arg"),
-                &["event_id", "parameter_id", "value"],
-            )?,
+            bulk: Bulk::new(connection, &names.table("rocpd_arg"), &columns)?,
             layouts: HashMap::new(),
-            parameters: Vec::new(),
-            others: HashMap::new(),
         })
     }
 
-    fn known(&mut self, session: &Session, index: usize) -> KnownFunction {
+    /// The argument layout of the function that call `index` is one of.
+    fn layout(&mut self, session: &Session, index: usize) -> Option<&'static ArgLayout> {
         let operation = session.api.operation[index];
-        let parameters = &mut self.parameters;
         *self.layouts.entry(operation).or_insert_with(|| {
             let kind = session.operations[operation].kind;
-            let layout = layout(kind, session.operation_name(operation));
-            let before = parameters.len() as i64;
-            for (position, argument) in layout.iter().flat_map(|l| l.arguments.iter().enumerate()) {
-                parameters.push((
-                    position,
-                    argument.resolved.to_owned(),
-                    argument.name.to_owned(),
-                ));
-            }
-            KnownFunction { layout, before }
+            layout(kind, session.operation_name(operation))
         })
     }
 
@@ -483,27 +461,13 @@ impl<'c> Arguments<'c> {
             .ok()
             .and_then(|from| session.api.arena.get(from..)?.get(..args.len as usize))
             .unwrap_or_default();
-        let known = self.known(session, index);
+        let layout = self.layout(session, index);
         let mut result = Ok(());
-        if known.layout.is_some() && args.flags & rpd_core::spool::format::api_flag::ARGUMENTS != 0
-        {
-            let bulk = &mut self.bulk;
-            for_each_argument(known.layout, args.flags, raw, |position, _, _, value| {
-                if result.is_ok() {
-                    result = bulk
-                        .integer(event)
-                        .integer(known.before + position as i64 + 1)
-                        .text(value)
-                        .end_row();
-                }
-            });
-        } else {
-            for_each_argument(None, args.flags, raw, |position, ty, name, value| {
-                if result.is_ok() {
-                    result = self.other_argument(event, position, ty, name, value);
-                }
-            });
-        }
+        for_each_argument(layout, args.flags, raw, |position, ty, name, value| {
+            if result.is_ok() {
+                result = self.argument(event, position, ty, name, value);
+            }
+        });
         result
     }
 
@@ -515,20 +479,20 @@ impl<'c> Arguments<'c> {
         event: i64,
         message: &str,
     ) -> Result<()> {
-        let text = self.known(session, index).layout.and_then(|layout| {
+        let text = self.layout(session, index).and_then(|layout| {
             let is_text = |name: &&str| *name == "char const*";
             let mut arguments = layout.arguments.iter().enumerate();
             arguments.find(|(_, argument)| is_text(&argument.resolved))
         });
         match text {
             Some((position, argument)) => {
-                self.other_argument(event, position, argument.resolved, argument.name, message)
+                self.argument(event, position, argument.resolved, argument.name, message)
             }
             None => Ok(()),
         }
     }
 
-    fn other_argument(
+    fn argument(
         &mut self,
         event: i64,
         position: usize,
@@ -536,31 +500,13 @@ impl<'c> Arguments<'c> {
         name: &str,
         value: &str,
     ) -> Result<()> {
-        let key = (position, ty.to_owned(), name.to_owned());
-        let parameters = &mut self.parameters;
-        let number = *self.others.entry(key).or_insert_with_key(|key| {
-            parameters.push(key.clone());
-            parameters.len() as i64
-        });
         self.bulk
             .integer(event)
-            .integer(number)
+            .integer(position as i64)
+            .text(ty)
+            .text(name)
             .text(value)
             .end_row()
-    }
-
-    fn finish(self, connection: &Connection, names: &Names) -> Result<()> {
-        self.bulk.finish()?;
-        let table = names.table("rpd_parameter");
-        let mut bulk = Bulk::new(connection, &table, &["id", "position", "type", "name"])?;
-        for (number, (position, ty, name)) in (1..).zip(&self.parameters) {
-            bulk.integer(number)
-                .integer(*position as i64)
-                .text(ty)
-                .text(name)
-                .end_row()?;
-        }
-        bulk.finish()
     }
 }
 

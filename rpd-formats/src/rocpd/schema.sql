@@ -1,7 +1,9 @@
--- Tables of schema 3. `%suffix%` ends every table's name, `%guid%`, `%nid%` and `%pid%` are the constants of the process.
+-- Tables of schema 3, with the columns of the original in its order. `%suffix%` ends every table's name, `%guid%`, `%nid%` and
+-- `%pid%` are the constants of the process.
 --
--- Descriptions (few rows) are stored as the schema has them. Records (many rows) are stored without what is the same
--- in every row: guid, node, process and empty JSON come from the rocpd_* views, which are what readers use.
+-- A column marked `constant` has the same value in every row. `tables.rs` makes it last, after the rows are in, where it takes
+-- no space; with the layout of the original it stands in its place and each row has it. The rocpd_* views, which are what
+-- readers use, have the columns in the order of this file either way.
 
 CREATE TABLE rocpd_metadata%suffix% (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -10,6 +12,7 @@ CREATE TABLE rocpd_metadata%suffix% (
 );
 CREATE TABLE rocpd_string%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     string TEXT NOT NULL UNIQUE ON CONFLICT ABORT
 );
 CREATE TABLE rocpd_info_node%suffix% (
@@ -147,50 +150,60 @@ CREATE TABLE rocpd_track%suffix% (
 );
 CREATE TABLE rocpd_event%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     category_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
     stack_id INTEGER,
     parent_stack_id INTEGER,
     correlation_id INTEGER,
-    extdata JSONB
-);
--- Position, type and name of an argument are the same in every call of a function.
-CREATE TABLE rpd_parameter%suffix% (
-    id INTEGER NOT NULL PRIMARY KEY,
-    position INTEGER NOT NULL,
-    type TEXT NOT NULL,
-    name TEXT NOT NULL
+    call_stack JSONB NOT NULL DEFAULT '{}', -- constant
+    line_info JSONB NOT NULL DEFAULT '{}', -- constant
+    extdata JSONB NOT NULL DEFAULT '{}'
 );
 CREATE TABLE rocpd_arg%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     event_id INTEGER NOT NULL REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
-    parameter_id INTEGER NOT NULL REFERENCES rpd_parameter%suffix% (id) ON UPDATE CASCADE,
-    value TEXT
+    position INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT,
+    extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
--- Values of a counter in a dispatch stand in the order of its instances; `rpd_instance` is set where one is left out
--- before it.
+-- Values of a counter in a dispatch stand in the order of its instances; where one is left out before a value, the key
+-- `rpd_instance` of its `extdata` is its number.
 CREATE TABLE rocpd_pmc_event%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
     pmc_id INTEGER NOT NULL REFERENCES rocpd_info_pmc%suffix% (id) ON UPDATE CASCADE,
     value REAL DEFAULT 0.0,
-    rpd_instance INTEGER
+    extdata JSONB DEFAULT '{}'
 );
 CREATE TABLE rocpd_region%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
+    nid INTEGER NOT NULL DEFAULT %nid% REFERENCES rocpd_info_node%suffix% (id) ON UPDATE CASCADE, -- constant
+    pid INTEGER NOT NULL DEFAULT %pid% REFERENCES rocpd_info_process%suffix% (id) ON UPDATE CASCADE, -- constant
     tid INTEGER NOT NULL REFERENCES rocpd_info_thread%suffix% (id) ON UPDATE CASCADE,
     start BIGINT NOT NULL,
     "end" BIGINT NOT NULL,
     name_id INTEGER NOT NULL REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
-    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
 CREATE TABLE rocpd_sample%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     track_id INTEGER NOT NULL REFERENCES rocpd_track%suffix% (id) ON UPDATE CASCADE,
     timestamp BIGINT NOT NULL,
-    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
 CREATE TABLE rocpd_kernel_dispatch%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
+    nid INTEGER NOT NULL DEFAULT %nid% REFERENCES rocpd_info_node%suffix% (id) ON UPDATE CASCADE, -- constant
+    pid INTEGER NOT NULL DEFAULT %pid% REFERENCES rocpd_info_process%suffix% (id) ON UPDATE CASCADE, -- constant
     tid INTEGER REFERENCES rocpd_info_thread%suffix% (id) ON UPDATE CASCADE,
     agent_id INTEGER NOT NULL REFERENCES rocpd_info_agent%suffix% (id) ON UPDATE CASCADE,
     kernel_id INTEGER NOT NULL REFERENCES rocpd_info_kernel_symbol%suffix% (id) ON UPDATE CASCADE,
@@ -208,10 +221,14 @@ CREATE TABLE rocpd_kernel_dispatch%suffix% (
     grid_size_y INTEGER NOT NULL,
     grid_size_z INTEGER NOT NULL,
     region_name_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
-    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
 CREATE TABLE rocpd_memory_copy%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
+    nid INTEGER NOT NULL DEFAULT %nid% REFERENCES rocpd_info_node%suffix% (id) ON UPDATE CASCADE, -- constant
+    pid INTEGER NOT NULL DEFAULT %pid% REFERENCES rocpd_info_process%suffix% (id) ON UPDATE CASCADE, -- constant
     tid INTEGER REFERENCES rocpd_info_thread%suffix% (id) ON UPDATE CASCADE,
     start BIGINT NOT NULL,
     "end" BIGINT NOT NULL,
@@ -221,12 +238,17 @@ CREATE TABLE rocpd_memory_copy%suffix% (
     src_agent_id INTEGER REFERENCES rocpd_info_agent%suffix% (id) ON UPDATE CASCADE,
     src_address INTEGER,
     size INTEGER NOT NULL,
+    queue_id INTEGER DEFAULT NULL REFERENCES rocpd_info_queue%suffix% (id) ON UPDATE CASCADE, -- constant
     stream_id INTEGER REFERENCES rocpd_info_stream%suffix% (id) ON UPDATE CASCADE,
     region_name_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
-    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
 CREATE TABLE rocpd_memory_allocate%suffix% (
     id INTEGER NOT NULL PRIMARY KEY,
+    guid TEXT NOT NULL DEFAULT '%guid%', -- constant
+    nid INTEGER NOT NULL DEFAULT %nid% REFERENCES rocpd_info_node%suffix% (id) ON UPDATE CASCADE, -- constant
+    pid INTEGER NOT NULL DEFAULT %pid% REFERENCES rocpd_info_process%suffix% (id) ON UPDATE CASCADE, -- constant
     tid INTEGER REFERENCES rocpd_info_thread%suffix% (id) ON UPDATE CASCADE,
     agent_id INTEGER REFERENCES rocpd_info_agent%suffix% (id) ON UPDATE CASCADE,
     type TEXT CHECK (type IN ('ALLOC', 'FREE', 'REALLOC', 'RECLAIM')),
@@ -238,5 +260,5 @@ CREATE TABLE rocpd_memory_allocate%suffix% (
     queue_id INTEGER REFERENCES rocpd_info_queue%suffix% (id) ON UPDATE CASCADE,
     stream_id INTEGER REFERENCES rocpd_info_stream%suffix% (id) ON UPDATE CASCADE,
     event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
-    extdata JSONB
+    extdata JSONB NOT NULL DEFAULT '{}'
 );

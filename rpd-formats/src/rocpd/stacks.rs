@@ -21,17 +21,23 @@ const INDICES: &str = include_str!("stacks_indices.sql");
 /// Metadata: which frames stacks have.
 const MODE: &str = "stacks";
 
+/// Whether the database has tables of stacks: when they were requested too, so that SQL about stacks finds no rows, not no table.
+pub(super) fn has_tables(session: &Session, options: &Options) -> bool {
+    !session.stacks.is_empty() || options.collector.stacks.any()
+}
+
 /// Stacks of records, one row each, in the order of their events.
 pub(super) struct Records<'c>(Option<Bulk<'c>>);
 
 impl<'c> Records<'c> {
-    /// Makes the tables if the session has stacks.
+    /// Makes the tables if the database has some.
     pub(super) fn new(
         connection: &'c Connection,
         names: &Names,
         session: &Session,
+        options: &Options,
     ) -> Result<Records<'c>> {
-        if session.stacks.is_empty() {
+        if !has_tables(session, options) {
             return Ok(Records(None));
         }
         connection.execute_batch(&names.fill_in(TABLES))?;
@@ -70,7 +76,7 @@ pub(super) fn write(
     session: &Session,
     options: &Options,
 ) -> Result<()> {
-    if session.stacks.is_empty() {
+    if !has_tables(session, options) {
         return Ok(());
     }
     let writer = Writer {

@@ -1,4 +1,4 @@
--- Tables of call stacks, made only for runs that have some. `%suffix%` ends every table's name, as in schema.sql; texts
+-- Tables of call stacks, made only for runs that have some or requested them. `%suffix%` ends every table's name, as in schema.sql; texts
 -- are ids of rocpd_string. Readers use the rpd_* views of stacks_views.sql, which add `guid` and, where the process
 -- matters, `pid`. Tags of rocpd_metadata: `stacks` (native, python, merged), `stacks_runtime_frames` and
 -- `stacks_interpreter_frames` (0, 1: whether frames of GPU runtimes and of interpreters are shown).
@@ -90,4 +90,34 @@ CREATE TABLE rpd_generated_line%suffix% (
 CREATE TABLE rpd_generated_file%suffix% (
     file_id INTEGER NOT NULL PRIMARY KEY REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
     text TEXT NOT NULL
+);
+-- Empty tables beside the views of stacks_compat.sql. `rocpd merge` of the original makes of each view rocpd_<name> the union of
+-- the tables rocpd_<name>_*, and fails where there is none.
+CREATE TABLE rocpd_api%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    pid INTEGER NOT NULL,
+    tid INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    apiName_id BIGINT NOT NULL,
+    category_id BIGINT NOT NULL,
+    domain_id BIGINT NOT NULL,
+    args_id BIGINT NOT NULL
+);
+CREATE TABLE rocpd_ustring%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    string TEXT NOT NULL
+);
+CREATE TABLE rocpd_stackframe%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    api_ptr_id BIGINT NOT NULL,
+    depth INTEGER NOT NULL,
+    name_id BIGINT NOT NULL
+);
+CREATE TABLE rocpd_stackstrings%suffix% (
+    id INTEGER NOT NULL PRIMARY KEY,
+    hip_api TEXT NOT NULL,
+    args TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    frame TEXT NOT NULL
 );

@@ -61,14 +61,13 @@ CREATE VIEW rocpd_api AS
 CREATE VIEW rocpd_ustring AS
     SELECT 18014398509481984 + 72057594037927936 * %session% + r.event_id AS id, coalesce(CASE
         WHEN n.string LIKE 'hipMemcpy%' OR n.string LIKE '%Launch%' THEN ''
-        WHEN e.extdata IS NOT NULL THEN json_extract(e.extdata, '$.message')
+        WHEN e.extdata <> '{}' THEN json_extract(e.extdata, '$.message')
         ELSE (SELECT group_concat(argument, ' | ') FROM (
-            SELECT p.name || '=' || CASE
-                WHEN p.type = 'unsigned long' AND p.name LIKE 'size%'
+            SELECT a.name || '=' || CASE
+                WHEN a.type = 'unsigned long' AND a.name LIKE 'size%'
                     THEN '0x' || coalesce(nullif(ltrim(%size%, '0'), ''), '0')
                 ELSE a.value END AS argument
-            FROM rocpd_arg%suffix% a JOIN rpd_parameter%suffix% p ON p.id = a.parameter_id
-            WHERE a.event_id = r.event_id ORDER BY p.position))
+            FROM rocpd_arg%suffix% a WHERE a.event_id = r.event_id ORDER BY a.position))
         END, '') AS string
     FROM (SELECT event_id, name_id FROM rocpd_region%suffix%
             UNION ALL

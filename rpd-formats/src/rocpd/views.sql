@@ -1,48 +1,4 @@
--- One view per table, under the name that readers use.
-CREATE VIEW rocpd_metadata AS SELECT * FROM rocpd_metadata%suffix%;
-CREATE VIEW rocpd_string AS SELECT id, '%guid%' AS guid, string FROM rocpd_string%suffix%;
-CREATE VIEW rocpd_info_node AS SELECT * FROM rocpd_info_node%suffix%;
-CREATE VIEW rocpd_info_process AS SELECT * FROM rocpd_info_process%suffix%;
-CREATE VIEW rocpd_info_thread AS SELECT * FROM rocpd_info_thread%suffix%;
-CREATE VIEW rocpd_info_agent AS SELECT * FROM rocpd_info_agent%suffix%;
-CREATE VIEW rocpd_info_queue AS SELECT * FROM rocpd_info_queue%suffix%;
-CREATE VIEW rocpd_info_stream AS SELECT * FROM rocpd_info_stream%suffix%;
-CREATE VIEW rocpd_info_pmc AS SELECT * FROM rocpd_info_pmc%suffix%;
-CREATE VIEW rocpd_info_code_object AS SELECT * FROM rocpd_info_code_object%suffix%;
-CREATE VIEW rocpd_info_kernel_symbol AS SELECT * FROM rocpd_info_kernel_symbol%suffix%;
-CREATE VIEW rocpd_track AS SELECT * FROM rocpd_track%suffix%;
-CREATE VIEW rocpd_event AS
-    SELECT id, '%guid%' AS guid, category_id, stack_id, parent_stack_id, correlation_id,
-        '{}' AS call_stack, '{}' AS line_info, coalesce(extdata, '{}') AS extdata
-    FROM rocpd_event%suffix%;
-CREATE VIEW rocpd_arg AS
-    SELECT a.id, '%guid%' AS guid, a.event_id, p.position, p.type, p.name, a.value, '{}' AS extdata
-    FROM rocpd_arg%suffix% a JOIN rpd_parameter%suffix% p ON p.id = a.parameter_id;
-CREATE VIEW rocpd_pmc_event AS
-    SELECT id, '%guid%' AS guid, event_id, pmc_id, value,
-        coalesce('{"rpd_instance":' || rpd_instance || '}', '{}') AS extdata
-    FROM rocpd_pmc_event%suffix%;
-CREATE VIEW rocpd_region AS
-    SELECT id, '%guid%' AS guid, %nid% AS nid, %pid% AS pid, tid, start, "end", name_id, event_id, '{}' AS extdata
-    FROM rocpd_region%suffix%;
-CREATE VIEW rocpd_sample AS
-    SELECT id, '%guid%' AS guid, track_id, timestamp, event_id, '{}' AS extdata FROM rocpd_sample%suffix%;
-CREATE VIEW rocpd_kernel_dispatch AS
-    SELECT id, '%guid%' AS guid, %nid% AS nid, %pid% AS pid, tid, agent_id, kernel_id, dispatch_id, queue_id, stream_id,
-        start, "end", private_segment_size, group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z,
-        grid_size_x, grid_size_y, grid_size_z, region_name_id, event_id, '{}' AS extdata
-    FROM rocpd_kernel_dispatch%suffix%;
-CREATE VIEW rocpd_memory_copy AS
-    SELECT id, '%guid%' AS guid, %nid% AS nid, %pid% AS pid, tid, start, "end", name_id, dst_agent_id, dst_address,
-        src_agent_id, src_address, size, CAST(NULL AS INTEGER) AS queue_id, stream_id, region_name_id, event_id,
-        '{}' AS extdata
-    FROM rocpd_memory_copy%suffix%;
-CREATE VIEW rocpd_memory_allocate AS
-    SELECT id, '%guid%' AS guid, %nid% AS nid, %pid% AS pid, tid, agent_id, type, level, start, "end", address, size,
-        queue_id, stream_id, event_id, coalesce(extdata, '{}') AS extdata
-    FROM rocpd_memory_allocate%suffix%;
-
--- Views for people and tools.
+-- Views for people and tools, over those that `tables.rs` makes, one for each table of schema.sql.
 CREATE VIEW code_objects AS
     SELECT c.id, c.guid, c.nid, p.pid, a.absolute_index AS agent_abs_index, c.uri, c.load_base, c.load_size,
         c.load_delta, c.storage_type AS storage_type_str, json_extract(c.extdata, '$.size') AS code_object_size,

@@ -369,7 +369,7 @@ fn add_code(session: &mut Session, changed: bool) {
 }
 
 /// A stack of one frame, that of each call.
-fn add_stacks(session: &mut Session, changed: bool) {
+pub(crate) fn add_stacks(session: &mut Session, changed: bool) {
     let path = session.strings.intern("/bin/app");
     let function = session
         .strings

@@ -197,6 +197,18 @@ fn little_data_is_not_written_when_a_minimum_is_set() {
     let files = write(Format::Csv, &session, None, &options, &target).expect("written");
     let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).collect();
     assert_eq!(names, ["trace_hsa_api_trace.csv", "trace_agent_info.csv"]);
+    assert_eq!(
+        rpd_formats::csv::left_out(&session, &options),
+        [
+            "hip_api_trace",
+            "marker_api_trace",
+            "kernel_trace",
+            "memory_copy_trace",
+            "memory_allocation_trace"
+        ]
+    );
+    let all = rpd_formats::csv::left_out(&session, &Options::default());
+    assert_eq!(all, Vec::<String>::new());
     let empty = Session::default();
     let options = Options::default();
     assert!(

@@ -343,3 +343,47 @@ fn counters_alone_make_an_archive_without_events() {
     assert!(text.contains("CLOCK_PROPERTIES"), "{text}");
     assert!(text.contains("LOCATION_GROUP"), "{text}");
 }
+
+#[test]
+fn marks_are_markers_on_the_location_of_their_thread() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = target(directory.path());
+    if !can_run() {
+        return;
+    }
+    let mut session = Session::default();
+    session.strings.intern("");
+    call(&mut session, "hipInit", 10, 20, 7);
+    for (text, at, thread) in [("begin", 12, 7), ("schön <b>", 30, 8)] {
+        let operation = session.add_operation(Kind::MarkerCoreRange, "roctxMarkA");
+        let message = session.strings.intern(text);
+        session.api.push(CallRow {
+            operation,
+            message,
+            start: Nanoseconds(at),
+            end: Nanoseconds(at),
+            thread: ThreadId(thread),
+            ..CallRow::default()
+        });
+    }
+    let anchor = write_one(Format::Otf2, &session, None, &Options::default(), &target)
+        .expect("written")
+        .expect("an archive");
+    assert!(anchor.with_extension("marker").exists());
+    let Ok(output) = Command::new("otf2-marker").arg(&anchor).output() else {
+        eprintln!("skipped: there is no otf2-marker (package otf2-tools)");
+        return;
+    };
+    let text = String::from_utf8(output.stdout).expect("text");
+    for (line, location) in [("begin", 1), ("schön <b>", 2)] {
+        let found = text.lines().find(|found| found.contains(line));
+        let found = found.unwrap_or_else(|| panic!("{line}: {text}"));
+        assert!(found.contains(&format!("<{location}>")), "{found}");
+    }
+    // An archive without marks has no markers, also where another had some.
+    let mut session = Session::default();
+    session.strings.intern("");
+    call(&mut session, "hipInit", 10, 20, 7);
+    write_one(Format::Otf2, &session, None, &Options::default(), &target).expect("written");
+    assert!(!anchor.with_extension("marker").exists());
+}

@@ -9,7 +9,7 @@ use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, OperationId, StringId};
 use rpd_core::options::KernelNames;
-use rpd_core::session::{ExtendedStrings, KernelLabels, Session, Table};
+use rpd_core::session::{ExtendedStrings, KernelLabels, PlausibleTimes, Session, Table};
 use rpd_core::sorted::Sorter;
 use rpd_core::spool::durations;
 
@@ -179,6 +179,8 @@ pub struct Durations {
     buckets: Option<Sorter<6, 3>>,
     /// Sums of durations by side and group.
     of_groups: [[f64; Group::ALL.len()]; 2],
+    /// Number of records of the recording being added whose times cannot be.
+    left_out: u64,
 }
 
 impl Durations {
@@ -241,11 +243,11 @@ impl Durations {
         Ok(())
     }
 
-    /// Adds a recording to the current run.
+    /// Adds a recording to the current run. Returns the number of its records that are left out because their times cannot be.
     ///
     /// # Errors
     /// When polars cannot group the records, or temporary files cannot be written.
-    pub fn add(&mut self, session: &Session, kernels: KernelNames) -> Result<(), SummaryError> {
+    pub fn add(&mut self, session: &Session, kernels: KernelNames) -> Result<u64, SummaryError> {
         if let (None, Some(storage)) = (&self.storage, &session.storage) {
             self.names.spill_to(storage);
             self.storage = Some(storage.clone());
@@ -264,13 +266,13 @@ impl Durations {
                 Table::Samples => {}
             }
         }
-        Ok(())
+        Ok(std::mem::take(&mut self.left_out))
     }
 
     fn add_calls(&mut self, session: &Session) -> Result<(), SummaryError> {
         // By id of a text of the session: its id among the names plus 1; 0 is unknown.
         let mut labels = ById::<u32>::zeros(session.strings.len(), self.storage.as_ref());
-        let api = &session.api;
+        let (api, times) = (&session.api, PlausibleTimes::of(session));
         for index in api.indices() {
             let group = match session.call(index).domain() {
                 // Marks have no duration.
@@ -300,7 +302,7 @@ impl Durations {
                 known => StringId(known - 1),
             };
             let key = NameKey::new(group, name).0;
-            self.push(key, api.start[index], api.end[index])?;
+            self.push_times(times, key, api.start[index], api.end[index])?;
         }
         Ok(())
     }
@@ -318,6 +320,7 @@ impl Durations {
             false => &session.counted.dispatches,
         };
         let kernel_labels = KernelLabels::new(session, kernels);
+        let times = PlausibleTimes::of(session);
         let label = |index| match is_traced {
             true => kernel_labels.dispatch(index),
             false => kernel_labels.counted(index),
@@ -333,31 +336,41 @@ impl Durations {
             let key = *known
                 .entry(both)
                 .or_insert_with(|| self.key(Group::Kernel, label(index)));
-            self.push(key, dispatches.start[index], dispatches.end[index])?;
+            self.push_times(times, key, dispatches.start[index], dispatches.end[index])?;
         }
         Ok(())
     }
 
     fn add_copies(&mut self, session: &Session) -> Result<(), SummaryError> {
         let mut known: HashMap<OperationId, u64> = HashMap::new();
-        let copies = &session.copies;
+        let (copies, times) = (&session.copies, PlausibleTimes::of(session));
         for index in copies.indices() {
             let operation = copies.operation[index];
             let key = *known
                 .entry(operation)
                 .or_insert_with(|| self.key(Group::Copy, session.operation_name(operation)));
-            self.push(key, copies.start[index], copies.end[index])?;
+            self.push_times(times, key, copies.start[index], copies.end[index])?;
         }
         Ok(())
     }
 
-    pub(super) fn push(
+    fn push_times(
         &mut self,
+        times: PlausibleTimes,
         name: u64,
         start: Nanoseconds,
         end: Nanoseconds,
     ) -> Result<(), SummaryError> {
-        let duration = end.0.saturating_sub(start.0);
+        match times.duration(start, end) {
+            Some(duration) => self.push(name, duration),
+            None => {
+                self.left_out += 1;
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, name: u64, duration: u64) -> Result<(), SummaryError> {
         if !self.has_more {
             if self.first.len() < EXACT {
                 self.first.push((name, duration));
@@ -365,22 +378,16 @@ impl Durations {
             }
             self.has_more = true;
             for (name, duration) in std::mem::take(&mut self.first) {
-                self.count(name, Nanoseconds(0), Nanoseconds(duration))?;
+                self.count(name, duration)?;
             }
         }
-        self.count(name, start, end)
+        self.count(name, duration)
     }
 
     /// Adds a record to its bucket.
-    fn count(
-        &mut self,
-        name: u64,
-        start: Nanoseconds,
-        end: Nanoseconds,
-    ) -> Result<(), SummaryError> {
-        let bucket = bucket(end.0.saturating_sub(start.0));
-        let key = name << BUCKET_BITS | bucket;
-        self.groups.push(key, start, end)
+    fn count(&mut self, name: u64, duration: u64) -> Result<(), SummaryError> {
+        let key = name << BUCKET_BITS | bucket(duration);
+        self.groups.push(key, duration)
     }
 
     /// Ends the last run.
@@ -501,7 +508,7 @@ mod tests {
         added.begin_run(SideOf::After)?;
         let key = added.key(Group::Kernel, "k");
         for duration in &durations {
-            added.push(key, Nanoseconds(5), Nanoseconds(5 + duration))?;
+            added.push(key, duration)?;
         }
         let found = added.differences()?.iter().next();
         let side = found.and_then(|found| found.after).expect("a side");

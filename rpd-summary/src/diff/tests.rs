@@ -174,7 +174,7 @@ fn the_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
                 durations.begin_run(side)?;
                 for name in ["a", "b", "c", "d"] {
                     let key = durations.key(group, name);
-                    durations.push(key, Nanoseconds(0), Nanoseconds(duration))?;
+                    durations.push(key, duration)?;
                 }
             }
         }
@@ -198,7 +198,7 @@ fn copies_have_a_share_of_the_time_of_the_gpu() -> Result<(), SummaryError> {
         (Group::Kernel, "l", 20),
     ] {
         let key = durations.key(group, name);
-        durations.push(key, Nanoseconds(0), Nanoseconds(duration))?;
+        durations.push(key, duration)?;
     }
     let found: Vec<Difference> = durations.differences()?.iter().collect();
     let shares: HashMap<&str, f64> = found.iter().map(|row| (&*row.name, row.share())).collect();

@@ -48,8 +48,14 @@ impl Recording {
     pub(crate) fn new() -> Recording {
         let folder = tempfile::tempdir().expect("a folder");
         let connection = Connection::open(folder.path().join("x_results.db")).expect("opened");
+        let schema = include_str!("../../../rpd-formats/src/rocpd/schema.sql");
+        connection.execute_batch(&filled(schema)).expect("made");
+        let tables = schema.split("CREATE TABLE ").skip(1);
+        for table in tables.filter_map(|statement| Some(statement.split_once('%')?.0)) {
+            let view = format!("CREATE VIEW {table} AS SELECT * FROM {table}_0000");
+            connection.execute_batch(&view).expect("made");
+        }
         for sql in [
-            include_str!("../../../rpd-formats/src/rocpd/schema.sql"),
             include_str!("../../../rpd-formats/src/rocpd/stacks.sql"),
             include_str!("../../../rpd-formats/src/rocpd/stacks_indices.sql"),
             include_str!("../../../rpd-formats/src/rocpd/views.sql"),
@@ -195,15 +201,8 @@ impl Recording {
     pub(crate) fn argument(&self, event: i64, position: i64, ty: &str, name: &str, value: &str) {
         self.connection
             .execute(
-                "INSERT INTO rpd_parameter_0000 (position, type, name) VALUES (?1, ?2, ?3)",
-                params![position, ty, name],
-            )
-            .expect("inserted");
-        let parameter = self.connection.last_insert_rowid();
-        self.connection
-            .execute(
-                "INSERT INTO rocpd_arg_0000 (event_id, parameter_id, value) VALUES (?1, ?2, ?3)",
-                params![event, parameter, value],
+                "INSERT INTO rocpd_arg_0000 (event_id, position, type, name, value) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![event, position, ty, name, value],
             )
             .expect("inserted");
     }

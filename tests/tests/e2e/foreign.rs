@@ -369,7 +369,7 @@ fn sub_commands_take_names_that_are_no_text() {
         ),
         (
             "convert",
-            &["-f", "csv", "--layout", "rocpd"],
+            &["-f", "csv", "--layout", "original"],
             &[b"d\xfe/p\xfd_kernel_trace.csv"],
         ),
         (

@@ -74,6 +74,28 @@ fn pausing_leaves_out_what_happens_meanwhile() {
 }
 
 #[test]
+fn a_pause_is_said_in_the_mode_of_the_original() {
+    let options = ["--kernel-trace", "--marker-trace", "-f", "csv"];
+    let compat = ["--compat", "rocprofv3"];
+    let outcome = Rpd::new(compat.into_iter().chain(options)).workload("odd", ["pause"]);
+    let said = "]: the program had paused recording (1 pause): what it did meanwhile is left out\n";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    // One line is enough where dispatches are counted.
+    let outcome = Rpd::new(options).workload("odd", ["pause"]);
+    assert!(!outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+#[test]
+fn csv_files_that_a_minimum_leaves_out_are_named() {
+    let options = ["-s", "-f", "csv", "--minimum-output-data", "1"];
+    let outcome = Rpd::new(options).workload("odd", ["pause"]).success();
+    let said = "]: CSV files left out, with fewer records than --minimum-output-data requests: ";
+    let line = outcome.stderr.lines().find(|line| line.contains(said));
+    let line = line.unwrap_or_else(|| panic!("{}", outcome.stderr));
+    assert!(line.contains("kernel_trace"), "{line}");
+}
+
+#[test]
 fn numbers_of_dispatches_count_what_somebody_listens_to() {
     let outcome = Rpd::new([
         "--kernel-trace",

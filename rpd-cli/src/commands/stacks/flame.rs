@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
 use rpd_symbols::analysis::{Part, Texts, Weight, costs};
-use rpd_symbols::each_rpd_call;
+use rpd_symbols::each_rpd_stack;
 use rpd_symbols::flame::{Format, Frame, Kind, Profile};
 
 use super::super::window::WindowOptions;
@@ -131,7 +131,7 @@ impl Arguments {
         };
         let mut profile = Profile::new(weight.name(), weight.unit());
         for file in &sources.rpd_files {
-            each_rpd_call(file, |function, cost, frames| {
+            each_rpd_stack(file, |function, cost, frames| {
                 let Some(frames) = frames.filter(|_| matches_globs(&self.api, function)) else {
                     return;
                 };

@@ -12,7 +12,7 @@ use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_symbols::analysis::{
     Cost, HeldMemory, Launches, MemoryChange, StackedFunction, Texts, Weight, costs, site, stack,
 };
-use rpd_symbols::each_rpd_call;
+use rpd_symbols::each_rpd_stack;
 
 use super::super::window::WindowOptions;
 use super::super::{Form, Inputs, Naming, parse, write_output};
@@ -197,7 +197,7 @@ impl Arguments {
             ))
             .into());
         }
-        each_rpd_call(file, |function, cost, frames| {
+        each_rpd_stack(file, |function, cost, frames| {
             if !matches_globs(&self.api, function) {
                 return;
             }

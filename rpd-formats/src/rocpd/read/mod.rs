@@ -30,8 +30,8 @@ use rpd_core::session::totals::Totals;
 use rpd_core::session::{LoadOptions, Session};
 
 pub use super::error::{Problem, ReadError};
-pub use rpd::{RpdCall, RpdStacks};
-pub use rpd_sums::RpdFile;
+pub use rpd::{RpdCalls, RpdStacks};
+pub use rpd_sums::{RpdFile, RpdSums};
 
 /// Views without which a database cannot be read.
 const VIEWS: [&str; 18] = [

@@ -3,16 +3,20 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use rpd_core::session::LoadOptions;
+use rpd_core::sorted::{Sorted, Sorter};
+use rusqlite::Statement;
+
+use super::super::rows::unstored;
+use super::by_event::key;
 use super::scan::{integer, text};
 use super::{Guarded, Problem, ReadError};
 
-/// Calls of a file in the order of their ids, each with its frames from the innermost on.
-const CALLS: &str = "SELECT a.id, n.string, a.\"end\" - a.start, t.string
-    FROM rocpd_api a
-        LEFT JOIN rocpd_string n ON n.id = a.apiName_id
-        LEFT JOIN rocpd_stackframe f ON f.api_ptr_id = a.id
-        LEFT JOIN rocpd_string t ON t.id = f.name_id
-    ORDER BY a.id, f.depth";
+/// Calls of a file in the order of their ids.
+const CALLS: &str = "SELECT id, apiName_id, \"end\" - start FROM rocpd_api ORDER BY id";
+/// Frames of calls, from the innermost on when they are sorted.
+const FRAMES: &str = "SELECT api_ptr_id, depth, name_id FROM rocpd_stackframe";
+const TEXT: &str = "SELECT string FROM rocpd_string WHERE id = ?1";
 /// Time of the work that calls requested.
 const WORK: &str = "SELECT x.api_id, sum(o.\"end\" - o.start) FROM rocpd_api_ops x JOIN rocpd_op o ON o.id = x.op_id
     GROUP BY x.api_id";
@@ -26,18 +30,20 @@ pub struct RpdStacks {
     connection: Guarded,
 }
 
-/// A call in such a file.
+/// Calls in such a file that have the same function and the same frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RpdCall {
+pub struct RpdCalls {
     /// Name of the called function.
     pub function: String,
-    /// Duration in nanoseconds.
+    /// Number of calls.
+    pub calls: u64,
+    /// Sum of their durations in nanoseconds.
     pub duration: u64,
-    /// Time of the work that it requested, in nanoseconds.
+    /// Time of the work that they requested, in nanoseconds.
     pub gpu: u64,
-    /// Bytes that it copied.
+    /// Bytes that they copied.
     pub bytes: u64,
-    /// Texts of its frames, the call itself first; none when it has no stack.
+    /// Texts of their frames, the call itself first; none when they have no stack.
     pub frames: Vec<String>,
 }
 
@@ -68,11 +74,11 @@ impl RpdStacks {
         &self.path
     }
 
-    /// Calls `take` with each call.
+    /// Calls `take` with all calls, those of a function with the same frames at once, in the order of the first of them.
     ///
     /// # Errors
-    /// When SQLite finds the file damaged, locked or incomplete.
-    pub fn each_call(&self, take: impl FnMut(&RpdCall)) -> Result<(), ReadError> {
+    /// When SQLite finds the file damaged, locked or incomplete, or rows cannot be put in order beside it.
+    pub fn each_stack(&self, take: impl FnMut(&RpdCalls)) -> Result<(), ReadError> {
         self.connection.begin();
         self.read(take).map_err(|error| {
             let problem: Problem = self.connection.meaning(&error);
@@ -80,37 +86,68 @@ impl RpdStacks {
         })
     }
 
-    fn read(&self, mut take: impl FnMut(&RpdCall)) -> rusqlite::Result<()> {
+    fn read(&self, mut take: impl FnMut(&RpdCalls)) -> rusqlite::Result<()> {
         let (work, bytes) = (self.numbers(WORK)?, self.numbers(BYTES)?);
+        let mut frames = self.frames()?.peekable();
+        // A program has few different stacks, whose texts are read once.
+        let mut known: HashMap<(i64, Vec<i64>), usize> = HashMap::new();
+        let mut stacks: Vec<RpdCalls> = Vec::new();
         let mut statement = self.connection.prepare(CALLS)?;
         let mut rows = statement.query([])?;
-        let mut call = RpdCall::default();
-        let mut current = None;
+        let mut of_call = Vec::new();
         while let Some(row) = rows.next()? {
-            let id = integer(row, 0);
-            if current != Some(id) {
-                if current.is_some() {
-                    take(&call);
+            let (id, function) = (integer(row, 0), integer(row, 1));
+            of_call.clear();
+            // Those before are frames of no call.
+            while let Some([call, _, name]) = frames.next_if(|frame| frame[0] <= key(id)) {
+                if call == key(id) {
+                    of_call.push(name.cast_signed());
                 }
-                current = Some(id);
-                let number = |numbers: &HashMap<i64, u64>| numbers.get(&id).copied().unwrap_or(0);
-                call = RpdCall {
-                    function: text(row, 1),
-                    duration: u64::try_from(integer(row, 2)).unwrap_or(0),
-                    gpu: number(&work),
-                    bytes: number(&bytes),
-                    frames: Vec::new(),
-                };
             }
-            let frame = text(row, 3);
-            if !frame.is_empty() {
-                call.frames.push(frame);
+            let stack = (function, std::mem::take(&mut of_call));
+            let place = *known.entry(stack).or_insert_with(|| {
+                stacks.push(RpdCalls::default());
+                stacks.len() - 1
+            });
+            let number = |numbers: &HashMap<i64, u64>| numbers.get(&id).copied().unwrap_or(0);
+            let calls = &mut stacks[place];
+            calls.calls += 1;
+            let duration = u64::try_from(integer(row, 2)).unwrap_or(0);
+            calls.duration = calls.duration.saturating_add(duration);
+            calls.gpu = calls.gpu.saturating_add(number(&work));
+            calls.bytes = calls.bytes.saturating_add(number(&bytes));
+        }
+        let mut texts = Texts {
+            find: self.connection.prepare(TEXT)?,
+            known: HashMap::new(),
+        };
+        for ((function, frames), place) in known {
+            let calls = &mut stacks[place];
+            calls.function = texts.get(function)?;
+            for frame in frames {
+                let text = texts.get(frame)?;
+                if !text.is_empty() {
+                    calls.frames.push(text);
+                }
             }
         }
-        if current.is_some() {
-            take(&call);
-        }
+        stacks.iter().for_each(&mut take);
         Ok(())
+    }
+
+    /// Key of the call, depth and text of each frame, in the order of calls and depths.
+    fn frames(&self) -> rusqlite::Result<Sorted<3, 2>> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let storage = LoadOptions::default().storage(folder);
+        let mut frames = Sorter::new(Some(&storage));
+        let mut statement = self.connection.prepare(FRAMES)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (call, depth) = (integer(row, 0), integer(row, 1));
+            let frame = [key(call), key(depth), integer(row, 2).cast_unsigned()];
+            frames.push(frame).map_err(unstored)?;
+        }
+        frames.finish().map_err(unstored)
     }
 
     /// Numbers of calls by their ids.
@@ -123,5 +160,24 @@ impl RpdStacks {
             numbers.insert(integer(row, 0), number);
         }
         Ok(numbers)
+    }
+}
+
+/// Texts by their ids.
+struct Texts<'a> {
+    find: Statement<'a>,
+    known: HashMap<i64, String>,
+}
+
+impl Texts<'_> {
+    /// Empty for an id that no text has.
+    fn get(&mut self, id: i64) -> rusqlite::Result<String> {
+        if let Some(known) = self.known.get(&id) {
+            return Ok(known.clone());
+        }
+        let mut rows = self.find.query([id])?;
+        let found = rows.next()?.map_or_else(String::new, |row| text(row, 0));
+        self.known.insert(id, found.clone());
+        Ok(found)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rpd_core::session::LONGEST_DURATION;
 use rpd_core::stats::NamedSum;
 
 use super::rpd::has_tables;
@@ -35,13 +36,27 @@ const CALLS: &str = "SELECT a.pid, CASE
         LEFT JOIN %texts% u ON u.id = a.args_id";
 
 /// Sums over groups, in two steps: the squares of distances need the means.
-const SUMS: &str = "WITH record AS MATERIALIZED (%records%),
+const SUMS: &str = "WITH record AS MATERIALIZED (SELECT * FROM (%records%) WHERE duration BETWEEN 0 AND %longest%),
         part AS MATERIALIZED (SELECT pid, kind, name, count(*) AS calls, sum(duration) AS total, min(duration) AS least,
             max(duration) AS most, avg(duration) AS mean FROM record GROUP BY pid, kind, name)
     SELECT part.pid, part.kind, part.name, part.calls, part.total, part.least, part.most,
         sum((record.duration - part.mean) * (record.duration - part.mean))
     FROM record JOIN part ON part.pid IS record.pid AND part.kind = record.kind AND part.name = record.name
     GROUP BY part.pid, part.kind, part.name";
+
+/// How many records have times that cannot be.
+const LEFT_OUT: &str = "SELECT count(*) FROM (SELECT \"end\" - start AS duration FROM rocpd_op
+        UNION ALL SELECT \"end\" - start FROM rocpd_api) WHERE duration NOT BETWEEN 0 AND %longest%";
+
+/// Sums over a file of RPD.
+#[derive(Debug, Default)]
+pub struct RpdSums {
+    /// By process, 0 for work that no call is known of. Their tables are `kernels`, `memory_copies`, `markers`, `hip`, `hsa`,
+    /// `rccl` and `other_calls`.
+    pub of_process: BTreeMap<u64, Vec<NamedSum>>,
+    /// Number of records that are in no sum, because their times cannot be.
+    pub left_out: u64,
+}
 
 /// A file of RPD.
 #[derive(Debug)]
@@ -63,14 +78,14 @@ impl RpdFile {
         }
     }
 
-    /// Sums of all durations by process, 0 for work that no call is known of. Their tables are `kernels`, `memory_copies`,
-    /// `markers`, `hip`, `hsa`, `rccl` and `other_calls`.
+    /// Sums of all durations.
     ///
     /// # Errors
     /// When SQLite finds the file damaged, locked or incomplete.
-    pub fn sums(&self) -> Result<BTreeMap<u64, Vec<NamedSum>>, ReadError> {
+    pub fn sums(&self) -> Result<RpdSums, ReadError> {
         self.connection.begin();
-        let mut sums = BTreeMap::new();
+        let mut sums = RpdSums::default();
+        let longest = LONGEST_DURATION.to_string();
         let read = has_tables(&self.connection, &["rocpd_ustring"]).and_then(|has_own_texts| {
             // Before schema 3 all texts are in one table.
             let texts = match has_own_texts {
@@ -79,9 +94,16 @@ impl RpdFile {
             };
             for records in [WORK, &CALLS.replace("%texts%", texts)] {
                 let sql = SUMS.replace("%records%", records);
-                let read = self.read(&sql, &mut sums);
+                let sql = sql.replace("%longest%", &longest);
+                let read = self.read(&sql, &mut sums.of_process);
                 read.map_err(|error| self.connection.meaning(&error))?;
             }
+            let left_out = LEFT_OUT.replace("%longest%", &longest);
+            let left_out = self
+                .connection
+                .query_row(&left_out, [], |row| Ok(integer(row, 0)));
+            let left_out = left_out.map_err(|error| self.connection.meaning(&error))?;
+            sums.left_out = left_out.unsigned_abs();
             Ok(())
         });
         read.map_err(|problem| ReadError::new(&self.path, problem))?;
@@ -92,7 +114,6 @@ impl RpdFile {
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            // A damaged file may have what ends before it begins.
             let number = |column| u64::try_from(integer(row, column)).unwrap_or(0);
             sums.entry(number(0)).or_default().push(NamedSum {
                 table: text(row, 1),

@@ -1,0 +1,176 @@
+//! The tables of schema 3, in either layout, and the views over them; their columns are in `schema.sql`.
+
+use rpd_core::options::Layout;
+
+use super::names::Names;
+
+const SCHEMA: &str = include_str!("schema.sql");
+/// Ends the line of a column that has the same value in every row.
+const CONSTANT: &str = " -- constant";
+
+/// A table of `schema.sql`, with the columns of the original in its order.
+struct Table {
+    /// Its name before the suffix.
+    base: &'static str,
+    columns: Vec<Column>,
+}
+
+struct Column {
+    /// As it stands in the schema, in quotes where it needs them.
+    name: &'static str,
+    definition: &'static str,
+    is_constant: bool,
+}
+
+impl Table {
+    /// Of a statement without comments in front.
+    fn parse(statement: &'static str) -> Option<Table> {
+        let (base, rest) = statement
+            .strip_prefix("CREATE TABLE ")?
+            .split_once("%suffix% (\n")?;
+        let lines = rest.lines().map(str::trim).take_while(|line| *line != ")");
+        let columns = lines.map(|line| {
+            let (line, is_constant) = match line.strip_suffix(CONSTANT) {
+                Some(line) => (line, true),
+                None => (line, false),
+            };
+            let definition = line.strip_suffix(',').unwrap_or(line);
+            Column {
+                name: definition.split(' ').next().unwrap_or_default(),
+                definition,
+                is_constant,
+            }
+        });
+        Some(Table {
+            base,
+            columns: columns.collect(),
+        })
+    }
+
+    fn create(&self, layout: Layout) -> String {
+        let is_first = |column: &&Column| layout == Layout::Original || !column.is_constant;
+        let columns = self.columns.iter().filter(is_first);
+        let columns: Vec<&str> = columns.map(|column| column.definition).collect();
+        let (base, columns) = (self.base, columns.join(",\n    "));
+        format!("CREATE TABLE {base}%suffix% (\n    {columns}\n);\n")
+    }
+
+    /// Statements that add the columns which [`Table::create`] left out. Rows that are there keep their bytes.
+    fn add_constants(&self) -> String {
+        let constants = self.columns.iter().filter(|column| column.is_constant);
+        let add = |column: &Column| {
+            let (base, definition) = (self.base, column.definition);
+            format!("ALTER TABLE {base}%suffix% ADD COLUMN {definition};\n")
+        };
+        constants.map(add).collect()
+    }
+
+    fn view(&self) -> String {
+        let columns: Vec<&str> = self.columns.iter().map(|column| column.name).collect();
+        let (base, columns) = (self.base, columns.join(", "));
+        format!("CREATE VIEW {base} AS\n    SELECT {columns} FROM {base}%suffix%")
+    }
+}
+
+fn tables() -> impl Iterator<Item = Table> {
+    SCHEMA
+        .split(";\n")
+        .map(Names::without_comments)
+        .filter_map(Table::parse)
+}
+
+/// Statements that make the tables.
+pub(super) fn create(layout: Layout) -> String {
+    tables().map(|table| table.create(layout)).collect()
+}
+
+/// Statements that make the columns which [`create`] left out, for when the rows are in.
+pub(super) fn add_constants(layout: Layout) -> String {
+    match layout {
+        Layout::Original => String::new(),
+        Layout::Rpd => tables().map(|table| table.add_constants()).collect(),
+    }
+}
+
+/// Statements that make the views by whose names readers find the tables: their columns stand in the order of the original.
+pub(super) fn views() -> impl Iterator<Item = String> {
+    tables().map(|table| table.view())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::Connection;
+
+    const TABLES: usize = 20;
+
+    fn names() -> Names {
+        Names {
+            guid: "0000-1".to_owned(),
+            suffix: "_0000_1".to_owned(),
+            nid: 5,
+            pid: 7,
+        }
+    }
+
+    /// Columns of a table or view with their types.
+    fn columns(connection: &Connection, table: &str) -> Vec<(String, String)> {
+        let mut statement = connection
+            .prepare(&format!("PRAGMA table_info({table})"))
+            .expect("a statement");
+        let rows = statement.query_map([], |row| Ok((row.get(1)?, row.get(2)?)));
+        let rows = rows.expect("rows");
+        rows.map(|row| row.expect("a row")).collect()
+    }
+
+    #[test]
+    fn each_table_of_the_schema_is_parsed() {
+        assert_eq!(SCHEMA.matches("CREATE TABLE ").count(), TABLES);
+        assert_eq!(tables().count(), TABLES);
+        let constants = tables().flat_map(|table| table.columns);
+        let constants = constants.filter(|column| column.is_constant).count();
+        assert_eq!(SCHEMA.matches(&format!("{CONSTANT}\n")).count(), constants);
+    }
+
+    #[test]
+    fn both_layouts_have_the_same_columns_and_equal_views() {
+        let [rpd, original] = [Layout::Rpd, Layout::Original].map(|layout| {
+            let connection = Connection::open_in_memory().expect("a connection");
+            let views: String = views().map(|view| view + ";\n").collect();
+            let all = create(layout) + &add_constants(layout) + &views;
+            connection
+                .execute_batch(&names().fill_in(&all))
+                .expect("the statements are valid");
+            connection
+        });
+        for table in tables() {
+            let name = format!("{}_0000_1", table.base);
+            let (mut ours, mut originals) = (columns(&rpd, &name), columns(&original, &name));
+            assert_eq!(columns(&rpd, table.base), originals, "{name}");
+            assert_eq!(columns(&original, table.base), originals, "{name}");
+            ours.sort();
+            originals.sort();
+            assert_eq!(ours, originals, "{name}");
+        }
+    }
+
+    #[test]
+    fn constants_are_in_rows_that_were_there_before_them() {
+        let connection = Connection::open_in_memory().expect("a connection");
+        let names = names();
+        let run = |sql: &str| connection.execute_batch(&names.fill_in(sql)).expect(sql);
+        run(&create(Layout::Rpd));
+        run(
+            "INSERT INTO rocpd_region%suffix% (id, tid, start, \"end\", name_id) VALUES (1, 2, 3, 4, 5)",
+        );
+        run(&add_constants(Layout::Rpd));
+        let row: (String, i64, i64, String) = connection
+            .query_row(
+                "SELECT guid, nid, pid, extdata FROM rocpd_region_0000_1",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            )
+            .expect("a row");
+        assert_eq!(row, ("0000-1".to_owned(), 5, 7, "{}".to_owned()));
+    }
+}
