@@ -107,6 +107,7 @@ mod tests {
     use rpd_core::ids::{Nanoseconds, ProcessId};
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of the system")]
     fn guids_have_the_layout_and_differ() {
         let node = Node::this();
         let process = Process {
