@@ -4,6 +4,8 @@
 //! the waves of the traced unit executed, when, and how long each of them was stalled. It gets the instructions at an
 //! address from a [`Code`].
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod abi;
 mod barrier;
 mod code;

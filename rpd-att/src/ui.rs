@@ -5,12 +5,16 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use rpd_core::spool::regular_file::{self, Links};
 use serde_json::{Value, json};
 
 use crate::code::CodeObjects;
 use crate::listing::Listing;
 use crate::record::{Occupancy, OtherSimd, Pc, PerfEvent, Realtime, ShaderData, State, Wave};
 use crate::waits::waits;
+
+/// Largest source file that is copied, in bytes.
+const LARGEST_SOURCE: u64 = 8 << 20;
 
 /// Version of the layout, which the viewer reads.
 const VERSION: &str = "3.0.0";
@@ -47,8 +51,14 @@ pub struct Folder {
 /// Source location of a line of code: `file:line`, with ` -> ` between a place and where it was inlined.
 pub type Source<'a> = dyn Fn(Pc) -> String + 'a;
 
+/// Makes a file in the folder, which gets its name when it is complete.
+#[expect(clippy::disallowed_methods, reason = "the folder is not complete yet")]
+fn create(path: &Path) -> io::Result<File> {
+    File::create(path)
+}
+
 fn write(path: &Path, value: &Value) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+    let mut file = BufWriter::new(create(path)?);
     serde_json::to_writer(&mut file, value)?;
     file.flush()
 }
@@ -124,7 +134,7 @@ impl Folder {
         let name = format!("se{engine}_sm{}_sl{}_wv{number}.json", wave.simd, wave.slot);
         numbers.insert(number, (name.clone(), wave.begin, wave.end));
         let path = self.directory.join(name);
-        let mut out = BufWriter::new(File::create(path)?);
+        let mut out = BufWriter::new(create(&path)?);
         let mut stitched = 0;
         write!(
             out,
@@ -322,9 +332,10 @@ impl Folder {
                 continue;
             };
             let name = format!("source_{copied}_{name}");
-            if !path.is_file() || std::fs::copy(path, self.directory.join(&name)).is_err() {
+            let Ok(text) = regular_file::read(path, Links::Follow, LARGEST_SOURCE) else {
                 continue;
-            }
+            };
+            create(&self.directory.join(&name))?.write_all(&text)?;
             copied += 1;
             let mut at = &mut tree;
             for part in path.components() {

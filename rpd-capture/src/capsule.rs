@@ -3,9 +3,12 @@
 //! Any tar program unpacks a capsule. Here only the files of a capture are taken out, under the names that these have, and
 //! links, owners and modes in an archive are ignored.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use rpd_spool::regular_file::{self, Links};
 
 use crate::{BLOBS, CODE, CaptureError, DATABASE, MANIFEST, REPORT};
 
@@ -74,8 +77,8 @@ pub fn pack_capsule(capture: &Path, out: &mut dyn Write) -> Result<(), CaptureEr
         let path = capture.join(&name);
         let failed = CaptureError::io(&path);
         let written = (|| -> io::Result<()> {
-            let mut file = File::open(&path)?;
-            let size = file.metadata()?.len();
+            let (mut file, about) = regular_file::open(&path, Links::Follow)?;
+            let size = about.len();
             if size > LARGEST || !is_part(&name) {
                 return Err(io::Error::other("cannot be part of a capsule"));
             }
@@ -98,11 +101,14 @@ pub fn pack_capsule(capture: &Path, out: &mut dyn Write) -> Result<(), CaptureEr
 /// # Errors
 /// When the file is not a capsule, is cut or damaged, or the directory cannot be written.
 pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
-    let mut file = File::open(capsule).map_err(CaptureError::io(capsule))?;
-    let total = file.metadata().map_err(CaptureError::io(capsule))?.len();
+    let opened = regular_file::open(capsule, Links::Follow);
+    let (mut file, about) = opened.map_err(CaptureError::file(capsule))?;
+    let total = about.len();
     for folder in [BLOBS, CODE] {
         let path = into.join(folder);
-        std::fs::create_dir(&path).map_err(CaptureError::io(&path))?;
+        let mut builder = DirBuilder::new();
+        let made = builder.mode(0o700).create(&path);
+        made.map_err(CaptureError::io(&path))?;
     }
     let mut at = 0u64;
     let damaged =
@@ -142,7 +148,10 @@ pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
             return Err(damaged(&format!("{name} reaches beyond its end"), at));
         };
         let path = into.join(name);
-        let mut out = File::create_new(&path).map_err(|error| match error.kind() {
+        // What a program had in memory is for the owner of the capsule alone.
+        let mut options = File::options();
+        let made = options.write(true).create_new(true).mode(0o600).open(&path);
+        let mut out = made.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => damaged(&format!("it has {name} twice"), at),
             _ => CaptureError::io(&path)(error),
         })?;

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
+
 use crate::pack::PackReader;
 use crate::{BLOBS, CODE, Capture, CaptureError};
 
@@ -47,7 +49,7 @@ pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
         let name = crate::pack::hex(&hash);
         let path = capture.path().join(CODE).join(format!("{name}.co"));
         let shown = path.display();
-        let text = match std::fs::read(&path) {
+        let text = match regular_file::read(&path, Links::Follow, LARGEST_CODE) {
             Ok(bytes) if crate::pack::hash_bytes(&bytes)[..] == hash[..] => continue,
             Ok(_) => format!("{shown} is damaged: it does not have the content that was stored"),
             Err(error) => format!("{shown}: {error}"),

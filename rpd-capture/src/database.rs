@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use rpd_spool::regular_file::{self, Links};
 use rusqlite::{Connection, params};
 
 use crate::CaptureError;
@@ -82,7 +83,8 @@ CREATE VIEW ArgInfo AS SELECT k.id * 4096 + j.key AS Id, k.name AS KernelName, j
 /// BLAKE3 of the database's file, in hexadecimal digits.
 pub(crate) fn hash(path: &Path) -> Result<String, CaptureError> {
     let mut hasher = blake3::Hasher::new();
-    let mut file = std::fs::File::open(path).map_err(CaptureError::io(path))?;
+    let opened = regular_file::open(path, Links::Follow);
+    let (mut file, _) = opened.map_err(CaptureError::file(path))?;
     std::io::copy(&mut file, &mut hasher).map_err(CaptureError::io(path))?;
     Ok(pack::hex(hasher.finalize().as_bytes()))
 }

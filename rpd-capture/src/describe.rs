@@ -1,5 +1,6 @@
 //! A call as text.
 
+use rpd_core::foreign;
 use rpd_spool::capture::{Role, data_place, data_use, item};
 
 use crate::Call;
@@ -54,7 +55,9 @@ pub fn describe(call: &Call, details: bool) -> String {
     if !details {
         return text;
     }
-    let mut row = |name: &str, value: String| text += &format!("\n  {name:<12} {value}");
+    let mut row = |name: &str, value: String| {
+        text += &format!("\n  {name:<12} {}", foreign::shown(&value));
+    };
     row("thread", call.tid.to_string());
     row("device", call.device.to_string());
     row(

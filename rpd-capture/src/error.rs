@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rpd_spool::regular_file::FileError;
+
 /// Class of the failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -91,6 +93,11 @@ impl CaptureError {
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> CaptureError {
         let path = path.to_owned();
         move |source| CaptureError::Io { path, source }
+    }
+
+    pub(crate) fn file(path: &Path) -> impl FnOnce(FileError) -> CaptureError {
+        let io = CaptureError::io(path);
+        move |error| io(error.into())
     }
 
     pub(crate) fn database(path: &Path) -> impl FnOnce(rusqlite::Error) -> CaptureError {

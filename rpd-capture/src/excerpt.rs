@@ -197,7 +197,7 @@ impl ExcerptWriter {
             .close()
             .map_err(|(_, error)| CaptureError::database(&path)(error))?;
         let report = self.target.join(REPORT);
-        std::fs::write(&report, "").map_err(CaptureError::io(&report))?;
+        crate::files::write(&report, "")?;
         let manifest = Manifest {
             format: VERSION,
             clean: true,
@@ -397,7 +397,7 @@ impl ExcerptWriter {
                 let bytes = source.bytes(row.blob)?;
                 let name = pack::hex(&pack::hash_bytes(&bytes));
                 let path = self.target.join(CODE).join(format!("{name}.co"));
-                std::fs::write(&path, &bytes).map_err(CaptureError::io(&path))?;
+                crate::files::write(&path, &bytes)?;
             }
         }
         Ok(())

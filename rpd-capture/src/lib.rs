@@ -13,6 +13,8 @@
 //! [`Recorder`] makes it from the spool of a process, [`Capture`] reads it. Nothing of a capture is believed: sizes and
 //! references are checked, and data against their hash.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod capsule;
 mod check;
 pub mod database;
@@ -23,6 +25,7 @@ mod effects;
 mod error;
 mod excerpt;
 mod export;
+mod files;
 mod foreign;
 mod geometry;
 mod live;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rpd_spool::format::{MAGIC, RecordHeader, SegmentHeader};
 use rpd_spool::reader::{MAX_RECORD, Record};
+use rpd_spool::regular_file::{self, Links};
 use zerocopy::FromBytes as _;
 
 const HEAD: u64 = size_of::<SegmentHeader>() as u64;
@@ -90,7 +91,10 @@ fn read_segment(
     position: &mut Position,
     buffer: &mut Vec<u8>,
 ) -> io::Result<bool> {
-    let open = |segment: u32| File::open(directory.join(format!("{name}-{segment}.seg"))).ok();
+    let open = |segment: u32| {
+        let path = directory.join(format!("{name}-{segment}.seg"));
+        Some(regular_file::open(&path, Links::Refuse).ok()?.0)
+    };
     // Before the committed length of the current segment is read: nothing is added to it once there is another.
     let next = open(position.segment + 1);
     if position.file.is_none() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rpd_spool::regular_file::{self, FileError, Links};
 use serde::{Deserialize, Serialize};
 
 use crate::{CaptureError, MANIFEST};
@@ -89,8 +90,11 @@ impl Manifest {
     /// When there is none, or it is not understood or of a newer version.
     pub fn read(capture: &Path) -> Result<Manifest, CaptureError> {
         let path = capture.join(MANIFEST);
-        let size = match std::fs::metadata(&path) {
-            Ok(found) => found.len(),
+        let text = match regular_file::read(&path, Links::Follow, LONGEST) {
+            Ok(text) => text,
+            Err(error @ FileError::TooLarge { .. }) => {
+                return Err(CaptureError::damaged(&path, error.to_string()));
+            }
             Err(error) => {
                 return Err(CaptureError::NoCapture {
                     path: capture.to_owned(),
@@ -98,13 +102,6 @@ impl Manifest {
                 });
             }
         };
-        if size > LONGEST {
-            return Err(CaptureError::damaged(
-                &path,
-                format!("{size} bytes are too many"),
-            ));
-        }
-        let text = std::fs::read(&path).map_err(CaptureError::io(&path))?;
         #[derive(Deserialize)]
         struct Format {
             format: u32,
@@ -131,7 +128,7 @@ impl Manifest {
         let fresh = capture.join(format!(".{MANIFEST}"));
         let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
         text.push(b'\n');
-        std::fs::write(&fresh, &text).map_err(CaptureError::io(&fresh))?;
+        crate::files::write(&fresh, &text)?;
         std::fs::rename(&fresh, &path).map_err(CaptureError::io(&path))
     }
 }

@@ -13,7 +13,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::CaptureError;
+use rpd_spool::regular_file::{self, Links};
+
+use crate::{CaptureError, files};
 
 /// First bytes of a pack.
 pub const MAGIC: [u8; 8] = *b"RPDPACK1";
@@ -250,11 +252,12 @@ impl PackWriter {
     /// Makes the staging file at `path` a pack, with the permissions of the others.
     pub(crate) fn adopt(&self, path: &Path) -> Result<(), CaptureError> {
         let pack = self.folder.join(name(self.staging.unwrap_or(0)));
-        let made = File::create_new(&pack).and_then(|new| {
-            std::fs::set_permissions(path, new.metadata()?.permissions())?;
-            std::fs::rename(path, &pack)
-        });
-        made.map_err(CaptureError::io(&pack))
+        let new = files::create_new(&pack)?;
+        let permissions = new.metadata().map(|found| found.permissions());
+        permissions
+            .and_then(|permissions| std::fs::set_permissions(path, permissions))
+            .and_then(|()| std::fs::rename(path, &pack))
+            .map_err(CaptureError::io(&pack))
     }
 
     /// Stores `size` bytes, which `read` yields in parts, and returns the hashes of the parts. With `keep` false they
@@ -289,7 +292,7 @@ impl PackWriter {
     fn begin(&mut self) -> Result<(), CaptureError> {
         self.number = self.next_number();
         let path = self.folder.join(name(self.number));
-        let mut file = File::create_new(&path).map_err(CaptureError::io(&path))?;
+        let mut file = files::create_new(&path)?;
         file.write_all(&MAGIC).map_err(CaptureError::io(&path))?;
         self.at = MAGIC.len() as u64;
         self.file = Some(file);
@@ -393,7 +396,8 @@ impl PackReader {
             let file = match self.files.entry(chunk.pack) {
                 Entry::Occupied(open) => open.into_mut(),
                 Entry::Vacant(new) => {
-                    new.insert(File::open(&path).map_err(CaptureError::io(&path))?)
+                    let opened = regular_file::open(&path, Links::Follow);
+                    new.insert(opened.map_err(CaptureError::file(&path))?.0)
                 }
             };
             let mut stored = vec![0; chunk.stored as usize];

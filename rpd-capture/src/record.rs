@@ -20,7 +20,7 @@ use crate::markers::Marker;
 use crate::pack::{self, Hash, PackWriter};
 use crate::staging::{self, StagingFile};
 use crate::writer::{WriteError, Writer};
-use crate::{BLOBS, CODE, CaptureError, DATABASE, Manifest, REPORT, VERSION, database};
+use crate::{BLOBS, CODE, CaptureError, DATABASE, Manifest, REPORT, VERSION, database, files};
 
 /// Name of a file that keeps room for the database: data may fill the disk before it is written.
 const ROOM: &str = ".room";
@@ -108,7 +108,7 @@ impl Recorder {
             std::fs::create_dir_all(&path).map_err(CaptureError::io(&path))?;
         }
         let room = capture.join(ROOM);
-        let file = File::create(&room).map_err(CaptureError::io(&room))?;
+        let file = files::create(&room)?;
         let flags = nix::fcntl::FallocateFlags::empty();
         if nix::fcntl::fallocate(&file, flags, 0, ROOM_BYTES).is_err() {
             // The disk is nearly full now, but may not be later.
@@ -339,7 +339,7 @@ impl Recorder {
             report += &format!("the capture ended before the program: {}\n", summary.ended);
         }
         let path = self.capture.join(REPORT);
-        std::fs::write(&path, report).map_err(CaptureError::io(&path))?;
+        files::write(&path, report)?;
         manifest.write(&self.capture)?;
         Ok(summary)
     }

@@ -214,7 +214,7 @@ impl Writer<'_> {
         let name = format!("{CODE}/{}.co", pack::hex(&hash));
         let path = self.recorder.capture.join(&name);
         if !path.exists() {
-            std::fs::write(&path, &bytes).map_err(CaptureError::io(&path))?;
+            crate::files::write(&path, &bytes)?;
         }
         let parsed = CodeObject::parse(&bytes);
         let (triple, error) = match &parsed {

@@ -5,6 +5,8 @@
 //! makes files and tables of what was recorded, `recover` does the same for a run whose front end is gone, `commands` work
 //! on results and on the provider.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 // The macros of the standard library panic when standard error is a closed pipe (`rpd ... 2>&1 | head`). Messages may be lost
 // then; passes and files may not.
 // A message is one line: text from files or from the target cannot begin another line or move the cursor.
@@ -37,10 +39,12 @@ mod wording;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use rpd_core::compat::Compat;
 use rpd_core::memory;
+use signal_hook::consts::SIGXFSZ;
 
 use crate::called::{CalledAs, Program};
 use crate::failure::Failure;
@@ -50,6 +54,7 @@ use crate::options::resolve::{Environment, resolve};
 /// Runs rpd with the words and the environment of this process; its exit status.
 pub fn main() -> ExitCode {
     isolation::install();
+    survive_size_limit();
     memory::return_large_buffers();
     let mut words = std::env::args_os();
     let name = words.next();
@@ -63,6 +68,16 @@ pub fn main() -> ExitCode {
             }
             ExitCode::from(failure::status(&error))
         }
+    }
+}
+
+/// From now on a write beyond the limit of the size of files (`ulimit -f`) is an error, as on a full disk, and does not end rpd.
+/// What rpd starts has the signal as rpd got it: a handler ends with `exec`, and where the signal is ignored it stays so.
+fn survive_size_limit() {
+    let ignored = rpd_core::procfs::own_status("SigIgn");
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    if ignored.is_some_and(|mask| mask & (1 << (SIGXFSZ - 1)) == 0) {
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
 }
 
@@ -131,6 +146,12 @@ pub(crate) fn print(text: &str) -> Result<u8> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(0),
     }
+}
+
+/// Prints lines to standard error, which may be closed. Nothing in them moves the cursor of a terminal.
+pub(crate) fn print_message(text: &str) {
+    let text = rpd_core::foreign::shown_lines(text);
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Sub-commands by name; the list in messages is made from the same table.

@@ -18,6 +18,8 @@
 //! | `tables` | the dispatch tables of runtimes, and their functions |
 //! | `recording` | what is recorded, and where it goes |
 
+#![deny(clippy::disallowed_methods)]
+
 mod agent;
 mod direct;
 mod entry;

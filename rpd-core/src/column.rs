@@ -98,6 +98,18 @@ fn nameless(directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// An error of writing a file without a name, which says where it lies: what is full is the file system of that directory.
+pub(crate) fn unwritten(file: &File, error: io::Error) -> io::Error {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    match path.as_deref().ok().and_then(Path::parent) {
+        Some(directory) => {
+            let text = format!("a temporary file in {}: {error}", directory.display());
+            io::Error::new(error.kind(), text)
+        }
+        None => error,
+    }
+}
+
 /// Values of one type, in memory or in a file.
 ///
 /// It is used like a slice. While [`Column::spill`] has written values and [`Column::seal`] has not been called, the
@@ -255,10 +267,12 @@ impl<T: Copy + IntoBytes + Immutable> Column<T> {
         let offset = (*values * size_of::<T>()) as u64;
         if bytes.iter().all(|&byte| byte == 0) {
             // A hole: reads as zeros and takes no space.
-            file.set_len(offset + bytes.len() as u64)?;
+            let len = offset + bytes.len() as u64;
+            file.set_len(len).map_err(|error| unwritten(file, error))?;
         } else {
             for (piece, place) in bytes.chunks(PIECE).zip((offset..).step_by(PIECE)) {
-                file.write_all_at(piece, place)?;
+                let written = file.write_all_at(piece, place);
+                written.map_err(|error| unwritten(file, error))?;
             }
         }
         *values += self.tail.len();

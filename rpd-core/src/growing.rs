@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::column::Storage;
+use crate::column::{Storage, unwritten};
 
 /// Bytes by which a file grows.
 const STEP: usize = 16 << 20;
@@ -241,7 +241,7 @@ fn allocate(file: &File, bytes: usize) -> io::Result<()> {
     // SAFETY: the descriptor is open.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } {
         0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
+        error => Err(unwritten(file, io::Error::from_raw_os_error(error))),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The vocabulary of results: what the user requested (the options), and what was recorded (the session).
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod agent;
 pub mod args;
 pub mod by_id;
@@ -20,6 +22,7 @@ pub mod procfs;
 pub mod session;
 pub mod sorted;
 pub mod stats;
+pub mod temporary;
 
 pub use rpd_spool as spool;
 pub use rpd_spool::{environment, kernel_name};

@@ -168,6 +168,7 @@ pub fn clock_time(nanoseconds: u64) -> String {
 }
 
 /// Name of this machine, `UNKNOWN_HOSTNAME` when it cannot be read.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub fn hostname() -> String {
     match std::fs::read_to_string("/proc/sys/kernel/hostname") {
         Ok(name) if !name.trim().is_empty() => name.trim().to_owned(),

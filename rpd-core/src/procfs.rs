@@ -10,6 +10,7 @@ pub struct Stat {
 }
 
 /// Reads `/proc/<pid>/stat`; `None` when the process does not exist.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub fn stat(pid: u32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command name, in parentheses, may hold anything.
@@ -20,6 +21,16 @@ pub fn stat(pid: u32) -> Option<Stat> {
         runs: !matches!(state, "Z" | "X"),
         start: fields.nth(18)?.parse().ok()?,
     })
+}
+
+/// The value of a field of `/proc/self/status`, such as `Umask`; `None` when the kernel has no such field.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
+pub fn own_status(field: &str) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
 }
 
 #[cfg(test)]

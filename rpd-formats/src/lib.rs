@@ -3,8 +3,11 @@
 //! Each module is a format: from a session (and statistics handed in as values) to files called
 //! `<directory>/<prefix>_<name>`. A file gets its final name once it is complete; an error leaves none behind.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod csv;
 mod describe;
+pub mod destination;
 pub mod file;
 pub mod html;
 mod json;

@@ -27,6 +27,9 @@
 //!   description: Cycles times compute units
 //! ```
 
+mod expansion;
+mod limits;
+
 use std::{collections::HashSet, fmt};
 
 use serde::{
@@ -38,6 +41,7 @@ use serde::{
 };
 
 use crate::expression::{Expression, ParseError};
+pub use expansion::ExpansionError;
 
 /// The schema version that is known.
 const VERSION: u64 = 1;
@@ -121,8 +125,10 @@ impl Definitions {
     /// Reads a definition file.
     ///
     /// # Errors
-    /// The first error, with its place: YAML syntax, a missing part, an expression, a name used twice.
+    /// The first error, with its place: YAML syntax, lists and mappings that are nested too deeply or too many, a missing part, an
+    /// expression, a name used twice.
     pub fn parse(text: &str) -> Result<Self, DefinitionError> {
+        limits::check(text)?;
         match serde_yaml::from_str::<File>(text) {
             Ok(file) => Ok(file.0),
             Err(e) => Err(located(&e)),

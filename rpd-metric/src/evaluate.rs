@@ -1,12 +1,14 @@
 //! Values of metrics, the counters they are made of, and the instances they have.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::{
     dimension::{Dimension, Position, Shape},
     expression::{Expression, Node, Operator, Reduction, Resolution},
 };
 
 /// Deepest chain of metrics that are made of metrics.
-const MAX_CHAIN: usize = 32;
+pub(crate) const MAX_CHAIN: usize = 32;
 
 /// The value of one instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,6 +92,7 @@ pub fn value(name: &str, from: &impl Values) -> Result<Vec<Sample>, EvaluateErro
     Walk {
         from,
         chain: vec![],
+        known: HashMap::new(),
     }
     .named(name, Resolution::None)
 }
@@ -102,6 +105,7 @@ pub fn evaluate(expression: &Expression, from: &impl Values) -> Result<Vec<Sampl
     Walk {
         from,
         chain: vec![],
+        known: HashMap::new(),
     }
     .node(expression.root())
 }
@@ -114,6 +118,7 @@ pub fn shape(name: &str, from: &impl Metrics) -> Result<Shape, EvaluateError> {
     Shapes {
         from,
         chain: vec![],
+        known: HashMap::new(),
     }
     .named(name, Resolution::None)
 }
@@ -124,40 +129,51 @@ pub fn shape(name: &str, from: &impl Metrics) -> Result<Shape, EvaluateError> {
 /// # Errors
 /// When something that it refers to does not exist, or refers to itself.
 pub fn leaves<'a>(name: &'a str, from: &'a impl Metrics) -> Result<Vec<Leaf<'a>>, EvaluateError> {
-    let mut found = Vec::new();
-    collect(name, Resolution::None, from, &mut vec![], &mut found)?;
-    Ok(found)
+    let mut leaves = Leaves {
+        from,
+        chain: vec![],
+        done: HashSet::new(),
+        found: Vec::new(),
+    };
+    leaves.collect(name, Resolution::None)?;
+    Ok(leaves.found)
 }
 
-fn collect<'a, M: Metrics>(
-    name: &'a str,
-    resolution: Resolution,
+struct Leaves<'a, M> {
     from: &'a M,
-    chain: &mut Vec<&'a str>,
-    found: &mut Vec<Leaf<'a>>,
-) -> Result<(), EvaluateError> {
-    let Some(expression) = from.expression(name) else {
-        if from.shape(name).is_none() {
-            return Err(EvaluateError::Unknown(name.to_owned()));
+    chain: Vec<&'a str>,
+    /// Derived counters whose leaves were found: each is looked at once, however often it is used.
+    done: HashSet<&'a str>,
+    found: Vec<Leaf<'a>>,
+}
+
+impl<'a, M: Metrics> Leaves<'a, M> {
+    fn collect(&mut self, name: &'a str, resolution: Resolution) -> Result<(), EvaluateError> {
+        let Some(expression) = self.from.expression(name) else {
+            if self.from.shape(name).is_none() {
+                return Err(EvaluateError::Unknown(name.to_owned()));
+            }
+            let leaf = Leaf { name, resolution };
+            if !self.found.contains(&leaf) {
+                self.found.push(leaf);
+            }
+            return Ok(());
+        };
+        enter(&mut self.chain, name, resolution)?;
+        if self.done.insert(name) {
+            let mut uses = Vec::new();
+            expression.root().visit(&mut |name, resolution| {
+                if !uses.contains(&(name, resolution)) {
+                    uses.push((name, resolution));
+                }
+            });
+            for (name, resolution) in uses {
+                self.collect(name, resolution)?;
+            }
         }
-        let leaf = Leaf { name, resolution };
-        if !found.contains(&leaf) {
-            found.push(leaf);
-        }
-        return Ok(());
-    };
-    enter(chain, name, resolution)?;
-    let mut uses = Vec::new();
-    expression.root().visit(&mut |name, resolution| {
-        if !uses.contains(&(name, resolution)) {
-            uses.push((name, resolution));
-        }
-    });
-    for (name, resolution) in uses {
-        collect(name, resolution, from, chain, found)?;
+        self.chain.pop();
+        Ok(())
     }
-    chain.pop();
-    Ok(())
 }
 
 /// Adds a derived counter to the chain of those that are being evaluated.
@@ -200,6 +216,8 @@ fn title(node: &Node) -> String {
 struct Walk<'a, V> {
     from: &'a V,
     chain: Vec<&'a str>,
+    /// Values of derived counters: each is computed once, however often it is used.
+    known: HashMap<&'a str, Vec<Sample>>,
 }
 
 impl<'a, V: Values> Walk<'a, V> {
@@ -210,9 +228,13 @@ impl<'a, V: Values> Walk<'a, V> {
     ) -> Result<Vec<Sample>, EvaluateError> {
         if let Some(expression) = self.from.expression(name) {
             enter(&mut self.chain, name, resolution)?;
-            let values = self.node(expression.root());
+            let values = match self.known.get(name) {
+                Some(known) => known.clone(),
+                None => self.node(expression.root())?,
+            };
             self.chain.pop();
-            return values;
+            self.known.insert(name, values.clone());
+            return Ok(values);
         }
         let leaf = Leaf { name, resolution };
         match self.from.values(leaf) {
@@ -343,15 +365,21 @@ fn fold(reduction: Reduction, group: &[f64]) -> f64 {
 struct Shapes<'a, M> {
     from: &'a M,
     chain: Vec<&'a str>,
+    /// Shapes of derived counters: each is found once, however often it is used.
+    known: HashMap<&'a str, Shape>,
 }
 
 impl<'a, M: Metrics> Shapes<'a, M> {
     fn named(&mut self, name: &'a str, resolution: Resolution) -> Result<Shape, EvaluateError> {
         if let Some(expression) = self.from.expression(name) {
             enter(&mut self.chain, name, resolution)?;
-            let shape = self.node(expression.root());
+            let shape = match self.known.get(name) {
+                Some(known) => known.clone(),
+                None => self.node(expression.root())?,
+            };
             self.chain.pop();
-            return shape;
+            self.known.insert(name, shape.clone());
+            return Ok(shape);
         }
         self.from
             .shape(name)

@@ -5,6 +5,8 @@
 //! device: counters and their values come in through the traits of [`evaluate`], for which [`Table`] is the simplest
 //! implementation.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod definitions;
 pub mod dimension;
 pub mod evaluate;

@@ -82,6 +82,7 @@ fn unmap(base: u64, size: u64) {
 }
 
 /// Mapping that occupies a range, from the list of this process' mappings.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 fn occupant(base: u64, size: u64) -> Option<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {

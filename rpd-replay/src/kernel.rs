@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rpd_capture::Call;
 use rpd_spool::capture::call_flag;
+use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
 use serde::Serialize;
 
 use crate::arrays::SavedArray;
@@ -190,7 +191,8 @@ impl Player {
         let shown = file.display();
         let failed =
             |text: String| ReplayError::failed(format!("--replace {name}={shown}: {text}"));
-        let bytes = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
+        let bytes = regular_file::read(file, Links::Follow, LARGEST_CODE)
+            .map_err(|error| failed(error.to_string()))?;
         let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
             return Err(failed("the capture lacks the code it replaces".to_owned()));
         };

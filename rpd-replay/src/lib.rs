@@ -25,6 +25,8 @@
 //! | `kernel_name` | kernels by the names that users give |
 //! | `excerpt` | captures of some calls, with the memory that they find |
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod addresses;
 mod arguments;
 mod arrays;

@@ -5,6 +5,7 @@ use std::io::{BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use rpd_spool::capture::DataHeader;
+use rpd_spool::regular_file::{self, Links};
 
 use crate::error::ReplayError;
 
@@ -35,6 +36,10 @@ pub(crate) enum Results {
     Read(PathBuf, BufReader<File>),
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file for another rpd, in its own directory"
+)]
 fn failed(path: &Path) -> impl Fn(std::io::Error) -> ReplayError {
     let shown = path.display().to_string();
     move |error| ReplayError::failed(format!("the results of a replay, {shown}: {error}"))
@@ -48,7 +53,8 @@ impl Results {
                 Results::Write(path.clone(), BufWriter::new(file))
             }
             Repeat::Compare(path) => {
-                let file = File::open(path).map_err(failed(path))?;
+                let opened = regular_file::open(path, Links::Follow);
+                let (file, _) = opened.map_err(|error| failed(path)(error.into()))?;
                 Results::Read(path.clone(), BufReader::new(file))
             }
         })

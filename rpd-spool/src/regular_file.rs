@@ -1,6 +1,6 @@
 //! Opens files that a user, another program or a folder of unknown origin named.
 //!
-//! Every such file is opened here. A pipe does not block the opener, a device does not fill the memory, and a file that is
+//! Every such file is opened here; lints of the crates of the front end refuse the functions of the standard library. A pipe does not block the opener, a device does not fill the memory, and a file that is
 //! read whole has a bounded size.
 
 use std::fmt;
@@ -103,6 +103,19 @@ impl From<io::Error> for FileError {
     }
 }
 
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> io::Error {
+        match error {
+            FileError::Missing => io::Error::new(io::ErrorKind::NotFound, error),
+            FileError::Io(error) => error,
+            FileError::NotRegular(_) | FileError::TooLarge { .. } => {
+                io::Error::new(io::ErrorKind::InvalidInput, error)
+            }
+            FileError::NotText => io::Error::new(io::ErrorKind::InvalidData, error),
+        }
+    }
+}
+
 /// Whether the last component of a path may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
@@ -111,6 +124,9 @@ pub enum Links {
     /// For names found in a folder.
     Refuse,
 }
+
+/// Largest code object, or library with code objects, that is read whole, in bytes.
+pub const LARGEST_CODE: u64 = 4 << 30;
 
 /// Opens a regular file for reading, without blocking on a pipe. `/dev/null` is read as an empty file.
 ///

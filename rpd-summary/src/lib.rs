@@ -3,6 +3,8 @@
 //! [`Statistics`] holds the durations of a session as polars frames and computes tables from them;
 //! [`text`] prints tables.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod database;
 pub mod diff;
 mod frames;

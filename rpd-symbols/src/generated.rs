@@ -1,14 +1,12 @@
 //! Generated Python files: their texts are kept, since the files may be gone when the stacks are read.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path};
 
 use rpd_core::ids::StringId;
 use rpd_core::session::Session;
 use rpd_core::session::stacks::GeneratedFile;
+use rpd_spool::regular_file::{self, Links};
 
 /// Bytes of one file that is kept; a longer one is left out.
 const LONGEST: u64 = 1 << 20;
@@ -57,26 +55,9 @@ fn is_generated(path: &Path, cache_dir: Option<&Path>) -> bool {
     path.components().any(is_inductors) || cache_dir.is_some_and(|dir| path.starts_with(dir))
 }
 
-/// A regular file, not through a symbolic link.
-pub(crate) fn open_regular(path: &Path) -> Option<File> {
-    let mut options = OpenOptions::new();
-    // Of what is not a file, opening alone may wait.
-    let file = options
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
-        .open(path)
-        .ok()?;
-    file.metadata().ok()?.is_file().then_some(file)
-}
-
-/// The text of a regular file of at most `most` bytes.
+/// The text of a regular file of at most `most` bytes, not through a symbolic link.
 fn read(path: &Path, most: u64) -> Option<String> {
-    let file = open_regular(path)?;
-    if file.metadata().ok()?.len() > most {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(most).read_to_end(&mut bytes).ok()?;
+    let bytes = regular_file::read(path, Links::Refuse, most).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

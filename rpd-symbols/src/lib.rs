@@ -10,9 +10,12 @@
 //! - [`code`]: instructions of code objects of the GPU, and their lines;
 //! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod analysis;
 pub mod code;
 mod database;
+mod debuginfod;
 pub mod flame;
 mod generated;
 mod jit;

@@ -1,14 +1,14 @@
 //! Facts that decide whether an ELF file is trusted: its build id, where its debug information lies, and which
 //! addresses its symbol tables name.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::plt::{self, Stub};
 use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ReadRef as _, SymbolKind};
+use rpd_spool::regular_file::{self, Links};
 
 /// An ELF file.
 #[derive(Debug, Clone, Default)]
@@ -163,17 +163,7 @@ fn embedded_symbols<'data>(object: &impl object::Object<'data>) -> Option<Vec<(u
 
 /// Opens a regular file without waiting for the other end of a pipe.
 fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "no regular file",
-        )),
-    }
+    Ok(regular_file::open(path, Links::Follow)?.0)
 }
 
 fn invalid(error: object::Error) -> io::Error {

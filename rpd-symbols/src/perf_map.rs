@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use rpd_core::session::Process;
+use rpd_spool::regular_file::{self, Links};
 
 /// Bytes of a map that are read.
 const LONGEST: u64 = 256 << 20;
@@ -36,8 +37,7 @@ impl PerfMap {
 
 /// The map, if it is a regular file of this user that was written after `began` (nanoseconds of Unix time).
 fn read(path: &Path, began: u64) -> Option<String> {
-    let file = crate::generated::open_regular(path)?;
-    let about = file.metadata().ok()?;
+    let (file, about) = regular_file::open(path, Links::Refuse).ok()?;
     let me = std::fs::metadata("/proc/self").ok()?.uid();
     let written = about.modified().ok()?;
     if about.uid() != me || written < UNIX_EPOCH + Duration::from_nanos(began) {

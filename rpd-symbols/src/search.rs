@@ -1,20 +1,16 @@
 //! Finding the files that describe a module: the module itself, and its debug information. A file counts only when it is
 //! the one that was loaded: its build id, or the checksum in the module, proves it.
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use crate::debuginfod::Debuginfod;
 use crate::object_file::{ObjectFile, checksum};
 use crate::{Module, NoFile};
 
 /// Directory in which distributions install debug files.
 pub const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
-
-/// The client of debuginfod servers.
-const DEBUGINFOD_CLIENT: &str = "debuginfod-find";
 
 /// Places to search.
 #[derive(Debug, Clone)]
@@ -61,10 +57,7 @@ pub(crate) struct Files {
 #[derive(Debug)]
 pub(crate) struct Finder {
     search: Search,
-    /// Whether the client of debuginfod can be run; `None` until it was tried.
-    client: Option<bool>,
-    /// Answers of the debuginfod client, by build id and kind of file.
-    answers: HashMap<(String, &'static str), Option<PathBuf>>,
+    debuginfod: Debuginfod,
     pub(crate) notes: Vec<String>,
 }
 
@@ -72,8 +65,7 @@ impl Finder {
     pub(crate) fn new(search: Search) -> Finder {
         Finder {
             search,
-            client: None,
-            answers: HashMap::new(),
+            debuginfod: Debuginfod::default(),
             notes: Vec::new(),
         }
     }
@@ -194,35 +186,10 @@ impl Finder {
 
     /// Requests a file from the servers.
     fn request(&mut self, what: &'static str, build_id: &str) -> Option<PathBuf> {
-        if !self.search.debuginfod || self.client == Some(false) {
+        if !self.search.debuginfod {
             return None;
         }
-        let key = (build_id.to_owned(), what);
-        if let Some(known) = self.answers.get(&key) {
-            return known.clone();
-        }
-        let output = Command::new(DEBUGINFOD_CLIENT)
-            .args([what, build_id])
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output();
-        let found = match output {
-            Ok(output) if output.status.success() => {
-                let path = output.stdout.trim_ascii_end();
-                (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
-            }
-            Ok(_) => None,
-            Err(error) => {
-                self.client = Some(false);
-                self.notes.push(format!(
-                    "DEBUGINFOD_URLS is set, but {DEBUGINFOD_CLIENT} cannot be run ({error}): its servers are not asked; \
-                     install the debuginfod client (package debuginfod)"
-                ));
-                None
-            }
-        };
-        self.answers.insert(key, found.clone());
-        found
+        self.debuginfod.request(what, build_id, &mut self.notes)
     }
 }
 

@@ -8,6 +8,7 @@ use rpd_core::naming::Target;
 use rpd_core::options::{Format, KernelNames, Options};
 use rpd_core::session::shown::expand;
 use rpd_core::session::{LoadOptions, Session};
+use rpd_formats::destination::Destination;
 use rpd_formats::rocpd::read::Database;
 use rpd_formats::rpd_file::RpdFile;
 use rpd_formats::{Output, registry};
@@ -71,7 +72,10 @@ pub(crate) fn carry_out(
         }
         None if step == STATISTICS => drop(statistics()?),
         None if step == EXPORT => {
-            let mut file = RpdFile::create(directory.join("large.rpd"))?;
+            let mut file = RpdFile::create(Destination::named(
+                &directory.join("large.rpd"),
+                [directory.join("x")],
+            )?)?;
             file.add(&session, names, &expand(&session, Default::default()))?;
             file.finish()?;
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -10,10 +11,12 @@ use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use rpd_core::options::{Backend, CollectorOptions, Options};
 use rpd_core::os_text;
+use rpd_core::temporary::TemporaryDirectory;
 use rpd_gfx::isa::lane_numbers;
 use rpd_gfx::source;
 use rpd_spool::demangle::demangle_any;
 use rpd_spool::kernel_check::{FINDINGS, UNCHECKED};
+use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
 use rpd_symbols::code::DebugInfo;
 use serde::Serialize;
 
@@ -24,6 +27,9 @@ use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
 
 const NAME: &str = "check";
+
+/// Largest file of findings that is read, in bytes; the program can write to it, too.
+const LARGEST_REPORT: u64 = 256 << 20;
 
 /// Run a program on the simulated GPU and report errors of its kernels
 ///
@@ -96,25 +102,23 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     if given.command.is_empty() {
         return Err(Failure::usage("check: no program given (rpd check -- PROGRAM)").into());
     }
-    let folder = tempfile::Builder::new()
-        .prefix("rpd-check.")
-        .tempdir()
-        .context(
-            "check: cannot make a temporary folder; set TMPDIR to a place where that is possible",
-        )?;
+    let output = match &given.json {
+        Some(path) => Some(super::destination(NAME, Some(path), &given.command[..1])?),
+        None => None,
+    };
+    let folder = TemporaryDirectory::new().context(NAME)?;
     let status = execute(&given, folder.path())?;
     let findings = read(folder.path())?;
     if let Some(reason) = unchecked(folder.path())? {
         let text = format!("check: the kernels of a process were not checked: {reason}");
         return Err(Failure::failed(text).into());
     }
-    match &given.json {
-        None => eprint!("{}", report(&findings)),
-        Some(path) if path == Path::new("-") => {
-            crate::print(&(json(&findings)? + "\n"))?;
-        }
-        Some(path) => std::fs::write(path, json(&findings)? + "\n")
-            .with_context(|| format!("check: {} cannot be written", path.display()))?,
+    match output {
+        None => crate::print_message(&report(&findings)),
+        Some(output) => output.write(|out| -> Result<()> {
+            let text = json(&findings)?;
+            Ok(writeln!(out, "{text}")?)
+        })?,
     }
     Ok(match status {
         0 if !findings.is_empty() => given.error_exitcode,
@@ -171,7 +175,7 @@ fn unchecked(folder: &Path) -> Result<Option<String>> {
     let Some(file) = files.first() else {
         return Ok(None);
     };
-    let text = std::fs::read_to_string(file);
+    let text = regular_file::read_text(file, LARGEST_REPORT);
     let text = text.with_context(|| format!("check: {} cannot be read", file.display()))?;
     Ok(Some(text))
 }
@@ -184,7 +188,7 @@ fn read(folder: &Path) -> Result<Vec<Finding>> {
     };
     let mut findings = Vec::new();
     for file in files_of_processes(folder, FINDINGS)? {
-        let text = std::fs::read_to_string(&file)
+        let text = regular_file::read_text(&file, LARGEST_REPORT)
             .with_context(|| format!("check: {} cannot be read", file.display()))?;
         for line in text.lines() {
             // The last line of a program that was killed may be incomplete.
@@ -234,7 +238,8 @@ impl Objects<'_> {
 
     fn lines(&self, object: &str, address: u64) -> Vec<String> {
         // A program without debug information, or one that has damaged its code object, has no lines.
-        let Ok(bytes) = std::fs::read(self.folder.join(object)) else {
+        let path = self.folder.join(object);
+        let Ok(bytes) = regular_file::read(&path, Links::Refuse, LARGEST_CODE) else {
             return Vec::new();
         };
         let Ok(code) = DebugInfo::parse(&bytes) else {

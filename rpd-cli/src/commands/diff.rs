@@ -12,7 +12,9 @@ use rpd_summary::diff::{
     Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, SideFigures, SideOf, group,
 };
 
-use super::{Form, Naming, each_recording, expand, note_left_out, parse, spread, write_output};
+use super::{
+    Form, Naming, destination, each_recording, expand, note_left_out, parse, spread, write_output,
+};
 use crate::exit_status;
 use crate::failure::Failure;
 
@@ -106,6 +108,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         )
         .into());
     };
+    let inputs = expand(&before.iter().chain(&after).collect::<Vec<_>>())?;
+    let output = destination(NAME, given.output_file.as_deref(), &inputs)?;
     let mut durations = Durations::default();
     add(&mut durations, SideOf::Before, &before, &given.naming)?;
     add(&mut durations, SideOf::After, &after, &given.naming)?;
@@ -131,7 +135,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             is_approximate |= sides.any(|side| side.is_approximate);
         }
     }
-    write_output(given.output_file.as_deref(), Compat::None, |out| {
+    write_output(output, Compat::None, |out| {
         let mut printer = Printer::new(look, COLUMNS.map(str::to_owned).to_vec(), out)?;
         for row in chosen().take(limit) {
             printer.row(cells(&row))?;

@@ -11,7 +11,7 @@ use rpd_core::naming::clock_time;
 use rpd_core::session::{DeviceTotal, Session};
 use rpd_formats::table::{Cell, Printer};
 
-use super::{Form, write_output};
+use super::{Form, destination, write_output};
 use crate::exit_status::SUCCESS;
 use crate::failure::Failure;
 use crate::report::process_name;
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     if given.folders.is_empty() {
         given.folders.push(PathBuf::from("."));
     }
-    let mut sessions = Vec::new();
+    let (mut sessions, mut inputs) = (Vec::new(), Vec::new());
     for folder in &given.folders {
         let runs = find_runs(folder).runs;
         if runs.is_empty() {
@@ -78,6 +78,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 continue;
             }
             light = true;
+            inputs.push(run.path().to_owned());
             for recording in run.recordings()? {
                 let descriptor = run.open_recording(&recording)?;
                 let session = Session::open_facts_at(descriptor, &run.path_of(&recording))?;
@@ -92,7 +93,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             .into());
         }
     }
-    write_output(given.output.as_deref(), Compat::None, |out| {
+    let output = destination(NAME, given.output.as_deref(), &inputs)?;
+    write_output(output, Compat::None, |out| {
         let columns = COLUMNS.map(str::to_owned).to_vec();
         let mut table = Printer::new(given.format.table_format(), columns, out as &mut dyn Write)?;
         for (session, names) in &sessions {

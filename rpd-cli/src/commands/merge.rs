@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::Compat;
 
-use super::{Inputs, output_directory, parse};
+use super::{Inputs, destination, output_directory, parse, with_ending};
 
 const NAME: &str = "merge";
 
@@ -20,7 +20,7 @@ const NAME: &str = "merge";
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
-    /// Database to write; .db is appended where it is missing
+    /// Database to write; .db is appended where it is missing; - is standard output
     #[arg(
         short = 'o',
         long = "output-file",
@@ -39,11 +39,14 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         return Ok(0);
     };
     let paths = given.inputs.paths(NAME)?;
-    let mut output = output_directory(given.output_path.as_deref(), compat).join(&given.output);
-    if output.extension().is_none_or(|extension| extension != "db") {
-        output.as_mut_os_string().push(".db");
-    }
-    let path = rpd_formats::rocpd::merge(&paths, &output)?;
+    let directory = output_directory(given.output_path.as_deref(), compat);
+    let ending = match given.output.extension() {
+        Some(extension) if extension == "db" => "",
+        _ => ".db",
+    };
+    let output = with_ending(&directory, given.output.as_os_str(), ending);
+    let output = destination(NAME, Some(&output), &paths)?;
+    let path = rpd_formats::rocpd::merge(&paths, output)?;
     let word = if paths.len() == 1 {
         "database"
     } else {

@@ -16,7 +16,7 @@ pub(crate) mod summary;
 mod window;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -25,7 +25,7 @@ use clap::{Args, Parser, ValueEnum};
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::options::KernelNames;
 use rpd_core::session::{LoadOptions, Session, Window};
-use rpd_formats::file::PendingFile;
+use rpd_formats::destination::{Destination, Refusal, is_stream_path};
 use rpd_formats::rocpd::read::{Database, Settings};
 use rpd_formats::table::TableFormat;
 
@@ -279,34 +279,38 @@ fn each_recording_of(
     Ok(())
 }
 
-/// Writes a file that appears under its name when `write` is done with it.
-fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let mut file = PendingFile::create(path.to_owned())?;
-    let mut out = BufWriter::new(file.file());
-    write(&mut out)?;
-    out.flush()
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    drop(out);
-    file.finish()?;
-    Ok(())
+/// The destination that an option of the sub-command `name` gives; standard output without one. `inputs`: as of
+/// [`Destination::named`].
+fn destination<P: AsRef<Path>>(
+    name: &str,
+    given: Option<&Path>,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<Destination, Failure> {
+    let Some(path) = given else {
+        return Ok(Destination::standard_output());
+    };
+    Destination::named(path, inputs).map_err(|refusal| {
+        let text = format!("{name}: {refusal}");
+        match refusal {
+            Refusal::IsInput(_) | Refusal::IsInInput { .. } => Failure::usage(text),
+            _ => Failure::failed(text),
+        }
+    })
 }
 
-/// Writes a result to a file, which is then named on standard error, or without one to standard output, where a closed
-/// pipe is not an error.
+/// Writes a result to its destination, which is then named on standard error unless it is standard output.
 fn write_output(
-    path: Option<&Path>,
+    destination: Destination,
     compat: Compat,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
-    let Some(path) = path else {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        return match write(&mut out).and_then(|()| Ok(out.flush()?)) {
-            Err(error) if is_closed_pipe(&error) => Ok(()),
-            other => other,
-        };
-    };
-    write_file(path, write)?;
-    print_written(path, compat)
+    let is_standard_output = destination.is_standard_output();
+    let path = destination.path().to_owned();
+    destination.write(write)?;
+    match is_standard_output {
+        true => Ok(()),
+        false => print_written(&path, compat),
+    }
 }
 
 /// Reports that a file was written, in the form of the tool whose behaviour is selected.
@@ -340,20 +344,18 @@ fn inherited(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// A file of a directory: `name` with `ending` after it.
+/// A file of a directory: `name` with `ending` after it. What is written as a stream has the name that was given.
 fn with_ending(directory: &Path, name: &OsStr, ending: &str) -> PathBuf {
+    if name == "-" {
+        return PathBuf::from(name);
+    }
+    let plain = directory.join(name);
+    if is_stream_path(&plain) {
+        return plain;
+    }
     let mut file = name.to_owned();
     file.push(ending);
     directory.join(file)
-}
-
-/// Whether writing failed because the reader closed the pipe.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }
 
 #[cfg(test)]

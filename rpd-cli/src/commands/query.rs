@@ -14,7 +14,8 @@ use rpd_spool::regular_file;
 
 use super::window::WindowOptions;
 use super::{
-    Form, ROCPD_FILE, expand, inherited, output_directory, parse, with_ending, write_output,
+    Form, ROCPD_FILE, destination, expand, inherited, output_directory, parse, with_ending,
+    write_output,
 };
 use crate::failure::Failure;
 
@@ -50,7 +51,7 @@ struct Arguments {
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
-    /// Name of the file DIR/NAME.ending to write instead of standard output
+    /// Name of the file DIR/NAME.ending to write instead of standard output, which - is
     #[arg(short = 'o', long, value_name = "NAME")]
     output_file: Option<OsString>,
     /// Directory of that file [default: the current directory]
@@ -119,7 +120,8 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         with_ending(&directory, &name, &format!(".{}", look.extension()))
     });
     let mut rows = None;
-    write_output(path.as_deref(), compat, |out| {
+    let output = destination(NAME, path.as_deref(), &paths)?;
+    write_output(output, compat, |out| {
         rows = Some(print(compat, &database, &sql, look, out)?);
         Ok(())
     })?;

@@ -13,9 +13,10 @@ use rpd_summary::database::{DatabaseSums, SummaryTable};
 
 use super::window::WindowOptions;
 use super::{
-    Form, Inputs, Naming, each_recording_of, inherited, note_left_out, output_directory, parse,
-    print_written, spread, with_ending, write_file, write_output,
+    Form, Inputs, Naming, destination, each_recording_of, inherited, note_left_out,
+    output_directory, parse, spread, with_ending, write_output,
 };
+use crate::failure::Failure;
 
 const NAME: &str = "summary";
 
@@ -30,7 +31,7 @@ struct Arguments {
     /// Format of the tables; all but table go into files DIR/NAME_table.ending
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
-    /// Prefix of the files' names
+    /// Prefix of the files' names; - is standard output
     #[arg(short = 'o', long, value_name = "NAME")]
     output_file: Option<OsString>,
     /// Directory of the files [default: the current directory]
@@ -122,7 +123,8 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     if given.format == Form::Table {
         let path = output_file.filter(|_| !has_defaults);
         let path = path.map(|name| with_ending(&directory, &name, ".txt"));
-        write_output(path.as_deref(), compat, |out| {
+        let output = destination(NAME, path.as_deref(), &paths)?;
+        write_output(output, compat, |out| {
             for (title, by_rank) in sets {
                 writeln!(out, "\n{title}")?;
                 for table in tables(by_rank)? {
@@ -136,6 +138,12 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     }
     let look = given.format.table_format();
     let mut prefix = output_file.unwrap_or_default();
+    if prefix == "-" {
+        return Err(Failure::usage(
+            "summary: several tables in this format are several files: -o - needs --format table",
+        )
+        .into());
+    }
     if !prefix.is_empty() {
         prefix.push("_");
     }
@@ -143,10 +151,10 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         for table in tables(by_rank)? {
             let ending = format!("{}.{}", table.name, look.extension());
             let path = with_ending(&directory, &prefix, &ending);
-            write_file(&path, |out| {
+            let output = destination(NAME, Some(&path), &paths)?;
+            write_output(output, compat, |out| {
                 print(compat, &table, by_rank, &ranks, look, out)
             })?;
-            print_written(&path, compat)?;
         }
     }
     Ok(0)

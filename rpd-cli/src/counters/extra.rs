@@ -1,7 +1,7 @@
 //! Checks the user's counter definitions before the provider reads them: the provider's errors have neither line nor
 //! column, and some unsupported expressions make SDK 1.0 end the program.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rpd_metric::Definitions;
 use rpd_metric::definitions::{Form, Source};
@@ -24,7 +24,7 @@ fn parse(text: &str) -> Result<Definitions, Failure> {
 /// Parses and checks definitions.
 ///
 /// # Errors
-/// Syntax errors, circular definitions, and expressions that make SDK 1.0 end the program.
+/// Syntax errors, circular and unbounded definitions, and expressions that make SDK 1.0 end the program.
 pub(crate) fn check(text: String) -> Result<Checked, Failure> {
     let definitions = parse(&text)?;
     let mut warnings = Vec::new();
@@ -48,58 +48,14 @@ pub(crate) fn check(text: String) -> Result<Checked, Failure> {
             }
         }
     }
-    if let Some(cycle) = find_cycle(&definitions) {
-        return Err(Failure::failed(format!(
-            "--extra-counters: {} is defined by itself: {}",
-            cycle[0],
-            cycle.join(" uses ")
-        )));
-    }
+    definitions
+        .check_expansion()
+        .map_err(|error| Failure::failed(format!("--extra-counters: {error}")))?;
     let text = match definitions.form {
         Form::List => text,
         Form::Map => definitions.to_yaml(),
     };
     Ok(Checked { text, warnings })
-}
-
-/// A cycle of definitions: names of which each uses the next; the last repeats the first.
-fn find_cycle(definitions: &Definitions) -> Option<Vec<&str>> {
-    let all = definitions.counters.iter();
-    let architectures: BTreeSet<&str> = all
-        .flat_map(|counter| &counter.definitions)
-        .flat_map(|definition| &definition.architectures)
-        .map(String::as_str)
-        .collect();
-    architectures.into_iter().find_map(|architecture| {
-        let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (counter, definition) in definitions.on(architecture) {
-            if let Source::Expression(expression) = &definition.source {
-                parts.insert(&counter.name, expression.names());
-            }
-        }
-        // Repeatedly remove definitions that use no remaining definition: they are in no cycle.
-        loop {
-            let before = parts.len();
-            let names: BTreeSet<&str> = parts.keys().copied().collect();
-            parts.retain(|_, parts| {
-                parts.retain(|name| names.contains(name));
-                !parts.is_empty()
-            });
-            if parts.len() == before {
-                break;
-            }
-        }
-        // Every remaining definition uses a remaining one, so that following them reaches a name twice.
-        let mut path = vec![*parts.keys().next()?];
-        loop {
-            let next = *parts.get(path.last()?)?.first()?;
-            let known = path.iter().position(|name| *name == next);
-            path.push(next);
-            if let Some(known) = known {
-                return Some(path.split_off(known));
-            }
-        }
-    })
 }
 
 /// A clearer error for definitions that the provider refused: names the first counter that is neither defined nor among

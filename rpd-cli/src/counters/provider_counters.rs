@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rpd_core::options::{Backend, CounterRequest, Options};
+use rpd_core::temporary::TemporaryDirectory;
 
 use super::protocol::{Agent, Counter, ProviderStatus, Query, Reply, Sampling};
 use super::query_process::QueryProcess;
@@ -63,7 +64,7 @@ pub(crate) struct ProviderCounters {
     /// Why the simulator was chosen although `--backend` did not name it.
     pub(crate) fallback: Option<String>,
     // Holds the links to the simulator, if any; deleted on drop.
-    _links: Option<tempfile::TempDir>,
+    _links: Option<TemporaryDirectory>,
 }
 
 impl ProviderCounters {
@@ -75,9 +76,8 @@ impl ProviderCounters {
         options: &Options,
         suffixes: &[String],
     ) -> Result<ProviderCounters, Failure> {
-        let links = tempfile::tempdir().map_err(|error| {
-            Failure::failed(format!("cannot make a temporary directory: {error}"))
-        })?;
+        let links =
+            TemporaryDirectory::new().map_err(|error| Failure::failed(error.to_string()))?;
         let inherited = std::env::var_os("LD_LIBRARY_PATH");
         let provider = backend::choose(options, suffixes, inherited.as_deref(), links.path())?;
         let mut environment = vec![

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use rpd_core::naming::Namer;
 use rpd_core::options::{LogLevel, Options};
+use rpd_core::temporary::TemporaryDirectory;
 use rpd_formats::registry::entry;
 
 use crate::counters::derived::ComputedMetric;
@@ -95,7 +96,7 @@ fn check(pass: &Pass, environment: &Environment) -> Result<()> {
         return Ok(());
     }
     RunDirectory::check(options, &environment.cwd)?;
-    let folder = tempfile::tempdir()?;
+    let folder = TemporaryDirectory::new()?;
     prepare(pass, folder.path())?;
     Ok(())
 }
@@ -177,7 +178,7 @@ impl Runner<'_> {
         let mut changes = environment::rank_variables(options);
         let inherited = std::env::var_os("LD_LIBRARY_PATH");
         // Holds the simulator's names until the target has ended.
-        let spare = tempfile::tempdir()?;
+        let spare = TemporaryDirectory::new()?;
         let chosen = backend::choose(
             options,
             &pass.sdk_suffixes,

@@ -69,6 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
     fn long_names_are_found() {
         let with = |directory: &str, file: &str| {
             let options = Options {

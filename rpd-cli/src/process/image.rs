@@ -5,6 +5,8 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use rpd_spool::regular_file::{self, Links};
+
 const SET_ID: u32 = 0o6000;
 const INTERPRETER: u32 = 3;
 /// Longest line of a script that is searched for an interpreter, in bytes.
@@ -17,11 +19,7 @@ pub(crate) fn obstacle(program: &Path) -> Option<String> {
 }
 
 fn judge(program: &Path, scripts: bool) -> Option<String> {
-    let file = File::open(program).ok()?;
-    let metadata = file.metadata().ok()?;
-    if !metadata.is_file() {
-        return None;
-    }
+    let (file, metadata) = regular_file::open(program, Links::Follow).ok()?;
     let mut magic = [0; 4];
     let read = (&file).read(&mut magic).ok()?;
     if scripts && read >= 2 && magic.starts_with(b"#!") {
@@ -44,7 +42,7 @@ fn judge(program: &Path, scripts: bool) -> Option<String> {
 /// The interpreter in a script's first line.
 fn interpreter(script: &Path) -> Option<PathBuf> {
     let mut line = String::new();
-    let file = File::open(script).ok()?;
+    let (file, _) = regular_file::open(script, Links::Follow).ok()?;
     BufReader::new(file.take(MAX_LINE))
         .read_line(&mut line)
         .ok()?;

@@ -128,6 +128,7 @@ impl Signals {
                     Some((Signal::SIGCHLD, _)) | None => {}
                     Some((signal, _)) => {
                         eprintln!("{advice}");
+                        rpd_core::temporary::remove_all();
                         std::process::exit(i32::from(SIGNALLED) + signal as i32);
                     }
                 }

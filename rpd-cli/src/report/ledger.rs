@@ -471,6 +471,7 @@ fn given_up(session: &Session) -> Option<String> {
     ))
 }
 
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 fn limited(name: &str, before: &str, texts: &[String], lines: &mut Vec<String>) {
     for text in texts.iter().take(MAX_DETAILS) {
         lines.push(format!("{name}: {before}{}", text.replace('\n', " ")));

@@ -60,6 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
     fn this_process_is_alive_and_its_successors_are_not() {
         let pid = ProcessId(std::process::id());
         assert!(is_alive(pid, u64::MAX));

@@ -1,8 +1,7 @@
 //! The thread traces of a run that is over: saves streams and code objects, decodes them, and puts what was found into the
 //! session, where writers of files find it.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -16,6 +15,7 @@ use rpd_core::session::samples::Issue;
 use rpd_core::session::traces::{
     OccupiedTime, OccupiedUnit, ThreadTraces, TraceSummary, TracedLine, TracedWave,
 };
+use rpd_formats::file::PendingFile;
 
 use super::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch};
 use super::files::{TraceKey, Traces};
@@ -152,29 +152,15 @@ fn file_name(path: &Path) -> String {
 
 /// Writes a file that has its name only when it is complete.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let parent = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(parent)?;
-        let pending = tempfile::Builder::new()
-            .prefix(".rpd-att-")
-            .tempfile_in(parent)?;
-        let mut out = BufWriter::new(pending.as_file());
-        for piece in bytes.chunks(PIECE) {
-            out.write_all(piece)?;
-        }
-        out.flush()?;
-        drop(out);
-        readable(pending.as_file())?;
-        pending.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Temporary files are for their owner alone; results have the mode that new files of the user have.
-fn readable(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+    let mut pending = PendingFile::create(path.to_owned())?;
+    for piece in bytes.chunks(PIECE) {
+        pending
+            .file()
+            .write_all(piece)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    pending.finish()?;
+    Ok(())
 }
 
 /// Adds what was found in the traces of a dispatch.

@@ -1,17 +1,18 @@
 //! Decodes the traces of a dispatch and writes the results.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_att::{
     CodeObjects, Diagnosis, Folder, Info, Library, Listing, OccupancySums, Pc, Record, Wave,
 };
+use rpd_core::temporary::TemporaryDirectory;
 use rpd_formats::csv::{TracedLine, write_traced_lines};
 use rpd_formats::perfetto::{WavePlace, WaveSpan, WaveTrace};
 use rpd_gfx::disasm::Disassembler;
 use rpd_spool::demangle::demangle_any;
+use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
 use rpd_symbols::code::DebugInfo;
 
 use super::files::{TraceFile, TraceKey, Traces};
@@ -127,7 +128,8 @@ pub(crate) type Images = BTreeMap<u64, Vec<u8>>;
 /// Reads the code objects of a trace.
 pub(crate) fn images(traces: &Traces, key: &TraceKey) -> Result<Images> {
     let read = |path: &Path| {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+        regular_file::read(path, Links::Follow, LARGEST_CODE)
+            .with_context(|| format!("cannot read {}", path.display()))
     };
     let files = traces.code(key).into_iter();
     files.map(|file| Ok((file.id, read(&file.path)?))).collect()
@@ -200,8 +202,8 @@ fn decode_engine(
     decoding: &mut Decoding<'_>,
 ) -> Result<EngineReport> {
     let library = decoding.library;
-    let stream =
-        File::open(&file.path).with_context(|| format!("cannot open {}", file.path.display()))?;
+    let (stream, _) = regular_file::open(&file.path, Links::Follow)
+        .with_context(|| format!("cannot open {}", file.path.display()))?;
     let (mut waves, mut instructions, mut bytes) = (0, 0, 0);
     let engine = file.engine;
     let mut gfx = 0;
@@ -263,7 +265,7 @@ fn decode_engine(
     let diagnosis = match library {
         None => rpd_att::decode(stream, &mut code, &mut sink).with_context(fail)?,
         Some(library) => {
-            let mut stream = std::fs::read(&file.path).with_context(fail)?;
+            let mut stream = super::files::read_trace(&file.path).with_context(fail)?;
             bytes += stream.len() as u64;
             library
                 .decode(&mut stream, code, &mut sink)
@@ -320,9 +322,7 @@ pub(crate) fn decode_dispatch(
     // A folder gets its final name when it is complete.
     let pending = match wanted.json {
         true => Some(
-            tempfile::Builder::new()
-                .prefix(".rpd-att-")
-                .tempdir_in(into)
+            TemporaryDirectory::in_directory(into)
                 .with_context(|| format!("cannot write to {}", into.display()))?,
         ),
         false => None,
@@ -393,15 +393,12 @@ pub(crate) fn decode_dispatch(
 }
 
 /// Gives a complete folder its name; one of that name is replaced.
-fn replace(pending: tempfile::TempDir, path: &Path) -> Result<PathBuf> {
-    use std::os::unix::fs::PermissionsExt as _;
+fn replace(pending: TemporaryDirectory, path: &Path) -> Result<PathBuf> {
     let fail = || format!("cannot write {}", path.display());
     if path.exists() {
         std::fs::remove_dir_all(path).with_context(fail)?;
     }
-    let from = pending.keep();
-    std::fs::set_permissions(&from, std::fs::Permissions::from_mode(0o755)).with_context(fail)?;
-    std::fs::rename(&from, path).with_context(fail)?;
+    pending.persist(path).with_context(fail)?;
     Ok(path.to_owned())
 }
 

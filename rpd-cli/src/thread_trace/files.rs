@@ -5,11 +5,23 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use rpd_spool::regular_file::{self, FileError, Links};
 
 use crate::failure::Failure;
 
 /// Directories below the given ones that are searched.
 const DEEPEST: usize = 4;
+
+/// Largest trace that is read whole, in bytes, for a decoder library: streams of a buffer of --att-buffer-size.
+const LARGEST_TRACE: u64 = 8 << 30;
+
+/// The bytes of a trace.
+///
+/// # Errors
+/// When it cannot be read, is no regular file, or too large.
+pub(crate) fn read_trace(path: &Path) -> Result<Vec<u8>, FileError> {
+    regular_file::read(path, Links::Follow, LARGEST_TRACE)
+}
 
 /// A trace of one shader engine: `<prefix>_<agent>_shader_engine_<engine>_<dispatch>.att`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
 
+use rpd_core::spool::regular_file::{self, Links};
+
 use super::versions::{NAMES, later_versions};
 
 /// Bytes of a buffer of events, and of definitions.
@@ -207,6 +209,11 @@ impl Library {
             let error: &dyn std::error::Error = &error;
             Failure::Missing(error.source().unwrap_or(error).to_string())
         };
+        // The loader would wait for the other end of a pipe. Without a slash it is a name that the loader looks for.
+        if name.as_encoded_bytes().contains(&b'/') {
+            regular_file::open(Path::new(name), Links::Follow)
+                .map_err(|error| Failure::Missing(format!("{}: {error}", name.display())))?;
+        }
         // SAFETY: libotf2 does nothing when it is loaded.
         let library = unsafe { libloading::Library::new(name) }.map_err(missing)?;
         let functions = Functions::find(&library).map_err(missing)?;

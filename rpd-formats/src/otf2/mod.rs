@@ -20,6 +20,7 @@ use rpd_core::session::{
     Batches, Columns, KernelLabels, Operation, OperationClass, Session, Strings, Table,
 };
 use rpd_core::sorted::Sorter;
+use rpd_core::temporary::TemporaryDirectory;
 
 use crate::{Output, WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
@@ -86,7 +87,7 @@ pub fn check(options: &Options) -> Result<(), LibraryMissing> {
 
 /// An archive that is written in a temporary directory until it is complete.
 struct Parts {
-    directory: tempfile::TempDir,
+    directory: TemporaryDirectory,
     /// Final path of the anchor file.
     anchor: PathBuf,
     /// Name of the archive: that of the anchor without its extension.

@@ -6,6 +6,8 @@ use rpd_core::session::{ExtendedStrings, Strings};
 
 use super::table;
 use crate::WriteError;
+use crate::destination::Destination;
+use crate::file::PendingFile;
 use crate::table::Cell;
 
 /// Writes a table whose rows have a cell for each of `columns`, and returns the name of the file. A column holds integers, floating
@@ -14,38 +16,43 @@ use crate::table::Cell;
 /// # Errors
 /// When it cannot be written; nothing is left under its name then.
 pub fn write_cells(
-    path: PathBuf,
+    destination: Destination,
     columns: &[&str],
     rows: &[Vec<Cell>],
 ) -> Result<PathBuf, WriteError> {
     let no_texts = Strings::default();
     let texts = ExtendedStrings::new(&no_texts);
-    table::write(path, rows.len(), &texts, |mut group| {
-        for (index, name) in columns.iter().enumerate() {
-            let cell = |row: usize| rows[row].get(index).unwrap_or(&Cell::Null);
-            let all = || rows.iter().filter_map(|row| row.get(index));
-            let has_text = all().any(|cell| matches!(cell, Cell::Text(_)));
-            let has_float = all().any(|cell| matches!(cell, Cell::Float(_)));
-            group = match (has_text, has_float) {
-                (true, _) => group.optional_texts(name, |row| match cell(row) {
-                    Cell::Text(text) => Some(text.clone()),
-                    Cell::Integer(value) => Some(value.to_string()),
-                    Cell::Float(value) => Some(value.to_string()),
-                    Cell::Null => None,
-                }),
-                (false, true) => group.optional_floats(name, |row| match cell(row) {
-                    Cell::Float(value) => Some(*value),
-                    Cell::Integer(value) => Some(*value as f64),
-                    _ => None,
-                }),
-                (false, false) => group.optional_integers(name, |row| match cell(row) {
-                    Cell::Integer(value) => Some(*value),
-                    _ => None,
-                }),
-            };
-        }
-        Ok(group)
-    })
+    table::write(
+        PendingFile::to(destination)?,
+        rows.len(),
+        &texts,
+        |mut group| {
+            for (index, name) in columns.iter().enumerate() {
+                let cell = |row: usize| rows[row].get(index).unwrap_or(&Cell::Null);
+                let all = || rows.iter().filter_map(|row| row.get(index));
+                let has_text = all().any(|cell| matches!(cell, Cell::Text(_)));
+                let has_float = all().any(|cell| matches!(cell, Cell::Float(_)));
+                group = match (has_text, has_float) {
+                    (true, _) => group.optional_texts(name, |row| match cell(row) {
+                        Cell::Text(text) => Some(text.clone()),
+                        Cell::Integer(value) => Some(value.to_string()),
+                        Cell::Float(value) => Some(value.to_string()),
+                        Cell::Null => None,
+                    }),
+                    (false, true) => group.optional_floats(name, |row| match cell(row) {
+                        Cell::Float(value) => Some(*value),
+                        Cell::Integer(value) => Some(*value as f64),
+                        _ => None,
+                    }),
+                    (false, false) => group.optional_integers(name, |row| match cell(row) {
+                        Cell::Integer(value) => Some(*value),
+                        _ => None,
+                    }),
+                };
+            }
+            Ok(group)
+        },
+    )
 }
 
 #[cfg(test)]
@@ -63,7 +70,9 @@ mod tests {
             vec![Cell::Null, Cell::Null, 0.5.into(), Cell::Null],
         ];
         let columns = ["text", "number", "share", "nothing"];
-        write_cells(path.clone(), &columns, &rows).expect("written");
+        let no_inputs: [&std::path::Path; 0] = [];
+        let destination = Destination::named(&path, no_inputs);
+        write_cells(destination.expect("accepted"), &columns, &rows).expect("written");
         let file = std::fs::File::open(path).expect("a file");
         let read = ParquetReader::new(file).finish().expect("Parquet");
         let expected = df!(

@@ -19,6 +19,7 @@ use rpd_core::ids::{AgentHandle, KernelId, OperationId};
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, ExtendedStrings, KernelLabels, Session, Table as Records};
 
+use crate::file::PendingFile;
 use crate::rocpd::identity::{self, Node};
 use crate::{Output, WriteError};
 
@@ -52,7 +53,8 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         let height = rows(session);
         if height > 0 {
             let path = target.file(&format!("{name}.parquet"));
-            files.push(table::write(path, height, &context.texts, |rows| {
+            let file = PendingFile::create(path)?;
+            files.push(table::write(file, height, &context.texts, |rows| {
                 context.release();
                 columns(&context, rows)
             })?);

@@ -138,12 +138,11 @@ impl Rows<'_> {
 
 /// Writes a file of `height` rows.
 pub(super) fn write(
-    path: PathBuf,
+    mut file: PendingFile,
     height: usize,
     texts: &ExtendedStrings<'_>,
     columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
 ) -> Result<PathBuf, WriteError> {
-    let mut file = PendingFile::create(path)?;
     let result = fill(&mut file, height, texts, columns);
     match result {
         Ok(()) => file.finish(),

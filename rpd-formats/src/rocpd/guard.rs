@@ -430,6 +430,7 @@ fn thread_time() -> Duration {
 }
 
 /// Memory of this process in bytes; 0 where the system does not report it.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()

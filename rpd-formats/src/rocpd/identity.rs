@@ -208,6 +208,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of the system")]
     fn guids_have_the_layout_and_differ() {
         let node = Node::this();
         let process = Process {

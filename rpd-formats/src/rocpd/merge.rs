@@ -14,6 +14,7 @@ use super::sql::identifier;
 use super::stack_views::{self, COMPATIBLE, without_made_up};
 use super::{Names, PRAGMAS, is_known_view, table_views};
 use crate::WriteError;
+use crate::destination::Destination;
 use crate::file::PendingFile;
 
 /// Why databases were not merged.
@@ -43,9 +44,6 @@ pub enum MergeError {
         /// The version of the first database.
         expected: String,
     },
-    /// The output is one of the inputs.
-    #[error("{} is an input too; give the output another name", .0.display())]
-    IntoItself(PathBuf),
     /// The output cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -55,14 +53,10 @@ pub enum MergeError {
 ///
 /// # Errors
 /// When one cannot be read, two hold the same recording, or the output cannot be written.
-pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, MergeError> {
-    let canonical = output.canonicalize().ok();
+pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<PathBuf, MergeError> {
     let mut holders: HashMap<String, &PathBuf> = HashMap::new();
     let mut version: Option<String> = None;
     for path in inputs {
-        if canonical.is_some() && path.canonicalize().ok() == canonical {
-            return Err(MergeError::IntoItself(output.to_owned()));
-        }
         let (found, guids) = list_recordings(path)?;
         let expected = version.get_or_insert_with(|| found.clone());
         if *expected != found {
@@ -82,9 +76,10 @@ pub fn merge(inputs: &[PathBuf], output: &Path) -> std::result::Result<PathBuf, 
             }
         }
     }
-    let file = PendingFile::create(output.to_owned())?;
+    let path = output.path().to_owned();
+    let file = PendingFile::to(output)?;
     let refused = |source| WriteError::Sqlite {
-        path: output.to_owned(),
+        path: path.clone(),
         source,
     };
     let connection = Guarded::create_guarded(file.temporary_path()).map_err(refused)?;

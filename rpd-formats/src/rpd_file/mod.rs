@@ -19,6 +19,7 @@ use rpd_core::sorted::Sorter;
 use rusqlite::{Connection, params};
 
 use crate::WriteError;
+use crate::destination::Destination;
 use crate::file::PendingFile;
 use crate::rocpd::{Bulk, unstored};
 
@@ -61,8 +62,8 @@ impl RpdFile {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn create(path: PathBuf) -> Result<RpdFile, WriteError> {
-        let file = PendingFile::create(path)?;
+    pub fn create(destination: Destination) -> Result<RpdFile, WriteError> {
+        let file = PendingFile::to(destination)?;
         let open = || -> rusqlite::Result<Connection> {
             let connection = Connection::open(file.temporary_path())?;
             connection.execute_batch(

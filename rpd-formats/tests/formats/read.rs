@@ -12,7 +12,7 @@ use rpd_core::options::{Format, Options};
 use rpd_core::session::{LoadOptions, Session};
 use rpd_formats::rocpd;
 use rpd_formats::rocpd::read::{Database, Problem};
-use written::{write, write_one};
+use written::{destination, write, write_one};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata");
 
@@ -252,14 +252,15 @@ fn what_is_still_in_the_write_ahead_log_is_read() {
     let session = read(&path, false);
     assert_eq!(session.origin.expect("an origin").hostname, "changed");
     let merged = directory.path().join("merged.db");
-    rocpd::merge(std::slice::from_ref(&path), &merged).expect("merged");
+    rocpd::merge(std::slice::from_ref(&path), destination(&merged)).expect("merged");
     let session = read(&merged, false);
     assert_eq!(session.origin.expect("an origin").hostname, "changed");
     drop(writer);
     // A log that cannot be used: what is wrong is the input.
     let wal = directory.path().join("x_results.db-wal");
     std::fs::create_dir(&wal).expect("a directory");
-    let error = rocpd::merge(std::slice::from_ref(&path), &merged).expect_err("no log");
+    let error =
+        rocpd::merge(std::slice::from_ref(&path), destination(&merged)).expect_err("no log");
     assert!(
         error.to_string().starts_with(&path.display().to_string())
             && error.to_string().contains("x_results.db-wal"),

@@ -129,6 +129,28 @@ fn errors_have_a_place() {
     assert!(wrong("just text").contains("expected counter definitions"));
 }
 
+#[test]
+fn nesting_and_repetition_have_limits() {
+    // Building the tree of this takes more than a minute.
+    let deep = format!("{}\n{}", LIST, "[".repeat(100_000));
+    for text in [
+        deep,
+        "[".repeat(100_000),
+        "{a: ".repeat(30_000),
+        "- ".repeat(50_000),
+    ] {
+        let message = wrong(&text);
+        assert!(message.len() < 200, "{message}");
+    }
+    assert!(wrong(&"[".repeat(100_000)).ends_with("lists and mappings are nested too deeply"));
+    let mut aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..12 {
+        let items = vec![format!("*a{}", level - 1); 10].join(", ");
+        aliases += &format!("a{level}: &a{level} [{items}]\n");
+    }
+    assert!(wrong(&aliases).contains("too many keys"));
+}
+
 proptest! {
     #[test]
     fn parsing_never_panics(text in "\\PC{0,80}", cut in 0..LIST.len()) {

@@ -2,13 +2,13 @@
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
 use rpd_gfx::access::{Dispatch, DispatchEnd, FILE, Item, Problem, Reader, Step, Totals};
 use rpd_gfx::isa::{Operation, Space};
 use rpd_gfx::source::DebugInfo;
+use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
 
 /// Accesses of one kind by the instructions of a line.
 #[derive(Debug, Clone)]
@@ -73,7 +73,8 @@ pub fn access_report(
     folder: &Path,
     chosen: impl Fn(&Dispatch) -> bool,
 ) -> Result<AccessReport, Problem> {
-    let mut reader = Reader::new(BufReader::new(File::open(folder.join(FILE))?))?;
+    let opened = regular_file::open(&folder.join(FILE), Links::Follow).map_err(io::Error::from)?;
+    let mut reader = Reader::new(BufReader::new(opened.0))?;
     let mut report = AccessReport::default();
     let mut sums = Sums::default();
     let mut objects: HashMap<String, Places> = HashMap::new();
@@ -143,7 +144,10 @@ pub fn access_report(
 fn object(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
     let plain = Path::new(name).file_name().is_some_and(|own| own == name);
     match plain {
-        true => Ok(std::fs::read(folder.join(name)).unwrap_or_default()),
+        true => {
+            let path = folder.join(name);
+            Ok(regular_file::read(&path, Links::Follow, LARGEST_CODE).unwrap_or_default())
+        }
         false => Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("{name}: not a name of a file in the recording"),

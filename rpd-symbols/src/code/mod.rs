@@ -5,12 +5,14 @@ mod accesses;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
 
 use rpd_core::ids::{CodeObjectId, StringId};
 use rpd_core::session::Session;
 use rpd_core::session::code::{Code, CodeLine, Instruction, SourceFile};
 use rpd_gfx::codeobj;
 use rpd_gfx::disasm::Disassembler;
+use rpd_spool::regular_file::{self, Links};
 
 pub use accesses::{AccessReport, LineAccesses, access_report};
 pub use rpd_gfx::source::{DebugInfo, Function, SourcePlace};
@@ -178,12 +180,11 @@ fn read_sources(session: &Session, code: &mut Code) {
     let mut left = ALL_SOURCES;
     for path in files {
         let name = session.strings.get(path);
-        let is_small = std::fs::metadata(name)
-            .is_ok_and(|found| found.is_file() && found.len() <= LARGEST_SOURCE.min(left));
-        if name.is_empty() || !is_small {
+        if name.is_empty() {
             continue;
         }
-        if let Ok(bytes) = std::fs::read(name) {
+        let limit = LARGEST_SOURCE.min(left);
+        if let Ok(bytes) = regular_file::read(Path::new(name), Links::Follow, limit) {
             left = left.saturating_sub(bytes.len() as u64);
             code.sources.push(SourceFile {
                 path,

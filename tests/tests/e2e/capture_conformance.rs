@@ -299,7 +299,7 @@ fn devices_and_replacements_that_are_not_there_are_named() {
         ),
         (
             ["--replace", "add_kernel=/missing"],
-            "rpd: --replace add_kernel=/missing: No such file or directory (os error 2)\n",
+            "rpd: --replace add_kernel=/missing: No such file\n",
         ),
     ] {
         assert_eq!(replayed(&capture, &options).expect_code(1).stderr, expected);

@@ -8,6 +8,7 @@ mod capture_excerpts;
 mod capture_files;
 mod capture_hiptracer;
 mod capture_limits;
+mod capture_outputs;
 mod capture_programs;
 mod capture_regions;
 mod captures;

@@ -11,7 +11,7 @@ use super::super::parse;
 use crate::exit_status;
 use crate::failure::Failure;
 use crate::thread_trace::decode::{code_objects, images};
-use crate::thread_trace::files::Traces;
+use crate::thread_trace::files::{Traces, read_trace};
 
 /// Compare rpd's decoder with another trace decoder library, wave by wave
 #[derive(Debug, Parser)]
@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         let mut notes = Vec::new();
         let code = code_objects(&images(&traces, key)?, &mut notes);
         for file in files {
-            let mut stream = std::fs::read(&file.path)
+            let mut stream = read_trace(&file.path)
                 .with_context(|| format!("cannot read {}", file.path.display()))?;
             let (mut ours, mut theirs) = (DecodedTrace::default(), DecodedTrace::default());
             let mut sink = |record: Record<'_>| ours.take(record);

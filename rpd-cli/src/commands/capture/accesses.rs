@@ -19,6 +19,9 @@ use crate::failure::Failure;
 use crate::process::backend;
 use crate::wording::count;
 
+/// Name of the action that shows them.
+const NAME: &str = "capture show";
+
 /// Options for recording memory accesses of kernels.
 #[derive(Debug, Default, Args)]
 pub(super) struct TraceOptions {
@@ -37,6 +40,10 @@ fn trace_word(text: &str) -> Result<AccessTrace, String> {
         .ok_or_else(|| "expected mem or inst".to_owned())
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file in the directory of a run"
+)]
 fn kernel_word(text: &str) -> Result<String, String> {
     match KernelChoice::parse(text) {
         Some(_) => Ok(text.to_owned()),
@@ -110,8 +117,14 @@ pub(super) struct TableOptions {
     parquet: Option<PathBuf>,
 }
 
-/// Shows what the lines of kernels accessed; returns the exit status.
-pub(super) fn show(capture: &Path, options: &TableOptions) -> Result<u8> {
+/// Shows what the lines of kernels accessed; returns the exit status. `named`: the capture as the user named it, whose directory
+/// is `capture`.
+pub(super) fn show(named: &Path, capture: &Path, options: &TableOptions) -> Result<u8> {
+    let output = super::output(NAME, options.output.as_deref(), named)?;
+    let parquet = match &options.parquet {
+        Some(path) => Some(super::output(NAME, Some(path), named)?),
+        None => None,
+    };
     let folder = capture.join(FOLDER);
     if !folder.join(FILE).is_file() {
         return Err(Failure::failed(format!(
@@ -138,14 +151,15 @@ pub(super) fn show(capture: &Path, options: &TableOptions) -> Result<u8> {
         return Ok(FAILED);
     }
     let look = options.format.table_format();
-    if let Some(path) = &options.parquet {
-        parquet::write_cells(path.clone(), &COLUMNS, &rows(&report))?;
-        eprintln!("rpd: wrote {}", crate::report::shown(path));
+    if let Some(parquet) = parquet {
+        let is_standard_output = parquet.is_standard_output();
+        let path = parquet::write_cells(parquet, &COLUMNS, &rows(&report))?;
+        if !is_standard_output {
+            eprintln!("rpd: wrote {}", crate::report::shown(&path));
+        }
     }
     if options.output.is_some() || options.parquet.is_none() {
-        write_output(options.output.as_deref(), Compat::None, |out| {
-            Ok(print(&report, look, out)?)
-        })?;
+        write_output(output, Compat::None, |out| Ok(print(&report, look, out)?))?;
     }
     Ok(SUCCESS)
 }

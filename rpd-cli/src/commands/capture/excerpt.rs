@@ -7,13 +7,14 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_capture::Marker;
 use rpd_core::options::Backend;
+use rpd_core::temporary::TemporaryDirectory;
+use rpd_formats::destination::Destination;
 use rpd_replay::{Excerpt, KernelChoice, KernelName, Options, Part, Verify};
-use tempfile::TempDir;
 
 use super::inspect::Action;
 use super::progress::bytes;
 use super::replay::{self, Addresses, Runtime};
-use super::{Opened, failure};
+use super::{Opened, failure, output};
 use crate::exit_status::SUCCESS;
 use crate::failure::Failure;
 
@@ -76,12 +77,15 @@ impl Playing {
     }
 
     /// Writes the part into the directory [`PART`] of a temporary one beside `output`.
-    fn beside(&self, output: &Path, given: &Path, part: &Part) -> Result<(TempDir, Excerpt)> {
+    fn beside(
+        &self,
+        output: &Path,
+        given: &Path,
+        part: &Part,
+    ) -> Result<(TemporaryDirectory, Excerpt)> {
         let parent = std::path::absolute(output)?;
         let parent = parent.parent().unwrap_or(Path::new("/"));
-        let folder = tempfile::Builder::new()
-            .prefix(".rpd-capture-")
-            .tempdir_in(parent)
+        let folder = TemporaryDirectory::in_directory(parent)
             .with_context(|| format!("{} cannot be made", output.display()))?;
         // Temporary directories are for their owner alone, captures are not.
         let fresh = folder.path().join(PART);
@@ -118,6 +122,7 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     };
     super::check_range("capture trim", given.from, given.until)?;
+    let _: Destination = output("capture trim", Some(&given.output), &given.capture)?;
     let output = &given.output;
     if output.exists() {
         return Err(Failure::failed(format!(
@@ -170,12 +175,13 @@ fn pack(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     };
     let (name, launch_number) = replay::kernel("capture pack", &given.kernel)?;
-    let folder = tempfile::tempdir()?;
+    let capsule = output("capture pack", Some(&given.output), &given.capture)?;
+    let folder = TemporaryDirectory::new()?;
     let part = launch(name, launch_number, given.all_memory);
     let made = given
         .playing
         .excerpt(&given.capture, &part, folder.path())?;
-    crate::commands::write_file(&given.output, |out| {
+    capsule.write(|out| -> Result<()> {
         Ok(rpd_capture::pack_capsule(folder.path(), out).map_err(failure)?)
     })?;
     if !given.playing.quiet {

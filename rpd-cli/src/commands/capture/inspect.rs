@@ -7,9 +7,10 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_capture::{Capture, CaptureError, ExcerptOf, Manifest};
 use rpd_core::compat::Compat;
+use rpd_core::foreign::shown;
 
 use super::progress::bytes;
-use super::{Opened, failure};
+use super::{Opened, failure, output};
 use crate::commands::write_output;
 use crate::exit_status::{DAMAGED, DIFFERS, SUCCESS};
 use crate::wording::count;
@@ -82,8 +83,10 @@ fn described(path: &Path, capture: &Capture) -> Result<String> {
         excerpt,
         ..
     } = capture.manifest();
-    let mut text = format!("{}\n", path.display());
-    let mut row = |name: &str, value: String| text += &format!("  {name:<12} {value}\n");
+    let mut text = format!("{}\n", shown(&path.to_string_lossy()));
+    let mut row = |name: &str, value: String| {
+        text += &format!("  {name:<12} {}\n", shown(&value));
+    };
     row("program", command.join(" "));
     if let Some(excerpt) = excerpt {
         row("excerpt of", excerpt_of(excerpt));
@@ -233,7 +236,7 @@ fn show(arguments: &[OsString]) -> Result<u8> {
     let opened = Opened::new(&given.argument.capture)?;
     let capture = opened.capture()?;
     let Some(call) = given.call else {
-        return super::accesses::show(capture.path(), &given.table);
+        return super::accesses::show(&given.argument.capture, capture.path(), &given.table);
     };
     let call = capture.call(call).map_err(failure)?;
     crate::print(&format!("{}\n", rpd_capture::describe(&call, true)))
@@ -310,8 +313,13 @@ fn export(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     };
     let opened = Opened::new(&given.argument.capture)?;
+    let output = output(
+        "capture export",
+        given.output.as_deref(),
+        &given.argument.capture,
+    )?;
     let capture = opened.capture()?;
-    let written = write_output(given.output.as_deref(), Compat::None, |out| {
+    let written = write_output(output, Compat::None, |out| {
         Ok(rpd_capture::export(&capture, out)?)
     });
     written.map_err(|error| match error.downcast::<CaptureError>() {

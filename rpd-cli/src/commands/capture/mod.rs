@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use rpd_capture::{Capture, CaptureError, Class};
+use rpd_core::temporary::TemporaryDirectory;
+use rpd_formats::destination::Destination;
 
 use crate::exit_status::{DAMAGED, FAILED};
 use crate::failure::Failure;
@@ -36,7 +38,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 /// A capture that the user named: a directory, or a capsule, which is unpacked until this is dropped.
 pub(crate) struct Opened {
     path: PathBuf,
-    _unpacked: Option<tempfile::TempDir>,
+    _unpacked: Option<TemporaryDirectory>,
+}
+
+/// The destination that an option of the action `name` gives, which is not in the capture that the user named; standard output
+/// without one.
+fn output(name: &str, given: Option<&Path>, capture: &Path) -> Result<Destination, Failure> {
+    super::destination(name, given, [rpd_capture::resolve(capture)])
 }
 
 /// Refuses a range of calls that ends before it begins.
@@ -59,7 +67,7 @@ impl Opened {
                 _unpacked: None,
             });
         }
-        let folder = tempfile::tempdir()?;
+        let folder = TemporaryDirectory::new()?;
         // The name of the capsule, for messages about its files.
         let path = folder.path().join(given.file_name().unwrap_or_default());
         std::fs::create_dir(&path)?;

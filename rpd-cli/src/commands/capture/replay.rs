@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
 use rpd_core::options::{Backend, Options};
+use rpd_core::temporary::TemporaryDirectory;
+use rpd_formats::destination::Destination;
 use rpd_replay::{
     KernelChoice, KernelName, KernelRuns, Placement, Player, Repeat, ReplayError, Report, Status,
     Step, Verify,
@@ -113,6 +115,15 @@ struct Arguments {
     quiet: bool,
 }
 
+impl Arguments {
+    /// The destination of the results: neither in the capture nor one of the code objects.
+    fn output(&self, json: &Path) -> Result<Destination, Failure> {
+        let mut inputs = vec![rpd_capture::resolve(&self.capture)];
+        inputs.extend(self.replace.iter().map(|(_, file)| file.clone()));
+        crate::commands::destination(NAME, Some(json), inputs)
+    }
+}
+
 /// Tolerances of `--verify self` for results that differ from replay to replay: relative, absolute.
 const VARYING: (f64, f64) = (1e-5, 1e-5);
 
@@ -178,13 +189,13 @@ pub(super) fn kernel(command: &str, text: &str) -> Result<(KernelName, u64), Fai
 pub(super) struct Runtime {
     pub(super) library: PathBuf,
     /// Links to the simulated runtime, which is loaded from there.
-    _links: tempfile::TempDir,
+    _links: TemporaryDirectory,
 }
 
 impl Runtime {
     /// Looks for the runtime. If it is the simulated one because there is no other, a line says so unless `quiet`.
     pub(super) fn choose(wanted: Backend, quiet: bool) -> Result<Runtime> {
-        let links = tempfile::tempdir()?;
+        let links = TemporaryDirectory::new()?;
         let options = Options {
             backend: wanted,
             ..Options::default()
@@ -220,13 +231,13 @@ pub(super) fn failure(error: ReplayError) -> Failure {
 /// A replay that was made by another process, because a runtime that has played a capture cannot give the same addresses again.
 struct OtherReplay {
     file: PathBuf,
-    _folder: tempfile::TempDir,
+    _folder: TemporaryDirectory,
 }
 
 impl OtherReplay {
     /// Makes a replay with the same arguments; its exit status when it did not play to its end.
     fn make(arguments: &[OsString]) -> Result<Result<OtherReplay, u8>> {
-        let folder = tempfile::Builder::new().prefix("rpd-replay-").tempdir()?;
+        let folder = TemporaryDirectory::new()?;
         let file = folder.path().join("results");
         let program = std::env::current_exe().context("cannot find the path of rpd")?;
         let status = std::process::Command::new(program)
@@ -256,6 +267,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     super::check_range(NAME, given.from.unwrap_or(0), given.until)?;
     given.quiet |= given.keep_results.is_some();
+    let json = match &given.json {
+        Some(json) => Some(given.output(json)?),
+        None => None,
+    };
     let opened = Opened::new(&given.capture)?;
     let path = opened.path();
     // Before a runtime is looked for: a capture that cannot be read needs none.
@@ -318,8 +333,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     if given.keep_results.is_some() {
         return Ok(SUCCESS);
     }
-    if let Some(json) = &given.json {
-        crate::commands::write_file(json, |out| {
+    if let Some(json) = json {
+        json.write(|out| -> Result<()> {
             serde_json::to_writer_pretty(&mut *out, &report)
                 .context("cannot write the report as JSON")?;
             Ok(writeln!(out)?)

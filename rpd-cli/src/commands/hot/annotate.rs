@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
+use rpd_core::foreign::shown;
 use rpd_core::session::Session;
 use rpd_core::session::hot::{HotPlace, Listing, Tally, listings};
 use rpd_core::session::totals::Measure;
@@ -15,7 +16,8 @@ use rpd_formats::table::{Cell, Printer, TableFormat};
 
 use super::show::{column, issue_text};
 use super::{
-    MeasureSource, different_measures, each_measured, expand, other_kernels, parse, write_output,
+    MeasureSource, destination, different_measures, each_measured, expand, other_kernels, parse,
+    write_output,
 };
 use crate::failure::Failure;
 
@@ -85,11 +87,11 @@ impl KernelLines {
     }
 
     /// Of another run. `measure`: what is counted in the run that is compared with it.
-    fn read(path: &PathBuf, given: &Arguments, measure: Measure) -> Result<Self> {
+    fn read(paths: &[PathBuf], given: &Arguments, measure: Measure) -> Result<Self> {
         let mut all = Self::default();
         each_measured(
             NAME,
-            &expand(&[path])?,
+            paths,
             &given.source,
             |_, session, settings, totals| {
                 if totals.measure != measure {
@@ -134,6 +136,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let paths = expand(&[&given.input])?;
+    let others = match &given.diff {
+        Some(path) => expand(&[path])?,
+        None => Vec::new(),
+    };
+    let inputs = paths.iter().chain(&others);
+    let output = destination(NAME, given.output_file.as_deref(), inputs)?;
     let mut found: Vec<(Listing, Sources)> = Vec::new();
     let mut kernels: Vec<String> = Vec::new();
     let mut measure = Measure::default();
@@ -185,8 +193,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         .into());
     }
     let comparison = match &given.diff {
-        Some(path) => {
-            let before = KernelLines::read(path, &given, found[0].0.measure)?;
+        Some(_) => {
+            let before = KernelLines::read(&others, &given, found[0].0.measure)?;
             Some(Comparison { before, now })
         }
         None => None,
@@ -201,7 +209,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         }
         Ok(())
     };
-    write_output(given.output_file.as_deref(), Compat::None, write)?;
+    write_output(output, Compat::None, write)?;
     Ok(0)
 }
 
@@ -254,9 +262,9 @@ fn text(
         if number > 0 {
             writeln!(out)?;
         }
-        write!(out, "{}", listing.kernel)?;
+        write!(out, "{}", shown(&listing.kernel))?;
         if listing.function != listing.kernel {
-            write!(out, ", in {}", listing.function)?;
+            write!(out, ", in {}", shown(&listing.function))?;
         }
         let of_kernel = listing.kernel_tally.samples;
         let counted = match listing.tally.samples == of_kernel {
@@ -277,7 +285,7 @@ fn text(
                 && own.file != file
             {
                 file = &own.file;
-                writeln!(out, "{file}:")?;
+                writeln!(out, "{}:", shown(file))?;
             }
             let left = match own {
                 Some(own) if is_new => {
@@ -295,7 +303,7 @@ fn text(
             };
             last = &instruction.chain;
             let tally = &instruction.tally;
-            let shown = match tally.samples {
+            let counted = match tally.samples {
                 0 => " ".repeat(17),
                 samples => {
                     let error = tally.error(&listing.kernel_tally);
@@ -323,10 +331,10 @@ fn text(
                 .collect();
             let row = format!(
                 "{} | {:<21} {:#06x}  {:<48} {}",
-                fitted(&left, SOURCE_WIDTH),
-                shown,
+                fitted(&shown(&left), SOURCE_WIDTH),
+                counted,
                 instruction.offset,
-                instruction.text,
+                shown(&instruction.text),
                 details.join("; ")
             );
             writeln!(out, "{}", row.trim_end())?;

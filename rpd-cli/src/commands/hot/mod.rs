@@ -20,7 +20,7 @@ use rpd_formats::table::TableFormat;
 use rpd_spool::kernel_filter::{Matcher, compile};
 use rpd_symbols::flame;
 
-use super::{Inputs, Naming, expand, parse, write_output};
+use super::{Inputs, Naming, destination, expand, parse, write_output};
 use crate::failure::Failure;
 use occupancy::OccupancyOnly;
 
@@ -171,9 +171,15 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let paths = given.inputs.paths(NAME)?;
+    let others = match &given.diff {
+        Some(path) => expand(&[path])?,
+        None => Vec::new(),
+    };
+    let inputs = paths.iter().chain(&others);
+    let output = destination(NAME, given.output_file.as_deref(), inputs)?;
     let (hot, facts) = given.collect(&paths)?;
     let before = match &given.diff {
-        Some(path) => Some(given.collect(&expand(&[path])?)?.0),
+        Some(_) => Some(given.collect(&others)?.0),
         None => None,
     };
     if hot.kernels.is_empty()
@@ -190,7 +196,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Err(different_measures(NAME).into());
     }
     let write = |out: &mut dyn std::io::Write| given.write(&hot, &facts, before.as_ref(), out);
-    write_output(given.output_file.as_deref(), Compat::None, write)?;
+    write_output(output, Compat::None, write)?;
     Ok(0)
 }
 

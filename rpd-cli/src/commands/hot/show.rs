@@ -1,8 +1,10 @@
 //! Text of hot lines and instructions.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use rpd_core::foreign::shown;
 use rpd_core::session::hot::{Hot, HotInstruction, HotKernel, HotLine, HotPlace, Tally};
 use rpd_core::session::totals::Measure;
 use rpd_formats::table::{Cell, Printer, TableFormat};
@@ -87,7 +89,7 @@ fn line_text(called: &str, chain: &[HotPlace]) -> String {
     if !called.is_empty() {
         text += &format!(" in {called}");
     }
-    text
+    shown(&text).into_owned()
 }
 
 fn left_out(left: usize, what: &str, out: &mut dyn Write, indent: &str) -> io::Result<()> {
@@ -130,7 +132,7 @@ pub(super) fn tree(
     writeln!(out, "{}{recordings} ({how})", counted(&hot.tally))?;
     for kernel in hot.kernels.iter().take(limits.kernels) {
         writeln!(out)?;
-        writeln!(out, "{}", kernel.name)?;
+        writeln!(out, "{}", shown(&kernel.name))?;
         writeln!(
             out,
             "{}  {}{}",
@@ -169,10 +171,10 @@ pub(super) fn tree(
     left_out(left, "kernel", out, "")
 }
 
-fn text_of(instruction: &HotInstruction) -> &str {
+fn text_of(instruction: &HotInstruction) -> Cow<'_, str> {
     match instruction.text.is_empty() {
-        true => NO_TEXT,
-        false => &instruction.text,
+        true => Cow::Borrowed(NO_TEXT),
+        false => shown(&instruction.text),
     }
 }
 
@@ -402,7 +404,7 @@ pub(super) fn difference(
             change.shares[0] * 100.0,
             change.shares[1] * 100.0,
             line_text(&change.key.called, &change.key.chain),
-            change.key.kernel
+            shown(&change.key.kernel)
         )?;
     }
     left_out(changes.len().saturating_sub(most), "line", out, "")

@@ -11,9 +11,8 @@ use rpd_formats::rpd_file::RpdFile;
 use rpd_symbols::{is_looked_up, look_up};
 
 use super::super::window::WindowOptions;
-use super::super::{Inputs, Naming, each_recording, parse};
+use super::super::{Inputs, Naming, destination, each_recording, parse};
 use super::FrameOptions;
-use crate::failure::Failure;
 
 const NAME: &str = "export";
 
@@ -39,17 +38,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let paths = given.inputs.paths(NAME)?;
-    let output = given.rpd.canonicalize().ok();
-    if output.is_some() && paths.iter().any(|path| path.canonicalize().ok() == output) {
-        return Err(Failure::usage(format!(
-            "{NAME}: {} is an input too; give the output another name",
-            given.rpd.display()
-        ))
-        .into());
-    }
+    let output = destination(NAME, Some(&given.rpd), &paths)?;
     let window = given.window.resolve(NAME, &paths)?;
     let mut symbolizer = given.frames.symbolizer()?;
-    let mut file = RpdFile::create(given.rpd.clone())?;
+    let mut file = RpdFile::create(output)?;
     let load = LoadOptions {
         args: true,
         ..LoadOptions::default()

@@ -12,7 +12,7 @@ use rpd_symbols::each_rpd_stack;
 use rpd_symbols::flame::{Format, Frame, Kind, Profile};
 
 use super::super::window::WindowOptions;
-use super::super::{Inputs, Naming, expand as expand_paths, parse, write_output};
+use super::super::{Inputs, Naming, destination, expand as expand_paths, parse, write_output};
 use super::sources::Sources;
 use super::{FrameOptions, WeightName, each_stacked, glob, matches_globs};
 use crate::failure::Failure;
@@ -99,13 +99,16 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     }
     let paths = given.inputs.paths(NAME)?;
     let title = given.title(&paths);
+    let others = match &given.diff {
+        Some(path) => expand_paths(&[path])?,
+        None => Vec::new(),
+    };
+    let inputs = paths.iter().chain(&others);
+    let output = destination(NAME, given.output_file.as_deref(), inputs)?;
     let sources = Sources::open(NAME, paths, Some(&given.window))?;
     let profile = given.profile(&sources)?;
     let before = match &given.diff {
-        Some(path) => {
-            let sources = Sources::open(NAME, expand_paths(&[path])?, None)?;
-            Some(given.profile(&sources)?)
-        }
+        Some(_) => Some(given.profile(&Sources::open(NAME, others, None)?)?),
         None => None,
     };
     if profile.is_empty() && before.as_ref().is_none_or(Profile::is_empty) {
@@ -115,7 +118,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         ))
         .into());
     }
-    write_output(given.output_file.as_deref(), Compat::None, |out| {
+    write_output(output, Compat::None, |out| {
         Ok(profile.write(format, &title, before.as_ref(), out)?)
     })?;
     Ok(0)

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::Compat;
+use rpd_formats::destination::Destination;
 use rpd_formats::rocpd::read::RpdStacks;
 use rpd_formats::table::{Cell, Printer, TableFormat};
 use rpd_symbols::analysis::{
@@ -15,7 +16,7 @@ use rpd_symbols::analysis::{
 use rpd_symbols::each_rpd_stack;
 
 use super::super::window::WindowOptions;
-use super::super::{Form, Inputs, Naming, parse, write_output};
+use super::super::{Form, Inputs, Naming, destination, parse, write_output};
 use super::sources::Sources;
 use super::{FrameOptions, WeightName, each_stacked, glob, matches_globs};
 use crate::failure::Failure;
@@ -100,6 +101,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(0);
     };
     let paths = given.inputs.paths(NAME)?;
+    let output = destination(NAME, given.output_file.as_deref(), &paths)?;
     let sources = Sources::open(NAME, paths, Some(&given.window))?;
     let mut found = StackTotals::default();
     for file in &sources.rpd_files {
@@ -171,7 +173,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         ))
         .into());
     }
-    given.show(&table)?;
+    given.show(&table, output)?;
     if found.calls_without > 0 && !given.leaks && !given.memory {
         eprintln!(
             "rpd: stacks: {} calls have no stack and are left out",
@@ -374,7 +376,7 @@ impl Arguments {
         ]
     }
 
-    fn show(&self, table: &Table) -> Result<()> {
+    fn show(&self, table: &Table, output: Destination) -> Result<()> {
         let look = self.format.table_format();
         let limit = match (self.limit, look) {
             (Some(0), _) => usize::MAX,
@@ -384,7 +386,7 @@ impl Arguments {
             (None, _) => usize::MAX,
         };
         let shown = &table.rows[..table.rows.len().min(limit)];
-        write_output(self.output_file.as_deref(), Compat::None, |out| {
+        write_output(output, Compat::None, |out| {
             let columns = table.columns.iter().map(|&name| name.to_owned());
             let mut printer = Printer::new(look, columns.collect(), out)?;
             for row in shown {

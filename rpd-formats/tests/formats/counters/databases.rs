@@ -7,7 +7,7 @@ use rpd_formats::rocpd;
 use rusqlite::Connection;
 
 use super::{counted, database, golden, json, rows, session, sessions, target, text};
-use crate::support::write::write;
+use crate::support::write::{destination, write};
 
 #[test]
 fn what_goes_through_our_database_comes_out_the_same() {
@@ -171,7 +171,7 @@ fn merged_databases_keep_the_counters_of_each() {
         database(&odd_process(), directory.path()),
     ];
     let merged = directory.path().join("merged.db");
-    rocpd::merge(&both, &merged).expect("merged");
+    rocpd::merge(&both, destination(&merged)).expect("merged");
     let found = sessions(&merged);
     let counted: Vec<_> = found
         .iter()

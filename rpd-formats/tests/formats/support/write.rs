@@ -1,11 +1,12 @@
 //! Writing through the registry of formats.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rpd_core::naming::Target;
 use rpd_core::options::{Format, Options};
 use rpd_core::session::Session;
 use rpd_core::stats::SessionStats;
+use rpd_formats::destination::Destination;
 use rpd_formats::registry::entry;
 use rpd_formats::{Output, WriteError};
 use rpd_tests::skips::skipped;
@@ -25,6 +26,12 @@ pub(crate) fn write(
         target,
     };
     rpd_formats::write(format, &output)
+}
+
+/// The destination of a file that is no input.
+pub(crate) fn destination(path: &Path) -> Destination {
+    let no_inputs: [&Path; 0] = [];
+    Destination::named(path, no_inputs).expect("accepted")
 }
 
 /// As [`write`], for a format with one file at most.

@@ -1,0 +1,67 @@
+//! Limits of a definition file, which are checked before its tree is built: the time for that grows with the square of how deep
+//! lists and mappings are nested.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser};
+
+use super::DefinitionError;
+
+/// Deepest nesting of lists and mappings; valid files have six levels.
+pub(super) const DEEPEST: usize = 64;
+/// Most keys, values, lists and mappings, those counted that aliases repeat. ROCm's definitions for all GPUs have a tenth of it.
+pub(super) const MOST_NODES: usize = 1_000_000;
+
+/// Checks a text against the limits.
+///
+/// # Errors
+/// The first node beyond a limit, or the first error of syntax.
+pub(super) fn check(text: &str) -> Result<(), DefinitionError> {
+    let mut nodes = 0;
+    // Of lists and mappings that are open: their anchor, and the number of nodes before them.
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    let mut sizes: HashMap<usize, usize> = HashMap::new();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| DefinitionError {
+            line: error.marker().line(),
+            column: error.marker().col() + 1,
+            message: error.info().replace(char::is_control, " "),
+        })?;
+        let wrong = |message: String| DefinitionError {
+            line: span.start.line(),
+            column: span.start.col() + 1,
+            message,
+        };
+        match event {
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
+            Event::Scalar(_, _, anchor, _) => {
+                nodes += 1;
+                sizes.insert(anchor, 1);
+            }
+            Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
+                open.push((anchor, nodes));
+                nodes += 1;
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some((anchor, before)) = open.pop() {
+                    sizes.insert(anchor, nodes - before);
+                }
+            }
+            Event::Alias(anchor) => nodes += sizes.get(&anchor).copied().unwrap_or(1),
+        }
+        if open.len() > DEEPEST {
+            let message = "lists and mappings are nested too deeply".to_owned();
+            return Err(wrong(message));
+        }
+        if nodes > MOST_NODES {
+            return Err(wrong(format!(
+                "too many keys, values, lists and mappings: a file may have {MOST_NODES}"
+            )));
+        }
+    }
+    Ok(())
+}
