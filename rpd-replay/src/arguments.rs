@@ -127,24 +127,27 @@ impl Player {
         if address == 0 {
             return Ok(0);
         }
-        if let Some(now) = self.translation.find(address) {
-            return Ok(now);
-        }
         let known = call
             .data()
             .filter(|data| data.address == address)
             .map(|data| host::span(&data))
             .max();
         // Results of work under way are data of a later call.
-        let size = ["sizeBytes", "count", "size"]
+        let size = ["sizeBytes", "count", "size", "ByteCount"]
             .iter()
             .map(|name| call.argument(name))
             .find(|size| *size > 0)
             .unwrap_or(8);
+        // Fills may count larger units.
+        let unit = match call.operation().map_or("", Operation::name) {
+            name if name.contains("D32") => 4,
+            name if name.contains("D16") => 2,
+            _ => 1,
+        };
+        let size = size.saturating_mul(unit);
         let pitch = call.argument("dpitch").max(call.argument("spitch"));
-        let rows = pitch * call.argument("height");
-        self.host
-            .buffer(address, size.max(rows).max(known.unwrap_or(0)))
+        let rows = pitch.saturating_mul(call.argument("height"));
+        self.base_of(address, size.max(rows).max(known.unwrap_or(0)))
     }
 
     /// The word of an argument.
@@ -344,7 +347,9 @@ impl Player {
         if base == 0 {
             return Ok(0);
         }
-        match self.translation.find(base) {
+        let found = self.translation.find(base);
+        self.host_uses.name(base, size, found.is_some());
+        match found {
             Some(now) => Ok(now),
             None => self.host.buffer(base, size),
         }

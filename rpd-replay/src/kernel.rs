@@ -250,6 +250,8 @@ impl Player {
         let mut saved = self.save()?;
         self.save_variables(&mut saved)?;
         let mut arrays = self.save_arrays()?;
+        // Events of another stream would not wait for a launch in a stream that does not wait for it.
+        let stream = self.launch_stream(call, operation)?;
         let (mut start, mut stop) = (0u64, 0u64);
         self.hip.check("hipEventCreate", &[word_of(&mut start)])?;
         self.hip.check("hipEventCreate", &[word_of(&mut stop)])?;
@@ -270,9 +272,9 @@ impl Player {
         self.restore_arrays(&arrays, false)?;
         let count = choice.warmup.saturating_add(choice.iterations);
         for run in 0..count {
-            self.hip.check("hipEventRecord", &[start, 0])?;
+            self.hip.check("hipEventRecord", &[start, stream])?;
             self.make(call, operation)?;
-            self.hip.check("hipEventRecord", &[stop, 0])?;
+            self.hip.check("hipEventRecord", &[stop, stream])?;
             self.wait_for_all()?;
             if run >= choice.warmup {
                 let mut time = 0f32;

@@ -16,6 +16,7 @@
 //! | `nodes` | parameters of graph nodes |
 //! | `addresses` | where captured memory lies in the replay |
 //! | `host` | host memory of the program |
+//! | `host_use` | work under way that may access that memory |
 //! | `hip` | the runtime, loaded from a library |
 //! | `code_places` | addresses in code objects that lie in memory |
 //! | `arrays` | the content of arrays |
@@ -36,6 +37,7 @@ mod error;
 mod excerpt;
 mod hip;
 mod host;
+mod host_use;
 mod images;
 mod kernel;
 mod kernel_name;

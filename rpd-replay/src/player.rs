@@ -18,6 +18,7 @@ use crate::code_places::CodePlace;
 use crate::error::{ReplayError, Status};
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
+use crate::host_use::HostUses;
 use crate::images::Image;
 use crate::kernel::{KernelChoice, KernelRuns};
 use crate::repeat::{Repeat, Results};
@@ -101,6 +102,7 @@ pub struct Player {
     pub(crate) report: Report,
     pub(crate) translation: Translation,
     pub(crate) host: HostMemory,
+    pub(crate) host_uses: HostUses,
     pub(crate) handles: HashMap<(HandleKind, u64), u64>,
     /// Textures and surfaces, by their value in the capture.
     pub(crate) images: HashMap<u64, Image>,
@@ -239,6 +241,7 @@ impl Player {
             report,
             translation: Translation::default(),
             host: HostMemory::default(),
+            host_uses: HostUses::default(),
             handles: HashMap::new(),
             images: HashMap::new(),
             arrays: BTreeMap::new(),
@@ -405,6 +408,7 @@ impl Player {
             self.run_chosen(call).map_err(context)?;
         }
         self.make(call, operation).map_err(context)?;
+        self.note_use(call, operation).map_err(context)?;
         self.report.calls += 1;
         if operation.group == Group::Launch {
             self.report.launches += 1;
@@ -415,6 +419,8 @@ impl Player {
     /// Puts data where the call, or the work that it starts, reads them.
     fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
         self.set_variables(call)?;
+        // What a wait has are values for which the work waits that it waits for.
+        let is_wait = call.operation().is_some_and(|one| one.group == Group::Order);
         for data in call.data() {
             let is_result = matches!(
                 data.purpose,
@@ -434,6 +440,7 @@ impl Player {
                 self.set_array(data.address, &bytes)?;
                 continue;
             }
+            self.host_uses.look_for_pointers(&bytes);
             if self.options.guess {
                 self.translate_images(&mut bytes);
             }
@@ -458,6 +465,9 @@ impl Player {
                 let now = self.live(&data)?;
                 self.copy(now, bytes.as_ptr() as u64, data.size)?;
                 continue;
+            }
+            if !is_wait {
+                self.wait_for_uses(data.address, host::span(&data))?;
             }
             let start = self
                 .host

@@ -83,7 +83,9 @@ impl Player {
     /// Waits until all devices are idle.
     pub(crate) fn wait_for_all(&mut self) -> Result<(), ReplayError> {
         if self.stream_captures.is_empty() {
-            return self.hip.check("hipDeviceSynchronize", &[]);
+            self.hip.check("hipDeviceSynchronize", &[])?;
+            self.host_uses.device_is_idle(self.device);
+            return Ok(());
         }
         let handles = self.handles.iter();
         let handles = handles.filter(|((kind, _), _)| *kind == HandleKind::Stream);
