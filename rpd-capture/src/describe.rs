@@ -115,6 +115,12 @@ pub fn describe(call: &Call, details: bool) -> String {
                     row("variable", format!("{name} (data {})", head.data));
                 }
             }
+            item::VARIABLE_RESULT => {
+                if let Some((head, name)) = item.variable() {
+                    let name = String::from_utf8_lossy(name);
+                    row("variable after", format!("{name} (data {})", head.data));
+                }
+            }
             item::MISSING => row(
                 "missing",
                 String::from_utf8_lossy(item.payload).into_owned(),

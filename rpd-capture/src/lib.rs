@@ -13,6 +13,7 @@
 //! [`Recorder`] makes it from the spool of a process, [`Capture`] reads it. Nothing of a capture is believed: sizes and
 //! references are checked, and data against their hash.
 
+mod bounds;
 mod capsule;
 mod check;
 pub mod database;
@@ -25,17 +26,20 @@ mod excerpt;
 mod export;
 mod foreign;
 mod geometry;
+mod journal;
 mod live;
 mod manifest;
 mod markers;
 mod merge;
 mod objects;
 pub mod pack;
+mod place;
 mod read;
 mod record;
 mod staging;
 mod writer;
 
+pub use bounds::span;
 pub use capsule::{pack_capsule, unpack_capsule};
 pub use check::{Problem, check};
 pub use describe::describe;
@@ -48,8 +52,10 @@ pub use geometry::{geometry, is_cooperative, stream_of_config};
 pub use live::LiveReader;
 pub use manifest::{ExcerptOf, Manifest, VERSION};
 pub use markers::{Marker, regions};
+pub use place::{move_files, remove_files};
 pub use read::{Call, Capture, CodeRow, Data, KernelRow, Memory};
 pub use record::{Recorder, Summary};
+pub use staging::is_taken;
 
 /// Name of the database in a capture.
 pub const DATABASE: &str = "capture.sqlite";

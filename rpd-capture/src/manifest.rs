@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CaptureError, MANIFEST};
+use crate::{CaptureError, DATABASE, MANIFEST};
 
 /// Version of the format. Readers refuse newer ones.
 pub const VERSION: u32 = 1;
@@ -120,6 +120,20 @@ impl Manifest {
         }
         serde_json::from_slice(&text)
             .map_err(|error| CaptureError::damaged(&path, error.to_string()))
+    }
+
+    /// Checks that rpd has written the description of `capture`: other programs may have files of this name.
+    ///
+    /// # Errors
+    /// When it was not.
+    pub fn check_origin(&self, capture: &Path) -> Result<(), CaptureError> {
+        match self.rpd.is_empty() || !capture.join(DATABASE).is_file() {
+            false => Ok(()),
+            true => Err(CaptureError::NoCapture {
+                path: capture.to_owned(),
+                reason: format!("its {MANIFEST} is not of rpd, or {DATABASE} is missing"),
+            }),
+        }
     }
 
     /// Writes it, under its name when it is complete.

@@ -200,7 +200,7 @@ impl Player {
                 self.translate_resource(&mut bytes)?;
                 behind.copy(&bytes)
             }
-            Role::Symbol => self.symbol(call)?.0 + call.argument("offset"),
+            Role::Symbol => (self.symbol(call)?.0).wrapping_add(call.argument("offset")),
             Role::Array(..) => match (value, read) {
                 (0, _) | (_, None) => 0,
                 (_, Some(mut bytes)) => {
@@ -229,7 +229,10 @@ impl Player {
                     // Pitch times rows, with those before the rectangle.
                     let (pitch, before) = (word(&bytes, kind + 4), word(&bytes, kind - 1));
                     let pitch = pitch.max(word(&bytes, 14));
-                    let size = pitch * (before + word(&bytes, 15)) + word(&bytes, 14);
+                    let size = before
+                        .saturating_add(word(&bytes, 15))
+                        .saturating_mul(pitch)
+                        .saturating_add(word(&bytes, 14));
                     let now = self.base_of(word(&bytes, at), size)?;
                     set_word(&mut bytes, at, now);
                 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rpd_capture::{Call, Capture, CodeRow};
-use rpd_spool::capture::{DataHeader, Group, HandleKind, data_use};
+use rpd_spool::capture::{DataHeader, Group, HandleKind, data_use, item};
 use serde::Serialize;
 
 use crate::Placement;
@@ -420,7 +420,9 @@ impl Player {
     fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
         self.set_variables(call)?;
         // What a wait has are values for which the work waits that it waits for.
-        let is_wait = call.operation().is_some_and(|one| one.group == Group::Order);
+        let is_wait = call
+            .operation()
+            .is_some_and(|one| one.group == Group::Order);
         for data in call.data() {
             let is_result = matches!(
                 data.purpose,
@@ -435,7 +437,7 @@ impl Player {
                 }
                 return Err(ReplayError::damaged("its data are not in the capture"));
             }
-            let mut bytes = self.capture.bytes(data.offset as i64)?;
+            let mut bytes = self.capture.data_bytes(&data)?;
             if data.purpose == data_use::ARRAY {
                 self.set_array(data.address, &bytes)?;
                 continue;
@@ -522,19 +524,71 @@ impl Player {
             if self.options.deep && !self.same && !is_array {
                 self.translation.restore_words(&mut bytes);
             }
-            let other = match &mut self.results {
-                Some(results) => results.exchange(call.seq, &data, &bytes)?,
-                None => None,
+            self.compare_bytes(call.seq, &data, &bytes, None)?;
+        }
+        self.compare_variables(call)
+    }
+
+    /// Compares the device variables that are results.
+    fn compare_variables(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let from = self.options.from.unwrap_or(0);
+        if call.seq < from || self.options.verify == Verify::Off {
+            return Ok(());
+        }
+        let results = call
+            .items()
+            .filter(|item| item.kind == item::VARIABLE_RESULT);
+        for item in results {
+            let Some((head, name)) = item.variable() else {
+                return Err(ReplayError::damaged("the content of a variable is cut"));
             };
-            if matches!(self.results, Some(Results::Write(..))) {
-                continue;
-            }
-            self.report.compared += 1;
-            let (verify, other) = (self.options.verify, other.as_deref());
-            match verify::compare(&mut self.capture, verify, call.seq, &data, &bytes, other)? {
-                Outcome::Equal => {}
-                Outcome::Varies(found) => self.report.varying.push(found),
-                Outcome::Differs(found) => self.report.mismatches.push(found),
+            self.wait_for_all()?;
+            let (now, size) = self.place_of_variable(&head, name)?;
+            let mut bytes = vec![0; size as usize];
+            self.read(now, &mut bytes)?;
+            let data = DataHeader {
+                address: 0,
+                size,
+                offset: head.data.cast_unsigned(),
+                copy: 0,
+                pitch: 0,
+                width: size,
+                slice_rows: 1,
+                rows: 1,
+                purpose: data_use::RESULT,
+                reserved: 0,
+            };
+            let name = String::from_utf8_lossy(name).into_owned();
+            self.compare_bytes(call.seq, &data, &bytes, Some(name))?;
+        }
+        match call.device == self.device {
+            true => Ok(()),
+            false => self.set_device(call.device),
+        }
+    }
+
+    /// Compares a result, which is that of a device variable if one is named.
+    fn compare_bytes(
+        &mut self,
+        seq: u64,
+        data: &DataHeader,
+        bytes: &[u8],
+        variable: Option<String>,
+    ) -> Result<(), ReplayError> {
+        let other = match &mut self.results {
+            Some(results) => results.exchange(seq, data, bytes)?,
+            None => None,
+        };
+        if matches!(self.results, Some(Results::Write(..))) {
+            return Ok(());
+        }
+        self.report.compared += 1;
+        let (verify, other) = (self.options.verify, other.as_deref());
+        match verify::compare(&mut self.capture, verify, seq, data, bytes, other)? {
+            Outcome::Equal => {}
+            Outcome::Varies(found) => self.report.varying.push(Varying { variable, ..found }),
+            Outcome::Differs(found) => {
+                self.report.mismatches.push(Mismatch { variable, ..found });
             }
         }
         Ok(())
