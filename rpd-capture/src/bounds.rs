@@ -18,10 +18,15 @@ pub(crate) fn range(base: u64, size: u64) -> Result<(), String> {
 
 /// Bytes from the first to after the last that data lie in; `None` when there cannot be as many.
 pub fn span(data: &DataHeader) -> Option<u64> {
-    if data.width == 0 || data.rows == 0 {
+    if data.width == 0 || data.size == 0 {
         return Some(data.size);
     }
-    let slices = (data.size / data.width.checked_mul(data.rows)?).max(1);
+    let slice = data.width.checked_mul(data.rows)?;
+    // Rows of a slice that is not whole would lie behind the last one.
+    if !data.size.is_multiple_of(slice) {
+        return None;
+    }
+    let slices = data.size / slice;
     let rows = (slices - 1)
         .checked_mul(data.slice_rows)?
         .checked_add(data.rows)?;
@@ -69,8 +74,13 @@ mod tests {
             data.pitch,
         ) = (64, 8, 4, 4, 16);
         assert_eq!(span(&data), Some(7 * 16 + 8));
-        data.pitch = 1 << 62;
+        data.size = 72;
         assert_eq!(span(&data), None);
+        (data.size, data.pitch) = (64, 1 << 62);
+        assert_eq!(span(&data), None);
+        (data.pitch, data.rows) = (16, 0);
+        assert_eq!(span(&data), None);
+        data.rows = 4;
         (data.pitch, data.width) = (16, 1 << 62);
         assert_eq!(span(&data), None);
     }

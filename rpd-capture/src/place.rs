@@ -93,7 +93,7 @@ mod tests {
             "capture.sqlite",
             "report.txt",
             "blobs/pack-00001.rpdp",
-            &code,
+            code.as_str(),
         ];
         make(&old, &parts);
         make(&old, &["notes.txt", "blobs/mine", "code/kernel.co"]);

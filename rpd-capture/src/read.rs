@@ -162,10 +162,9 @@ impl Capture {
             });
         }
         let database = Guarded::read(&file).map_err(|problem| unreadable(&file, &problem))?;
-        check_tables(&database).map_err(|error| match error {
-            Ok(reason) => CaptureError::damaged(&file, reason),
-            Err(error) => CaptureError::database(&file)(error),
-        })?;
+        if let Some(reason) = no_tables(&database).map_err(CaptureError::database(&file))? {
+            return Err(CaptureError::damaged(&file, reason));
+        }
         let last: i64 = database
             .query_row("SELECT ifnull(max(seq), 0) FROM call", [], |row| row.get(0))
             .map_err(CaptureError::database(&file))?;
@@ -644,34 +643,28 @@ fn is_computed(sql: &str) -> bool {
     words.any(|word| word.eq_ignore_ascii_case("as"))
 }
 
-/// Checks that the tables are tables: a view or a computed column would be a program. The reason if they are not.
-fn check_tables(database: &Connection) -> Result<(), Result<String, rusqlite::Error>> {
-    let mut statement = database
-        .prepare(
-            "SELECT name, type, ifnull(sql, '') FROM sqlite_master WHERE type IN ('table', 'view')",
-        )
-        .map_err(Err)?;
-    let rows = statement
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .map_err(Err)?;
-    let found: Vec<(String, String, String)> =
-        rows.collect::<rusqlite::Result<_>>().map_err(Err)?;
+/// Why the tables are none, if that is so: a view or a computed column would be a program.
+fn no_tables(database: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut statement = database.prepare(
+        "SELECT name, type, ifnull(sql, '') FROM sqlite_master WHERE type IN ('table', 'view')",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let found: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
     for name in crate::database::table_names() {
         let mut rows = found
             .iter()
             .filter(|(known, ..)| known.eq_ignore_ascii_case(name));
-        match rows.next() {
-            None => return Err(Ok(format!("it has no table {name}"))),
+        let reason = match rows.next() {
+            None => format!("it has no table {name}"),
             Some((_, kind, _)) if kind != "table" => {
-                return Err(Ok(format!("{name} is a {kind} and should be a table")));
+                format!("{name} is a {kind} and should be a table")
             }
-            Some((.., sql)) if is_computed(sql) => {
-                return Err(Ok(format!("the table {name} has computed columns")));
-            }
-            Some(_) => {}
-        }
+            Some((.., sql)) if is_computed(sql) => format!("the table {name} has computed columns"),
+            Some(_) => continue,
+        };
+        return Ok(Some(reason));
     }
-    Ok(())
+    Ok(None)
 }
 
 fn call(row: &rusqlite::Row<'_>) -> rusqlite::Result<Call> {

@@ -92,7 +92,7 @@ impl Player {
         per_thread: bool,
     ) -> Result<u64, ReplayError> {
         if self.options.serial {
-            return Ok(0);
+            return Ok(self.serial_captures.stream(call, raw, per_thread));
         }
         match raw {
             0 if !per_thread => Ok(0),

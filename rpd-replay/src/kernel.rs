@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rpd_capture::Call;
-use rpd_spool::capture::call_flag;
+use rpd_spool::capture::{Group, call_flag, item, number as n};
 use serde::Serialize;
 
 use crate::arrays::SavedArray;
@@ -108,6 +108,11 @@ impl Player {
             let mut names: Vec<String> = launches.iter().map(|(_, name, _)| name.clone()).collect();
             names.sort();
             names.dedup();
+            if found.is_empty()
+                && let Some((adding, launching)) = self.only_in_graph(&choice)?
+            {
+                return Err(only_in_graph(&named, choice.launch, adding, launching));
+            }
             return Err(ReplayError::failed(match found.len() {
                 0 => format!(
                     "--kernel {named}: the capture launches no such kernel (it launches {}){}",
@@ -125,10 +130,8 @@ impl Player {
             }));
         };
         if self.capture.call(*seq)?.flags & call_flag::IN_STREAM_CAPTURE != 0 {
-            return Err(ReplayError::failed(format!(
-                "--kernel {named}#{}: call {seq} only adds the kernel to a graph, with which it is launched later",
-                choice.launch
-            )));
+            let launching = self.graph_launch_after(*seq)?;
+            return Err(only_in_graph(&named, choice.launch, *seq, launching));
         }
         let seq = *seq;
         drop(matches);
@@ -139,6 +142,44 @@ impl Player {
         }
         self.options.kernel = Some(choice);
         Ok(())
+    }
+
+    /// The call that adds a kernel which is meant to a graph, and the first launch of a graph after it.
+    fn only_in_graph(
+        &self,
+        choice: &KernelChoice,
+    ) -> Result<Option<(u64, Option<u64>)>, ReplayError> {
+        let mut added: Vec<(u64, String)> = Vec::new();
+        self.capture
+            .calls(1, self.last, |call| -> Result<bool, ReplayError> {
+                let adds = call
+                    .operation()
+                    .is_some_and(|one| one.group == Group::Graph);
+                if adds && call.items().any(|item| item.kind == item::KERNEL) {
+                    added.push((call.seq, self.kernel_name(&call)));
+                }
+                Ok(true)
+            })?;
+        let matches = choice
+            .name
+            .test(added.iter().map(|(_, name)| name.as_str()));
+        match added.iter().find(|(_, name)| matches(name)) {
+            Some((seq, _)) => Ok(Some((*seq, self.graph_launch_after(*seq)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// The first launch of a graph after a call.
+    fn graph_launch_after(&self, seq: u64) -> Result<Option<u64>, ReplayError> {
+        let mut found = None;
+        self.capture
+            .calls(seq, self.last, |call| -> Result<bool, ReplayError> {
+                if matches!(call.api, n::hipGraphLaunch | n::hipGraphLaunch_spt) {
+                    found = Some(call.seq);
+                }
+                Ok(found.is_none())
+            })?;
+        Ok(found)
     }
 
     /// Whether this is the launch that was chosen.
@@ -310,9 +351,7 @@ impl Player {
     }
 
     pub(crate) fn kernel_name(&self, call: &Call) -> String {
-        let found = call
-            .items()
-            .find(|item| item.kind == rpd_spool::capture::item::KERNEL);
+        let found = call.items().find(|item| item.kind == item::KERNEL);
         let name = found
             .and_then(|item| item.payload.get(8..))
             .unwrap_or_default();
@@ -417,6 +456,19 @@ impl Player {
         }
         self.wait_for_all()
     }
+}
+
+/// A kernel that is launched with a graph.
+fn only_in_graph(named: &str, launch: u64, adding: u64, launching: Option<u64>) -> ReplayError {
+    let launched = match launching {
+        Some(seq) => format!(
+            "; `rpd capture trim --from {seq} --until {seq}` makes a capture of the launch of the whole graph"
+        ),
+        None => String::new(),
+    };
+    ReplayError::failed(format!(
+        "--kernel {named}#{launch}: the kernel is launched with a graph, to which call {adding} adds it, and not by itself{launched}"
+    ))
 }
 
 /// Address or handle, and length, of what was written.

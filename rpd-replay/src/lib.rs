@@ -24,6 +24,7 @@
 //! | `repeat` | results of another replay |
 //! | `kernel` | one launch, many times |
 //! | `kernel_name` | kernels by the names that users give |
+//! | `fault` | the status when the runtime aborts the process |
 //! | `excerpt` | captures of some calls, with the memory that they find |
 
 mod addresses;
@@ -35,6 +36,7 @@ mod code;
 mod code_places;
 mod error;
 mod excerpt;
+mod fault;
 mod hip;
 mod host;
 mod host_use;
@@ -53,6 +55,7 @@ mod virtual_memory;
 
 pub use error::{ReplayError, Status};
 pub use excerpt::{Excerpt, Part, excerpt};
+pub use fault::exit_on_abort;
 pub use kernel::{KernelChoice, KernelRuns};
 pub use kernel_name::KernelName;
 pub use player::{Options, Player, Report, Step, replay};

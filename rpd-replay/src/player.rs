@@ -16,12 +16,14 @@ use crate::checks;
 use crate::code::SharedVariable;
 use crate::code_places::CodePlace;
 use crate::error::{ReplayError, Status};
+use crate::fault;
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
 use crate::host_use::HostUses;
 use crate::images::Image;
 use crate::kernel::{KernelChoice, KernelRuns};
 use crate::repeat::{Repeat, Results};
+use crate::stream_capture::SerialCaptures;
 use crate::verify::{self, Mismatch, Outcome, Varying, Verify};
 use crate::virtual_memory::ReservedRange;
 
@@ -114,6 +116,8 @@ pub struct Player {
     pub(crate) thread_streams: HashMap<u32, u64>,
     /// Streams of the replay on which a capture began that has not ended.
     pub(crate) stream_captures: Vec<u64>,
+    /// The same where all work is in one stream.
+    pub(crate) serial_captures: SerialCaptures,
     /// Streams of the replay itself, by device.
     pub(crate) copy_streams: HashMap<i32, u64>,
     pub(crate) codes: Vec<CodeRow>,
@@ -248,6 +252,7 @@ impl Player {
             reserved: Vec::new(),
             thread_streams: HashMap::new(),
             stream_captures: Vec::new(),
+            serial_captures: SerialCaptures::default(),
             copy_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),
@@ -373,10 +378,13 @@ impl Player {
             if step(self, &call)? == Step::End {
                 return Ok(false);
             }
+            fault::playing(call.operation().map(|operation| (call.seq, operation)));
             self.play(&call)?;
             Ok(true)
         })?;
-        self.wait_for_all()
+        self.wait_for_all()?;
+        fault::playing(None);
+        Ok(())
     }
 
     /// Makes a call of the capture again.
@@ -403,6 +411,7 @@ impl Player {
         if call.device != self.device {
             self.set_device(call.device).map_err(context)?;
         }
+        self.follow_serial(call);
         self.prepare_data(call).map_err(context)?;
         if self.is_chosen(call) {
             self.run_chosen(call).map_err(context)?;

@@ -171,7 +171,7 @@ fn checked(launches: &BTreeMap<String, u64>) -> String {
     };
     format!(
         "checked {} of {}: {}{more}",
-        count(launches.values().sum(), "launch"),
+        count(launches.values().sum::<u64>(), "launch"),
         count(launches.len() as u64, "kernel"),
         shown.join(", ")
     )

@@ -187,6 +187,7 @@ pub(super) struct Runtime {
 impl Runtime {
     /// Looks for the runtime. If it is the simulated one because there is no other, a line says so unless `quiet`.
     pub(super) fn choose(wanted: Backend, quiet: bool) -> Result<Runtime> {
+        rpd_replay::exit_on_abort(exit_status::API);
         let links = tempfile::tempdir()?;
         let options = Options {
             backend: wanted,
