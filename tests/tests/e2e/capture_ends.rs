@@ -100,7 +100,7 @@ fn a_capture_whose_rpd_was_killed_is_recovered() {
     // The program goes on alone: its calls do not wait for an rpd that takes the data.
     let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(["--staging", "1G"])
-        .start_workload("capture", ["upload", "96", "32"]);
+        .start_workload("capture", ["upload", "96", "6"]);
     let capture = running.folder().join("capture");
     wait_until("nothing is taken", || has_taken(&capture));
     running.signal(libc::SIGKILL);
