@@ -61,6 +61,8 @@ pub use staging::is_taken;
 pub const DATABASE: &str = "capture.sqlite";
 /// Name of the description in a capture.
 pub const MANIFEST: &str = "capture.json";
+/// Name of the file that says how a capture that is not complete is made.
+pub const UNFINISHED: &str = ".unfinished.json";
 /// Name of the folder with data.
 pub const BLOBS: &str = "blobs";
 /// Name of the folder with code objects.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CaptureError, DATABASE, MANIFEST};
+use crate::{CaptureError, DATABASE, MANIFEST, UNFINISHED};
 
 /// Version of the format. Readers refuse newer ones.
 pub const VERSION: u32 = 1;
@@ -92,9 +92,16 @@ impl Manifest {
         let size = match std::fs::metadata(&path) {
             Ok(found) => found.len(),
             Err(error) => {
+                let reason = match capture.join(UNFINISHED).is_file() {
+                    true => format!(
+                        "its rpd runs or was killed; then `rpd recover {}` makes the capture",
+                        capture.display()
+                    ),
+                    false => format!("{MANIFEST}: {error}"),
+                };
                 return Err(CaptureError::NoCapture {
                     path: capture.to_owned(),
-                    reason: format!("{MANIFEST}: {error}"),
+                    reason,
                 });
             }
         };

@@ -111,6 +111,9 @@ fn a_capture_whose_rpd_was_killed_is_recovered() {
         .workload("capture", &["add"])
         .expect_code(1);
     assert!(again.stderr.contains("rpd recover"), "{}", again.stderr);
+    let info = Rpd::plain(["capture", "info"]).option([&capture]).run();
+    let info = info.expect_code(1);
+    assert!(info.stderr.contains("rpd recover"), "{}", info.stderr);
     // It is left alone while the program runs.
     wait_until("not recovered", || {
         let recovered = Rpd::plain(["recover"]).option([&capture]).run().success();
@@ -248,5 +251,18 @@ fn impossible_sizes_are_refused() {
         refused.stderr.contains("cannot be memory"),
         "{}",
         refused.stderr
+    );
+}
+
+#[test]
+fn a_fault_of_the_gpu_ends_a_replay_with_a_status_of_its_own() {
+    let store = "_ZN6faults5storeIfEEvPT_l";
+    let run = captured(&[], "faults", &[store, "6", "null"]);
+    let capture = capture_of(&run);
+    let played = replayed(&capture, &[]).expect_code(3);
+    assert!(
+        played.stderr.contains("rpd: call ") && played.stderr.contains("a fault of the GPU"),
+        "{}",
+        played.stderr
     );
 }

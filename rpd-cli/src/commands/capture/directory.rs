@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rpd_capture::Manifest;
+use rpd_capture::{Manifest, UNFINISHED};
 use rpd_spool::access_trace::FOLDER as ACCESSES;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +20,6 @@ const SPOOL: &str = ".spool";
 pub(super) const PROCESS: &str = ".proc-";
 /// Beginning of the name of the folder in which a capture is made that replaces another one.
 const REPLACING: &str = ".new-";
-/// Name of the file that says how a capture that is not complete is made.
-const UNFINISHED: &str = ".unfinished.json";
 
 /// The directory of a capture while it is made.
 #[derive(Debug, Clone)]
