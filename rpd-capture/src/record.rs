@@ -215,7 +215,7 @@ impl Recorder {
     fn take(&mut self, data: &DataHeader) {
         if self.staged.contains_key(&data.offset) {
             // The same bytes as in an earlier call: the program did not stage them again.
-            self.data += data.size;
+            self.data = self.data.saturating_add(data.size);
             return;
         }
         let keep = self.keeps(data.purpose);
@@ -236,7 +236,7 @@ impl Recorder {
         {
             self.is_stop_noted = self.journal.stop(&error.to_string());
         }
-        self.consumed += staging::room_of(data);
+        self.consumed = self.consumed.saturating_add(staging::room_of(data));
         if let Some(control) = &self.control {
             let offset = offset_of!(StageControl, consumed) as u64;
             // Only this process writes these eight bytes; the target compares them.
@@ -256,7 +256,7 @@ impl Recorder {
 
     /// The number of the data with these chunks.
     fn add(&mut self, size: u64, parts: Vec<Hash>, keep: bool) -> i64 {
-        self.data += size;
+        self.data = self.data.saturating_add(size);
         let hash = pack::hash_of(&parts);
         if let Some(known) = self.by_hash.get(&(hash, keep)) {
             return *known;
@@ -307,7 +307,7 @@ impl Recorder {
         (
             calls,
             self.data,
-            reserved.saturating_sub(self.consumed + abandoned),
+            reserved.saturating_sub(self.consumed.saturating_add(abandoned)),
         )
     }
 

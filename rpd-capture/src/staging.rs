@@ -98,7 +98,9 @@ impl StagingFile {
         let may_stay = keep && (self.taken < TRIAL || is_dense(self.kept, self.taken));
         let staged = may_stay.then_some(data.offset);
         let stored = packs.store_all(data.size, keep, staged, |at, bytes| {
-            let read = self.file.read_exact_at(bytes, data.offset + at);
+            let read = self
+                .file
+                .read_exact_at(bytes, data.offset.saturating_add(at));
             read.map_err(CaptureError::io(&self.path))
         });
         let noted = stored.and_then(|parts| {
@@ -192,12 +194,15 @@ impl StagingFile {
 
 /// The end of the room that data have in the file.
 fn end_of(data: &DataHeader) -> u64 {
-    data.offset + room_of(data)
+    data.offset.saturating_add(room_of(data))
 }
 
 /// Bytes that data take in the file.
 pub(crate) fn room_of(data: &DataHeader) -> u64 {
-    data.size.next_multiple_of(ALIGN)
+    // Recordings may be damaged.
+    data.size
+        .checked_next_multiple_of(ALIGN)
+        .unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

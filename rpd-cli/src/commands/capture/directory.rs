@@ -2,6 +2,7 @@
 //!
 //! A capture that replaces another one is made in a folder in that one's directory, and takes its place when it is complete.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -93,6 +94,17 @@ impl CaptureDirectory {
         self.work.join(SPOOL)
     }
 
+    /// The folders of the captures of processes that are not in their place.
+    pub(super) fn processes(&self) -> impl Iterator<Item = PathBuf> {
+        let entries = std::fs::read_dir(&self.work)
+            .into_iter()
+            .flatten()
+            .flatten();
+        entries
+            .filter(|entry| is_named(&entry.file_name(), PROCESS))
+            .map(|entry| entry.path())
+    }
+
     /// Notes how the capture is made, for the case that this process is killed.
     pub(super) fn begin(&self, making: &Making) -> Result<()> {
         let path = self.work.join(UNFINISHED);
@@ -127,23 +139,17 @@ impl CaptureDirectory {
     /// Removes what was made: there is no capture. Other files in the directory stay.
     pub(super) fn discard(&self) {
         self.complete();
-        for entry in std::fs::read_dir(&self.work)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            if entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(PROCESS.as_bytes())
-            {
-                let _ = std::fs::remove_dir_all(entry.path());
-            }
+        for folder in self.processes() {
+            let _ = std::fs::remove_dir_all(folder);
         }
         let _ = rpd_capture::remove_files(&self.work);
         let _ = super::accesses::remove(&self.work.join(ACCESSES));
         let _ = std::fs::remove_dir(&self.work);
     }
+}
+
+fn is_named(name: &OsStr, prefix: &str) -> bool {
+    name.as_encoded_bytes().starts_with(prefix.as_bytes())
 }
 
 /// A capture that is not complete.
@@ -158,12 +164,7 @@ pub(super) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>> {
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
     places.extend(
         inside
-            .filter(|entry| {
-                entry
-                    .file_name()
-                    .as_encoded_bytes()
-                    .starts_with(REPLACING.as_bytes())
-            })
+            .filter(|entry| is_named(&entry.file_name(), REPLACING))
             .map(|entry| entry.path()),
     );
     let mut found = Vec::new();
@@ -181,7 +182,7 @@ pub(super) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>> {
             .into());
         }
         let name = work.file_name().unwrap_or_default();
-        let output = match name.as_encoded_bytes().starts_with(REPLACING.as_bytes()) {
+        let output = match is_named(name, REPLACING) {
             true => work.parent().unwrap_or(&work).to_owned(),
             false => work.clone(),
         };
@@ -200,7 +201,9 @@ pub(super) fn in_use(process: &Path) -> Option<String> {
         return Some("its rpd still runs and will finish it".to_owned());
     }
     let control = process.join(rpd_spool::capture::CONTROL_FILE);
-    let file = File::open(control).and_then(|file| file.metadata()).ok()?;
+    let file = File::open(&control).and_then(|file| file.metadata()).ok()?;
+    // Some file systems show other numbers of devices there; in other mount namespaces paths differ.
+    let path = std::fs::canonicalize(&control).ok()?.display().to_string();
     let mapped = format!(
         " {:02x}:{:02x} {} ",
         nix::sys::stat::major(file.dev()),
@@ -211,7 +214,7 @@ pub(super) fn in_use(process: &Path) -> Option<String> {
     processes.into_iter().find_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
         let maps = std::fs::read_to_string(entry.path().join("maps")).ok()?;
-        maps.contains(&mapped)
+        (maps.contains(&mapped) || maps.contains(&path))
             .then(|| format!("process {pid}, which it captures, still runs"))
     })
 }

@@ -1,7 +1,7 @@
 //! The processes of a run that is captured.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_capture::{CaptureError, Recorder, Summary};
@@ -164,7 +164,7 @@ impl Captures {
             let made = found.recorder.finish(manifest).map_err(failure)?;
             super::accesses::keep(&self.directory.spool().join(&name), &found.folder)?;
             if is_first {
-                self.take_place(&found.folder)?;
+                take_place(&found.folder, &self.directory.work)?;
                 summary = Some(made);
             } else {
                 let mut child = self.directory.output.clone().into_os_string();
@@ -176,21 +176,20 @@ impl Captures {
         }
         Ok(summary)
     }
+}
 
-    /// Moves the first capture into the directory that was requested, the description last.
-    fn take_place(&self, folder: &std::path::Path) -> Result<()> {
-        let work = &self.directory.work;
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_name() != rpd_capture::MANIFEST {
-                std::fs::rename(entry.path(), work.join(entry.file_name()))?;
-            }
+/// Moves the complete capture of the first process, in `folder`, into the directory that was requested, the description last.
+pub(super) fn take_place(folder: &Path, work: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() != rpd_capture::MANIFEST {
+            std::fs::rename(entry.path(), work.join(entry.file_name()))?;
         }
-        std::fs::rename(
-            folder.join(rpd_capture::MANIFEST),
-            work.join(rpd_capture::MANIFEST),
-        )?;
-        let _ = std::fs::remove_dir(folder);
-        Ok(())
     }
+    std::fs::rename(
+        folder.join(rpd_capture::MANIFEST),
+        work.join(rpd_capture::MANIFEST),
+    )?;
+    let _ = std::fs::remove_dir(folder);
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::directory::{Unfinished, in_use, unfinished};
-use super::processes::Captures;
+use super::processes::{Captures, take_place};
 use crate::wording::count;
 
 /// Finishes the captures in `folder`; whether all of them are complete now. `None` when there is none.
@@ -25,7 +25,13 @@ fn finish(unfinished: Unfinished) -> Result<bool> {
     let Unfinished { directory, making } = unfinished;
     let shown = directory.output.display();
     let is_complete = directory.work.join(rpd_capture::MANIFEST).is_file();
-    if !is_complete {
+    // Killed while the files of the complete capture were moved.
+    let moving = directory
+        .processes()
+        .find(|folder| !making.children && folder.join(rpd_capture::MANIFEST).is_file());
+    if let Some(folder) = moving {
+        take_place(&folder, &directory.work)?;
+    } else if !is_complete {
         let spool = directory.spool();
         let processes = std::fs::read_dir(&spool).into_iter().flatten().flatten();
         for process in processes {
