@@ -20,7 +20,7 @@ const MOST: usize = 10_000;
 const LARGEST: u64 = 0o777_7777_7777;
 
 /// Whether a file of this name is part of a capture.
-fn is_part(name: &str) -> bool {
+pub(crate) fn is_part(name: &str) -> bool {
     let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let between = |folder: &str, prefix: &str, suffix: &str| {
         let rest = name.strip_prefix(folder)?.strip_prefix('/')?;

@@ -45,6 +45,12 @@ CREATE TABLE note (seq INTEGER, severity TEXT, text TEXT);
 CREATE TABLE unsupported (api INTEGER PRIMARY KEY, name TEXT, count INTEGER);
 ";
 
+/// The names of the tables.
+pub(crate) fn table_names() -> impl Iterator<Item = &'static str> {
+    let statements = TABLES.split("CREATE TABLE ").skip(1);
+    statements.filter_map(|statement| statement.split([' ', '(']).next())
+}
+
 /// Indices, made when the tables are full.
 pub const INDICES: &str = "
 CREATE INDEX launch_kernel ON launch (kernel);

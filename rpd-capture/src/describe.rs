@@ -1,7 +1,8 @@
 //! A call as text.
 
 use rpd_core::foreign;
-use rpd_spool::capture::{Role, data_place, data_use, item};
+use rpd_spool::capture::{HandleKind, Role, data_place, data_use, item};
+use rpd_spool::demangle::demangle;
 
 use crate::Call;
 use crate::geometry::geometry;
@@ -12,6 +13,12 @@ pub fn describe(call: &Call, details: bool) -> String {
     let Some(operation) = call.operation() else {
         return format!("{:>8}  unknown call {}", call.seq, call.api);
     };
+    let kernel = call.items().find(|item| item.kind == item::KERNEL);
+    let kernel = kernel.map(|item| {
+        let name = item.payload.get(8..).unwrap_or_default();
+        demangle(&String::from_utf8_lossy(name)).into_owned()
+    });
+    let mut is_named = false;
     let arguments: Vec<String> = operation
         .arguments()
         .iter()
@@ -38,6 +45,10 @@ pub fn describe(call: &Call, details: bool) -> String {
                     format!("{{{}}}", parts.join(", "))
                 }
                 Role::Value => value.to_string(),
+                Role::Kernel | Role::Handle(HandleKind::Function) if kernel.is_some() => {
+                    is_named = true;
+                    kernel.clone().unwrap_or_default()
+                }
                 _ => format!("{value:#x}"),
             };
             format!("{}={text}", argument.name())
@@ -49,6 +60,9 @@ pub fn describe(call: &Call, details: bool) -> String {
         operation.name(),
         arguments.join(", ")
     );
+    if let Some(kernel) = kernel.filter(|_| !is_named) {
+        text += &format!(" of {kernel}");
+    }
     if call.result != 0 {
         text += &format!(" = {}", call.result);
     }
@@ -116,6 +130,12 @@ pub fn describe(call: &Call, details: bool) -> String {
                 if let Some((head, name)) = item.variable() {
                     let name = String::from_utf8_lossy(name);
                     row("variable", format!("{name} (data {})", head.data));
+                }
+            }
+            item::VARIABLE_RESULT => {
+                if let Some((head, name)) = item.variable() {
+                    let name = String::from_utf8_lossy(name);
+                    row("variable after", format!("{name} (data {})", head.data));
                 }
             }
             item::MISSING => row(

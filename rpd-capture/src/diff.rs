@@ -1,11 +1,12 @@
 //! Compares two captures of a program.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 use rpd_spool::capture::{data_use, item};
 
 use crate::pack::Hash;
-use crate::{Call, Capture, CaptureError};
+use crate::{Capture, CaptureError};
 
 /// First difference of two captures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,65 +32,155 @@ impl std::fmt::Display for Difference {
 }
 
 /// A call as far as it can be compared: addresses and handles differ from run to run.
+#[derive(Default)]
 struct Shape {
     seq: u64,
     api: u32,
-    text: String,
-    /// Hashes of what the call reads and of what was written, with the copies that wrote it.
+    text: &'static str,
+    /// Hashes of what the call reads, and of what the work that it adds wrote.
     reads: Vec<Hash>,
-    writes: Vec<(u64, Hash)>,
-    kernel: Option<(Vec<u8>, Vec<u8>)>,
+    writes: Vec<Hash>,
+    /// Content of memory that launches may read. With several threads it depends on chance which of them is the first that finds it
+    /// changed.
+    updates: Vec<Hash>,
+    kernel: Option<Vec<u8>>,
 }
 
-fn shape(capture: &Capture, call: &Call) -> Result<Shape, CaptureError> {
-    let mut reads = Vec::new();
-    let mut writes = Vec::new();
-    for data in call.data() {
-        if data.offset == 0 {
-            continue;
-        }
-        let hash = capture.data(data.offset as i64)?.hash;
-        match data.purpose {
-            data_use::OUTPUT => {
-                let copy = if data.copy == 0 { call.seq } else { data.copy };
-                writes.push((copy, hash));
-            }
-            _ => reads.push(hash),
-        }
+impl Shape {
+    /// Whether both are the same call as far as that does not depend on data.
+    fn is_like(&self, other: &Shape) -> bool {
+        self.api == other.api && self.kernel == other.kernel
     }
-    let kernel = call
-        .items()
-        .find(|item| item.kind == item::KERNEL)
-        .map(|item| {
-            let name = item.payload.get(8..).unwrap_or_default().to_vec();
-            let code = item.payload.get(..8).unwrap_or_default().to_vec();
-            (name, code)
-        });
-    Ok(Shape {
-        seq: call.seq,
-        api: call.api,
-        text: call
-            .operation()
-            .map_or(String::new(), |found| found.name().to_owned()),
-        reads,
-        writes,
-        kernel,
-    })
+
+    fn kernel_name(&self) -> String {
+        String::from_utf8_lossy(self.kernel.as_deref().unwrap_or_default()).into_owned()
+    }
 }
 
 /// The calls of each thread, threads in the order of their first call.
 fn threads(capture: &Capture) -> Result<Vec<Vec<Shape>>, CaptureError> {
     let mut order: HashMap<u32, usize> = HashMap::new();
     let mut all: Vec<Vec<Shape>> = Vec::new();
+    // Where each call is, for results: another thread may be the one that waits for them.
+    let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
+    let mut results: Vec<(u64, Hash)> = Vec::new();
     capture.calls(1, u64::MAX, |call| -> Result<bool, CaptureError> {
         let index = *order.entry(call.tid).or_insert_with(|| {
             all.push(Vec::new());
             all.len() - 1
         });
-        all[index].push(shape(capture, &call)?);
+        let mut shape = Shape {
+            seq: call.seq,
+            api: call.api,
+            text: call.operation().map_or("", |found| found.name()),
+            ..Shape::default()
+        };
+        for data in call.data().filter(|data| data.offset != 0) {
+            let hash = capture.data(data.offset as i64)?.hash;
+            match data.purpose {
+                data_use::OUTPUT => {
+                    let copy = if data.copy == 0 { call.seq } else { data.copy };
+                    results.push((copy, hash));
+                }
+                data_use::UPDATE => shape.updates.push(hash),
+                _ => shape.reads.push(hash),
+            }
+        }
+        let kernel = call.items().find(|item| item.kind == item::KERNEL);
+        shape.kernel = kernel.map(|item| item.payload.get(8..).unwrap_or_default().to_vec());
+        places.insert(call.seq, (index, all[index].len()));
+        all[index].push(shape);
         Ok(true)
     })?;
+    for (copy, hash) in results {
+        if let Some((thread, call)) = places.get(&copy) {
+            all[*thread][*call].writes.push(hash);
+        }
+    }
     Ok(all)
+}
+
+/// How alike two threads are: calls that are the same from the first on, and how many of these have the same data and results.
+fn likeness(one: &[Shape], other: &[Shape]) -> (usize, usize) {
+    let same = one.iter().zip(other).take_while(|(a, b)| a.is_like(b));
+    same.fold((0, 0), |(calls, data), (a, b)| {
+        let is_equal = a.reads == b.reads && a.writes == b.writes;
+        (calls + 1, data + usize::from(is_equal))
+    })
+}
+
+/// Pairs of threads, the most alike first: in which order threads begin is chance.
+fn pairs(lefts: &[Vec<Shape>], rights: &[Vec<Shape>]) -> Vec<(usize, usize)> {
+    let mut all: Vec<((usize, usize), bool, usize, usize)> = Vec::new();
+    for (left, one) in lefts.iter().enumerate() {
+        for (right, other) in rights.iter().enumerate() {
+            all.push((likeness(one, other), one.len() == other.len(), left, right));
+        }
+    }
+    // With equal likeness in the order of their first calls.
+    all.sort_by_key(|(likeness, same_length, left, right)| {
+        (Reverse(*likeness), Reverse(*same_length), *left, *right)
+    });
+    let (mut used_left, mut used_right) = (HashSet::new(), HashSet::new());
+    let mut pairs = Vec::new();
+    for (_, _, left, right) in all {
+        if !used_left.contains(&left) && !used_right.contains(&right) {
+            used_left.insert(left);
+            used_right.insert(right);
+            pairs.push((left, right));
+        }
+    }
+    pairs
+}
+
+/// The first difference of two threads.
+fn difference(one: &[Shape], other: &[Shape], alone: bool) -> Option<Difference> {
+    let mut launch: Option<&Shape> = None;
+    for (a, b) in one.iter().zip(other) {
+        let text = if a.api != b.api {
+            Some(format!("{} in the first, {} in the second", a.text, b.text))
+        } else if a.kernel != b.kernel {
+            Some(format!(
+                "launches {} in the first, {} in the second",
+                a.kernel_name(),
+                b.kernel_name()
+            ))
+        } else if a.reads != b.reads || alone && a.updates != b.updates {
+            Some(format!("{} reads other data", a.text))
+        } else if a.writes.iter().zip(&b.writes).any(|(x, y)| x != y) {
+            let launch = launch.filter(|_| a.kernel.is_none());
+            let after = launch.map_or(String::new(), |launch| {
+                format!(
+                    "; the last launch before it is call {}, {}",
+                    launch.seq,
+                    launch.kernel_name()
+                )
+            });
+            Some(format!("the result of call {} differs{after}", a.seq))
+        } else {
+            None
+        };
+        if let Some(text) = text {
+            let calls = (a.seq, b.seq);
+            return Some(Difference { calls, text });
+        }
+        if a.kernel.is_some() {
+            launch = Some(a);
+        }
+    }
+    if one.len() == other.len() {
+        return None;
+    }
+    let at = one.len().min(other.len());
+    let seq = |shapes: &[Shape]| shapes.get(at).map_or(0, |shape| shape.seq);
+    Some(Difference {
+        calls: (seq(one), seq(other)),
+        text: format!(
+            "a thread makes {} calls in the first, {} in the second",
+            one.len(),
+            other.len()
+        ),
+    })
 }
 
 /// The first call at which two captures differ: in what is called, in the data that are read, or in the results, which
@@ -98,91 +189,60 @@ fn threads(capture: &Capture) -> Result<Vec<Vec<Shape>>, CaptureError> {
 /// # Errors
 /// When one of them cannot be read.
 pub fn diff(left: &Capture, right: &Capture) -> Result<Option<Difference>, CaptureError> {
-    let mut first: Option<Difference> = None;
-    let mut keep = |found: Difference| {
-        if first
-            .as_ref()
-            .is_none_or(|first| found.calls.0 < first.calls.0)
-        {
-            first = Some(found);
-        }
-    };
     let (lefts, rights) = (threads(left)?, threads(right)?);
-    for (one, other) in lefts.iter().zip(&rights) {
-        let mut launch: Option<(u64, u64, String)> = None;
-        let mut launches: Vec<(u64, String)> = Vec::new();
-        let mut found = None;
-        for (a, b) in one.iter().zip(other) {
-            let calls = (a.seq, b.seq);
-            let text = if a.api != b.api {
-                Some(format!("{} in the first, {} in the second", a.text, b.text))
-            } else if a.kernel.as_ref().map(|(name, _)| name)
-                != b.kernel.as_ref().map(|(name, _)| name)
-            {
-                let name = |shape: &Shape| {
-                    let name = shape.kernel.as_ref().map(|(name, _)| name.clone());
-                    String::from_utf8_lossy(&name.unwrap_or_default()).into_owned()
-                };
-                Some(format!(
-                    "launches {} in the first, {} in the second",
-                    name(a),
-                    name(b)
-                ))
-            } else if a.reads != b.reads {
-                Some(format!("{} reads other data", a.text))
-            } else {
-                None
-            };
-            if let Some((name, _)) = &a.kernel {
-                let name = String::from_utf8_lossy(name).into_owned();
-                launches.push((a.seq, name.clone()));
-                launch = Some((a.seq, b.seq, name));
-            }
-            if let Some(text) = text {
-                found = Some(Difference { calls, text });
-                break;
-            }
-            let differs = a.writes.iter().zip(&b.writes).find(|(x, y)| x.1 != y.1);
-            if let Some(((copy, _), _)) = differs {
-                let before = launches.iter().rev().find(|(seq, _)| seq < copy);
-                let after = match (before, &launch) {
-                    (Some((seq, name)), _) => {
-                        format!("; the last launch before it is call {seq}, {name}")
-                    }
-                    (None, _) => String::new(),
-                };
-                found = Some(Difference {
-                    calls,
-                    text: format!("the result of call {copy} differs{after}"),
-                });
-                break;
-            }
-        }
-        if found.is_none() && one.len() != other.len() {
-            let at = one.len().min(other.len());
-            let seq = |shapes: &[Shape]| shapes.get(at).map_or(0, |shape| shape.seq);
-            found = Some(Difference {
-                calls: (seq(one), seq(other)),
-                text: format!(
-                    "a thread makes {} calls in the first, {} in the second",
-                    one.len(),
-                    other.len()
-                ),
-            });
-        }
-        if let Some(found) = found {
-            keep(found);
+    let alone = lefts.len() == 1 && rights.len() == 1;
+    let found = pairs(&lefts, &rights)
+        .into_iter()
+        .filter_map(|(one, other)| difference(&lefts[one], &rights[other], alone));
+    let first = found.min_by_key(|found| found.calls);
+    if first.is_some() || lefts.len() == rights.len() {
+        return Ok(first);
+    }
+    Ok(Some(Difference {
+        calls: (0, 0),
+        text: format!(
+            "{} threads in the first, {} in the second",
+            lefts.len(),
+            rights.len()
+        ),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(calls: &[(u32, u8)]) -> Vec<Shape> {
+        let shape = |(seq, (api, data)): (usize, &(u32, u8))| Shape {
+            seq: seq as u64 + 1,
+            api: *api,
+            reads: vec![[*data; 32]],
+            ..Shape::default()
+        };
+        calls.iter().enumerate().map(shape).collect()
+    }
+
+    #[test]
+    fn threads_are_paired_by_what_they_do() {
+        let main = [(1, 0), (2, 0), (3, 9)];
+        let (first, second) = ([(1, 0), (5, 1)], [(1, 0), (5, 2)]);
+        let lefts = [thread(&main), thread(&first), thread(&second)];
+        let rights = [thread(&second), thread(&main), thread(&first)];
+        let mut found = pairs(&lefts, &rights);
+        found.sort_unstable();
+        assert_eq!(found, [(0, 1), (1, 2), (2, 0)]);
+        for (left, right) in found {
+            assert_eq!(difference(&lefts[left], &rights[right], false), None);
         }
     }
-    if first.is_none() && lefts.len() != rights.len() {
-        return Ok(Some(Difference {
-            calls: (0, 0),
-            text: format!(
-                "{} threads in the first, {} in the second",
-                lefts.len(),
-                rights.len()
-            ),
-        }));
+
+    #[test]
+    fn a_thread_that_differs_is_paired_with_the_one_that_is_most_alike() {
+        let lefts = [thread(&[(1, 0), (2, 0)]), thread(&[(1, 0), (5, 1), (6, 1)])];
+        let rights = [thread(&[(1, 0), (5, 1), (7, 1)]), thread(&[(1, 0), (2, 0)])];
+        let found = pairs(&lefts, &rights);
+        assert_eq!(found, [(0, 1), (1, 0)]);
+        let found = difference(&lefts[1], &rights[0], false).expect("a difference");
+        assert_eq!(found.calls, (3, 3));
     }
-    Ok(first)
 }

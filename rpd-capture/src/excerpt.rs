@@ -154,7 +154,37 @@ impl ExcerptWriter {
         name: &[u8],
         content: &[u8],
     ) -> Result<(), CaptureError> {
-        let data = self.store(content.len() as u64, true, |at, part| {
+        let item = self.variable_item(code, device, name, content, true)?;
+        push_item(&mut self.before, item::VARIABLE, NO_ARGUMENT, &item);
+        Ok(())
+    }
+
+    /// Adds the content of a device variable after the last call. `keep`: not only its hash.
+    ///
+    /// # Errors
+    /// When the data cannot be stored.
+    pub fn variable_result(
+        &mut self,
+        code: i64,
+        device: i32,
+        name: &[u8],
+        content: &[u8],
+        keep: bool,
+    ) -> Result<(), CaptureError> {
+        let item = self.variable_item(code, device, name, content, keep)?;
+        push_item(&mut self.after, item::VARIABLE_RESULT, NO_ARGUMENT, &item);
+        Ok(())
+    }
+
+    fn variable_item(
+        &mut self,
+        code: i64,
+        device: i32,
+        name: &[u8],
+        content: &[u8],
+        keep: bool,
+    ) -> Result<Vec<u8>, CaptureError> {
+        let data = self.store(content.len() as u64, keep, |at, part| {
             part.copy_from_slice(&content[at as usize..][..part.len()]);
             Ok::<(), CaptureError>(())
         })?;
@@ -164,13 +194,7 @@ impl ExcerptWriter {
             device: i64::from(device),
         };
         self.codes.insert(code);
-        push_item(
-            &mut self.before,
-            item::VARIABLE,
-            NO_ARGUMENT,
-            &[head.as_bytes(), name].concat(),
-        );
-        Ok(())
+        Ok([head.as_bytes(), name].concat())
     }
 
     /// Writes the excerpt, complete with the earlier calls that it needs. `has_memory` is whether the memory or variable
@@ -329,7 +353,7 @@ impl ExcerptWriter {
                             blobs.insert(data.cast_signed());
                         }
                     }
-                    item::VARIABLE => {
+                    item::VARIABLE | item::VARIABLE_RESULT => {
                         if let Some((found, _)) = item.variable() {
                             blobs.insert(found.data);
                             self.codes.insert(found.code);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
+use rpd_formats::rocpd::Guarded;
 
 use crate::CaptureError;
 
@@ -24,11 +24,13 @@ pub fn foreign(path: &Path) -> Result<Option<ForeignDatabase>, CaptureError> {
     if !path.is_file() || is_capture {
         return Ok(None);
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let Ok(database) = Connection::open_with_flags(path, flags) else {
+    let Ok(database) = Guarded::read(path) else {
         return Ok(None);
     };
-    let failed = |error| CaptureError::database(path)(error);
+    let failed = |error| match database.guard_problem(&error) {
+        Some(problem) => CaptureError::damaged(path, problem.to_string()),
+        None => CaptureError::database(path)(error),
+    };
     let Ok(mut statement) =
         database.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
     else {

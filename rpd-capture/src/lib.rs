@@ -15,6 +15,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod bounds;
 mod capsule;
 mod check;
 pub mod database;
@@ -28,17 +29,20 @@ mod export;
 mod files;
 mod foreign;
 mod geometry;
+mod journal;
 mod live;
 mod manifest;
 mod markers;
 mod merge;
 mod objects;
 pub mod pack;
+mod place;
 mod read;
 mod record;
 mod staging;
 mod writer;
 
+pub use bounds::span;
 pub use capsule::{pack_capsule, unpack_capsule};
 pub use check::{Problem, check};
 pub use describe::describe;
@@ -51,13 +55,17 @@ pub use geometry::{geometry, is_cooperative, stream_of_config};
 pub use live::LiveReader;
 pub use manifest::{ExcerptOf, Manifest, VERSION};
 pub use markers::{Marker, regions};
+pub use place::{move_files, remove_files};
 pub use read::{Call, Capture, CodeRow, Data, KernelRow, Memory};
 pub use record::{Recorder, Summary};
+pub use staging::is_taken;
 
 /// Name of the database in a capture.
 pub const DATABASE: &str = "capture.sqlite";
 /// Name of the description in a capture.
 pub const MANIFEST: &str = "capture.json";
+/// Name of the file that says how a capture that is not complete is made.
+pub const UNFINISHED: &str = ".unfinished.json";
 /// Name of the folder with data.
 pub const BLOBS: &str = "blobs";
 /// Name of the folder with code objects.

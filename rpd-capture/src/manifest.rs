@@ -6,7 +6,7 @@ use std::path::Path;
 use rpd_spool::regular_file::{self, FileError, Links};
 use serde::{Deserialize, Serialize};
 
-use crate::{CaptureError, MANIFEST};
+use crate::{CaptureError, DATABASE, MANIFEST, UNFINISHED};
 
 /// Version of the format. Readers refuse newer ones.
 pub const VERSION: u32 = 1;
@@ -96,9 +96,16 @@ impl Manifest {
                 return Err(CaptureError::damaged(&path, error.to_string()));
             }
             Err(error) => {
+                let reason = match capture.join(UNFINISHED).is_file() {
+                    true => format!(
+                        "its rpd runs or was killed; then `rpd recover {}` makes the capture",
+                        capture.display()
+                    ),
+                    false => format!("{MANIFEST}: {error}"),
+                };
                 return Err(CaptureError::NoCapture {
                     path: capture.to_owned(),
-                    reason: format!("{MANIFEST}: {error}"),
+                    reason,
                 });
             }
         };
@@ -117,6 +124,20 @@ impl Manifest {
         }
         serde_json::from_slice(&text)
             .map_err(|error| CaptureError::damaged(&path, error.to_string()))
+    }
+
+    /// Checks that rpd has written the description of `capture`: other programs may have files of this name.
+    ///
+    /// # Errors
+    /// When it was not.
+    pub fn check_origin(&self, capture: &Path) -> Result<(), CaptureError> {
+        match self.rpd.is_empty() || !capture.join(DATABASE).is_file() {
+            false => Ok(()),
+            true => Err(CaptureError::NoCapture {
+                path: capture.to_owned(),
+                reason: format!("its {MANIFEST} is not of rpd, or {DATABASE} is missing"),
+            }),
+        }
     }
 
     /// Writes it, under its name when it is complete.

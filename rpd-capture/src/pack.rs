@@ -88,6 +88,8 @@ pub struct PackWriter {
     /// The number of the staging file as a pack, when some chunks remain there.
     staging: Option<u32>,
     chunks: HashMap<Hash, Chunk>,
+    /// Chunks that were stored since [`PackWriter::take_fresh`].
+    fresh: Vec<Hash>,
     buffer: Vec<u8>,
     /// Buffer of [`PackWriter::store_all`].
     part: Vec<u8>,
@@ -106,6 +108,7 @@ impl PackWriter {
             last_number: 0,
             staging: None,
             chunks: HashMap::new(),
+            fresh: Vec::new(),
             buffer: Vec::new(),
             part: Vec::new(),
             compressor: level.and_then(|level| zstd::bulk::Compressor::new(level).ok()),
@@ -152,7 +155,7 @@ impl PackWriter {
                 stored: 0,
                 codec: Codec::Zeros,
             };
-            self.chunks.insert(hash, zeros);
+            self.add(hash, zeros);
             return Ok(hash);
         }
         let codec = self.compress(bytes);
@@ -169,7 +172,7 @@ impl PackWriter {
                 stored: size,
                 codec,
             };
-            self.chunks.insert(hash, chunk);
+            self.add(hash, chunk);
             return Ok(hash);
         }
         self.append(hash, bytes, codec)?;
@@ -210,8 +213,38 @@ impl PackWriter {
             codec,
         };
         self.at += (HEAD + body.len()) as u64;
-        self.chunks.insert(hash, chunk);
+        self.add(hash, chunk);
         Ok(())
+    }
+
+    fn add(&mut self, hash: Hash, chunk: Chunk) {
+        self.chunks.insert(hash, chunk);
+        self.fresh.push(hash);
+    }
+
+    /// The chunks that were stored since the last call, and whether each remains in the staging file.
+    pub(crate) fn take_fresh(&mut self) -> Vec<(Hash, Chunk, bool)> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let known = fresh.into_iter().filter_map(|hash| {
+            let chunk = *self.chunks.get(&hash)?;
+            Some((hash, chunk, self.staging == Some(chunk.pack)))
+        });
+        known.collect()
+    }
+
+    /// Goes on where another writer has stopped, which had stored `chunks`; those for which the last part is true remain in the
+    /// staging file.
+    pub(crate) fn resume(&mut self, chunks: Vec<(Hash, Chunk, bool)>) {
+        // The pack that was begun last may have no chunk that is known.
+        let begun = (1..).take_while(|number| self.folder.join(name(*number)).exists());
+        self.last_number = begun.last().unwrap_or(0);
+        for (hash, chunk, is_staged) in chunks {
+            self.last_number = self.last_number.max(chunk.pack);
+            if is_staged {
+                self.staging = Some(chunk.pack);
+            }
+            self.chunks.insert(hash, chunk);
+        }
     }
 
     fn next_number(&mut self) -> u32 {

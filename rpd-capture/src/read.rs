@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use rpd_formats::rocpd::{Guarded, Problem};
 use rpd_spool::capture::{AllocationItem, DataHeader, Items, Operation, item, operation};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use zerocopy::FromBytes as _;
 
 use crate::pack::{Chunk, Codec, Hash, PackReader};
-use crate::{BLOBS, CaptureError, DATABASE, Manifest};
+use crate::{BLOBS, CaptureError, DATABASE, Manifest, bounds};
 
 /// A call of a capture.
 #[derive(Debug, Clone)]
@@ -136,10 +137,15 @@ pub struct Data {
 pub struct Capture {
     path: PathBuf,
     manifest: Manifest,
-    database: Connection,
+    database: Guarded,
     packs: PackReader,
     last: u64,
 }
+
+/// Calls that are read at once.
+const CALLS: usize = 256;
+/// Bytes after which no more are.
+const CALL_BYTES: usize = 1 << 20;
 
 impl Capture {
     /// Opens the capture in `path`.
@@ -155,9 +161,10 @@ impl Capture {
                 reason: format!("it has no {DATABASE}"),
             });
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database =
-            Connection::open_with_flags(&file, flags).map_err(CaptureError::database(&file))?;
+        let database = Guarded::read(&file).map_err(|problem| unreadable(&file, &problem))?;
+        if let Some(reason) = no_tables(&database).map_err(CaptureError::database(&file))? {
+            return Err(CaptureError::damaged(&file, reason));
+        }
         let last: i64 = database
             .query_row("SELECT ifnull(max(seq), 0) FROM call", [], |row| row.get(0))
             .map_err(CaptureError::database(&file))?;
@@ -189,8 +196,9 @@ impl Capture {
         &self.manifest
     }
 
-    /// The database, for queries.
+    /// The database, for a query that is made at once.
     pub fn database(&self) -> &Connection {
+        self.database.begin();
         &self.database
     }
 
@@ -200,7 +208,13 @@ impl Capture {
     }
 
     fn failed(&self) -> impl Fn(rusqlite::Error) -> CaptureError + '_ {
-        |error| CaptureError::database(&self.path.join(DATABASE))(error)
+        |error| {
+            let path = self.path.join(DATABASE);
+            match self.database.guard_problem(&error) {
+                Some(problem) => unreadable(&path, &problem),
+                None => CaptureError::database(&path)(error),
+            }
+        }
     }
 
     /// Gives the calls from `first` to `last`, both included, to `take`, until that returns false.
@@ -238,7 +252,7 @@ impl Capture {
     ) -> Result<(), E> {
         let failed = |error| E::from(self.failed()(error));
         let mut statement = self
-            .database
+            .database()
             .prepare_cached(&format!(
                 "SELECT seq, tid, dev, api, rc, t0, t1, flags, args, items FROM call
                  WHERE seq BETWEEN ? AND ? ORDER BY seq {order}"
@@ -247,13 +261,29 @@ impl Capture {
         let mut rows = statement
             .query([first as i64, i64::try_from(last).unwrap_or(i64::MAX)])
             .map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
-            let call = call(row).map_err(failed)?;
-            if !take(call)? {
-                break;
+        loop {
+            // Not one by one: the time that playing a call takes is not that of reading.
+            self.database.begin();
+            let (mut calls, mut bytes) = (Vec::new(), 0);
+            while calls.len() < CALLS && bytes < CALL_BYTES {
+                let Some(row) = rows.next().map_err(failed)? else {
+                    break;
+                };
+                let call = call(row).map_err(failed)?;
+                bytes += call.items.len() + call.arguments.len();
+                calls.push(call);
+            }
+            if calls.is_empty() {
+                return Ok(());
+            }
+            for call in calls {
+                bounds::call(&call)
+                    .map_err(|reason| CaptureError::damaged(&self.path.join(DATABASE), reason))?;
+                if !take(call)? {
+                    return Ok(());
+                }
             }
         }
-        Ok(())
     }
 
     /// One call.
@@ -279,7 +309,7 @@ impl Capture {
         sql: &str,
         row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, CaptureError> {
-        let mut statement = self.database.prepare(sql).map_err(self.failed())?;
+        let mut statement = self.database().prepare(sql).map_err(self.failed())?;
         let rows = statement.query_map([], row).map_err(self.failed())?;
         rows.collect::<rusqlite::Result<_>>().map_err(self.failed())
     }
@@ -289,7 +319,7 @@ impl Capture {
     /// # Errors
     /// When the database cannot be read.
     pub fn memory(&self) -> Result<Vec<Memory>, CaptureError> {
-        self.all(
+        let memory = self.all(
             "SELECT num, kind, dev, va, size, flags, created, destroyed FROM alloc ORDER BY num",
             |row| {
                 Ok(Memory {
@@ -305,7 +335,14 @@ impl Capture {
                     ),
                 })
             },
-        )
+        )?;
+        for one in &memory {
+            bounds::range(one.base, one.size).map_err(|reason| {
+                let reason = format!("memory {}: {reason}", one.number);
+                CaptureError::damaged(&self.path.join(DATABASE), reason)
+            })?;
+        }
+        Ok(memory)
     }
 
     /// All code objects, in the order of loading.
@@ -424,7 +461,7 @@ impl Capture {
     /// # Errors
     /// When there are no data with this number.
     pub fn data(&self, blob: i64) -> Result<Data, CaptureError> {
-        self.database
+        self.database()
             .prepare_cached("SELECT hash, size, kept FROM blob WHERE id = ?")
             .and_then(|mut statement| {
                 statement.query_row([blob], |row| {
@@ -450,7 +487,7 @@ impl Capture {
     /// When the database cannot be read.
     pub fn chunks(&self, blob: i64) -> Result<Vec<(Hash, Chunk)>, CaptureError> {
         let mut statement = self
-            .database
+            .database()
             .prepare_cached(
                 "SELECT c.hash, c.pack, c.offset, c.size, c.stored, c.codec FROM blob_part p JOIN chunk c ON c.id = p.chunk
                  WHERE p.blob = ? ORDER BY p.idx",
@@ -472,12 +509,38 @@ impl Capture {
         rows.collect::<rusqlite::Result<_>>().map_err(self.failed())
     }
 
-    /// The content of data, checked.
+    /// The content of the data of a call, checked.
     ///
     /// # Errors
-    /// When it is not in the capture, or damaged.
+    /// As [`Capture::bytes`], and when it has not the size that the call says.
+    pub fn data_bytes(&mut self, header: &DataHeader) -> Result<Vec<u8>, CaptureError> {
+        self.bytes_of(header.offset.cast_signed(), Some(header.size))
+    }
+
+    /// The content of data, checked: of a code object, or a device variable.
+    ///
+    /// # Errors
+    /// When it is not in the capture, is damaged, or larger than such data are.
     pub fn bytes(&mut self, blob: i64) -> Result<Vec<u8>, CaptureError> {
+        self.bytes_of(blob, None)
+    }
+
+    fn bytes_of(&mut self, blob: i64, size: Option<u64>) -> Result<Vec<u8>, CaptureError> {
         let data = self.data(blob)?;
+        let wrong = match size {
+            Some(size) => data.size != size,
+            None => data.size > LARGEST_OBJECT,
+        };
+        if wrong {
+            let wanted = match size {
+                Some(size) => format!("and {size} should be there"),
+                None => format!("and such data have {LARGEST_OBJECT} at most"),
+            };
+            return Err(CaptureError::damaged(
+                &self.path.join(DATABASE),
+                format!("data {blob} have {} bytes, {wanted}", data.size),
+            ));
+        }
         if !data.kept {
             return Err(CaptureError::damaged(
                 &self.path,
@@ -485,7 +548,16 @@ impl Capture {
             ));
         }
         let chunks = self.chunks(blob)?;
-        let mut bytes = Vec::with_capacity(data.size.min(1 << 30) as usize);
+        let mut bytes = Vec::new();
+        let room = usize::try_from(data.size).unwrap_or(usize::MAX);
+        if bytes.try_reserve_exact(room).is_err() {
+            return Err(CaptureError::Io {
+                path: self.path.join(DATABASE),
+                source: std::io::Error::other(format!(
+                    "there is no memory for the {room} bytes of data {blob}"
+                )),
+            });
+        }
         for (hash, chunk) in &chunks {
             self.packs.read(hash, chunk, &mut bytes)?;
             if bytes.len() as u64 > data.size {
@@ -541,6 +613,58 @@ impl Capture {
         })?;
         Ok(rows.into_iter().collect())
     }
+}
+
+/// Largest code object or device variable that is read, bytes.
+const LARGEST_OBJECT: u64 = 2 << 30;
+
+/// A database that is not read.
+fn unreadable(path: &Path, problem: &Problem) -> CaptureError {
+    let reason = match problem {
+        Problem::Io(error) => {
+            let error = std::io::Error::new(error.kind(), error.to_string());
+            return CaptureError::io(path)(error);
+        }
+        Problem::NotSqlite => "it is not an SQLite file".to_owned(),
+        Problem::NotRegular => "it is not a regular file".to_owned(),
+        Problem::TooLong(seconds) => {
+            format!("reading it took more than {seconds} s of processor time")
+        }
+        Problem::TooMuch(mib) => format!("reading it took more than {mib} MiB of memory"),
+        Problem::Refused(what) => format!("its schema uses {what}"),
+        other => other.to_string(),
+    };
+    CaptureError::damaged(path, reason)
+}
+
+/// Whether a table with this definition has columns that are computed when they are read.
+fn is_computed(sql: &str) -> bool {
+    let mut words = sql.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    words.any(|word| word.eq_ignore_ascii_case("as"))
+}
+
+/// Why the tables are none, if that is so: a view or a computed column would be a program.
+fn no_tables(database: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut statement = database.prepare(
+        "SELECT name, type, ifnull(sql, '') FROM sqlite_master WHERE type IN ('table', 'view')",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let found: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
+    for name in crate::database::table_names() {
+        let mut rows = found
+            .iter()
+            .filter(|(known, ..)| known.eq_ignore_ascii_case(name));
+        let reason = match rows.next() {
+            None => format!("it has no table {name}"),
+            Some((_, kind, _)) if kind != "table" => {
+                format!("{name} is a {kind} and should be a table")
+            }
+            Some((.., sql)) if is_computed(sql) => format!("the table {name} has computed columns"),
+            Some(_) => continue,
+        };
+        return Ok(Some(reason));
+    }
+    Ok(None)
 }
 
 fn call(row: &rusqlite::Row<'_>) -> rusqlite::Result<Call> {

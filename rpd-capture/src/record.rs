@@ -15,6 +15,7 @@ use rpd_spool::reader::Record;
 use rpd_spool::record::{CapturePart, RecordKind, RecordRole};
 use rusqlite::Connection;
 
+use crate::journal::{self, Journal};
 use crate::live::LiveReader;
 use crate::markers::Marker;
 use crate::pack::{self, Hash, PackWriter};
@@ -82,6 +83,7 @@ pub struct Recorder {
     control: Option<File>,
     consumed: u64,
     pub(crate) packs: PackWriter,
+    journal: Journal,
     /// Whether the content of what copies wrote is kept, not only its hash.
     keep_outputs: bool,
     pub(crate) blobs: Vec<Blob>,
@@ -90,6 +92,8 @@ pub struct Recorder {
     data: u64,
     /// Why data cannot be stored any more.
     failed: Option<CaptureError>,
+    /// Whether the journal says so.
+    is_stop_noted: bool,
 }
 
 impl Recorder {
@@ -122,13 +126,53 @@ impl Recorder {
             control: None,
             consumed: 0,
             packs: PackWriter::new(capture.join(BLOBS), level),
+            journal: Journal::open(capture)?,
             keep_outputs,
             blobs: Vec::new(),
             by_hash: HashMap::new(),
             staged: HashMap::new(),
             data: 0,
             failed: None,
+            is_stop_noted: false,
         })
+    }
+
+    /// Goes on with a capture whose recorder was killed, and whose process has ended.
+    ///
+    /// # Errors
+    /// As [`Recorder::new`], and when what was taken before cannot be read.
+    pub fn resume(
+        spool: &Path,
+        capture: &Path,
+        level: Option<i32>,
+        keep_outputs: bool,
+    ) -> Result<Recorder, CaptureError> {
+        let taken = journal::read(capture)?;
+        // Code objects are written as a whole when the capture is finished; the last one may be incomplete.
+        let code = capture.join(CODE);
+        match std::fs::remove_dir_all(&code) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(CaptureError::io(&code)(error));
+            }
+            _ => {}
+        }
+        let mut recorder = Recorder::new(spool, capture, level, keep_outputs)?;
+        let bytes = taken.data.iter().map(|data| data.size).sum();
+        recorder.packs.resume(taken.chunks);
+        let kept = recorder.packs.staged();
+        let kept = kept.iter().map(|(_, chunk)| u64::from(chunk.size)).sum();
+        recorder.stage = StagingFile::resume(spool, kept, bytes);
+        for data in taken.data {
+            let blob = recorder.add(data.size, data.parts, data.kept);
+            recorder.staged.insert(data.offset, blob);
+        }
+        if let Some(reason) = taken.stopped {
+            recorder.failed = Some(CaptureError::Io {
+                path: capture.to_owned(),
+                source: io::Error::other(reason),
+            });
+        }
+        Ok(recorder)
     }
 
     /// Takes the data that the program has staged since the last call.
@@ -171,7 +215,7 @@ impl Recorder {
     fn take(&mut self, data: &DataHeader) {
         if self.staged.contains_key(&data.offset) {
             // The same bytes as in an earlier call: the program did not stage them again.
-            self.data += data.size;
+            self.data = self.data.saturating_add(data.size);
             return;
         }
         let keep = self.keeps(data.purpose);
@@ -179,7 +223,7 @@ impl Recorder {
         if self.failed.is_some() {
             stage.discard(data);
         } else {
-            match stage.take(&mut self.packs, data, keep) {
+            match stage.take(&mut self.packs, &mut self.journal, data, keep) {
                 Ok(parts) => {
                     let blob = self.add(data.size, parts, keep);
                     self.staged.insert(data.offset, blob);
@@ -187,7 +231,12 @@ impl Recorder {
                 Err(error) => self.failed = Some(error),
             }
         }
-        self.consumed += staging::room_of(data);
+        if let Some(error) = &self.failed
+            && !self.is_stop_noted
+        {
+            self.is_stop_noted = self.journal.stop(&error.to_string());
+        }
+        self.consumed = self.consumed.saturating_add(staging::room_of(data));
         if let Some(control) = &self.control {
             let offset = offset_of!(StageControl, consumed) as u64;
             // Only this process writes these eight bytes; the target compares them.
@@ -207,7 +256,7 @@ impl Recorder {
 
     /// The number of the data with these chunks.
     fn add(&mut self, size: u64, parts: Vec<Hash>, keep: bool) -> i64 {
-        self.data += size;
+        self.data = self.data.saturating_add(size);
         let hash = pack::hash_of(&parts);
         if let Some(known) = self.by_hash.get(&(hash, keep)) {
             return *known;
@@ -258,7 +307,7 @@ impl Recorder {
         (
             calls,
             self.data,
-            reserved.saturating_sub(self.consumed + abandoned),
+            reserved.saturating_sub(self.consumed.saturating_add(abandoned)),
         )
     }
 
@@ -276,7 +325,7 @@ impl Recorder {
         let _ = std::fs::remove_file(self.capture.join(ROOM));
         if let Some(stage) = self.stage.take() {
             let has_ended = !Path::new(&format!("/proc/{}", manifest.pid)).exists();
-            stage.finish(&mut self.packs, has_ended)?;
+            stage.finish(&mut self.packs, &mut self.journal, has_ended)?;
         }
         let path = self.capture.join(DATABASE);
         let fresh = self.capture.join(format!(".{DATABASE}"));
@@ -341,6 +390,7 @@ impl Recorder {
         let path = self.capture.join(REPORT);
         files::write(&path, report)?;
         manifest.write(&self.capture)?;
+        self.journal.remove();
         Ok(summary)
     }
 }

@@ -11,6 +11,7 @@ use nix::fcntl::{FallocateFlags, FcntlArg, fallocate, fcntl};
 use rpd_spool::capture::{DataHeader, STAGE_FILE};
 
 use crate::CaptureError;
+use crate::journal::{Journal, Taken};
 use crate::pack::{CHUNK, Chunk, Hash, PackWriter};
 
 /// Data begin at multiples of this in the staging file.
@@ -25,6 +26,27 @@ const BLOCK: u64 = 4096;
 /// Whether a file of `size` bytes of which `kept` are data of the capture is worth keeping as it is.
 fn is_dense(kept: u64, size: u64) -> bool {
     kept >= size - size / 4
+}
+
+fn whole_file() -> nix::libc::flock {
+    nix::libc::flock {
+        l_type: nix::libc::F_WRLCK as nix::libc::c_short,
+        l_whence: nix::libc::SEEK_SET as nix::libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
+}
+
+/// Whether an rpd takes data from the staging file in the directory `spool` of a process.
+pub fn is_taken(spool: &Path) -> bool {
+    let mut lock = whole_file();
+    let asked = File::options()
+        .read(true)
+        .write(true)
+        .open(spool.join(STAGE_FILE))
+        .is_ok_and(|file| fcntl(&file, FcntlArg::F_OFD_GETLK(&mut lock)).is_ok());
+    asked && lock.l_type != nix::libc::F_UNLCK as nix::libc::c_short
 }
 
 /// The staging file of one process.
@@ -45,14 +67,7 @@ impl StagingFile {
         let file = File::options().read(true).write(true).open(&path).ok()?;
         // The process waits for room as long as somebody has this lock. File systems without locks are rare; there it waits as long
         // as data are taken.
-        let lock = nix::libc::flock {
-            l_type: nix::libc::F_WRLCK as nix::libc::c_short,
-            l_whence: nix::libc::SEEK_SET as nix::libc::c_short,
-            l_start: 0,
-            l_len: 0,
-            l_pid: 0,
-        };
-        let _ = fcntl(&file, FcntlArg::F_OFD_SETLK(&lock));
+        let _ = fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file()));
         Some(StagingFile {
             path,
             file,
@@ -61,24 +76,44 @@ impl StagingFile {
         })
     }
 
-    /// Stores data of the file, or with `keep` false only hashes them; the hashes of their chunks. Gives back what does not
-    /// stay in the file.
+    /// Opens the file of a process that has ended, of which another recorder has taken `taken` bytes and left `kept`.
+    pub(crate) fn resume(spool: &Path, kept: u64, taken: u64) -> Option<StagingFile> {
+        let mut file = StagingFile::open(spool)?;
+        (file.kept, file.taken) = (kept, taken);
+        Some(file)
+    }
+
+    /// Stores data of the file, or with `keep` false only hashes them; the hashes of their chunks. Then notes them in the journal,
+    /// and gives back what does not stay in the file.
     ///
     /// # Errors
-    /// When the file cannot be read, or a pack cannot be written.
+    /// When the file cannot be read, or a pack or the journal cannot be written.
     pub(crate) fn take(
         &mut self,
         packs: &mut PackWriter,
+        journal: &mut Journal,
         data: &DataHeader,
         keep: bool,
     ) -> Result<Vec<Hash>, CaptureError> {
         let may_stay = keep && (self.taken < TRIAL || is_dense(self.kept, self.taken));
         let staged = may_stay.then_some(data.offset);
         let stored = packs.store_all(data.size, keep, staged, |at, bytes| {
-            let read = self.file.read_exact_at(bytes, data.offset + at);
+            let read = self
+                .file
+                .read_exact_at(bytes, data.offset.saturating_add(at));
             read.map_err(CaptureError::io(&self.path))
         });
-        let parts = stored.inspect_err(|_| {
+        let noted = stored.and_then(|parts| {
+            let taken = Taken {
+                offset: data.offset,
+                size: data.size,
+                kept: keep,
+                parts,
+            };
+            journal.add(&packs.take_fresh(), Some(&taken))?;
+            Ok(taken.parts)
+        });
+        let parts = noted.inspect_err(|_| {
             packs.forget_staged(data.offset..end_of(data));
             self.discard(data);
         })?;
@@ -118,6 +153,7 @@ impl StagingFile {
     pub(crate) fn finish(
         self,
         packs: &mut PackWriter,
+        journal: &mut Journal,
         has_ended: bool,
     ) -> Result<(), CaptureError> {
         let chunks = packs.staged();
@@ -127,7 +163,7 @@ impl StagingFile {
         let end = last.offset + u64::from(last.stored);
         let becomes_pack = has_ended && is_dense(self.kept, end);
         // Where there is no space for the copies, the file is kept as it is.
-        if !becomes_pack && self.copy(packs, &chunks).is_ok() {
+        if !becomes_pack && self.copy(packs, journal, &chunks).is_ok() {
             return Ok(());
         }
         self.file
@@ -136,7 +172,12 @@ impl StagingFile {
         packs.adopt(&self.path)
     }
 
-    fn copy(&self, packs: &mut PackWriter, chunks: &[(Hash, Chunk)]) -> Result<(), CaptureError> {
+    fn copy(
+        &self,
+        packs: &mut PackWriter,
+        journal: &mut Journal,
+        chunks: &[(Hash, Chunk)],
+    ) -> Result<(), CaptureError> {
         let mut bytes = Vec::new();
         for (hash, chunk) in chunks {
             bytes.resize(chunk.stored as usize, 0);
@@ -144,6 +185,7 @@ impl StagingFile {
                 .read_exact_at(&mut bytes, chunk.offset)
                 .map_err(CaptureError::io(&self.path))?;
             packs.unstage(hash, &bytes)?;
+            journal.add(&packs.take_fresh(), None)?;
             self.give_back(chunk.offset, chunk.offset + u64::from(chunk.stored));
         }
         Ok(())
@@ -152,12 +194,15 @@ impl StagingFile {
 
 /// The end of the room that data have in the file.
 fn end_of(data: &DataHeader) -> u64 {
-    data.offset + room_of(data)
+    data.offset.saturating_add(room_of(data))
 }
 
 /// Bytes that data take in the file.
 pub(crate) fn room_of(data: &DataHeader) -> u64 {
-    data.size.next_multiple_of(ALIGN)
+    // Recordings may be damaged.
+    data.size
+        .checked_next_multiple_of(ALIGN)
+        .unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -185,6 +230,7 @@ mod tests {
     struct Staged {
         folder: tempfile::TempDir,
         packs: PackWriter,
+        journal: Journal,
         file: StagingFile,
         taken: Vec<(Vec<u8>, Vec<Hash>)>,
         end: u64,
@@ -196,6 +242,7 @@ mod tests {
             File::create(folder.path().join(STAGE_FILE)).expect("a file");
             Staged {
                 packs: PackWriter::new(folder.path().to_owned(), Some(1)),
+                journal: Journal::open(folder.path()).expect("a journal"),
                 file: StagingFile::open(folder.path()).expect("the file"),
                 folder,
                 taken: Vec::new(),
@@ -213,7 +260,10 @@ mod tests {
                 .write_all_at(&bytes, self.end)
                 .expect("written");
             self.end = end_of(&data);
-            let parts = self.file.take(&mut self.packs, &data, keep).expect("taken");
+            let parts = self
+                .file
+                .take(&mut self.packs, &mut self.journal, &data, keep)
+                .expect("taken");
             if keep {
                 self.taken.push((bytes, parts));
             }
@@ -221,7 +271,9 @@ mod tests {
 
         /// Ends the capture, checks that all data are there, and yields the packs: number and bytes.
         fn finish(mut self, has_ended: bool) -> Vec<(u32, u64)> {
-            let finished = self.file.finish(&mut self.packs, has_ended);
+            let finished = self
+                .file
+                .finish(&mut self.packs, &mut self.journal, has_ended);
             finished.expect("finished");
             let mut reader = PackReader::new(self.folder.path());
             for (bytes, parts) in &self.taken {
@@ -270,7 +322,9 @@ mod tests {
         data.size = bytes.len() as u64;
         let written = staged.file.file.write_all_at(&bytes, data.offset);
         written.expect("written");
-        let taken = staged.file.take(&mut staged.packs, &data, true);
+        let taken = staged
+            .file
+            .take(&mut staged.packs, &mut staged.journal, &data, true);
         assert!(taken.is_err());
         let offsets: Vec<u64> = staged
             .packs

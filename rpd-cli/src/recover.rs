@@ -15,8 +15,8 @@ use crate::run_directory::{FoundRuns, RunDirectory, find_runs};
 
 const USAGE: &str = "Write the outputs of runs whose rpd was killed\n\n\
     Usage: rpd recover [--output-directory OUT] DIR...\n\n\
-    DIR is an output directory (with the pass_N below it), its .rpd folder, or one run-* folder in there. Runs of\n\
-    processes that still run are reported and left as they are.\n\n\
+    DIR is an output directory (with the pass_N below it), its .rpd folder, one run-* folder in there, or the\n\
+    directory of a capture. Runs of processes that still run are reported and left as they are.\n\n\
     Files are written inside the output directory that holds the run, whatever the run's own options say. Runs that\n\
     belong to another user, and folders that others may change, are refused.\n\n\
     Options:\n  \
@@ -80,6 +80,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut status = SUCCESS;
     let mut found = Vec::new();
     for folder in &given.folders {
+        match crate::commands::capture::recover(folder)? {
+            Some(true) => continue,
+            Some(false) => {
+                status = FAILED;
+                continue;
+            }
+            None => {}
+        }
         let FoundRuns { runs, cleaned } = find_runs(folder);
         remove_abandoned(folder);
         if runs.is_empty() && cleaned {

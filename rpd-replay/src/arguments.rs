@@ -92,7 +92,7 @@ impl Player {
         per_thread: bool,
     ) -> Result<u64, ReplayError> {
         if self.options.serial {
-            return Ok(0);
+            return Ok(self.serial_captures.stream(call, raw, per_thread));
         }
         match raw {
             0 if !per_thread => Ok(0),
@@ -127,24 +127,27 @@ impl Player {
         if address == 0 {
             return Ok(0);
         }
-        if let Some(now) = self.translation.find(address) {
-            return Ok(now);
-        }
         let known = call
             .data()
             .filter(|data| data.address == address)
             .map(|data| host::span(&data))
             .max();
         // Results of work under way are data of a later call.
-        let size = ["sizeBytes", "count", "size"]
+        let size = ["sizeBytes", "count", "size", "ByteCount"]
             .iter()
             .map(|name| call.argument(name))
             .find(|size| *size > 0)
             .unwrap_or(8);
+        // Fills may count larger units.
+        let unit = match call.operation().map_or("", Operation::name) {
+            name if name.contains("D32") => 4,
+            name if name.contains("D16") => 2,
+            _ => 1,
+        };
+        let size = size.saturating_mul(unit);
         let pitch = call.argument("dpitch").max(call.argument("spitch"));
-        let rows = pitch * call.argument("height");
-        self.host
-            .buffer(address, size.max(rows).max(known.unwrap_or(0)))
+        let rows = pitch.saturating_mul(call.argument("height"));
+        self.base_of(address, size.max(rows).max(known.unwrap_or(0)))
     }
 
     /// The word of an argument.
@@ -197,7 +200,7 @@ impl Player {
                 self.translate_resource(&mut bytes)?;
                 behind.copy(&bytes)
             }
-            Role::Symbol => self.symbol(call)?.0 + call.argument("offset"),
+            Role::Symbol => (self.symbol(call)?.0).wrapping_add(call.argument("offset")),
             Role::Array(..) => match (value, read) {
                 (0, _) | (_, None) => 0,
                 (_, Some(mut bytes)) => {
@@ -226,7 +229,10 @@ impl Player {
                     // Pitch times rows, with those before the rectangle.
                     let (pitch, before) = (word(&bytes, kind + 4), word(&bytes, kind - 1));
                     let pitch = pitch.max(word(&bytes, 14));
-                    let size = pitch * (before + word(&bytes, 15)) + word(&bytes, 14);
+                    let size = before
+                        .saturating_add(word(&bytes, 15))
+                        .saturating_mul(pitch)
+                        .saturating_add(word(&bytes, 14));
                     let now = self.base_of(word(&bytes, at), size)?;
                     set_word(&mut bytes, at, now);
                 }
@@ -344,7 +350,9 @@ impl Player {
         if base == 0 {
             return Ok(0);
         }
-        match self.translation.find(base) {
+        let found = self.translation.find(base);
+        self.host_uses.name(base, size, found.is_some());
+        match found {
             Some(now) => Ok(now),
             None => self.host.buffer(base, size),
         }

@@ -60,6 +60,7 @@ impl Player {
                 let stream = self.handle(HandleKind::Stream, raw)?;
                 self.handles.remove(&(HandleKind::Stream, raw));
                 self.forget_capture(stream);
+                self.host_uses.stream_is_idle(stream);
                 self.hip.check("hipStreamDestroy", &[stream])
             }
             n::hipStreamQuery | n::hipStreamQuery_spt => {
@@ -302,7 +303,11 @@ impl Player {
                 .map_or(0, |argument| usize::from(argument.offset));
             word(call.arguments.get(at..).unwrap_or_default(), index)
         };
-        let base = self.address(call, field("pitchedDevPtr", 0))?;
+        let slices = field("extent", 2);
+        let size = field("pitchedDevPtr", 1)
+            .saturating_mul(field("pitchedDevPtr", 3))
+            .saturating_mul(slices);
+        let base = self.base_of(field("pitchedDevPtr", 0), size)?;
         let at = PitchedPtr([
             base,
             field("pitchedDevPtr", 1),

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use rpd_capture::Call;
-use rpd_spool::capture::{HandleKind, Operation, item};
+use rpd_spool::capture::{HandleKind, Operation, VariableItem, item};
 
 use crate::arguments::{input, out_word};
 use crate::error::ReplayError;
@@ -267,10 +267,7 @@ impl Player {
             if !self.same && self.options.deep {
                 self.translation.probable += self.translation.translate_words(&mut bytes);
             }
-            let device = i32::try_from(head.device).unwrap_or(-1);
-            self.set_device(device)?;
-            let module = self.module(head.code)?;
-            let (now, size) = self.variable(module, &name)?;
+            let (now, size) = self.place_of_variable(&head, name.to_bytes())?;
             if bytes.len() as u64 != size {
                 return Err(ReplayError::damaged(format!(
                     "the variable {} has {size} bytes, and its content {}",
@@ -284,6 +281,20 @@ impl Player {
             true => Ok(()),
             false => self.set_device(call.device),
         }
+    }
+
+    /// Address and size of the variable of an item, whose device is the current one afterwards.
+    pub(crate) fn place_of_variable(
+        &mut self,
+        head: &VariableItem,
+        name: &[u8],
+    ) -> Result<(u64, u64), ReplayError> {
+        let name = CString::new(name)
+            .map_err(|_| ReplayError::damaged("the name of a variable has a NUL"))?;
+        let device = i32::try_from(head.device).unwrap_or(-1);
+        self.set_device(device)?;
+        let module = self.module(head.code)?;
+        self.variable(module, &name)
     }
 
     /// Address and size of the device variable of a call.
@@ -338,7 +349,7 @@ impl Player {
         operation: &'static Operation,
     ) -> Result<(), ReplayError> {
         let (variable, _) = self.symbol(call)?;
-        let variable = variable + call.argument("offset");
+        let variable = variable.wrapping_add(call.argument("offset"));
         let to = operation.name().contains("ToSymbol");
         let other = call.argument(if to { "src" } else { "dst" });
         let other = self.address(call, other)?;

@@ -97,6 +97,7 @@ pub fn excerpt(
         memory: rows.memory()?,
         chosen: BTreeMap::new(),
         arrays: BTreeSet::new(),
+        variables: Vec::new(),
         bytes: 0,
     };
     let call = rows.call(first)?;
@@ -104,11 +105,15 @@ pub fn excerpt(
     taker.take_state(&mut player, part, &call)?;
     let (saved, arrays) = match name.is_some() || !has_results(&rows, first, last)? {
         true => (player.save()?, player.save_arrays()?),
-        false => (Vec::new(), Vec::new()),
+        false => {
+            taker.variables.clear();
+            (Vec::new(), Vec::new())
+        }
     };
     player.play_calls(&rows, (first, last), |_, _| Ok(Step::Go))?;
     taker.take_results(&mut player, saved, name.is_some())?;
     taker.take_array_results(&mut player, arrays, name.is_some())?;
+    taker.take_variable_results(&mut player, name.is_some())?;
     let pieces = taker.chosen.len() + taker.arrays.len();
     let memory = (pieces as u64, taker.bytes);
     let chosen = taker.chosen;
@@ -151,7 +156,17 @@ struct MemoryReader {
     chosen: BTreeMap<u64, u64>,
     /// Arrays that are part of it, by their handles in the capture.
     arrays: BTreeSet<u64>,
+    /// Variables that are part of it, with their content before.
+    variables: Vec<SavedVariable>,
     bytes: u64,
+}
+
+/// A device variable and its content.
+struct SavedVariable {
+    code: i64,
+    device: i32,
+    variable: Variable,
+    content: Vec<u8>,
 }
 
 impl MemoryReader {
@@ -245,18 +260,48 @@ impl MemoryReader {
         device: i32,
         words: &mut Vec<u64>,
     ) -> Result<(), ReplayError> {
-        for Variable {
-            name,
-            place: (now, size),
-        } in player.variables(code, device)?
-        {
-            let mut bytes = vec![0u8; size as usize];
-            player.read(now, &mut bytes)?;
-            words.extend(words_of(&bytes));
+        for variable in player.variables(code, device)? {
+            let (now, size) = variable.place;
+            let mut content = vec![0u8; size as usize];
+            player.read(now, &mut content)?;
+            words.extend(words_of(&content));
             self.writer
-                .variable(code, device, name.as_bytes(), &bytes)?;
+                .variable(code, device, variable.name.as_bytes(), &content)?;
+            self.variables.push(SavedVariable {
+                code,
+                device,
+                variable,
+                content,
+            });
         }
         Ok(())
+    }
+
+    /// As [`MemoryReader::take_results`], for the variables whose content was stored.
+    fn take_variable_results(
+        &mut self,
+        player: &mut Player,
+        keep: bool,
+    ) -> Result<(), ReplayError> {
+        let device = player.device;
+        for saved in std::mem::take(&mut self.variables) {
+            let SavedVariable { code, device, .. } = saved;
+            let name = saved.variable.name;
+            // The part may have unloaded its module, and what managed variables hold are addresses.
+            let is_managed = player.managed.iter().any(|(known, _)| *known == name);
+            if is_managed || !player.modules.contains_key(&(code, device)) {
+                continue;
+            }
+            player.set_device(device)?;
+            let mut content = vec![0u8; saved.content.len()];
+            player.read(saved.variable.place.0, &mut content)?;
+            if content != saved.content {
+                let name = name.as_bytes();
+                self.writer
+                    .variable_result(code, device, name, &content, keep)?;
+            }
+        }
+        player.set_device(device)
     }
 
     /// Takes what differs from the copies in `saved`: with `keep` the content, otherwise its hash.

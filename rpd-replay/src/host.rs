@@ -31,10 +31,13 @@ impl HostMemory {
         address: u64,
         len: u64,
     ) -> Result<u64, ReplayError> {
-        if let Some((base, _, now)) = translation.memory(address) {
-            return Ok(now + (address - base));
+        match translation.memory(address) {
+            Some((base, size, now)) if len <= size - (address - base) => Ok(now + (address - base)),
+            Some((base, size, _)) => Err(ReplayError::damaged(format!(
+                "{len} bytes at {address:#x} do not fit into the {size} bytes of memory at {base:#x}"
+            ))),
+            None => self.buffer(address, len),
         }
-        self.buffer(address, len)
     }
 
     /// What stands for `len` bytes at a captured host address.
@@ -98,12 +101,8 @@ fn make_accessible(base: u64, size: u64) -> std::io::Result<()> {
 
 /// Bytes from the first to after the last that data lie in.
 pub(crate) fn span(data: &DataHeader) -> u64 {
-    if data.width == 0 || data.rows == 0 {
-        return data.size;
-    }
-    let slices = (data.size / (data.width * data.rows)).max(1);
-    let rows = (slices - 1) * data.slice_rows + data.rows;
-    (rows - 1) * data.pitch + data.width
+    // Impossible numbers are refused when the call is read.
+    rpd_capture::span(data).unwrap_or(u64::MAX)
 }
 
 /// Address and length of the pieces that data consist of, from `start` on.

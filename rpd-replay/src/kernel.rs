@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rpd_capture::Call;
-use rpd_spool::capture::call_flag;
+use rpd_spool::capture::{Group, call_flag, item, number as n};
 use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
 use serde::Serialize;
 
@@ -109,6 +109,11 @@ impl Player {
             let mut names: Vec<String> = launches.iter().map(|(_, name, _)| name.clone()).collect();
             names.sort();
             names.dedup();
+            if found.is_empty()
+                && let Some((adding, launching)) = self.only_in_graph(&choice)?
+            {
+                return Err(only_in_graph(&named, choice.launch, adding, launching));
+            }
             return Err(ReplayError::failed(match found.len() {
                 0 => format!(
                     "--kernel {named}: the capture launches no such kernel (it launches {}){}",
@@ -126,10 +131,8 @@ impl Player {
             }));
         };
         if self.capture.call(*seq)?.flags & call_flag::IN_STREAM_CAPTURE != 0 {
-            return Err(ReplayError::failed(format!(
-                "--kernel {named}#{}: call {seq} only adds the kernel to a graph, with which it is launched later",
-                choice.launch
-            )));
+            let launching = self.graph_launch_after(*seq)?;
+            return Err(only_in_graph(&named, choice.launch, *seq, launching));
         }
         let seq = *seq;
         drop(matches);
@@ -140,6 +143,44 @@ impl Player {
         }
         self.options.kernel = Some(choice);
         Ok(())
+    }
+
+    /// The call that adds a kernel which is meant to a graph, and the first launch of a graph after it.
+    fn only_in_graph(
+        &self,
+        choice: &KernelChoice,
+    ) -> Result<Option<(u64, Option<u64>)>, ReplayError> {
+        let mut added: Vec<(u64, String)> = Vec::new();
+        self.capture
+            .calls(1, self.last, |call| -> Result<bool, ReplayError> {
+                let adds = call
+                    .operation()
+                    .is_some_and(|one| one.group == Group::Graph);
+                if adds && call.items().any(|item| item.kind == item::KERNEL) {
+                    added.push((call.seq, self.kernel_name(&call)));
+                }
+                Ok(true)
+            })?;
+        let matches = choice
+            .name
+            .test(added.iter().map(|(_, name)| name.as_str()));
+        match added.iter().find(|(_, name)| matches(name)) {
+            Some((seq, _)) => Ok(Some((*seq, self.graph_launch_after(*seq)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// The first launch of a graph after a call.
+    fn graph_launch_after(&self, seq: u64) -> Result<Option<u64>, ReplayError> {
+        let mut found = None;
+        self.capture
+            .calls(seq, self.last, |call| -> Result<bool, ReplayError> {
+                if matches!(call.api, n::hipGraphLaunch | n::hipGraphLaunch_spt) {
+                    found = Some(call.seq);
+                }
+                Ok(found.is_none())
+            })?;
+        Ok(found)
     }
 
     /// Whether this is the launch that was chosen.
@@ -252,6 +293,8 @@ impl Player {
         let mut saved = self.save()?;
         self.save_variables(&mut saved)?;
         let mut arrays = self.save_arrays()?;
+        // Events of another stream would not wait for a launch in a stream that does not wait for it.
+        let stream = self.launch_stream(call, operation)?;
         let (mut start, mut stop) = (0u64, 0u64);
         self.hip.check("hipEventCreate", &[word_of(&mut start)])?;
         self.hip.check("hipEventCreate", &[word_of(&mut stop)])?;
@@ -272,9 +315,9 @@ impl Player {
         self.restore_arrays(&arrays, false)?;
         let count = choice.warmup.saturating_add(choice.iterations);
         for run in 0..count {
-            self.hip.check("hipEventRecord", &[start, 0])?;
+            self.hip.check("hipEventRecord", &[start, stream])?;
             self.make(call, operation)?;
-            self.hip.check("hipEventRecord", &[stop, 0])?;
+            self.hip.check("hipEventRecord", &[stop, stream])?;
             self.wait_for_all()?;
             if run >= choice.warmup {
                 let mut time = 0f32;
@@ -310,9 +353,7 @@ impl Player {
     }
 
     pub(crate) fn kernel_name(&self, call: &Call) -> String {
-        let found = call
-            .items()
-            .find(|item| item.kind == rpd_spool::capture::item::KERNEL);
+        let found = call.items().find(|item| item.kind == item::KERNEL);
         let name = found
             .and_then(|item| item.payload.get(8..))
             .unwrap_or_default();
@@ -417,6 +458,19 @@ impl Player {
         }
         self.wait_for_all()
     }
+}
+
+/// A kernel that is launched with a graph.
+fn only_in_graph(named: &str, launch: u64, adding: u64, launching: Option<u64>) -> ReplayError {
+    let launched = match launching {
+        Some(seq) => format!(
+            "; `rpd capture trim --from {seq} --until {seq}` makes a capture of the launch of the whole graph"
+        ),
+        None => String::new(),
+    };
+    ReplayError::failed(format!(
+        "--kernel {named}#{launch}: the kernel is launched with a graph, to which call {adding} adds it, and not by itself{launched}"
+    ))
 }
 
 /// Address or handle, and length, of what was written.

@@ -16,6 +16,7 @@
 //! | `nodes` | parameters of graph nodes |
 //! | `addresses` | where captured memory lies in the replay |
 //! | `host` | host memory of the program |
+//! | `host_use` | work under way that may access that memory |
 //! | `hip` | the runtime, loaded from a library |
 //! | `code_places` | addresses in code objects that lie in memory |
 //! | `arrays` | the content of arrays |
@@ -23,6 +24,7 @@
 //! | `repeat` | results of another replay |
 //! | `kernel` | one launch, many times |
 //! | `kernel_name` | kernels by the names that users give |
+//! | `fault` | the status when the runtime aborts the process |
 //! | `excerpt` | captures of some calls, with the memory that they find |
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -36,8 +38,10 @@ mod code;
 mod code_places;
 mod error;
 mod excerpt;
+mod fault;
 mod hip;
 mod host;
+mod host_use;
 mod images;
 mod kernel;
 mod kernel_name;
@@ -53,6 +57,7 @@ mod virtual_memory;
 
 pub use error::{ReplayError, Status};
 pub use excerpt::{Excerpt, Part, excerpt};
+pub use fault::exit_on_abort;
 pub use kernel::{KernelChoice, KernelRuns};
 pub use kernel_name::KernelName;
 pub use player::{Options, Player, Report, Step, replay};

@@ -22,6 +22,7 @@ impl Player {
             n::hipFree | n::hipFreeAsync | n::hipHostFree | n::hipFreeHost | n::hipHostUnregister
         );
         if let Some(made) = call.allocation() {
+            self.host_uses.allocated(made.kind, made.base, made.size);
             if self.same {
                 self.reuse(call, operation, made.base, made.size)?;
                 self.translation.insert(made.base, made.size, made.base);
@@ -69,6 +70,7 @@ impl Player {
             if base == 0 {
                 return Ok(());
             }
+            self.host_uses.freed(base);
             if self.same {
                 let size = self.translation.remove(base).map_or(0, |(size, _)| size);
                 if call.api == n::hipFreeAsync {
@@ -109,6 +111,7 @@ impl Player {
                     .translation
                     .memory(host)
                     .map_or(1, |(base, size, _)| base + size - host);
+                self.host_uses.aliased(old, size, host);
                 self.translation.insert(old, size, device);
             }
             return Ok(());

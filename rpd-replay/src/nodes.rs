@@ -22,9 +22,12 @@ impl Player {
         for at in [4, 12] {
             // Pitch, rows of a slice, and slices with those before the box.
             let (pitch, rows) = (word(bytes, at + 1), word(bytes, at + 3));
-            let slices = word(bytes, at - 1) + word(bytes, 18);
-            let rows = rows.max(word(bytes, at - 2) + word(bytes, 17));
-            let size = pitch * rows * slices + word(bytes, 16);
+            let slices = word(bytes, at - 1).saturating_add(word(bytes, 18));
+            let rows = rows.max(word(bytes, at - 2).saturating_add(word(bytes, 17)));
+            let size = pitch
+                .saturating_mul(rows)
+                .saturating_mul(slices)
+                .saturating_add(word(bytes, 16));
             let now = self.base_of(word(bytes, at), size)?;
             set_word(bytes, at, now);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rpd_capture::{Call, Capture, CodeRow};
-use rpd_spool::capture::{DataHeader, Group, HandleKind, data_use};
+use rpd_spool::capture::{DataHeader, Group, HandleKind, data_use, item};
 use serde::Serialize;
 
 use crate::Placement;
@@ -16,11 +16,14 @@ use crate::checks;
 use crate::code::SharedVariable;
 use crate::code_places::CodePlace;
 use crate::error::{ReplayError, Status};
+use crate::fault;
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
+use crate::host_use::HostUses;
 use crate::images::Image;
 use crate::kernel::{KernelChoice, KernelRuns};
 use crate::repeat::{Repeat, Results};
+use crate::stream_capture::SerialCaptures;
 use crate::verify::{self, Mismatch, Outcome, Varying, Verify};
 use crate::virtual_memory::ReservedRange;
 
@@ -101,6 +104,7 @@ pub struct Player {
     pub(crate) report: Report,
     pub(crate) translation: Translation,
     pub(crate) host: HostMemory,
+    pub(crate) host_uses: HostUses,
     pub(crate) handles: HashMap<(HandleKind, u64), u64>,
     /// Textures and surfaces, by their value in the capture.
     pub(crate) images: HashMap<u64, Image>,
@@ -112,6 +116,8 @@ pub struct Player {
     pub(crate) thread_streams: HashMap<u32, u64>,
     /// Streams of the replay on which a capture began that has not ended.
     pub(crate) stream_captures: Vec<u64>,
+    /// The same where all work is in one stream.
+    pub(crate) serial_captures: SerialCaptures,
     /// Streams of the replay itself, by device.
     pub(crate) copy_streams: HashMap<i32, u64>,
     pub(crate) codes: Vec<CodeRow>,
@@ -239,12 +245,14 @@ impl Player {
             report,
             translation: Translation::default(),
             host: HostMemory::default(),
+            host_uses: HostUses::default(),
             handles: HashMap::new(),
             images: HashMap::new(),
             arrays: BTreeMap::new(),
             reserved: Vec::new(),
             thread_streams: HashMap::new(),
             stream_captures: Vec::new(),
+            serial_captures: SerialCaptures::default(),
             copy_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),
@@ -370,10 +378,13 @@ impl Player {
             if step(self, &call)? == Step::End {
                 return Ok(false);
             }
+            fault::playing(call.operation().map(|operation| (call.seq, operation)));
             self.play(&call)?;
             Ok(true)
         })?;
-        self.wait_for_all()
+        self.wait_for_all()?;
+        fault::playing(None);
+        Ok(())
     }
 
     /// Makes a call of the capture again.
@@ -400,11 +411,13 @@ impl Player {
         if call.device != self.device {
             self.set_device(call.device).map_err(context)?;
         }
+        self.follow_serial(call);
         self.prepare_data(call).map_err(context)?;
         if self.is_chosen(call) {
             self.run_chosen(call).map_err(context)?;
         }
         self.make(call, operation).map_err(context)?;
+        self.note_use(call, operation).map_err(context)?;
         self.report.calls += 1;
         if operation.group == Group::Launch {
             self.report.launches += 1;
@@ -415,6 +428,10 @@ impl Player {
     /// Puts data where the call, or the work that it starts, reads them.
     fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
         self.set_variables(call)?;
+        // What a wait has are values for which the work waits that it waits for.
+        let is_wait = call
+            .operation()
+            .is_some_and(|one| one.group == Group::Order);
         for data in call.data() {
             let is_result = matches!(
                 data.purpose,
@@ -429,11 +446,12 @@ impl Player {
                 }
                 return Err(ReplayError::damaged("its data are not in the capture"));
             }
-            let mut bytes = self.capture.bytes(data.offset as i64)?;
+            let mut bytes = self.capture.data_bytes(&data)?;
             if data.purpose == data_use::ARRAY {
                 self.set_array(data.address, &bytes)?;
                 continue;
             }
+            self.host_uses.look_for_pointers(&bytes);
             if self.options.guess {
                 self.translate_images(&mut bytes);
             }
@@ -458,6 +476,9 @@ impl Player {
                 let now = self.live(&data)?;
                 self.copy(now, bytes.as_ptr() as u64, data.size)?;
                 continue;
+            }
+            if !is_wait {
+                self.wait_for_uses(data.address, host::span(&data))?;
             }
             let start = self
                 .host
@@ -512,19 +533,71 @@ impl Player {
             if self.options.deep && !self.same && !is_array {
                 self.translation.restore_words(&mut bytes);
             }
-            let other = match &mut self.results {
-                Some(results) => results.exchange(call.seq, &data, &bytes)?,
-                None => None,
+            self.compare_bytes(call.seq, &data, &bytes, None)?;
+        }
+        self.compare_variables(call)
+    }
+
+    /// Compares the device variables that are results.
+    fn compare_variables(&mut self, call: &Call) -> Result<(), ReplayError> {
+        let from = self.options.from.unwrap_or(0);
+        if call.seq < from || self.options.verify == Verify::Off {
+            return Ok(());
+        }
+        let results = call
+            .items()
+            .filter(|item| item.kind == item::VARIABLE_RESULT);
+        for item in results {
+            let Some((head, name)) = item.variable() else {
+                return Err(ReplayError::damaged("the content of a variable is cut"));
             };
-            if matches!(self.results, Some(Results::Write(..))) {
-                continue;
-            }
-            self.report.compared += 1;
-            let (verify, other) = (self.options.verify, other.as_deref());
-            match verify::compare(&mut self.capture, verify, call.seq, &data, &bytes, other)? {
-                Outcome::Equal => {}
-                Outcome::Varies(found) => self.report.varying.push(found),
-                Outcome::Differs(found) => self.report.mismatches.push(found),
+            self.wait_for_all()?;
+            let (now, size) = self.place_of_variable(&head, name)?;
+            let mut bytes = vec![0; size as usize];
+            self.read(now, &mut bytes)?;
+            let data = DataHeader {
+                address: 0,
+                size,
+                offset: head.data.cast_unsigned(),
+                copy: 0,
+                pitch: 0,
+                width: size,
+                slice_rows: 1,
+                rows: 1,
+                purpose: data_use::RESULT,
+                reserved: 0,
+            };
+            let name = String::from_utf8_lossy(name).into_owned();
+            self.compare_bytes(call.seq, &data, &bytes, Some(name))?;
+        }
+        match call.device == self.device {
+            true => Ok(()),
+            false => self.set_device(call.device),
+        }
+    }
+
+    /// Compares a result, which is that of a device variable if one is named.
+    fn compare_bytes(
+        &mut self,
+        seq: u64,
+        data: &DataHeader,
+        bytes: &[u8],
+        variable: Option<String>,
+    ) -> Result<(), ReplayError> {
+        let other = match &mut self.results {
+            Some(results) => results.exchange(seq, data, bytes)?,
+            None => None,
+        };
+        if matches!(self.results, Some(Results::Write(..))) {
+            return Ok(());
+        }
+        self.report.compared += 1;
+        let (verify, other) = (self.options.verify, other.as_deref());
+        match verify::compare(&mut self.capture, verify, seq, data, bytes, other)? {
+            Outcome::Equal => {}
+            Outcome::Varies(found) => self.report.varying.push(Varying { variable, ..found }),
+            Outcome::Differs(found) => {
+                self.report.mismatches.push(Mismatch { variable, ..found });
             }
         }
         Ok(())

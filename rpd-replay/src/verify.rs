@@ -26,8 +26,10 @@ pub struct Mismatch {
     pub copy: u64,
     /// The call after which it was compared.
     pub seq: u64,
-    /// Address in the capture.
+    /// Address in the capture; 0 for a variable.
     pub address: u64,
+    /// The device variable that it is.
+    pub variable: Option<String>,
     /// Number of compared bytes.
     pub size: u64,
     /// The first byte that differs, and how many 32-bit elements differ; only where the content was captured.
@@ -43,8 +45,10 @@ pub struct Mismatch {
 pub struct Varying {
     /// The call that copied it.
     pub copy: u64,
-    /// Its address in the capture.
+    /// Its address in the capture; 0 for a variable.
     pub address: u64,
+    /// The device variable that it is.
+    pub variable: Option<String>,
     /// Size of the result in bytes.
     pub size: u64,
     /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
@@ -53,13 +57,23 @@ pub struct Varying {
     pub launch: Option<(u64, String)>,
 }
 
+/// Where a result is, in words.
+fn place(address: u64, variable: Option<&str>) -> String {
+    match variable {
+        Some(name) => format!("of the variable {name}"),
+        None => format!("at {address:#x}"),
+    }
+}
+
 impl std::fmt::Display for Varying {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (absolute, relative) = self.error;
         write!(
             f,
-            "call {}: {} bytes at {:#x} differ from replay to replay, as floats by at most {absolute:.3e} absolute and {relative:.3e} relative",
-            self.copy, self.size, self.address
+            "call {}: {} bytes {} differ from replay to replay, as floats by at most {absolute:.3e} absolute and {relative:.3e} relative",
+            self.copy,
+            self.size,
+            place(self.address, self.variable.as_deref())
         )?;
         match &self.launch {
             Some((seq, name)) => write!(f, "; the last launch before is call {seq}, {name}"),
@@ -79,10 +93,10 @@ impl std::fmt::Display for Mismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "call {}: {} bytes at {:#x} differ from the capture{}",
+            "call {}: {} bytes {} differ from the capture{}",
             self.copy,
             self.size,
-            self.address,
+            place(self.address, self.variable.as_deref()),
             match self.varies {
                 true => " and from replay to replay",
                 false => "",
@@ -158,13 +172,14 @@ pub(crate) fn compare(
         copy,
         seq,
         address: data.address,
+        variable: None,
         size: data.size,
         first: None,
         error: None,
         varies,
     };
     let expected = match (known.kept, other) {
-        (true, _) => capture.bytes(data.offset as i64)?,
+        (true, _) => capture.data_bytes(data)?,
         (false, Some(other)) if varies => other.to_vec(),
         (false, _) if matches!(verify, Verify::Tolerance(..)) => {
             return Err(ReplayError::failed(
@@ -190,6 +205,7 @@ pub(crate) fn compare(
     Ok(Outcome::Varies(Varying {
         copy,
         address: data.address,
+        variable: None,
         size: data.size,
         error: found.error,
         launch: capture.launch_before(copy)?,

@@ -49,6 +49,7 @@ program allocations allocations -rdynamic -lhip -lroctx
 program capture capture -lhip
 program capture-limits capture-limits -lhip
 program capture-memory capture-memory -lhip
+program capture-order capture-order -lhip
 program jit jit -rdynamic -lhip
 program capture-graphs capture-graphs -lhip
 program capture-images capture-images -lhip

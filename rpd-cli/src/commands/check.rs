@@ -1,6 +1,6 @@
 //! `rpd check -- PROGRAM`: runs a program on the simulated GPU and reports the errors of its kernels.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use rpd_core::temporary::TemporaryDirectory;
 use rpd_gfx::isa::lane_numbers;
 use rpd_gfx::source;
 use rpd_spool::demangle::demangle_any;
-use rpd_spool::kernel_check::{FINDINGS, UNCHECKED};
+use rpd_spool::kernel_check::{FINDINGS, LAUNCHES, UNCHECKED};
 use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
 use rpd_symbols::code::DebugInfo;
 use serde::Serialize;
@@ -25,8 +25,13 @@ use crate::failure::Failure;
 use crate::options::table::SIMULATED_GPUS;
 use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
+use crate::wording::count;
 
 const NAME: &str = "check";
+/// Beginning of the names of HIP's own kernels.
+const RUNTIMES_KERNELS: &str = "__amd_rocclr_";
+/// Kernels that are named in the line that says what was checked.
+const MOST_NAMED: usize = 10;
 
 /// Largest file of findings that is read, in bytes; the program can write to it, too.
 const LARGEST_REPORT: u64 = 256 << 20;
@@ -35,7 +40,8 @@ const LARGEST_REPORT: u64 = 256 << 20;
 ///
 /// The errors are data races in LDS and global memory, reads of memory that was never written, accesses outside of
 /// allocations and to freed memory, misaligned atomics, and barriers that a part of a wave skips. The program's output is not
-/// changed; the report is printed to standard error when the program has ended.
+/// changed; the report is printed to standard error when the program has ended. Without a launch there is nothing to check: the
+/// exit status is then 1.
 #[derive(Debug, Parser)]
 #[command(override_usage = "rpd check [options] -- PROGRAM [ARGUMENT...]")]
 struct Arguments {
@@ -113,17 +119,66 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         let text = format!("check: the kernels of a process were not checked: {reason}");
         return Err(Failure::failed(text).into());
     }
+    let launches = launches(folder.path())?;
     match output {
+        // Without a launch it is not known whether there are errors.
+        None if launches.is_empty() && findings.is_empty() => {}
         None => crate::print_message(&report(&findings)),
         Some(output) => output.write(|out| -> Result<()> {
             let text = json(&findings)?;
             Ok(writeln!(out, "{text}")?)
         })?,
     }
+    eprintln!("rpd: {}", checked(&launches));
     Ok(match status {
         0 if !findings.is_empty() => given.error_exitcode,
+        // Nothing is known of kernels that did not run.
+        0 if launches.is_empty() => FAILED,
         status => status,
     })
+}
+
+/// The launches of all processes of the run that were checked, by the name of the kernel.
+fn launches(folder: &Path) -> Result<BTreeMap<String, u64>> {
+    let mut launches = BTreeMap::new();
+    for file in files_of_processes(folder, LAUNCHES)? {
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("check: {} cannot be read", file.display()))?;
+        for line in text.lines() {
+            let Some((count, name)) = line.split_once('\t') else {
+                continue;
+            };
+            // Kernels with which the runtime copies and fills are not the program's.
+            if !name.starts_with(RUNTIMES_KERNELS) {
+                let count = count.parse().unwrap_or(0);
+                *launches.entry(demangle_any(name).into_owned()).or_default() += count;
+            }
+        }
+    }
+    Ok(launches)
+}
+
+/// What was checked, in words.
+fn checked(launches: &BTreeMap<String, u64>) -> String {
+    if launches.is_empty() {
+        return "nothing was checked: the program launched no kernel".to_owned();
+    }
+    let mut kernels: Vec<(&String, &u64)> = launches.iter().collect();
+    kernels.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let shown = kernels.iter().take(MOST_NAMED);
+    let shown: Vec<String> = shown
+        .map(|(name, times)| format!("{name} ({times})"))
+        .collect();
+    let more = match kernels.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "checked {} of {}: {}{more}",
+        count(launches.values().sum::<u64>(), "launch"),
+        count(launches.len() as u64, "kernel"),
+        shown.join(", ")
+    )
 }
 
 /// Runs the program to its end. Returns its exit status.

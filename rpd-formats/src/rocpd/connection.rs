@@ -22,9 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A file system that compresses stores at most this many bytes in one.
 const COMPRESSION: u64 = 16;
 
-/// A connection under guard.
+/// A connection to a database that anybody may have made: what its schema runs is limited in what it does, in processor time and
+/// in memory.
 #[derive(Debug)]
-pub(super) struct Guarded {
+pub struct Guarded {
     connection: Connection,
     guard: Arc<Guard>,
 }
@@ -42,7 +43,7 @@ impl Guarded {
     ///
     /// # Errors
     /// When it cannot be read, or its schema has something in it that no recording has.
-    pub(super) fn read(path: &Path) -> Result<Guarded, Problem> {
+    pub fn read(path: &Path) -> Result<Guarded, Problem> {
         let source = Source::of(path)?;
         let guarded = Guarded::new(
             Connection::open_with_flags(
@@ -140,7 +141,7 @@ impl Guarded {
     }
 
     /// Starts the clock for what this thread does next.
-    pub(super) fn begin(&self) {
+    pub fn begin(&self) {
         self.guard.begin();
     }
 
@@ -155,7 +156,7 @@ impl Guarded {
     }
 
     /// Converts an error that the guard caused.
-    pub(super) fn guard_problem(&self, error: &rusqlite::Error) -> Option<Problem> {
+    pub fn guard_problem(&self, error: &rusqlite::Error) -> Option<Problem> {
         // Checked first, because SQLite reports a refused function and other refused actions with different error codes.
         if let Some(what) = self.guard.take_refused() {
             return Some(Problem::Refused(what));
@@ -170,7 +171,7 @@ impl Guarded {
     }
 
     /// Converts an error of a reading statement.
-    pub(super) fn meaning(&self, error: &rusqlite::Error) -> Problem {
+    pub fn meaning(&self, error: &rusqlite::Error) -> Problem {
         self.guard_problem(error)
             .unwrap_or_else(|| Problem::from_sqlite(error))
     }

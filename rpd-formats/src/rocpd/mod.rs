@@ -31,6 +31,8 @@ use std::path::PathBuf;
 use crate::file::PendingFile;
 use crate::{Output, WriteError};
 pub(crate) use bulk::Bulk;
+pub use connection::Guarded;
+pub use error::Problem;
 use identity::Node;
 pub use merge::{MergeError, merge};
 use names::Names;

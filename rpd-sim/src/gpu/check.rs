@@ -1,12 +1,13 @@
 //! Errors of kernels, found while they execute and written to a folder that a tool names.
 //!
 //! From [`start`] on every dispatch is watched on one thread, allocations have guard zones around them, and freed memory is not used again. The folder gets
-//! `findings-<pid>`, a line for each finding ([`CheckSession::report`]), and `object-<pid>-<address>.co`, the code objects of kernels with findings.
+//! `findings-<pid>`, a line for each finding ([`CheckSession::report`]), `launches-<pid>`, a line with count and name for each kernel, and `object-<pid>-<address>.co`, the code objects of kernels with findings.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::exec::Kernel;
@@ -35,6 +36,43 @@ struct Findings {
     known: HashSet<(FindingKind, u64, Option<u64>)>,
     /// Files of code objects that have been written.
     saved: HashSet<String>,
+    launches: Launches,
+}
+
+/// The launches that were watched, by kernel. Their counts are in a file from the first on: the process may be killed.
+#[derive(Default)]
+struct Launches {
+    file: Option<File>,
+    /// Count, and its place in the file.
+    kernels: HashMap<String, (u64, u64)>,
+    end: u64,
+}
+
+/// Digits of a count in the file of launches.
+const DIGITS: usize = 20;
+
+impl Launches {
+    fn add(&mut self, path: &Path, kernel: &str) -> std::io::Result<()> {
+        if self.file.is_none() {
+            self.file = Some(File::create(path)?);
+        }
+        let line = match self.kernels.get_mut(kernel) {
+            Some((count, place)) => {
+                *count += 1;
+                Some((format!("{count:0DIGITS$}"), *place))
+            }
+            None => None,
+        };
+        let (text, place) = line.unwrap_or_else(|| {
+            let text = format!("{:0DIGITS$}\t{kernel}\n", 1);
+            let place = self.end;
+            self.end += text.len() as u64;
+            self.kernels.insert(kernel.to_owned(), (1, place));
+            (text, place)
+        });
+        let file = self.file.as_ref();
+        file.map_or(Ok(()), |file| file.write_all_at(text.as_bytes(), place))
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,7 +130,7 @@ impl CheckSession {
         }
     }
 
-    /// Appends findings that are new. A line has, separated by tabs: kind, kernel, code object, address of the instruction, workgroup, wave, lanes, address of the access, its
+    /// Counts a launch of a kernel that was watched, and appends findings that are new. A line of these has, separated by tabs: kind, kernel, code object, address of the instruction, workgroup, wave, lanes, address of the access, its
     /// bytes, whether it writes, times, what the address is in words, and of the other instruction address, workgroup, wave and whether it
     /// writes.
     pub(crate) fn report(&self, kernel: &Kernel, list: &[Finding]) {
@@ -104,6 +142,13 @@ impl CheckSession {
                 process,
                 ..Findings::default()
             };
+        }
+        let launches = self.folder.join(format!("launches-{process}"));
+        if let Err(error) = findings.launches.add(&launches, &kernel.name) {
+            eprintln!(
+                "rpd-sim: {}: {error}; a launch is not counted",
+                launches.display()
+            );
         }
         let first = kernel.address_in_file(kernel.program.base());
         let address = |offset: u64| first.wrapping_add(offset);

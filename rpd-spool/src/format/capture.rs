@@ -352,6 +352,8 @@ pub mod item {
     /// A launch may read host-visible memory that was not captured, because only device memory points to it. Eight
     /// bytes: the first address of one such allocation.
     pub const BEHIND_DEVICE: u16 = 13;
+    /// As [`VARIABLE`], when the call and all work before it are complete: a result.
+    pub const VARIABLE_RESULT: u16 = 14;
 }
 
 /// Values of [`DataHeader::purpose`]: what a call does with host memory.
@@ -474,7 +476,7 @@ impl<'a> Item<'a> {
         DataHeader::read_from_prefix(self.payload).ok()
     }
 
-    /// The payload of an item of kind [`item::VARIABLE`]: the struct and the name. `None` when it is too short.
+    /// The payload of an item of kind [`item::VARIABLE`] or [`item::VARIABLE_RESULT`]: the struct and the name. `None` when it is too short.
     pub fn variable(&self) -> Option<(VariableItem, &'a [u8])> {
         VariableItem::read_from_prefix(self.payload).ok()
     }

@@ -56,6 +56,24 @@ fn the_name_hiptracer_has_its_switches() {
             format!("rpd: hiptracer: unrecognized arguments: {word} (see hiptracer -h)\n")
         );
     }
+    for option in [
+        ["-t", "memtrace"],
+        ["-t", "./libmemtrace.so"],
+        ["-m", "binint"],
+    ] {
+        let traced = Rpd::bare("hiptracer", option)
+            .option(["-o", "traced.db"])
+            .option([&program])
+            .option(["add"])
+            .run()
+            .success();
+        let capture = traced.folder.path().join("traced.db.capture");
+        let shown = Rpd::plain(["capture", "show"]).option([&capture]).run();
+        assert!(
+            shown.success().stdout.contains("add_kernel: "),
+            "{option:?}"
+        );
+    }
     let variable = Rpd::plain(["capture", "--backend", "sim"])
         .env("HIPTRACER_EVENTDB", "other.db")
         .workload("capture", ["add"])

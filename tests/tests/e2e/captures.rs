@@ -206,7 +206,7 @@ pub(crate) fn check_that_calls_waited(run: &Outcome) {
         "{}",
         run.stderr
     );
-    let _ = replayed(&capture_of(run), &[]).success();
+    let _ = replayed(&capture_of(run), &["--allow-no-results"]).success();
 }
 
 /// Callers wait for room as long as there is somebody who makes it, also when that takes very long.
@@ -304,7 +304,8 @@ fn killed_after(milliseconds: u64, mode: &str) {
         .run()
         .success();
     assert!(info.stdout.contains("unclean"), "{}", info.stdout);
-    let played = replayed(&capture, &["--verify", "exact"]).success();
+    // Nothing may have been copied to the host before.
+    let played = replayed(&capture, &["--verify", "exact", "--allow-no-results"]).success();
     assert!(
         played.stderr.contains("the capture is unclean"),
         "{}",

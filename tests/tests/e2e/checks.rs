@@ -33,7 +33,14 @@ fn kernels_without_errors_are_clean() {
         "histogram_clean",
     ] {
         let output = check(&[kernel]);
-        assert_eq!(report(&output), "rpd: no errors found\n", "{kernel}");
+        let report = report(&output);
+        let (errors, checked) = report.split_once('\n').expect("two lines");
+        assert_eq!(errors, "rpd: no errors found", "{kernel}");
+        let name = format!(": {kernel} (");
+        assert!(
+            checked.starts_with("rpd: checked ") && checked.contains(&name),
+            "{checked}"
+        );
         assert_eq!(output.status.code(), Some(0), "{kernel}");
         assert_eq!(output.stdout, b"ended\n", "{kernel}");
     }
@@ -233,6 +240,23 @@ fn what_cannot_be_started_is_reported() {
         .args(["check", "--", "sh", "-c", "exit 5"])
         .output();
     assert_eq!(output.expect("rpd runs").status.code(), Some(5));
+}
+
+#[test]
+fn a_program_whose_kernels_do_not_run_is_not_called_clean() {
+    for (words, status) in [(&["true"][..], 1), (&["sh", "-c", "exit 5"], 5)] {
+        let output = Command::new(install::rpd())
+            .args(["check", "--"])
+            .args(words)
+            .output()
+            .expect("rpd runs");
+        assert_eq!(output.status.code(), Some(status), "{words:?}");
+        assert_eq!(
+            report(&output),
+            "rpd: nothing was checked: the program launched no kernel\n",
+            "{words:?}"
+        );
+    }
 }
 
 /// The collector finds the provider's function by its name. Here it has another: the rest of the provider is the same.

@@ -88,6 +88,23 @@ pub(super) fn keep(process: &Path, capture: &Path) -> Result<()> {
     std::fs::rename(&from, &to).with_context(|| format!("{} cannot be made", to.display()))
 }
 
+/// Removes a recording, and its folder if there is nothing else in it.
+pub(super) fn remove(folder: &Path) -> Result<()> {
+    if !folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name == FILE || name.starts_with("object-") && name.ends_with(".co") {
+            std::fs::remove_file(entry.path())
+                .with_context(|| format!("{} cannot be removed", entry.path().display()))?;
+        }
+    }
+    let _ = std::fs::remove_dir(folder);
+    Ok(())
+}
+
 /// Bytes of the recording in a capture, if it has one.
 pub(super) fn recorded(capture: &Path) -> Option<u64> {
     let found = std::fs::metadata(capture.join(FOLDER).join(FILE)).ok()?;

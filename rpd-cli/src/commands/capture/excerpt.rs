@@ -11,6 +11,7 @@ use rpd_core::temporary::TemporaryDirectory;
 use rpd_formats::destination::Destination;
 use rpd_replay::{Excerpt, KernelChoice, KernelName, Options, Part, Verify};
 
+use super::directory::CaptureDirectory;
 use super::inspect::Action;
 use super::progress::bytes;
 use super::replay::{self, Addresses, Runtime};
@@ -307,7 +308,13 @@ impl Marked {
 }
 
 /// Replaces a capture by a part of it. Where that fails it stays as it is.
-pub(super) fn keep_part(output: &Path, part: &Part, backend: Backend, quiet: bool) -> Result<()> {
+pub(super) fn keep_part(
+    directory: &CaptureDirectory,
+    part: &Part,
+    backend: Backend,
+    quiet: bool,
+) -> Result<()> {
+    let output = &directory.work;
     let playing = Playing {
         force: false,
         va: Addresses::Auto,
@@ -315,16 +322,21 @@ pub(super) fn keep_part(output: &Path, part: &Part, backend: Backend, quiet: boo
         quiet,
     };
     let (folder, made) = playing.beside(output, output, part)?;
-    let whole = folder.path().join("whole");
-    let replaced = std::fs::rename(output, &whole).and_then(|()| {
-        std::fs::rename(folder.path().join(PART), output).inspect_err(|_| {
-            // The temporary directory is removed with what is in it.
-            let _ = std::fs::rename(&whole, output);
-        })
-    });
-    replaced.with_context(|| format!("{} cannot be replaced by its part", output.display()))?;
+    let shown = directory.output.display();
+    let part = folder.path().join(PART);
+    let replaced =
+        rpd_capture::remove_files(output).and_then(|()| rpd_capture::move_files(&part, output));
+    if let Err(error) = replaced {
+        let kept = folder.keep();
+        return Err(failure(error)).with_context(|| {
+            format!(
+                "{shown} cannot be replaced by its part, which is in {}",
+                kept.display()
+            )
+        });
+    }
     if !quiet {
-        eprintln!("{}", message(output, &made));
+        eprintln!("{}", message(&directory.output, &made));
     }
     Ok(())
 }

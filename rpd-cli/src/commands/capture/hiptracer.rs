@@ -12,16 +12,19 @@ use crate::failure::Failure;
 
 const NAME: &str = "hiptracer";
 
+/// What the switches become.
+const OPTIONS: [&str; 3] = ["--data=none", "--quiet", "--trace=mem"];
+
 /// Name of HIPTracer's database when nothing names it.
 const DATABASE: &str = "tracer-default.db";
 
 /// Output of `hiptracer --help`.
 const USAGE: &str = "Records a program's GPU calls with their data, as HIPTracer does\n\n\
-    Usage: hiptracer [-t capture] [-o DATABASE] [-l LIBRARY] [-s] [-d] [-p] -- PROGRAM [ARGUMENT...]\n\n\
+    Usage: hiptracer [-t capture|memtrace] [-o DATABASE] [-l LIBRARY] [-s] [-d] [-p] -- PROGRAM [ARGUMENT...]\n\n\
     Options:\n  \
     -o DATABASE  Database to write [default: tracer-default.db]; the capture is DATABASE.capture beside it\n  \
-    -t TOOL      capture\n  \
-    -m MODE      capture\n  \
+    -t TOOL      capture, or memtrace, which records what kernels access as well (simulated GPU)\n  \
+    -m MODE      capture, or binint, which is -t memtrace\n  \
     -l LIBRARY   Accepted; rpd brings its own library\n  \
     -s           Take no host data\n  \
     -d           Accepted; without effect, as in HIPTracer\n  \
@@ -44,6 +47,19 @@ pub(super) fn apply_variables(given: &mut Arguments) -> Option<PathBuf> {
     let database = PathBuf::from(variable("HIPTRACER_EVENTDB")?);
     given.output = Some(directory(&database));
     Some(database)
+}
+
+/// The tool that a word names: HIPTracer takes the file of its library as well.
+fn tool(word: &str) -> &str {
+    let file = word.rsplit('/').next().unwrap_or(word);
+    let library = file
+        .strip_prefix("lib")
+        .and_then(|name| name.strip_suffix(".so"));
+    match library {
+        Some("hipcapture" | "hiptracer") => "capture",
+        Some(name) => name,
+        None => word,
+    }
 }
 
 /// The directory of the capture whose database has this name.
@@ -80,13 +96,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             "-o" => database = Some(PathBuf::from(value()?)),
             "-l" => drop(value()?),
             "-t" | "-m" => {
-                let mode = value()?;
-                if mode != "capture" {
-                    return Err(Failure::usage(format!(
-                        "{NAME}: {option} {}: only capture is supported",
-                        mode.display()
-                    ))
-                    .into());
+                let given = value()?;
+                match given.to_str().map(tool) {
+                    Some("capture") => {}
+                    Some("memtrace" | "binint") => words.push("--trace=mem".into()),
+                    _ => {
+                        return Err(Failure::usage(format!(
+                            "{NAME}: {option} {}: expected capture or memtrace",
+                            given.display()
+                        ))
+                        .into());
+                    }
                 }
             }
             "-s" => words.push("--data=none".into()),
@@ -114,7 +134,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let at = separator.unwrap_or_else(|| {
         let first = words
             .iter()
-            .position(|word| word != "--data=none" && word != "--quiet");
+            .position(|word| !OPTIONS.iter().any(|option| word == option));
         first.unwrap_or(words.len())
     });
     if separator.is_none() {

@@ -2,10 +2,13 @@
 
 mod accesses;
 mod choices;
+mod directory;
 mod excerpt;
 mod hiptracer;
 mod inspect;
+mod processes;
 mod progress;
+mod recover;
 pub(crate) mod replay;
 mod run;
 
@@ -21,6 +24,7 @@ use crate::exit_status::{DAMAGED, FAILED};
 use crate::failure::Failure;
 
 pub(crate) use hiptracer::run as hiptracer;
+pub(crate) use recover::recover;
 pub(crate) use run::parse_backend;
 
 /// Name of the sub-command.

@@ -98,6 +98,9 @@ struct Arguments {
     /// Code object FILE to use for a kernel; may be repeated
     #[arg(long, value_name = "KERNEL=FILE", value_parser = replacement)]
     replace: Vec<(String, PathBuf)>,
+    /// End with status 0 although there is no result to compare
+    #[arg(long)]
+    allow_no_results: bool,
     /// Stop before each call and ask for a command
     #[arg(long)]
     step: bool,
@@ -195,6 +198,7 @@ pub(super) struct Runtime {
 impl Runtime {
     /// Looks for the runtime. If it is the simulated one because there is no other, a line says so unless `quiet`.
     pub(super) fn choose(wanted: Backend, quiet: bool) -> Result<Runtime> {
+        rpd_replay::exit_on_abort(exit_status::API);
         let links = TemporaryDirectory::new()?;
         let options = Options {
             backend: wanted,
@@ -341,10 +345,24 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         })?;
     }
     print_report(&given, &report);
-    Ok(match report.mismatches.is_empty() {
-        true => SUCCESS,
-        false => DIFFERS,
-    })
+    if !report.mismatches.is_empty() {
+        return Ok(DIFFERS);
+    }
+    if report.compared == 0 && wants_results(&given) {
+        eprintln!(
+            "rpd: {}: there is no result to compare: the calls that were played copy none to the host, or it was captured without \
+             (--outputs, --data); --allow-no-results ends with status 0",
+            given.capture.display()
+        );
+        return Ok(FAILED);
+    }
+    Ok(SUCCESS)
+}
+
+/// Whether a replay without a result to compare is a failure: not where something else is of interest.
+fn wants_results(given: &Arguments) -> bool {
+    let is_measured = given.kernel.is_some() || given.step;
+    !is_measured && given.verify != Verify::Off && !given.allow_no_results
 }
 
 /// Prints a note of a replay, or nothing.

@@ -9,16 +9,18 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use rpd_capture::{Manifest, Recorder, Summary};
+use rpd_capture::{Manifest, Summary};
 use rpd_core::options::{Backend, Options};
 use rpd_core::os_text;
 use rpd_spool::environment::EnvironmentSelection;
 use rpd_spool::options::CaptureOptions;
 
+use super::NAME;
 use super::choices::{DataChoice, Level, MemoryChoice, OutputsChoice, PinnedChoice, level};
+use super::directory::{CaptureDirectory, Making};
 use super::excerpt::Region;
+use super::processes::Captures;
 use super::progress::{Progress, bytes};
-use super::{NAME, failure};
 use crate::exit_status::FAILED;
 use crate::failure::Failure;
 use crate::options::size::size;
@@ -134,22 +136,21 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         .unwrap_or_else(|| PathBuf::from("rpd-capture"));
     let options = options(given);
     let file = program::of(&options)?;
-    make(&output, given.overwrite)?;
-    let spool = output.join(".spool");
-    let started = start(&options, &file, &spool, given);
-    let (target, signals, provider) = match started {
+    let directory = CaptureDirectory::make(&output, given.overwrite)?;
+    let started = start(&options, &file, &directory, given);
+    let (target, signals, making) = match started {
         Ok(started) => started,
         Err(error) => {
-            let _ = std::fs::remove_dir_all(&output);
+            directory.discard();
             return Err(error);
         }
     };
     let stop = Arc::new(AtomicBool::new(false));
     let worker = {
         let stop = Arc::clone(&stop);
-        let mut captures = Captures::new(&spool, &output, given);
+        let mut captures = Captures::new(&directory, making, given.quiet);
         std::thread::spawn(move || {
-            let mut progress = Progress::new(captures.quiet);
+            let mut progress = Progress::new(captures.quiet());
             while !stop.load(Ordering::Acquire) {
                 let busy = captures.poll();
                 let (calls, data, waiting) = captures.progress();
@@ -168,26 +169,38 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         .join()
         .map_err(|_| anyhow::anyhow!("the thread that stores the data has failed"))?;
     let status = ending.status();
-    let written = captures.finish(&options, &provider, i32::from(status));
-    let _ = std::fs::remove_dir_all(&spool);
+    let written = captures.finish(Some(i32::from(status)));
+    let written = written.and_then(|summary| {
+        let Some(summary) = summary else {
+            return Ok(None);
+        };
+        directory.complete();
+        print_summary(given, &directory, &summary);
+        let complete = summary.ended.is_empty() && keep_region(given, &directory, &summary);
+        directory.replace()?;
+        Ok(Some(complete))
+    });
     let complete = match written {
-        Ok(Some(summary)) => {
+        Ok(Some(complete)) => {
             if let Some(database) = database {
                 link(database, &output);
             }
-            print_summary(given, &output, &summary);
-            summary.ended.is_empty() && keep_region(given, &output, &summary)
+            complete
         }
         Ok(None) => {
-            let _ = std::fs::remove_dir_all(&output);
+            directory.discard();
             eprintln!(
-                "rpd: nothing was captured: the program made no call of the HIP runtime other than queries"
+                "rpd: nothing was captured: the program made no call of the HIP runtime other than queries{}",
+                match directory.work == directory.output {
+                    true => "",
+                    false => "; the capture that was there before stays",
+                }
             );
             false
         }
         Err(error) => {
             // An incomplete capture is useless, and takes disk space.
-            let _ = std::fs::remove_dir_all(&output);
+            directory.discard();
             if status == 0 {
                 return Err(error);
             }
@@ -202,21 +215,21 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
 }
 
 /// Reduces the capture to the part that the user selected. False when that failed; the error is printed.
-fn keep_region(given: &Arguments, output: &Path, summary: &Summary) -> bool {
+fn keep_region(given: &Arguments, directory: &CaptureDirectory, summary: &Summary) -> bool {
     let part = match &given.region {
         Region::All => return true,
         Region::Part(part) => Ok(part.clone()),
         Region::Marked(marked) => marked.find(&summary.markers, summary.calls, given.quiet),
     };
-    let kept =
-        part.and_then(|part| super::excerpt::keep_part(output, &part, given.backend, given.quiet));
+    let kept = part
+        .and_then(|part| super::excerpt::keep_part(directory, &part, given.backend, given.quiet));
     match kept {
         Ok(()) => true,
         Err(error) => {
             eprintln!(
                 "rpd: {}; {} has all calls",
                 crate::failure::line(&error),
-                output.display()
+                directory.output.display()
             );
             false
         }
@@ -249,35 +262,14 @@ fn options(given: &Arguments) -> Options {
     options
 }
 
-/// Makes the directory of the capture.
-fn make(output: &Path, overwrite: bool) -> Result<(), Failure> {
-    let shown = output.display();
-    if output.exists() {
-        if !overwrite {
-            return Err(Failure::failed(format!(
-                "{shown} exists; --overwrite replaces a capture, -o names another directory"
-            )));
-        }
-        // Only what is a capture is removed.
-        if !output.join(rpd_capture::MANIFEST).is_file() {
-            return Err(Failure::failed(format!(
-                "{shown} exists and is not a capture; -o names another directory"
-            )));
-        }
-        std::fs::remove_dir_all(output)
-            .map_err(|error| Failure::failed(format!("{shown} cannot be replaced: {error}")))?;
-    }
-    std::fs::create_dir_all(output)
-        .map_err(|error| Failure::failed(format!("{shown} cannot be made: {error}")))
-}
-
 fn start(
     options: &Options,
     file: &Path,
-    spool: &Path,
+    directory: &CaptureDirectory,
     given: &Arguments,
-) -> Result<(nix::unistd::Pid, Signals, backend::Provider)> {
-    std::fs::create_dir(spool).with_context(|| spool.display().to_string())?;
+) -> Result<(nix::unistd::Pid, Signals, Making)> {
+    let spool = directory.spool();
+    std::fs::create_dir(&spool).with_context(|| spool.display().to_string())?;
     let spool = std::path::absolute(spool)?;
     let inherited = |name: &str| std::env::var_os(name);
     let suffixes = crate::options::default_sdk_suffixes();
@@ -294,195 +286,47 @@ fn start(
     let mut options = options.clone();
     options.collector.capture.device_writes_seen = provider.simulated;
     let changes = environment::changes(&options, &provider, &spool, true, &inherited)?;
+    let making = making(&options, &provider, given);
+    directory.begin(&making)?;
     let signals = Signals::hold()?;
     let target = spawn::start(file, &options.command, &changes, &signals)?;
-    Ok((target, signals, provider))
+    Ok((target, signals, making))
 }
 
-/// The processes of a run.
-struct Captures {
-    spool: PathBuf,
-    output: PathBuf,
-    level: Option<i32>,
-    keep_outputs: bool,
-    children: bool,
-    quiet: bool,
-    /// By name of the directory, which begins with the process id.
-    found: BTreeMap<String, RecordedProcess>,
-    /// The process whose capture is the one that was requested: the first that makes calls.
-    first: Option<String>,
-    choices: BTreeMap<String, String>,
-}
-
-struct RecordedProcess {
-    pid: u32,
-    recorder: Recorder,
-    folder: PathBuf,
-    failed: Option<rpd_capture::CaptureError>,
-}
-
-impl Captures {
-    fn new(spool: &Path, output: &Path, given: &Arguments) -> Captures {
-        let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
-        Captures {
-            spool: spool.to_owned(),
-            output: output.to_owned(),
-            level: given.compress.0,
-            keep_outputs: given.outputs == OutputsChoice::Full,
-            children: given.children,
-            quiet: given.quiet,
-            found: BTreeMap::new(),
-            first: None,
-            choices: BTreeMap::from([
-                ("data".to_owned(), word(&given.data)),
-                ("outputs".to_owned(), word(&given.outputs)),
-                ("memory".to_owned(), word(&given.memory)),
-                ("pinned".to_owned(), word(&given.pinned)),
-            ]),
-        }
-    }
-
-    /// Takes what the processes have staged. True when there was something.
-    fn poll(&mut self) -> bool {
-        let folders = std::fs::read_dir(&self.spool)
-            .into_iter()
-            .flatten()
-            .flatten();
-        for entry in folders {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let Some((pid, _)) = name
-                .strip_prefix("proc-")
-                .and_then(|rest| rest.split_once('-'))
-            else {
-                continue;
-            };
-            let Ok(pid) = pid.parse() else { continue };
-            let captured = entry.path().join(rpd_spool::capture::CONTROL_FILE).exists();
-            if !captured || self.found.contains_key(&name) {
-                continue;
-            }
-            // Until it is known which process is the first that makes calls, each has its own folder.
-            let folder = self.output.join(format!(".{name}"));
-            if std::fs::create_dir_all(&folder).is_err() {
-                continue;
-            }
-            if let Ok(recorder) =
-                Recorder::new(&entry.path(), &folder, self.level, self.keep_outputs)
-            {
-                let found = RecordedProcess {
-                    pid,
-                    recorder,
-                    folder,
-                    failed: None,
-                };
-                self.found.insert(name, found);
-            }
-        }
-        let before = self.progress().1;
-        for (name, found) in &mut self.found {
-            if found.failed.is_none()
-                && let Err(error) = found.recorder.poll()
-            {
-                found.failed = Some(error);
-            }
-            if self.first.is_none() && found.recorder.has_calls() {
-                self.first = Some(name.clone());
-            }
-        }
-        self.progress().1 != before
-    }
-
-    fn progress(&self) -> (u64, u64, u64) {
-        let all = self.found.values().map(|found| found.recorder.progress());
-        all.fold((0, 0, 0), |sum, one| {
-            (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2)
-        })
-    }
-
-    /// Writes the captures; what the first one holds, if any process made calls.
-    fn finish(
-        mut self,
-        options: &Options,
-        provider: &backend::Provider,
-        status: i32,
-    ) -> Result<Option<Summary>> {
-        self.poll();
-        let Some(first) = self.first.clone() else {
-            return Ok(None);
-        };
-        let mut summary = None;
-        for (name, found) in std::mem::take(&mut self.found) {
-            let is_first = name == first;
-            let wanted = is_first || self.children && found.recorder.has_calls();
-            if !wanted {
-                if found.recorder.has_calls() {
-                    eprintln!(
-                        "rpd: process {}, started by the program, made GPU calls, which --children captures as well",
-                        found.pid
-                    );
-                }
-                let _ = std::fs::remove_dir_all(&found.folder);
-                continue;
-            }
-            let manifest = self.manifest(options, provider, found.pid, status);
-            let made = found.recorder.finish(manifest).map_err(failure)?;
-            super::accesses::keep(&self.spool.join(&name), &found.folder)?;
-            if is_first {
-                // Into the directory that was requested, the description last.
-                for entry in std::fs::read_dir(&found.folder)? {
-                    let entry = entry?;
-                    if entry.file_name() != rpd_capture::MANIFEST {
-                        std::fs::rename(entry.path(), self.output.join(entry.file_name()))?;
-                    }
-                }
-                std::fs::rename(
-                    found.folder.join(rpd_capture::MANIFEST),
-                    self.output.join(rpd_capture::MANIFEST),
-                )?;
-                let _ = std::fs::remove_dir(&found.folder);
-                summary = Some(made);
-            } else {
-                let mut child = self.output.clone().into_os_string();
-                child.push(format!("_{}", found.pid));
-                std::fs::rename(&found.folder, &child)
-                    .with_context(|| format!("{} cannot be made", child.display()))?;
-                eprintln!("rpd: wrote {} ({} calls)", child.display(), made.calls);
-            }
-        }
-        Ok(summary)
-    }
-
-    fn manifest(
-        &self,
-        options: &Options,
-        provider: &backend::Provider,
-        pid: u32,
-        status: i32,
-    ) -> Manifest {
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let selection = EnvironmentSelection::default();
-        Manifest {
-            rpd: env!("CARGO_PKG_VERSION").to_owned(),
-            command: options.command.clone(),
-            directory: std::env::current_dir()
-                .map(|path| path.display().to_string())
-                .unwrap_or_default(),
-            pid,
-            host: nix::unistd::gethostname()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default(),
-            simulated: provider.simulated,
-            time: time.map_or(0, |time| time.as_secs()),
-            environment: std::env::vars_os()
-                .filter_map(|(name, value)| {
-                    Some((name.into_string().ok()?, value.into_string().ok()?))
-                })
-                .filter(|(name, _)| selection.keeps(name))
-                .collect(),
-            options: self.choices.clone(),
-            status: Some(status),
-            ..Manifest::default()
-        }
+/// How the capture is made.
+fn making(options: &Options, provider: &backend::Provider, given: &Arguments) -> Making {
+    let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
+    let choices = BTreeMap::from([
+        ("data".to_owned(), word(&given.data)),
+        ("outputs".to_owned(), word(&given.outputs)),
+        ("memory".to_owned(), word(&given.memory)),
+        ("pinned".to_owned(), word(&given.pinned)),
+    ]);
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let selection = EnvironmentSelection::default();
+    let manifest = Manifest {
+        rpd: env!("CARGO_PKG_VERSION").to_owned(),
+        command: options.command.clone(),
+        directory: std::env::current_dir()
+            .map(|path| path.display().to_string())
+            .unwrap_or_default(),
+        host: nix::unistd::gethostname()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        simulated: provider.simulated,
+        time: time.map_or(0, |time| time.as_secs()),
+        environment: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| selection.keeps(name))
+            .collect(),
+        options: choices,
+        ..Manifest::default()
+    };
+    Making {
+        manifest,
+        level: given.compress.0,
+        keep_outputs: given.outputs == OutputsChoice::Full,
+        children: given.children,
     }
 }
 
@@ -491,10 +335,12 @@ fn link(database: &Path, output: &Path) {
     let Ok(target) = std::path::absolute(output.join(rpd_capture::DATABASE)) else {
         return;
     };
-    if database
-        .symlink_metadata()
-        .is_ok_and(|found| found.is_symlink())
-    {
+    // Only a link that an earlier capture has made is replaced.
+    let is_of_capture = std::fs::read_link(database).is_ok_and(|to| {
+        to.file_name()
+            .is_some_and(|name| name == rpd_capture::DATABASE)
+    });
+    if is_of_capture {
         let _ = std::fs::remove_file(database);
     }
     if let Err(error) = std::os::unix::fs::symlink(target, database) {
@@ -502,7 +348,7 @@ fn link(database: &Path, output: &Path) {
     }
 }
 
-fn print_summary(given: &Arguments, output: &Path, summary: &Summary) {
+fn print_summary(given: &Arguments, directory: &CaptureDirectory, summary: &Summary) {
     for (name, calls) in &summary.unsupported {
         let times = count(*calls, "time");
         eprintln!("rpd: {name} was called {times} and cannot be replayed");
@@ -529,7 +375,7 @@ fn print_summary(given: &Arguments, output: &Path, summary: &Summary) {
     }
     eprintln!(
         "rpd: wrote {}: {}, {}, {} of data, {} distinct, {} stored{}",
-        output.display(),
+        directory.output.display(),
         count(summary.calls, "call"),
         count(summary.launches, "launch"),
         bytes(summary.data),
@@ -541,11 +387,11 @@ fn print_summary(given: &Arguments, output: &Path, summary: &Summary) {
             "; the program did not end in good order"
         }
     );
-    if let Some(size) = super::accesses::recorded(output) {
+    if let Some(size) = super::accesses::recorded(&directory.work) {
         eprintln!(
             "rpd: recorded memory accesses, {}: rpd capture show {}",
             bytes(size),
-            output.display()
+            directory.output.display()
         );
     }
 }

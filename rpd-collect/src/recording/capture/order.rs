@@ -41,6 +41,8 @@ struct Pending {
     work: u64,
     copy: u64,
     range: Range,
+    /// A host function behind it may have told the program that it is complete.
+    announced: bool,
 }
 
 /// Streams, events, and what is under way.
@@ -102,7 +104,16 @@ impl Order {
             work,
             copy,
             range,
+            announced: false,
         });
+    }
+
+    /// The stream calls a host function behind the work that it has.
+    pub(super) fn announce(&mut self, stream: u64) {
+        let covered = self.covered(stream);
+        for pending in &mut self.pending {
+            pending.announced |= covers(&covered, pending.stream, pending.work);
+        }
     }
 
     /// The last work that was added to a stream writes `range`, which the host does not get as a result.
@@ -120,6 +131,14 @@ impl Order {
     /// What copies and fills under way write of a range.
     pub(super) fn written_in(&self, range: &Range) -> Vec<Range> {
         let pending = self.pending.iter().map(|copy| copy.range);
+        let all = pending.chain(self.writes.iter().map(|(.., range)| *range));
+        all.filter(|written| written.overlaps(range)).collect()
+    }
+
+    /// What copies and fills write of a range of which the program cannot know that they are complete.
+    pub(super) fn surely_written_in(&self, range: &Range) -> Vec<Range> {
+        let pending = self.pending.iter().filter(|copy| !copy.announced);
+        let pending = pending.map(|copy| copy.range);
         let all = pending.chain(self.writes.iter().map(|(.., range)| *range));
         all.filter(|written| written.overlaps(range)).collect()
     }
@@ -283,6 +302,10 @@ pub(super) unsafe fn end(begun: &mut Begun, arguments: &[u8]) {
                 state.graphs.event_recorded(event, stream);
             });
         }
+        n::hipStreamAddCallback
+        | n::hipStreamAddCallback_spt
+        | n::hipLaunchHostFunc
+        | n::hipLaunchHostFunc_spt => drop(STATE.with(|state| state.order.announce(stream))),
         n::hipStreamWaitEvent | n::hipStreamWaitEvent_spt => {
             let event = named("event");
             STATE.with(|state| {

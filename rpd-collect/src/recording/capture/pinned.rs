@@ -1,8 +1,8 @@
 //! Asynchronous copies from pinned memory to the device: the host may change that memory after the call and before the copy
 //! is made.
 //!
-//! With `--pinned exact` what the copy wrote is read back after it, in its stream, into pinned memory of ours. Otherwise the
-//! memory is looked at again when the program has waited for the copy, and a change is noted.
+//! With `--pinned exact`, and where work of the device under way may write the source, what the copy wrote is read back after it,
+//! in its stream, into pinned memory of ours. Otherwise the memory is looked at again when the program has waited for the copy, and a change is noted.
 
 use rpd_spool::capture::{NO_ARGUMENT, data_use, item};
 use zerocopy::IntoBytes as _;
@@ -76,8 +76,14 @@ pub(super) fn begin(
     if source.bytes() == 0 || is_pinned != Some(true) {
         return;
     }
+    // Work before may still write the source: what the host finds there is then not what the copy reads.
+    let follows_write = STATE.with(|state| {
+        let is_used = state.memory_at(source.address);
+        let is_used = is_used.is_some_and(|(_, memory)| memory.used_by.is_some());
+        is_used || !state.order.surely_written_in(source).is_empty()
+    });
     let read_back = written
-        .filter(|_| options.pinned_exact)
+        .filter(|_| options.pinned_exact || follows_write == Some(true))
         .and_then(|written| read_back(begun, arguments, &written, options.staging));
     let check = match read_back {
         Some(buffer) => Check::ReadBack(buffer),

@@ -50,6 +50,22 @@ impl Range {
         self.address < other.address + other.span() && other.address < self.address + self.span()
     }
 
+    /// What the others leave of a row of bytes, of each from its first byte to its last.
+    pub(super) fn without(&self, others: &[Range]) -> Vec<Range> {
+        let mut rest = vec![(self.address, self.address + self.span())];
+        for other in others {
+            let (start, end) = (other.address, other.address + other.span());
+            rest = rest
+                .into_iter()
+                .flat_map(|(from, to)| [(from, to.min(start)), (from.max(end), to)])
+                .filter(|(from, to)| from < to)
+                .collect();
+        }
+        rest.iter()
+            .map(|(from, to)| Range::flat(*from, to - from))
+            .collect()
+    }
+
     /// Address and length of the pieces, in order; rows without gaps are one piece.
     pub(super) fn pieces(&self) -> impl Iterator<Item = (u64, u64)> {
         let range = *self;
@@ -579,5 +595,17 @@ mod tests {
         // Two slices of four rows, of which two are part of it.
         assert_eq!(range.span(), 5 * 16 + 8);
         assert!(range.overlaps(&Range::flat(1087, 1)) && !range.overlaps(&Range::flat(1088, 9)));
+    }
+
+    #[test]
+    fn what_others_leave_of_a_range_is_in_pieces() {
+        let whole = Range::flat(100, 100);
+        let others = [(90, 20), (150, 10), (155, 10), (300, 5)];
+        let others = others.map(|(address, size)| Range::flat(address, size));
+        assert_eq!(
+            whole.without(&others),
+            [Range::flat(110, 40), Range::flat(165, 35)]
+        );
+        assert!(whole.without(&[Range::flat(0, 1000)]).is_empty());
     }
 }

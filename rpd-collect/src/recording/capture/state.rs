@@ -502,6 +502,21 @@ impl CaptureState {
             }
             return changed;
         }
+        let whole = Range::flat(base, size);
+        let busy = self.order.surely_written_in(&whole);
+        if !busy.is_empty() {
+            // What a copy under way writes is not of the host, and is there in a replay in the order of the streams.
+            memory.taken = None;
+            let rest = whole.without(&busy);
+            let found = rest
+                .iter()
+                .flat_map(|range| self.pointers_in(range.address, range.bytes(), base));
+            let leads_to = found.collect();
+            if let Some(memory) = self.memory.get_mut(&base) {
+                memory.leads_to = leads_to;
+            }
+            return rest;
+        }
         // SAFETY: live memory of the host that nothing else uses now.
         let content = Some(unsafe { Content::of(base, size) });
         if memory.taken == content {

@@ -1,0 +1,195 @@
+//! The processes of a run that is captured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rpd_capture::{CaptureError, Recorder, Summary};
+
+use super::directory::{CaptureDirectory, Making, PROCESS};
+use super::failure;
+
+/// The processes of a run.
+pub(super) struct Captures {
+    directory: CaptureDirectory,
+    making: Making,
+    quiet: bool,
+    /// Whether another rpd has begun with them, which was killed.
+    resumed: bool,
+    /// By name of the directory, which begins with the process id.
+    found: BTreeMap<String, RecordedProcess>,
+    /// The process whose capture is the one that was requested: the first that makes calls.
+    first: Option<String>,
+}
+
+struct RecordedProcess {
+    pid: u32,
+    recorder: Recorder,
+    folder: PathBuf,
+    failed: Option<CaptureError>,
+}
+
+impl Captures {
+    pub(super) fn new(directory: &CaptureDirectory, making: Making, quiet: bool) -> Captures {
+        Captures {
+            directory: directory.clone(),
+            making,
+            quiet,
+            resumed: false,
+            found: BTreeMap::new(),
+            first: None,
+        }
+    }
+
+    /// The processes of a run that have ended, and whose rpd was killed.
+    pub(super) fn resume(directory: &CaptureDirectory, making: Making) -> Captures {
+        Captures {
+            resumed: true,
+            ..Captures::new(directory, making, false)
+        }
+    }
+
+    /// Whether nothing but errors is printed.
+    pub(super) fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Takes what the processes have staged. True when there was something.
+    pub(super) fn poll(&mut self) -> bool {
+        let folders = std::fs::read_dir(self.directory.spool())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut names: Vec<String> = folders
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        // Of several processes whose rpd was killed, the first is the one that began first.
+        names.sort_by_key(|name| {
+            let time = name.rsplit_once('-').map(|(_, time)| time);
+            time.and_then(|time| time.parse::<u64>().ok())
+        });
+        for name in names {
+            let Some((pid, _)) = name
+                .strip_prefix("proc-")
+                .and_then(|rest| rest.split_once('-'))
+            else {
+                continue;
+            };
+            let Ok(pid) = pid.parse() else { continue };
+            let process = self.directory.spool().join(&name);
+            let captured = process.join(rpd_spool::capture::CONTROL_FILE).exists();
+            if !captured || self.found.contains_key(&name) {
+                continue;
+            }
+            // Until it is known which process is the first that makes calls, each has its own folder.
+            let folder = self.directory.work.join(format!(".{name}"));
+            debug_assert!(format!(".{name}").starts_with(PROCESS));
+            if std::fs::create_dir_all(&folder).is_err() {
+                continue;
+            }
+            let (level, outputs) = (self.making.level, self.making.keep_outputs);
+            let made = match self.resumed {
+                true => Recorder::resume(&process, &folder, level, outputs),
+                false => Recorder::new(&process, &folder, level, outputs),
+            };
+            match made {
+                Ok(recorder) => {
+                    let found = RecordedProcess {
+                        pid,
+                        recorder,
+                        folder,
+                        failed: None,
+                    };
+                    self.found.insert(name.clone(), found);
+                }
+                Err(error) if self.resumed => eprintln!("rpd: process {pid}: {error}"),
+                // It is tried again.
+                Err(_) => continue,
+            }
+            self.look_at(&name);
+        }
+        let before = self.progress().1;
+        for name in self.found.keys().cloned().collect::<Vec<_>>() {
+            self.look_at(&name);
+        }
+        self.progress().1 != before
+    }
+
+    /// Takes what a process has staged, and notes whether it is the first that makes calls.
+    fn look_at(&mut self, name: &str) {
+        let Some(found) = self.found.get_mut(name) else {
+            return;
+        };
+        if found.failed.is_none()
+            && let Err(error) = found.recorder.poll()
+        {
+            found.failed = Some(error);
+        }
+        if self.first.is_none() && found.recorder.has_calls() {
+            self.first = Some(name.to_owned());
+        }
+    }
+
+    /// Calls, bytes of data so far, and bytes that wait.
+    pub(super) fn progress(&self) -> (u64, u64, u64) {
+        let all = self.found.values().map(|found| found.recorder.progress());
+        all.fold((0, 0, 0), |sum, one| {
+            (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2)
+        })
+    }
+
+    /// Writes the captures; what the first one holds, if any process made calls. `status`: how the program ended.
+    pub(super) fn finish(mut self, status: Option<i32>) -> Result<Option<Summary>> {
+        self.poll();
+        let Some(first) = self.first.clone() else {
+            return Ok(None);
+        };
+        let mut summary = None;
+        for (name, found) in std::mem::take(&mut self.found) {
+            let is_first = name == first;
+            let wanted = is_first || self.making.children && found.recorder.has_calls();
+            if !wanted {
+                if found.recorder.has_calls() {
+                    eprintln!(
+                        "rpd: process {}, started by the program, made GPU calls, which --children captures as well",
+                        found.pid
+                    );
+                }
+                let _ = std::fs::remove_dir_all(&found.folder);
+                continue;
+            }
+            let mut manifest = self.making.manifest.clone();
+            manifest.pid = found.pid;
+            manifest.status = status;
+            let made = found.recorder.finish(manifest).map_err(failure)?;
+            super::accesses::keep(&self.directory.spool().join(&name), &found.folder)?;
+            if is_first {
+                take_place(&found.folder, &self.directory.work)?;
+                summary = Some(made);
+            } else {
+                let mut child = self.directory.output.clone().into_os_string();
+                child.push(format!("_{}", found.pid));
+                std::fs::rename(&found.folder, &child)
+                    .with_context(|| format!("{} cannot be made", child.display()))?;
+                eprintln!("rpd: wrote {} ({} calls)", child.display(), made.calls);
+            }
+        }
+        Ok(summary)
+    }
+}
+
+/// Moves the complete capture of the first process, in `folder`, into the directory that was requested, the description last.
+pub(super) fn take_place(folder: &Path, work: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() != rpd_capture::MANIFEST {
+            std::fs::rename(entry.path(), work.join(entry.file_name()))?;
+        }
+    }
+    std::fs::rename(
+        folder.join(rpd_capture::MANIFEST),
+        work.join(rpd_capture::MANIFEST),
+    )?;
+    let _ = std::fs::remove_dir(folder);
+    Ok(())
+}

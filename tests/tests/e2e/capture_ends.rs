@@ -1,0 +1,268 @@
+//! Captures that are replaced, whose rpd is killed, or whose replay is ended by the GPU.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rpd_tests::run::{Outcome, Rpd};
+
+use crate::captures::{capture_of, captured, database, replayed};
+
+/// Captures a workload into an existing directory.
+fn captured_over(capture: &Path, workload: &str, arguments: &[&str]) -> Outcome {
+    Rpd::plain(["capture", "--backend", "sim", "--overwrite", "-o"])
+        .option([capture])
+        .workload(workload, arguments)
+}
+
+#[test]
+fn overwriting_removes_the_files_of_the_capture_alone() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let others = ["notes.txt", "blobs/mine", "code/kernel.co", "more/data"];
+    fs::create_dir(capture.join("more")).expect("a folder");
+    for name in others {
+        fs::write(capture.join(name), name).expect("written");
+    }
+    let again = captured_over(&capture, "capture", &["strided"]).success();
+    assert!(again.stderr.contains("rpd: wrote "), "{}", again.stderr);
+    for name in others {
+        assert_eq!(fs::read_to_string(capture.join(name)).expect(name), name);
+    }
+    let kernels = database(&capture)
+        .rows("SELECT DISTINCT name FROM kernel k JOIN launch l ON l.kernel = k.id");
+    assert_eq!(kernels, [["strided_kernel"]]);
+    let _ = replayed(&capture, &[]).success();
+    let left: Vec<_> = fs::read_dir(&capture)
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .filter(|name| name.as_encoded_bytes().starts_with(b"."))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_run_that_captures_nothing_leaves_the_capture_that_is_there() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let nothing = captured_over(&capture, "no-gpu", &[]).expect_code(1);
+    assert!(
+        nothing
+            .stderr
+            .contains("the capture that was there before stays"),
+        "{}",
+        nothing.stderr
+    );
+    let _ = replayed(&capture, &[]).success();
+}
+
+#[test]
+fn a_directory_with_a_manifest_of_another_program_is_not_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = folder.path().join("videos");
+    fs::create_dir(&directory).expect("a folder");
+    for manifest in ["{\"camera\": 1}", "{\"format\": 1, \"rpd\": \"\"}"] {
+        fs::write(directory.join("capture.json"), manifest).expect("written");
+        fs::write(directory.join("film"), "kept").expect("written");
+        let refused = captured_over(&directory, "capture", &["add"]).expect_code(1);
+        assert!(
+            refused.stderr.contains("is not replaced"),
+            "{}",
+            refused.stderr
+        );
+        assert!(directory.join("film").exists() && directory.join("capture.json").exists());
+    }
+}
+
+/// Whether rpd has taken data of a process in `folder`.
+fn has_taken(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return false;
+    };
+    entries.flatten().any(|entry| match entry.metadata() {
+        Ok(kind) if kind.is_dir() => has_taken(&entry.path()),
+        Ok(kind) => entry.file_name() == ".taken" && kind.len() > 2000,
+        Err(_) => false,
+    })
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_capture_whose_rpd_was_killed_is_recovered() {
+    // The program goes on alone: its calls do not wait for an rpd that takes the data.
+    let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
+        .option(["--staging", "1G"])
+        .start_workload("capture", ["upload", "96", "6"]);
+    let capture = running.folder().join("capture");
+    wait_until("nothing is taken", || has_taken(&capture));
+    running.signal(libc::SIGKILL);
+    let run = running.finish();
+    assert_eq!(run.code(), 137);
+    let again = Rpd::plain(["capture", "--backend", "sim", "-o"])
+        .option([&capture])
+        .workload("capture", &["add"])
+        .expect_code(1);
+    assert!(again.stderr.contains("rpd recover"), "{}", again.stderr);
+    let info = Rpd::plain(["capture", "info"]).option([&capture]).run();
+    let info = info.expect_code(1);
+    assert!(info.stderr.contains("rpd recover"), "{}", info.stderr);
+    // It is left alone while the program runs.
+    wait_until("not recovered", || {
+        let recovered = Rpd::plain(["recover"]).option([&capture]).run().success();
+        recovered.stderr.contains("rpd: wrote ")
+    });
+    let checked = Rpd::plain(["capture", "check"]).option([&capture]).run();
+    let _ = checked.success();
+    let played = replayed(&capture, &["--allow-no-results"]).success();
+    assert!(played.stderr.contains("rpd: played "), "{}", played.stderr);
+    assert!(database(&capture).number("SELECT count(*) FROM copy") > 1);
+    let left: Vec<_> = fs::read_dir(&capture)
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .filter(|name| name.as_encoded_bytes().starts_with(b"."))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The results of a kernel that writes nothing but a device variable are compared.
+#[test]
+fn device_variables_are_results() {
+    let run = captured(&[], "capture-limits", &["counting"]).success();
+    let capture = capture_of(&run);
+    let capsule = run.folder.path().join("counting.rpdk");
+    let _ = Rpd::plain([
+        "capture",
+        "pack",
+        "--backend",
+        "sim",
+        "--kernel",
+        "counting_kernel#2",
+    ])
+    .option([&capture])
+    .option([Path::new("-o"), &capsule])
+    .run()
+    .success();
+    let played = replayed(&capsule, &[]).success();
+    assert!(
+        played.stderr.contains("results are equal"),
+        "{}",
+        played.stderr
+    );
+    let shown = Rpd::plain(["capture", "export"])
+        .option([&capsule])
+        .run()
+        .success();
+    assert!(shown.stdout.contains("hipLaunchKernel"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_replay_without_a_result_fails_unless_that_is_allowed() {
+    let run = captured(&["--outputs", "none"], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    let played = replayed(&capture, &[]).expect_code(1);
+    assert!(
+        played.stderr.contains("there is no result to compare"),
+        "{}",
+        played.stderr
+    );
+    let _ = replayed(&capture, &["--allow-no-results"]).success();
+    let _ = replayed(&capture, &["--verify", "off"]).success();
+}
+
+fn changed(capture: &Path, sql: &str) {
+    let path = capture.join("capture.sqlite");
+    let database = rusqlite::Connection::open(&path).expect("a database");
+    database.execute_batch(sql).expect("changed");
+    drop(database);
+    // As one who means harm would: the hash of the database is that of the changed one.
+    let manifest = capture.join("capture.json");
+    let text = fs::read(&manifest).expect("a description");
+    let mut value: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    value["database"] = "".into();
+    fs::write(&manifest, value.to_string()).expect("written");
+}
+
+#[test]
+fn databases_that_are_programs_are_refused() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    changed(
+        &capture,
+        "ALTER TABLE note RENAME TO real_note;
+         CREATE VIEW note AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n AS seq, 'x' AS severity,
+         'y' AS text FROM c;",
+    );
+    for words in [
+        &["capture", "info"][..],
+        &["capture", "check"],
+        &["replay", "--backend", "sim"],
+    ] {
+        let refused = Rpd::plain(words).option([&capture]).run().expect_code(2);
+        assert!(
+            refused
+                .stderr
+                .contains("note is a view and should be a table"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn data_are_no_larger_than_what_they_are_for() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    // All data of a copy are one chunk, twenty thousand times.
+    changed(
+        &capture,
+        "CREATE TABLE n (i INTEGER PRIMARY KEY);
+         INSERT INTO n SELECT value FROM json_each('[0,1,2,3,4,5,6,7,8,9]');
+         DELETE FROM blob_part WHERE blob = (SELECT blob FROM copy WHERE blob > 0 LIMIT 1);
+         INSERT INTO blob_part SELECT (SELECT blob FROM copy WHERE blob > 0 LIMIT 1),
+             a.i + 10 * b.i + 100 * c.i + 1000 * d.i, (SELECT min(id) FROM chunk) FROM n a, n b, n c, n d;
+         UPDATE blob SET size = 10000 * (SELECT size FROM chunk ORDER BY id LIMIT 1)
+             WHERE id = (SELECT blob FROM copy WHERE blob > 0 LIMIT 1);
+         DROP TABLE n;",
+    );
+    let refused = replayed(&capture, &[]).expect_code(2);
+    assert!(
+        refused.stderr.contains("should be there"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    changed(&capture, "UPDATE alloc SET size = 1 << 62 WHERE num = 1");
+    let refused = replayed(&capture, &[]).expect_code(2);
+    assert!(
+        refused.stderr.contains("cannot be memory"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn a_fault_of_the_gpu_ends_a_replay_with_a_status_of_its_own() {
+    let store = "_ZN6faults5storeIfEEvPT_l";
+    let run = captured(&[], "faults", &[store, "6", "null"]);
+    let capture = capture_of(&run);
+    let played = replayed(&capture, &[]).expect_code(3);
+    assert!(
+        played.stderr.contains("rpd: call ") && played.stderr.contains("a fault of the GPU"),
+        "{}",
+        played.stderr
+    );
+}
