@@ -22,6 +22,24 @@ pub fn stat(pid: u32) -> Option<Stat> {
     })
 }
 
+/// The number that a process has in its own PID namespace; `None` when it does not exist or the kernel does not say.
+/// `pid` is its number in `/proc`.
+pub fn innermost_pid(pid: u32) -> Option<u32> {
+    let text = std::fs::read(format!("/proc/{pid}/status")).ok()?;
+    // The name of the program, in another line, may hold any bytes.
+    let line = text
+        .split(|byte| *byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    let line = str::from_utf8(line).ok()?;
+    line.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// Whether `/proc` has the numbers of this process's PID namespace, and not those of one around it.
+pub fn is_own() -> bool {
+    let own = std::process::id().to_string();
+    std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == own.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +48,7 @@ mod tests {
     fn this_process_runs_and_zombies_do_not() {
         let own = stat(std::process::id()).expect("procfs");
         assert!(own.runs && own.start > 0);
+        assert_eq!(innermost_pid(std::process::id()), Some(std::process::id()));
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let zombie = loop {
             let found = stat(child.id()).expect("not waited for");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
-use rpd_core::options::{Backend, Options};
+use rpd_core::options::{Backend, Options, ProviderChoice};
 use rpd_replay::{
     KernelChoice, KernelName, KernelRuns, Placement, Player, Repeat, ReplayError, Report, Status,
     Step, Verify,
@@ -185,10 +185,12 @@ impl Runtime {
     /// Looks for the runtime. If it is the simulated one because there is no other, a line says so unless `quiet`.
     pub(super) fn choose(wanted: Backend, quiet: bool) -> Result<Runtime> {
         let links = tempfile::tempdir()?;
-        let options = Options {
+        let mut options = Options {
             backend: wanted,
             ..Options::default()
         };
+        // Nothing is recorded: the runtime is all that a replay needs of an installation.
+        options.collector.provider = ProviderChoice::Direct;
         let provider = backend::choose(
             &options,
             &crate::options::default_sdk_suffixes(),

@@ -13,6 +13,7 @@ use rpd_capture::{Manifest, Recorder, Summary};
 use rpd_core::options::{Backend, Options};
 use rpd_core::os_text;
 use rpd_spool::environment::EnvironmentSelection;
+use rpd_spool::image::ProcessImage;
 use rpd_spool::options::CaptureOptions;
 
 use super::choices::{DataChoice, Level, MemoryChoice, OutputsChoice, PinnedChoice, level};
@@ -350,13 +351,9 @@ impl Captures {
             .flatten();
         for entry in folders {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let Some((pid, _)) = name
-                .strip_prefix("proc-")
-                .and_then(|rest| rest.split_once('-'))
-            else {
+            let Some(image) = ProcessImage::of_folder(&name) else {
                 continue;
             };
-            let Ok(pid) = pid.parse() else { continue };
             let captured = entry.path().join(rpd_spool::capture::CONTROL_FILE).exists();
             if !captured || self.found.contains_key(&name) {
                 continue;
@@ -370,7 +367,7 @@ impl Captures {
                 Recorder::new(&entry.path(), &folder, self.level, self.keep_outputs)
             {
                 let found = RecordedProcess {
-                    pid,
+                    pid: image.pid,
                     recorder,
                     folder,
                     failed: None,
