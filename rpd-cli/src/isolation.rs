@@ -74,6 +74,11 @@ fn describe(info: &PanicHookInfo<'_>) -> String {
         .map(|letter| if letter.is_control() { ' ' } else { letter })
         .take(LONGEST)
         .collect();
+    if crate::limits::is_refusal(&text) {
+        return format!(
+            "the system refuses rpd memory, threads or descriptors (ulimit -a shows the limits): {text}"
+        );
+    }
     let place = info
         .location()
         .map(|place| format!(" at {}:{}", place.file(), place.line()));

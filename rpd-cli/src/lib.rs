@@ -26,6 +26,7 @@ mod exit_status;
 mod failure;
 mod isolation;
 mod launch;
+mod limits;
 mod options;
 mod process;
 mod recover;
@@ -60,7 +61,11 @@ pub fn main() -> ExitCode {
     let name = words.next();
     let arguments: Vec<OsString> = words.collect();
     let called = CalledAs::by(name.as_deref(), &arguments);
-    match run(called, &arguments) {
+    let done = match limits::check() {
+        Ok(()) => run(called, &arguments),
+        Err(error) => Err(error.into()),
+    };
+    match done {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             for line in called.error(&error).lines() {
@@ -86,6 +91,9 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     if word == Some(counters::query_process::CHILD) {
         return counters::child::run();
     }
+    if word == Some(commands::record_rpd_file::CALL) {
+        return commands::record_rpd_file::run(&arguments[1..], |words| profile(called, words));
+    }
     match called.program {
         Program::Rpd => {
             if let Some(word) = word.filter(|word| !word.starts_with('-')) {
@@ -97,6 +105,11 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         Program::Hiptracer => return commands::capture::hiptracer(arguments),
         Program::Rocpd => return commands::rocpd::run(arguments, called.compat),
     }
+    profile(called, arguments)
+}
+
+/// Runs what the options of a command line without sub-command ask for; the exit status.
+fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     match parse::parse(arguments)? {
         Parsed::Help(text) => print(&text),
         Parsed::Version => print(&version::text()),

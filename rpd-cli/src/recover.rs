@@ -14,13 +14,15 @@ use crate::report::{self, ConfinedDirectory};
 use crate::run_directory::{FoundRuns, RunDirectory, find_runs};
 
 const USAGE: &str = "Write the outputs of runs whose rpd was killed\n\n\
-    Usage: rpd recover [--output-directory OUT] DIR...\n\n\
+    Usage: rpd recover [--force] [--output-directory OUT] DIR...\n\n\
     DIR is an output directory (with the pass_N below it), its .rpd folder, one run-* folder in there, or the\n\
     directory of a capture. Runs of processes that still run are reported and left as they are.\n\n\
     Files are written inside the output directory that holds the run, whatever the run's own options say. Runs that\n\
     belong to another user, and folders that others may change, are refused.\n\n\
     Options:\n  \
     -d, --output-directory OUT  Write to OUT instead; needed for a run whose files went elsewhere, or that was moved\n  \
+        --force                 Write also what processes recorded that may still run, as in a PID namespace (a container)\n  \
+                              that is not seen from here; what they do from then on is lost\n  \
     -h, --help                  Print help\n";
 
 /// The parsed arguments of `rpd recover`.
@@ -28,6 +30,8 @@ const USAGE: &str = "Write the outputs of runs whose rpd was killed\n\n\
 struct RecoverArguments {
     folders: Vec<PathBuf>,
     output: Option<String>,
+    /// Take all processes for ended.
+    force: bool,
 }
 
 /// Parses the arguments; `None` when help was requested.
@@ -41,6 +45,10 @@ fn parse(arguments: &[OsString]) -> Result<Option<RecoverArguments>, Failure> {
             Some("-h" | "--help") => return Ok(None),
             Some("--") => {
                 only_folders = true;
+                continue;
+            }
+            Some("--force") => {
+                given.force = true;
                 continue;
             }
             Some("-d" | "--output-directory") => words.next().map(|value| value.to_str()),
@@ -107,7 +115,19 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         found.extend(runs.into_iter().map(|run| (folder, run)));
     }
     for (folder, run) in found {
-        match run.and_then(|run| finish(&run, folder, given.output.as_deref())) {
+        let finished = run.and_then(|mut run| {
+            if given.force {
+                run.take_for_ended();
+            } else if let Some(who) = run.front_end() {
+                eprintln!(
+                    "rpd: {}: {who} still runs and will finish it",
+                    run.path().display()
+                );
+                return Ok(true);
+            }
+            finish(&run, folder, given.output.as_deref())
+        });
+        match finished {
             Ok(true) => {}
             Ok(false) => status = FAILED,
             Err(error) => {
@@ -120,13 +140,6 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 fn finish(run: &RunDirectory, given: &Path, output: Option<&str>) -> Result<bool> {
-    if let Some(pid) = run.front_end() {
-        eprintln!(
-            "rpd: {}: its rpd (process {pid}) still runs and will finish it",
-            run.path().display()
-        );
-        return Ok(true);
-    }
     let mut options = run.options()?;
     // A library named in a file is not loaded: it would run with the user's rights.
     options.otf2_library = None;

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::recording::guard::Service;
-use crate::recording::meta;
+use crate::recording::{meta, process};
 use crate::{direct, sdk};
 
 static SERVICE: Service = Service::new("registration");
@@ -35,6 +35,33 @@ pub unsafe extern "C" fn rpd_collect_note(text: *const c_char) {
         let text = unsafe { CStr::from_ptr(text) };
         if !sdk::entry::is_configured() && !direct::entry::is_configured() {
             meta::note(&text.to_string_lossy());
+        }
+    });
+}
+
+/// Notes a program that runs without rpd, in a process that is recorded so far. `own`: it takes the place of this process's
+/// image; otherwise a child becomes it.
+///
+/// # Safety
+///
+/// `program` and `why` are NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rpd_collect_ran_without(
+    program: *const c_char,
+    why: *const c_char,
+    own: c_int,
+) {
+    SERVICE.run(|| {
+        // SAFETY: by the contract of this function.
+        let [program, why] = [program, why].map(|text| unsafe { CStr::from_ptr(text) });
+        let what = format!(
+            "{} without rpd: {}",
+            program.to_string_lossy(),
+            why.to_string_lossy()
+        );
+        match own {
+            0 => process::note_of_child(&format!("a process that it started ran {what}")),
+            _ => meta::note(&format!("from then on this process ran {what}")),
         }
     });
 }

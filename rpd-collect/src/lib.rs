@@ -31,7 +31,7 @@ mod sdk;
 mod tables;
 
 pub use entry::{
-    rpd_collect_end, rpd_collect_flush, rpd_collect_note, rpd_collect_set_api_table,
-    rpd_collect_takes,
+    rpd_collect_end, rpd_collect_flush, rpd_collect_note, rpd_collect_ran_without,
+    rpd_collect_set_api_table, rpd_collect_takes,
 };
 pub use sdk::entry::rocprofiler_configure;

@@ -24,13 +24,34 @@ pub fn stat(pid: u32) -> Option<Stat> {
 }
 
 /// The value of a field of `/proc/self/status`, such as `Umask`; `None` when the kernel has no such field.
-#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub fn own_status(field: &str) -> Option<String> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
-    Some(line.trim().to_owned())
+    status("self", field)
+}
+
+/// The number that a process has in its own PID namespace; `None` when it does not exist or the kernel does not say.
+/// `pid` is its number in `/proc`.
+pub fn innermost_pid(pid: u32) -> Option<u32> {
+    let numbers = status(&pid.to_string(), "NSpid")?;
+    numbers.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// Whether `/proc` has the numbers of this process's PID namespace, and not those of one around it.
+pub fn is_own() -> bool {
+    let own = std::process::id().to_string();
+    std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == own.as_str())
+}
+
+/// The value of a field of a process's `status`; `None` when there is no such process or field.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
+fn status(process: &str, field: &str) -> Option<String> {
+    let text = std::fs::read(format!("/proc/{process}/status")).ok()?;
+    // The name of the program, in another line, may hold any bytes.
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let value = lines.find_map(|line| {
+        line.strip_prefix(field.as_bytes())?
+            .strip_prefix(b":".as_slice())
+    })?;
+    Some(str::from_utf8(value).ok()?.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -41,6 +62,7 @@ mod tests {
     fn this_process_runs_and_zombies_do_not() {
         let own = stat(std::process::id()).expect("procfs");
         assert!(own.runs && own.start > 0);
+        assert_eq!(innermost_pid(std::process::id()), Some(std::process::id()));
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let zombie = loop {
             let found = stat(child.id()).expect("not waited for");

@@ -19,6 +19,7 @@ pub(crate) struct Collector {
     pub(crate) configure: rocprofiler_configure_func_t,
     end: Option<unsafe extern "C" fn()>,
     note: Option<unsafe extern "C" fn(*const c_char)>,
+    ran_without: Option<RanWithout>,
     takes: Option<Takes>,
     flush: Option<unsafe extern "C" fn()>,
     set_api_table: Option<rocprofiler_set_api_table_fn>,
@@ -27,6 +28,9 @@ pub(crate) struct Collector {
 /// Type of `rpd_collect_takes`: name, version, tables, their number, whether the process may have another tool.
 type Takes = unsafe extern "C" fn(*const c_char, u64, *mut *mut c_void, u64, c_int) -> c_int;
 
+/// Type of `rpd_collect_ran_without`: program, why, whether this process becomes it.
+type RanWithout = unsafe extern "C" fn(*const c_char, *const c_char, c_int);
+
 // SAFETY: the handle is only used with the loader, which is thread-safe.
 unsafe impl Send for Collector {}
 // SAFETY: as above.
@@ -34,17 +38,22 @@ unsafe impl Sync for Collector {}
 
 static COLLECTOR: OnceLock<Option<Collector>> = OnceLock::new();
 
-/// Path of the collector: in the folder of this library.
-fn path() -> Option<CString> {
+/// Path of this library, as the loader was given it.
+pub(crate) fn own_path() -> Option<&'static [u8]> {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: any address may be requested; the record is written when the answer is not zero.
-    let own = unsafe {
-        if libc::dladdr(path as *const c_void, info.as_mut_ptr()) == 0 {
+    // SAFETY: any address may be requested; the record is written when the answer is not zero. The name of a library that
+    // stays loaded does not change.
+    unsafe {
+        if libc::dladdr(own_path as *const c_void, info.as_mut_ptr()) == 0 {
             return None;
         }
-        CStr::from_ptr(info.assume_init().dli_fname)
-    };
-    let own = own.to_bytes();
+        Some(CStr::from_ptr(info.assume_init().dli_fname).to_bytes())
+    }
+}
+
+/// Path of the collector: in the folder of this library.
+fn path() -> Option<CString> {
+    let own = own_path()?;
     let folder = own.len() - crate::sdk::file_name(own).len();
     CString::new([&own[..folder], FILE_NAME].concat()).ok()
 }
@@ -73,6 +82,10 @@ pub(crate) fn open() -> Option<&'static Collector> {
                 note: std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(*const c_char)>>(
                     symbol(handle, c"rpd_collect_note"),
                 ),
+                ran_without: std::mem::transmute::<*mut c_void, Option<RanWithout>>(symbol(
+                    handle,
+                    c"rpd_collect_ran_without",
+                )),
                 takes: std::mem::transmute::<*mut c_void, Option<Takes>>(symbol(
                     handle,
                     c"rpd_collect_takes",
@@ -115,6 +128,14 @@ impl Collector {
         if let Some(flush) = self.flush {
             // SAFETY: the collector's function for this purpose; it may be called at any time.
             unsafe { flush() };
+        }
+    }
+
+    /// Notes a program that runs without rpd. `own`: this process becomes it.
+    pub(crate) fn ran_without(&self, program: &CStr, why: &CStr, own: bool) {
+        if let Some(ran_without) = self.ran_without {
+            // SAFETY: the collector's function for this purpose; both are text.
+            unsafe { ran_without(program.as_ptr(), why.as_ptr(), own.into()) };
         }
     }
 

@@ -1,58 +1,251 @@
-//! The functions by which a program replaces itself with another: what is complete by then is recorded first.
+//! The functions by which a program replaces itself with another, or starts one: what is complete by then is recorded first,
+//! the next program gets the variables by which it is recorded ([`attach`]), and what cannot be recorded is noted
+//! ([`obstacle`]).
 //!
-//! Some of them take any number of arguments, and none is looked at here: each saves the argument registers, lets
-//! [`before`] do its work, and jumps to the function of the same name that it returns.
+//! Some of these functions take any number of arguments. Each saves the argument registers and asks [`begin`] how many bytes
+//! of the stack the changed arguments take. Without a change it jumps to the next function of its name, as if it had not been
+//! there; otherwise [`change`] writes the arguments to the stack and names the function to call with them. The stack
+//! is the only memory that is free again after `exec` in a child that shares its parent's memory.
 
 use std::arch::naked_asm;
-use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use crate::attach::{self, Environment};
+use crate::obstacle;
+
+/// Where a function has its environment.
+#[derive(Clone, Copy)]
+enum Given {
+    /// In a register, by its position among the arguments.
+    Register(usize),
+    /// It is that of this program.
+    Own,
+    /// Arguments up to a null pointer begin at the second one; the environment follows them.
+    AfterList,
+    /// Arguments up to a null pointer begin at the second one; the environment is that of this program.
+    OwnAfterList,
+}
+
+/// What is at the position of the program's name.
+#[derive(Clone, Copy)]
+enum Named {
+    /// A path.
+    Path,
+    /// A name that is looked for in `PATH`, unless it has a slash.
+    Searched,
+    /// A descriptor.
+    Descriptor,
+    /// A descriptor, a path that is relative to it in the next register, and flags in the fifth one.
+    At,
+}
+
+struct Function {
+    name: &'static CStr,
+    /// Position of what names the program.
+    program: usize,
+    named: Named,
+    environment: Given,
+    /// Position in [`FUNCTIONS`] of the one that has the environment in a register.
+    explicit: usize,
+    /// Whether this program ends when it succeeds.
+    replaces: bool,
+}
+
+const fn function(
+    name: &'static CStr,
+    named: Named,
+    environment: Given,
+    explicit: usize,
+) -> Function {
+    Function {
+        name,
+        program: 0,
+        named,
+        environment,
+        explicit,
+        replaces: true,
+    }
+}
+
+const fn spawn(name: &'static CStr, named: Named, explicit: usize) -> Function {
+    Function {
+        program: 1,
+        replaces: false,
+        ..function(name, named, Given::Register(5), explicit)
+    }
+}
 
 /// The functions, in the order of [`NEXT`].
-const NAMES: [&CStr; 9] = [
-    c"execve",
-    c"execv",
-    c"execvp",
-    c"execvpe",
-    c"execl",
-    c"execle",
-    c"execlp",
-    c"fexecve",
-    c"execveat",
+static FUNCTIONS: [Function; 11] = [
+    function(c"execve", Named::Path, Given::Register(2), 0),
+    function(c"execv", Named::Path, Given::Own, 0),
+    function(c"execvp", Named::Searched, Given::Own, 3),
+    function(c"execvpe", Named::Searched, Given::Register(2), 3),
+    function(c"execl", Named::Path, Given::OwnAfterList, 0),
+    function(c"execle", Named::Path, Given::AfterList, 0),
+    function(c"execlp", Named::Searched, Given::OwnAfterList, 3),
+    function(c"fexecve", Named::Descriptor, Given::Register(2), 7),
+    function(c"execveat", Named::At, Given::Register(3), 8),
+    spawn(c"posix_spawn", Named::Path, 9),
+    spawn(c"posix_spawnp", Named::Searched, 10),
 ];
 
 /// The next definitions, usually the C library's.
-static NEXT: [AtomicPtr<c_void>; NAMES.len()] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
+static NEXT: [AtomicPtr<c_void>; FUNCTIONS.len()] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; FUNCTIONS.len()];
+
+/// The effective user and group of this program when it was loaded.
+static USER: AtomicU32 = AtomicU32::new(0);
+/// The process for which this library was loaded, or 0: others are its children.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+unsafe extern "C" {
+    static environ: Environment;
+}
 
 /// Looks the next definitions up. To be called when the library is loaded: a child that was forked while another thread was
 /// in the loader could not do it.
 pub(crate) fn prepare() {
-    for (name, next) in NAMES.iter().zip(&NEXT) {
+    for (function, next) in FUNCTIONS.iter().zip(&NEXT) {
         // SAFETY: the name is text.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, function.name.as_ptr()) };
         next.store(found, Ordering::Release);
+    }
+    // SAFETY: these system calls take no pointers.
+    let (user, process) = unsafe { (libc::geteuid(), libc::getpid()) };
+    USER.store(user, Ordering::Relaxed);
+    PROCESS.store(process, Ordering::Relaxed);
+}
+
+/// What a function was called with: the argument registers, the caller's frame, the return address, and the arguments on the
+/// stack.
+#[repr(C)]
+struct Call {
+    registers: [usize; 6],
+    _frame: usize,
+    _back: usize,
+    stack: [usize; 0],
+}
+
+impl Call {
+    /// The argument at this position.
+    ///
+    /// # Safety
+    ///
+    /// The function was called with that many.
+    unsafe fn argument(&self, position: usize) -> usize {
+        match self.registers.get(position) {
+            Some(value) => *value,
+            // SAFETY: by the contract of this function, it is on the stack.
+            None => unsafe {
+                let stack = std::ptr::from_ref(&self.stack).cast::<usize>();
+                *stack.add(position - self.registers.len())
+            },
+        }
+    }
+
+    /// Number of arguments from the second one to the null pointer, which is not counted.
+    ///
+    /// # Safety
+    ///
+    /// The function takes such a list.
+    unsafe fn listed(&self) -> usize {
+        // SAFETY: nothing behind the null pointer is read.
+        (1..)
+            .take_while(|at| unsafe { self.argument(*at) } != 0)
+            .count()
+    }
+
+    /// The environment that the function would use.
+    ///
+    /// # Safety
+    ///
+    /// These are the arguments of that function.
+    unsafe fn environment(&self, function: &Function) -> Environment {
+        match function.environment {
+            Given::Register(position) => self.registers[position] as Environment,
+            // SAFETY: the C library's variable.
+            Given::Own | Given::OwnAfterList => unsafe { environ },
+            // SAFETY: by the contract of this function, it follows the list and its null pointer.
+            Given::AfterList => unsafe { self.argument(self.listed() + 2) as Environment },
+        }
     }
 }
 
-/// Called by a function of [`NAMES`] before it does its work; what does it. Nothing is recorded in a child that shares its
-/// parent's memory or was forked from it.
-extern "C" fn before(function: usize) -> *const c_void {
-    let flush = || {
-        if let Some(collector) = crate::collector::opened() {
+/// Called by a function of [`FUNCTIONS`] before it does its work. Bytes of the stack that [`change`] needs, a multiple of
+/// 16; 0 when the arguments stay as they are. Nothing of the GPU is recorded in a child that shares its parent's memory or was
+/// forked from it.
+extern "C" fn begin(index: usize, call: &Call) -> usize {
+    let function = &FUNCTIONS[index];
+    let prepared = || {
+        let collector = crate::collector::opened()?;
+        if function.replaces {
             collector.flush();
         }
+        note(function, call);
+        // SAFETY: the arguments with which the program called the function.
+        unsafe {
+            let environment = attach::size(call.environment(function))?;
+            Some((environment + list_size(function, call)).next_multiple_of(16))
+        }
     };
-    let _ = std::panic::catch_unwind(flush);
-    let known = NEXT[function].load(Ordering::Acquire);
-    if known.is_null() {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(prepared))
+        .ok()
+        .flatten()
+        .unwrap_or(0)
+}
+
+/// Bytes of the arguments that are in a list.
+///
+/// # Safety
+///
+/// `call` has the arguments of `function`.
+unsafe fn list_size(function: &Function, call: &Call) -> usize {
+    match function.environment {
+        Given::Register(_) | Given::Own => 0,
+        // SAFETY: by the contract of this function.
+        Given::AfterList | Given::OwnAfterList => unsafe {
+            (call.listed() + 1) * size_of::<usize>()
+        },
+    }
+}
+
+/// Makes the arguments with which the function that is returned is to be called, with what they point to in `memory`.
+extern "C" fn change(index: usize, call: &mut Call, memory: *mut u8) -> *const c_void {
+    let function = &FUNCTIONS[index];
+    // SAFETY: the arguments with which the program called the function, and as many bytes as `begin` asked for.
+    unsafe {
+        let environment = call.environment(function);
+        let listed = list_size(function, call);
+        let made = attach::write(environment, memory.add(listed)) as usize;
+        match function.environment {
+            Given::Register(position) => call.registers[position] = made,
+            Given::Own => call.registers[2] = made,
+            Given::AfterList | Given::OwnAfterList => {
+                let list = memory.cast::<usize>();
+                for at in 0..listed / size_of::<usize>() {
+                    list.add(at).write(call.argument(at + 1));
+                }
+                call.registers[1] = list as usize;
+                call.registers[2] = made;
+            }
+        }
+    }
+    next(function.explicit)
+}
+
+/// The next function of this name.
+extern "C" fn next(index: usize) -> *const c_void {
+    if NEXT[index].load(Ordering::Acquire).is_null() {
         // Another constructor calls it before ours has run.
         prepare();
     }
-    let next = NEXT[function].load(Ordering::Acquire);
-    if next.is_null() {
-        return missing as *const c_void;
+    let next = NEXT[index].load(Ordering::Acquire);
+    match next.is_null() {
+        true => missing as *const c_void,
+        false => next,
     }
-    next
 }
 
 /// Takes the place of a function that the C library does not have.
@@ -62,40 +255,107 @@ extern "C" fn missing() -> c_int {
     -1
 }
 
-macro_rules! passed_on {
+/// Has the collector note a program that will run without it.
+fn note(function: &Function, call: &Call) {
+    let name = call.registers[function.program];
+    let text = name as *const c_char;
+    // SAFETY: the arguments with which the program called the function: text, unless it is null.
+    let found = unsafe {
+        match function.named {
+            _ if !matches!(function.named, Named::Descriptor | Named::At) && text.is_null() => None,
+            Named::Path => obstacle::at(libc::AT_FDCWD, CStr::from_ptr(text), 0),
+            Named::Searched => obstacle::searched(CStr::from_ptr(text)),
+            Named::Descriptor => obstacle::at(name as c_int, c"", libc::AT_EMPTY_PATH),
+            Named::At => match call.registers[1] as *const c_char {
+                path if path.is_null() => None,
+                path => {
+                    let flags = call.registers[4] as c_int & libc::AT_EMPTY_PATH;
+                    obstacle::at(name as c_int, CStr::from_ptr(path), flags)
+                }
+            },
+        }
+    };
+    let user = USER.load(Ordering::Relaxed);
+    let Some(why) = found.or_else(|| obstacle::of_user(user)) else {
+        return;
+    };
+    let program = match function.named {
+        Named::Descriptor => c"(a file by its descriptor)",
+        // SAFETY: as above; where it is null the call fails.
+        Named::At => unsafe { CStr::from_ptr(call.registers[1] as *const c_char) },
+        // SAFETY: as above.
+        Named::Path | Named::Searched => unsafe { CStr::from_ptr(text) },
+    };
+    // SAFETY: takes no pointers. The C library may have the id of a parent that shares its memory.
+    let process = unsafe { libc::syscall(libc::SYS_getpid) };
+    let own = function.replaces && process == i64::from(PROCESS.load(Ordering::Relaxed));
+    if let Some(collector) = crate::collector::opened() {
+        collector.ran_without(program, why, own);
+    }
+}
+
+macro_rules! wrapped {
     ($($name:ident = $index:literal;)*) => {$(
         /// As the C library's function of this name.
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub(crate) extern "C" fn $name() {
-            // rax counts the vector registers that hold variable arguments. Seven words align the stack for the call.
+            // The saved registers are a `Call`, with what is above them. rax counts the vector registers that hold variable
+            // arguments. Eight words and the return address keep the stack aligned for calls.
             naked_asm!(
-                "push rdi",
-                "push rsi",
-                "push rdx",
-                "push rcx",
-                "push r8",
+                "push rbp",
+                "mov rbp, rsp",
                 "push r9",
+                "push r8",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                "push rax",
                 "push rax",
                 "mov edi, {index}",
-                "call {before}",
+                "lea rsi, [rbp - 48]",
+                "call {begin}",
+                "test rax, rax",
+                "jz 2f",
+                "sub rsp, rax",
+                "mov edi, {index}",
+                "lea rsi, [rbp - 48]",
+                "mov rdx, rsp",
+                "call {change}",
                 "mov r11, rax",
-                "pop rax",
-                "pop r9",
-                "pop r8",
-                "pop rcx",
-                "pop rdx",
-                "pop rsi",
-                "pop rdi",
+                "mov rdi, [rbp - 48]",
+                "mov rsi, [rbp - 40]",
+                "mov rdx, [rbp - 32]",
+                "mov rcx, [rbp - 24]",
+                "mov r8, [rbp - 16]",
+                "mov r9, [rbp - 8]",
+                "call r11",
+                "leave",
+                "ret",
+                "2:",
+                "mov edi, {index}",
+                "call {next}",
+                "mov r11, rax",
+                "mov rax, [rbp - 56]",
+                "mov rdi, [rbp - 48]",
+                "mov rsi, [rbp - 40]",
+                "mov rdx, [rbp - 32]",
+                "mov rcx, [rbp - 24]",
+                "mov r8, [rbp - 16]",
+                "mov r9, [rbp - 8]",
+                "leave",
                 "jmp r11",
                 index = const $index,
-                before = sym before,
+                begin = sym begin,
+                change = sym change,
+                next = sym next,
             )
         }
     )*};
 }
 
-passed_on! {
+wrapped! {
     execve = 0;
     execv = 1;
     execvp = 2;
@@ -105,4 +365,6 @@ passed_on! {
     execlp = 6;
     fexecve = 7;
     execveat = 8;
+    posix_spawn = 9;
+    posix_spawnp = 10;
 }

@@ -18,10 +18,14 @@
 //! | `collector` | the collector's library, and its place in `ROCP_TOOL_LIBRARIES` |
 //! | `objects` | what else the process has loaded |
 //! | `program` | the end of the target's `main` |
-//! | `exec` | the program replaces itself with another |
+//! | `exec` | the program replaces itself with another, or starts one |
+//! | `attach` | the variables by which that one is recorded |
+//! | `obstacle` | why it cannot be recorded |
 //! | `signals` | the target's own signal handlers |
 
 // Unit tests are not preloaded and do not wrap `main`.
+#[cfg_attr(test, allow(dead_code))]
+mod attach;
 #[cfg_attr(test, allow(dead_code))]
 mod binding;
 #[cfg_attr(test, allow(dead_code))]
@@ -29,6 +33,8 @@ mod collector;
 #[cfg(not(test))]
 mod exec;
 mod objects;
+#[cfg_attr(test, allow(dead_code))]
+mod obstacle;
 mod program;
 mod sdk;
 #[cfg(not(test))]
@@ -97,7 +103,15 @@ pub unsafe extern "C" fn rocprofiler_load_attachment_tool(path: *const c_char) -
 #[cfg(not(test))]
 extern "C" fn on_load() {
     exec::prepare();
-    let _ = catch_unwind(binding::prepare);
+    let _ = catch_unwind(|| {
+        binding::prepare();
+        if collector::opened().is_some()
+            && let Some(own) = collector::own_path()
+        {
+            attach::prepare(own);
+            obstacle::prepare();
+        }
+    });
 }
 
 #[cfg(not(test))]

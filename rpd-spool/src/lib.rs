@@ -2,7 +2,7 @@
 //! options that tell it what to record; and the selection of kernels by name, which both sides need.
 //!
 //! A run has one directory, `<output>/.rpd/run-<pid>-<ns>/`, with the resolved options in
-//! [`OPTIONS_FILE`] and one sub-directory per recorded process image, `proc-<pid>-<ns>/`. In there every
+//! [`OPTIONS_FILE`] and one sub-directory per recorded process image, `proc-<pid>-<ns>-<namespace>/` ([`image`]). In there every
 //! stream is a series of segment files `<stream>-<number>.seg` (see [`mod@format`]); a reader needs no
 //! cooperation from the writer.
 
@@ -11,9 +11,11 @@ pub mod agent;
 pub mod durations;
 pub mod environment;
 pub mod format;
+pub mod image;
 pub mod kernel_check;
 pub mod kernel_filter;
 pub mod kernel_name;
+pub mod mapped;
 mod mapping;
 pub mod options;
 #[cfg_attr(miri, path = "pages_in_miri.rs")]

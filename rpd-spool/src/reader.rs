@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 use super::format::{
     MAGIC, RecordHeader, SegmentHeader, StackRef, VERSION, api_flag, segment_flag,
 };
+use super::image::ProcessImage;
 use super::regular_file::{self, FileError, Links};
 
 /// Bytes of the longest record. Writers keep to it, readers take anything longer for damage.
@@ -213,7 +214,7 @@ pub struct ProcessSpool {
 }
 
 impl ProcessSpool {
-    /// Lists the streams in `directory` (`proc-<pid>-<ns>`).
+    /// Lists the streams in `directory` ([`super::image`]).
     ///
     /// # Errors
     /// When the directory cannot be listed. Unreadable segments are not errors here; [`Records`] describes them.
@@ -293,17 +294,10 @@ pub fn processes(run: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(run)? {
         let entry = entry?;
         let name = entry.file_name();
-        let Some((pid, time)) = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("proc-"))
-            .and_then(|name| name.split_once('-'))
-        else {
-            continue;
-        };
-        if let (Ok(pid), Ok(time)) = (pid.parse::<u32>(), time.parse::<u64>())
+        if let Some(image) = name.to_str().and_then(ProcessImage::of_folder)
             && entry.file_type()?.is_dir()
         {
-            found.push((time, pid, entry.path()));
+            found.push((image.loaded, image.pid, entry.path()));
         }
     }
     found.sort();

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION, segment_flag};
+use super::image::{ProcessImage, pid_namespace};
 use super::mapping::Mapping;
 pub use super::mapping::{
     ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork,
@@ -70,13 +71,18 @@ pub struct SpoolDirectory {
 }
 
 impl SpoolDirectory {
-    /// Makes `proc-<pid>-<ns>` in the run's directory.
+    /// Makes the directory of this process image in the run's directory.
     ///
     /// # Errors
     /// When it cannot be made.
     pub fn create(run: &Path) -> io::Result<Arc<SpoolDirectory>> {
         let pid = std::process::id();
-        let path = run.join(format!("proc-{pid}-{}", now()));
+        let image = ProcessImage {
+            pid,
+            loaded: now(),
+            namespace: pid_namespace("self"),
+        };
+        let path = run.join(image.folder());
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Arc::new(SpoolDirectory {
             path,

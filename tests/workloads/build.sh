@@ -59,6 +59,7 @@ program capture-variables capture-variables -lhip
 program spin spin -lhip
 program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip
+program starts starts
 program regions regions -lhip -lroctx
 program devices devices -lhip
 program many-threads many-threads -lhip -lroctx

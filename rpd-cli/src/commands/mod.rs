@@ -10,6 +10,7 @@ pub(crate) mod hot;
 pub(crate) mod live;
 pub(crate) mod merge;
 pub(crate) mod query;
+pub(crate) mod record_rpd_file;
 pub(crate) mod rocpd;
 pub(crate) mod stacks;
 pub(crate) mod summary;

@@ -64,9 +64,15 @@ impl QueryProcess {
                     "cannot start a child process to query the provider: {error}"
                 ))
             })?;
+        let refused = |error: std::io::Error| {
+            Failure::failed(format!(
+                "cannot start a thread to query the provider: {error} (ulimit -a shows the limits)"
+            ))
+        };
+        let thread = std::thread::Builder::new;
         let (sender, replies) = sync_channel(1);
         if let Some(output) = child.stdout.take() {
-            std::thread::spawn(move || {
+            let read = move || {
                 for line in BufReader::new(output).split(b'\n') {
                     let Ok(line) = line else { break };
                     if sender
@@ -76,12 +82,14 @@ impl QueryProcess {
                         break;
                     }
                 }
-            });
+            };
+            thread().spawn(read).map_err(refused)?;
         }
         let stderr_end = Arc::new(Mutex::new(Vec::new()));
         if let Some(errors) = child.stderr.take() {
             let kept = Arc::clone(&stderr_end);
-            std::thread::spawn(move || keep_last(errors, &kept));
+            let read = move || keep_last(errors, &kept);
+            thread().spawn(read).map_err(refused)?;
         }
         Ok(QueryProcess {
             queries: child.stdin.take(),

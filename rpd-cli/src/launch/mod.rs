@@ -152,7 +152,7 @@ impl Runner<'_> {
         let ending = spawn::wait(target, &signals)?;
         spawn::grace(GRACE, &signals, &mut || {
             run.recordings()
-                .is_ok_and(|recordings| recordings.iter().any(|recording| recording.alive))
+                .is_ok_and(|recordings| recordings.iter().any(|recording| !recording.has_ended()))
                 || !run.attached().is_empty()
         });
         let watch = signals.watch(run.path());

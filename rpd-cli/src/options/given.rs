@@ -1,6 +1,6 @@
 //! Values of options, and their sources.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -70,6 +70,8 @@ pub(crate) enum Origin {
 pub(crate) struct OptionValues {
     pub(crate) values: HashMap<&'static str, Value>,
     pub(crate) origins: HashMap<&'static str, Origin>,
+    /// Options that are on only because an aggregate includes them.
+    pub(crate) included: HashSet<&'static str>,
 }
 
 impl OptionValues {

@@ -270,7 +270,10 @@ impl Resolver<'_> {
             launch_time: self.launch_time,
             launch_environment,
         };
-        options.collector.provider = provider::resolve(given, &options.collector)?;
+        let warning = provider::resolve(given, &mut options.collector)?;
+        if let Some(warning) = warning {
+            self.warn(warning);
+        }
         Ok(Pass {
             counted: !draft.counters.counters.is_empty(),
             auto,

@@ -9,6 +9,9 @@ use super::sampling::BETA;
 use super::thread_trace::THREAD_TRACE;
 use crate::failure::Failure;
 
+/// The only trace that needs the SDK. Aggregates include it.
+const SCRATCH: &str = "scratch-memory-trace";
+
 /// Options that need the SDK: the option and its purpose.
 fn needs_sdk(
     given: &OptionValues,
@@ -66,7 +69,7 @@ fn needs_sdk(
         rocjpeg: _,
     } = *traces;
     if scratch_memory {
-        return Some(("scratch-memory-trace", "scratch memory"));
+        return Some((SCRATCH, "scratch memory"));
     }
     if given.bool(BETA) == Some(true) {
         return Some((BETA, "PC sampling"));
@@ -80,35 +83,49 @@ fn needs_sdk(
         .then_some(("pc-sampling-method", "PC sampling"))
 }
 
-/// The provider to use, of what was given.
+/// Sets the provider to use, of what was given. What it lacks of an aggregate is left out; the warning says so.
 ///
 /// # Errors
 /// The provider was selected by name or is that of light recordings, and lacks something that other options need.
 pub(super) fn resolve(
     given: &OptionValues,
-    options: &CollectorOptions,
-) -> Result<ProviderChoice, Failure> {
-    let needed = needs_sdk(given, options);
-    // A light recording is made without the SDK.
-    if options.recent_bytes.is_some() {
-        return match needed {
-            Some((option, _)) => Err(light::refused(given, option)),
-            None => Ok(ProviderChoice::Direct),
-        };
-    }
+    options: &mut CollectorOptions,
+) -> Result<Option<String>, Failure> {
     let choice = given
         .text("provider")
         .and_then(ProviderChoice::of_word)
         .unwrap_or_default();
-    match (choice, needed) {
-        (ProviderChoice::Direct, Some((option, what))) => Err(given.refused(
-            "provider",
-            format!(
-                "`direct` has no {what}, which --{option} asks for: leave that out (aggregates such as --sys-trace include \
-                 --scratch-memory-trace; --scratch-memory-trace=no takes it out), or use --provider sdk"
-            ),
-        )),
-        (ProviderChoice::Auto, Some(_)) => Ok(ProviderChoice::Sdk),
-        _ => Ok(choice),
+    let mut warning = None;
+    if choice == ProviderChoice::Direct
+        && options.traces.scratch_memory
+        && given.included.contains(SCRATCH)
+    {
+        options.traces.scratch_memory = false;
+        warning = Some(format!(
+            "{}: `direct` has no scratch memory, which is left out (--provider sdk has it)",
+            given.name("provider")
+        ));
     }
+    let needed = needs_sdk(given, options);
+    // A light recording is made without the SDK.
+    if options.recent_bytes.is_some() {
+        if let Some((option, _)) = needed {
+            return Err(light::refused(given, option));
+        }
+        options.provider = ProviderChoice::Direct;
+        return Ok(warning);
+    }
+    options.provider = match (choice, needed) {
+        (ProviderChoice::Direct, Some((option, what))) => {
+            return Err(given.refused(
+                "provider",
+                format!(
+                    "`direct` has no {what}, which --{option} asks for: leave that out, or use --provider sdk"
+                ),
+            ));
+        }
+        (ProviderChoice::Auto, Some(_)) => ProviderChoice::Sdk,
+        _ => choice,
+    };
+    Ok(warning)
 }

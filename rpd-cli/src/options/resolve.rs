@@ -1,5 +1,6 @@
 //! From what was given to what will be done: one value of options per pass, all of them checked before any runs.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -236,7 +237,10 @@ impl<'a> Resolver<'a> {
         for (aggregate, members) in AGGREGATES {
             if given.bool(aggregate) == Some(true) {
                 for member in *members {
-                    given.values.entry(member).or_insert(Value::Bool(true));
+                    if let Entry::Vacant(entry) = given.values.entry(member) {
+                        entry.insert(Value::Bool(true));
+                        given.included.insert(member);
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rpd_core::options::{Backend, Options};
+use rpd_core::options::{Backend, Options, ProviderChoice};
 
 use super::libraries;
 use crate::failure::Failure;
@@ -19,6 +19,15 @@ const ROCTX: &str = "librocprofiler-sdk-roctx.so";
 
 /// Sonames under which programs load libraries that the simulator replaces.
 const SONAMES: &str = include_str!("../../../rpd-sim/sonames.txt");
+
+/// Libraries of the runtimes, of which an installation without SDK has one.
+const RUNTIMES: [&str; 5] = [
+    "libamdhip64.so.7",
+    "libamdhip64.so.6",
+    "libamdhip64.so.5",
+    "libamdhip64.so",
+    "libhsa-runtime64.so.1",
+];
 
 /// Libraries of the chosen backend.
 #[derive(Debug)]
@@ -48,13 +57,21 @@ pub(crate) fn choose(
 ) -> Result<Provider, Failure> {
     let collector = libraries::own(COLLECTOR)?;
     let register = libraries::own(REGISTER)?;
+    if let Some(root) = &options.rocm_root
+        && options.backend != Backend::Sim
+        && !root.is_dir()
+    {
+        return Err(Failure::failed(format!(
+            "--rocm-root: {} is no directory; name the one that has the installation's lib",
+            root.display()
+        )));
+    }
     let sdk = match options.backend {
         Backend::Sim => None,
-        Backend::Rocm => Some(find_sdk(options, suffixes, library_path).map_err(|tried| {
+        Backend::Rocm => Some(find(options, suffixes, library_path).map_err(|missing| {
             Failure::failed(format!(
-                "--backend rocm: no {} found (looked in {tried}); \
-                 --rocm-root names the installation, --backend sim needs none",
-                names(suffixes).join(" or "),
+                "--backend rocm: no {} found (looked in {}); --rocm-root names the installation, --backend sim needs none",
+                missing.names, missing.tried
             ))
         })?),
         Backend::Auto => {
@@ -62,23 +79,28 @@ pub(crate) fn choose(
                 let reason = format!("{DEVICE} does not exist");
                 return simulator(collector, register, spare, Some(reason));
             }
-            match find_sdk(options, suffixes, library_path) {
+            match find(options, suffixes, library_path) {
                 Ok(found) => Some(found),
-                Err(_) => {
-                    return simulator(
-                        collector,
-                        register,
-                        spare,
-                        Some(format!("no {} found", names(suffixes).join(" or "))),
-                    );
+                Err(missing) => {
+                    let reason = format!("no {} found", missing.names);
+                    return simulator(collector, register, spare, Some(reason));
                 }
             }
         }
     };
     match sdk {
         None => simulator(collector, register, spare, None),
-        Some(sdk) => {
-            let folder = sdk.parent().unwrap_or(Path::new("/")).to_owned();
+        Some(found) => {
+            let folder = found.parent().unwrap_or(Path::new("/")).to_owned();
+            let is_sdk = |path: &Path| {
+                let name = path.file_name().map(OsStr::as_encoded_bytes);
+                name.is_some_and(|name| name.starts_with(SDK.as_bytes()))
+            };
+            let sdk = match is_sdk(&found) {
+                true => found,
+                // For a program that needs one itself.
+                false => PathBuf::from(SDK),
+            };
             let roctx = ["1", ""].iter().find_map(|version| {
                 let dot = if version.is_empty() { "" } else { "." };
                 let path = folder.join(format!("{ROCTX}{dot}{version}"));
@@ -99,9 +121,11 @@ pub(crate) fn choose(
 
 /// The HIP runtime of the backend.
 pub(crate) fn hip(provider: &Provider) -> Result<PathBuf, Failure> {
-    let names = ["7", "6", "5"].map(|version| format!("libamdhip64.so.{version}"));
-    let mut names = names.to_vec();
-    names.push("libamdhip64.so".to_owned());
+    let names: Vec<String> = RUNTIMES
+        .into_iter()
+        .filter(|name| name.starts_with("libamdhip64"))
+        .map(str::to_owned)
+        .collect();
     libraries::first_with(std::slice::from_ref(&provider.folder), &names).ok_or_else(|| {
         Failure::failed(format!(
             "no {} found in {}",
@@ -118,13 +142,41 @@ fn names(suffixes: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The SDK library, or the places that were searched without finding it.
-fn find_sdk(
+/// Libraries that are nowhere.
+struct Missing {
+    names: String,
+    tried: String,
+}
+
+/// The SDK library. Where nothing needs one, a runtime's library will do.
+fn find(
     options: &Options,
     suffixes: &[String],
     library_path: Option<&OsStr>,
+) -> Result<PathBuf, Missing> {
+    let sdk = names(suffixes);
+    let runtimes = RUNTIMES.map(str::to_owned);
+    let needs_sdk = options.collector.provider != ProviderChoice::Direct;
+    let mut names = sdk.clone();
+    let found = match find_library(options, &sdk, library_path) {
+        Err(_) if !needs_sdk => {
+            names.extend_from_slice(&runtimes[..1]);
+            find_library(options, &runtimes, library_path)
+        }
+        found => found,
+    };
+    found.map_err(|tried| Missing {
+        names: names.join(" or "),
+        tried,
+    })
+}
+
+/// The first library of these names, or the places that were searched without finding it.
+fn find_library(
+    options: &Options,
+    names: &[String],
+    library_path: Option<&OsStr>,
 ) -> Result<PathBuf, String> {
-    let names = names(suffixes);
     let mut folders = Vec::new();
     if let Some(root) = &options.rocm_root {
         folders.push(root.join("lib"));
@@ -144,7 +196,7 @@ fn find_sdk(
                 .eq(&false)
         })
     });
-    if let Some(found) = libraries::first_with(&folders, &names) {
+    if let Some(found) = libraries::first_with(&folders, names) {
         return Ok(found);
     }
     if options.rocm_root.is_none()

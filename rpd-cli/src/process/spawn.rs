@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -121,10 +122,12 @@ impl Signals {
         );
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
+        let (give, taken) = mpsc::channel::<Signals>();
+        let thread = std::thread::Builder::new().spawn(move || {
+            let signals = taken.recv().ok()?;
             while !stopped.load(Ordering::Acquire) {
-                self.wait(None);
-                match self.next() {
+                signals.wait(None);
+                match signals.next() {
                     Some((Signal::SIGCHLD, _)) | None => {}
                     Some((signal, _)) => {
                         eprintln!("{advice}");
@@ -133,28 +136,46 @@ impl Signals {
                     }
                 }
             }
-            self
+            Some(signals)
         });
-        Watch { stop, thread }
+        match thread {
+            Ok(thread) => match give.send(self) {
+                Ok(()) => Watch::Thread { stop, thread },
+                Err(mpsc::SendError(signals)) => Watch::None(signals),
+            },
+            // Under a limit on threads or memory signals wait until the outputs are written.
+            Err(_) => Watch::None(self),
+        }
     }
 }
 
-/// A thread that ends rpd at a signal.
-pub(crate) struct Watch {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Signals>,
+/// What ends rpd at a signal.
+pub(crate) enum Watch {
+    /// A thread.
+    Thread {
+        stop: Arc<AtomicBool>,
+        thread: JoinHandle<Option<Signals>>,
+    },
+    /// Nothing: there is no thread.
+    None(Signals),
 }
 
 impl Watch {
     /// Stops the thread. Signals are blocked again, and read from the returned value.
     pub(crate) fn stop(self) -> Result<Signals> {
-        self.stop.store(true, Ordering::Release);
+        let (stop, thread) = match self {
+            Watch::Thread { stop, thread } => (stop, thread),
+            Watch::None(signals) => return Ok(signals),
+        };
+        stop.store(true, Ordering::Release);
         // Wakes the thread; the signal of a child's end has no other effect.
         kill(Pid::this(), Signal::SIGCHLD)
             .context("cannot wake the thread that watches for signals")?;
-        self.thread
+        thread
             .join()
-            .map_err(|_| anyhow::anyhow!("the thread that watches for signals has failed"))
+            .ok()
+            .flatten()
+            .context("the thread that watches for signals has failed")
     }
 }
 

@@ -16,7 +16,7 @@ use rpd_core::session::{Operation, OperationClass, Process, Provider, Session, T
 use super::{counted, label, sampled, shown, traced};
 use crate::process::spawn::TargetEnd;
 use crate::process::{image, program};
-use crate::run_directory::Recording;
+use crate::run_directory::{ImageState, Recording};
 use crate::wording::count;
 
 /// The call with which a program pauses recording.
@@ -486,13 +486,29 @@ fn limited(name: &str, before: &str, texts: &[String], lines: &mut Vec<String>) 
 
 /// A process that was recorded and has not ended.
 pub(super) fn still_running(recording: &Recording, run: &Path) -> String {
-    let pid = recording.pid;
-    let program = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    format!(
-        "{} still runs; once it has ended, `rpd recover {}` writes what it did",
-        label(program.trim(), pid),
-        shown(run)
-    )
+    let pid = ProcessId(recording.image.pid);
+    let run = shown(run);
+    let seen = match recording.state {
+        ImageState::Unknown => {
+            return format!(
+                "process {pid} ran in a PID namespace that is not seen from here, so it may still run; recover it where it \
+                 ran, or, if it has ended: rpd recover --force {run}"
+            );
+        }
+        ImageState::Runs(seen) => seen,
+        ImageState::Ended => None,
+    };
+    let program = seen.map(|seen| std::fs::read_to_string(format!("/proc/{seen}/comm")));
+    let program = program.and_then(Result::ok).unwrap_or_default();
+    let name = match program.trim() {
+        "" => format!("process {pid}"),
+        program => label(program, pid),
+    };
+    let number = match seen {
+        Some(seen) if seen != pid => format!(" (process {seen} here)"),
+        _ => String::new(),
+    };
+    format!("{name}{number} still runs; once it has ended, `rpd recover {run}` writes what it did")
 }
 
 /// A process whose outputs could not all be written.

@@ -54,8 +54,8 @@ pub(crate) fn finish(
     let recordings = run.recordings()?;
     let mut state = run.state()?;
     state.names.extend(names);
-    if state.root.is_none() {
-        state.root = recordings.first().map(|recording| recording.pid);
+    if let Some(first) = recordings.first() {
+        state.set_root(&first.image);
     }
     let hostname = naming::hostname();
     let several = recordings.len() > 1;
@@ -69,7 +69,7 @@ pub(crate) fn finish(
         lines.push(crate::failure::line(error));
     }
     let mut lossless = true;
-    let ended = recordings.iter().filter(|recording| !recording.alive);
+    let ended = recordings.iter().filter(|recording| recording.has_ended());
     let bytes: u64 = ended.map(|recording| run.size_of(recording)).sum();
     let report = Report {
         progress: Progress::new(bytes * (1 + options.formats.len() as u64)),
@@ -84,7 +84,7 @@ pub(crate) fn finish(
         )),
     };
     for recording in &recordings {
-        if recording.alive {
+        if !recording.has_ended() {
             lines.push(ledger::still_running(recording, run.path()));
             continue;
         }
@@ -109,13 +109,12 @@ pub(crate) fn finish(
         {
             lines.push(crate::failure::line(&error));
         }
-        let ending = ending.filter(|_| state.root == Some(recording.pid));
-        let replaced = recordings
-            .iter()
-            .any(|other| other.pid == recording.pid && other.loaded > recording.loaded);
+        let is_root = state.is_root(&recording.image);
+        let ending = ending.filter(|_| is_root);
+        let replaced = recording.is_replaced(&recordings);
         let text = ledger::of_process(&outcome, options, ending.filter(|_| !replaced));
         // Wrappers that become the program by exec are as little news as children that do nothing.
-        if outcome.is_idle() && (replaced || state.root != Some(recording.pid)) {
+        if outcome.is_idle() && (replaced || !is_root) {
             idle.extend(text);
         } else {
             lines.extend(text);
@@ -160,7 +159,7 @@ struct Report<'a> {
 impl Report<'_> {
     /// Makes the outputs of one process image.
     fn process(&self, recording: &Recording, state: &mut RunState) -> Outcome {
-        let mut outcome = Outcome::new(recording.pid);
+        let mut outcome = Outcome::new(ProcessId(recording.image.pid));
         let collector = &self.options.collector;
         let load = LoadOptions {
             args: collector.hip_args || collector.annotate_args,
@@ -330,7 +329,7 @@ impl Report<'_> {
             options: self.options,
             hostname: self.hostname,
         };
-        let descendant = state.root != Some(session.process.pid);
+        let descendant = !state.is_root(&recording.image);
         let target = state.names.target(&facts, descendant);
         check(&target)?;
         state.targets.insert(folder.clone(), target.clone());

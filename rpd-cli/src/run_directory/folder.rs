@@ -4,7 +4,7 @@
 //! is never used.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -56,6 +56,19 @@ impl Folder {
     /// Duplicates its descriptor.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
         self.fd.try_clone()
+    }
+
+    /// Locks the directory for this process, as long as it is open. False when another process has it locked.
+    ///
+    /// # Errors
+    /// The file system has no locks.
+    pub(crate) fn try_lock(&self) -> io::Result<bool> {
+        // The lock belongs to both descriptors.
+        match File::from(self.descriptor()?).try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     /// A path to an entry that stays valid when the folder is moved. For this process only.

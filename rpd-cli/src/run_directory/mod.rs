@@ -13,21 +13,21 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rpd_core::ids::ProcessId;
 use rpd_core::naming;
 use rpd_core::options::Options;
+use rpd_spool::image::{PROCESS_PREFIX, ProcessImage};
 use rpd_spool::kernel_filter;
 use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE, OPTIONS_FILE};
 
 use crate::failure::Failure;
 pub(crate) use find::{FoundRuns, find_runs};
 use folder::Folder;
+pub(crate) use processes::{Attached, ImageState};
 pub(crate) use state::RunState;
 
 /// Folder within an output directory that holds run directories.
 const SPOOL_FOLDER: &str = ".rpd";
 const RUN_PREFIX: &str = "run-";
-const PROCESS_PREFIX: &str = "proc-";
 /// Prefix of the names of runs and recordings whose outputs are complete.
 const DONE_PREFIX: &str = "done-";
 /// Largest size of a file of options, in bytes. It holds counter definitions and the environment.
@@ -43,6 +43,8 @@ pub(crate) struct RunDirectory {
     /// The directory `.rpd` that contains the run's directory.
     spool: Folder,
     folder: Folder,
+    /// The user says that all processes have ended.
+    forced: bool,
 }
 
 /// A recording: the data of one process image.
@@ -50,25 +52,38 @@ pub(crate) struct RunDirectory {
 pub(crate) struct Recording {
     /// Name of its folder.
     pub(crate) folder: String,
-    pub(crate) pid: ProcessId,
-    /// Time at which the image was loaded, `CLOCK_BOOTTIME` ns.
-    pub(crate) loaded: u64,
-    /// Whether the process image is still running.
-    pub(crate) alive: bool,
+    /// The process image.
+    pub(crate) image: ProcessImage,
+    /// Whether it is still running.
+    pub(crate) state: ImageState,
 }
 
-/// Checks that outputs can be written to the directory in `options`, before the target starts. Mode bits do
-/// not stop root, so a file is really made.
-fn probe(directory: &Path) -> Result<(), Failure> {
-    let refuse = |error: std::io::Error| {
-        Failure::failed(format!(
-            "the output directory {} cannot be written: {error}",
-            directory.display()
-        ))
-    };
-    std::fs::create_dir_all(directory).map_err(refuse)?;
-    let mut file = tempfile::tempfile_in(directory).map_err(refuse)?;
-    file.write_all(b"probe").map_err(refuse)
+impl Recording {
+    /// Whether all that it will ever have is there.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state == ImageState::Ended
+    }
+
+    /// Whether another image of the same process took its place.
+    pub(crate) fn is_replaced(&self, all: &[Recording]) -> bool {
+        all.iter().any(|other| {
+            other.image.is_of_same_process(&self.image) && other.image.loaded > self.image.loaded
+        })
+    }
+}
+
+/// Checks that files and directories can be made in `folder`, which is the output directory or the part of it that exists.
+/// Mode bits do not stop root, so a file is really made.
+fn probe(output: &Path, folder: &Path) -> Result<(), Failure> {
+    let attempt = || tempfile::tempfile_in(folder)?.write_all(b"probe");
+    attempt().map_err(|error| unwritable(output, &error))
+}
+
+fn unwritable(output: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format!(
+        "the output directory {} cannot be written: {error}",
+        output.display()
+    ))
 }
 
 impl RunDirectory {
@@ -77,7 +92,8 @@ impl RunDirectory {
         let literal = naming::literal_parent(&options.output_directory);
         let output = cwd.join(literal);
         check_prefix(options, &output)?;
-        probe(&output)?;
+        std::fs::create_dir_all(&output).map_err(|error| unwritable(&output, &error))?;
+        probe(&output, &output)?;
         let run = Self::make(&output, options.launch_time)?;
         let text =
             serde_json::to_vec_pretty(options).context("cannot write the options as JSON")?;
@@ -109,12 +125,15 @@ impl RunDirectory {
             });
             match made {
                 Ok((spool, folder)) => {
+                    // File systems without locks leave the process id in the name.
+                    let _ = folder.try_lock();
                     remove_done(&spool);
                     return Ok(RunDirectory {
                         path,
                         name,
                         spool,
                         folder,
+                        forced: false,
                     });
                 }
                 // Another run has just ended and removed the folder.
@@ -150,26 +169,22 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Checks that a run directory can be created, and removes it again.
+    /// Checks that a run directory can be created. No directory is made: several rpd may check the same place at once.
     pub(crate) fn check(options: &Options, cwd: &Path) -> Result<()> {
         let output = cwd.join(naming::literal_parent(&options.output_directory));
         check_prefix(options, &output)?;
-        let missing: Vec<&Path> = output
+        // A link to nothing is there, too, and nothing can be made in it.
+        let existing = output
             .ancestors()
-            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
-            .collect();
-        let probed = probe(&output);
-        if probed.is_ok()
-            && let Ok(output) = Folder::open(&output)
-            && output.has(SPOOL_FOLDER)
+            .find(|folder| folder.symlink_metadata().is_ok());
+        probe(&output, existing.unwrap_or(Path::new("/")))?;
+        if let Ok(output) = Folder::open(&output)
+            && let Err(error) = output.own(SPOOL_FOLDER)
+            && !is_missing(&error)
         {
-            output.own(SPOOL_FOLDER)?;
+            return Err(error);
         }
-        for folder in missing {
-            // Entries that are in it by now belong to other runs.
-            let _ = std::fs::remove_dir(folder);
-        }
-        Ok(probed?)
+        Ok(())
     }
 
     /// Opens an existing run directory in an open folder, which must belong to this user.
@@ -180,6 +195,7 @@ impl RunDirectory {
             name: name.to_owned(),
             spool,
             folder,
+            forced: false,
         })
     }
 
@@ -221,9 +237,17 @@ impl RunDirectory {
         Ok(self.folder.folder(&recording.folder)?.descriptor()?)
     }
 
-    /// The process id of the rpd that made this run, if it is still running.
-    pub(crate) fn front_end(&self) -> Option<u32> {
-        processes::front_end(self.name.strip_prefix(RUN_PREFIX)?)
+    /// The rpd that works on this run, if there is one beside this one, for messages. From then on it is this one.
+    pub(crate) fn front_end(&self) -> Option<String> {
+        let name = self.name.strip_prefix(RUN_PREFIX)?;
+        let pid = processes::front_end(name);
+        let shown = |pid| format!("its rpd (process {pid})");
+        match self.folder.try_lock() {
+            // It is locked before the options are written.
+            Ok(true) if self.folder.has(OPTIONS_FILE) => None,
+            Ok(false) => Some(pid.map_or_else(|| "another rpd".to_owned(), shown)),
+            _ => pid.map(shown),
+        }
     }
 
     /// The options of the run.
@@ -250,36 +274,42 @@ impl RunDirectory {
     pub(crate) fn recordings(&self) -> Result<Vec<Recording>> {
         let mut found: Vec<Recording> = Vec::new();
         for name in self.folder.names()? {
-            let Some((pid, loaded)) = name
-                .strip_prefix(PROCESS_PREFIX)
-                .and_then(|rest| rest.split_once('-'))
-                .and_then(|(pid, time)| Some((pid.parse().ok()?, time.parse().ok()?)))
-            else {
-                continue;
-            };
-            found.push(Recording {
-                folder: name,
-                pid: ProcessId(pid),
-                loaded,
-                alive: false,
-            });
+            if let Some(image) = ProcessImage::of_folder(&name) {
+                found.push(Recording {
+                    folder: name,
+                    image,
+                    state: ImageState::Ended,
+                });
+            }
         }
-        found.sort_by_key(|recording| (recording.loaded, recording.pid));
+        found.sort_by_key(|recording| (recording.image.loaded, recording.image.pid));
         for index in 0..found.len() {
-            let recording = &found[index];
             // An image that was replaced by a later one of the same process has ended.
-            let replaced = found[index + 1..]
-                .iter()
-                .any(|later| later.pid == recording.pid);
-            found[index].alive = !replaced && processes::is_alive(recording.pid, recording.loaded);
+            if !self.forced && !found[index].is_replaced(&found) {
+                let image = found[index].image;
+                let folder = self.folder.own(&found[index].folder);
+                found[index].state = match folder {
+                    Ok(folder) => processes::state(&image, &folder),
+                    // Reading it reports why it cannot be opened.
+                    Err(_) => ImageState::Ended,
+                };
+            }
         }
         Ok(found)
     }
 
     /// Running processes that were started with this directory to record to, whether they have recorded or
     /// not: one that was forked makes its recording when there is something to record.
-    pub(crate) fn attached(&self) -> Vec<ProcessId> {
+    pub(crate) fn attached(&self) -> Vec<Attached> {
+        if self.forced {
+            return Vec::new();
+        }
         processes::attached(&self.path)
+    }
+
+    /// From now on all processes of the run are taken for ended.
+    pub(crate) fn take_for_ended(&mut self) {
+        self.forced = true;
     }
 
     /// Marks a recording as reported by a rename, then removes it.
@@ -299,10 +329,12 @@ impl RunDirectory {
         // In this order, because a process may start recording between the two checks.
         let attached = self.attached();
         let recordings = self.recordings()?;
-        for pid in &attached {
-            if !recordings.iter().any(|recording| recording.pid == *pid) {
+        for Attached { seen, own } in &attached {
+            let number = own.unwrap_or(*seen);
+            let records = |recording: &Recording| recording.image.pid == number.0;
+            if !recordings.iter().any(records) {
                 eprintln!(
-                    "rpd: process {pid}, started by the target, still runs; once it has ended, \
+                    "rpd: process {seen}, started by the target, still runs; once it has ended, \
                      `rpd recover {}` writes what it did",
                     self.path.display()
                 );
@@ -432,7 +464,9 @@ mod tests {
         {
             std::thread::yield_now();
         }
-        assert_eq!(run.attached(), [ProcessId(child.id())]);
+        let attached = run.attached();
+        let seen: Vec<u32> = attached.iter().map(|attached| attached.seen.0).collect();
+        assert_eq!(seen, [child.id()]);
         run.remove_if_done().expect("nothing to do");
         assert!(run.path().is_dir());
         child.kill().expect("it runs");
@@ -508,8 +542,8 @@ mod tests {
             std::fs::create_dir(run.path().join(name)).expect("a sub-folder");
         }
         let recordings = run.recordings().expect("readable");
-        let alive: Vec<bool> = recordings.iter().map(|recording| recording.alive).collect();
-        assert_eq!(alive, [false, false, true]);
+        let ended: Vec<bool> = recordings.iter().map(Recording::has_ended).collect();
+        assert_eq!(ended, [true, true, false]);
     }
 
     #[test]

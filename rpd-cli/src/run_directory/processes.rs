@@ -1,4 +1,4 @@
-//! State of the processes of a run, read from `/proc`.
+//! State of the processes of a run, read from `/proc` and from their recordings.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -6,6 +6,28 @@ use std::path::Path;
 use rpd_core::ids::ProcessId;
 use rpd_core::procfs;
 use rpd_spool::SPOOL_VARIABLE;
+use rpd_spool::image::{ProcessImage, pid_namespace};
+use rpd_spool::mapped::is_mapped;
+use rpd_spool::regular_file::{self, Links};
+
+use super::folder::Folder;
+
+/// The first segment of the collector's meta stream, which a process has mapped from its first record until it ends.
+const META_SEGMENT: &str = "meta-0.seg";
+
+/// Number of the PID namespace of the whole machine (`PROC_PID_INIT_INO` of Linux), from which all processes are seen.
+const INITIAL_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Whether a process image still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ImageState {
+    /// It has ended, or was replaced by another image of the same process.
+    Ended,
+    /// It runs, and `/proc` has it under this number, if at all: not a process of another PID namespace.
+    Runs(Option<ProcessId>),
+    /// It ran in a PID namespace that is not seen from here, and the file system does not tell either.
+    Unknown,
+}
 
 /// The process id of the rpd that made a run called `<pid>-<time>`, if it is still running.
 pub(super) fn front_end(name: &str) -> Option<u32> {
@@ -15,32 +37,68 @@ pub(super) fn front_end(name: &str) -> Option<u32> {
     (pid != std::process::id() && program.file_name() == own.file_name()).then_some(pid)
 }
 
+/// A process that can record to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attached {
+    /// Its number in `/proc`.
+    pub(crate) seen: ProcessId,
+    /// Its number as it knows it itself, if that is another.
+    pub(crate) own: Option<ProcessId>,
+}
+
 /// Running processes that were started with this run directory to record to.
-pub(super) fn attached(run: &Path) -> Vec<ProcessId> {
+pub(super) fn attached(run: &Path) -> Vec<Attached> {
     let path = std::path::absolute(run).unwrap_or_else(|_| run.to_owned());
     let mut variable = SPOOL_VARIABLE.as_bytes().to_vec();
     variable.push(b'=');
     variable.extend(path.as_os_str().as_bytes());
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return Vec::new();
+    let has_it = |pid: u32| {
+        // The environment of a zombie is empty.
+        let environment = std::fs::read(format!("/proc/{pid}/environ"));
+        environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|one| one == variable))
     };
-    processes
-        .flatten()
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            // The environment of a zombie is empty.
-            let environment = std::fs::read(entry.path().join("environ")).ok()?;
-            let ours = environment
-                .split(|byte| *byte == 0)
-                .any(|one| one == variable);
-            (ours && pid != std::process::id()).then_some(ProcessId(pid))
+    processes()
+        .filter(|pid| *pid != std::process::id() && has_it(*pid))
+        .map(|pid| Attached {
+            seen: ProcessId(pid),
+            own: procfs::innermost_pid(pid).map(ProcessId),
         })
         .collect()
 }
 
-/// Whether the process image that was loaded at this time is still running; a zombie is not.
-pub(super) fn is_alive(pid: ProcessId, loaded: u64) -> bool {
-    let Some(stat) = procfs::stat(pid.0) else {
+/// The numbers in `/proc`.
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The state of a process image with this recording.
+pub(super) fn state(image: &ProcessImage, recording: &Folder) -> ImageState {
+    let own = pid_namespace("self");
+    let namespace = image.namespace.or(own);
+    let is_listed_by_its_pid = namespace == own && procfs::is_own();
+    let found = if is_listed_by_its_pid {
+        Some(image.pid).filter(|pid| is_of(*pid, image, namespace))
+    } else {
+        processes().find(|pid| is_of(*pid, image, namespace))
+    };
+    if let Some(pid) = found {
+        return ImageState::Runs(Some(ProcessId(pid)));
+    }
+    if namespace == own || own == Some(INITIAL_NAMESPACE) {
+        return ImageState::Ended;
+    }
+    let meta = regular_file::open(&recording.inside(META_SEGMENT), Links::Refuse);
+    match meta.map(|(file, _)| is_mapped(&file, &recording.inside(""))) {
+        Ok(Some(true)) => ImageState::Runs(None),
+        Ok(Some(false)) => ImageState::Ended,
+        Ok(None) | Err(_) => ImageState::Unknown,
+    }
+}
+
+/// Whether the process with this number in `/proc` is the one of the image, and runs; a zombie does not.
+fn is_of(pid: u32, image: &ProcessImage, namespace: Option<u64>) -> bool {
+    let Some(stat) = procfs::stat(pid) else {
         return false;
     };
     let ticks_per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
@@ -52,7 +110,11 @@ pub(super) fn is_alive(pid: ProcessId, loaded: u64) -> bool {
         .start
         .saturating_mul(1_000_000_000 / ticks_per_second.max(1));
     // A process with the same id that started after the recording is another one.
-    stat.runs && started <= loaded
+    stat.runs
+        && started <= image.loaded
+        && procfs::innermost_pid(pid).is_none_or(|own| own == image.pid)
+        // Processes of other users do not show their namespace.
+        && pid_namespace(&pid.to_string()).is_none_or(|found| Some(found) == namespace)
 }
 
 #[cfg(test)]
@@ -62,9 +124,23 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
     fn this_process_is_alive_and_its_successors_are_not() {
-        let pid = ProcessId(std::process::id());
-        assert!(is_alive(pid, u64::MAX));
-        assert!(!is_alive(pid, 0), "started after the recording");
-        assert!(!is_alive(ProcessId(u32::MAX), u64::MAX));
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(place.path()).expect("opened");
+        let pid = std::process::id();
+        let image = |pid, loaded, namespace| ProcessImage {
+            pid,
+            loaded,
+            namespace,
+        };
+        let own = pid_namespace("self");
+        let seen = ImageState::Runs(Some(ProcessId(pid)));
+        assert_eq!(state(&image(pid, u64::MAX, own), &folder), seen);
+        assert_eq!(state(&image(pid, u64::MAX, None), &folder), seen);
+        let later = state(&image(pid, 0, own), &folder);
+        assert_eq!(later, ImageState::Ended, "started after the recording");
+        let none = state(&image(u32::MAX, u64::MAX, own), &folder);
+        assert_eq!(none, ImageState::Ended);
+        let elsewhere = state(&image(pid, u64::MAX, Some(1)), &folder);
+        assert_ne!(elsewhere, seen, "a process of another PID namespace");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use rpd_core::ids::ProcessId;
 use rpd_core::naming::{Namer, Target};
+use rpd_spool::image::ProcessImage;
 use rpd_spool::regular_file::FileError;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ const LARGEST: u64 = 256 << 20;
 pub(crate) struct RunState {
     /// Process id of the target.
     pub(crate) root: Option<ProcessId>,
+    /// Number of the target's PID namespace, if it is known.
+    pub(crate) root_namespace: Option<u64>,
     /// Output names that are in use.
     pub(crate) names: Namer,
     /// Names given to recordings, by their folder: a second attempt writes the same files.
@@ -27,6 +30,19 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
+    /// Whether the image is one of the target itself, and not of a process that it started.
+    pub(crate) fn is_root(&self, image: &ProcessImage) -> bool {
+        self.root == Some(ProcessId(image.pid)) && self.root_namespace == image.namespace
+    }
+
+    /// Notes the target, if it is not known yet.
+    pub(crate) fn set_root(&mut self, image: &ProcessImage) {
+        if self.root.is_none() {
+            self.root = Some(ProcessId(image.pid));
+            self.root_namespace = image.namespace;
+        }
+    }
+
     /// Reads the state from a run's directory; empty if there is no file.
     pub(super) fn read(run: &Folder) -> Result<RunState> {
         let path = run.path().join(STATE_FILE);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::signals;
+use super::{alone, signals};
 use crate::recording::guard::{self, Service};
 use crate::recording::{meta, process, switch, thread};
 
@@ -11,6 +11,7 @@ static EXIT: Service = Service::new("process");
 /// Runs when the library is loaded, before the target's `main`.
 extern "C" fn on_load() {
     if process::requested_directory().is_none() {
+        alone::start_again();
         process::switch_off();
         return;
     }

@@ -1,8 +1,8 @@
 //! Signals that end the target while the GPU works for it.
 //!
 //! A signal whose default is to end the process does so at once, and what the GPU had not finished is lost to the
-//! recording. So, once there is a GPU runtime, INT, TERM, QUIT and ABRT have a handler of ours wherever the target has
-//! the default. At the first of them it wakes a thread of ours, which waits until the work that was submitted by then
+//! recording. So, once there is a GPU runtime, INT, TERM, QUIT, ABRT and the signals of faults have a handler of ours wherever
+//! the target has the default. At the first of them it wakes a thread of ours, which waits until the work that was submitted by then
 //! is complete, at most [`LONGEST`], and has the provider deliver the events that it holds; then the signal ends the process
 //! as it would have done. The thread that took the signal is held meanwhile, since by default it would not run any further.
 //! Another signal ends the process at once, unless it comes within [`REPEATED_WITHIN`] of the first: job managers often
@@ -37,7 +37,19 @@ const HELD: Duration = Duration::from_millis(1200);
 const HELD_FOR_DELIVERY: Duration = Duration::from_secs(10);
 
 /// The signals that are handled.
-const SIGNALS: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT, libc::SIGABRT];
+const SIGNALS: [c_int; 8] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGQUIT,
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+];
+
+/// Those among them that an instruction of the program causes.
+const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 /// What a signal does.
 pub(crate) type Action = libc::sigaction;
@@ -274,35 +286,42 @@ fn restore_default(number: c_int) {
     real_sigaction(number, &action, std::ptr::null_mut());
 }
 
-/// Ends the process by a signal that this very thread takes, as it would have done.
-fn end_by(number: c_int) {
+/// Ends the process by a signal that this very thread takes, as it would have done. `fault`: the instruction that the handler
+/// returns to causes it again, with its own address and cause for debuggers and core dumps.
+fn end_by(number: c_int, fault: bool) {
     restore_default(number);
+    if fault {
+        return;
+    }
     // SAFETY: takes no pointers. The signal is not blocked: it has just been taken.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), number) };
 }
 
 /// Uses only atomics and system calls, since it may interrupt any code.
-unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _context: *mut c_void) {
+unsafe extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: takes no arguments. The C library's cached id may be wrong: between vfork and exec, a child shares this memory.
     let pid = unsafe { libc::syscall(libc::SYS_getpid) };
+    // Faults have a positive code; a signal that a process sent is not repeated by an instruction.
+    // SAFETY: the kernel passes a valid record to a handler with SA_SIGINFO.
+    let fault = FAULTS.contains(&number) && unsafe { (*info).si_code } > 0;
     let process = process::existing();
     let idle = process.is_none_or(|process| process.totals.have_ended(process.totals.begun()))
         && needed_delivery().is_none();
     if pid != i64::from(OWNER.load(Ordering::Acquire)) {
-        return end_by(number);
+        return end_by(number, fault);
     }
     let time = now();
     let first = match FIRST.compare_exchange(0, time, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             SIGNAL.store(number, Ordering::Release);
             if idle {
-                return end_by(number);
+                return end_by(number, fault);
             }
             set(&CALLED);
             time
         }
         Err(first) if time.saturating_sub(first) > REPEATED_WITHIN.as_nanos() as u64 => {
-            return end_by(number);
+            return end_by(number, fault);
         }
         Err(first) => first,
     };
@@ -316,7 +335,10 @@ unsafe extern "C" fn on_signal(number: c_int, _info: *mut libc::siginfo_t, _cont
     while DONE.load(Ordering::Acquire) == 0 && now() < limit() {
         sleep(&DONE, Some(INTERVAL * 100));
     }
-    end_by(SIGNAL.load(Ordering::Acquire));
+    match SIGNAL.load(Ordering::Acquire) {
+        first if first == number => end_by(number, fault),
+        first => end_by(first, false),
+    }
 }
 
 /// Lets `change` have its effect on what is in place for a signal, and hides our handler from what it answers. `change`

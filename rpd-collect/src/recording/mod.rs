@@ -33,6 +33,7 @@ pub(crate) mod background;
 mod bounded;
 pub(crate) mod call;
 pub(crate) mod capture;
+mod child_note;
 pub(crate) mod code;
 pub(crate) mod device_work;
 pub(crate) mod fork;

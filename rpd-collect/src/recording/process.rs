@@ -15,6 +15,7 @@ use rpd_spool::options::CollectorOptions;
 use rpd_spool::writer::{self, ForkLock, OpenRecord, SpoolDirectory, StreamWriter};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 
+use super::child_note::ChildNote;
 use super::guard::Service;
 use super::totals::Totals;
 use super::{fork, process_record, spares};
@@ -36,6 +37,8 @@ pub(crate) struct Process {
     head: OpenRecord,
     /// Sums that the ledger prints.
     pub(crate) totals: &'static Totals,
+    /// The place for a note of a forked child.
+    child_note: Option<&'static ChildNote>,
     /// The provider's version; 0 before a provider has configured the collector.
     version: AtomicU32,
     ended: AtomicBool,
@@ -176,6 +179,19 @@ pub(crate) fn lost_record() {
     }
 }
 
+/// Notes something about a child of the process: this one was forked from it, or shares its memory, and is about to become
+/// another program.
+pub(crate) fn note_of_child(text: &str) {
+    // SAFETY: either null or a leaked box of the parent process, copied by fork.
+    let parent = || unsafe { PARENT.load(Ordering::Acquire).as_ref() };
+    if let Some(note) = existing()
+        .or_else(parent)
+        .and_then(|process| process.child_note)
+    {
+        note.write(text);
+    }
+}
+
 /// The run's directory that the front end named; `None` if there is none. A program that runs with more rights than its user
 /// does not write to a directory from the user's environment.
 pub(crate) fn requested_directory() -> Option<PathBuf> {
@@ -217,6 +233,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         return None;
     }
     let totals = Totals::append(&mut meta);
+    let child_note = ChildNote::append(&mut meta);
     let inherited = parent.map_or(0, |parent| {
         let records = parent.records.load(Ordering::Relaxed);
         process_record::inherit(&mut meta, parent.directory.path(), records)
@@ -226,9 +243,10 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         directory,
         lock: ForkLock::new(),
         meta: UnsafeCell::new(meta),
-        records: AtomicU64::new(2 + inherited),
+        records: AtomicU64::new(2 + u64::from(child_note.is_some()) + inherited),
         head,
         totals,
+        child_note,
         version: AtomicU32::new(version),
         ended: AtomicBool::new(false),
     })

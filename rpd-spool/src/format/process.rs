@@ -99,7 +99,7 @@ pub struct TimedText {
     pub header: RecordHeader,
     /// Time at which the record was written.
     pub time: u64,
-    /// Not used: 0.
+    /// Of a note that forked children write: how many of them had one, of which it is the first. Otherwise 0.
     pub value: u64,
     /// Length of the text in the tail.
     pub text_len: u32,

@@ -34,6 +34,7 @@ mod main_job;
 mod names;
 mod odd_programs;
 mod pc_sampling;
+mod processes;
 mod providers;
 mod python_package;
 mod recovery;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_capture::{CaptureError, Recorder, Summary};
+use rpd_spool::image::ProcessImage;
 
 use super::directory::{CaptureDirectory, Making, PROCESS};
 use super::failure;
@@ -60,22 +61,14 @@ impl Captures {
             .into_iter()
             .flatten()
             .flatten();
-        let mut names: Vec<String> = folders
+        let names: Vec<String> = folders
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect();
+        let images = names.into_iter().filter_map(|name| Some((ProcessImage::of_folder(&name)?, name)));
+        let mut images: Vec<(ProcessImage, String)> = images.collect();
         // Of several processes whose rpd was killed, the first is the one that began first.
-        names.sort_by_key(|name| {
-            let time = name.rsplit_once('-').map(|(_, time)| time);
-            time.and_then(|time| time.parse::<u64>().ok())
-        });
-        for name in names {
-            let Some((pid, _)) = name
-                .strip_prefix("proc-")
-                .and_then(|rest| rest.split_once('-'))
-            else {
-                continue;
-            };
-            let Ok(pid) = pid.parse() else { continue };
+        images.sort_by_key(|(image, _)| image.loaded);
+        for (ProcessImage { pid, .. }, name) in images {
             let process = self.directory.spool().join(&name);
             let captured = process.join(rpd_spool::capture::CONTROL_FILE).exists();
             if !captured || self.found.contains_key(&name) {

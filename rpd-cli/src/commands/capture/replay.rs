@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
-use rpd_core::options::{Backend, Options};
+use rpd_core::options::{Backend, Options, ProviderChoice};
 use rpd_core::temporary::TemporaryDirectory;
 use rpd_formats::destination::Destination;
 use rpd_replay::{
@@ -200,10 +200,12 @@ impl Runtime {
     pub(super) fn choose(wanted: Backend, quiet: bool) -> Result<Runtime> {
         rpd_replay::exit_on_abort(exit_status::API);
         let links = TemporaryDirectory::new()?;
-        let options = Options {
+        let mut options = Options {
             backend: wanted,
             ..Options::default()
         };
+        // Nothing is recorded: the runtime is all that a replay needs of an installation.
+        options.collector.provider = ProviderChoice::Direct;
         let provider = backend::choose(
             &options,
             &crate::options::default_sdk_suffixes(),

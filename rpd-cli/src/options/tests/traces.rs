@@ -239,7 +239,12 @@ fn the_direct_provider_refuses_what_only_the_sdk_has() {
     for (line, option, what) in [
         ("--pmc SQ_WAVES --provider direct -- a", "pmc", "counters"),
         (
-            "--sys-trace --provider direct -- a",
+            "--kernel-trace --scratch-memory-trace --provider direct -- a",
+            "scratch-memory-trace",
+            "scratch memory",
+        ),
+        (
+            "--sys-trace --scratch-memory-trace --provider direct -- a",
             "scratch-memory-trace",
             "scratch memory",
         ),
@@ -248,10 +253,24 @@ fn the_direct_provider_refuses_what_only_the_sdk_has() {
             panic!("{line} is accepted");
         };
         let expected = format!(
-            "--provider: `direct` has no {what}, which --{option} asks for: leave that out (aggregates such as \
-             --sys-trace include --scratch-memory-trace; --scratch-memory-trace=no takes it out), or use --provider sdk"
+            "--provider: `direct` has no {what}, which --{option} asks for: leave that out, or use --provider sdk"
         );
         assert_eq!(error.to_string(), expected, "{line}");
+    }
+}
+
+#[test]
+fn aggregates_leave_out_what_the_direct_provider_lacks_and_say_so() {
+    for aggregate in ["--sys-trace", "--runtime-trace"] {
+        let plan = plan(&format!("{aggregate} --provider direct -- a"));
+        assert!(!plan.passes[0].options.collector.traces.scratch_memory);
+        assert!(plan.passes[0].options.collector.traces.kernel);
+        assert_eq!(
+            plan.warnings,
+            [
+                "--provider: `direct` has no scratch memory, which is left out (--provider sdk has it)"
+            ]
+        );
     }
 }
 

@@ -336,7 +336,15 @@ pub(super) fn take_runtime(record: &Record<'_>, session: &mut Session) -> Option
 }
 
 pub(super) fn take_note(record: &Record<'_>, session: &mut Session) -> Option<()> {
-    let (_, text) = record.parse_text::<format::TimedText>(|moment| moment.text_len)?;
+    let (moment, text) = record.parse_text::<format::TimedText>(|moment| moment.text_len)?;
+    // A place for a note that no one wrote.
+    if text.is_empty() {
+        return Some(());
+    }
+    let text = match moment.value {
+        0 | 1 => text,
+        more => format!("{text} (and {} more of this kind)", more - 1).into(),
+    };
     let notes = &mut session.ledger.notes;
     if notes.len() < MAX_NOTES && !notes.iter().any(|note| *note == text) {
         notes.push(text.into_owned());

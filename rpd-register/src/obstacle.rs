@@ -1,0 +1,171 @@
+//! Why the next program of a process cannot be recorded. Makes no allocation: it may run between `fork` and `exec`.
+
+use std::ffi::{CStr, CString, c_int};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::OnceLock;
+
+const SET_USER: &CStr = c"it is a set-user-id program";
+const SET_GROUP: &CStr = c"it is a set-group-id program";
+const CAPABLE: &CStr = c"its file has capabilities";
+const TWO_USERS: &CStr = c"its real user is not its effective one";
+const OTHER_USER: &CStr = c"its user may not write in the folder of this run";
+
+/// The run's directory.
+static RUN: OnceLock<CString> = OnceLock::new();
+
+/// Notes the run's directory. To be called when the library is loaded, for a process that is recorded.
+pub(crate) fn prepare() {
+    let run = std::env::var_os("RPD_SPOOL").and_then(|run| CString::new(run.as_bytes()).ok());
+    if let Some(run) = run {
+        let _ = RUN.set(run);
+    }
+}
+
+/// Why no program can be recorded that this process becomes as it is. `user` is the one that it was loaded with.
+pub(crate) fn of_user(user: libc::uid_t) -> Option<&'static CStr> {
+    // SAFETY: these system calls take no pointers.
+    let (real, effective, group, effective_group) = unsafe {
+        (
+            libc::getuid(),
+            libc::geteuid(),
+            libc::getgid(),
+            libc::getegid(),
+        )
+    };
+    if real != effective || group != effective_group {
+        return Some(TWO_USERS);
+    }
+    if effective == user {
+        return None;
+    }
+    let run = RUN.get()?;
+    // SAFETY: the path is text.
+    let refused = unsafe { libc::access(run.as_ptr(), libc::W_OK | libc::X_OK) } != 0;
+    refused.then_some(OTHER_USER)
+}
+
+/// Why the loader would preload nothing into this file: it gives its process rights that its user does not have. `flags`
+/// is 0 or `AT_EMPTY_PATH`, with which `folder` is the file.
+pub(crate) fn at(folder: c_int, path: &CStr, flags: c_int) -> Option<&'static CStr> {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the path is text; the record is written when the answer is 0.
+    let file = unsafe {
+        if libc::fstatat(folder, path.as_ptr(), found.as_mut_ptr(), flags) != 0 {
+            return None;
+        }
+        found.assume_init()
+    };
+    // SAFETY: these system calls take no pointers.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    let by_user = file.st_mode & libc::S_ISUID != 0 && file.st_uid != user;
+    let shared = libc::S_ISGID | libc::S_IXGRP;
+    let by_group = file.st_mode & shared == shared && file.st_gid != group;
+    let by_capability = user != 0 && flags == 0 && folder == libc::AT_FDCWD && is_capable(path);
+    let why = match (by_user, by_group, by_capability) {
+        (true, ..) => SET_USER,
+        (_, true, _) => SET_GROUP,
+        (.., true) => CAPABLE,
+        _ => return None,
+    };
+    // SAFETY: takes no pointers.
+    let is_ignored = unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } == 1;
+    (!is_ignored && !is_script(folder, path)).then_some(why)
+}
+
+fn is_capable(path: &CStr) -> bool {
+    let name = c"security.capability";
+    // SAFETY: both are text, and nothing is written.
+    unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}
+
+/// Whether the file is a script, whose own rights do not count. One that cannot be read is none: a program can be executed
+/// all the same.
+fn is_script(folder: c_int, path: &CStr) -> bool {
+    let mut magic = [0u8; 2];
+    // SAFETY: the path is text, and the buffer has as many bytes.
+    unsafe {
+        let file = libc::openat(folder, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return false;
+        }
+        let read = libc::pread(file, magic.as_mut_ptr().cast(), magic.len(), 0);
+        libc::close(file);
+        read == 2 && magic == *b"#!"
+    }
+}
+
+/// As [`at`], for a name that `PATH` is searched for.
+pub(crate) fn searched(name: &CStr) -> Option<&'static CStr> {
+    if name.to_bytes().contains(&b'/') {
+        return at(libc::AT_FDCWD, name, 0);
+    }
+    // SAFETY: the name is text; the answer is text or null, which lives while no one changes the environment.
+    let path = unsafe { libc::getenv(c"PATH".as_ptr()) };
+    if path.is_null() || name.is_empty() {
+        return None;
+    }
+    // SAFETY: not null, so it is text.
+    let path = unsafe { CStr::from_ptr(path) };
+    let mut buffer = [0u8; libc::PATH_MAX as usize];
+    for folder in path.to_bytes().split(|byte| *byte == b':') {
+        let name = name.to_bytes_with_nul();
+        // An empty entry is the current folder.
+        let slash = usize::from(!folder.is_empty());
+        let len = folder.len() + slash + name.len();
+        let Some(place) = buffer.get_mut(..len) else {
+            continue;
+        };
+        place[..folder.len()].copy_from_slice(folder);
+        place[folder.len()..][..slash].fill(b'/');
+        place[folder.len() + slash..].copy_from_slice(name);
+        let Ok(file) = CStr::from_bytes_until_nul(place) else {
+            continue;
+        };
+        // SAFETY: the path is text.
+        if unsafe { libc::access(file.as_ptr(), libc::X_OK) } == 0 {
+            return at(libc::AT_FDCWD, file, 0);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn programs_with_rights_of_others_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("program");
+        let at = |content: &[u8], mode| {
+            std::fs::write(&path, content).expect("written");
+            // Another owner than this user, where that is possible.
+            let owned = std::os::unix::fs::chown(&path, Some(54_321), Some(54_321));
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("changed");
+            let path = CString::new(path.as_os_str().as_bytes()).expect("text");
+            owned.is_ok().then(|| super::at(libc::AT_FDCWD, &path, 0))
+        };
+        if at(b"\x7fELF", 0o755).is_none() {
+            eprintln!("skipped: files of another user: only root can make them");
+            return;
+        }
+        assert_eq!(at(b"\x7fELF", 0o755), Some(None));
+        assert_eq!(at(b"\x7fELF", 0o4755), Some(Some(SET_USER)));
+        assert_eq!(at(b"\x7fELF", 0o2755), Some(Some(SET_GROUP)));
+        assert_eq!(at(b"#!/bin/sh", 0o4755), Some(None));
+    }
+
+    #[test]
+    fn this_process_has_no_obstacle() {
+        // SAFETY: takes no pointers.
+        let user = unsafe { libc::geteuid() };
+        assert_eq!(of_user(user), None);
+        assert_eq!(searched(c"sh"), None);
+        assert_eq!(searched(c"no such program"), None);
+        assert_eq!(at(libc::AT_FDCWD, c"/nonexistent/program", 0), None);
+    }
+}

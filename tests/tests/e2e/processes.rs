@@ -1,0 +1,265 @@
+//! Processes that are hard to follow: of many rpd at once, in other PID namespaces, of other users, and with environments of
+//! their own.
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rpd_tests::outputs::Table;
+use rpd_tests::run::{self, Outcome, Rpd, Running, skipped};
+use rpd_tests::{install, workloads};
+
+const CSV: [&str; 3] = ["--kernel-trace", "-f", "csv"];
+/// A user that is not this one.
+const NOBODY: &str = "65534";
+/// Status of `starts namespace` where the system refuses one.
+const REFUSED: i32 = 77;
+
+/// The numbers of dispatches in the files of the run, ascending.
+fn dispatches(outcome: &Outcome) -> Vec<usize> {
+    let mut counts: Vec<usize> = outcome
+        .files_ending("kernel_trace.csv")
+        .iter()
+        .map(|file| Table::read(file).rows.len())
+        .collect();
+    counts.sort_unstable();
+    counts
+}
+
+fn starts(arguments: &[&OsStr]) -> Outcome {
+    Rpd::new(CSV).workload("starts", arguments)
+}
+
+fn is_root(test: &str) -> bool {
+    // SAFETY: takes nothing, cannot fail.
+    let is_root = unsafe { libc::geteuid() == 0 };
+    if !is_root {
+        skipped(test, "only root can become another user");
+    }
+    is_root
+}
+
+#[test]
+fn passes_of_many_rpd_share_a_directory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = workloads::path("no-gpu");
+    for round in 0..5 {
+        let out = folder.path().join(format!("{round}/out"));
+        let start = |_| {
+            Rpd::plain(["--backend", "sim", "-f", "csv", "-d"])
+                .option([out.as_os_str()])
+                .option(["--pmc", "SQ_WAVES", "--pmc", "GRBM_COUNT", "--"])
+                .option([program.as_os_str()])
+                .start()
+        };
+        let started: Vec<Running> = (0..8).map(start).collect();
+        for running in started {
+            let outcome = running.finish().success();
+            assert_eq!(outcome.stdout, "ok\nok\n");
+        }
+    }
+}
+
+#[test]
+fn programs_with_a_cleared_environment_are_recorded() {
+    let program = workloads::path("vector-ops");
+    for function in [
+        "execve",
+        "execv",
+        "execvp",
+        "execvpe",
+        "execl",
+        "execle",
+        "execlp",
+        "fexecve",
+        "execveat",
+        "posix_spawn",
+        "posix_spawnp",
+        "vfork",
+    ] {
+        let arguments = ["cleared", function].map(OsStr::new);
+        let program = [program.as_os_str(), "1".as_ref(), "1".as_ref()];
+        let outcome = starts(&[&arguments[..], &program].concat()).success();
+        assert_eq!(outcome.stdout, "ok\n", "{function}");
+        assert_eq!(dispatches(&outcome), [4], "{function}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn programs_without_ld_preload_are_recorded() {
+    let program = workloads::path("vector-ops");
+    let arguments = ["unset", "LD_PRELOAD"].map(OsStr::new);
+    let program = [program.as_os_str(), "1".as_ref(), "1".as_ref()];
+    let outcome = starts(&[&arguments[..], &program].concat()).success();
+    assert_eq!(outcome.stdout, "ok\n");
+    assert_eq!(dispatches(&outcome), [4], "{}", outcome.stderr);
+}
+
+#[test]
+fn programs_of_another_user_are_reported_as_not_recorded() {
+    if !is_root("programs_of_another_user_are_reported_as_not_recorded") {
+        return;
+    }
+    for (mode, line) in [
+        ("user", "note: a process that it started ran"),
+        ("become", "note: from then on this process ran"),
+    ] {
+        let outcome = starts(&[mode, NOBODY, "/bin/sh", "-c", "exit 3"].map(OsStr::new));
+        let outcome = outcome.expect_code(3);
+        let expected = format!(
+            "]: {line} /bin/sh without rpd: its user may not write in the folder of this run\n"
+        );
+        assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn programs_with_rights_of_others_are_reported_as_not_recorded() {
+    if !is_root("programs_with_rights_of_others_are_reported_as_not_recorded") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    fs::copy(workloads::path("no-gpu"), &program).expect("copied");
+    chown(&program, Some(54_321), None).expect("root may");
+    fs::set_permissions(&program, Permissions::from_mode(0o4755)).expect("changed");
+    let program = program.as_os_str();
+    let outcome = starts(&["unset".as_ref(), "NONE".as_ref(), program]).success();
+    let expected = format!(
+        "]: note: from then on this process ran {} without rpd: it is a set-user-id program\n",
+        program.display()
+    );
+    assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
+}
+
+/// Waits until `spin` works, which counts in this file; false when the system refuses a namespace.
+fn spins(running: &mut Running, counts: &Path) -> bool {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !fs::metadata(counts).is_ok_and(|file| file.len() > 0) {
+        if let Some(status) = running.child.try_wait().expect("a child") {
+            assert_eq!(status.code(), Some(REFUSED), "{status}");
+            skipped("PID namespaces", "the system refuses them");
+            return false;
+        }
+        assert!(Instant::now() < end, "spin does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+fn recover(options: &[&str], folder: &Path) -> Outcome {
+    Rpd::plain(["recover"])
+        .option(options)
+        .option([folder])
+        .run()
+}
+
+/// `rpd -- starts namespace - spin`, whose rpd is killed when spin works. None where the system refuses a namespace.
+fn killed_around_a_namespace() -> Option<Running> {
+    let rpd = Rpd::new(CSV);
+    let counts = rpd.folder().join("counts");
+    let spin = workloads::path("spin");
+    let mut running = rpd.start_workload(
+        "starts",
+        [
+            "namespace".as_ref(),
+            "-".as_ref(),
+            spin.as_os_str(),
+            counts.as_os_str(),
+        ],
+    );
+    spins(&mut running, &counts).then(|| {
+        running.signal(libc::SIGKILL);
+        running
+    })
+}
+
+#[test]
+fn a_process_of_a_pid_namespace_is_recovered_once_it_has_ended() {
+    let Some(running) = killed_around_a_namespace() else {
+        return;
+    };
+    let out = running.folder().join("out");
+    // The kill takes its time.
+    let end = Instant::now() + Duration::from_secs(30);
+    let early = loop {
+        let early = recover(&[], &out).success();
+        if !early.stderr.contains("its rpd (process") || Instant::now() > end {
+            break early;
+        }
+    };
+    assert!(
+        early.stderr.contains("spin[1] (process "),
+        "{}",
+        early.stderr
+    );
+    assert!(
+        early.stderr.contains(" here) still runs"),
+        "{}",
+        early.stderr
+    );
+    running.signal_group(libc::SIGKILL);
+    let outcome = running.finish().expect_code(137);
+    let recovered = recover(&[], &out).success();
+    assert!(
+        recovered.stderr.contains("spin[1]: "),
+        "{}",
+        recovered.stderr
+    );
+    assert_eq!(dispatches(&outcome).len(), 1, "{}", recovered.stderr);
+    assert!(!out.join(".rpd").exists(), "{}", recovered.stderr);
+}
+
+#[test]
+fn recover_takes_a_running_process_for_ended_when_it_is_told_to() {
+    let Some(running) = killed_around_a_namespace() else {
+        return;
+    };
+    let out = running.folder().join("out");
+    let recovered = recover(&["--force"], &out).success();
+    assert!(
+        recovered.stderr.contains("spin[1]: "),
+        "{}",
+        recovered.stderr
+    );
+    running.signal_group(libc::SIGKILL);
+    let outcome = running.finish().expect_code(137);
+    assert_eq!(dispatches(&outcome).len(), 1, "{}", recovered.stderr);
+    assert!(!out.join(".rpd").exists(), "{}", recovered.stderr);
+}
+
+#[test]
+fn a_run_inside_a_pid_namespace_is_recovered_from_outside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (out, counts) = (folder.path().join("out"), folder.path().join("counts"));
+    let (rpd, spin) = (install::rpd(), workloads::path("spin"));
+    let mut arguments = vec!["namespace".as_ref(), "-".as_ref(), rpd.as_os_str()];
+    arguments.extend(["--backend", "sim"].map(OsStr::new));
+    arguments.extend(CSV.map(OsStr::new));
+    arguments.extend(["-d".as_ref(), out.as_os_str(), "--".as_ref()]);
+    arguments.extend([spin.as_os_str(), counts.as_os_str()]);
+    let mut running = run::start_simulated([], "starts", arguments);
+    if !spins(&mut running, &counts) {
+        return;
+    }
+    let early = recover(&[], &out).success();
+    assert!(
+        early.stderr.contains("another rpd still runs"),
+        "{}",
+        early.stderr
+    );
+    running.signal_group(libc::SIGKILL);
+    let _ = running.finish().expect_code(137);
+    // The namespace's processes end with its first one, soon.
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let recovered = recover(&[], &out).success();
+        if !out.join(".rpd").exists() {
+            assert!(recovered.stderr.contains("spin["), "{}", recovered.stderr);
+            break;
+        }
+        assert!(Instant::now() < end, "{}", recovered.stderr);
+    }
+}
