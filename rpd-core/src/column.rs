@@ -280,6 +280,21 @@ impl<T: Copy + IntoBytes + Immutable> Column<T> {
         Ok(())
     }
 
+    /// Makes the column's file, which begins with `count` zeros, before any of the values in memory.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub(crate) fn begin_with_zeros(&mut self, storage: &Storage, count: usize) -> io::Result<()> {
+        let file = storage.file()?;
+        // A hole: reads as zeros and takes no space.
+        file.set_len((count * size_of::<T>()) as u64)?;
+        self.file = Some(Spilled {
+            file,
+            values: count,
+        });
+        Ok(())
+    }
+
     /// Appends a value, and writes what is in memory to the column's file when it is long. Without storage the column
     /// stays in memory.
     ///

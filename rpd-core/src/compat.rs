@@ -63,6 +63,8 @@ pub enum Difference {
     ArgumentTypes,
     /// Names and arguments in Perfetto traces of a run.
     PerfettoNames,
+    /// Arguments through which a call returns something.
+    ArgumentResults,
     /// A value that is not a number in tables for people.
     NoNumber,
     /// Variables that request call stacks.
@@ -129,6 +131,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::ScratchSummary, "Scratch memory in `rpd summary`", "is in `SCRATCH_MEMORY` alone", "is in `MEMORY_ALLOCATIONS` as well, and so counts twice in `--domain-summary`"),
     row(Difference::ArgumentTypes, "Types of arguments in JSON", "as C++ spells them: `ihipStream_t*`", "as compilers encode them: `P12ihipStream_t`"),
     row(Difference::PerfettoNames, "`-f pftrace` of a run", "kernels are named as in other files, calls have their arguments, streams are `STREAM [1]`, memory is in bytes", "kernels are `foo(int) [clone .kd]`, calls but those of rocDecode have no arguments, streams are `STREAM [\" 1 \"] `, memory is in whole KiB"),
+    row(Difference::ArgumentResults, "Arguments through which a call returns something, as the `ptr` of `hipMalloc`", "what the call has stored there, with the type of that", "the address of the program's variable"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),

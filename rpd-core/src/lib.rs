@@ -16,6 +16,7 @@ pub mod memory;
 pub mod naming;
 pub mod near;
 pub mod number_map;
+pub mod optional_column;
 pub mod options;
 pub mod os_text;
 pub mod procfs;

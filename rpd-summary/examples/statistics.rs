@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ancestor: CorrelationId(0),
             args: ArgsRef::default(),
         });
-        api.retval.push(0);
+        api.retval.set_last(0);
     }
     let begin = Instant::now();
     let stats = rpd_summary::Statistics::new(&session, KernelNames::default())?.session_stats()?;

@@ -348,7 +348,8 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if ledger.dropped > 0 {
         lines.push(format!(
             "{name}: WARNING: {} {} missing from the outputs: the target could not store what it recorded \
-             (a full disk, no free inodes, a limit on file sizes, or a folder it could no longer reach)",
+             (a full disk, no free inodes, a limit on file sizes, a folder it could no longer reach, or signal handlers \
+             that interrupted one another while it was stored)",
             count(ledger.dropped, "record"),
             if ledger.dropped == 1 { "is" } else { "are" },
         ));
@@ -426,6 +427,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             count(ledger.cut_calls, "call"),
         ));
     }
+    lines.extend(open_ranges(session).map(|text| format!("{name}: {text}")));
     limited(name, "damaged recording: ", &ledger.damage, lines);
     if !ledger.ended {
         let open: Vec<String> = ledger
@@ -434,13 +436,8 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             .map(|call| {
                 let age = session.process.fini_time.0.saturating_sub(call.start.0);
                 let function = session.strings.get(call.name);
-                let what = if function.starts_with("roctx") {
-                    "an open range, "
-                } else {
-                    ""
-                };
                 format!(
-                    "{what}{function} (thread {}, for {:.3} s)",
+                    "{function} (thread {}, for {:.3} s)",
                     call.thread,
                     age as f64 / 1e9
                 )
@@ -449,6 +446,33 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
         limited(name, "ended inside ", &open, lines);
     }
     limited(name, "note: ", &ledger.notes, lines);
+}
+
+/// The ranges that had not been ended; `None` without any.
+fn open_ranges(session: &Session) -> Option<String> {
+    let open = &session.ledger.open_ranges;
+    let end = session.process.fini_time.0;
+    let shown: Vec<String> = open
+        .first
+        .iter()
+        .take(MAX_DETAILS)
+        .map(|range| {
+            let length = end.saturating_sub(range.start.0) as f64 / 1e9;
+            let message = session.strings.get(range.name).replace('\n', " ");
+            format!("{message} (thread {}, {length:.3} s)", range.thread)
+        })
+        .collect();
+    let more = match open.count.saturating_sub(shown.len() as u64) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (open.count > 0).then(|| {
+        let ranges = count(open.count, "ROCTx range");
+        format!(
+            "{ranges} had not been ended, recorded until the end: {}{more}",
+            shown.join(", ")
+        )
+    })
 }
 
 /// Number of records that a light recording has only as sums; `None` when it kept all.

@@ -239,6 +239,13 @@ pub(super) fn of_event(wanted: bool, duration: u64) -> Option<StackRef> {
 /// The stack of the calling thread. What it refers to is in the thread's stream before it returns.
 fn take(thread: &mut Thread) -> Option<StackRef> {
     let recorder = RECORDER.get()?;
+    if thread.is_nested() {
+        // The interrupted writer may be adding to the tree of calls.
+        return Some(StackRef {
+            stack: 0,
+            flags: stack_flag::LOST,
+        });
+    }
     let own = match &mut thread.stacks {
         Some(own) => own,
         None => thread.stacks.insert(Box::new(ThreadStacks::new())),

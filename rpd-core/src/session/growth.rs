@@ -3,8 +3,10 @@
 
 use std::io;
 
+use super::columns::span_of;
 use super::{Session, Table, order};
 use crate::column::Storage;
+use crate::ids::Nanoseconds;
 
 /// Number of records between two checks of the lengths of the tables.
 const CHECK_INTERVAL: usize = 1024;
@@ -22,6 +24,8 @@ pub struct Growth {
     /// By number of the table: whether all its rows have been added and are sorted.
     is_complete: [bool; Table::ALL.len()],
     until_check: usize,
+    /// Last end of the rows in files.
+    last_end: Nanoseconds,
 }
 
 impl Growth {
@@ -32,6 +36,7 @@ impl Growth {
             parts: Default::default(),
             is_complete: Default::default(),
             until_check: 0,
+            last_end: Nanoseconds::default(),
         }
     }
 
@@ -74,10 +79,17 @@ impl Growth {
     }
 
     fn spill(&mut self, session: &mut Session, table: Table) -> io::Result<()> {
+        self.last_end = self.last_end.max(last_end(session, table));
         order::sort_rows(session, table);
         let parts = &mut self.parts[table as usize];
         parts.push(session.columns(table).total() - session.columns(table).starts().len());
         session.columns_mut(table).spill(&self.storage)
+    }
+
+    /// Last end of all rows so far, those in files included; 0 without rows.
+    pub fn last_end(&self, session: &Session) -> Nanoseconds {
+        let tables = Table::ALL.iter().map(|table| last_end(session, *table));
+        tables.max().unwrap_or_default().max(self.last_end)
     }
 
     /// Makes all rows readable. They are sorted within each part only.
@@ -144,10 +156,14 @@ impl Growth {
     }
 }
 
+/// Last end of the rows of a table that can be read.
+fn last_end(session: &Session, table: Table) -> Nanoseconds {
+    span_of(session.columns(table)).map_or(Nanoseconds::default(), |(_, end)| end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Nanoseconds;
 
     /// Tables that are complete were sorted again after every thousand records of other tables.
     #[test]

@@ -281,7 +281,7 @@ pub struct ResourceName {
     pub name: String,
 }
 
-/// A call that had not returned when recording ended, or a range that had not been stopped.
+/// A call that had not returned when recording ended, or a range that had not been ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenCall {
     /// Name of the function; for a range its message, if it has one.
@@ -290,6 +290,15 @@ pub struct OpenCall {
     pub thread: ThreadId,
     /// Time at which the call began.
     pub start: Nanoseconds,
+}
+
+/// ROCTx ranges that had not been ended when recording ended. They are rows of the table of calls, which last until then.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenRanges {
+    /// Number of them.
+    pub count: u64,
+    /// Some of them, by correlation id; all when there are few.
+    pub first: Vec<OpenCall>,
 }
 
 /// What is missing in a recording, and other messages about it. `rpd` reports it after the run.
@@ -305,6 +314,8 @@ pub struct Ledger {
     pub notes: Vec<String>,
     /// Calls that had not returned, the innermost of each thread last.
     pub open_calls: Vec<OpenCall>,
+    /// Ranges that had not been ended.
+    pub open_ranges: OpenRanges,
     /// Number of calls with an argument or a message that the collector cut off because of its length.
     pub cut_calls: u64,
     /// Number of dispatches that were to be counted and for which the provider reported no values.

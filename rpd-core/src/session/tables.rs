@@ -14,6 +14,7 @@ use crate::ids::{
     AgentHandle, CodeObjectId, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId,
     QueueId, StreamId, StringId, ThreadId,
 };
+use crate::optional_column::OptionalColumn;
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
 
@@ -116,7 +117,7 @@ macro_rules! table {
         pub struct $name {
             $($(#[$field_doc])* pub $field: Column<$type>,)*
             $($($(#[$extra_doc])* pub $extra: Column<$extra_type>,)*)?
-            $($($(#[$optional_doc])* pub $optional: Column<$optional_type>,)*)?
+            $($($(#[$optional_doc])* pub $optional: OptionalColumn<$optional_type>,)*)?
         }
 
         #[doc = concat!("A record of [`", stringify!($name), "`], without the columns that are not always there.")]
@@ -126,10 +127,12 @@ macro_rules! table {
         }
 
         impl $name {
-            /// Adds a record after the last.
+            /// Adds a record after the last. Columns that are not always there can be given its values with
+            /// [`OptionalColumn::set_last`].
             #[inline]
             pub fn push(&mut self, row: $row) {
                 $(self.$field.push(row.$field);)*
+                $($(self.$optional.add_row();)*)?
             }
 
             /// Copies record `index` out of the columns.
@@ -169,9 +172,7 @@ macro_rules! table {
             /// Orders the rows as [`Columns::reorder`] does.
             pub fn reorder(&mut self, order: &[u32]) {
                 $(self.$field.reorder(order);)*
-                $($(if !self.$optional.is_empty() {
-                    self.$optional.reorder(order);
-                })*)?
+                $($(self.$optional.reorder(order);)*)?
             }
         }
 
@@ -216,9 +217,7 @@ macro_rules! table {
                 let mut new = $name::default();
                 for places in order.chunks(BATCH) {
                     $(self.$field.pick(storage, places, &mut new.$field)?;)*
-                    $($(if !self.$optional.is_empty() {
-                        self.$optional.pick(storage, places, &mut new.$optional)?;
-                    })*)?
+                    $($(self.$optional.pick(storage, places, &mut new.$optional)?;)*)?
                     order.release();
                 }
                 $(new.$field.seal(storage)?;)*

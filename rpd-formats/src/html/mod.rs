@@ -195,6 +195,12 @@ fn notes(session: &Session) -> Vec<String> {
         let more = open.len() - OPEN_CALLS;
         notes.push(format!("{more} more calls had not returned."));
     }
+    if ledger.open_ranges.count > 0 {
+        notes.push(format!(
+            "Ranges that had not been ended, and last until recording ended: {}.",
+            ledger.open_ranges.count
+        ));
+    }
     notes
 }
 

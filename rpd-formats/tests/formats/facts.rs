@@ -407,9 +407,9 @@ pub(crate) fn add_stacks(session: &mut Session, changed: bool) {
         column: 0,
         evidence: "dwarf".to_owned(),
     });
-    for _ in 0..session.api.len() {
-        session.api.stack.push(StackRef { stack: 1, flags: 0 });
-    }
+    let stack = StackRef { stack: 1, flags: 0 };
+    session.api.stack.set_last(stack);
+    session.api.stack.fill(stack);
 }
 
 #[test]

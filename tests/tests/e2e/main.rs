@@ -2,6 +2,7 @@
 
 mod accesses;
 mod allocations;
+mod argument_results;
 mod binding;
 mod capture_conformance;
 mod capture_ends;
@@ -19,6 +20,7 @@ mod collectives;
 mod compat;
 mod counters;
 mod database;
+mod default_streams;
 mod documented;
 mod faults;
 mod files_of_rpd;
@@ -33,6 +35,7 @@ mod light;
 mod main_job;
 mod names;
 mod odd_programs;
+mod open_ranges;
 mod pc_sampling;
 mod processes;
 mod providers;

@@ -167,7 +167,8 @@ impl Session {
                 };
                 let taken = match kind {
                     RecordKind::Call => {
-                        rows.take_call(&record, stream.tid, &mut meta, &mut session)
+                        let stored = rows.take_call(&record, stream.tid, &mut meta, &mut session);
+                        stored.transpose().map_err(failed)?
                     }
                     RecordKind::RangeBegin => {
                         let stored = rows.take_range(&record, stream.tid, &mut meta, &mut session);
@@ -266,7 +267,11 @@ impl Session {
         meta.finish(&mut session, &storage).map_err(failed)?;
         stacks::finish(&mut session, &storage).map_err(failed)?;
         tables.put_in_order(&mut session).map_err(failed)?;
-        session.process.fini_time = end_of_recording(&session, said);
+        let ends = Table::ALL
+            .iter()
+            .filter_map(|table| Some(span_of(session.columns(*table))?.1));
+        let last = ends.max().unwrap_or_default();
+        session.process.fini_time = end_of_recording(&session, said, last);
         Ok(session)
     }
 }
@@ -323,16 +328,13 @@ fn note_damage(damage: &mut Vec<String>, text: String) {
     }
 }
 
-/// The end of recording: the later of the time that the collector wrote (`said`) and the end of the last record.
-fn end_of_recording(session: &Session, said: u64) -> Nanoseconds {
+/// The end of recording: the latest of the time that the collector wrote (`said`), the last time in the tables and the
+/// last begin of a call that had not returned.
+fn end_of_recording(session: &Session, said: u64, last: Nanoseconds) -> Nanoseconds {
     let open = session.ledger.open_calls.iter().map(|call| call.start);
-    let last = Table::ALL
-        .iter()
-        .filter_map(|table| Some(span_of(session.columns(*table))?.1));
-    [Nanoseconds(said), session.process.init_time]
+    [Nanoseconds(said), session.process.init_time, last]
         .into_iter()
         .chain(open)
-        .chain(last)
         .max()
         .unwrap_or_default()
 }

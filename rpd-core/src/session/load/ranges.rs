@@ -1,15 +1,15 @@
-//! Process ranges: ROCTx ranges that any thread may start and stop. The two records are joined by their correlation
-//! id.
+//! ROCTx ranges whose end is not in the record of their start: those that any thread may start and stop, whose two
+//! records are joined by their correlation id, and those that were not ended.
 
 use std::io;
 
 use crate::column::Storage;
-use crate::ids::{OperationId, StringId};
+use crate::ids::{Nanoseconds, OperationId, StringId};
 use crate::sorted::Sorter;
 use crate::spool::format::{self, StackRef};
 use crate::spool::reader::Record;
 
-/// The start of a process range.
+/// The start of a range.
 pub(super) struct StartedRange {
     pub(super) operation: OperationId,
     pub(super) message: StringId,
@@ -49,12 +49,14 @@ impl StartedRange {
     }
 }
 
-/// Starts and stops of process ranges, in files when there are many.
+/// Starts and stops of ranges, in files when there are many.
 pub(super) struct Ranges {
     /// Starts, as rows of [`StartedRange::to_row`].
     started: Sorter<6, 1>,
     /// Stops, as correlation id and end time.
     stopped: Sorter<2, 1>,
+    /// Latest start, in nanoseconds; 0 without a start.
+    last_start: u64,
 }
 
 impl Ranges {
@@ -62,6 +64,7 @@ impl Ranges {
         Ranges {
             started: Sorter::new(Some(storage)),
             stopped: Sorter::new(Some(storage)),
+            last_start: 0,
         }
     }
 
@@ -70,7 +73,13 @@ impl Ranges {
     /// # Errors
     /// When the file cannot be made or written.
     pub(super) fn start(&mut self, range: StartedRange) -> io::Result<()> {
+        self.last_start = self.last_start.max(range.start);
         self.started.push(range.to_row())
+    }
+
+    /// Start of the range that was started last.
+    pub(super) fn last_start(&self) -> Nanoseconds {
+        Nanoseconds(self.last_start)
     }
 
     /// Takes a record that stops a range; `None` when the record is too short. The inner error is that of the file,

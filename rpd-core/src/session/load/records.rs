@@ -6,13 +6,13 @@ use zerocopy::FromBytes;
 
 use super::super::{
     AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, DispatchTable, Growth, OpenCall,
-    ScratchRow, Session,
+    OperationClass, ScratchRow, Session,
 };
 use super::LoadOptions;
 use super::counters::Counters;
 use super::meta::Meta;
-use super::note_damage;
 use super::ranges::{Ranges, StartedRange};
+use super::{end_of_recording, note_damage};
 use crate::column::Storage;
 use crate::domain::Kind;
 use crate::ids::{
@@ -21,6 +21,9 @@ use crate::ids::{
 };
 use crate::spool::format::{self, StackRef, api_flag};
 use crate::spool::reader::{ByteStrings, Record, split_stack};
+
+/// Ranges that were not stopped of which the ledger has more than the number.
+const MAX_OPEN_RANGES: usize = 100;
 
 /// Fills the tables of a session with what records describe.
 pub(super) struct Rows {
@@ -41,6 +44,7 @@ impl Rows {
         }
     }
 
+    /// Takes a call or marker; `None` when the record is too short. The inner error is that of [`Ranges::start`].
     #[inline]
     pub(super) fn take_call(
         &mut self,
@@ -48,27 +52,39 @@ impl Rows {
         thread: u32,
         meta: &mut Meta,
         session: &mut Session,
-    ) -> Option<()> {
+    ) -> Option<io::Result<()>> {
         let (call, tail) = record.parse::<format::ApiCall>()?;
         let (stack, tail) = split_stack(call.flags, tail);
         note_cut(call.flags, session);
         let Some(operation) = meta.call(record.header.aux, call.operation, session) else {
             self.nameless += 1;
-            return Some(());
+            return Some(Ok(()));
         };
-        if call.end == 0 {
-            session.ledger.open_calls.push(OpenCall {
-                name: session.operations[operation].name,
-                thread: ThreadId(thread),
-                start: Nanoseconds(call.start),
-            });
-            return Some(());
-        }
         let message = if call.flags & api_flag::MESSAGE != 0 {
             message(tail, session)
         } else {
             StringId(0)
         };
+        if call.end == 0 {
+            if session.operations[operation].class == OperationClass::Range {
+                // A range of a thread that was not popped.
+                return Some(self.ranges.start(StartedRange {
+                    operation,
+                    message,
+                    start: call.start,
+                    thread,
+                    correlation: call.correlation,
+                    ancestor: call.ancestor,
+                    stack,
+                }));
+            }
+            session.ledger.open_calls.push(OpenCall {
+                name: session.operations[operation].name,
+                thread: ThreadId(thread),
+                start: Nanoseconds(call.start),
+            });
+            return Some(Ok(()));
+        }
         let has_args = api_flag::ARGUMENTS | api_flag::ARGUMENT_TEXTS;
         let args = if self.options.args && call.flags & has_args != 0 {
             let offset = session.api.arena.total() as u64;
@@ -94,12 +110,12 @@ impl Rows {
             args,
         });
         if self.options.args {
-            api.retval.push(call.retval);
+            api.retval.set_last(call.retval);
         }
         if meta.has_stacks {
-            api.stack.push(stack);
+            api.stack.set_last(stack);
         }
-        Some(())
+        Some(Ok(()))
     }
 
     /// Takes the start of a process range; `None` when the record is too short. The inner error is that of
@@ -134,43 +150,33 @@ impl Rows {
     }
 
     /// Joins the starts and stops of ranges, and reports calls of unknown kinds as damage. Ranges that were never
-    /// stopped become open calls. Returns the counters, which can be finished when all rows can be read.
+    /// stopped last until the end of the recording, and are listed in the ledger. Returns the counters, which can be
+    /// finished when all rows can be read.
     pub(super) fn finish(
         self,
         meta: &Meta,
         session: &mut Session,
         tables: &mut Growth,
     ) -> io::Result<Counters> {
-        let options = self.options;
+        let last = self.ranges.last_start();
+        let last = end_of_recording(session, meta.end_time, last.max(tables.last_end(session)));
         self.ranges.join(|range, end| {
-            let Some(end) = end else {
-                session.ledger.open_calls.push(OpenCall {
-                    name: if range.message.0 == 0 {
-                        session.operations[range.operation].name
-                    } else {
-                        range.message
-                    },
-                    thread: ThreadId(range.thread),
-                    start: Nanoseconds(range.start),
-                });
-                return Ok(());
-            };
+            if end.is_none() {
+                note_open_range(&range, session);
+            }
             let api = &mut session.api;
             api.push(CallRow {
                 operation: range.operation,
                 message: range.message,
                 start: Nanoseconds(range.start),
-                end: Nanoseconds(end.max(range.start)),
+                end: Nanoseconds(end.unwrap_or(last.0).max(range.start)),
                 thread: ThreadId(range.thread),
                 correlation: CorrelationId(range.correlation),
                 ancestor: CorrelationId(range.ancestor),
                 args: ArgsRef::default(),
             });
-            if options.args {
-                api.retval.push(0);
-            }
             if meta.has_stacks {
-                api.stack.push(range.stack);
+                api.stack.set_last(range.stack);
             }
             tables.taken(session)
         })?;
@@ -187,6 +193,22 @@ impl Rows {
             );
         }
         Ok(self.counters)
+    }
+}
+
+/// Puts a range that was not stopped into the ledger.
+fn note_open_range(range: &StartedRange, session: &mut Session) {
+    let open = &mut session.ledger.open_ranges;
+    open.count += 1;
+    if open.first.len() < MAX_OPEN_RANGES {
+        open.first.push(OpenCall {
+            name: match range.message {
+                StringId(0) => session.operations[range.operation].name,
+                message => message,
+            },
+            thread: ThreadId(range.thread),
+            start: Nanoseconds(range.start),
+        });
     }
 }
 
@@ -277,7 +299,7 @@ pub(super) fn take_allocation(
     });
     if meta.has_stacks {
         let stack = StackRef::read_from_prefix(tail).map(|(stack, _)| stack);
-        table.stack.push(stack.unwrap_or_default());
+        table.stack.set_last(stack.unwrap_or_default());
     }
     Some(())
 }

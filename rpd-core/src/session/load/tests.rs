@@ -233,7 +233,6 @@ fn ranges_are_joined_over_threads() {
         );
     };
     begin(&mut two, 77, "all \"of\" it");
-    begin(&mut two, 78, "never stopped");
     let tail = counted(&["inner"]);
     put!(
         two,
@@ -257,10 +256,6 @@ fn ranges_are_joined_over_threads() {
     assert_eq!((session.api.end[0].0, session.api.thread[0].0), (60, 2));
     let kinds = [0, 1].map(|index| session.call(index).kind);
     assert_eq!(kinds, [Kind::MarkerCoreRange; 2]);
-    assert_eq!(
-        session.strings.get(session.ledger.open_calls[0].name),
-        "never stopped"
-    );
 }
 
 #[test]
@@ -425,5 +420,6 @@ fn devices_work_is_read() {
 mod counters;
 mod damage;
 mod long;
+mod open_ranges;
 mod stacks;
 mod traces;

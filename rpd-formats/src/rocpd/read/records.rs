@@ -199,7 +199,7 @@ impl Calls<'_> {
                 args: self.arguments.of(event),
             });
             if !self.stack_of.is_empty() {
-                api.stack.push(self.stack_of.get(event));
+                api.stack.set_last(self.stack_of.get(event));
             }
             growth.taken(&mut info.session)?;
         }
@@ -466,7 +466,7 @@ fn allocations(
                     stream: row.stream,
                 });
                 if !stack_of.is_empty() {
-                    table.stack.push(stack_of.get(row.event));
+                    table.stack.set_last(stack_of.get(row.event));
                 }
             }
             growth.taken(session)?;

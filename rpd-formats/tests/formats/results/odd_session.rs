@@ -34,7 +34,7 @@ pub(super) fn call(
         ancestor: CorrelationId(0),
         args: ArgsRef::default(),
     });
-    api.retval.push(u64::MAX);
+    api.retval.set_last(u64::MAX);
 }
 
 pub(super) fn arguments(session: &mut Session, flags: u32, bytes: &[u8]) {
