@@ -568,7 +568,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_gone_is_replaced() {
-        let storage = Storage::new(Path::new("/nonexistent"));
+        let storage = Storage::new(Path::new("/proc/nonexistent"));
         let mut column = Column::from(vec![7_u8]);
         column.spill(&storage).expect("written");
         column.seal(&storage).expect("mapped");

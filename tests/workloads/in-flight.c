@@ -29,11 +29,17 @@ static double seconds(void) {
 
 static uint32_t *data;
 
+/* The shortest of some times: what other programs of the machine add differs. */
 static double churn(uint32_t rounds) {
-    double before = seconds();
-    LAUNCH(churn_kernel, linear(1), linear(64), 0, NULL, data, rounds, 64u);
-    HIP(hipDeviceSynchronize());
-    return seconds() - before;
+    double shortest = 1e9;
+    for (int i = 0; i < 3; ++i) {
+        double before = seconds();
+        LAUNCH(churn_kernel, linear(1), linear(64), 0, NULL, data, rounds, 64u);
+        HIP(hipDeviceSynchronize());
+        double took = seconds() - before;
+        shortest = took < shortest ? took : shortest;
+    }
+    return shortest;
 }
 
 static int sleeps(void) {

@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn inherited_tools_that_cannot_be_opened_are_found_before_the_start() {
         for (list, fails) in [
-            ("/nonexistent/tool.so", true),
+            ("/proc/nonexistent/tool.so", true),
             ("libno-such-tool-anywhere.so.9", true),
             ("/etc/hostname", true),
             ("libc.so.6:", false),

@@ -18,7 +18,7 @@ fn the_status_is_the_targets() {
         (&["sh", "-c", "exit 255"], 255),
         (&["sh", "-c", "kill -9 $$"], 137),
         (&["sh", "-c", "kill -SEGV $$"], 139),
-        (&["/nonexistent"], 127),
+        (&["/proc/nonexistent"], 127),
         (&["no-such-program-anywhere"], 127),
         (&["./plain"], 126),
         (&["/"], 126),
@@ -62,7 +62,7 @@ fn mistakes_start_and_write_nothing() {
                 "--backend",
                 "rocm",
                 "--rocm-root",
-                "/nonexistent",
+                "/proc/nonexistent",
                 "-s",
                 "--",
                 "touch",
@@ -92,14 +92,14 @@ fn mistakes_start_and_write_nothing() {
         "--backend",
         "rocm",
         "--rocm-root",
-        "/nonexistent",
+        "/proc/nonexistent",
         "-s",
         "--",
         "true",
     ]);
     let error = text(&output.stderr);
     assert!(
-        error.contains("librocprofiler-sdk.so") && error.contains("/nonexistent/lib"),
+        error.contains("librocprofiler-sdk.so") && error.contains("/proc/nonexistent/lib"),
         "case 223: {error}"
     );
 }
@@ -344,16 +344,12 @@ fn hostile_files_and_words_are_answered_at_once() {
         (&[&word[2..]], "unrecognized arguments"),
         (&["query", &word], "query: "),
     ] {
-        let begin = std::time::Instant::now();
-        let output = setup.run(arguments);
-        let took = begin.elapsed();
+        // A release build takes less than a second.
+        let output = setup.run_within(20, arguments);
         let shown: String = arguments.join(" ").chars().take(60).collect();
         assert!(!output.status.success(), "{shown}");
         let said = text(&output.stderr);
         let head: String = said.chars().take(300).collect();
         assert!(said.contains(expected), "{shown}: {head}");
-        println!("{shown}: {took:?}");
-        // A release build on a machine of its own takes less than a second.
-        assert!(took.as_secs() < 20, "{shown}: {took:?}");
     }
 }

@@ -207,7 +207,7 @@ fn a_collector_that_takes_tables_needs_no_sdk() {
         "program: after main",
     ];
     assert_eq!(start().printed(RETURNED), expected);
-    let without_sdk = start().with("RPD_SDK", "/nonexistent/sdk.so");
+    let without_sdk = start().with("RPD_SDK", "/proc/nonexistent/sdk.so");
     assert_eq!(without_sdk.printed(RETURNED), expected);
     let declined = Start::new("program", &["hsa"]).with("TAKES", "0");
     assert_eq!(declined.printed(RETURNED)[2], "sdk: forced");
@@ -463,10 +463,10 @@ fn what_prevents_recording_is_noted_and_the_program_goes_on() {
     };
     let start = || Start::new("program", &["hip"]);
 
-    let (text, printed) = note(start().with("RPD_SDK", "/nonexistent/sdk.so"));
+    let (text, printed) = note(start().with("RPD_SDK", "/proc/nonexistent/sdk.so"));
     assert_eq!(
         text,
-        "nothing is recorded: the SDK cannot be opened: /nonexistent/sdk.so: cannot open shared object file: \
+        "nothing is recorded: the SDK cannot be opened: /proc/nonexistent/sdk.so: cannot open shared object file: \
          No such file or directory"
     );
     assert!(

@@ -294,8 +294,8 @@ fn devices_and_replacements_that_are_not_there_are_named() {
             "rpd: GPU 0 of the capture is GPU 7 of the replay, and there are 1 here: --device 0=NUMBER chooses another\n",
         ),
         (
-            ["--replace", "other=/dev/null"],
-            "rpd: --replace other=/dev/null: the capture has no such kernel\n",
+            ["--replace", "other=/proc/version"],
+            "rpd: --replace other=/proc/version: the capture has no such kernel\n",
         ),
         (
             ["--replace", "add_kernel=/missing"],

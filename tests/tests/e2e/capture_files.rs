@@ -52,7 +52,7 @@ fn captures_of_newer_versions_and_other_files_are_refused() {
     );
     std::fs::write(&manifest, "{").expect("written");
     let _ = replayed(&capture, &[]).expect_code(2);
-    let none = replayed(Path::new("/nonexistent"), &[]).expect_code(1);
+    let none = replayed(Path::new("/proc/nonexistent"), &[]).expect_code(1);
     assert!(none.stderr.contains("is not a capture"), "{}", none.stderr);
 }
 

@@ -229,7 +229,11 @@ fn what_cannot_be_started_is_reported() {
         2,
         "rpd: check: no program given (rpd check -- PROGRAM)",
     );
-    refused(&["--", "/nonexistent/app"], 127, "/nonexistent/app");
+    refused(
+        &["--", "/proc/nonexistent/app"],
+        127,
+        "/proc/nonexistent/app",
+    );
     refused(
         &["--sim-gpu", "gfx000", "--", "true"],
         2,

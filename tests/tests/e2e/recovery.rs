@@ -441,7 +441,7 @@ fn a_missing_library_is_named_before_the_run_and_its_recording_is_kept() {
         "csv",
         "otf2",
         "--otf2-library",
-        "/nonexistent/libotf2.so",
+        "/proc/nonexistent/libotf2.so",
     ];
     let target = "echo the target ran >&2; exec \"$0\" 1";
     let program = workloads::path("api-loop");

@@ -314,7 +314,11 @@ int main(void) {
     for row in others {
         assert!(row.contains("work at ") && row.contains("libgomp"), "{row}");
         let outermost = row.rsplit(" <- ").next().unwrap_or_default();
-        assert!(outermost.contains("clone"), "{row}");
+        // Where the C library has no symbols but those that it exports, its name stands for the function.
+        assert!(
+            outermost.contains("clone") || outermost.starts_with("libc.so.6+"),
+            "{row}"
+        );
     }
 }
 

@@ -22,10 +22,12 @@ impl Setup {
         std::fs::create_dir_all(&bin).expect("a folder");
         std::fs::create_dir_all(folder.path().join("work")).expect("a folder");
         std::fs::hard_link(env!("CARGO_BIN_EXE_rpd"), bin.join("rpd")).expect("the same disk");
+        let empty = folder.path().join("empty.c");
+        std::fs::write(&empty, "").expect("writable");
         for name in ["librpd_collect.so", "librpd_register.so", "librpd_sim.so"] {
             let status = Command::new("cc")
-                .args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"])
-                .arg(bin.join(name))
+                .args(["-shared", "-nostdlib", "-o"])
+                .args([&bin.join(name), &empty])
                 .status()
                 .expect("a C compiler");
             assert!(status.success());
@@ -42,7 +44,11 @@ impl Setup {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.bin().join("rpd"));
+        self.prepared(Command::new(self.bin().join("rpd")), arguments)
+    }
+
+    /// Has a command run with the arguments in the folder to work in, without what the environment says to profilers.
+    fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command.args(arguments).current_dir(self.work());
         for (name, _) in std::env::vars() {
             if name.starts_with("ROC") || name.starts_with("LD_") {
@@ -54,6 +60,15 @@ impl Setup {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("rpd starts")
+    }
+
+    /// As [`Setup::run`], ended by a signal after so many seconds of processor time, which other programs do not make longer.
+    pub(crate) fn run_within(&self, seconds: u32, arguments: &[&str]) -> Output {
+        let mut shell = Command::new("/bin/sh");
+        let script = format!("ulimit -t {seconds}; exec \"$0\" \"$@\"");
+        shell.arg("-c").arg(script).arg(self.bin().join("rpd"));
+        let mut rpd = self.prepared(shell, arguments);
+        rpd.output().expect("rpd starts")
     }
 }
 

@@ -209,7 +209,7 @@ fn modules_and_their_variables() {
         INVALID_IMAGE
     );
     fails!(
-        hipModuleLoad(&mut module, c"/nonexistent".as_ptr()),
+        hipModuleLoad(&mut module, c"/proc/nonexistent".as_ptr()),
         FILE_NOT_FOUND
     );
 }
