@@ -70,7 +70,7 @@ pub(crate) fn times_left_out(count: u64) -> Option<String> {
         0 => None,
         _ => Some(format!(
             "{}: left out of statistics, since they end before they begin or last longer than their process",
-            super::ledger::count(count as usize, "record")
+            crate::wording::count(count, "record")
         )),
     }
 }

@@ -113,6 +113,14 @@ mod tests {
         }
     }
 
+    /// As [`super::super::PRAGMAS`]: SQLite refuses columns that refer to others otherwise.
+    fn connection() -> Connection {
+        let connection = Connection::open_in_memory().expect("a connection");
+        let without_keys = connection.execute_batch("PRAGMA foreign_keys = OFF");
+        without_keys.expect("a setting");
+        connection
+    }
+
     /// Columns of a table or view with their types.
     fn columns(connection: &Connection, table: &str) -> Vec<(String, String)> {
         let mut statement = connection
@@ -135,7 +143,7 @@ mod tests {
     #[test]
     fn both_layouts_have_the_same_columns_and_equal_views() {
         let [rpd, original] = [Layout::Rpd, Layout::Original].map(|layout| {
-            let connection = Connection::open_in_memory().expect("a connection");
+            let connection = connection();
             let views: String = views().map(|view| view + ";\n").collect();
             let all = create(layout) + &add_constants(layout) + &views;
             connection
@@ -156,7 +164,7 @@ mod tests {
 
     #[test]
     fn constants_are_in_rows_that_were_there_before_them() {
-        let connection = Connection::open_in_memory().expect("a connection");
+        let connection = connection();
         let names = names();
         let run = |sql: &str| connection.execute_batch(&names.fill_in(sql)).expect(sql);
         run(&create(Layout::Rpd));

@@ -127,6 +127,7 @@ fn statistics_files_have_the_number_formats_of_the_original() {
             .collect(),
         overall: read_statistics("domain_stats", Domain::HipApi, &mut names),
         names: names.into(),
+        left_out: 0,
     };
     write(
         Format::Csv,

@@ -368,6 +368,7 @@ fn the_summary_has_the_figures_of_the_original() {
             },
         )],
         overall,
+        left_out: 0,
     };
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());

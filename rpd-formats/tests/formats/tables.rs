@@ -378,6 +378,7 @@ fn stats(session: &Session, domain: Domain, total: u64) -> SessionStats<'_> {
         names: names.into(),
         domains: vec![(domain, StatTable { title, rows })],
         overall,
+        left_out: 0,
     }
 }
 
