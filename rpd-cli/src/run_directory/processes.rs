@@ -16,6 +16,7 @@ pub(super) fn front_end(name: &str) -> Option<u32> {
 }
 
 /// Running processes that were started with this run directory to record to.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(super) fn attached(run: &Path) -> Vec<ProcessId> {
     let path = std::path::absolute(run).unwrap_or_else(|_| run.to_owned());
     let mut variable = SPOOL_VARIABLE.as_bytes().to_vec();
@@ -60,7 +61,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
     fn this_process_is_alive_and_its_successors_are_not() {
         let pid = ProcessId(std::process::id());
         assert!(is_alive(pid, u64::MAX));

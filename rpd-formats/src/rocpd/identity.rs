@@ -37,6 +37,7 @@ impl Node {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "files of the system")]
     pub(crate) fn this() -> Node {
         let kernel = |name: &str| {
             read_to_string(format!("/proc/sys/kernel/{name}"))
@@ -107,7 +108,6 @@ mod tests {
     use rpd_core::ids::{Nanoseconds, ProcessId};
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "files of the system")]
     fn guids_have_the_layout_and_differ() {
         let node = Node::this();
         let process = Process {
