@@ -24,6 +24,8 @@ use crate::procfs;
 
 const PREFIX: &str = ".rpd-";
 const SUFFIX: &str = ".part";
+/// Ends of the names of files that SQLite makes beside a database.
+const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 /// Age of the last change after which what another machine or container made is assumed to be abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The signals that end a process unless it handles them, and at which temporary files are removed.
@@ -226,8 +228,13 @@ pub fn remove_all() {
     std::mem::forget(alive);
 }
 
-/// Removes a file, or a directory with all in it. Neither follows symbolic links.
+/// Removes a directory with all in it, or a file, and what belongs to it where it is a database. Nothing follows symbolic links.
 fn remove(path: &Path) -> io::Result<()> {
+    for ending in COMPANIONS {
+        let mut companion = path.as_os_str().to_owned();
+        companion.push(ending);
+        let _ = std::fs::remove_file(companion);
+    }
     match std::fs::symlink_metadata(path)?.is_dir() {
         true => std::fs::remove_dir_all(path),
         false => std::fs::remove_file(path),
@@ -296,6 +303,8 @@ fn prefix() -> String {
 
 /// Whether the process that made the temporary file of this name still runs. `None` for other names.
 fn is_in_use(name: &str, age: Option<Duration>) -> Option<bool> {
+    let of_database = |ending| name.strip_suffix(ending);
+    let name = COMPANIONS.into_iter().find_map(of_database).unwrap_or(name);
     let inner = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let mut parts = inner.splitn(4, '-');
     let place = u32::from_str_radix(parts.next()?, 16).ok()?;
@@ -367,9 +376,11 @@ mod tests {
             format!("{dead}AbC.part"),
             format!("{dead}dir.part"),
             format!("{elsewhere}old.part"),
+            format!("{dead}alone.part-journal"),
         ];
         let kept = [
             format!("{own}AbC.part"),
+            format!("{own}AbC.part-journal"),
             format!("{elsewhere}new.part"),
             format!("{dead}AbC.db"),
             ".rpd-mine.part".to_owned(),

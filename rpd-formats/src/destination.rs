@@ -227,10 +227,14 @@ impl Destination {
     }
 }
 
-/// Whether a path names standard output, a device or a pipe, to whose name no ending is added.
+/// Whether a path names standard output, standard error, a device or a pipe, to whose name no ending is added.
 pub fn is_stream_path(path: &Path) -> bool {
-    path == Path::new("-")
-        || std::fs::metadata(path).is_ok_and(|found| is_stream(found.file_type()))
+    let is_written_to = |found: Metadata| {
+        is_stream(found.file_type())
+            || is_open_as(io::stdout(), &found)
+            || is_open_as(io::stderr(), &found)
+    };
+    path == Path::new("-") || std::fs::metadata(path).is_ok_and(is_written_to)
 }
 
 /// Whether files of this type are written as a stream.

@@ -60,17 +60,23 @@ impl PendingFile {
             // Its writer moves in it, which is not possible in a stream.
             None => TemporaryFile::new(),
         };
-        match file {
-            Ok(file) => Ok(PendingFile {
+        let file = match file {
+            Ok(file) => file,
+            Err(source) => return Err(WriteError::Io { path, source }),
+        };
+        Ok(match name {
+            Some(name) => PendingFile {
                 path,
-                end: match name {
-                    Some(name) => End::Name(name),
-                    None => End::Stream(destination),
-                },
+                end: End::Name(name),
                 file,
-            }),
-            Err(source) => Err(WriteError::Io { path, source }),
-        }
+            },
+            // A disk that is full meanwhile is that of the temporary file.
+            None => PendingFile {
+                path: file.path().to_owned(),
+                end: End::Stream(destination),
+                file,
+            },
+        })
     }
 
     /// Path of the bytes until the file is finished.
@@ -78,7 +84,7 @@ impl PendingFile {
         self.file.path()
     }
 
-    /// The name it will have.
+    /// The name that errors of writing it give: the final one, or that of the temporary file when its bytes go to a stream.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -88,7 +94,7 @@ impl PendingFile {
         self.file.file()
     }
 
-    /// Renames the file to its final name, or writes it to the stream that is its destination.
+    /// Renames the file to its final name, or writes it to the stream that is its destination. Returns that as it was named.
     ///
     /// # Errors
     /// When that is not possible; the file is removed then.
@@ -111,12 +117,13 @@ impl PendingFile {
                     path: path.clone(),
                     source,
                 };
+                let named = destination.path().to_owned();
                 file.file().rewind().map_err(read)?;
                 destination.write(|out| match io::copy(file.file(), out) {
                     Ok(_) => Ok(()),
                     Err(source) => Err(read(source)),
                 })?;
-                Ok(path)
+                Ok(named)
             }
         }
     }

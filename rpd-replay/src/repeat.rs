@@ -36,16 +36,13 @@ pub(crate) enum Results {
     Read(PathBuf, BufReader<File>),
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a file for another rpd, in its own directory"
-)]
 fn failed(path: &Path) -> impl Fn(std::io::Error) -> ReplayError {
     let shown = path.display().to_string();
     move |error| ReplayError::failed(format!("the results of a replay, {shown}: {error}"))
 }
 
 impl Results {
+    #[expect(clippy::disallowed_methods, reason = "a file for another rpd")]
     pub(crate) fn open(repeat: &Repeat) -> Result<Results, ReplayError> {
         Ok(match repeat {
             Repeat::Keep(path) => {

@@ -62,7 +62,7 @@ impl Debuginfod {
                          install the debuginfod client (package debuginfod)"
                     ),
                     Problem::Late(seconds) => format!(
-                        "{CLIENT} had no answer after {seconds} seconds: its servers are not asked any more; {} sets another \
+                        "{CLIENT} had no answer within {seconds} s: its servers are not asked any more; {} sets another \
                          number of seconds",
                         TIME.0
                     ),

@@ -46,7 +46,11 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     };
     let output = with_ending(&directory, given.output.as_os_str(), ending);
     let output = destination(NAME, Some(&output), &paths)?;
+    let is_standard_output = output.is_standard_output();
     let path = rpd_formats::rocpd::merge(&paths, output)?;
+    if is_standard_output {
+        return Ok(0);
+    }
     let word = if paths.len() == 1 {
         "database"
     } else {

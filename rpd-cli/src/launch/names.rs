@@ -21,6 +21,7 @@ const LONGEST: &str = "memory_allocation_stats.csv";
 ///
 /// # Errors
 /// A directory or a file would have a name that is too long.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(super) fn check(options: &Options, cwd: &Path) -> Result<(), Failure> {
     let pid = std::fs::read_to_string("/proc/sys/kernel/pid_max")
         .ok()
@@ -69,7 +70,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
     fn long_names_are_found() {
         let with = |directory: &str, file: &str| {
             let options = Options {

@@ -495,7 +495,6 @@ fn given_up(session: &Session) -> Option<String> {
     ))
 }
 
-#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 fn limited(name: &str, before: &str, texts: &[String], lines: &mut Vec<String>) {
     for text in texts.iter().take(MAX_DETAILS) {
         lines.push(format!("{name}: {before}{}", text.replace('\n', " ")));
@@ -509,6 +508,7 @@ fn limited(name: &str, before: &str, texts: &[String], lines: &mut Vec<String>) 
 }
 
 /// A process that was recorded and has not ended.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(super) fn still_running(recording: &Recording, run: &Path) -> String {
     let pid = ProcessId(recording.image.pid);
     let run = shown(run);

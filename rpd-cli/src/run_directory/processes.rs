@@ -47,6 +47,7 @@ pub(crate) struct Attached {
 }
 
 /// Running processes that were started with this run directory to record to.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(super) fn attached(run: &Path) -> Vec<Attached> {
     let path = std::path::absolute(run).unwrap_or_else(|_| run.to_owned());
     let mut variable = SPOOL_VARIABLE.as_bytes().to_vec();
@@ -122,7 +123,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
     fn this_process_is_alive_and_its_successors_are_not() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(place.path()).expect("opened");

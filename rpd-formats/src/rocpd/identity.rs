@@ -40,6 +40,7 @@ impl Node {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "files of the system")]
     pub(crate) fn this() -> Node {
         let kernel = |name: &str| {
             read_to_string(format!("/proc/sys/kernel/{name}"))
@@ -208,7 +209,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "files of the system")]
     fn guids_have_the_layout_and_differ() {
         let node = Node::this();
         let process = Process {

@@ -76,8 +76,8 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
             }
         }
     }
-    let path = output.path().to_owned();
     let file = PendingFile::to(output)?;
+    let path = file.path().to_owned();
     let refused = |source| WriteError::Sqlite {
         path: path.clone(),
         source,

@@ -12,6 +12,8 @@ pub(super) const DEEPEST: usize = 64;
 /// Most keys, values, lists and mappings, those counted that aliases repeat. ROCm's definitions for all GPUs have a tenth of it.
 pub(super) const MOST_NODES: usize = 1_000_000;
 
+const TOO_DEEP: &str = "lists and mappings are nested too deeply";
+
 /// Checks a text against the limits.
 ///
 /// # Errors
@@ -25,7 +27,11 @@ pub(super) fn check(text: &str) -> Result<(), DefinitionError> {
         let (event, span) = event.map_err(|error| DefinitionError {
             line: error.marker().line(),
             column: error.marker().col() + 1,
-            message: error.info().replace(char::is_control, " "),
+            message: match error.info() {
+                // The parser, which reads ahead, has a limit of its own.
+                "recursion limit exceeded" => TOO_DEEP.to_owned(),
+                other => other.replace(char::is_control, " "),
+            },
         })?;
         let wrong = |message: String| DefinitionError {
             line: span.start.line(),
@@ -54,8 +60,7 @@ pub(super) fn check(text: &str) -> Result<(), DefinitionError> {
             Event::Alias(anchor) => nodes += sizes.get(&anchor).copied().unwrap_or(1),
         }
         if open.len() > DEEPEST {
-            let message = "lists and mappings are nested too deeply".to_owned();
-            return Err(wrong(message));
+            return Err(wrong(TOO_DEEP.to_owned()));
         }
         if nodes > MOST_NODES {
             return Err(wrong(format!(

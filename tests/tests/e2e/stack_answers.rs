@@ -568,4 +568,11 @@ fn debuginfod_is_queried_on_request_only() {
             .any(|row| row[2].contains(" in main_foo(int, char**) at ")),
         "{frames:?}"
     );
+
+    // A server that never answers.
+    std::fs::write(&client, "#!/bin/sh\nexec sleep 1000\n").expect("written");
+    let late = with_servers(Rpd::plain(arguments)).env("DEBUGINFOD_MAXTIME", "1");
+    let late = late.run().success();
+    let expected = "debuginfod-find had no answer within 1 s: its servers are not asked any more";
+    assert!(late.stderr.contains(expected), "{}", late.stderr);
 }

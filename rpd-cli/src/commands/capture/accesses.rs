@@ -40,10 +40,6 @@ fn trace_word(text: &str) -> Result<AccessTrace, String> {
         .ok_or_else(|| "expected mem or inst".to_owned())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a file in the directory of a run"
-)]
 fn kernel_word(text: &str) -> Result<String, String> {
     match KernelChoice::parse(text) {
         Some(_) => Ok(text.to_owned()),
@@ -60,6 +56,7 @@ impl TraceOptions {
     }
 
     /// Checks that the provider can record accesses, and puts the choice of kernels where the collector reads it.
+    #[expect(clippy::disallowed_methods, reason = "in the directory of a run")]
     pub(super) fn prepare(&self, provider: &backend::Provider, spool: &Path) -> Result<()> {
         if self.trace.is_none() {
             return Ok(());

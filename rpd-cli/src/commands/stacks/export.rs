@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     let paths = given.inputs.paths(NAME)?;
     let output = destination(NAME, Some(&given.rpd), &paths)?;
+    let is_standard_output = output.is_standard_output();
     let window = given.window.resolve(NAME, &paths)?;
     let mut symbolizer = given.frames.symbolizer()?;
     let mut file = RpdFile::create(output)?;
@@ -62,10 +63,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         },
     )?;
     let path = file.finish()?;
-    eprintln!(
-        "rpd: wrote {} with {frames} rows of stack frames",
-        crate::report::shown(&path)
-    );
+    if !is_standard_output {
+        eprintln!(
+            "rpd: wrote {} with {frames} rows of stack frames",
+            crate::report::shown(&path)
+        );
+    }
     for note in symbolizer.notes() {
         eprintln!("rpd: {NAME}: {note}");
     }
