@@ -52,6 +52,9 @@ impl HostMemory {
         let Some(last) = last.filter(|last| last / WINDOW == number) else {
             return Err(failed("they are not in one part of its address space"));
         };
+        if len > physical_memory() {
+            return Err(failed("this machine has less memory"));
+        }
         let window = match self.windows.get(&number) {
             Some(window) => *window,
             None => {
@@ -68,6 +71,21 @@ impl HostMemory {
             }
         }
         Ok(at(address))
+    }
+}
+
+/// Bytes of memory of this machine; all where that is not known.
+fn physical_memory() -> u64 {
+    // SAFETY: no pointers are passed.
+    let (pages, page) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    match (u64::try_from(pages), u64::try_from(page)) {
+        (Ok(pages), Ok(page)) if pages > 0 => pages.saturating_mul(page),
+        _ => u64::MAX,
     }
 }
 

@@ -149,7 +149,7 @@ fn launches(folder: &Path) -> Result<BTreeMap<String, u64>> {
             };
             // Kernels with which the runtime copies and fills are not the program's.
             if !name.starts_with(RUNTIMES_KERNELS) {
-                let count = count.parse().unwrap_or(0);
+                let count = count.parse::<u64>().unwrap_or(0);
                 *launches.entry(demangle_any(name).into_owned()).or_default() += count;
             }
         }

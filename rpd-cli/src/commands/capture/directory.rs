@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rpd_capture::{Manifest, UNFINISHED};
+use rpd_capture::{MANIFEST, Manifest, UNFINISHED};
 use rpd_spool::access_trace::FOLDER as ACCESSES;
 use serde::{Deserialize, Serialize};
 
@@ -112,38 +112,53 @@ impl CaptureDirectory {
         std::fs::write(&path, text).with_context(|| path.display().to_string())
     }
 
-    /// Removes what was needed while the capture was made: it is complete.
+    /// Removes what was needed while the capture was made: it is complete and in its place.
     pub(super) fn complete(&self) {
         let _ = std::fs::remove_dir_all(self.spool());
         let _ = std::fs::remove_file(self.work.join(UNFINISHED));
+        if self.work != self.output {
+            let _ = std::fs::remove_dir(&self.work);
+        }
     }
 
-    /// Puts the complete capture where the user wants it, in the place of another one.
+    /// Puts the complete capture where the user wants it, in the place of another one. Where that fails or is interrupted, it can be
+    /// tried again.
     pub(super) fn replace(&self) -> Result<()> {
+        // It is not needed any more, and without it nothing is recorded a second time.
+        let _ = std::fs::remove_dir_all(self.spool());
         if self.work == self.output {
             return Ok(());
         }
-        rpd_capture::remove_files(&self.output).map_err(failure)?;
         let accesses = self.output.join(ACCESSES);
-        super::accesses::remove(&accesses)?;
+        // The description of the old capture is removed first, that of the new one is moved last.
+        let has_both = [&self.work, &self.output].map(|place| place.join(MANIFEST).exists());
+        if has_both == [true, true] {
+            rpd_capture::remove_files(&self.output).map_err(failure)?;
+            super::accesses::remove(&accesses)?;
+        }
         let fresh = self.work.join(ACCESSES);
         if fresh.is_dir() {
-            std::fs::rename(&fresh, &accesses)
+            std::fs::create_dir_all(&accesses)
                 .with_context(|| format!("{} cannot be made", accesses.display()))?;
+            for entry in std::fs::read_dir(&fresh)? {
+                let entry = entry?;
+                let to = accesses.join(entry.file_name());
+                std::fs::rename(entry.path(), &to)
+                    .with_context(|| format!("{} cannot be made", to.display()))?;
+            }
+            let _ = std::fs::remove_dir(&fresh);
         }
-        rpd_capture::move_files(&self.work, &self.output).map_err(failure)?;
-        let _ = std::fs::remove_dir(&self.work);
-        Ok(())
+        Ok(rpd_capture::move_files(&self.work, &self.output).map_err(failure)?)
     }
 
     /// Removes what was made: there is no capture. Other files in the directory stay.
     pub(super) fn discard(&self) {
-        self.complete();
         for folder in self.processes() {
             let _ = std::fs::remove_dir_all(folder);
         }
         let _ = rpd_capture::remove_files(&self.work);
         let _ = super::accesses::remove(&self.work.join(ACCESSES));
+        self.complete();
         let _ = std::fs::remove_dir(&self.work);
     }
 }

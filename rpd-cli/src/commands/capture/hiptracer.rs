@@ -99,7 +99,11 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
                 let given = value()?;
                 match given.to_str().map(tool) {
                     Some("capture") => {}
-                    Some("memtrace" | "binint") => words.push("--trace=mem".into()),
+                    Some("memtrace" | "binint") => {
+                        // Both options may say so.
+                        words.retain(|word| word != "--trace=mem");
+                        words.push("--trace=mem".into());
+                    }
                     _ => {
                         return Err(Failure::usage(format!(
                             "{NAME}: {option} {}: expected capture or memtrace",

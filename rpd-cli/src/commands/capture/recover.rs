@@ -24,7 +24,9 @@ pub(crate) fn recover(folder: &Path) -> Result<Option<bool>> {
 fn finish(unfinished: Unfinished) -> Result<bool> {
     let Unfinished { directory, making } = unfinished;
     let shown = directory.output.display();
-    let is_complete = directory.work.join(rpd_capture::MANIFEST).is_file();
+    // Without a recording the capture is in its place, or on the way there.
+    let is_complete =
+        directory.work.join(rpd_capture::MANIFEST).is_file() || !directory.spool().is_dir();
     // Killed while the files of the complete capture were moved.
     let moving = directory
         .processes()
@@ -57,7 +59,7 @@ fn finish(unfinished: Unfinished) -> Result<bool> {
             count(summary.launches, "launch")
         );
     }
-    directory.complete();
     directory.replace()?;
+    directory.complete();
     Ok(true)
 }

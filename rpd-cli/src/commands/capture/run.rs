@@ -170,22 +170,15 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         .map_err(|_| anyhow::anyhow!("the thread that stores the data has failed"))?;
     let status = ending.status();
     let written = captures.finish(Some(i32::from(status)));
-    let written = written.and_then(|summary| {
-        let Some(summary) = summary else {
-            return Ok(None);
-        };
-        directory.complete();
-        print_summary(given, &directory, &summary);
-        let complete = summary.ended.is_empty() && keep_region(given, &directory, &summary);
-        directory.replace()?;
-        Ok(Some(complete))
-    });
     let complete = match written {
-        Ok(Some(complete)) => {
-            if let Some(database) = database {
+        Ok(Some(summary)) => {
+            print_summary(given, &directory, &summary);
+            let complete = summary.ended.is_empty() && keep_region(given, &directory, &summary);
+            let replaced = replace(&directory);
+            if replaced && let Some(database) = database {
                 link(database, &output);
             }
-            complete
+            complete && replaced
         }
         Ok(None) => {
             directory.discard();
@@ -212,6 +205,21 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         0 if !complete => FAILED,
         status => status,
     })
+}
+
+/// Puts the capture into its place. False when that failed; the error is printed, and the capture stays where it was made.
+fn replace(directory: &CaptureDirectory) -> bool {
+    let replaced = directory.replace();
+    match &replaced {
+        Ok(()) => directory.complete(),
+        Err(error) => eprintln!(
+            "rpd: {}; the new capture is in {}, and `rpd recover {}` puts it into its place",
+            crate::failure::line(error),
+            directory.work.display(),
+            directory.output.display()
+        ),
+    }
+    replaced.is_ok()
 }
 
 /// Reduces the capture to the part that the user selected. False when that failed; the error is printed.
