@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{DispatchTable, Session};
 use crate::ids::KernelId;
 use crate::options::KernelNames;
-use crate::spool::kernel_name::formatted;
+use crate::spool::kernel_name::{formatted, without_symbol};
 
 /// The names of all kernels of a session, formatted as the options say.
 #[derive(Debug)]
@@ -23,12 +23,11 @@ impl<'a> KernelLabels<'a> {
             .iter()
             .map(|symbol| (symbol.id, formatted(&symbol.name, names).into_owned()))
             .collect();
-        // Kernels that were not registered are named after their id, as rocprofv3 names kernel 0.
         let counted = &session.counted.dispatches;
         for &kernel in session.dispatches.kernel.iter().chain(&counted.kernel) {
             formatted_names
                 .entry(kernel)
-                .or_insert_with(|| kernel.to_string());
+                .or_insert_with(|| without_symbol(kernel.0, names));
         }
         KernelLabels {
             session,
