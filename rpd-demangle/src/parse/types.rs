@@ -143,14 +143,17 @@ impl Parser<'_> {
             self.ty()?
         };
         let ty = match self.get(inner) {
-            // `&` and `&&` stand behind the other qualifiers.
+            // `&` and `&&` stand behind the other qualifiers. As in the GNU C++ library, a substitution that named the
+            // type without these has them from now on.
             Node::Qualified(
                 reference @ (Qualifier::LvalueThis | Qualifier::RvalueThis),
                 Some(function),
-                _,
+                operand,
             ) => {
                 let qualified = self.qualify(qualifiers, function)?;
-                self.add(Node::Qualified(reference, Some(qualified), None))?
+                let node = Node::Qualified(reference, Some(qualified), operand);
+                self.tree.replace(inner, node);
+                inner
             }
             _ => self.qualify(qualifiers, inner)?,
         };
