@@ -75,7 +75,7 @@ pub enum Difference {
     TraceFolders,
     /// Dispatches that are counted beside thread traces.
     CountersWithTraces,
-    /// Which names of kernels are demangled.
+    /// Which names of kernels are demangled, and how kernels without symbol are named.
     KernelNames,
 }
 
@@ -137,7 +137,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
     row(Difference::TraceFolders, "Folders `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`; the database has what they show", "are always written"),
     row(Difference::CountersWithTraces, "`--pmc` and `--att` in one run, without `--kernel-iteration-range`", "counts all dispatches", "counts the first of each kernel, which is the one that is traced"),
-    row(Difference::KernelNames, "Names of kernels that the original cannot demangle: longer than 1,024 bytes, or with a suffix that has letters and digits (`.intern.b96e08b3`)", "are demangled", "stay as registered"),
+    row(Difference::KernelNames, "Names of kernels that the original cannot demangle: longer than 1,024 bytes, or with a suffix that has letters and digits (`.intern.b96e08b3`); kernels that were never registered", "are demangled; `kernel 16 (no symbol)`", "stay as registered; `16`"),
 ];
 
 impl Compat {

@@ -13,7 +13,7 @@ mod tree;
 /// Bytes of the longest text. Substitutions let a short mangled name stand for an exponentially long one.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Which names are demangled. What two of them demangle is spelled the same.
+/// Which names are demangled. What two of them demangle is spelled the same, `std::bfloat16_t` aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Those that the GNU C++ library demangles, except that a text of more than 1 MiB is refused.
@@ -21,7 +21,8 @@ pub enum Dialect {
     /// Those that rocprofv3 shows demangled: it is built with an older library, to which a word with a digit in it
     /// (`.intern.b96e08b3`) is no suffix of a clone.
     Rocprofv3,
-    /// Those of the library, and names of up to 256 KiB.
+    /// Those of the library, and names of up to 256 KiB, and those with types like `_Float16`, which the library has
+    /// since version 13, and `_BitInt(8)`.
     Any,
 }
 

@@ -75,6 +75,12 @@ builtins! {
 /// The type of `nullptr`.
 pub(crate) const NULLPTR: &str = "decltype(nullptr)";
 
+/// The 16-bit type with the exponent of `float`.
+pub(crate) static BFLOAT16: Builtin = Builtin {
+    name: "std::bfloat16_t",
+    literal: LiteralForm::Float,
+};
+
 /// An operator of the language.
 #[derive(Debug)]
 pub(crate) struct Operator {

@@ -123,6 +123,10 @@ pub(crate) enum Node<'n> {
         length: NodeId,
         saturating: bool,
     },
+    /// A floating point type of this many bits, and the end of its name.
+    SizedFloat(i32, &'static str),
+    /// An integer type of a number of bits; whether it is unsigned.
+    SizedInteger(bool, NodeId),
     /// An argument and the arguments behind it. A list without any has neither.
     Arguments(Option<NodeId>, Option<NodeId>),
     /// As `Arguments`, of a template; a pack is such a list as well.
@@ -176,6 +180,7 @@ impl Node<'_> {
             | Node::TemplateParam(_)
             | Node::FunctionParam(_)
             | Node::FixedPoint { .. }
+            | Node::SizedFloat(..)
             | Node::Number(_)
             | Node::Expansion(_)
             | Node::Lambda(..)
@@ -187,6 +192,7 @@ impl Node<'_> {
             | Node::ReferenceTemporary(one, _)
             | Node::Indirect(_, one)
             | Node::VendorType(one)
+            | Node::SizedInteger(_, one)
             | Node::Conversion(one)
             | Node::Cast(one)
             | Node::Nullary(one)

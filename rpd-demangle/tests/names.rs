@@ -41,6 +41,25 @@ fn dialects_differ_in_what_they_accept_only() {
     );
 }
 
+#[test]
+fn types_that_are_newer_than_the_library_are_known_to_one_dialect() {
+    for (name, text) in [
+        ("_Z1kPDF16_S_", "k(_Float16*, _Float16*)"),
+        ("_Z1kIDF16bEvT_", "void k<std::bfloat16_t>(std::bfloat16_t)"),
+        ("_Z1kDF64x", "k(_Float64x)"),
+        ("_Z1kILDF16_3c00EEvv", "void k<(_Float16)3c00>()"),
+        ("_Z1kILDF16b3f80EEvv", "void k<(std::bfloat16_t)[3f80]>()"),
+        ("_Z1kDB7_DU8_", "k(_BitInt(7), unsigned _BitInt(8))"),
+        ("_Z1kILi4EEvDUT__", "void k<4>(unsigned _BitInt(4))"),
+    ] {
+        assert_eq!(demangle_as(name, Dialect::Any), text);
+        assert_ne!(demangle_as(name, Dialect::Library), text);
+    }
+    let long = format!("_Z1kI{}Evv", "5types".repeat(200));
+    assert!(demangle_as(&long, Dialect::Any).starts_with("void k<types, types, "));
+    assert_eq!(demangle(&long), long);
+}
+
 /// No prefix of a name panics, or is taken for the whole.
 #[test]
 fn names_that_are_cut_off_are_names_or_stay() {

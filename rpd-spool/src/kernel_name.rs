@@ -60,6 +60,15 @@ pub fn formatted(raw: &str, names: KernelNames) -> Cow<'_, str> {
     }
 }
 
+/// The name of a kernel that was never registered, which has number `kernel` in its recording. With
+/// [`KernelNames::original`] it is the number alone, as rocprofv3 has it.
+pub fn without_symbol(kernel: u64, names: KernelNames) -> String {
+    match names.original {
+        true => kernel.to_string(),
+        false => format!("kernel {kernel} (no symbol)"),
+    }
+}
+
 /// Every spelling of the kernel registered as `raw`.
 pub fn spellings(raw: &str, names: KernelNames) -> KernelSpellings {
     let demangled = demangle_as(raw, names.dialect()).into_owned();

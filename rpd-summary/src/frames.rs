@@ -145,7 +145,7 @@ impl Records {
                         let name = kernel_name::formatted(&symbol.name, kernels);
                         names.intern(&name)
                     }
-                    (None, None) => names.intern(&kernel.to_string()),
+                    (None, None) => names.intern(&kernel_name::without_symbol(kernel.0, kernels)),
                 }
             });
             let (start, end) = (dispatches.start[index], dispatches.end[index]);

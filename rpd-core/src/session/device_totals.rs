@@ -102,7 +102,7 @@ impl Session {
             TotalOf::OtherKernels => names.intern(OTHER_KERNELS),
             TotalOf::Kernel(kernel) => match self.kernel_symbol(kernel) {
                 Some(symbol) => names.intern(&kernel_name::formatted(&symbol.name, kernels)),
-                None => names.intern(&kernel.to_string()),
+                None => names.intern(&kernel_name::without_symbol(kernel.0, kernels)),
             },
         }
     }
@@ -186,6 +186,27 @@ mod tests {
         sum.spread = whole.spread;
         assert_eq!(sum, whole);
         assert!((60.0..=80.0).contains(&sum.quantile(0.5)));
+    }
+
+    #[test]
+    fn a_kernel_without_symbol_says_so() {
+        let mut session = Session::default();
+        session.strings.intern("");
+        session
+            .device_totals
+            .push(total(TotalOf::Kernel(KernelId(16)), &[10, 20]));
+        let name = |original| {
+            let names = KernelNames {
+                original,
+                ..KernelNames::default()
+            };
+            session.named_totals(names)[0].0.clone()
+        };
+        assert_eq!(name(false), "kernel 16 (no symbol)");
+        assert_eq!(name(true), "16");
+        session.dispatches.kernel.push(KernelId(16));
+        let labels = crate::session::KernelLabels::new(&session, KernelNames::default());
+        assert_eq!(labels.formatted(KernelId(16)), name(false));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{DispatchTable, Session};
 use crate::ids::KernelId;
 use crate::options::KernelNames;
-use crate::spool::kernel_name::{formatted, spellings};
+use crate::spool::kernel_name::{formatted, spellings, without_symbol};
 
 /// The names of all kernels of a session, formatted as the options say.
 #[derive(Debug)]
@@ -37,12 +37,11 @@ impl<'a> KernelLabels<'a> {
         let mut formatted_names: HashMap<KernelId, String> = symbols
             .map(|symbol| (symbol.id, form(&symbol.name)))
             .collect();
-        // Kernels that were not registered are named after their id, as rocprofv3 names kernel 0.
         let counted = &session.counted.dispatches;
         for &kernel in session.dispatches.kernel.iter().chain(&counted.kernel) {
             formatted_names
                 .entry(kernel)
-                .or_insert_with(|| kernel.to_string());
+                .or_insert_with(|| without_symbol(kernel.0, names));
         }
         KernelLabels {
             session,

@@ -1,6 +1,7 @@
 //! Types and template arguments.
 
 use super::Parser;
+use crate::Dialect;
 use crate::tables;
 use crate::tree::{Indirection, Node, NodeId, Qualifier};
 
@@ -142,14 +143,17 @@ impl Parser<'_> {
             self.ty()?
         };
         let ty = match self.get(inner) {
-            // `&` and `&&` stand behind the other qualifiers.
+            // `&` and `&&` stand behind the other qualifiers. As in the GNU C++ library, a substitution that named the
+            // type without these has them from now on.
             Node::Qualified(
                 reference @ (Qualifier::LvalueThis | Qualifier::RvalueThis),
                 Some(function),
-                _,
+                operand,
             ) => {
                 let qualified = self.qualify(qualifiers, function)?;
-                self.add(Node::Qualified(reference, Some(qualified), None))?
+                let node = Node::Qualified(reference, Some(qualified), operand);
+                self.tree.replace(inner, node);
+                inner
             }
             _ => self.qualify(qualifiers, inner)?,
         };
@@ -191,11 +195,49 @@ impl Parser<'_> {
                 (self.add(Node::Expansion(pattern))?, true)
             }
             b'v' => (self.vector_type()?, true),
+            b'F' if self.dialect == Dialect::Any && self.at_sized_float() => {
+                (self.sized_float()?, false)
+            }
             b'F' => (self.fixed_point()?, false),
+            b'B' | b'U' if self.dialect == Dialect::Any => {
+                (self.sized_integer(code == b'U')?, false)
+            }
             b'a' => (self.add(Node::Name(b"auto"))?, false),
             b'c' => (self.add(Node::Name(b"decltype(auto)"))?, false),
             _ => (self.add(Node::Builtin(tables::builtin_d(code)?))?, false),
         })
+    }
+
+    /// Whether `<digits> (_ | x | b)` comes next, behind `DF`. The GNU C++ library knows it since version 13; before, it
+    /// refused all but the last, which it took for a type of fixed point.
+    fn at_sized_float(&self) -> bool {
+        let rest = &self.text[self.at..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        digits > 0 && matches!(rest.get(digits), Some(b'_' | b'x' | b'b'))
+    }
+
+    /// `_Float16`, `_Float64x`, `std::bfloat16_t`.
+    fn sized_float(&mut self) -> Option<NodeId> {
+        let bits = self.number();
+        let suffix = match self.next() {
+            b'_' => "",
+            b'x' => "x",
+            _ => return self.add(Node::Builtin(&tables::BFLOAT16)),
+        };
+        self.add(Node::SizedFloat(bits, suffix))
+    }
+
+    /// `<digits> _` or `<expression> _`, behind `DB` or `DU`. The GNU C++ library refuses it.
+    fn sized_integer(&mut self, unsigned: bool) -> Option<NodeId> {
+        let bits = match self.peek() {
+            b'0'..=b'9' => {
+                let digits = self.digits();
+                self.add(Node::Name(digits))?
+            }
+            _ => self.expression()?,
+        };
+        self.expect(b'_')?;
+        self.add(Node::SizedInteger(unsigned, bits))
     }
 
     /// `[<digits>] <length> <digits> (s | n)`, behind `DF`.

@@ -217,7 +217,9 @@ impl<'n> Printer<'_, 'n> {
             | Node::Array(..)
             | Node::MemberPointer(..)
             | Node::Vector(..)
-            | Node::FixedPoint { .. } => self.ty(id),
+            | Node::FixedPoint { .. }
+            | Node::SizedFloat(..)
+            | Node::SizedInteger(..) => self.ty(id),
             Node::Operator(_)
             | Node::VendorOperator(..)
             | Node::Conversion(_)

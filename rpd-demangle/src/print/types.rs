@@ -30,6 +30,20 @@ impl Printer<'_, '_> {
                 }
                 self.text(if accum { b"_Accum" } else { b"_Fract" })
             }
+            Node::SizedFloat(bits, suffix) => {
+                self.text(b"_Float")?;
+                self.number(bits.into())?;
+                self.text(suffix.as_bytes())
+            }
+            Node::SizedInteger(unsigned, bits) => {
+                self.text(if unsigned {
+                    b"unsigned _BitInt("
+                } else {
+                    b"_BitInt("
+                })?;
+                self.node(bits)?;
+                self.text(b")")
+            }
             _ => Err(Refused),
         }
     }

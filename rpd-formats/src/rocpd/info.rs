@@ -6,9 +6,9 @@ use rpd_core::agent::AgentType;
 use rpd_core::by_id::ById;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId};
-use rpd_core::kernel_name::{KernelSpellings, spellings};
+use rpd_core::kernel_name::{KernelSpellings, spellings, without_symbol};
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{KernelNames, Options};
 use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table};
 use rusqlite::{Connection, params};
 
@@ -86,7 +86,14 @@ pub(super) fn write(
     write_queues_and_streams(connection, names, session, options)?;
     let agents = write_agents(connection, names, session)?;
     let counters = counters::write(connection, names, session, &agents)?;
-    write_code(connection, names, session, &kernels, &agents)?;
+    write_code(
+        connection,
+        names,
+        session,
+        options.kernel_names,
+        &kernels,
+        &agents,
+    )?;
     Ok(Ids {
         strings,
         kinds,
@@ -377,6 +384,7 @@ fn write_code(
     connection: &Connection,
     names: &Names,
     session: &Session,
+    how: KernelNames,
     kernels: &[KernelSpellings],
     agents: &HashMap<AgentHandle, i64>,
 ) -> rusqlite::Result<()> {
@@ -435,12 +443,11 @@ fn write_code(
                 &format!("INSERT OR IGNORE INTO {code_table} (id) VALUES (0)"),
                 [],
             )?;
-            let name = kernel.to_string();
             insert.execute(params![
                 kernel.0.cast_signed(),
                 0,
-                name,
-                name,
+                kernel.to_string(),
+                without_symbol(kernel.0, how),
                 0,
                 0,
                 0,
