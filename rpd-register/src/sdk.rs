@@ -72,7 +72,7 @@ impl Sdk {
             return Err(format!("the SDK cannot be opened: {}", loader_error()));
         }
         let entry = symbol(handle, c"rocprofiler_set_api_table");
-        if entry.is_null() || entry == crate::rocprofiler_set_api_table as *mut c_void {
+        if entry.is_null() || object_of(entry) == object_of(loader_error as *const c_void) {
             return Err(format!("{shown} is no SDK: it takes no tables of runtimes"));
         }
         // SAFETY: not null, and a symbol of this name has this type.
@@ -115,6 +115,17 @@ impl Sdk {
 pub(crate) fn symbol(handle: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: the handle is open or `RTLD_DEFAULT`, and the name is text.
     unsafe { libc::dlsym(handle, name.as_ptr()) }
+}
+
+/// Where the object with this address was loaded; null when it is in none. The address of an exported function of this library
+/// does not tell: where the library was not preloaded, its name may stand for the function of another one.
+fn object_of(address: *const c_void) -> *mut c_void {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be requested; zeros are a valid record.
+    unsafe {
+        libc::dladdr(address, info.as_mut_ptr());
+        info.assume_init().dli_fbase
+    }
 }
 
 /// An environment variable's value as bytes; empty when it is not set.

@@ -242,11 +242,14 @@ impl RunDirectory {
         let name = self.name.strip_prefix(RUN_PREFIX)?;
         let pid = processes::front_end(name);
         let shown = |pid| format!("its rpd (process {pid})");
+        // It is locked before the options are written. Without them a lock would take its place.
+        if !self.folder.has(OPTIONS_FILE) {
+            return pid.map(shown);
+        }
         match self.folder.try_lock() {
-            // It is locked before the options are written.
-            Ok(true) if self.folder.has(OPTIONS_FILE) => None,
+            Ok(true) => None,
             Ok(false) => Some(pid.map_or_else(|| "another rpd".to_owned(), shown)),
-            _ => pid.map(shown),
+            Err(_) => pid.map(shown),
         }
     }
 

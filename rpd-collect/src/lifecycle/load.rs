@@ -15,8 +15,26 @@ extern "C" fn on_load() {
         process::switch_off();
         return;
     }
+    spare_address_space();
     install();
     process::current();
+}
+
+/// Where the address space is limited: keeps the threads of this library from reserving 64 MiB of it each, which the C library
+/// does for a thread's memory where it may.
+fn spare_address_space() {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the record is valid for the call; the other call takes numbers.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_AS, &mut limit) == 0
+            && limit.rlim_cur != libc::RLIM_INFINITY
+        {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    }
 }
 
 /// Runs when the process exits in good order.

@@ -263,3 +263,156 @@ fn a_run_inside_a_pid_namespace_is_recovered_from_outside() {
         assert!(Instant::now() < end, "{}", recovered.stderr);
     }
 }
+
+/// Runs `vector-ops` without rpd, with the collector preloaded and a variable that names the output `x`.
+fn preloaded(variable: &str) -> Outcome {
+    let collector = install::collector();
+    let variables = [
+        ("LD_PRELOAD", collector.as_os_str()),
+        (variable, OsStr::new("x")),
+    ];
+    run::simulated_with(variables, "vector-ops", ["1", "1"])
+}
+
+#[test]
+fn the_variables_of_hiptracer_make_a_capture_without_a_command() {
+    let outcome = preloaded("HIPTRACER_EVENTDB").success();
+    assert_eq!(outcome.stdout, "ok\n");
+    let folder = outcome.folder.path();
+    assert!(folder.join("x").exists(), "{}", outcome.stderr);
+    let capture = folder.join("x.capture");
+    let shown = Rpd::plain(["capture", "info"]).option([&capture]).run();
+    assert!(shown.success().stdout.contains("vector-ops"));
+}
+
+#[test]
+fn the_variables_of_rpd_make_its_file_without_a_command() {
+    let outcome = preloaded("RPDT_FILENAME").success();
+    assert_eq!(outcome.stdout, "ok\n");
+    let folder = outcome.folder.path();
+    let file = folder.join("x");
+    assert!(file.is_file(), "{}", outcome.stderr);
+    assert!(!folder.join("x.recording").exists(), "{}", outcome.stderr);
+    let connection = rusqlite::Connection::open(file).expect("a database");
+    let count = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        connection
+            .query_row(&sql, [], |row| row.get(0))
+            .expect("the table")
+    };
+    assert_eq!(count("rocpd_kernelapi"), 4);
+    assert!(count("rocpd_api") > 4);
+    // Other programs with the library preloaded run as they are.
+    let collector = install::collector();
+    let plain = [("LD_PRELOAD", collector.as_os_str())];
+    let outcome = run::simulated_with(plain, "vector-ops", ["1", "1"]).success();
+    assert_eq!(
+        (outcome.stdout.as_str(), outcome.stderr.as_str()),
+        ("ok\n", "")
+    );
+}
+
+#[test]
+fn a_low_limit_on_open_files_is_named_before_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "ulimit -n 5; exec \"$0\" -d \"$1\" --backend sim -s -- \"$2\"";
+    let (rpd, out) = (install::rpd(), folder.path().join("out"));
+    let program = workloads::path("no-gpu");
+    let arguments = [
+        "-c".as_ref(),
+        script.as_ref(),
+        rpd.as_os_str(),
+        out.as_os_str(),
+        program.as_os_str(),
+    ];
+    let outcome = run::command(Path::new("/bin/sh"), arguments).expect_code(1);
+    assert_eq!(
+        outcome.stderr,
+        "rpd: the limit on open files is too low for rpd, which needs 48 (ulimit -n shows and raises it)\n"
+    );
+    assert_eq!(outcome.stdout, "");
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_target_with_a_limit_on_memory_ends_as_it_does_alone() {
+    for kibibytes in ["200000", "100000", "60000"] {
+        let script = "ulimit -v \"$1\"; exec \"$0\"";
+        let program = workloads::path("no-gpu");
+        let words = [
+            "-c".as_ref(),
+            script.as_ref(),
+            program.as_os_str(),
+            kibibytes.as_ref(),
+        ];
+        let alone = run::command(Path::new("/bin/sh"), words);
+        let target = ["/bin/sh".as_ref()].into_iter().chain(words);
+        let outcome = Rpd::new(CSV).target(target).expect_code(alone.code());
+        assert_eq!(
+            outcome.stdout, alone.stdout,
+            "{kibibytes}: {}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn the_direct_provider_needs_no_sdk() {
+    let root = tempfile::tempdir().expect("a folder");
+    let lib = root.path().join("lib");
+    fs::create_dir(&lib).expect("made");
+    // The simulator under the names of the runtimes is an installation without an SDK.
+    let runtime = lib.join("runtimes.so");
+    fs::copy(install::bin_dir().join("librpd_sim.so"), &runtime).expect("copied");
+    for name in install::sonames().expect("a list") {
+        if !name.starts_with("librocprofiler-sdk.so") {
+            std::os::unix::fs::symlink(&runtime, lib.join(name)).expect("a link");
+        }
+    }
+    let with = |provider: &str| {
+        Rpd::plain([
+            "--backend",
+            "rocm",
+            "-d",
+            "out",
+            "-f",
+            "csv",
+            "--kernel-trace",
+        ])
+        .option(["--provider", provider, "--rocm-root"])
+        .option([root.path()])
+        .env("LD_LIBRARY_PATH", &lib)
+        .workload("vector-ops", ["1", "1"])
+    };
+    let outcome = with("direct").success();
+    assert_eq!(dispatches(&outcome), [4], "{}", outcome.stderr);
+    let refused = with("sdk").expect_code(1);
+    assert!(
+        refused.stderr.contains("no librocprofiler-sdk.so"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn an_installation_that_does_not_exist_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let none = folder.path().join("none");
+    let outcome = Rpd::plain(["-d", "out", "-s", "--rocm-root"])
+        .option([&none])
+        .workload("no-gpu", [""; 0])
+        .expect_code(1);
+    let expected = format!("rpd: --rocm-root: {} is no directory", none.display());
+    assert!(outcome.stderr.starts_with(&expected), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_fault_in_a_thread_loses_nothing_of_the_direct_provider() {
+    for _ in 0..10 {
+        let outcome = Rpd::new(CSV)
+            .option(["--provider", "direct"])
+            .workload("segv-midway", ["40"])
+            .expect_code(128 + libc::SIGSEGV);
+        assert_eq!(dispatches(&outcome), [40], "{}", outcome.stderr);
+    }
+}
