@@ -10,6 +10,7 @@ mod fuzz;
 mod kernels;
 #[cfg(test)]
 mod layers;
+mod links;
 mod shell;
 mod test;
 
