@@ -121,7 +121,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),
-    row(Difference::TraceFolders, "Folders `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`; the database has what they show", "are always written"),
+    row(Difference::TraceFolders, "Folders `ui_output_*` and files `stats_ui_output_*.csv` of thread traces", "are written with `-f json` and `-f csv`, beside the other files of the process; the database has what they show", "are always written, into the directory of `-d`"),
     row(Difference::CountersWithTraces, "`--pmc` and `--att` in one run, without `--kernel-iteration-range`", "counts all dispatches", "counts the first of each kernel, which is the one that is traced"),
 ];
 
