@@ -29,9 +29,12 @@ def _project():
 
 
 def _sources():
-    folder = os.path.join(_HERE, "rpd")
-    names = sorted(name for name in os.listdir(folder) if name.endswith((".py", ".typed")))
-    return ["rpd/" + name for name in names]
+    names = []
+    for package in ("rocpd", "rpd"):
+        for name in sorted(os.listdir(os.path.join(_HERE, package))):
+            if name.endswith((".py", ".typed")):
+                names.append(package + "/" + name)
+    return names
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

@@ -17,6 +17,8 @@ pub struct Diagnosis {
     pub unmatched: u64,
     /// Instructions of waves that run in no known code object.
     pub without_code: u64,
+    /// Code objects that the stream names. Without any no instruction has an address.
+    pub code_objects: u64,
     /// Waves of the target without an end in the trace.
     pub incomplete_waves: u64,
     /// Number of times that the hardware reported dropped tokens.
@@ -71,6 +73,17 @@ impl fmt::Display for Diagnosis {
                 f,
                 "instructions that do not match the code objects: {} of {}",
                 self.unmatched, self.instructions
+            )?;
+        }
+        if self.without_code > 0 {
+            let why = match self.code_objects {
+                0 => "the trace names no code object",
+                _ => "the trace does not name their code object",
+            };
+            writeln!(
+                f,
+                "instructions that have a kind and no address, because {why}: {} of {}",
+                self.without_code, self.instructions
             )?;
         }
         if self.incomplete_waves > 0 {

@@ -22,6 +22,8 @@ pub(crate) struct Output<'a> {
     shader_data: Vec<ShaderData>,
     realtime: Vec<Realtime>,
     other: Vec<OtherSimd>,
+    /// The last readings of the shader clock and of the real-time clock.
+    clocks: (i64, u64),
 }
 
 macro_rules! batched {
@@ -48,13 +50,25 @@ impl<'a> Output<'a> {
             shader_data: Vec::new(),
             realtime: Vec::new(),
             other: Vec::new(),
+            clocks: (i64::MIN, 0),
         }
     }
 
     batched!(perf, perf, PerfEvent, Perf);
     batched!(shader_data, shader_data, ShaderData, ShaderData);
-    batched!(realtime, realtime, Realtime, Realtime);
+    batched!(keep_realtime, realtime, Realtime, Realtime);
     batched!(other_simd, other, OtherSimd, OtherSimd);
+
+    /// A reading of the clocks, which ended with the token at an offset. Both clocks only go on: one that goes back is damaged.
+    pub(crate) fn realtime(&mut self, clocks: Realtime, offset: u64) {
+        let (shader, real) = self.clocks;
+        if clocks.shader_clock < shader || clocks.realtime_clock < real {
+            self.diagnosis.invalid_token(offset);
+            return;
+        }
+        self.clocks = (clocks.shader_clock, clocks.realtime_clock);
+        self.keep_realtime(clocks);
+    }
 
     pub(crate) fn gfx(&mut self, major: u32) {
         self.sink.record(Record::Gfx(major));
@@ -169,6 +183,7 @@ impl<'a> Output<'a> {
             self.sink
                 .record(Record::RealtimeFrequency(registers.realtime_frequency));
         }
+        self.diagnosis.code_objects = registers.named;
         for info in self.diagnosis.infos() {
             self.sink.record(Record::Info(info));
         }
@@ -181,7 +196,11 @@ impl Diagnosis {
     fn infos(&self) -> impl Iterator<Item = Info> {
         [
             (self.lost > 0, Info::DataLost),
-            (self.unmatched > 0, Info::StitchIncomplete),
+            // A wave outside of all code objects is no failure; a trace that names none has nothing to match with.
+            (
+                self.unmatched > 0 || self.without_code > 0 && self.code_objects == 0,
+                Info::StitchIncomplete,
+            ),
             (self.incomplete_waves > 0, Info::WaveIncomplete),
         ]
         .into_iter()

@@ -18,6 +18,8 @@ use crate::record::{
 
 /// Part of the file name of a decoder library.
 const FILE: &str = "librocprof-trace-decoder.so";
+/// File name of this crate's library where it was built.
+const OWN: &str = "librpd_att.so";
 /// Directories below a given one that are searched.
 const DEEPEST: usize = 16;
 
@@ -97,7 +99,8 @@ fn search(path: &Path, depth: usize) -> Option<PathBuf> {
         .and_then(|name| name.to_str())
         .unwrap_or_default();
     if path.is_file() {
-        return name.contains(FILE).then(|| path.to_owned());
+        let is_decoder = name.contains(FILE) || name == OWN;
+        return is_decoder.then(|| path.to_owned());
     }
     let mut entries: Vec<PathBuf> = std::fs::read_dir(path)
         .ok()?

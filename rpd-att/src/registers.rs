@@ -163,6 +163,8 @@ pub(crate) struct Registers {
     table: Table,
     /// Code objects that were loaded at the start of the trace.
     from_start: Table,
+    /// Number of code objects that the stream has named.
+    pub(crate) named: u64,
     host_packets: bool,
     /// Words of a clock packet that are still to come, and those that came.
     clock_due: u32,
@@ -252,6 +254,7 @@ impl Registers {
                 }
                 if !unload && !known {
                     self.table.insert(object);
+                    self.named += 1;
                     if from_start {
                         self.from_start.insert(object);
                     }

@@ -19,12 +19,26 @@ pub(crate) enum Program {
     Rocprofv3Avail,
     /// `rpd convert`, `query`, `summary` and `merge`.
     Rocpd,
+    /// One of these, as a program of its own.
+    RocpdTool(RocpdTool),
     /// `hiptracer`: `rpd capture` with the switches of that program.
     Hiptracer,
 }
 
+/// Programs that do one thing with databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RocpdTool {
+    /// `rpd convert -f` with this format.
+    Convert(&'static str),
+    /// `rpd summary`.
+    Summary,
+}
+
+/// Usage line of these programs.
+const TOOL_USAGE: &str = "-i INPUT [INPUT ...] [options]";
+
 /// The programs of ROCm that rpd replaces: name, and usage line.
-const PROGRAMS: [(&str, Program, &str); 4] = [
+const PROGRAMS: [(&str, Program, &str); 8] = [
     (
         "rocprofv3",
         Program::Rocprofv3,
@@ -35,6 +49,26 @@ const PROGRAMS: [(&str, Program, &str); 4] = [
         "rocpd",
         Program::Rocpd,
         "[-h] [-v] {convert,query,summary,merge} ...",
+    ),
+    (
+        "rocpd2csv",
+        Program::RocpdTool(RocpdTool::Convert("csv")),
+        TOOL_USAGE,
+    ),
+    (
+        "rocpd2otf2",
+        Program::RocpdTool(RocpdTool::Convert("otf2")),
+        TOOL_USAGE,
+    ),
+    (
+        "rocpd2pftrace",
+        Program::RocpdTool(RocpdTool::Convert("pftrace")),
+        TOOL_USAGE,
+    ),
+    (
+        "rocpd2summary",
+        Program::RocpdTool(RocpdTool::Summary),
+        TOOL_USAGE,
     ),
     (
         "hiptracer",
@@ -60,7 +94,10 @@ impl CalledAs {
             .map_or(Program::Rpd, |(_, program, _)| *program);
         let by_name = match program {
             Program::Rpd | Program::Hiptracer => Compat::None,
-            Program::Rocprofv3 | Program::Rocprofv3Avail | Program::Rocpd => Compat::Rocprofv3,
+            Program::Rocprofv3
+            | Program::Rocprofv3Avail
+            | Program::Rocpd
+            | Program::RocpdTool(_) => Compat::Rocprofv3,
         };
         let has_option = matches!(program, Program::Rpd | Program::Rocprofv3);
         CalledAs {
@@ -126,6 +163,11 @@ mod tests {
                 Compat::Rocprofv3,
             ),
             (&["./rocpd"], Program::Rocpd, Compat::Rocprofv3),
+            (
+                &["rocpd2summary"],
+                Program::RocpdTool(RocpdTool::Summary),
+                Compat::Rocprofv3,
+            ),
             (&["rocprofv3.old"], Program::Rpd, Compat::None),
             (
                 &["rpd", "-s", "--compat", "rocprofv3"],

@@ -104,6 +104,7 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
         Program::Hiptracer => return commands::capture::hiptracer(arguments),
         Program::Rocpd => return commands::rocpd::run(arguments, called.compat),
+        Program::RocpdTool(tool) => return commands::rocpd::tool(tool, arguments, called.compat),
     }
     profile(called, arguments)
 }

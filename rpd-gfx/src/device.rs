@@ -156,6 +156,8 @@ pub struct Link {
     pub xgmi: bool,
     /// Relative cost of a transfer, as in the KFD topology; 10 for a processor's own memory.
     pub weight: u32,
+    /// Bandwidth in each direction, in millions of bytes per second.
+    pub megabytes_per_second: u32,
 }
 
 /// Queues and copy engines of a device.

@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use rpd_tests::install;
 
-use crate::shell;
+use crate::{links, shell};
 
 pub(crate) fn run() -> Result<()> {
     eprintln!("A release build takes many minutes where nothing is built yet.");
@@ -42,10 +42,9 @@ pub(crate) fn run() -> Result<()> {
     for library in ["librpd_collect.so", "librpd_register.so", "librpd_sim.so"] {
         copy(&built.join(library), &libraries.join(library))?;
     }
-    // Tools that look for a trace decoder look for this name.
     copy(
         &built.join("librpd_att.so"),
-        &libraries.join("librocprof-trace-decoder.so"),
+        &libraries.join(links::DECODER),
     )?;
     for soname in install::sonames().context("rpd-sim/sonames.txt")? {
         symlink(
@@ -53,7 +52,7 @@ pub(crate) fn run() -> Result<()> {
             libraries.join("rpd-sim-lib").join(soname),
         )?;
     }
-    compat_links(&tree)?;
+    links::compat(&tree.join("share/rpd/compat/bin"), "../../../../bin/rpd")?;
     for document in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&root.join(document), &documents.join(document))?;
     }
@@ -74,16 +73,6 @@ pub(crate) fn run() -> Result<()> {
         archive.display(),
         fs::metadata(&archive)?.len()
     );
-    Ok(())
-}
-
-/// Names of the original's programs, in a folder of their own: users put it on their path by choice.
-fn compat_links(tree: &Path) -> Result<()> {
-    let folder = tree.join("share/rpd/compat/bin");
-    fs::create_dir_all(&folder)?;
-    for name in ["rocprofv3", "rocprofv3-avail", "rocpd"] {
-        symlink("../../../../bin/rpd", folder.join(name))?;
-    }
     Ok(())
 }
 
@@ -139,21 +128,4 @@ fn third_party() -> Result<String> {
         "Crates linked into rpd and its libraries, and the terms they are offered under:\n\n{}\n",
         lines.join("\n")
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_the_original_lead_to_the_binary() {
-        let tree = tempfile::tempdir().expect("a folder");
-        fs::create_dir(tree.path().join("bin")).expect("made");
-        fs::write(tree.path().join("bin/rpd"), "the binary").expect("written");
-        compat_links(tree.path()).expect("links");
-        for name in ["rocprofv3", "rocprofv3-avail", "rocpd"] {
-            let link = tree.path().join("share/rpd/compat/bin").join(name);
-            assert_eq!(fs::read_to_string(link).expect(name), "the binary");
-        }
-    }
 }

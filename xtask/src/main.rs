@@ -11,6 +11,7 @@ mod fuzz;
 mod kernels;
 #[cfg(test)]
 mod layers;
+mod links;
 mod shell;
 mod test;
 

@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use rpd_tests::install;
 
+use crate::links;
+
 /// Cargo, in the source tree.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
@@ -90,7 +92,9 @@ pub(crate) fn build(release: bool) -> Result<PathBuf> {
         build.arg(install::SAME_DEPENDENCIES);
     }
     run(&mut build)?;
-    Ok(install::target_dir().join(if release { "release" } else { "debug" }))
+    let built = install::target_dir().join(if release { "release" } else { "debug" });
+    links::name_built(&built)?;
+    Ok(built)
 }
 
 fn words(command: &Command) -> String {

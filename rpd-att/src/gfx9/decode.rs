@@ -78,6 +78,8 @@ pub(crate) fn tokens<R: Read>(window: &mut Window<R>, visit: &mut dyn FnMut(i64,
 
 struct Decoder<'a> {
     target: u8,
+    /// One bit for each SIMD of which instructions are traced.
+    simds: u8,
     clock: Clock,
     start_phase: i64,
     registers: Registers,
@@ -100,6 +102,7 @@ pub(crate) fn decode<R: Read>(
     output.gfx(header.generation.major());
     let mut decoder = Decoder {
         target: header.target,
+        simds: header.simds,
         clock: Clock::default(),
         start_phase: START_PHASE,
         registers: Registers::new(0),
@@ -143,6 +146,16 @@ fn index(simd: u8, slot: u8) -> Option<usize> {
 }
 
 impl Decoder<'_> {
+    /// Whether instructions of a SIMD of the target are traced.
+    fn is_selected(&self, simd: u8) -> bool {
+        self.simds >> (simd & 3) & 1 != 0
+    }
+
+    /// Whether instructions of a wave are traced.
+    fn is_traced(&self, place: Place) -> bool {
+        place.cu == self.target && place.sh == 0 && self.is_selected(place.simd)
+    }
+
     #[inline]
     fn token<R: Read>(&mut self, word: u64, length: usize, window: &mut Window<R>) {
         let time = self.clock.time;
@@ -168,7 +181,7 @@ impl Decoder<'_> {
                 }
             }
             Gfx9Token::Inst { slot, simd, kind } => {
-                let Some(at) = index(simd, slot) else {
+                let Some(at) = index(simd, slot).filter(|_| self.is_selected(simd)) else {
                     self.output.diagnosis.invalid_token(window.offset());
                     return;
                 };
@@ -226,7 +239,7 @@ impl Decoder<'_> {
                 let address = u32::from(address);
                 if Registers::is_clock(address) {
                     if let Some(clocks) = self.registers.write_clock(time, data) {
-                        self.output.realtime(clocks);
+                        self.output.realtime(clocks, window.offset());
                     }
                     return;
                 }
@@ -326,7 +339,7 @@ impl Decoder<'_> {
     fn start(&mut self, place: Place, me: u8, pipe: u8, count: u8) {
         let time = self.clock.time;
         let pc = self.registers.entry(me, pipe);
-        if place.cu == self.target && place.sh == 0 {
+        if self.is_traced(place) {
             let at = usize::from(place.simd) * SLOTS + usize::from(place.slot);
             if count > CONTEXT_COUNT {
                 if let Some(wave) = &mut self.waves[at] {
@@ -351,7 +364,7 @@ impl Decoder<'_> {
 
     fn end(&mut self, place: Place) {
         let time = self.clock.time;
-        if place.cu == self.target && place.sh == 0 {
+        if self.is_traced(place) {
             let at = usize::from(place.simd) * SLOTS + usize::from(place.slot);
             if self.waves[at].as_ref().is_some_and(|wave| wave.in_trap()) {
                 return;

@@ -37,8 +37,8 @@ struct Decoder<'a> {
     spare: SpareLists,
     running: HashMap<u32, Pc>,
     saved: HashMap<u32, Pc>,
-    /// The last reading of the clocks, which the next one may change.
-    last_clock: Option<Realtime>,
+    /// The last reading of the clocks, which the next one may change, with the offset of its token.
+    last_clock: Option<(Realtime, u64)>,
 }
 
 /// Location of a starting wave, and the kind of its start.
@@ -200,7 +200,7 @@ impl Decoder<'_> {
             RdnaKind::ShaderDataShort => self.shader_data(word, time, true),
             RdnaKind::Timestamp => match TimeStamp::parse(self.generation, word) {
                 TimeStamp::Lost(_) => self.output.lost(time, offset),
-                TimeStamp::Realtime(clock) => self.clock(time, clock),
+                TimeStamp::Realtime(clock) => self.clock(time, clock, offset),
                 TimeStamp::Delta(_) | TimeStamp::Other => {}
             },
             RdnaKind::WaveAlloc
@@ -286,7 +286,7 @@ impl Decoder<'_> {
         let pc = self.registers.entry(start.me, start.pipe);
         if self.running.insert(place, pc).is_some() {
             // The end of the wave that was in the slot was lost.
-            self.occupancy(start, Pc::default(), time - 1, false);
+            self.occupancy(start, Pc::default(), time, false);
         }
         self.occupancy(start, pc, time, true);
         if target {
@@ -464,20 +464,21 @@ impl Decoder<'_> {
         self.output.shader_data(record);
     }
 
-    fn clock(&mut self, time: i64, clock: u64) {
-        if let Some(last) = &mut self.last_clock {
+    fn clock(&mut self, time: i64, clock: u64, offset: u64) {
+        if let Some((last, at)) = &mut self.last_clock {
             // Both clocks only go on: readings that are too close are one, in their middle.
             if last.shader_clock >= time || last.realtime_clock >= clock {
                 last.shader_clock = last.shader_clock.midpoint(time);
                 last.realtime_clock = last.realtime_clock.midpoint(clock);
                 return;
             }
-            self.output.realtime(*last);
+            self.output.realtime(*last, *at);
         }
-        self.last_clock = Some(Realtime {
+        let clocks = Realtime {
             shader_clock: time,
             realtime_clock: clock,
-        });
+        };
+        self.last_clock = Some((clocks, offset));
     }
 
     /// Reports the longest wave, or a part of it, when there are too many instructions in memory.
@@ -514,8 +515,8 @@ impl Decoder<'_> {
         for at in 0..SLOTS {
             self.retire(at);
         }
-        if let Some(last) = self.last_clock.take() {
-            self.output.realtime(last);
+        if let Some((last, at)) = self.last_clock.take() {
+            self.output.realtime(last, at);
         }
         self.output.finish(&mut self.registers)
     }

@@ -391,6 +391,9 @@ pub(crate) struct Tokens<'w, R> {
     pub(super) count: u64,
 }
 
+/// Time after which time stamps are ignored: a stream that reaches it is damaged.
+const LATEST: i64 = 1 << 60;
+
 impl<'w, R: Read> Tokens<'w, R> {
     pub(crate) fn new(window: &'w mut Window<R>, generation: Generation) -> Self {
         Self {
@@ -488,8 +491,9 @@ impl<'w, R: Read> Tokens<'w, R> {
                 Role::TimeStamp => {
                     let stamp = TimeStamp::parse(self.generation, token.word);
                     if let TimeStamp::Delta(cycles) | TimeStamp::Lost(cycles) = stamp {
-                        // Limits times in damaged traces, so that later sums do not overflow.
-                        token.time = time.saturating_add(cycles as i64).min(1 << 60);
+                        // Limits times in damaged traces, so that later sums do not overflow, and never goes back.
+                        let cycles = i64::try_from(cycles).unwrap_or(i64::MAX);
+                        token.time = time.saturating_add(cycles).min(LATEST).max(time);
                     }
                     matches!(stamp, TimeStamp::Realtime(_) | TimeStamp::Lost(_))
                 }

@@ -3,6 +3,7 @@
 //! Tests are named after the conformance case that they cover.
 
 mod collect;
+mod damaged;
 mod encoder;
 mod folder;
 mod gfx9;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use rpd_core::compat::{Compat, Difference};
 
 use super::{convert, merge, query, summary};
+use crate::called::RocpdTool;
 use crate::failure::Failure;
 
 const HELP: &str = "\
@@ -23,6 +24,17 @@ Options:
   -h, --help     Print this help; after a command, that of the command
   -v, --version  Print version information
 ";
+
+/// Runs a program that does one thing with databases: `rocpd2csv` and others.
+pub(crate) fn tool(tool: RocpdTool, arguments: &[OsString], compat: Compat) -> Result<u8> {
+    match tool {
+        RocpdTool::Convert(format) => {
+            let format = ["--output-format", format].map(OsString::from);
+            convert::run(&[&format, arguments].concat(), compat)
+        }
+        RocpdTool::Summary => summary::run(arguments, compat),
+    }
+}
 
 /// Runs one of the commands.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {

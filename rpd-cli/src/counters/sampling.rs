@@ -1,5 +1,6 @@
 //! Checks PC sampling against what the GPUs offer, before the first pass runs.
 
+use rpd_core::compat::Difference;
 use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
 
 use super::protocol::{ProviderStatus, Sampling};
@@ -31,7 +32,20 @@ pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
             continue;
         }
         let mut provider = open(pass)?;
-        warnings.extend(check(&mut provider, wanted)?);
+        let checked_here = check(&mut provider, wanted).map_err(|failure| {
+            match pass.options.compat.has(Difference::Diagnostics) {
+                // Scripts look for these words.
+                true => Failure::new(
+                    failure.status,
+                    format!(
+                        "Given PC sampling configuration is not supported on any of the agents: {}",
+                        failure.message
+                    ),
+                ),
+                false => failure,
+            }
+        });
+        warnings.extend(checked_here?);
         checked.push(key);
     }
     plan.warnings.extend(warnings);

@@ -150,11 +150,14 @@ fn check_names(
             [] => String::new(),
             near => format!(" (did you mean {}?)", near.join(", ")),
         };
-        problems.push(format!(
+        let problem = format!(
             "{} is not a counter of {}{near}",
             request.name,
             provider.labels(&selected)
-        ));
+        );
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
     }
     if problems.is_empty() {
         return Ok(());
@@ -165,20 +168,22 @@ fn check_names(
     )))
 }
 
-/// The names of a group that select a GPU and are counters of it, sorted.
+/// The names of a group that select a GPU and are counters of it, in the order of the group: some counters add up what the
+/// one before them counts.
 fn names_on<'a>(
     provider: &ProviderCounters,
     gpu: usize,
     group: &'a [CounterRequest],
 ) -> Vec<&'a str> {
     let known = &provider.gpus[gpu];
-    let names: BTreeSet<&str> = group
-        .iter()
-        .filter(|request| known.is_selected_by(request))
-        .map(|request| request.name.as_str())
-        .filter(|name| known.counter(name).is_some())
-        .collect();
-    names.into_iter().collect()
+    let mut names = Vec::new();
+    for request in group.iter().filter(|request| known.is_selected_by(request)) {
+        let name = request.name.as_str();
+        if known.counter(name).is_some() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// Each GPU's verdict on the group as one set.

@@ -28,9 +28,17 @@ pub(super) fn resolve(
         return Ok(None);
     }
     if given.bool(BETA) != Some(true) && !environment.variables.contains_key(BETA_VARIABLE) {
-        return Err(Failure::failed(format!(
-            "PC sampling is implicitly disabled, since it is a beta feature: add --{BETA} (or set {BETA_VARIABLE}=1)"
-        )));
+        let line = match environment.compat.has(Difference::Diagnostics) {
+            // Scripts look for these words.
+            true => format!(
+                "PC sampling unavailable. The feature is implicitly disabled. To enable it, use --pc-sampling-beta-enable option \
+                 or set {BETA_VARIABLE}=ON in the environment"
+            ),
+            false => format!(
+                "PC sampling is implicitly disabled, since it is a beta feature: add --{BETA} (or set {BETA_VARIABLE}=1)"
+            ),
+        };
+        return Err(Failure::failed(line));
     }
     if is_typed_zero {
         return Err(Failure::failed(format!(

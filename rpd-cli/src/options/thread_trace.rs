@@ -9,6 +9,7 @@ use super::given::OptionValues;
 use super::resolve::Environment;
 use super::table::{Group, OPTIONS};
 use crate::failure::Failure;
+use crate::process::libraries;
 
 pub(super) const THREAD_TRACE: &str = "advanced-thread-trace";
 const LIBRARY: &str = "att-library-path";
@@ -345,6 +346,15 @@ fn counters(given: &OptionValues, counts: bool) -> Result<(Vec<TracedCounter>, u
     Ok((counters, period))
 }
 
+/// Says where rpd's own decoder is as a library, if it is installed as one.
+fn own_decoder() -> String {
+    let names = ["librocprof-trace-decoder.so", "librpd_att.so"];
+    match names.iter().find_map(|name| libraries::own(name).ok()) {
+        Some(path) => format!(", which is the library {}", path.display()),
+        None => String::new(),
+    }
+}
+
 /// The decoder library in the directories that were given.
 fn library(given: &OptionValues, environment: &Environment) -> Result<Option<PathBuf>, Failure> {
     let Some(words) = given.list(LIBRARY) else {
@@ -369,8 +379,9 @@ fn library(given: &OptionValues, environment: &Environment) -> Result<Option<Pat
             LIBRARY,
             format!(
                 "rocprof-trace-decoder library path not found: there is no librocprof-trace-decoder.so in {} or below; without \
-                 this option rpd's own decoder is used",
-                folders.join(", ")
+                 this option rpd's own decoder is used{}",
+                folders.join(", "),
+                own_decoder()
             ),
         )
     })

@@ -82,6 +82,7 @@ pub(crate) fn finish(
             Duration::from_nanos(options.stacks.symbolize_limit),
             low_priority::lower,
         )),
+        trace_folders: RefCell::default(),
     };
     for recording in &recordings {
         if !recording.has_ended() {
@@ -154,6 +155,8 @@ struct Report<'a> {
     confined: Option<&'a ConfinedDirectory>,
     /// Looks up the symbols of all processes within one limit of time.
     symbols: RefCell<Limited>,
+    /// Folders of thread traces in the directory of the outputs.
+    trace_folders: RefCell<collected::Folders>,
 }
 
 impl Report<'_> {
@@ -232,7 +235,8 @@ impl Report<'_> {
         self.progress.step("decoding thread traces", 0, 0);
         let sources = self.confined.is_none();
         outcome.files.extend(isolated("thread traces", || {
-            collected::process(session, self.options, target, sources)
+            let folders = &mut self.trace_folders.borrow_mut();
+            collected::process(session, self.options, target, sources, folders)
         })?);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The thread traces of a run that is over: saves streams and code objects, decodes them, and puts what was found into the
 //! session, where writers of files find it.
 
+use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ use rpd_core::session::traces::{
 };
 use rpd_formats::file::PendingFile;
 
-use super::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch};
+use super::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch, folder_name};
 use super::files::{TraceKey, Traces};
 use crate::failure::line;
 use crate::wording::count;
@@ -25,8 +26,30 @@ use crate::wording::count;
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
 
+/// The folders for the viewer that were made in the directory of the outputs, where processes have no folders of their own.
+#[derive(Debug, Default)]
+pub(crate) struct Folders(HashSet<PathBuf>);
+
+impl Folders {
+    /// The directory for what a trace is decoded to: as the original, that of the outputs, unless another process of the run
+    /// has a trace of this name there.
+    fn place(&mut self, target: &Target, name: &str, problems: &mut Vec<String>) -> PathBuf {
+        let shared = target.directory.join(name);
+        if self.0.insert(shared.clone()) {
+            return target.directory.clone();
+        }
+        let own = target.parent();
+        problems.push(format!(
+            "{} is of another process: the decoded trace of this name is in {}",
+            shared.display(),
+            own.display()
+        ));
+        own
+    }
+}
+
 /// Saves and decodes the traces of a session. Returns the files; what is wrong with traces is in
-/// `session.thread_traces.problems`. `sources`: source files may be read.
+/// `session.thread_traces.problems`. `sources`: source files may be read. `folders`: those of the processes before.
 ///
 /// # Errors
 /// When a file cannot be written, or the decoder library cannot be used.
@@ -35,6 +58,7 @@ pub(crate) fn process(
     options: &Options,
     target: &Target,
     sources: bool,
+    folders: &mut Folders,
 ) -> Result<Vec<PathBuf>> {
     if session.thread_traces.streams.is_empty() {
         return Ok(Vec::new());
@@ -67,7 +91,14 @@ pub(crate) fn process(
             library: library.as_ref(),
             wave: &mut |engine, wave| waves.take(engine, wave),
         };
-        match decode_dispatch(&traces, key, &target.parent(), &mut decoding) {
+        let into = match drop_in {
+            true => {
+                let problems = &mut session.thread_traces.problems;
+                folders.place(target, &folder_name(key), problems)
+            }
+            false => target.parent(),
+        };
+        match decode_dispatch(&traces, key, &into, &mut decoding) {
             Ok(decoded) => {
                 add(session, key, agent, &decoded);
                 waves.finish(&decoded, first, &mut session.thread_traces);

@@ -108,6 +108,7 @@ fn record(file: &File, level: Level, steps: &[Step], times: usize) -> bool {
         operation: Operation::Load,
         dwords: 1,
         coherent: false,
+        streaming: false,
     });
     for step in std::iter::repeat_n(steps, times).flatten() {
         recorder.executed(&isa::Step {

@@ -92,6 +92,7 @@ impl<'h> Run<'h> {
             operation,
             dwords: 1,
             coherent: false,
+            streaming: false,
         });
         let transfer = Transfer {
             space,
@@ -115,6 +116,7 @@ impl<'h> Run<'h> {
             operation: LOAD,
             dwords: 1,
             coherent: true,
+            streaming: false,
         });
         let transfer = Transfer {
             space: Space::Global,

@@ -70,6 +70,13 @@ impl KernelDescriptor {
         (self.rsrc2 >> 1) & 0x1f
     }
 
+    /// Number of SGPRs that are initialised before a wave starts: the user SGPRs, the workgroup's coordinates and
+    /// size, and the offset of the wave's scratch memory.
+    pub fn initial_sgprs(&self) -> u32 {
+        let system = self.rsrc2 & (1 | 0xf << 7);
+        self.user_sgprs() + system.count_ones()
+    }
+
     /// Whether waves have scratch memory.
     pub fn uses_scratch(&self) -> bool {
         self.rsrc2 & 1 != 0

@@ -1,7 +1,7 @@
 //! FLAT, GLOBAL and SCRATCH memory instructions.
 
 use super::exec::{Exec, PRIVATE_APERTURE, SHARED_APERTURE};
-use super::inst::{AGPR, FLAT_SCRATCH, Format, GLC, Inst, OFFEN, SCALAR_OFFSET, VGPR};
+use super::inst::{AGPR, FLAT_SCRATCH, Format, GLC, Inst, OFFEN, SCALAR_OFFSET, STREAMING, VGPR};
 use super::lanes::Lanes64;
 use super::memory::swizzle;
 use super::transfer::{Addressing, handler, to_lds};
@@ -70,6 +70,9 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
     let is_load = matches!(opcode, 0x10..=0x17 | 0x20..=0x2a);
     if w >> 16 & 1 != 0 || newer && is_load && w >> 25 & 1 != 0 {
         i.flags |= GLC;
+    }
+    if w >> 17 & 1 != 0 {
+        i.flags |= STREAMING;
     }
     if newer && w >> 13 & 1 != 0 {
         i.flags |= OFFEN;

@@ -60,6 +60,8 @@ impl Format {
 
 /// The result is clamped: floating-point numbers to 0..1, integers to their range.
 pub(super) const CLAMP: u8 = 1;
+/// Memory instructions, whose results are never clamped: the data will not be used again soon.
+pub(super) const STREAMING: u8 = CLAMP;
 /// `literal` is an SDWA control word.
 pub(super) const SDWA: u8 = 2;
 /// `literal` is a DPP control word.

@@ -1,7 +1,7 @@
 //! Kinds of instructions, as finely as hardware counters distinguish them.
 
 use super::Class;
-use super::inst::{Format, GLC, Inst};
+use super::inst::{Format, GLC, Inst, STREAMING};
 
 /// Kind of an instruction, with the properties that counters and timing depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +144,8 @@ pub struct Vmem {
     pub dwords: u32,
     /// Whether a load bypasses the first-level cache.
     pub coherent: bool,
+    /// Whether the data will not be used again soon.
+    pub streaming: bool,
 }
 
 /// The kind of an instruction.
@@ -192,6 +194,7 @@ fn vmem(i: &Inst) -> Vmem {
             operation,
             dwords,
             coherent: operation == Operation::Load && returns,
+            streaming: i.has(STREAMING),
         };
     }
     let (operation, dwords) = match i.opcode {
@@ -210,6 +213,7 @@ fn vmem(i: &Inst) -> Vmem {
         operation,
         dwords,
         coherent: operation == Operation::Load && returns,
+        streaming: i.has(STREAMING),
     }
 }
 

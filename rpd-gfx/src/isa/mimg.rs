@@ -4,7 +4,7 @@ use super::atomics::atomic;
 use super::exec::Exec;
 use super::float::f16_to_f32;
 use super::image::{Image, Sampler, Texel};
-use super::inst::{AGPR, Format, GLC, Handler, Inst, VGPR};
+use super::inst::{AGPR, Format, GLC, Handler, Inst, STREAMING, VGPR};
 use super::lanes::Lanes64;
 use super::texels::{self, Registers};
 use super::{Class, Operation};
@@ -38,6 +38,9 @@ pub(super) fn decode([w, v, _]: [u32; 3]) -> Inst {
     i.sdst = ((v >> 16 & 0x1f) << 2) as u16;
     if w >> 13 & 1 != 0 {
         i.flags |= GLC;
+    }
+    if w >> 25 & 1 != 0 {
+        i.flags |= STREAMING;
     }
     i.literal = w >> 8 & 15;
     for (is_set, bit) in [

@@ -2,7 +2,7 @@
 
 use super::Class;
 use super::exec::Exec;
-use super::inst::{AGPR, Format, GLC, IDXEN, Inst, OFFEN, VGPR};
+use super::inst::{AGPR, Format, GLC, IDXEN, Inst, OFFEN, STREAMING, VGPR};
 use super::lanes::Lanes64;
 use super::lanes::each_lane;
 use super::transfer::{Addressing, handler, to_lds};
@@ -32,6 +32,9 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     };
     let mut i = Inst::new(run, Format::Mubuf, class, opcode, 2);
     set_operands(&mut i, words);
+    if words[0] >> 17 & 1 != 0 {
+        i.flags |= STREAMING;
+    }
     i
 }
 

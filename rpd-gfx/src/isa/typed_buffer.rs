@@ -3,7 +3,7 @@
 
 use super::exec::Exec;
 use super::image::{BufferView, Unsupported};
-use super::inst::{Format, Handler, Inst};
+use super::inst::{Format, Handler, Inst, STREAMING};
 use super::mubuf::{Buffer, set_operands};
 use super::texels::{self, Registers};
 use super::transfer::Addressing;
@@ -18,6 +18,9 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     };
     let mut i = Inst::new(run, Format::Mtbuf, class, opcode, 2);
     set_operands(&mut i, words);
+    if words[1] >> 22 & 1 != 0 {
+        i.flags |= STREAMING;
+    }
     // The fields for data format and number format are stored above the offset.
     i.literal |= (w >> 19 & 0x7f) << FORMAT;
     i

@@ -63,9 +63,17 @@ impl<T> Cache<T> {
         Some((out.number, out.value))
     }
 
-    /// Removes a line, if the cache has it.
-    pub(super) fn remove(&mut self, number: u64) {
-        self.set(number).retain(|line| line.number != number);
+    /// The state of a line, if the cache has it. This does not count as a use.
+    pub(super) fn peek(&mut self, number: u64) -> Option<&T> {
+        let line = self.set(number).iter().find(|line| line.number == number)?;
+        Some(&line.value)
+    }
+
+    /// Removes and returns a line, if the cache has it.
+    pub(super) fn remove(&mut self, number: u64) -> Option<T> {
+        let set = self.set(number);
+        let at = set.iter().position(|line| line.number == number)?;
+        Some(set.remove(at).value)
     }
 
     /// Removes and returns all lines, set by set.

@@ -32,12 +32,18 @@ impl Counts {
             "TA" => read(catalogue::TA, event, self.unit(engine, instance))?,
             "TD" => read(catalogue::TD, event, self.unit(engine, instance))?,
             "TCP" => read(catalogue::TCP, event, self.unit(engine, instance))?,
-            "TCC" => read(catalogue::TCC, event, self.channels.get(instance))?,
+            "TCC" => {
+                let channel = self.channels.get(instance);
+                read(catalogue::TCC, event, channel)
+                    .or_else(|| read(catalogue::TCC_LATER, event, channel))?
+            }
             "TCA" => {
                 let arbiter = (instance < self.channels.len()).then_some(&self.device);
                 read(catalogue::TCA, event, arbiter)?
             }
             "GRBM" => read(catalogue::GRBM, event, Some(&self.device))?,
+            "CPC" => read(catalogue::CPC, event, Some(&self.device))?,
+            "CPF" => read(catalogue::CPF, event, Some(&self.device))?,
             _ => return None,
         };
         Some(value as f64)

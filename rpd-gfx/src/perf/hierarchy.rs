@@ -1,15 +1,17 @@
-//! The model of the caches and of the requests to them.
+//! The model of the first-level caches and of the requests to them.
 
+use super::activity::Activity;
 use super::cache::Cache;
-use super::pages::{Address, Pages};
-use super::tally::{Channel, Unit};
+use super::pages::{Address, MemoryOf, PAGE, Pages};
+use super::second_level::{Request, SecondLevel};
+use super::tally::{Device as DeviceTally, Engine, Unit};
 use crate::device::{CacheShape, Cycles, Device};
-use crate::isa::{Operation, Space, Transfer};
+use crate::isa::{Operation, Space, Transfer, Vmem};
 
 /// Line size of the first-level, scalar and instruction caches, and size of a request to the second level, in bytes.
-const LINE: u64 = 64;
-/// Line size of the second-level cache in bytes.
-const L2_LINE: u64 = 128;
+pub(super) const LINE: u64 = 64;
+/// Number of pages of which a compute unit knows the translation.
+const TRANSLATIONS: usize = 32;
 /// Number of lanes whose addresses are coalesced.
 const QUAD: usize = 4;
 /// Size of an instruction fetch in bytes.
@@ -39,22 +41,103 @@ impl ServingLevel {
 
 /// What a vector access cost.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct AccessCost {
     /// Number of requests: different cache lines in each quad of lanes, added up.
     pub(super) requests: u64,
     /// Whether the lanes of each quad accessed a single line.
     pub(super) coalescable: bool,
-    /// The farthest level that served a request.
-    pub(super) served: ServingLevel,
+    /// Cycles until all data have come to the first-level cache.
+    pub(super) latency: u64,
 }
 
-/// State of a line of the second-level cache, with one bit for each byte.
-#[derive(Debug, Clone, Copy, Default)]
-struct Bytes {
-    /// Bytes that are valid.
-    valid: u128,
-    /// Bytes that have not been written back.
-    dirty: u128,
+/// When a line of a first-level cache was requested, and when it is there, in cycles.
+#[derive(Debug, Clone, Copy)]
+struct Fill {
+    requested: u64,
+    ready: u64,
+}
+
+impl Fill {
+    /// How long an access waits for the line. Waves are executed one after the other, so the line may have been
+    /// requested by an access that is later than this one: then nothing is known about it.
+    fn wait(self, at: u64) -> u64 {
+        if self.requested <= at {
+            self.ready.saturating_sub(at)
+        } else {
+            0
+        }
+    }
+}
+
+/// The answer of a first-level cache.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lookup {
+    /// The level that serves the access.
+    pub(super) served: ServingLevel,
+    /// Cycles until a line is there that another access requested; 0 for all other accesses.
+    pub(super) wait: u64,
+}
+
+impl Lookup {
+    /// Cycles until the data have come to the first cache.
+    pub(super) fn latency(self, cycles: &Cycles) -> u64 {
+        self.served.latency(cycles).max(self.wait)
+    }
+}
+
+/// A vector memory instruction of a compute unit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access<'t> {
+    /// Index of the compute unit.
+    pub(super) unit: usize,
+    /// Slot of the workgroup, which has scratch memory of its own.
+    pub(super) slot: u64,
+    /// The lanes' accesses.
+    pub(super) transfer: &'t Transfer,
+    /// The instruction.
+    pub(super) instruction: Vmem,
+    /// The cycle in which it is issued.
+    pub(super) at: u64,
+}
+
+/// When the memory path of a compute unit was busy.
+#[derive(Debug, Default)]
+struct UnitTimes {
+    /// Accesses under way; the cache looks up one line in a cycle.
+    accesses: Activity,
+    /// Results that the data unit returns, 64 bytes in a cycle.
+    results: Activity,
+    /// The path to the second level takes one request in a cycle,
+    requests: Activity,
+    /// and the data of one store.
+    stores: Activity,
+    /// Waits for lines that others requested.
+    pending: Activity,
+    /// Waits of loads, stores and atomics for lines that they cannot replace or change yet.
+    conflicts: [Activity; 3],
+}
+
+/// When a scalar or instruction cache was busy.
+#[derive(Debug, Default)]
+struct SharedTimes {
+    /// Lookups under way; the cache begins one in a cycle.
+    lookups: Activity,
+    /// The path to the second level takes one request in a cycle.
+    requests: Activity,
+}
+
+/// When the first-level caches were busy.
+#[derive(Debug)]
+struct Times {
+    units: Vec<UnitTimes>,
+    scalar: Vec<SharedTimes>,
+    code: Vec<SharedTimes>,
+    /// Any address unit.
+    addressing: Activity,
+    /// Any cache.
+    caches: Activity,
+    /// Translations that are looked up in the second level.
+    translation: Activity,
 }
 
 /// All caches of the device. They are empty at the begin of each dispatch.
@@ -62,51 +145,55 @@ pub(super) struct Hierarchy<'a> {
     device: &'static Device,
     pages: Pages<'a>,
     /// First-level cache of each compute unit.
-    vector: Vec<Option<Cache<()>>>,
+    vector: Vec<Option<Cache<Fill>>>,
+    /// Pages of which each compute unit knows the translation.
+    translations: Vec<Option<Cache<()>>>,
     /// Scalar cache of each group of compute units that share one.
-    scalar: Vec<Option<Cache<()>>>,
+    scalar: Vec<Option<Cache<Fill>>>,
     /// Instruction cache of each of these groups.
-    code: Vec<Option<Cache<()>>>,
-    /// Second-level cache of each channel.
-    second: Vec<Option<Cache<Bytes>>>,
-    /// Events of each channel.
-    pub(super) channels: Vec<Channel>,
+    code: Vec<Option<Cache<Fill>>>,
+    second: SecondLevel,
+    /// `None` where the times of accesses do not matter.
+    times: Option<Times>,
     lookups: Vec<(u64, u64)>,
 }
 
 impl<'a> Hierarchy<'a> {
-    /// The empty caches of a device. `local` returns whether a host address is in the device's own memory.
-    pub(super) fn new(device: &'static Device, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
-        let none = || (0..device.layout.unit_slots()).map(|_| None).collect();
-        let channels = device.caches.channels as usize;
-        let channel = Channel {
-            memory_cycles: device.cycles.memory,
-            ..Channel::default()
+    /// The empty caches of a device. `memory` returns the memory of a host address. `timed`: whether accesses have
+    /// times; without, no access waits for a line that another one requested.
+    pub(super) fn new(device: &'static Device, memory: &'a MemoryOf<'a>, timed: bool) -> Self {
+        let units = device.layout.unit_slots() as usize;
+        let none = || (0..units).map(|_| None).collect();
+        let shared = || {
+            let caches = 0..units;
+            caches.map(|_| SharedTimes::default()).collect()
         };
         Self {
             device,
-            pages: Pages::new(local),
+            pages: Pages::new(memory),
             vector: none(),
+            translations: (0..units).map(|_| None).collect(),
             scalar: none(),
             code: none(),
-            second: (0..channels).map(|_| None).collect(),
-            channels: vec![channel; channels],
+            second: SecondLevel::new(device, timed),
+            times: timed.then(|| Times {
+                units: (0..units).map(|_| UnitTimes::default()).collect(),
+                scalar: shared(),
+                code: shared(),
+                addressing: Activity::default(),
+                caches: Activity::default(),
+                translation: Activity::default(),
+            }),
             lookups: Vec::new(),
         }
     }
 
-    /// A vector access to global memory or scratch by a compute unit. `slot` is that of the workgroup.
-    pub(super) fn vector(
-        &mut self,
-        unit: usize,
-        slot: u64,
-        transfer: &Transfer,
-        coherent: bool,
-        tally: &mut Unit,
-    ) -> Access {
+    /// A vector access to global memory or scratch.
+    pub(super) fn vector(&mut self, access: &Access<'_>, tally: &mut Unit) -> AccessCost {
+        let transfer = access.transfer;
         let mut lookups = std::mem::take(&mut self.lookups);
         lookups.clear();
-        let (requests, coalescable) = self.coalesce(slot, transfer, &mut lookups);
+        let (requests, coalescable) = self.coalesce(access.slot, transfer, &mut lookups);
         match transfer.operation {
             Operation::Load => tally.reads += requests,
             Operation::Store => tally.writes += requests,
@@ -114,15 +201,59 @@ impl<'a> Hierarchy<'a> {
             Operation::Atomic(false) => tally.atomics += requests,
         }
         tally.lookups += lookups.len() as u64;
-        let mut served = ServingLevel::First;
-        for &(line, bytes) in &lookups {
-            served = served.max(self.look_up(unit, line, bytes, transfer, coherent, tally));
+        let mut latency = 0;
+        for (n, &(line, bytes)) in lookups.iter().enumerate() {
+            let at = access.at + n as u64;
+            self.translate(access.unit, line, at, tally);
+            let found = self.look_up(access, line, bytes, at, tally);
+            latency = latency.max(found.latency(&self.device.cycles));
         }
-        self.lookups = lookups;
-        Access {
+        let cost = AccessCost {
             requests,
             coalescable,
-            served,
+            latency,
+        };
+        self.note(access, lookups.len() as u64, &cost);
+        self.lookups = lookups;
+        cost
+    }
+
+    /// Notes when the parts of a compute unit were busy with an access.
+    fn note(&mut self, access: &Access<'_>, lookups: u64, cost: &AccessCost) {
+        let Some(times) = &mut self.times else {
+            return;
+        };
+        let (at, transfer) = (access.at, access.transfer);
+        let unit = &mut times.units[access.unit];
+        let cycles = self.device.cycles.vector + cost.latency + cost.requests;
+        unit.accesses.occupy(at, cycles);
+        unit.accesses.demand(at, lookups);
+        times.caches.occupy(at, cycles);
+        times.addressing.occupy(at, cost.requests);
+        match transfer.operation {
+            Operation::Load | Operation::Atomic(true) => {
+                let bytes = u64::from(transfer.lanes.count_ones()) * u64::from(transfer.bytes);
+                let returned = lookups.max(bytes.div_ceil(LINE));
+                unit.results
+                    .occupy((at + cycles).saturating_sub(returned), returned);
+                unit.results.demand(at, returned);
+            }
+            Operation::Store => unit.stores.demand(at, lookups),
+            Operation::Atomic(false) => {}
+        }
+    }
+
+    /// Looks up the translation of a line's page.
+    fn translate(&mut self, unit: usize, line: u64, at: u64, tally: &mut Unit) {
+        let page = line * LINE / PAGE;
+        tally.translations += 1;
+        let known = self.translations[unit].get_or_insert_with(|| Cache::new(1, TRANSLATIONS));
+        if known.get(page).is_none() {
+            known.insert(page, ());
+            tally.translation_misses += 1;
+            if let Some(times) = &mut self.times {
+                times.translation.occupy(at, self.device.cycles.second);
+            }
         }
     }
 
@@ -193,53 +324,88 @@ impl<'a> Hierarchy<'a> {
     /// Looks up a line. Loads fill the first-level cache; stores and atomics are written through to the second level.
     fn look_up(
         &mut self,
-        unit: usize,
+        access: &Access<'_>,
         line: u64,
         bytes: u64,
-        transfer: &Transfer,
-        coherent: bool,
+        at: u64,
         tally: &mut Unit,
-    ) -> ServingLevel {
+    ) -> Lookup {
         let shape = &self.device.caches.vector;
-        let cache = self.vector[unit].get_or_insert_with(|| cache(shape, LINE));
+        let cache = self.vector[access.unit].get_or_insert_with(|| cache(shape, LINE));
+        let operation = access.transfer.operation;
+        let mut times = self.times.as_mut().map(|t| &mut t.units[access.unit]);
+        if operation == Operation::Load
+            && !access.instruction.coherent
+            && let Some(fill) = cache.get(line)
+        {
+            let wait = times.as_ref().map_or(0, |_| fill.wait(at));
+            if let Some(times) = &mut times {
+                times.pending.occupy(at, wait);
+            }
+            return Lookup {
+                served: ServingLevel::First,
+                wait,
+            };
+        }
         let address = Address(line * LINE);
-        match transfer.operation {
+        let memory = self.pages.memory(address);
+        let request = Request {
+            address,
+            memory,
+            at,
+            streaming: access.instruction.streaming,
+        };
+        let kind = memory.memory_type() as usize;
+        // What of the cache is in the way of the access.
+        let cycles = &self.device.cycles;
+        let (served, conflict, before) = match operation {
             Operation::Load => {
-                if cache.get(line).is_some() {
-                    if !coherent {
-                        return ServingLevel::First;
-                    }
-                } else {
-                    cache.insert(line, ());
-                }
-                let served = self.read(address);
+                let served = self.second.read(&request);
+                let latency = served.latency(cycles);
+                let fill = Fill {
+                    requested: at,
+                    ready: at + latency,
+                };
                 tally.l2_reads += 1;
-                tally.l2_read_latency += served.latency(&self.device.cycles);
-                served
+                tally.l2_read_latency += latency;
+                tally.l2_types[kind].reads += 1;
+                let before = match cache.get(line) {
+                    Some(known) => Some(std::mem::replace(known, fill)),
+                    None => cache.insert(line, fill).map(|(_, old)| old),
+                };
+                (served, 0, before)
             }
             Operation::Store => {
-                self.write(address, bytes);
+                self.second.write(&request, bytes);
                 tally.l2_writes += 1;
-                tally.l2_write_latency += ServingLevel::Second.latency(&self.device.cycles);
-                ServingLevel::Second
+                tally.l2_write_latency += ServingLevel::Second.latency(cycles);
+                tally.l2_types[kind].writes += 1;
+                (ServingLevel::Second, 1, cache.peek(line).copied())
             }
             Operation::Atomic(returns) => {
-                cache.remove(line);
-                let served = self.modify(address, bytes);
+                let served = self.second.modify(&request, bytes);
                 if returns {
                     tally.l2_atomics_returning += 1;
-                    tally.l2_read_latency += served.latency(&self.device.cycles);
+                    tally.l2_read_latency += served.latency(cycles);
                 } else {
                     tally.l2_atomics += 1;
-                    tally.l2_write_latency += served.latency(&self.device.cycles);
+                    tally.l2_write_latency += served.latency(cycles);
                 }
-                served
+                tally.l2_types[kind].atomics += 1;
+                (served, 2, cache.remove(line))
+            }
+        };
+        if let Some(times) = &mut times {
+            times.requests.demand(at, 1);
+            if let Some(before) = before {
+                times.conflicts[conflict].occupy(at, before.wait(at));
             }
         }
+        Lookup { served, wait: 0 }
     }
 
-    /// A scalar load of these ranges (address and bytes). Returns the level that served each line.
-    pub(super) fn scalar(&mut self, unit: usize, ranges: &[(u64, u64)]) -> Vec<ServingLevel> {
+    /// A scalar load of these ranges (address and bytes) in the cycle `at`. Returns the answer for each line.
+    pub(super) fn scalar(&mut self, unit: usize, ranges: &[(u64, u64)], at: u64) -> Vec<Lookup> {
         let mut lines: Vec<u64> = Vec::new();
         for &(start, bytes) in ranges {
             for at in (start / LINE..=(start + bytes.max(1) - 1) / LINE).map(|n| n * LINE) {
@@ -249,136 +415,83 @@ impl<'a> Hierarchy<'a> {
                 }
             }
         }
-        let at = self.shared(unit);
+        let place = self.shared(unit);
         let shape = &self.device.caches.scalar;
         let look_up = |line| {
-            let cache = self.scalar[at].get_or_insert_with(|| cache(shape, LINE));
-            if cache.get(line).is_some() {
-                return ServingLevel::First;
-            }
-            cache.insert(line, ());
-            self.read(Address(line * LINE))
+            let times = self.times.as_mut();
+            shared_look_up(
+                self.scalar[place].get_or_insert_with(|| cache(shape, LINE)),
+                times.map(|times| (&mut times.scalar[place], &mut times.caches)),
+                &mut self.second,
+                &self.pages,
+                &self.device.cycles,
+                (line, at),
+            )
         };
         lines.into_iter().map(look_up).collect()
     }
 
-    /// An instruction fetch at an offset in the code.
-    pub(super) fn fetch(&mut self, unit: usize, offset: u64) -> ServingLevel {
+    /// An instruction fetch at an offset in the code, in the cycle `at`.
+    pub(super) fn fetch(&mut self, unit: usize, offset: u64, at: u64) -> Lookup {
         let line = self.pages.code(offset).0 / LINE;
-        let at = self.shared(unit);
+        let place = self.shared(unit);
         let shape = &self.device.caches.instruction;
-        let cache = self.code[at].get_or_insert_with(|| cache(shape, LINE));
-        if cache.get(line).is_some() {
-            return ServingLevel::First;
-        }
-        cache.insert(line, ());
-        self.read(Address(line * LINE))
+        let times = self.times.as_mut();
+        shared_look_up(
+            self.code[place].get_or_insert_with(|| cache(shape, LINE)),
+            times.map(|times| (&mut times.code[place], &mut times.caches)),
+            &mut self.second,
+            &self.pages,
+            &self.device.cycles,
+            (line, at),
+        )
     }
 
-    /// Reads 64 bytes from the second-level cache. A miss fetches the whole line.
-    fn read(&mut self, address: Address) -> ServingLevel {
-        let (channel, number, shift) = self.place(address);
-        self.channels[channel].reads += 1;
-        self.demand(address, channel, number, u128::from(u64::MAX) << shift)
+    /// Invalidates the first-level cache of a compute unit.
+    pub(super) fn invalidate(&mut self, unit: usize) {
+        self.vector[unit] = None;
     }
 
-    /// Writes bytes of a 64-byte half of a line, which need not be fetched before.
-    fn write(&mut self, address: Address, bytes: u64) {
-        let (channel, number, shift) = self.place(address);
-        let mask = u128::from(bytes) << shift;
-        self.channels[channel].writes += 1;
-        if let Some(line) = self.second(channel).get(number) {
-            line.valid |= mask;
-            line.dirty |= mask;
-            self.channels[channel].hits += 1;
-        } else {
-            self.channels[channel].misses += 1;
-            let line = Bytes {
-                valid: mask,
-                dirty: mask,
-            };
-            self.insert(channel, number, line);
+    /// Ends the dispatch. Adds what times tell to the events of engines, compute units and the device, and returns
+    /// those of the channels.
+    pub(super) fn finish(
+        self,
+        engines: &mut [Engine],
+        units: &mut [Unit],
+        device: &mut DeviceTally,
+    ) -> Vec<super::tally::Channel> {
+        let layout = &self.device.layout;
+        let (channels, memory) = self.second.finish();
+        device.memory = memory.busy();
+        let Some(times) = self.times else {
+            return channels;
+        };
+        for (tally, times) in units.iter_mut().zip(&times.units) {
+            tally.under_way = times.accesses.busy();
+            tally.returning = times.results.busy();
+            tally.pending = times.pending.busy();
+            tally.conflicts = times.conflicts.each_ref().map(Activity::busy);
+            tally.lookup_stall = times.accesses.excess();
+            tally.result_stall = times.results.excess();
+            tally.request_stall = times.requests.excess();
+            tally.store_stall = times.stores.excess();
         }
-    }
-
-    /// An atomic operation on bytes of a 64-byte half of a line.
-    fn modify(&mut self, address: Address, bytes: u64) -> ServingLevel {
-        let (channel, number, shift) = self.place(address);
-        let mask = u128::from(bytes) << shift;
-        self.channels[channel].atomics += 1;
-        let served = self.demand(address, channel, number, mask);
-        if let Some(line) = self.second(channel).get(number) {
-            line.dirty |= mask;
-        }
-        served
-    }
-
-    fn demand(
-        &mut self,
-        address: Address,
-        channel: usize,
-        number: u64,
-        mask: u128,
-    ) -> ServingLevel {
-        let found = self.second(channel).get(number);
-        let (there, valid) = found.map_or((false, 0), |line| {
-            let valid = line.valid;
-            if valid & mask != mask {
-                line.valid = u128::MAX;
-            }
-            (true, valid)
-        });
-        if valid & mask == mask {
-            self.channels[channel].hits += 1;
-            return ServingLevel::Second;
-        }
-        self.channels[channel].misses += 1;
-        let local = self.pages.is_local(address);
-        for half in [0, 64] {
-            let missing = !(valid >> half) as u64;
-            if missing != 0 {
-                let tally = &mut self.channels[channel];
-                tally.memory_reads += 1;
-                tally.memory_reads_32 += u64::from(is_half(missing));
-                tally.local_reads += u64::from(local);
+        let units = layout.units_per_engine as usize;
+        let caches = units.div_ceil(layout.units_per_scalar_cache as usize);
+        for (n, tally) in engines.iter_mut().enumerate() {
+            let own = n * caches..(n + 1) * caches;
+            for (scalar, code) in own.map(|at| (&times.scalar[at], &times.code[at])) {
+                tally.scalar_busy += scalar.lookups.busy();
+                tally.scalar_held += scalar.lookups.excess();
+                tally.fetch_busy += code.lookups.busy();
+                tally.fetch_held += code.lookups.excess();
+                tally.shared_request_stall += scalar.requests.excess() + code.requests.excess();
             }
         }
-        if !there {
-            let line = Bytes {
-                valid: u128::MAX,
-                dirty: 0,
-            };
-            self.insert(channel, number, line);
-        }
-        ServingLevel::Memory
-    }
-
-    fn second(&mut self, channel: usize) -> &mut Cache<Bytes> {
-        let (shape, channels) = (&self.device.caches.second, self.second.len());
-        self.second[channel].get_or_insert_with(|| {
-            let bytes = shape.bytes / channels as u32;
-            cache(&CacheShape { bytes, ..*shape }, L2_LINE)
-        })
-    }
-
-    fn insert(&mut self, channel: usize, number: u64, line: Bytes) {
-        if let Some((number, old)) = self.second(channel).insert(number, line) {
-            self.channels[channel].evictions += 1;
-            self.channels[channel].writebacks += u64::from(old.dirty != 0);
-            self.write_back(channel, number, old);
-        }
-    }
-
-    fn write_back(&mut self, channel: usize, number: u64, line: Bytes) {
-        let local = self.pages.is_local(self.address_of(channel, number));
-        for dirty in [line.dirty as u64, (line.dirty >> 64) as u64] {
-            if dirty != 0 {
-                let tally = &mut self.channels[channel];
-                tally.memory_writes += 1;
-                tally.memory_writes_64 += u64::from(!is_half(dirty));
-                tally.local_writes += u64::from(local);
-            }
-        }
+        device.addressing = times.addressing.busy();
+        device.caches = times.caches.busy();
+        device.translation = times.translation.busy();
+        channels
     }
 
     /// Index of the scalar and instruction caches of a compute unit.
@@ -390,40 +503,51 @@ impl<'a> Hierarchy<'a> {
         );
         unit / units * units.div_ceil(sharing) + unit % units / sharing
     }
+}
 
-    /// Channel of an address, number of its line in the channel, and position of its 64 bytes in the line.
-    fn place(&self, address: Address) -> (usize, u64, u32) {
-        let (at, channels) = (address.0, self.second.len() as u64);
-        let interleave = u64::from(self.device.caches.interleave);
-        let lines = interleave / L2_LINE;
-        let number = at / (interleave * channels) * lines + at / L2_LINE % lines;
-        (
-            (at / interleave % channels) as usize,
-            number,
-            (at % L2_LINE / LINE * LINE) as u32,
-        )
-    }
-
-    /// Address of a line of a channel.
-    fn address_of(&self, channel: usize, number: u64) -> Address {
-        let interleave = u64::from(self.device.caches.interleave);
-        let lines = interleave / L2_LINE;
-        let block = number / lines * self.second.len() as u64 + channel as u64;
-        Address(block * interleave + number % lines * L2_LINE)
-    }
-
-    /// Writes back all changed lines, as at the end of a dispatch.
-    pub(super) fn release(&mut self) {
-        for channel in 0..self.second.len() {
-            let Some(mut cache) = self.second[channel].take() else {
-                continue;
-            };
-            for (number, line) in cache.drain() {
-                self.channels[channel].final_writebacks += u64::from(line.dirty != 0);
-                self.write_back(channel, number, line);
+/// Looks up a line in a scalar or instruction cache in a cycle. `times`: those of the cache, and of all caches.
+fn shared_look_up(
+    cache: &mut Cache<Fill>,
+    mut times: Option<(&mut SharedTimes, &mut Activity)>,
+    second: &mut SecondLevel,
+    pages: &Pages<'_>,
+    cycles: &Cycles,
+    (line, at): (u64, u64),
+) -> Lookup {
+    let found = match cache.get(line) {
+        Some(fill) => Lookup {
+            served: ServingLevel::First,
+            wait: times.as_ref().map_or(0, |_| fill.wait(at)),
+        },
+        None => {
+            let address = Address(line * LINE);
+            let served = second.read(&Request {
+                address,
+                memory: pages.memory(address),
+                at,
+                streaming: false,
+            });
+            let ready = at + served.latency(cycles);
+            cache.insert(
+                line,
+                Fill {
+                    requested: at,
+                    ready,
+                },
+            );
+            if let Some((times, _)) = &mut times {
+                times.requests.demand(at, 1);
             }
+            Lookup { served, wait: 0 }
         }
+    };
+    if let Some((times, caches)) = times {
+        let busy = found.latency(cycles).max(1);
+        times.lookups.occupy(at, busy);
+        times.lookups.demand(at, 1);
+        caches.occupy(at, busy);
     }
+    found
 }
 
 /// If the lanes of a quad access a single line, an address in the line and the accessed bytes.
@@ -453,65 +577,8 @@ fn ones(n: u64) -> u64 {
     u64::MAX >> (64 - n.clamp(1, 64))
 }
 
-/// Whether all these bytes of a 64-byte line are in the same half.
-fn is_half(bytes: u64) -> bool {
-    bytes >> 32 == 0 || bytes as u32 == 0
-}
-
 /// An empty cache with this size and line size.
-fn cache<T>(shape: &CacheShape, line: u64) -> Cache<T> {
+pub(super) fn cache<T>(shape: &CacheShape, line: u64) -> Cache<T> {
     let lines = u64::from(shape.bytes) / line;
     Cache::new(lines as usize / shape.ways as usize, shape.ways as usize)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn caches<'a>(local: &'a (dyn Fn(u64) -> bool + Sync)) -> Hierarchy<'a> {
-        Hierarchy::new(Device::find("gfx90a").expect("a device"), local)
-    }
-
-    #[test]
-    fn place_and_address_of_a_line_are_inverse() {
-        let caches = caches(&|_| true);
-        for at in (0..1 << 20).step_by(L2_LINE as usize) {
-            let (channel, number, shift) = caches.place(Address(at + LINE));
-            assert_eq!((caches.address_of(channel, number).0, shift), (at, 64));
-        }
-    }
-
-    #[test]
-    fn a_half_line_that_was_written_completely_is_not_fetched() {
-        let mut caches = caches(&|_| true);
-        caches.write(Address(0), u64::MAX);
-        caches.write(Address(64), ones(32));
-        // The written half is there; of the other, 32 bytes are missing.
-        assert_eq!(caches.read(Address(0)), ServingLevel::Second);
-        assert_eq!(caches.read(Address(64)), ServingLevel::Memory);
-        assert_eq!(caches.read(Address(64)), ServingLevel::Second);
-        caches.release();
-        let tally = &caches.channels[0];
-        assert_eq!((tally.hits, tally.misses), (3, 2));
-        assert_eq!((tally.memory_reads, tally.memory_reads_32), (1, 1));
-        assert_eq!((tally.memory_writes, tally.memory_writes_64), (2, 1));
-        assert_eq!((tally.writebacks, tally.final_writebacks), (0, 1));
-    }
-
-    #[test]
-    fn channels_take_turns_and_sets_overflow() {
-        let mut caches = caches(&|_| false);
-        // 17 lines of one set of one channel: 128 sets of lines 8 KiB apart in pairs.
-        for n in 0..17 {
-            caches.write(Address(n * 64 * 8192), 1);
-        }
-        caches.read(Address(256));
-        assert_eq!(caches.channels[0].evictions, 1);
-        assert_eq!(caches.channels[0].writebacks, 1);
-        assert_eq!(caches.channels[1].reads, 1);
-        assert_eq!(
-            caches.channels[0].local_writes, 1,
-            "unknown pages are local"
-        );
-    }
 }

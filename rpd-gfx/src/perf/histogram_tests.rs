@@ -95,7 +95,10 @@ fn shares_do_not_depend_on_the_interval() {
     for method in [Method::HostTrap, Method::Stochastic] {
         let take = |interval, seed| {
             let mut sampler = Sampler::new(method, interval, device(), seed);
-            let samples = sampler.dispatch(&timelines, device(), 100_000_000);
+            let mut samples = Vec::new();
+            sampler.dispatch(&timelines, device(), 100_000_000, &mut |sample| {
+                samples.push(*sample);
+            });
             let count = samples.len() as f64;
             let shares = shares(&samples).into_iter();
             shares

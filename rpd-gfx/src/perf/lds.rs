@@ -16,12 +16,29 @@ pub(crate) struct Cost {
     pub(crate) address_conflict: u64,
     /// How many returned old values of atomics.
     pub(crate) atomic_return: u64,
+    /// How many there would not be if the data of each lane began at a multiple of its size, or of 4 bytes.
+    pub(crate) unaligned: u64,
 }
 
 /// Cost of an access. It is executed in groups of lanes that access 32 dwords together; a group takes as many cycles
 /// as its busiest bank has different dwords. Lanes that read or write the same dword do not conflict, lanes that
 /// change it do.
 pub(crate) fn cost(transfer: &Transfer) -> Cost {
+    let size = u64::from(transfer.bytes.clamp(1, 4));
+    let cost = cost_at(transfer, |address| address);
+    let lanes = (0..64).filter(|l| transfer.lanes >> l & 1 != 0);
+    if lanes.map(|l| transfer.addresses[l]).all(|a| a % size == 0) {
+        return cost;
+    }
+    let aligned = cost_at(transfer, |address| address - address % size);
+    Cost {
+        unaligned: cost.active.saturating_sub(aligned.active),
+        ..cost
+    }
+}
+
+/// Cost of an access whose lanes have their data at `place` of their addresses.
+fn cost_at(transfer: &Transfer, place: impl Fn(u64) -> u64) -> Cost {
     let dwords = (transfer.bytes.div_ceil(4) as usize).max(1);
     let at_once = (BANKS / dwords.next_power_of_two()).max(1);
     let atomic = matches!(transfer.operation, Operation::Atomic(_));
@@ -31,7 +48,7 @@ pub(crate) fn cost(transfer: &Transfer) -> Cost {
         seen.clear();
         let (mut distinct, mut all) = ([0u64; BANKS], [0u64; BANKS]);
         let lanes = (first..first + at_once).filter(|l| transfer.lanes >> l & 1 != 0);
-        for address in lanes.map(|l| transfer.addresses[l]) {
+        for address in lanes.map(|l| place(transfer.addresses[l])) {
             let last = address + u64::from(transfer.bytes) - 1;
             for dword in address / 4..=last / 4 {
                 let bank = (dword % BANKS as u64) as usize;
@@ -94,6 +111,18 @@ mod tests {
     }
 
     #[test]
+    fn data_that_are_not_aligned_take_longer() {
+        let cost = |address: fn(u64) -> u64| {
+            let cost = of(Operation::Load, 4, address);
+            (cost.active, cost.unaligned)
+        };
+        // Each lane needs two dwords, so that each bank has two.
+        assert_eq!(cost(|l| 4 * l + 2), (4, 2));
+        assert_eq!(cost(|l| 4 * l), (2, 0));
+        assert_eq!(of(Operation::Load, 1, |l| l).unaligned, 0);
+    }
+
+    #[test]
     fn atomics_on_one_dword_are_serialised() {
         let cost = of(Operation::Atomic(true), 4, |_| 0);
         let expected = Cost {
@@ -101,6 +130,7 @@ mod tests {
             bank_conflict: 0,
             address_conflict: 62,
             atomic_return: 2,
+            unaligned: 0,
         };
         assert_eq!(cost, expected);
     }

@@ -2,7 +2,7 @@
 //! executed.
 //!
 //! [`Model`] observes a dispatch: it assigns workgroups to compute units, passes every access through the caches
-//! (`hierarchy`) and LDS (`lds`), and computes the durations of waves (`timing`). The results are [`Counts`]: a value
+//! (`hierarchy`, `second_level`) and LDS (`lds`), and computes the durations of waves (`timing`). The results are [`Counts`]: a value
 //! for each event of each instance of a block (`catalogue`), or none where the simulator does not compute it. The
 //! rules and figures are in `docs/simulator.md`.
 //!
@@ -10,6 +10,7 @@
 //! executed, a [`Timeline`] has the times at which a compute unit issued it, and a [`Sampler`] looks that up at
 //! points in time.
 
+mod activity;
 mod cache;
 mod catalogue;
 mod compute_unit;
@@ -26,6 +27,7 @@ mod record;
 mod sample;
 #[cfg(test)]
 mod sample_tests;
+mod second_level;
 mod sqtt;
 #[cfg(test)]
 mod sqtt_tests;
@@ -40,6 +42,7 @@ pub use counting_recorder::CountingRecorder;
 pub use counts::Counts;
 pub use model::Model;
 pub use numbering::{accumulates, determined};
+pub use pages::{MemoryOf, Owner, PageMemory};
 pub use record::{Record, Recorder, Selection};
 pub use sample::{Method, Sample, Sampler};
 pub use sqtt::{Trace, TraceCounter, TraceCounters, TraceSettings, TracedDispatch, TracedObject};

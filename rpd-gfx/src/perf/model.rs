@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::counts::Counts;
-use super::hierarchy::{self, Hierarchy, ServingLevel};
+use super::hierarchy::{self, Access, Hierarchy, Lookup, ServingLevel};
 use super::lds;
 use super::numbering::Numbering;
-use super::tally::{Accesses, Device, Engine, Port, Unit};
+use super::pages::MemoryOf;
+use super::tally::{Accesses, Device, Engine, Port, Room, Unit};
 use super::timing::{Batch, WaveClock};
 use crate::device;
 use crate::isa::{Dispatch, Kind, Operation, Probe, Space, Step, Vmem, Workgroup};
@@ -17,6 +18,12 @@ pub struct Model<'a> {
     cycles: &'static device::Cycles,
     /// Number of workgroups that a compute unit can hold at a time.
     resident: u64,
+    /// What a compute unit has no room in for one more.
+    limits: Room<bool>,
+    /// Number of SGPRs that are written before a wave starts.
+    initial_sgprs: u64,
+    /// Size of the LDS of a workgroup in bytes.
+    lds_bytes: u64,
     caches: Hierarchy<'a>,
     numbering: &'static Numbering,
     engines: Vec<Engine>,
@@ -25,6 +32,8 @@ pub struct Model<'a> {
     dealt: Vec<(u64, usize)>,
     /// Quad-cycles in which each compute unit had waves.
     busy: Vec<u64>,
+    /// Quad-cycles after which the last workgroups of each compute unit started.
+    last: Vec<u64>,
     /// Workgroups in execution.
     groups: Vec<Group>,
     /// Index in `groups` of the workgroup that executed last.
@@ -39,14 +48,16 @@ struct Group {
     /// Its slot among the workgroups that share the compute unit.
     slot: u64,
     batch: u64,
+    /// Quad-cycle in which it starts.
+    start: u64,
     waves: Vec<WaveClock>,
     address_cycles: u64,
     lds_cycles: u64,
 }
 
 impl<'a> Model<'a> {
-    /// A model for `dispatch`. `local` returns whether a host address is in the device's own memory.
-    pub fn new(dispatch: &Dispatch<'_>, local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
+    /// A model for `dispatch`. `memory` returns the memory of a host address.
+    pub fn new(dispatch: &Dispatch<'_>, memory: &'a MemoryOf<'a>) -> Self {
         let layout = &dispatch.device.layout;
         let units = layout.unit_slots() as usize;
         Self {
@@ -54,11 +65,15 @@ impl<'a> Model<'a> {
             numbering: Numbering::of(dispatch.device),
             cycles: &dispatch.device.cycles,
             resident: resident(dispatch),
-            caches: Hierarchy::new(dispatch.device, local),
+            limits: limits(dispatch),
+            initial_sgprs: u64::from(dispatch.descriptor.initial_sgprs()),
+            lds_bytes: u64::from(lds_of(dispatch)),
+            caches: Hierarchy::new(dispatch.device, memory, true),
             engines: vec![Engine::default(); layout.engines as usize],
             units: vec![Unit::default(); units],
             dealt: vec![(0, 0); units],
             busy: vec![0; units],
+            last: vec![0; units],
             groups: Vec::new(),
             recent: 0,
             batches: BTreeMap::new(),
@@ -71,19 +86,36 @@ impl<'a> Model<'a> {
         for ((unit, _), batch) in std::mem::take(&mut self.batches) {
             self.close(unit, &batch);
         }
-        self.caches.release();
-        let mut device = Device::default();
-        for (engine, busy) in self
-            .engines
-            .iter_mut()
-            .zip(self.busy.chunks(units_per_engine))
-        {
+        let mut device = Device {
+            groups: self.engines.iter().map(|engine| engine.groups).sum(),
+            launch: self.cycles.launch,
+            packet: self.cycles.second + self.cycles.memory,
+            packet_translation: self.cycles.second,
+            ..Device::default()
+        };
+        let waits = self.last.chunks(units_per_engine);
+        let busy = self.busy.chunks(units_per_engine);
+        for ((engine, busy), waits) in self.engines.iter_mut().zip(busy).zip(waits) {
             engine.busy = 4 * busy.iter().copied().max().unwrap_or(0);
             engine.busy_units = busy.iter().sum();
+            engine.no_room = 4 * waits.iter().copied().max().unwrap_or(0);
+            let all = 4 * waits.iter().sum::<u64>();
+            let of = |limit: bool| if limit { all } else { 0 };
+            engine.units_without = Room {
+                registers: of(self.limits.registers),
+                wave_slots: of(self.limits.wave_slots),
+                lds: of(self.limits.lds),
+                barriers: of(self.limits.barriers),
+            };
             device.busy = device.busy.max(engine.busy);
+            device.no_room = device.no_room.max(engine.no_room);
         }
         device.cycles = self.cycles.launch + device.busy;
-        let mut channels = self.caches.channels;
+        for (unit, busy) in self.units.iter_mut().zip(&self.busy) {
+            unit.busy = 4 * busy;
+        }
+        let (engines, units) = (&mut self.engines, &mut self.units);
+        let mut channels = self.caches.finish(engines, units, &mut device);
         channels.iter_mut().for_each(|c| c.cycles = device.cycles);
         self.engines
             .iter_mut()
@@ -100,6 +132,7 @@ impl<'a> Model<'a> {
 
     fn close(&mut self, unit: usize, batch: &Batch) {
         let taken = batch.take();
+        self.last[unit] = self.busy[unit];
         self.busy[unit] += taken.quads;
         let engine = self.engine_of(unit);
         let engine = &mut self.engines[engine];
@@ -125,25 +158,55 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Number of workgroups that a compute unit can hold at a time.
-pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
+/// Number of workgroups for which a compute unit has room at a time, in all that they need. Registers and wave slots
+/// have the same number.
+fn rooms(dispatch: &Dispatch<'_>) -> Room<u32> {
     let items: u32 = dispatch.workgroup.iter().map(|&n| u32::from(n)).product();
     let waves = items.div_ceil(64).max(1);
     let layout = &dispatch.device.layout;
     let per_simd = layout.waves_by_registers(dispatch.descriptor.vgprs());
-    let by_waves = per_simd * layout.simds_per_unit / waves;
-    let segment = dispatch.group_segment_size;
-    let lds = segment.max(dispatch.descriptor.group_segment_size);
-    let by_lds = match lds.next_multiple_of(layout.lds_granule) {
+    let lds = match lds_of(dispatch).next_multiple_of(layout.lds_granule) {
         0 => u32::MAX,
         bytes => layout.lds_bytes / bytes,
     };
-    let by_barriers = if waves > 1 {
+    let barriers = if waves > 1 {
         layout.barriers_per_unit
     } else {
         u32::MAX
     };
-    u64::from(by_waves.min(by_lds).min(by_barriers).max(1))
+    Room {
+        registers: per_simd * layout.simds_per_unit / waves,
+        wave_slots: layout.waves_per_unit() / waves,
+        lds,
+        barriers,
+    }
+}
+
+/// Size of the LDS of a workgroup in bytes.
+fn lds_of(dispatch: &Dispatch<'_>) -> u32 {
+    let segment = dispatch.group_segment_size;
+    segment.max(dispatch.descriptor.group_segment_size)
+}
+
+/// Number of workgroups that a compute unit can hold at a time.
+pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
+    let rooms = rooms(dispatch);
+    let least = rooms.registers.min(rooms.lds).min(rooms.barriers);
+    u64::from(least.max(1))
+}
+
+/// What a compute unit that holds as many workgroups as it can has no room in for one more.
+fn limits(dispatch: &Dispatch<'_>) -> Room<bool> {
+    let rooms = rooms(dispatch);
+    let resident = resident(dispatch);
+    let full = |room: u32| u64::from(room) <= resident;
+    Room {
+        // As many registers as all wave slots need are never what is missing.
+        registers: full(rooms.registers) && rooms.registers < rooms.wave_slots,
+        wave_slots: full(rooms.wave_slots),
+        lds: full(rooms.lds),
+        barriers: full(rooms.barriers),
+    }
 }
 
 /// Compute unit that executes workgroup `group`: workgroups are assigned to engines in turn, and in each engine to
@@ -168,6 +231,7 @@ impl Probe for Model<'_> {
             unit,
             slot: unit as u64 * 32 + *groups % self.resident,
             batch: *groups / self.resident,
+            start: self.busy[unit],
             waves: (0..count)
                 .map(|n| WaveClock::new((first + n) % simds))
                 .collect(),
@@ -181,6 +245,9 @@ impl Probe for Model<'_> {
         engine.groups += 1;
         engine.waves += count as u64;
         engine.items += u64::from(group.items);
+        engine.initial_sgprs += count as u64 * self.initial_sgprs;
+        // The coordinates of a work-item are packed into one register.
+        engine.initial_vgprs += count as u64;
         for n in 0..count as u32 {
             let items = (group.items - 64 * n).min(64);
             engine.waves_full += u64::from(items == 64);
@@ -200,6 +267,8 @@ impl Probe for Model<'_> {
             cycles: self.cycles,
             unit: group.unit,
             slot: group.slot,
+            start: group.start,
+            lds_bytes: self.lds_bytes,
             caches: &mut self.caches,
             engine: &mut self.engines[engine],
             tally: &mut self.units[group.unit],
@@ -252,6 +321,10 @@ struct Now<'m, 'a> {
     cycles: &'static device::Cycles,
     unit: usize,
     slot: u64,
+    /// Quad-cycle in which the workgroup started.
+    start: u64,
+    /// Size of its LDS in bytes.
+    lds_bytes: u64,
     caches: &'m mut Hierarchy<'a>,
     engine: &'m mut Engine,
     tally: &'m mut Unit,
@@ -261,6 +334,11 @@ struct Now<'m, 'a> {
 }
 
 impl Now<'_, '_> {
+    /// The cycle in which the wave is.
+    fn cycle(&self) -> u64 {
+        4 * (self.start + self.wave.clock)
+    }
+
     /// Fetches the part of the instruction that the fetch before did not contain.
     fn fetch(&mut self, step: &Step<'_>) {
         let last = (step.offset + step.length - 1) / hierarchy::FETCH;
@@ -269,14 +347,18 @@ impl Now<'_, '_> {
                 continue;
             }
             self.wave.window = Some(window);
-            let served = self.caches.fetch(self.unit, window * hierarchy::FETCH);
-            let hit = served == ServingLevel::First;
+            let offset = window * hierarchy::FETCH;
+            let found = self.caches.fetch(self.unit, offset, self.cycle());
             self.engine.fetches += 1;
-            self.engine.fetch_hits += u64::from(hit);
-            self.engine.fetch_misses += u64::from(!hit);
-            self.engine.fetch_level += self.cycles.fetch + served.latency(self.cycles);
+            *match Found::of(found) {
+                Found::Hit => &mut self.engine.fetch_hits,
+                Found::Miss => &mut self.engine.fetch_misses,
+                Found::Duplicate => &mut self.engine.fetch_duplicates,
+            } += 1;
+            let latency = found.latency(self.cycles);
+            self.engine.fetch_level += self.cycles.fetch + latency;
             // A hit does not delay the wave.
-            self.wave.stall(served.latency(self.cycles));
+            self.wave.stall(latency);
         }
     }
 
@@ -328,7 +410,11 @@ impl Now<'_, '_> {
             Kind::Barrier => self.wave.at_barrier = true,
             Kind::Wait(vector, scalar) => self.wave.wait(vector, scalar),
             Kind::Sleep(units) => self.wave.stall(64 * u64::from(units)),
-            Kind::Invalidate | Kind::WriteBack | Kind::Other => {}
+            Kind::Invalidate => {
+                self.caches.invalidate(self.unit);
+                self.tally.invalidations += 1;
+            }
+            Kind::WriteBack | Kind::Other => {}
         }
     }
 
@@ -338,16 +424,18 @@ impl Now<'_, '_> {
         if dwords != 0 {
             self.engine.smem_loads[dwords.ilog2().min(4) as usize] += 1;
         }
-        let lines = self.caches.scalar(self.unit, step.scalar);
-        let hits = lines
-            .iter()
-            .filter(|&&line| line == ServingLevel::First)
-            .count() as u64;
-        self.engine.scalar_requests += lines.len() as u64;
-        self.engine.scalar_hits += hits;
-        self.engine.scalar_misses += lines.len() as u64 - hits;
-        let farthest = lines.into_iter().max().unwrap_or(ServingLevel::First);
-        let cycles = self.cycles.scalar + farthest.latency(self.cycles);
+        let lines = self.caches.scalar(self.unit, step.scalar, self.cycle());
+        let mut latency = 0;
+        for line in lines {
+            self.engine.scalar_requests += 1;
+            *match Found::of(line) {
+                Found::Hit => &mut self.engine.scalar_hits,
+                Found::Miss => &mut self.engine.scalar_misses,
+                Found::Duplicate => &mut self.engine.scalar_duplicates,
+            } += 1;
+            latency = latency.max(line.latency(self.cycles));
+        }
+        let cycles = self.cycles.scalar + latency;
         self.engine.smem_level += cycles;
         self.wave.start_scalar(cycles);
     }
@@ -361,6 +449,11 @@ impl Now<'_, '_> {
             self.engine.lds_bank_conflict += cost.bank_conflict;
             self.engine.lds_address_conflict += cost.address_conflict;
             self.engine.lds_atomic_return += cost.atomic_return;
+            self.engine.lds_unaligned += cost.unaligned;
+            let last = self.lds_bytes.saturating_sub(u64::from(transfer.bytes));
+            let lanes = (0..64).filter(|l| transfer.lanes >> l & 1 != 0);
+            let outside = lanes.filter(|&l| transfer.addresses[l] > last);
+            self.engine.lds_violations += outside.count() as u64;
         }
         self.engine.lds_active += active;
         *self.lds_cycles += active;
@@ -399,6 +492,7 @@ impl Now<'_, '_> {
 
     /// Counts the memory accesses of a vector instruction. Returns the cycles until all are complete.
     fn memory(&mut self, step: &Step<'_>, instruction: Vmem) -> u64 {
+        let at = self.cycle();
         let tally = &mut *self.tally;
         let count = |accesses: &mut Accesses| match instruction.operation {
             Operation::Load => accesses.reads += 1,
@@ -412,15 +506,20 @@ impl Now<'_, '_> {
         });
         let mut requests = 0;
         let mut coalescable = true;
-        let mut served = ServingLevel::First;
+        tally.volatile += u64::from(instruction.coherent);
+        let mut latency = 0;
         for transfer in step.transfers.iter().filter(|t| t.space != Space::Lds) {
-            let coherent = instruction.coherent;
-            let access = self
-                .caches
-                .vector(self.unit, self.slot, transfer, coherent, tally);
-            requests += access.requests;
-            coalescable &= access.coalescable;
-            served = served.max(access.served);
+            let access = Access {
+                unit: self.unit,
+                slot: self.slot,
+                transfer,
+                instruction,
+                at,
+            };
+            let cost = self.caches.vector(&access, tally);
+            requests += cost.requests;
+            coalescable &= cost.coalescable;
+            latency = latency.max(cost.latency);
         }
         tally.coalescable += u64::from(coalescable);
         tally.address_busy += requests;
@@ -433,8 +532,28 @@ impl Now<'_, '_> {
                 tally.buffer_coalesced_writes += requests;
             }
         }
-        let cycles = self.cycles.vector + served.latency(self.cycles) + requests;
+        let cycles = self.cycles.vector + latency + requests;
         tally.latency += cycles;
         cycles
+    }
+}
+
+/// What became of a lookup in a scalar or instruction cache.
+enum Found {
+    /// The line was there.
+    Hit,
+    /// The line was requested from the second level.
+    Miss,
+    /// The line had been requested and was not there yet.
+    Duplicate,
+}
+
+impl Found {
+    fn of(lookup: Lookup) -> Self {
+        match (lookup.served, lookup.wait) {
+            (ServingLevel::First, 0) => Self::Hit,
+            (ServingLevel::First, _) => Self::Duplicate,
+            (ServingLevel::Second | ServingLevel::Memory, _) => Self::Miss,
+        }
     }
 }

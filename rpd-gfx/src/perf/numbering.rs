@@ -28,11 +28,8 @@ impl Numbering {
         known.extend(
             catalogue::determined_events().map(|(block, number, name)| ((block, name), number)),
         );
-        known.extend(
-            catalogue::SQ_LATER
-                .iter()
-                .map(|later| (("SQ", later.name), later.number)),
-        );
+        known
+            .extend(catalogue::later_events().map(|(block, number, name)| ((block, name), number)));
         known.extend(
             catalogue::SQ_LEVELS
                 .iter()

@@ -5,12 +5,72 @@
 
 use std::collections::HashMap;
 
+/// Returns the memory of a host address.
+pub type MemoryOf<'a> = dyn Fn(u64) -> PageMemory + Sync + 'a;
+
 /// Size of a page in bytes.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 /// First address of scratch memory in the model.
 const SCRATCH: u64 = 1 << 60;
 /// First address of code in the model.
 const CODE: u64 = 1 << 61;
+
+/// Where a page is, as far as caches treat it differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The device itself.
+    Device,
+    /// Another device.
+    Peer,
+    /// The host.
+    Host,
+}
+
+/// The memory that a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageMemory {
+    /// Whose memory it is.
+    pub owner: Owner,
+    /// Whether it is coherent while kernels run.
+    pub fine_grained: bool,
+}
+
+impl PageMemory {
+    /// The device's own memory, coherent when kernels end.
+    pub const LOCAL: Self = Self {
+        owner: Owner::Device,
+        fine_grained: false,
+    };
+
+    /// The memory type with which drivers map such a page.
+    pub(super) fn memory_type(self) -> MemoryType {
+        match (self.owner, self.fine_grained) {
+            (Owner::Device, false) => MemoryType::ReadWrite,
+            (Owner::Device, true) => MemoryType::Coherent,
+            (_, false) => MemoryType::NonCoherent,
+            (_, true) => MemoryType::Uncached,
+        }
+    }
+}
+
+/// How the second-level cache treats a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum MemoryType {
+    /// NC: cached, not coherent with others.
+    NonCoherent,
+    /// UC: not cached.
+    Uncached,
+    /// CC: cached, coherent by probes.
+    Coherent,
+    /// RW: cached, coherent with others' writes.
+    ReadWrite,
+}
+
+impl MemoryType {
+    /// Number of memory types.
+    pub(super) const COUNT: usize = Self::ReadWrite as usize + 1;
+}
 
 /// An address in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,21 +78,21 @@ pub(super) struct Address(pub(super) u64);
 
 /// The pages that were accessed so far.
 pub(super) struct Pages<'a> {
-    /// Whether a host address is in the device's own memory.
-    local: &'a (dyn Fn(u64) -> bool + Sync),
+    /// The memory of a host address.
+    memory: &'a MemoryOf<'a>,
     numbers: HashMap<u64, u64>,
-    /// For each page, whether it is in the device's own memory.
-    locals: Vec<bool>,
+    /// The memory of each page.
+    memories: Vec<PageMemory>,
     recent: (u64, u64),
 }
 
 impl<'a> Pages<'a> {
-    /// No pages. `local` returns whether a host address is in the device's own memory.
-    pub(super) fn new(local: &'a (dyn Fn(u64) -> bool + Sync)) -> Self {
+    /// No pages. `memory` returns the memory of a host address.
+    pub(super) fn new(memory: &'a MemoryOf<'a>) -> Self {
         Self {
-            local,
+            memory,
             numbers: HashMap::new(),
-            locals: Vec::new(),
+            memories: Vec::new(),
             recent: (u64::MAX, 0),
         }
     }
@@ -52,10 +112,11 @@ impl<'a> Pages<'a> {
         self.translate(CODE | offset)
     }
 
-    /// Whether a model's address is in the device's own memory.
-    pub(super) fn is_local(&self, address: Address) -> bool {
+    /// The memory of a model's address.
+    pub(super) fn memory(&self, address: Address) -> PageMemory {
         let number = (address.0 / PAGE) as usize;
-        self.locals.get(number).copied().unwrap_or(true)
+        let known = self.memories.get(number).copied();
+        known.unwrap_or(PageMemory::LOCAL)
     }
 
     fn translate(&mut self, address: u64) -> Address {
@@ -64,8 +125,11 @@ impl<'a> Pages<'a> {
             let next = self.numbers.len() as u64;
             let number = *self.numbers.entry(page).or_insert(next);
             if number == next {
-                self.locals
-                    .push(address >= SCRATCH || (self.local)(address));
+                self.memories.push(if address >= SCRATCH {
+                    PageMemory::LOCAL
+                } else {
+                    (self.memory)(address)
+                });
             }
             self.recent = (page, number);
         }

@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 
-use super::hierarchy::Hierarchy;
+use super::hierarchy::{Access, Hierarchy};
 use super::lds;
 use super::model::{resident, unit_of};
+use super::pages::PageMemory;
 use super::tally::Unit as Tally;
 use crate::device::{Device, Layout};
 use crate::isa::{Dispatch, Kind, Probe, Space, Step, Workgroup};
@@ -170,8 +171,8 @@ fn engine_of(layout: &Layout, unit: usize) -> u32 {
     (unit / layout.units_per_engine as usize) as u32
 }
 
-fn local(_: u64) -> bool {
-    true
+fn local(_: u64) -> PageMemory {
+    PageMemory::LOCAL
 }
 
 impl Recorder<'_> {
@@ -196,7 +197,7 @@ impl Recorder<'_> {
             .map(|_| Self {
                 device: dispatch.device,
                 choice: choice.clone(),
-                caches: Hierarchy::new(dispatch.device, &local),
+                caches: Hierarchy::new(dispatch.device, &local, false),
                 tally: Tally::default(),
                 groups: Vec::new(),
                 index: HashMap::new(),
@@ -427,20 +428,25 @@ impl Probe for Recorder<'_> {
             Kind::Branch => u64::from(step.next != step.offset + step.length),
             Kind::Lds => lds_cycles(step),
             Kind::Smem(_) => {
-                let lines = self.caches.scalar(unit, step.scalar);
-                let farthest = lines.into_iter().max();
-                cycles.scalar + farthest.map_or(0, |served| served.latency(cycles))
+                let lines = self.caches.scalar(unit, step.scalar, 0);
+                let latency = lines.iter().map(|line| line.latency(cycles)).max();
+                cycles.scalar + latency.unwrap_or(0)
             }
             Kind::Vmem(instruction) => {
                 cost = MEMORY;
                 let slot = unit as u64 * 32 + step.group % 32;
                 let (mut latency, mut requests) = (0, 0);
                 for transfer in step.transfers.iter().filter(|t| t.space != Space::Lds) {
-                    let coherent = instruction.coherent;
-                    let tally = &mut self.tally;
-                    let access = self.caches.vector(unit, slot, transfer, coherent, tally);
-                    requests += access.requests;
-                    latency = latency.max(cycles.vector + access.served.latency(cycles));
+                    let access = Access {
+                        unit,
+                        slot,
+                        transfer,
+                        instruction,
+                        at: 0,
+                    };
+                    let cost = self.caches.vector(&access, &mut self.tally);
+                    requests += cost.requests;
+                    latency = latency.max(cycles.vector + cost.latency);
                 }
                 let shared = lds_cycles(step);
                 if shared != 0 {

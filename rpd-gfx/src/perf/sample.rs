@@ -17,6 +17,9 @@ const EFFORT: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 17;
 /// Product of that number and the sampling interval in nanoseconds, between these limits.
 const EFFORT_TIME: f64 = (1u64 << 31) as f64;
 
+/// Number of samples that are put in order at once.
+const AT_ONCE: u64 = 1 << 16;
+
 /// Sampling method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -65,6 +68,21 @@ pub struct Sample {
     pub chosen: u8,
     /// Which of these pipes were full.
     pub full: u8,
+}
+
+/// A dispatch whose samples are taken.
+struct Dispatched<'t> {
+    timelines: &'t [Timeline],
+    /// Those of which instructions were recorded.
+    with_waves: &'t [&'t Timeline],
+    /// Nanoseconds.
+    duration: u64,
+    /// The same in the unit of the clocks.
+    length: f64,
+    /// Quads of the unit that was busy for longest.
+    all: f64,
+    /// Time between two samples in the unit of the clocks.
+    step: f64,
 }
 
 /// Takes samples of the dispatches of a device, in their order.
@@ -130,81 +148,99 @@ impl Sampler {
         }
     }
 
-    /// Takes the samples of a dispatch that took `duration` nanoseconds, ordered by time. Without timelines, the
-    /// clocks advance and no samples are taken.
+    /// Takes the samples of a dispatch that took `duration` nanoseconds, and passes them on in the order of their times.
+    /// Without timelines, the clocks advance and no samples are taken.
     pub fn dispatch(
         &mut self,
         timelines: &[Timeline],
         device: &Device,
         duration: u64,
-    ) -> Vec<Sample> {
+        take: &mut dyn FnMut(&Sample),
+    ) {
         let length = self.length(device, duration as f64);
         let all = timelines.iter().map(|t| t.busy).fold(1.0, f64::max);
         let with_waves: Vec<&Timeline> = timelines.iter().filter(|t| is_known(t)).collect();
-        let mut samples = Vec::new();
         let pending = self.length(device, PENDING);
-        let step = (pending / self.interval).ceil().max(1.0) * self.interval;
+        let dispatched = Dispatched {
+            timelines,
+            with_waves: &with_waves,
+            duration,
+            length,
+            all,
+            step: (pending / self.interval).ceil().max(1.0) * self.interval,
+        };
         match self.method {
-            Method::HostTrap => {
-                let end = self.clocks[0] + length;
-                while self.next[0] < end {
-                    let part = (self.next[0] - self.clocks[0]) / length;
-                    let nth = self.taken[0];
-                    let per_simd = u64::from(device.layout.waves_per_simd);
-                    let simd = nth / per_simd % u64::from(device.layout.simds_per_unit);
-                    let place = (simd as u8, (nth % per_simd) as u8);
-                    for timeline in timelines {
-                        let quad = part * all;
-                        if quad < timeline.busy
-                            && let Some((timeline, at)) =
-                                self.look(timeline, &with_waves, quad, nth)
-                        {
-                            let wave = timeline.waves.iter().find(|w| {
-                                (w.simd, w.slot) == place && (w.start..w.end).contains(&at)
-                            });
-                            samples
-                                .extend(wave.and_then(|w| sample(timeline, w, at, part, duration)));
-                        }
-                    }
-                    self.taken[0] += 1;
-                    self.next[0] += step;
-                }
-                self.clocks[0] = end;
-            }
-            Method::Stochastic => {
-                for timeline in timelines {
-                    let unit = timeline.unit;
-                    // The clock of a unit stops while it has no wave.
-                    let busy = length * timeline.busy / all;
-                    let end = self.clocks[unit] + busy;
-                    while self.next[unit] < end {
-                        let part = (self.next[unit] - self.clocks[unit]) / length;
-                        let nth = self.taken[unit];
-                        if let Some((timeline, at)) =
-                            self.look(timeline, &with_waves, part * all, nth)
-                        {
-                            let here = |w: &&WaveTimeline| (w.start..w.end).contains(&at);
-                            let count = timeline.waves.iter().filter(here).count() as u64;
-                            if count != 0 {
-                                let wave = timeline
-                                    .waves
-                                    .iter()
-                                    .filter(here)
-                                    .nth((nth % count) as usize);
-                                samples.extend(
-                                    wave.and_then(|w| sample(timeline, w, at, part, duration)),
-                                );
-                            }
-                        }
-                        self.taken[unit] += 1;
-                        self.next[unit] += step;
-                    }
-                    self.clocks[unit] = end;
-                }
-                samples.sort_by_key(|sample| (sample.time, sample.unit));
-            }
+            Method::HostTrap => self.trap(&dispatched, device, take),
+            Method::Stochastic => self.pick(&dispatched, take),
         }
-        samples
+    }
+
+    /// Takes the samples of host traps.
+    fn trap(&mut self, of: &Dispatched<'_>, device: &Device, take: &mut dyn FnMut(&Sample)) {
+        let end = self.clocks[0] + of.length;
+        while self.next[0] < end {
+            let part = (self.next[0] - self.clocks[0]) / of.length;
+            let nth = self.taken[0];
+            let per_simd = u64::from(device.layout.waves_per_simd);
+            let simd = nth / per_simd % u64::from(device.layout.simds_per_unit);
+            let place = (simd as u8, (nth % per_simd) as u8);
+            let quad = part * of.all;
+            for timeline in of.timelines.iter().filter(|t| quad < t.busy) {
+                let Some((timeline, at)) = self.look(timeline, of.with_waves, quad, nth) else {
+                    continue;
+                };
+                let wave = timeline
+                    .waves
+                    .iter()
+                    .find(|w| (w.simd, w.slot) == place && (w.start..w.end).contains(&at));
+                if let Some(sample) = wave.and_then(|w| sample(timeline, w, at, part, of.duration))
+                {
+                    take(&sample);
+                }
+            }
+            self.taken[0] += 1;
+            self.next[0] += of.step;
+        }
+        self.clocks[0] = end;
+    }
+
+    /// Takes the samples that compute units pick. The time of the dispatch is divided so that few samples have to be
+    /// put in order at once.
+    fn pick(&mut self, of: &Dispatched<'_>, take: &mut dyn FnMut(&Sample)) {
+        let expected = of.length / of.step * of.timelines.len() as f64;
+        let pieces = (expected / AT_ONCE as f64).ceil().max(1.0) as u64;
+        let mut samples = Vec::new();
+        for piece in 1..=pieces {
+            for timeline in of.timelines {
+                let unit = timeline.unit;
+                // The clock of a unit stops while it has no wave.
+                let busy = of.length * timeline.busy / of.all;
+                let until = busy.min(of.length * piece as f64 / pieces as f64);
+                while self.next[unit] < self.clocks[unit] + until {
+                    let part = (self.next[unit] - self.clocks[unit]) / of.length;
+                    let nth = self.taken[unit];
+                    samples.extend(self.picked(of, timeline, part, nth));
+                    self.taken[unit] += 1;
+                    self.next[unit] += of.step;
+                }
+            }
+            samples.sort_by_key(|sample: &Sample| (sample.time, sample.unit));
+            samples.iter().for_each(&mut *take);
+            samples.clear();
+        }
+        for timeline in of.timelines {
+            self.clocks[timeline.unit] += of.length * timeline.busy / of.all;
+        }
+    }
+
+    /// The sample of the `nth` wave of a unit, in turn, at a part of the duration of a dispatch.
+    fn picked(&self, of: &Dispatched<'_>, unit: &Timeline, part: f64, nth: u64) -> Option<Sample> {
+        let (timeline, at) = self.look(unit, of.with_waves, part * of.all, nth)?;
+        let here = |w: &&WaveTimeline| (w.start..w.end).contains(&at);
+        let waves = || timeline.waves.iter().filter(here);
+        let count = waves().count() as u64;
+        let wave = waves().nth(nth.checked_rem(count)? as usize)?;
+        sample(timeline, wave, at, part, of.duration)
     }
 
     /// The timeline and the quad in which the state of a unit at a time is looked up. A unit that was not recorded
@@ -242,20 +278,11 @@ fn sample(
     duration: u64,
 ) -> Option<Sample> {
     let issued = wave.at(at)?;
-    let (mut chosen, mut full, mut waves) = (0u8, 0u8, 0);
-    for other in &timeline.waves {
-        if !(other.start..other.end).contains(&at) {
-            continue;
-        }
-        waves += 1;
-        if other.simd == wave.simd
-            && let Some(head) = other.at(at)
-        {
-            let (issues, refused) = arbitrated(head, at);
-            chosen |= u8::from(issues || refused) << head.pipe as u8;
-            full |= u8::from(refused) << head.pipe as u8;
-        }
-    }
+    let here = |w: &&WaveTimeline| (w.start..w.end).contains(&at);
+    let heads = timeline.waves.iter().filter(here);
+    let on_simd = heads.clone().filter(|other| other.simd == wave.simd);
+    let arbiter = Arbiter::of(on_simd.filter_map(|other| other.at(at)), at);
+    let waves = heads.count() as u32;
     Some(Sample {
         time: ((part * duration as f64) as u64).min(duration.saturating_sub(1)),
         unit: timeline.unit,
@@ -267,20 +294,66 @@ fn sample(
         waves,
         offset: issued.offset,
         exec: issued.exec,
-        stalled: issued.waits(at),
+        stalled: arbiter.answer(issued, at),
         kind: issued.kind,
         pipe: issued.pipe,
         taken: issued.taken,
         indirect: issued.indirect,
-        chosen,
-        full,
+        chosen: arbiter.chosen,
+        full: arbiter.full,
     })
 }
 
-/// Whether the instruction at the head is issued at a time, and whether it was chosen and not accepted.
-fn arbitrated(head: &Issued, at: u64) -> (bool, bool) {
-    if head.pipe == Pipe::Internal {
-        return (false, false);
+/// What the arbiter of a SIMD decided in a quad; masks have one bit for each pipe, by its number.
+#[derive(Debug, Clone, Copy, Default)]
+struct Arbiter {
+    /// Pipes for which it chose a wave.
+    chosen: u8,
+    /// Which of these did not take the instruction.
+    full: u8,
+}
+
+impl Arbiter {
+    /// The decision about the instructions at the heads of the waves of a SIMD.
+    fn of<'i>(heads: impl Iterator<Item = &'i Issued>, at: u64) -> Self {
+        let (mut issues, mut held) = (0, 0);
+        for head in heads.filter(|head| head.pipe != Pipe::Internal) {
+            let pipe = 1 << head.pipe as u8;
+            if at == head.issue {
+                issues |= pipe;
+            } else if competes(head, at) {
+                held |= pipe;
+            }
+        }
+        // For a pipe that takes an instruction the others of the pipe were not chosen.
+        Self {
+            chosen: issues | held,
+            full: held & !issues,
+        }
     }
-    (at == head.issue, head.waits(at) == Some(Reason::PipeFull))
+
+    /// Why the instruction at the head of one of these waves was not issued; `None` when it was.
+    fn answer(self, head: &Issued, at: u64) -> Option<Reason> {
+        if !competes(head, at) {
+            let reason = head.waits(at)?;
+            // Behind the end of the program there is no instruction.
+            let ends = reason == Reason::Internal && head.kind == Kind::End;
+            return Some(if ends { Reason::Fetch } else { reason });
+        }
+        Some(if self.full >> head.pipe as u8 & 1 != 0 {
+            Reason::PipeFull
+        } else {
+            Reason::NotChosen
+        })
+    }
+}
+
+/// Whether an instruction that is not issued wants its pipe. Vector and matrix arithmetic takes part in the arbitration
+/// while the pipe has to wait for a result that it needs.
+fn competes(head: &Issued, at: u64) -> bool {
+    match head.waits(at) {
+        Some(Reason::NotChosen | Reason::PipeFull) => true,
+        Some(Reason::Dependency) => matches!(head.pipe, Pipe::Valu | Pipe::Matrix),
+        Some(Reason::Fetch | Reason::Counter | Reason::Internal | Reason::Barrier) | None => false,
+    }
 }

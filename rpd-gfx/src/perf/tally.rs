@@ -1,5 +1,6 @@
 //! Sums of events, grouped by the block that counts them.
 
+use super::pages::MemoryType;
 use crate::isa::{MatrixElement, Valu};
 
 /// Number of ports of a SIMD. Each issues one instruction in a quad-cycle.
@@ -71,17 +72,47 @@ pub(super) struct Engine {
     pub(super) lds_bank_conflict: u64,
     pub(super) lds_address_conflict: u64,
     pub(super) lds_atomic_return: u64,
+    /// Cycles that accesses of LDS took longer because lanes' data were not aligned.
+    pub(super) lds_unaligned: u64,
+    /// Number of lanes' accesses outside of the workgroup's LDS.
+    pub(super) lds_violations: u64,
     pub(super) fetches: u64,
     pub(super) fetch_hits: u64,
     pub(super) fetch_misses: u64,
+    /// Number of fetches of lines that others had requested and that were not there yet.
+    pub(super) fetch_duplicates: u64,
+    /// Cycles in which instruction caches had lookups under way, and by which they kept lookups waiting.
+    pub(super) fetch_busy: u64,
+    pub(super) fetch_held: u64,
     pub(super) scalar_requests: u64,
     pub(super) scalar_hits: u64,
     pub(super) scalar_misses: u64,
+    pub(super) scalar_duplicates: u64,
+    pub(super) scalar_busy: u64,
+    pub(super) scalar_held: u64,
+    /// Cycles by which the paths of these caches to the second level kept requests waiting.
+    pub(super) shared_request_stall: u64,
+    /// Cycles in which workgroups waited for room on a compute unit.
+    pub(super) no_room: u64,
+    /// The same cycles of each compute unit, added up; by what there was no room in.
+    pub(super) units_without: Room<u64>,
+    /// Number of registers that were written before waves started.
+    pub(super) initial_sgprs: u64,
+    pub(super) initial_vgprs: u64,
     /// Cycles that vector memory instructions were outstanding, added up.
     pub(super) vmem_level: u64,
     pub(super) smem_level: u64,
     pub(super) lds_level: u64,
     pub(super) fetch_level: u64,
+}
+
+/// What a workgroup needs room in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Room<T> {
+    pub(super) registers: T,
+    pub(super) wave_slots: T,
+    pub(super) lds: T,
+    pub(super) barriers: T,
 }
 
 /// Events of a compute unit: its address unit, data unit and first-level cache.
@@ -107,6 +138,28 @@ pub(super) struct Unit {
     pub(super) l2_atomics: u64,
     pub(super) l2_read_latency: u64,
     pub(super) l2_write_latency: u64,
+    /// Number of requests to the second level, by the type of the memory.
+    pub(super) l2_types: [Accesses; MemoryType::COUNT],
+    pub(super) invalidations: u64,
+    /// Number of loads that bypass the first level.
+    pub(super) volatile: u64,
+    pub(super) translations: u64,
+    pub(super) translation_misses: u64,
+    /// Cycles in which the unit had waves.
+    pub(super) busy: u64,
+    /// Cycles in which accesses were under way, and in which results were returned.
+    pub(super) under_way: u64,
+    pub(super) returning: u64,
+    /// Cycles in which accesses waited for lines that others had requested.
+    pub(super) pending: u64,
+    /// Cycles in which loads, stores and atomics waited for lines in their way.
+    pub(super) conflicts: [u64; 3],
+    /// Cycles by which the cache, the data unit, the path to the second level and that for the data of stores needed
+    /// longer than accesses came.
+    pub(super) lookup_stall: u64,
+    pub(super) result_stall: u64,
+    pub(super) request_stall: u64,
+    pub(super) store_stall: u64,
 }
 
 /// Number of instructions by what they do.
@@ -144,6 +197,20 @@ pub(super) struct Channel {
     pub(super) memory_writes: u64,
     pub(super) memory_writes_64: u64,
     pub(super) local_writes: u64,
+    /// Number of atomics that memory executes.
+    pub(super) memory_atomics: u64,
+    /// Number of blocks of 32 bytes that are not cached.
+    pub(super) uncached_reads_32: u64,
+    pub(super) uncached_writes_32: u64,
+    /// Number of requests by the type of the memory.
+    pub(super) types: [u64; MemoryType::COUNT],
+    pub(super) streaming: u64,
+    /// Cycles in which requests were under way, and by which the channel kept requests waiting.
+    pub(super) busy: u64,
+    pub(super) tag_stall: u64,
+    /// Cycles by which memory and links needed longer than requests came, by [`super::pages::Owner`].
+    pub(super) read_stalls: [u64; 3],
+    pub(super) write_stalls: [u64; 3],
 }
 
 /// Events of the device as a whole.
@@ -151,4 +218,17 @@ pub(super) struct Channel {
 pub(super) struct Device {
     pub(super) cycles: u64,
     pub(super) busy: u64,
+    pub(super) groups: u64,
+    /// Cycles in which workgroups waited for room.
+    pub(super) no_room: u64,
+    /// Cycles before waves: all, and those in which the packet is read, and its address translated.
+    pub(super) launch: u64,
+    pub(super) packet: u64,
+    pub(super) packet_translation: u64,
+    /// Cycles in which any address unit was busy, any first-level cache had accesses under way, any channel requests
+    /// to memory, and translations were looked up.
+    pub(super) addressing: u64,
+    pub(super) caches: u64,
+    pub(super) memory: u64,
+    pub(super) translation: u64,
 }

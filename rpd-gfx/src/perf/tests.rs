@@ -43,7 +43,7 @@ fn count(
 
 /// Executes a dispatch on one thread and counts it.
 pub(crate) fn watch(dispatch: &Dispatch<'_>) -> Counts {
-    let local = |_| true;
+    let local = |_| PageMemory::LOCAL;
     let stop = AtomicBool::new(false);
     let mut model = Model::new(dispatch, &local);
     let control = Control {
@@ -90,7 +90,8 @@ pub(crate) fn sum(counts: &Counts, counter: &str) -> u64 {
         "SQ" | "SPI" => (8, 1),
         "TA" | "TD" | "TCP" => (8, 14),
         "TCC" | "TCA" => (1, 32),
-        _ => (1, 1),
+        "GRBM" | "CPC" | "CPF" => (1, 1),
+        _ => panic!("block {block}"),
     };
     (0..engines)
         .flat_map(|engine| (0..instances).map(move |instance| (engine, instance)))
@@ -349,13 +350,166 @@ fn events_are_determined_or_have_no_value() {
             );
         }
     }
+    assert!(determined(gfx90a, "SQ", 4) && !accumulates(gfx90a, "SQ", 4));
+    assert!(determined(gfx90a, "SQ", 5) && accumulates(gfx90a, "SQ", 5));
     assert!(
-        determined(gfx90a, "SQ", 4) && !determined(gfx90a, "SQ", 5) && accumulates(gfx90a, "SQ", 5)
+        !determined(gfx90a, "SQ", 1),
+        "what counts depends on others"
     );
-    assert!(
-        !determined(gfx90a, "TCP", 48),
-        "no translation is simulated"
-    );
+}
+
+/// Every counter of the hardware can be collected, but for those that add up what another one counts.
+#[test]
+fn every_counter_of_every_device_is_determined() {
+    for device in DEVICES {
+        let missing: Vec<&str> = device
+            .counters
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter(|line| {
+                let fields: Vec<&str> = line.split(';').collect();
+                let event = fields[2].parse();
+                event.is_ok_and(|event| !determined(device, fields[1], event))
+            })
+            .filter_map(|line| line.split(';').next())
+            .collect();
+        assert_eq!(
+            missing,
+            ["SQ_ACCUM_PREV", "SQ_ACCUM_PREV_HIRES"],
+            "{}",
+            device.name
+        );
+    }
+}
+
+/// A dispatch of so many workgroups of 256 work-items, which all fit into one engine's first compute unit at a time.
+#[test]
+fn workgroups_that_find_no_room_wait_for_it() {
+    let module = Module::load(OBJECTS[2].1);
+    let mut out = vec![0u32; 1 << 20];
+    let address = (out.as_mut_ptr() as u64).to_le_bytes();
+    let count = |groups: u32| {
+        let items = 256 * groups;
+        let args: [&[u8]; 2] = [&address, &items.to_le_bytes()];
+        module.dispatch("collatz", [items, 1, 1], [256, 1, 1], 0, &args, watch)
+    };
+    // 8 workgroups of four waves on each of 104 units.
+    let (fits, waits) = (count(8 * 104), count(2 * 8 * 104));
+    for counter in ["SPI_RA_REQ_NO_ALLOC_CSN", "SPI_RA_WAVE_SIMD_FULL_CSN"] {
+        assert_eq!(sum(&fits, counter), 0, "{counter}");
+    }
+    let waited = sum(&waits, "SPI_RA_REQ_NO_ALLOC_CSN");
+    assert!(waited > 0);
+    assert_eq!(sum(&waits, "SPI_RA_RES_STALL_CSN"), waited);
+    // Each unit of an engine waits at most as long as the engine, with its four SIMDs.
+    let full = sum(&waits, "SPI_RA_WAVE_SIMD_FULL_CSN");
+    assert!(full > 0 && full <= 4 * 13 * waited, "{full} {waited}");
+    for counter in [
+        "SPI_RA_VGPR_SIMD_FULL_CSN",
+        "SPI_RA_LDS_CU_FULL_CSN",
+        "SPI_RA_BAR_CU_FULL_CSN",
+    ] {
+        assert_eq!(sum(&waits, counter), 0, "{counter}");
+    }
+    assert!(sum(&waits, "CPC_CPC_STAT_STALL") * 8 >= waited);
+    let cycles = sum(&waits, "GRBM_GUI_ACTIVE");
+    assert_eq!(sum(&waits, "CPC_CPC_STAT_BUSY"), cycles);
+    let interface = ["CPF_CPF_TCIU_BUSY", "CPF_CPF_TCIU_IDLE"].map(|name| sum(&waits, name));
+    assert_eq!(interface.iter().sum::<u64>(), cycles);
+}
+
+#[test]
+fn memory_is_counted_by_its_type() {
+    let memory = |owner, fine_grained| PageMemory {
+        owner,
+        fine_grained,
+    };
+    let count = |memory: PageMemory| {
+        let module =
+            Module::load(&pick(VECTOR_OPS, &Device::find("gfx90a").unwrap().target()).unwrap());
+        let mut numbers = [Numbers::new(), Numbers::new(), Numbers::new()];
+        let [sums, left, right] = numbers.each_mut().map(|numbers| numbers.pointer());
+        let args: [&[u8]; 5] = [
+            &sums,
+            &left,
+            &right,
+            &128i32.to_le_bytes(),
+            &16i32.to_le_bytes(),
+        ];
+        let name = "_Z15addition_kernelIfEvPT_PKS0_S3_ii";
+        module.dispatch(name, [128, 16, 1], [64, 4, 1], 0, &args, |dispatch| {
+            let of = |_| memory;
+            let stop = AtomicBool::new(false);
+            let mut model = Model::new(dispatch, &of);
+            let control = Control {
+                threads: 1,
+                stop: &stop,
+                seed: None,
+            };
+            watch_dispatch(dispatch, &Everything, &control, &mut model).unwrap();
+            model.finish()
+        })
+    };
+    let waves = 32;
+    for (memory, name) in [
+        (memory(Owner::Device, false), "RW"),
+        (memory(Owner::Device, true), "CC"),
+        (memory(Owner::Peer, false), "NC"),
+        (memory(Owner::Host, true), "UC"),
+    ] {
+        let counts = count(memory);
+        let of = |what: &str| sum(&counts, &format!("TCP_TCC_{name}_{what}_REQ"));
+        assert_eq!(
+            (of("READ"), of("WRITE"), of("ATOMIC")),
+            (8 * waves, 4 * waves, 0)
+        );
+        let types = ["NC", "UC", "CC", "RW"].map(|name| sum(&counts, &format!("TCC_{name}_REQ")));
+        assert_eq!(types.iter().sum::<u64>(), sum(&counts, "TCC_REQ"));
+        let uncached = name == "UC";
+        // Arguments and data in memory that is not cached are read each time, in two blocks of 32 bytes.
+        let blocks = sum(&counts, "TCC_EA_RD_UNCACHED_32B");
+        assert_eq!(blocks, if uncached { 2 * (8 * waves + 8) } else { 0 });
+        let written = sum(&counts, "TCC_EA_WR_UNCACHED_32B");
+        assert_eq!(written, if uncached { 2 * 4 * waves } else { 0 });
+        let local = sum(&counts, "TCC_EA_RDREQ_DRAM") == sum(&counts, "TCC_EA_RDREQ");
+        assert_eq!(local, matches!(name, "RW" | "CC"));
+    }
+}
+
+#[test]
+fn lines_that_are_on_their_way_are_waited_for() {
+    let counts = addition(&mut Numbers::new(), &mut Numbers::new());
+    let parts = |names: [&str; 3]| names.map(|name| sum(&counts, name));
+    let fetched = parts([
+        "SQC_ICACHE_HITS",
+        "SQC_ICACHE_MISSES",
+        "SQC_ICACHE_MISSES_DUPLICATE",
+    ]);
+    assert_eq!(fetched.iter().sum::<u64>(), sum(&counts, "SQC_ICACHE_REQ"));
+    // The four waves of a workgroup begin at the same time with the same line.
+    assert!(fetched[2] >= 8 * 3, "{fetched:?}");
+    let loaded = parts([
+        "SQC_DCACHE_HITS",
+        "SQC_DCACHE_MISSES",
+        "SQC_DCACHE_MISSES_DUPLICATE",
+    ]);
+    assert_eq!(loaded.iter().sum::<u64>(), sum(&counts, "SQC_DCACHE_REQ"));
+    let translated = ["TCP_UTCL1_TRANSLATION_HIT", "TCP_UTCL1_TRANSLATION_MISS"];
+    let translated = translated.map(|name| sum(&counts, name));
+    let lookups = sum(&counts, "TCP_TOTAL_CACHE_ACCESSES");
+    assert_eq!(translated.iter().sum::<u64>(), lookups);
+    assert_eq!(sum(&counts, "TCP_UTCL1_REQUEST"), lookups);
+    // Each engine's unit uses two pages of input and one of output, of which a page has two workgroups.
+    assert_eq!(translated[1], 8 * 3);
+    let busy = sum(&counts, "GRBM_GUI_ACTIVE");
+    for counter in ["GRBM_TA_BUSY", "GRBM_TC_BUSY", "GRBM_EA_BUSY", "TCA_BUSY"] {
+        let instances = if counter == "TCA_BUSY" { 32 } else { 1 };
+        let cycles = sum(&counts, counter);
+        assert!(
+            0 < cycles && cycles <= instances * busy,
+            "{counter} {cycles} {busy}"
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::accesses;
-use super::agents::{self, PoolKind};
+use super::agents::{self, Agent, PoolKind};
 use super::aql::KernelDispatchPacket;
 use super::check;
 use super::clock;
@@ -18,7 +18,9 @@ use super::queue::Queue;
 use rpd_gfx::check::Checker;
 use rpd_gfx::codeobj::{Image, KernelDescriptor};
 use rpd_gfx::isa::{self, Control, Dispatch, Extent, Program, WaveSync};
-use rpd_gfx::perf::{CountingRecorder, Counts, Model, Recorder, Selection, Timeline};
+use rpd_gfx::perf::{
+    CountingRecorder, Counts, Model, Owner, PageMemory, Recorder, Selection, Timeline,
+};
 
 /// Flat addresses of LDS begin here.
 pub(crate) const SHARED_APERTURE: u64 = 0x0001_0000_0000_0000;
@@ -217,11 +219,8 @@ pub(crate) fn run(
         stop,
         seed: seed(),
     };
-    let local = |address: u64| {
-        let allocation = machine().memory.find(address as usize);
-        allocation.is_some_and(|allocation| allocation.pool.agent == agent.index)
-    };
-    let mut model = watch.counted.then(|| Model::new(&dispatch, &local));
+    let memory = |address: u64| memory_of(agent, address);
+    let mut model = watch.counted.then(|| Model::new(&dispatch, &memory));
     let selection = watch.records.as_ref().filter(|s| !s.is_empty());
     let workers = if watch.counted || control.seed.is_some() {
         1
@@ -315,6 +314,27 @@ pub(crate) fn seed() -> Option<u64> {
         }
         seed
     })
+}
+
+/// The memory of an address, as caches of an agent treat it. What is no allocation is the host's own.
+fn memory_of(agent: &Agent, address: u64) -> PageMemory {
+    let Some(allocation) = machine().memory.find(address as usize) else {
+        return PageMemory {
+            owner: Owner::Host,
+            fine_grained: false,
+        };
+    };
+    let pool = allocation.pool;
+    PageMemory {
+        owner: if pool.agent == agent.index {
+            Owner::Device
+        } else if pool.is_system() {
+            Owner::Host
+        } else {
+            Owner::Peer
+        },
+        fine_grained: pool.is_fine_grained(),
+    }
 }
 
 /// Gives the queue scratch memory for every wave slot, as the runtime does when a dispatch first needs it.

@@ -13,6 +13,11 @@ use super::types::kind;
 /// Bytes up to which pageable memory is copied through a pinned buffer instead of being pinned itself.
 const STAGING_BYTES: usize = 4 << 20;
 
+/// Bytes of pageable memory that are pinned at once.
+const PINNED_BYTES: usize = 128 << 20;
+/// Size of a page, at whose end the first of several pieces ends.
+const PAGE: usize = 4096;
+
 /// A stream's pinned buffer, made when it is first needed.
 #[derive(Debug, Default)]
 pub(crate) struct Staging {
@@ -287,29 +292,15 @@ fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &CopySide) -> 
         engine(step, op, (to, from), agents, true)?.wait();
         return Ok(());
     }
-    let pinned = hsa::lock(
-        op.src.address,
-        op.span(&op.src),
-        &[step.stream().device.agent],
-    )?;
-    let copied = engine(
-        step,
-        op,
-        (
-            to,
-            CopyBox {
-                address: pinned,
-                ..op.src
-            },
-        ),
-        agents,
-        true,
-    );
-    if let Ok(done) = &copied {
-        done.wait();
+    for piece in pieces(op, op.src.address) {
+        let (offset, op) = piece;
+        let to = CopyBox {
+            address: to.address + offset,
+            ..to
+        };
+        through_pinned(step, &op, &op.src, agents, |pinned| (to, pinned))?;
     }
-    hsa::unlock(op.src.address)?;
-    copied.map(|_| ())
+    Ok(())
 }
 
 fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &CopySide) -> HipResult {
@@ -330,27 +321,86 @@ fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &CopySide) -> 
         };
         return Ok(());
     }
-    let pinned = hsa::lock(
-        op.dst.address,
-        op.span(&op.dst),
-        &[step.stream().device.agent],
-    )?;
-    let copied = engine(
-        step,
-        op,
-        (
-            CopyBox {
-                address: pinned,
-                ..op.dst
-            },
-            from,
-        ),
-        agents,
-        true,
-    );
+    for piece in pieces(op, op.dst.address) {
+        let (offset, op) = piece;
+        let from = CopyBox {
+            address: from.address + offset,
+            ..from
+        };
+        through_pinned(step, &op, &op.dst, agents, |pinned| (pinned, from))?;
+    }
+    Ok(())
+}
+
+/// The copies that a copy with pageable memory at an address is made as, each with its offset.
+fn pieces(op: &CopyOp, pageable: usize) -> Vec<(usize, CopyOp)> {
+    if !op.is_linear() {
+        return vec![(0, *op)];
+    }
+    let mut pieces = Vec::new();
+    let mut offset = 0;
+    let mut most = (pageable + PINNED_BYTES).next_multiple_of(PAGE) - pageable;
+    while offset < op.width {
+        let size = most.min(op.width - offset);
+        let (dst, src) = (op.dst.address + offset, op.src.address + offset);
+        pieces.push((offset, CopyOp::linear(dst, src, size, op.kind)));
+        offset += size;
+        most = PINNED_BYTES;
+    }
+    pieces
+}
+
+/// Pins the pageable side of a copy, has an engine copy, and waits for it. `ends`: destination and source with the
+/// pinned side in its place.
+fn through_pinned(
+    step: &mut Step<'_>,
+    op: &CopyOp,
+    pageable: &CopyBox,
+    agents: (u64, u64),
+    ends: impl FnOnce(CopyBox) -> (CopyBox, CopyBox),
+) -> HipResult {
+    let agent = step.stream().device.agent;
+    let address = hsa::lock(pageable.address, op.span(pageable), &[agent])?;
+    let pinned = CopyBox {
+        address,
+        ..*pageable
+    };
+    let copied = engine(step, op, ends(pinned), agents, true);
     if let Ok(done) = &copied {
         done.wait();
     }
-    hsa::unlock(op.dst.address)?;
+    hsa::unlock(pageable.address)?;
     copied.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pageable_memory_is_copied_in_pieces_that_end_with_a_page() {
+        let sizes = |address, width| -> Vec<usize> {
+            let op = CopyOp::linear(1 << 40, address, width, kind::HOST_TO_DEVICE);
+            let pieces = pieces(&op, address);
+            let mut next = 0;
+            for (offset, piece) in &pieces {
+                assert_eq!((*offset, piece.src.address), (next, address + next));
+                assert_eq!(piece.dst.address, (1 << 40) + next);
+                next += piece.width;
+            }
+            assert_eq!(next, width);
+            pieces.iter().map(|(_, piece)| piece.width).collect()
+        };
+        assert_eq!(sizes(PAGE, PINNED_BYTES), [PINNED_BYTES]);
+        assert_eq!(sizes(PAGE, PINNED_BYTES + 1), [PINNED_BYTES, 1]);
+        // The first reaches to the end of its last page.
+        assert_eq!(
+            sizes(PAGE + 16, 3 * PINNED_BYTES),
+            [
+                PINNED_BYTES + PAGE - 16,
+                PINNED_BYTES,
+                PINNED_BYTES - PAGE + 16
+            ]
+        );
+    }
 }

@@ -11,7 +11,6 @@ use super::pool::MemPool;
 use super::props::{Figures, Properties};
 use super::queue::Queues;
 use super::runtime::{HostPools, lock};
-use super::signal::SignalPool;
 use super::stream::Stream;
 use crate::hsa::types::{GLOBAL_FLAG_COARSE_GRAINED, GLOBAL_FLAG_FINE_GRAINED};
 
@@ -36,7 +35,6 @@ pub(crate) struct Device {
     pub(crate) properties: Box<Properties>,
     pub(crate) figures: Figures,
     pub(crate) queues: Queues,
-    pub(crate) signals: Arc<SignalPool>,
     pub(crate) streams: Mutex<Vec<Weak<Stream>>>,
     legacy: OnceLock<Arc<Stream>>,
     making_legacy: Mutex<()>,
@@ -116,7 +114,6 @@ impl Device {
             properties: Box::new(Properties::of(&figures, total)),
             figures,
             queues: Queues::default(),
-            signals: Arc::default(),
             streams: Mutex::default(),
             legacy: OnceLock::new(),
             making_legacy: Mutex::default(),

@@ -200,7 +200,7 @@ impl EventRecord {
         if self.is_passed() {
             return Ok(());
         }
-        let passed = stream.device.signals.take()?;
+        let passed = stream.signals.take()?;
         watch(WatchedRecord {
             point: self,
             passed: Arc::clone(&passed),

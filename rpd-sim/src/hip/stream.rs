@@ -16,7 +16,7 @@ use super::graph::Capture;
 use super::kernarg::KernargRing;
 use super::queue::HwQueue;
 use super::runtime::{self, lock, read};
-use super::signal::Signal;
+use super::signal::{Signal, SignalPool};
 use super::types::{Handle, STREAM_LEGACY, STREAM_NON_BLOCKING, STREAM_PER_THREAD};
 use crate::hsa::types::{
     BarrierPacket, HEADER_ACQUIRE_SHIFT, HEADER_BARRIER, HEADER_RELEASE_SHIFT,
@@ -82,6 +82,8 @@ pub(crate) struct Stream {
     pub(crate) policy: AtomicI32,
     /// Hardware queue that its packets are written to.
     pub(crate) queue: Arc<HwQueue>,
+    /// Signals of its steps, which are destroyed with the stream, or with the last event that has one.
+    pub(crate) signals: Arc<SignalPool>,
     state: Mutex<StreamState>,
     capturing: AtomicBool,
     capture: Mutex<Option<Capture>>,
@@ -98,11 +100,12 @@ impl Stream {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let queue = device.queues.acquire(device.agent, priority)?;
         let kernargs = KernargRing::new(device.kernarg_pool, device.agent)?;
-        device.signals.grow(4)?;
+        let signals = Arc::<SignalPool>::default();
+        signals.grow(4)?;
         let first = !device.blit_loaded();
         device.blit()?;
         if first {
-            device.signals.grow(SIGNALS_AHEAD)?;
+            signals.grow(SIGNALS_AHEAD)?;
         }
         let stream = Arc::new(Self {
             device,
@@ -112,6 +115,7 @@ impl Stream {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             policy: AtomicI32::new(1),
             queue,
+            signals,
             state: Mutex::new(StreamState {
                 tail: Tail::Idle,
                 waits: Vec::new(),
@@ -206,7 +210,7 @@ impl Stream {
     pub(crate) fn host_call(&self, call: HostCall) -> HipResult {
         let mut step = self.step()?;
         let before = step.last()?;
-        let done = self.device.signals.take()?;
+        let done = self.signals.take()?;
         callback::enqueue(runtime::get()?, before.as_ref(), call, &done)?;
         step.ends_with(done, before.into_iter().collect());
         Ok(())
@@ -234,7 +238,7 @@ pub(crate) struct Step<'a> {
 
 impl<'a> Step<'a> {
     fn signal(&self) -> HipResult<Arc<Signal>> {
-        self.stream.device.signals.take()
+        self.stream.signals.take()
     }
 
     /// Enqueues a barrier packet that waits for `deps`; answers its completion signal.

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_void};
 use std::collections::HashMap;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,8 @@ use super::reader::{Reader, reader};
 use super::state::{lock, state};
 use super::support::{Outcome, agent, api, ensure, put, text};
 use super::symbol::{Symbol, SymbolKind};
-use super::types::{Status, status};
+use super::types::{CONDITION_LT, Status, status};
+use crate::api::call;
 use crate::gpu::agents::{self, Agent, PoolKind};
 use crate::gpu::exec::Kernel;
 use crate::gpu::machine::machine;
@@ -421,6 +423,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_freeze(
             contents.frozen = true;
             contents.objects.clone()
         };
+        wait_for_copy()?;
         if let Some(observer) = observe::get() {
             for object in objects {
                 observer.code_object_loaded(&object.info);
@@ -428,6 +431,27 @@ pub(crate) unsafe extern "C" fn hsa_executable_freeze(
         }
         Ok(())
     })
+}
+
+/// Does what the runtime does to have code copied to the device, which tools see: it waits for a signal of its own.
+/// Here the code is where it is executed.
+fn wait_for_copy() -> Result<(), Status> {
+    let mut signal = 0u64;
+    let made = ptr::from_mut(&mut signal).cast();
+    // SAFETY: the place is writable, and nothing else has the signal.
+    unsafe {
+        ok(call::hsa_signal_create(0, 0, ptr::null_mut(), made))?;
+        call::hsa_signal_wait_scacquire(signal, CONDITION_LT, 1, u64::MAX, 0);
+        ok(call::hsa_signal_destroy(signal))
+    }
+}
+
+fn ok(status: Status) -> Result<(), Status> {
+    if status == status::SUCCESS {
+        Ok(())
+    } else {
+        Err(status)
+    }
 }
 
 /// Writes the value of an `hsa_executable_info_t`: profile, state or rounding mode.

@@ -8,6 +8,21 @@ use core::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+/// Version of the library `libroctx64.so.4` that this stands for.
+const VERSION: (u32, u32) = (4, 1);
+
+/// `roctx_version_major` of the library before the SDK's, which tools cannot trace.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn roctx_version_major() -> u32 {
+    VERSION.0
+}
+
+/// `roctx_version_minor`.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn roctx_version_minor() -> u32 {
+    VERSION.1
+}
+
 thread_local! {
     static LEVEL: Cell<i32> = const { Cell::new(0) };
 }

@@ -19,7 +19,8 @@ pub extern "C" fn rocprofiler_start_context(context_id: ContextId) -> Status {
     if state::finalized() != 0 {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
-    match context::activate(context_id, counting::may_start) {
+    let may_start = |context: &_| counting::may_start(context) && thread_trace::may_start(context);
+    match context::activate(context_id, may_start) {
         // This calls tools, so no lock may be held.
         Ok(Some(context)) => {
             thread_trace::started(context);

@@ -126,15 +126,10 @@ pub(crate) fn finish(dispatch: &SampledDispatch, recording: &Recording, time: In
         return;
     };
     let duration = time.end - time.start;
-    let samples = {
-        let mut state = lock(&service.state);
-        state.durations.insert(dispatch.kernel, duration as f64);
-        state
-            .sampler
-            .dispatch(&recording.timelines, service.device, duration)
-    };
     let place = records::SampleBase::new(dispatch, recording, time);
-    for sample in &samples {
+    let mut state = lock(&service.state);
+    state.durations.insert(dispatch.kernel, duration as f64);
+    let emit = &mut |sample: &perf::Sample| {
         if service.method == Method::HOST_TRAP {
             let record = place.host_trap(sample);
             service
@@ -146,7 +141,9 @@ pub(crate) fn finish(dispatch: &SampledDispatch, recording: &Recording, time: In
                 .buffer
                 .emit_as(Category::PC_SAMPLING, Kind::STOCHASTIC_V0_SAMPLE.0, &record);
         }
-    }
+    };
+    let (timelines, device) = (&recording.timelines, service.device);
+    state.sampler.dispatch(timelines, device, duration, emit);
 }
 
 /// Sampling configurations of a device.

@@ -341,6 +341,19 @@ pub(crate) fn object_changed(agent: u64, (id, address, size): (u64, u64, u64), u
     }
 }
 
+/// Whether a context may become active beside those that are: an agent writes one trace of the whole device at a time.
+pub(crate) fn may_start(context: &Context) -> bool {
+    let others = of_dispatches() & !(1 << context.index);
+    if others == 0 || !THREAD_TRACE.has(context) {
+        return true;
+    }
+    let whole = services(|s| s.choose.is_none());
+    let own = whole.iter().filter(|s| s.context == context.index);
+    let agents: Vec<usize> = own.map(|s| s.agent).collect();
+    let mut active = whole.iter().filter(|s| others >> s.context & 1 != 0);
+    !active.any(|s| agents.contains(&s.agent))
+}
+
 /// A context became active: begins the traces of whole devices.
 pub(crate) fn started(context: &Context) {
     for service in services(|s| s.context == context.index && s.choose.is_none()) {

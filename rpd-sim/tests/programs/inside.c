@@ -193,6 +193,7 @@ static void configure_trace(void) {
     if (!strcmp(mode, "device")) {
         SAY(trace_device(context, gpu, good, 6, shader, 77));
         SAY(trace(context, gpu, good, 6, choose, shader, NULL));
+        SAY(trace_device(counters, gpu, good, 6, shader, 78));
     } else {
         SAY(trace(context, gpu, good, 6, choose, shader, NULL));
         SAY(trace_device(context, gpu, good, 6, shader, 77));
@@ -213,6 +214,8 @@ static int initialize(void (*finalize)(client_id), void *data) {
     else if (strcmp(mode, "decode"))
         configure_trace();
     SAY(rocprofiler_start_context(context));
+    if (!strcmp(mode, "device"))
+        SAY(rocprofiler_start_context(counters));
     return 0;
 }
 

@@ -245,7 +245,10 @@ fn a_device_is_traced_from_start_to_stop() {
         &["barrier_imbalance", "3", "208"],
         &variables,
     );
-    assert_eq!(statuses(&said, "trace_device("), [19, 0, 16]);
+    assert_eq!(statuses(&said, "trace_device("), [19, 0, 0, 16]);
+    // An agent writes one trace at a time: the second context conflicts with the first.
+    let started = statuses(&said, "rocprofiler_start_context(");
+    assert_eq!(started, [0, 12]);
     assert!(statuses(&said, "trace(").ends_with(&[10, 16]));
     let traces: Vec<_> = said
         .lines()

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Common, NAME, invalid_name, no_device};
 use crate::counters::ProviderCounters;
+use crate::counters::protocol::ProviderStatus;
 use crate::failure::Failure;
 
 /// A counter and the GPUs to check it on; an empty list selects the default ones.
@@ -120,14 +121,7 @@ pub(super) fn run(
                 set.join("\t")
             );
         } else if refused.is_none() {
-            refused = Some(format!(
-                "{NAME}: {} not collected on agent {} (GPU {}): {}; --pmc auto:{} spreads them over passes",
-                set.join(" "),
-                agent.name,
-                agent.logical_node_type_id,
-                verdict.text,
-                set.join(",")
-            ));
+            refused = Some(refusal(provider, gpu, &set, &verdict)?);
         }
     }
     if common.json {
@@ -139,4 +133,37 @@ pub(super) fn run(
         Some(message) => Err(Failure::failed(message).into()),
         None => Ok(0),
     }
+}
+
+/// Why a set cannot be collected on a GPU: because of counters that cannot be counted even alone, which are named, or because
+/// together they are too many.
+fn refusal(
+    provider: &mut ProviderCounters,
+    gpu: usize,
+    set: &[&str],
+    verdict: &ProviderStatus,
+) -> Result<String, Failure> {
+    let alone = provider.check_sets(gpu, set.iter().map(|name| vec![*name]).collect::<Vec<_>>())?;
+    let agent = &provider.gpus[gpu].agent;
+    let place = format!("agent {} (GPU {})", agent.name, agent.logical_node_type_id);
+    let impossible: Vec<(&str, &ProviderStatus)> = set
+        .iter()
+        .zip(&alone)
+        .filter(|(_, alone)| !alone.is_success() && alone.status != ProviderStatus::TOO_MANY)
+        .map(|(name, alone)| (*name, alone))
+        .collect();
+    if let [(_, first), ..] = impossible.as_slice() {
+        let names: Vec<&str> = impossible.iter().map(|(name, _)| *name).collect();
+        return Ok(format!(
+            "{NAME}: {} cannot be collected on {place}: {}",
+            names.join(" "),
+            first.text
+        ));
+    }
+    Ok(format!(
+        "{NAME}: {} not collected on {place}: {}; --pmc auto:{} spreads them over passes",
+        set.join(" "),
+        verdict.text,
+        set.join(",")
+    ))
 }

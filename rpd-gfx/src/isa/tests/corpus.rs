@@ -4,7 +4,7 @@
 use super::*;
 use crate::codeobj::bundle::pick;
 use crate::perf::tests::{sum, watch};
-use crate::perf::{Model, determined_events};
+use crate::perf::{Model, PageMemory, determined_events};
 
 static CORPUS: &[u8] = include_bytes!("../../../../tests/workloads/kernels/prebuilt/corpus.hipfb");
 
@@ -487,7 +487,7 @@ fn the_same_seed_leaves_the_same_memory_and_counts() {
         let mut counted = |seed| {
             let (out, (counts, stats)) = run(&module, name, &mut inputs, |dispatch| {
                 let stop = AtomicBool::new(false);
-                let local = |_| true;
+                let local = |_| PageMemory::LOCAL;
                 let mut model = Model::new(dispatch, &local);
                 let control = Control {
                     threads: 1,

@@ -1,7 +1,7 @@
 //! The order in which waves and workgroups execute, with the kernels of `testdata/schedule.hip`.
 
 use super::*;
-use crate::perf::Model;
+use crate::perf::{Model, PageMemory};
 use std::collections::BTreeSet;
 
 static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
@@ -115,7 +115,7 @@ fn counts_and_clocks_follow_from_the_seed() {
                 seed: Some(seed),
             };
             if watched {
-                let local = |_| true;
+                let local = |_| PageMemory::LOCAL;
                 let mut model = Model::new(d, &local);
                 let executed = watch_dispatch(d, &Everything, &control, &mut model).unwrap();
                 (executed.stats, Some(format!("{:?}", model.finish())))

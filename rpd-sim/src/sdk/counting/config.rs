@@ -35,6 +35,8 @@ pub(crate) struct Config {
     counters: Vec<&'static Counter>,
     /// Hardware counts that they need.
     pub(super) needs: Vec<Need>,
+    /// For counters that accumulate the level of the one before them, by handle: that level.
+    levels: HashMap<u64, Need>,
     names: Arc<AgentCounters>,
 }
 
@@ -91,12 +93,13 @@ impl<C: EventValues> Values for EventCounts<'_, C> {
             Source::Constant(value) => Some(vec![Sample::single(*value)]),
             Source::Derived(_) => None,
             &Source::Event { block, event } => {
-                let need = Need {
+                let own = Need {
                     counter: counter.id,
                     block,
                     event,
                     resolution: leaf.resolution,
                 };
+                let need = *self.config.levels.get(&counter.id).unwrap_or(&own);
                 let sample = |position: rpd_metric::Position| {
                     let (engine, instance) = hardware::place(block, position);
                     let value = self.counted.value(&need, engine, instance)?;
@@ -129,6 +132,30 @@ impl Config {
         }
         records
     }
+}
+
+/// How a counter adds up the level of the counter that is selected before it; [`Resolution::None`] for all others.
+fn accumulation(counter: &Counter) -> Resolution {
+    match counter.name.as_str() {
+        "SQ_ACCUM_PREV" => Resolution::Low,
+        "SQ_ACCUM_PREV_HIRES" => Resolution::High,
+        _ => Resolution::None,
+    }
+}
+
+/// The level that the counter at a place of the list adds up: that of the sequencers' counter before it.
+fn level_before(counters: &[&'static Counter], place: usize) -> Option<Need> {
+    let resolution = accumulation(counters[place]);
+    let mut before = counters[..place].iter().rev();
+    before.find_map(|counter| match counter.source {
+        Source::Event { block, event } if block.name == "SQ" => Some(Need {
+            counter: counter.id,
+            block,
+            event,
+            resolution,
+        }),
+        _ => None,
+    })
 }
 
 /// Whether no instance of a block has to count more events than it has registers.
@@ -184,11 +211,23 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
         return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT;
     };
     let mut needs: Vec<Need> = Vec::new();
-    for counter in &counters {
+    let mut levels = HashMap::new();
+    for (place, counter) in counters.iter().enumerate() {
         if counter.agent != agent {
             return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT;
         }
-        let Ok(list) = names.needs(counter) else {
+        let list = if accumulation(counter) == Resolution::None {
+            names.needs(counter).ok()
+        } else {
+            let level = level_before(&counters, place);
+            levels.extend(level.map(|level| (counter.id, level)));
+            // Without a level before it there is nothing to add up.
+            match level {
+                Some(level) => Some(vec![level]),
+                None => return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT,
+            }
+        };
+        let Some(list) = list else {
             return Status::ERROR_AST_GENERATION_FAILED;
         };
         for need in list {
@@ -208,6 +247,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
         agent,
         counters,
         needs,
+        levels,
         names: Arc::clone(names),
     });
     CONFIGS
