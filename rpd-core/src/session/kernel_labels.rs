@@ -19,18 +19,22 @@ impl<'a> KernelLabels<'a> {
     /// Formats the name of every kernel of `session`.
     pub fn new(session: &'a Session, names: KernelNames) -> KernelLabels<'a> {
         let form = |name: &str| formatted(name, names).into_owned();
-        KernelLabels::in_form(session, names.rename, form)
+        KernelLabels::in_form(session, names, form)
     }
 
-    /// The names of the symbols, demangled and nothing else: those of descriptors end in ` [clone .kd]`. No region renames a kernel.
+    /// The names of the symbols as rocprofv3 demangles them and nothing else: those of descriptors end in ` [clone .kd]`. No
+    /// region renames a kernel.
     pub fn of_symbols(session: &'a Session) -> KernelLabels<'a> {
-        let form = |name: &str| spellings(name, KernelNames::default()).demangled;
-        KernelLabels::in_form(session, false, form)
+        let names = KernelNames {
+            original: true,
+            ..KernelNames::default()
+        };
+        KernelLabels::in_form(session, names, |name| spellings(name, names).demangled)
     }
 
     fn in_form(
         session: &'a Session,
-        rename: bool,
+        names: KernelNames,
         form: impl Fn(&str) -> String,
     ) -> KernelLabels<'a> {
         let symbols = session.kernel_symbols.iter();
@@ -45,7 +49,7 @@ impl<'a> KernelLabels<'a> {
         }
         KernelLabels {
             session,
-            rename,
+            rename: names.rename,
             formatted: formatted_names,
         }
     }
