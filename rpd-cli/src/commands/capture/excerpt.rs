@@ -327,12 +327,15 @@ pub(super) fn keep_part(
     let replaced =
         rpd_capture::remove_files(output).and_then(|()| rpd_capture::move_files(&part, output));
     if let Err(error) = replaced {
-        let kept = folder.keep();
-        return Err(failure(error)).with_context(|| {
-            format!(
+        let mut kept = directory.output.clone().into_os_string();
+        kept.push(".part");
+        let is_kept = folder.persist(Path::new(&kept)).is_ok();
+        return Err(failure(error)).with_context(|| match is_kept {
+            true => format!(
                 "{shown} cannot be replaced by its part, which is in {}",
-                kept.display()
-            )
+                Path::new(&kept).display()
+            ),
+            false => format!("{shown} cannot be replaced by its part"),
         });
     }
     if !quiet {

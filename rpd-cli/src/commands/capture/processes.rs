@@ -64,7 +64,9 @@ impl Captures {
         let names: Vec<String> = folders
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect();
-        let images = names.into_iter().filter_map(|name| Some((ProcessImage::of_folder(&name)?, name)));
+        let images = names
+            .into_iter()
+            .filter_map(|name| Some((ProcessImage::of_folder(&name)?, name)));
         let mut images: Vec<(ProcessImage, String)> = images.collect();
         // Of several processes whose rpd was killed, the first is the one that began first.
         images.sort_by_key(|(image, _)| image.loaded);
