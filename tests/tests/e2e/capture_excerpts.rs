@@ -321,12 +321,7 @@ fn parts_that_are_none_are_refused() {
     let left: Vec<_> = std::fs::read_dir(run.folder.path())
         .expect("a folder")
         .flatten()
-        .filter(|entry| {
-            entry
-                .file_name()
-                .to_string_lossy()
-                .starts_with(".rpd-capture-")
-        })
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(".rpd-"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }

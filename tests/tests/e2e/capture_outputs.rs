@@ -127,13 +127,11 @@ fn a_capsule_is_unpacked_for_its_owner_and_not_left_behind() {
             .env("TMPDIR", folder.path())
             .input(std::fs::File::from(std::os::fd::OwnedFd::from(input)))
             .start();
-        // It asks before the first call.
+        // It is unpacked, or being unpacked; the replay asks before its first call.
         let begin = Instant::now();
         let unpacked = loop {
             let found = below(folder.path());
-            if found.iter().any(|path| path.ends_with("capture.sqlite"))
-                && found.iter().any(|path| path.ends_with("libamdhip64.so"))
-            {
+            if found.iter().any(|path| path.ends_with("capture.sqlite")) {
                 break found;
             }
             assert!(begin.elapsed() < Duration::from_secs(60), "{found:?}");

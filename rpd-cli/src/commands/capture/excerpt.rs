@@ -123,7 +123,6 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     };
     super::check_range("capture trim", given.from, given.until)?;
-    let _: Destination = output("capture trim", Some(&given.output), &given.capture)?;
     let output = &given.output;
     if output.exists() {
         return Err(Failure::failed(format!(
@@ -132,6 +131,8 @@ fn trim(arguments: &[OsString]) -> Result<u8> {
         ))
         .into());
     }
+    // A directory beside the others of the capture would become a part of it.
+    let _: Destination = super::output("capture trim", Some(output), &given.capture)?;
     let last = match given.until {
         Some(last) => last,
         None => {
