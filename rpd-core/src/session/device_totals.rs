@@ -195,6 +195,7 @@ mod tests {
         session
             .device_totals
             .push(total(TotalOf::Kernel(KernelId(16)), &[10, 20]));
+        session.dispatches.kernel.push(KernelId(16));
         let name = |original| {
             let names = KernelNames {
                 original,
@@ -204,7 +205,6 @@ mod tests {
         };
         assert_eq!(name(false), "kernel 16 (no symbol)");
         assert_eq!(name(true), "16");
-        session.dispatches.kernel.push(KernelId(16));
         let labels = crate::session::KernelLabels::new(&session, KernelNames::default());
         assert_eq!(labels.formatted(KernelId(16)), name(false));
     }

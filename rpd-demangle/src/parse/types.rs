@@ -301,9 +301,11 @@ impl Parser<'_> {
     /// The types of parameters; `void` alone is none.
     pub(super) fn parameters(&mut self) -> Option<NodeId> {
         let mut types = Vec::new();
-        while !matches!(self.peek(), 0 | b'E' | b'.')
-            && !(matches!(self.peek(), b'R' | b'O') && self.peek_second() == b'E')
-        {
+        // `RE` and `OE` are the reference of the object of a member function.
+        while !matches!(
+            (self.peek(), self.peek_second()),
+            (0 | b'E' | b'.', _) | (b'R' | b'O', b'E')
+        ) {
             types.push(self.ty()?);
         }
         match types[..] {

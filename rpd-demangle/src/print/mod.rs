@@ -84,7 +84,7 @@ struct Printer<'t, 'n> {
     saved_scopes: Vec<(NodeId, Option<usize>)>,
     /// The innermost template that is being written.
     template: Option<NodeId>,
-    /// The element of a pack that is being written; `None` means the whole pack.
+    /// The element of a pack that is being written, or `WHOLE_PACK`.
     pack_index: i32,
     /// How many lambdas have their parameters written.
     lambdas: u32,
