@@ -110,12 +110,17 @@ fn is_of(pid: u32, image: &ProcessImage, namespace: Option<u64>) -> bool {
     let started = stat
         .start
         .saturating_mul(1_000_000_000 / ticks_per_second.max(1));
+    let innermost = procfs::innermost_pid(pid);
     // A process with the same id that started after the recording is another one.
     stat.runs
         && started <= image.loaded
-        && procfs::innermost_pid(pid).is_none_or(|own| own == image.pid)
-        // Processes of other users do not show their namespace.
-        && pid_namespace(&pid.to_string()).is_none_or(|found| Some(found) == namespace)
+        && innermost.is_none_or(|own| own == image.pid)
+        && match pid_namespace(&pid.to_string()) {
+            Some(found) => Some(found) == namespace,
+            // Some processes, of other users for instance, do not show it. One of this rpd's namespace knows itself by the
+            // number that is listed.
+            None => namespace == pid_namespace("self") || innermost != Some(pid),
+        }
 }
 
 #[cfg(test)]
