@@ -3,6 +3,6 @@
 pub(crate) mod backend;
 pub(crate) mod environment;
 pub(crate) mod image;
-mod libraries;
+pub(crate) mod libraries;
 pub(crate) mod program;
 pub(crate) mod spawn;
