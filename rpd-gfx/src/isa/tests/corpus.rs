@@ -508,6 +508,8 @@ fn the_same_seed_leaves_the_same_memory_and_counts() {
 
 /// Events that the kernels here do not cause, in the catalogue's order.
 const NOT_CAUSED: &[&str] = &[
+    // Always 0.
+    "SQ_LEVEL_WAVES",
     // All waves are full.
     "SQ_WAVES_LT_64",
     "SQ_WAVES_LT_48",
@@ -534,21 +536,54 @@ const NOT_CAUSED: &[&str] = &[
     "SQ_INSTS_EXP_GDS",
     // Always 0.
     "SQ_INSTS_VSKIPPED",
+    // Always 0.
+    "SQ_INST_LEVEL_VMEM",
+    "SQ_INST_LEVEL_SMEM",
+    "SQ_INST_LEVEL_LDS",
     "SQ_VALU_MFMA_BUSY_CYCLES",
     "SQ_WAIT_INST_LDS",
     // Scratch memory, which has the buffer instructions.
     "SQ_ACTIVE_INST_VMEM",
     "SQ_ACTIVE_INST_EXP_GDS",
+    // Always 0.
+    "SQ_IFETCH_LEVEL",
+    // All accesses of LDS are aligned and inside.
+    "SQ_LDS_UNALIGNED_STALL",
+    "SQ_LDS_MEM_VIOLATIONS",
+    // No atomic of LDS returns a value.
     "SQ_LDS_ATOMIC_RETURN",
     // Always 0.
     "SQ_WAVES_RESTORED",
     "SQ_WAVES_SAVED",
+    // More requests than a part can take.
+    "SQC_DCACHE_INPUT_VALID_READYB",
+    // Always 0.
     "SQC_TC_DATA_WRITE_REQ",
     "SQC_TC_DATA_ATOMIC_REQ",
+    "SQC_TC_STALL",
+    // Always 0.
     "SQC_DCACHE_ATOMIC",
     // Long scalar loads.
     "SQC_DCACHE_REQ_READ_8",
     "SQC_DCACHE_REQ_READ_16",
+    // All workgroups find room.
+    "SPI_RA_REQ_NO_ALLOC",
+    "SPI_RA_REQ_NO_ALLOC_CSN",
+    "SPI_RA_RES_STALL_CSN",
+    // Always 0.
+    "SPI_RA_TMP_STALL_CSN",
+    // All workgroups find room.
+    "SPI_RA_WAVE_SIMD_FULL_CSN",
+    "SPI_RA_VGPR_SIMD_FULL_CSN",
+    // Always 0.
+    "SPI_RA_SGPR_SIMD_FULL_CSN",
+    // All workgroups find room.
+    "SPI_RA_LDS_CU_FULL_CSN",
+    "SPI_RA_BAR_CU_FULL_CSN",
+    // Always 0.
+    "SPI_RA_BULKY_CU_FULL_CSN",
+    "SPI_RA_TGLIM_CU_FULL_CSN",
+    "SPI_RA_WVLIM_STALL_CSN",
     // Scratch memory.
     "TA_BUFFER_WAVEFRONTS",
     "TA_BUFFER_READ_WAVEFRONTS",
@@ -557,10 +592,72 @@ const NOT_CAUSED: &[&str] = &[
     "TA_BUFFER_TOTAL_CYCLES",
     "TA_BUFFER_COALESCED_READ_CYCLES",
     "TA_BUFFER_COALESCED_WRITE_CYCLES",
-    // Reads of less than half a line, and data that the second-level cache has no room for.
+    // More requests than a part can take.
+    "TA_ADDR_STALLED_BY_TC_CYCLES",
+    "TA_DATA_STALLED_BY_TC_CYCLES",
+    // Always 0.
+    "TD_SPI_STALL",
+    // More requests than a part can take.
+    "TCP_TCP_TA_DATA_STALL_CYCLES",
+    "TCP_TCR_TCP_STALL_CYCLES",
+    // No line is stored to while it is on its way.
+    "TCP_WRITE_TAGCONFLICT_STALL_CYCLES",
+    // Always 0.
+    "TCP_UTCL1_PERMISSION_MISS",
+    // All memory is the device's own.
+    "TCP_TCC_NC_READ_REQ",
+    "TCP_TCC_NC_WRITE_REQ",
+    "TCP_TCC_NC_ATOMIC_REQ",
+    "TCP_TCC_UC_READ_REQ",
+    "TCP_TCC_UC_WRITE_REQ",
+    "TCP_TCC_UC_ATOMIC_REQ",
+    "TCP_TCC_CC_READ_REQ",
+    "TCP_TCC_CC_WRITE_REQ",
+    "TCP_TCC_CC_ATOMIC_REQ",
+    // No instruction has the bit.
+    "TCC_STREAMING_REQ",
+    // All memory is the device's own.
+    "TCC_NC_REQ",
+    "TCC_UC_REQ",
+    "TCC_CC_REQ",
+    // Always 0.
+    "TCC_PROBE",
+    "TCC_PROBE_ALL",
+    // All memory is the device's own.
+    "TCC_EA_WR_UNCACHED_32B",
+    // More requests than a part can take.
+    "TCC_EA_WRREQ_STALL",
+    // All memory is the device's own.
+    "TCC_EA_WRREQ_IO_CREDIT_STALL",
+    "TCC_EA_WRREQ_GMI_CREDIT_STALL",
+    // More requests than a part can take.
+    "TCC_EA_WRREQ_DRAM_CREDIT_STALL",
+    // Always 0.
+    "TCC_TOO_MANY_EA_WRREQS_STALL",
+    // All memory is the device's own.
+    "TCC_EA_ATOMIC",
+    "TCC_EA_ATOMIC_LEVEL",
+    // Reads of less than half a line.
     "TCC_EA_RDREQ_32B",
+    // All memory is the device's own.
+    "TCC_EA_RD_UNCACHED_32B",
+    "TCC_EA_RDREQ_IO_CREDIT_STALL",
+    "TCC_EA_RDREQ_GMI_CREDIT_STALL",
+    // More requests than a part can take.
+    "TCC_EA_RDREQ_DRAM_CREDIT_STALL",
+    // Always 0.
+    "TCC_BUBBLE",
+    // Data that the second-level cache has no room for.
     "TCC_NORMAL_WRITEBACK",
     "TCC_NORMAL_EVICT",
+    "TCC_ALL_TC_OP_INV_EVICT",
+    "CPC_CPC_STAT_IDLE",
+    // All workgroups find room.
+    "CPC_CPC_STAT_STALL",
+    // Always 0.
+    "CPC_CPC_UTCL2IU_STALL",
+    "CPF_CPF_STAT_IDLE",
+    "CPF_CPF_TCIU_STALL",
 ];
 
 /// A count that nothing adds to is 0 in every dispatch. A new event is caused by a kernel here, or listed.
