@@ -87,11 +87,15 @@ impl Stacks {
     fn finish(&self, path: &mut Path, sink: &mut dyn Sink) -> Result<(u32, u32), NoNumber> {
         let class_of = |location| {
             let (kind, owner) = self.tree.place(location);
-            match kind {
-                _ if kind == LocationKind::Native as u8 => self.native.modules.class(owner),
-                _ if kind == LocationKind::Python as u8 => FrameClass::Python,
-                _ if kind == LocationKind::Api as u8 => FrameClass::Runtime,
-                _ => FrameClass::Other,
+            let is = |one: LocationKind| kind == one as u8;
+            if is(LocationKind::Native) || is(LocationKind::Guessed) {
+                self.native.modules.class(owner)
+            } else if is(LocationKind::Python) {
+                FrameClass::Python
+            } else if is(LocationKind::Api) {
+                FrameClass::Runtime
+            } else {
+                FrameClass::Other
             }
         };
         path.finish(&self.tree, self.options.depth as usize, class_of, sink)
