@@ -262,7 +262,7 @@ fn the_direct_provider_refuses_what_only_the_sdk_has() {
 #[test]
 fn aggregates_leave_out_what_the_direct_provider_lacks_and_say_so() {
     for aggregate in ["--sys-trace", "--runtime-trace"] {
-        let plan = plan(&format!("{aggregate} --provider direct -- a"));
+        let plan = plan_with(&format!("{aggregate} --provider direct -- a"), &[]);
         assert!(!plan.passes[0].options.collector.traces.scratch_memory);
         assert!(plan.passes[0].options.collector.traces.kernel);
         assert_eq!(
