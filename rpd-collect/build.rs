@@ -1,5 +1,5 @@
 //! Turns the argument tables into what the collector needs of them: for every call the size of its argument struct and
-//! where in it texts are; and a description of every function of the runtimes' dispatch tables, as calls of macros.
+//! where in it texts and pointers to outputs are; and a description of every function of the runtimes' dispatch tables, as calls of macros.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let layouts = rpd_data::layouts()?;
     // One text for all names, and places in it: a table of references would have to be relocated at every start.
     let (mut names, mut rows, mut kinds) = (String::new(), String::new(), String::new());
+    let (mut outputs, mut most_results) = (String::new(), 0);
     for group in layouts.chunk_by(|a, b| a.kind == b.kind) {
         let first = rows.lines().count();
         for layout in group {
@@ -24,9 +25,17 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .get_mut(..texts.len())
                 .ok_or_else(|| format!("{} has more than {TEXTS} texts", layout.operation))?
                 .copy_from_slice(&texts);
+            let first_output = outputs.lines().count();
+            for (pointer, size) in layout.outputs() {
+                writeln!(outputs, "Output {{ pointer: {pointer}, size: {size} }},")?;
+            }
+            let output_count = outputs.lines().count() - first_output;
+            let results: u32 = layout.outputs().map(|(_, size)| size).sum();
+            most_results = most_results.max(results);
             writeln!(
                 rows,
-                "Layout {{ name: {}, name_len: {}, size: {}, texts: {slots:?}, count: {} }},",
+                "Layout {{ name: {}, name_len: {}, size: {}, texts: {slots:?}, count: {}, first_output: {first_output}, \
+                 outputs: {output_count}, results: {results} }},",
                 names.len(),
                 layout.operation.len(),
                 layout.size,
@@ -43,9 +52,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let source = format!(
         "const TEXTS: usize = {TEXTS};\n\
+         const MOST_RESULTS: usize = {most_results};\n\
+         static OUTPUTS: [Output; {}] = [\n{outputs}];\n\
          static NAMES: &str = \"{names}\";\n\
          static LAYOUTS: [Layout; {}] = [\n{rows}];\n\
          static KINDS: [(&str, Range<usize>); {}] = [\n{kinds}];\n",
+        outputs.lines().count(),
         layouts.len(),
         kinds.lines().count(),
     );
@@ -84,10 +96,17 @@ fn streams(
     for (table, (slot, function)) in
         hip.flat_map(|table| std::iter::repeat(table).zip(table.functions.iter().enumerate()))
     {
+        // Their null stream is the thread's own.
+        let is_own = function.name.ends_with("_spt");
         let (role, position) = match function.stream() {
             Some(rpd_data::StreamRole::Create(position)) => ("Create", position),
             Some(rpd_data::StreamRole::Destroy(position)) => ("Destroy", position),
+            Some(rpd_data::StreamRole::Set(position)) if is_own => ("SetOwn", position),
             Some(rpd_data::StreamRole::Set(position)) => ("Set", position),
+            None if is_own => {
+                writeln!(rows, "({slot}, Stream::Own),")?;
+                continue;
+            }
             None => continue,
         };
         let layout = layouts

@@ -27,7 +27,7 @@ fn layouts() -> Result<String, Box<dyn Error>> {
             for argument in &layout.arguments {
                 writeln!(
                     source,
-                    "Argument {{ name: {:?}, declared: {:?}, resolved: {:?}, mangled: {:?}, offset: {}, size: {}, form: Form::{:?} }},",
+                    "Argument {{ name: {:?}, declared: {:?}, resolved: {:?}, mangled: {:?}, offset: {}, size: {}, form: Form::{:?}, output: {} }},",
                     argument.name,
                     argument.declared,
                     argument.resolved,
@@ -35,6 +35,17 @@ fn layouts() -> Result<String, Box<dyn Error>> {
                     argument.offset,
                     argument.size,
                     argument.form,
+                    match argument.output {
+                        Some(output) => format!(
+                            "Some(Pointee {{ declared: {:?}, resolved: {:?}, mangled: {:?}, size: {}, form: Form::{:?} }})",
+                            output.declared,
+                            output.resolved,
+                            output.mangled,
+                            output.size,
+                            output.form,
+                        ),
+                        None => "None".to_owned(),
+                    },
                 )?;
             }
             writeln!(source, "] }}),")?;

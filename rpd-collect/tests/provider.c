@@ -567,7 +567,7 @@ int main(int argc, char** argv) {
         mark("after");
     } else if (!strcmp(scenario, "dispatches")) {
         marker_t range = {.size = sizeof range, .args.message = "region"};
-        struct { uint64_t size, id, value; } stream = {24, 5, 0};
+        struct { uint64_t size, id, value; } stream = {24, 5, 0x1000};
         call_t set;
         begin(&outer, RANGE, 1, &range);
         begin(&set, STREAM, 3, &stream);

@@ -50,7 +50,7 @@ static void script(char** words) {
     static uint64_t id;
     static call_t set;
     static int references = 1;
-    static struct { uint64_t size, id, value; } stream = {24, 5, 0};
+    static struct { uint64_t size, id, value; } stream = {24, 5, 0x1000};
     for (; *words; ++words) {
         long a = 0, b = 0, c = 1;
         char name[256];

@@ -57,6 +57,8 @@ pub enum Difference {
     DomainSummary,
     /// Spelling of the types of arguments in JSON.
     ArgumentTypes,
+    /// Arguments through which a call returns something.
+    ArgumentResults,
     /// A value that is not a number in tables for people.
     NoNumber,
     /// Variables that request call stacks.
@@ -118,6 +120,7 @@ pub const DIFFERENCES: &[Row] = &[
     row(Difference::RocpdTables, "Tables of `rocpd query` and `rocpd summary`", "`-o` sends a table to a file in the current directory", "tables in the console format go to standard output whatever `-o` says; the others to `rocpd-output-data`"),
     row(Difference::DomainSummary, "Mean and deviation in `--domain-summary`", "those of all records of the domain", "the sums of the means and of the deviations of its names"),
     row(Difference::ArgumentTypes, "Types of arguments in JSON", "as C++ spells them: `ihipStream_t*`", "as compilers encode them: `P12ihipStream_t`"),
+    row(Difference::ArgumentResults, "Arguments through which a call returns something, as the `ptr` of `hipMalloc`", "what the call has stored there, with the type of that", "the address of the program's variable"),
     row(Difference::NoNumber, "The deviation of a single call in tables for people", "`-`", "`NaN`"),
     row(Difference::StackVariables, "Variables `RPD_STACKS*` and `RPDT_STACKFRAMES`", "are defaults of the options of call stacks", "are ignored"),
     row(Difference::CountersWithSamples, "`--pmc` and PC sampling in one run", "is refused: counting changes the clocks that samples need", "is accepted, each on a context of its own"),

@@ -38,6 +38,9 @@ const HANDLES: [(&str, HandleKind); 13] = [
     ("hipMemGenericAllocationHandle_t", HandleKind::Physical),
 ];
 
+/// C types of addresses of memory.
+const ADDRESSES: [&str; 3] = ["void*", "hipDeviceptr_t", "textureReference*"];
+
 fn usual(argument: &Argument) -> Role {
     let ty = argument.declared;
     let handle = |ty: &str| {
@@ -49,6 +52,12 @@ fn usual(argument: &Argument) -> Role {
     }
     if let Some(kind) = ty.strip_suffix('*').and_then(handle) {
         return Role::HandleOut(kind);
+    }
+    if argument
+        .output
+        .is_some_and(|output| ADDRESSES.contains(&output.declared))
+    {
+        return Role::AddressOut;
     }
     match argument.form {
         Form::Text => Role::Text,
@@ -71,7 +80,6 @@ fn role(text: &str, arguments: &[Argument]) -> Option<Role> {
     };
     Some(match word {
         "address" => Role::Address,
-        "address_out" => Role::AddressOut,
         "symbol" => Role::Symbol,
         "kernel" => Role::Kernel,
         "function" => Role::Handle(HandleKind::Function),

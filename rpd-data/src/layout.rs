@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::table::{MalformedRow, rows};
-use crate::{TYPES, operations, parameters};
+use crate::{Parameter, TYPES, operations, parameters};
 
 macro_rules! forms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -77,6 +77,23 @@ pub struct Argument {
     pub size: u32,
     /// Conversion of the value to text.
     pub form: Form,
+    /// The value that the call writes to where it points; `None` unless it is an output.
+    pub output: Option<Pointee>,
+}
+
+/// The value that an output points to, once the call has succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pointee {
+    /// Type as the header declares it.
+    pub declared: &'static str,
+    /// Type with typedefs resolved, as a C++ demangler spells it.
+    pub resolved: &'static str,
+    /// That type as C++ compilers encode it in names.
+    pub mangled: &'static str,
+    /// Size in bytes.
+    pub size: u32,
+    /// Conversion of the value to text.
+    pub form: Form,
 }
 
 /// The argument struct of a call.
@@ -100,6 +117,62 @@ impl Layout {
             .filter(|argument| argument.form == Form::Text)
             .map(|argument| argument.offset)
     }
+
+    /// Offsets in the struct of the pointers to values that the call writes, with the sizes of these values, in
+    /// argument order.
+    pub fn outputs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.arguments
+            .iter()
+            .filter_map(|argument| Some((argument.offset, argument.output?.size)))
+    }
+}
+
+/// Results of functions that are 0 when the call has succeeded, and only then are outputs written.
+const STATUSES: [&str; 5] = [
+    "hipError_t",
+    "hsa_status_t",
+    "ncclResult_t",
+    "rocDecStatus",
+    "RocJpegStatus",
+];
+
+/// What an output parameter points to.
+fn pointee(
+    parameter: &Parameter,
+    types: &HashMap<&'static str, Type>,
+    results: &HashMap<(&str, &str), &str>,
+) -> Result<Pointee, String> {
+    let Parameter {
+        kind,
+        operation,
+        name,
+        declared,
+        ..
+    } = *parameter;
+    if !results
+        .get(&(kind, operation))
+        .is_some_and(|result| STATUSES.contains(result))
+    {
+        return Err(format!(
+            "api-args: `{name}` of {operation} is an output, but the function returns no status that says whether it \
+             was written"
+        ));
+    }
+    let missing =
+        || format!("arg-types.csv lacks what `{declared}` points to, an output of {operation}");
+    let declared = declared.strip_suffix('*').ok_or_else(missing)?;
+    let ty = types.get(declared).ok_or_else(missing)?;
+    Ok(Pointee {
+        declared,
+        resolved: ty.resolved,
+        mangled: ty.mangled,
+        size: ty.size,
+        form: match ty.form {
+            // The text itself is not recorded.
+            Form::Text => Form::Pointer,
+            form => form,
+        },
+    })
 }
 
 struct Type {
@@ -144,9 +217,14 @@ pub(crate) fn enums() -> Result<BTreeSet<&'static str>, MalformedRow> {
 /// The row that is not understood, or a text that names the argument whose type or operation no table has.
 pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
     let types = types()?;
+    let operations = operations()?;
+    let results: HashMap<(&str, &str), &str> = operations
+        .iter()
+        .map(|operation| ((operation.kind, operation.name), operation.result))
+        .collect();
     // Calls without arguments have no parameter below.
-    let mut layouts: Vec<Layout> = operations()?
-        .into_iter()
+    let mut layouts: Vec<Layout> = operations
+        .iter()
         .filter(|operation| operation.kind.ends_with("_API"))
         .map(|operation| Layout {
             kind: operation.kind,
@@ -169,6 +247,10 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
         // `char*` is where a call writes to, and its text is not there yet when the call begins. This one is read.
         let read = declared == "const char*"
             || (operation == "__hipRegisterFunction" && parameter.name == "deviceFunction");
+        let output = match parameter.is_output {
+            true => Some(pointee(&parameter, &types, &results)?),
+            false => None,
+        };
         layout.arguments.push(Argument {
             name: parameter.name,
             declared,
@@ -180,6 +262,7 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
                 Form::Text if !read => Form::Pointer,
                 form => form,
             },
+            output,
         });
     }
     for layout in &mut layouts {
@@ -242,6 +325,31 @@ mod tests {
             };
             assert!(layout.size <= union, "{layout:?}");
         }
+    }
+
+    #[test]
+    fn outputs_are_values_that_calls_write() {
+        let outputs =
+            |kind, operation| -> Vec<(u32, u32)> { layout(kind, operation).outputs().collect() };
+        assert_eq!(outputs("HIP_RUNTIME_API", "hipMalloc"), [(0, 8)]);
+        assert_eq!(
+            outputs("HIP_RUNTIME_API", "hipMallocPitch"),
+            [(0, 8), (8, 8)]
+        );
+        assert_eq!(outputs("HIP_RUNTIME_API", "hipMalloc3D"), [(0, 32)]);
+        assert_eq!(outputs("HIP_RUNTIME_API", "hipGetDevice"), [(0, 4)]);
+        assert_eq!(
+            outputs("HSA_AMD_EXT_API", "hsa_amd_memory_pool_allocate"),
+            [(24, 8)]
+        );
+        // Arrays, and what the call reads.
+        for operation in ["hipLaunchKernel", "hipFree", "hipMemcpy"] {
+            assert_eq!(outputs("HIP_RUNTIME_API", operation), [], "{operation}");
+        }
+        assert_eq!(outputs("HIP_RUNTIME_API", "hipGraphGetNodes"), [(16, 8)]);
+        let malloc = layout("HIP_RUNTIME_API", "hipMalloc");
+        let pointee = malloc.arguments[0].output.expect("an output");
+        assert_eq!((pointee.declared, pointee.form), ("void*", Form::Opaque));
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod table;
 
 pub use capture::{CaptureCall, HandleKind, Role, capture_calls};
 pub use functions::{Domain, Function, Param, StreamRole, functions, macro_calls};
-pub use layout::{Argument, Form, Layout, layouts};
+pub use layout::{Argument, Form, Layout, Pointee, layouts};
 pub use table::{MalformedRow, rows};
 
 const OPERATIONS: &str = include_str!("../../data/operations.csv");
@@ -89,6 +89,8 @@ pub struct Parameter {
     pub name: &'static str,
     /// C type, as the provider's argument unions have it.
     pub declared: &'static str,
+    /// Whether it points to one value that a call which succeeds has written.
+    pub is_output: bool,
 }
 
 /// Every parameter, those of a call together and in order.
@@ -103,9 +105,9 @@ pub fn parameters() -> Result<Vec<Parameter>, Box<dyn Error>> {
     for (table, text) in ARGUMENTS {
         for row in rows(table, text) {
             let row = row?;
-            let [kind, operation, position, name, declared] = row.fields;
+            let [kind, operation, position, name, declared, output] = row.fields;
             let is_first = functions.insert((kind, operation));
-            if (position, name, declared) == ("", "", "") && is_first {
+            if (position, name, declared, output) == ("", "", "", "") && is_first {
                 continue;
             }
             let position = row.number(position)?;
@@ -117,12 +119,18 @@ pub fn parameters() -> Result<Vec<Parameter>, Box<dyn Error>> {
             if position != expected {
                 return Err(row.malformed(ORDER).into());
             }
+            let is_output = match output {
+                "" => false,
+                "out" => true,
+                _ => return Err(row.malformed("the last field is `out` or empty").into()),
+            };
             parameters.push(Parameter {
                 kind,
                 operation,
                 position,
                 name,
                 declared,
+                is_output,
             });
         }
     }
@@ -131,7 +139,7 @@ pub fn parameters() -> Result<Vec<Parameter>, Box<dyn Error>> {
     });
     match missing {
         Some(Operation { kind, name, .. }) => Err(format!(
-            "api-args.csv: {name} of {kind} has no row: list its arguments, or `{kind},{name},,,` if it has none"
+            "api-args.csv: {name} of {kind} has no row: list its arguments, or `{kind},{name},,,,` if it has none"
         )
         .into()),
         None => Ok(parameters),

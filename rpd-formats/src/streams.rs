@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::args::{for_each_argument, layout};
 use rpd_core::domain::Kind;
-use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
+use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId, ThreadId};
 use rpd_core::options::Options;
 use rpd_core::session::{OperationClass, Session};
 use rpd_core::spool::format::api_flag;
@@ -29,14 +29,22 @@ struct StreamArgument {
     works: bool,
     offset: Option<u32>,
     destroys: bool,
+    /// The null stream of the call is the thread's own.
+    is_own: bool,
 }
 
 /// Finds the stream of each call of a session. Calls must be passed in their order.
 pub(crate) struct CallStreams<'a> {
     session: &'a Session,
     places: Vec<StreamArgument>,
-    lives: HashMap<u64, AddressStreams>,
+    lives: HashMap<StreamKey, AddressStreams>,
 }
+
+/// Handle of a stream, with the thread where that has a stream of its own under this handle; else with thread 0.
+type StreamKey = (u64, ThreadId);
+
+/// `hipStreamPerThread`.
+const PER_THREAD: u64 = 2;
 
 impl<'a> CallStreams<'a> {
     pub(crate) fn new(session: &'a Session, options: &Options) -> CallStreams<'a> {
@@ -52,6 +60,7 @@ impl<'a> CallStreams<'a> {
                 works: operation.kind == Kind::HipRuntime,
                 offset: stream.map(|argument| argument.offset),
                 destroys: operation.class == OperationClass::StreamDestroy,
+                is_own: name.ends_with("_spt"),
             }
         });
         let mut streams = CallStreams {
@@ -98,8 +107,8 @@ impl<'a> CallStreams<'a> {
                     continue;
                 };
                 let place = self.places[api.operation[index].0 as usize];
-                if let Some(address) = self.address(index, place) {
-                    let life = self.lives.entry(address).or_default();
+                if let Some(key) = self.key(index, place) {
+                    let life = self.lives.entry(key).or_default();
                     life.streams.push((api.start[index], stream));
                 } else if session.call(index).kind != Kind::HipRuntime && api.ancestor[index].0 != 0
                 {
@@ -111,6 +120,18 @@ impl<'a> CallStreams<'a> {
         for life in self.lives.values_mut() {
             life.streams.sort_unstable();
         }
+    }
+
+    fn key(&self, index: usize, place: StreamArgument) -> Option<StreamKey> {
+        let handle = match (self.address(index, place), place.is_own) {
+            (None | Some(0), true) => PER_THREAD,
+            (address, _) => address?,
+        };
+        let thread = match handle {
+            PER_THREAD => self.session.api.thread[index],
+            _ => ThreadId(0),
+        };
+        Some((handle, thread))
     }
 
     fn address(&self, index: usize, place: StreamArgument) -> Option<u64> {
@@ -145,8 +166,8 @@ impl<'a> CallStreams<'a> {
             return StreamId(0);
         }
         let Some(life) = self
-            .address(index, place)
-            .and_then(|address| self.lives.get_mut(&address))
+            .key(index, place)
+            .and_then(|key| self.lives.get_mut(&key))
         else {
             return StreamId(0);
         };

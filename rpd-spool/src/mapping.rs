@@ -226,6 +226,8 @@ impl Mapping {
         let base = pages::share(fd, len, ahead)?;
         let entry = (base.as_ptr() as usize, len);
         if !REGISTRY.with(|mapped| mapped.push(entry)) {
+            // SAFETY: mapped above, and known to no one else.
+            unsafe { pages::unshare(base, len) };
             return Err(io::ErrorKind::WouldBlock.into());
         }
         Ok(Mapping { base, len })

@@ -208,6 +208,8 @@ pub struct CollectorOptions {
     pub hip_args: bool,
     /// Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too.
     pub annotate_args: bool,
+    /// Record what output arguments point to when the call has returned, of calls whose arguments are recorded.
+    pub argument_results: bool,
     /// Track regions that rename kernels.
     pub kernel_rename: bool,
     /// Track HIP streams (off with `--group-by-queue`).
@@ -259,6 +261,7 @@ impl CollectorOptions {
             selected_regions_ref_count: _,
             hip_args: _,
             annotate_args: _,
+            argument_results: _,
             kernel_rename: _,
             streams: _,
             disable_signal_handlers: _,
@@ -311,6 +314,7 @@ const FLAGS: &[Flag] = &flags! {
     "rocjpeg" => traces.rocjpeg;
     "hip_args" => hip_args;
     "annotate_args" => annotate_args;
+    "argument_results" => argument_results;
     "kernel_rename" => kernel_rename;
     "streams" => streams;
     "disable_signal_handlers" => disable_signal_handlers;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::format::{ApiCall, MAGIC, SegmentHeader, VERSION, segment_flag};
+use super::format::{ApiCall, MAGIC, RecordHeader, SegmentHeader, VERSION, segment_flag};
 use super::mapping::Mapping;
 pub use super::mapping::{
     ForkGuard, ForkLock, abandon_all, hold_for_fork, map_again, release_after_fork,
@@ -342,6 +342,28 @@ impl StreamWriter {
         }
     }
 
+    /// Stores `bytes` at `offset` of an open record, which stays open. A record that is not in this stream, or that ends
+    /// before, is left alone.
+    pub fn fill(&self, record: OpenRecord, offset: usize, bytes: &[u8]) {
+        let address = record.0 as usize;
+        let full = self.full.iter().map(|full| &full.mapping);
+        let mut mappings = self.current.iter().chain(full);
+        if !mappings.any(|found| found.contains(address, offset + bytes.len())) {
+            return;
+        }
+        // SAFETY: the head of a record inside a mapping of this stream, which only its own thread writes.
+        let head =
+            unsafe { std::slice::from_raw_parts(address as *const u8, size_of::<RecordHeader>()) };
+        let len = RecordHeader::read_from_bytes(head).map_or(0, |head| head.len as usize);
+        if offset + bytes.len() <= len {
+            // SAFETY: as above; the bytes are inside the record.
+            let place = unsafe {
+                std::slice::from_raw_parts_mut((address + offset) as *mut u8, bytes.len())
+            };
+            place.copy_from_slice(bytes);
+        }
+    }
+
     /// Records dropped since the current segment was made.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -400,9 +422,14 @@ impl StreamWriter {
         let made = self
             .make_segment(wanted)
             .or_else(|_| self.make_segment(needed.max(FIRST_SEGMENT.min(wanted))));
-        let Ok(mapping) = made else {
-            self.retry = RETRY_AFTER;
-            return self.count_drop();
+        let mapping = match made {
+            Ok(mapping) => mapping,
+            Err(error) => {
+                // A signal handler that interrupted the making of another segment does not wait for the next attempt.
+                let is_interrupted = error.kind() == io::ErrorKind::WouldBlock;
+                self.retry = if is_interrupted { 0 } else { RETRY_AFTER };
+                return self.count_drop();
+            }
         };
         self.next_size = match &self.bound {
             Some(bound) => bound.segment(),

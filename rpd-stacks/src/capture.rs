@@ -10,7 +10,7 @@ use crate::native::counts::Counts;
 use crate::native::registers::Registers;
 use crate::native::walk::Walker;
 use crate::native::{Native, SharedWalk};
-use crate::options::{Mode, Options};
+use crate::options::{FrameClass, Mode, Options};
 use crate::path::Path;
 use crate::python::{Interpreter, Located, Outcome, PlacingRule, Python, ThreadPython};
 use crate::tree::Tree;
@@ -73,6 +73,28 @@ impl Stacks {
             session: AtomicU32::new(1),
             usable,
         }
+    }
+
+    /// Has frames of modules that reports do not show left out of [`Options::depth`]. `class_of` gives the class of the frames of
+    /// a module by its path; it must not allocate.
+    pub fn with_classes(mut self, class_of: fn(&[u8]) -> FrameClass) -> Stacks {
+        self.native.modules.class_of = class_of;
+        self
+    }
+
+    /// The node of the innermost entry of a path, and the flags that finding it gives.
+    #[inline]
+    fn finish(&self, path: &mut Path, sink: &mut dyn Sink) -> Result<(u32, u32), NoNumber> {
+        let class_of = |location| {
+            let (kind, owner) = self.tree.place(location);
+            match kind {
+                _ if kind == LocationKind::Native as u8 => self.native.modules.class(owner),
+                _ if kind == LocationKind::Python as u8 => FrameClass::Python,
+                _ if kind == LocationKind::Api as u8 => FrameClass::Runtime,
+                _ => FrameClass::Other,
+            }
+        };
+        path.finish(&self.tree, self.options.depth as usize, class_of, sink)
     }
 
     /// The options it was made with.
@@ -154,7 +176,7 @@ impl Stacks {
         }
         let further_in = &thread.walker.frames()[kept.saturating_sub(marker)..];
         path.extend(further_in.iter().map(|frame| frame.location));
-        let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
+        let (stack, more) = self.finish(path, sink)?;
         Ok(Captured {
             stack,
             flags: walked.flags | more,
@@ -232,7 +254,7 @@ impl Stacks {
             }
             found |= places.merge(native, python, placing, path, &self.tree, sink)?;
         }
-        let (stack, more) = path.finish(&self.tree, self.options.depth as usize, sink)?;
+        let (stack, more) = self.finish(path, sink)?;
         *merged = Merged {
             captured: Captured {
                 stack,

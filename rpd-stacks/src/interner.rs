@@ -80,6 +80,12 @@ impl Interner {
         }
     }
 
+    /// The key with this id.
+    pub(crate) fn key(&self, id: u32) -> [u64; 2] {
+        let entry = &self.entries[id as usize];
+        [0, 1].map(|part: usize| entry[part].load(Ordering::Relaxed))
+    }
+
     /// Number of ids that were assigned.
     pub(crate) fn len(&self) -> u32 {
         self.used.load(Ordering::Relaxed)

@@ -12,7 +12,7 @@
 //! - [`options`]: what is captured;
 //! - [`flags`]: what a capture was like;
 //! - `region`, `interner`: memory and numbers, shared without locks;
-//! - `tree`, `path`: locations, the call tree, and a thread's path through it;
+//! - `tree`, `path`, `cut`: locations, the call tree, a thread's path through it, and what is kept of a deep one;
 //! - `native`: the native frames of a thread;
 //! - [`python`]: the Python frames of a thread;
 //! - `merge`: Python frames among native frames;
@@ -22,6 +22,7 @@
 
 mod capture;
 mod copy;
+mod cut;
 pub mod facts;
 pub mod flags;
 mod interner;
@@ -36,5 +37,5 @@ mod tree;
 pub use capture::{Captured, Stacks, ThreadStacks};
 pub use facts::{JitObject, Location, LocationKind, Module, Node, PythonCode, Sink};
 pub use native::counts::Counts;
-pub use options::{Mode, Options};
+pub use options::{FrameClass, Mode, Options};
 pub use python::Interpreter;

@@ -17,8 +17,36 @@ pub struct Options {
     /// Frames that stacks have.
     pub mode: Mode,
     /// Number of frames of a stack that are kept: the innermost three quarters and the outermost quarter, with one
-    /// [`LocationKind::Gap`](crate::LocationKind::Gap) between them. The walk itself is not bounded by it. 0 keeps all.
+    /// [`LocationKind::Gap`](crate::LocationKind::Gap) between them. Frames that reports do not show do not count
+    /// ([`FrameClass`]). The walk itself is not bounded by it. 0 keeps all.
     pub depth: u32,
+}
+
+/// What reports show of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FrameClass {
+    /// It is shown.
+    Other = 0,
+    /// It is a frame of Python, and shown.
+    Python = 1,
+    /// The innermost frames of a runtime are shown as one frame, the call.
+    Runtime = 2,
+    /// Frames of the profiler are not shown; the innermost are part of the call.
+    Profiler = 3,
+    /// Frames of the interpreter are not shown in a stack with frames of Python.
+    Interpreter = 4,
+}
+
+impl FrameClass {
+    /// The class with this number.
+    pub(crate) fn of_number(number: u8) -> FrameClass {
+        use FrameClass::{Interpreter, Other, Profiler, Python, Runtime};
+        [Python, Runtime, Profiler, Interpreter]
+            .into_iter()
+            .find(|class| *class as u8 == number)
+            .unwrap_or(Other)
+    }
 }
 
 impl Default for Options {

@@ -1,8 +1,10 @@
 //! The path of a stack through the call tree, and how much of it stays from one capture to the next.
 
+use crate::cut::{self, Ends};
 use crate::facts::{LocationKind, Sink};
 use crate::flags;
 use crate::interner::NoNumber;
+use crate::options::FrameClass;
 use crate::region::{Region, Zeroed};
 use crate::tree::Tree;
 
@@ -46,6 +48,8 @@ pub(crate) struct Path {
     known: usize,
     /// The stack of the path before `begin`, 0 if it has none.
     stack: u32,
+    /// The flags of that stack.
+    flags: u32,
     overflow: bool,
     /// The tree's round that the nodes are of, 0 before the first.
     round: u32,
@@ -107,6 +111,7 @@ impl Path {
             same: 0,
             known: 0,
             stack: 0,
+            flags: 0,
             overflow: false,
             round: 0,
         }
@@ -196,12 +201,14 @@ impl Path {
         self.stack = 0;
     }
 
-    /// The node of the innermost entry, and the flags that finding it gives. At most `depth` entries get nodes (0: all).
+    /// The node of the innermost entry, and the flags that finding it gives. Entries get nodes until `depth` of them are shown
+    /// (0: all).
     #[inline]
     pub(crate) fn finish(
         &mut self,
         tree: &Tree,
         depth: usize,
+        class_of: impl Fn(u32) -> FrameClass,
         sink: &mut dyn Sink,
     ) -> Result<(u32, u32), NoNumber> {
         if self.overflow {
@@ -215,12 +222,13 @@ impl Path {
             self.round = tree.round();
             (self.known, self.stack) = (0, 0);
         }
-        let whole = depth == 0 || self.len <= depth;
-        let flags = if whole { 0 } else { flags::GAP };
         if self.same == self.len && self.len == self.old_len && self.stack != 0 {
-            return Ok((self.stack, flags));
+            return Ok((self.stack, self.flags));
         }
-        let found = self.nodes_of(tree, depth, whole, sink);
+        let ends = cut::ends(&self.locations[..self.len], depth, class_of);
+        let flags = if ends.is_none() { 0 } else { flags::GAP };
+        self.flags = flags;
+        let found = self.nodes_of(tree, ends, sink);
         match found {
             Ok(stack) => self.stack = stack,
             Err(_) => self.clear(),
@@ -231,11 +239,10 @@ impl Path {
     fn nodes_of(
         &mut self,
         tree: &Tree,
-        depth: usize,
-        whole: bool,
+        ends: Option<Ends>,
         sink: &mut dyn Sink,
     ) -> Result<u32, NoNumber> {
-        let outer = if whole { self.len } else { depth / 4 };
+        let outer = ends.map_or(self.len, |ends| ends.outer);
         let mut at = self.known.min(self.same).min(outer);
         let (mut parent, mut hash) = if at == 0 {
             (0, 0)
@@ -253,10 +260,10 @@ impl Path {
             at += 1;
         }
         self.known = outer;
-        if !whole {
+        if let Some(Ends { inner, .. }) = ends {
             let gap = tree.location(LocationKind::Gap, 0, 0, sink)?;
             parent = tree.node(parent, gap, at as u32, sink)?;
-            for location in &self.locations[self.len - (depth - outer)..self.len] {
+            for location in &self.locations[self.len - inner..self.len] {
                 at += 1;
                 hash = hash_with(hash, *location);
                 parent = cached_node(cache, hash, tree, parent, *location, at as u32, sink)?;

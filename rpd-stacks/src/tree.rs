@@ -57,6 +57,12 @@ impl Tree {
             })
     }
 
+    /// Number of the kind of a location, and its owner.
+    pub(crate) fn place(&self, location: u32) -> (u8, u32) {
+        let [place, _] = self.locations.key(location);
+        ((place >> 32) as u8, place as u32)
+    }
+
     /// The id of the node of a location below a parent.
     #[inline]
     pub(crate) fn node(

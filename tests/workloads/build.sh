@@ -59,6 +59,9 @@ program spin spin -lhip
 program stacks stacks -lhip -lroctx
 program fork-exec fork-exec -lhip
 program regions regions -lhip -lroctx
+program open-ranges open-ranges -lhip -lroctx
+program results results -lhip
+program streams streams -lhip
 program devices devices -lhip
 program many-threads many-threads -lhip -lroctx
 program module-load module-load -lhip

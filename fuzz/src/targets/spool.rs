@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use rpd_core::session::{LoadOptions, Session};
-use rpd_spool::format::{MAGIC, SegmentHeader, VERSION};
+use rpd_spool::format::{MAGIC, SegmentHeader, VERSION, tag};
 use rpd_spool::reader::ProcessSpool;
 
 use super::assert_one_line;
@@ -107,6 +107,22 @@ fn every_tag(bytes_each: u32, step: u8) -> Vec<u8> {
     segment
 }
 
+/// A record of these words behind its head.
+fn record(tag: u16, words: [u64; 9]) -> Vec<u8> {
+    let head = [80, u32::from(tag)].into_iter().flat_map(u32::to_le_bytes);
+    head.chain(words.into_iter().flat_map(u64::to_le_bytes))
+        .collect()
+}
+
+/// A segment in which the process, of which calls have stacks, is described behind some of its records, which are not in the
+/// order of their times.
+fn process_behind_records() -> Vec<u8> {
+    let allocation = |start: u64| record(tag::ALLOCATION, [1, 1, 0, start, start, 0, 0, 0, 1]);
+    let process = record(tag::PROCESS, [7, 7, 1, 1, 1, 0, 1 << 32, 0, 0]);
+    let records = [allocation(9), allocation(3), process, allocation(2)];
+    [vec![0; HEADER], records.concat()].concat()
+}
+
 fn seeds() -> Vec<Vec<u8>> {
     let input = |segments: &[Vec<u8>]| {
         let parts = segments.iter().flat_map(|segment| {
@@ -127,5 +143,6 @@ fn seeds() -> Vec<Vec<u8>> {
             every_tag(56, 0),
             every_tag(40, 1),
         ]),
+        input(&[process_behind_records()]),
     ]
 }

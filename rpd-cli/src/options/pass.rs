@@ -176,6 +176,7 @@ impl Resolver<'_> {
                 traces,
                 hip_args: arguments_shown && (traces.hip_runtime || traces.hip_compiler),
                 annotate_args: on("annotate-args"),
+                argument_results: !compat.has(Difference::ArgumentResults),
                 kernel_rename: on("kernel-rename"),
                 environment: kept,
                 variables: variables.into_iter().collect(),

@@ -25,6 +25,7 @@ fn needs_sdk(
         selected_regions_ref_count: _,
         hip_args: _,
         annotate_args: _,
+        argument_results: _,
         kernel_rename: _,
         streams: _,
         disable_signal_handlers: _,

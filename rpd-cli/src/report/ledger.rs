@@ -330,7 +330,8 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if ledger.dropped > 0 {
         lines.push(format!(
             "{name}: WARNING: {} {} missing from the outputs: the target could not store what it recorded \
-             (a full disk, no free inodes, a limit on file sizes, or a folder it could no longer reach)",
+             (a full disk, no free inodes, a limit on file sizes, a folder it could no longer reach, or signal handlers \
+             that interrupted one another while it was stored)",
             count(ledger.dropped, "record"),
             if ledger.dropped == 1 { "is" } else { "are" },
         ));

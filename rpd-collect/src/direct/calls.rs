@@ -90,16 +90,15 @@ pub(super) unsafe fn enter(frame: &mut Frame, api: &ApiSlot, slot: usize, argume
         let Some(operation) = api.operations.get(slot) else {
             return;
         };
-        match operation.stream {
-            None => {}
-            Some(Stream::Set(offset)) => {
-                // SAFETY: a stream handle is at this offset of the operation's arguments.
-                let stream = unsafe { arguments.add(offset.into()).cast::<u64>().read() };
-                frame.stream = StreamAction::Pop;
-                let id = streams::id(stream);
-                thread::with(|thread| thread.push_stream(id));
+        if let Some(stream) = operation.stream {
+            // SAFETY: by this function's contract.
+            match unsafe { streams::of_work(stream, arguments) } {
+                Some(id) => {
+                    frame.stream = StreamAction::Pop;
+                    thread::with(|thread| thread.push_stream(id));
+                }
+                None => frame.stream = StreamAction::LookUp,
             }
-            Some(Stream::Create(_) | Stream::Destroy(_)) => frame.stream = StreamAction::LookUp,
         }
         if !operation.recorded || !are_on() {
             return;
@@ -135,13 +134,26 @@ pub(super) unsafe fn exit(
 ) {
     if frame.correlation != 0 {
         let returned = now();
-        SERVICE.run(|| call::end(frame.record, word, returned));
+        SERVICE.run(|| match recorded_arguments(api, slot) {
+            // SAFETY: by this function's contract.
+            Some(layout) if layout.has_results() => unsafe {
+                let bytes = std::slice::from_raw_parts(arguments, layout.size.into());
+                arguments::end(frame.record, layout, bytes, word, returned);
+            },
+            _ => call::end(frame.record, word, returned),
+        });
         frame.leave();
     }
     if frame.stream != StreamAction::Nothing {
         // SAFETY: by this function's contract.
         unsafe { exit_stream(frame, api, slot, arguments, word) };
     }
+}
+
+/// Layout of the arguments that are recorded of an operation.
+#[inline]
+fn recorded_arguments(api: &ApiSlot, slot: usize) -> Option<&'static Layout> {
+    api.get()?.operations.get(slot)?.arguments.as_ref()
 }
 
 /// What [`exit`] does about a HIP stream.

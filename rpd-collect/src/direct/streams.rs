@@ -1,14 +1,6 @@
-//! HIP streams: numbers for them, and which one a call concerns.
+//! Which HIP stream a call concerns.
 
-use std::cell::Cell;
-use std::cell::UnsafeCell;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use zerocopy::FromZeros;
-
-use crate::recording::fork::ForkHook;
-use crate::recording::thread_local::zeroed_thread_local;
+use crate::recording::streams::{self, number};
 
 /// Effect of a call on its HIP stream, with the offset in the argument struct of the handle, or of
 /// the pointer to it.
@@ -20,6 +12,10 @@ pub(super) enum Stream {
     Destroy(u16),
     /// The call works on the stream at this offset.
     Set(u16),
+    /// As `Set`, with the thread's own default stream in place of the null stream.
+    SetOwn(u16),
+    /// The call works on the thread's own default stream.
+    Own,
 }
 
 include!(concat!(env!("OUT_DIR"), "/streams.rs"));
@@ -32,59 +28,24 @@ pub(super) fn of_operation(slot: usize) -> Option<Stream> {
         .map(|index| STREAMS[index].1)
 }
 
-/// The numbers of streams by handle; 0 is the null stream's.
-struct Numbers(UnsafeCell<Option<HashMap<u64, u32>>>);
-
-// SAFETY: only touched with the lock of [`FORK`] held.
-unsafe impl Sync for Numbers {}
-
-static NUMBERS: Numbers = Numbers(UnsafeCell::new(None));
-static FORK: ForkHook = ForkHook::new();
-static NEXT: AtomicU64 = AtomicU64::new(1);
-/// Changes when a stream is destroyed, whose handle may then be that of another.
-static AGE: AtomicU64 = AtomicU64::new(1);
-
-/// A stream, its number, and the age at which it had that.
-#[derive(Clone, Copy, FromZeros)]
-struct KnownStream {
-    handle: u64,
-    id: u32,
-    age: u64,
-}
-
-zeroed_thread_local! {
-    /// The stream that this thread used last.
-    fn last() -> &Cell<KnownStream>, "rpd_collect_last_stream"
-}
-
-/// The number of a stream; one that has none gets the next.
+/// The number of the stream on which the call that `stream` describes works; `None` for a call that does no work.
+///
+/// # Safety
+///
+/// `arguments` is the argument struct of the call.
 #[inline]
-pub(super) fn id(stream: u64) -> u32 {
-    if stream == 0 {
-        return 0;
+pub(super) unsafe fn of_work(stream: Stream, arguments: *const u8) -> Option<u32> {
+    // SAFETY: a stream handle is at this offset of the operation's arguments.
+    let handle = |offset: u16| unsafe { arguments.add(offset.into()).cast::<u64>().read() };
+    match stream {
+        Stream::Set(offset) => Some(number(handle(offset))),
+        Stream::SetOwn(offset) => Some(match handle(offset) {
+            0 => streams::number_of_thread(),
+            handle => number(handle),
+        }),
+        Stream::Own => Some(streams::number_of_thread()),
+        Stream::Create(_) | Stream::Destroy(_) => None,
     }
-    let age = AGE.load(Ordering::Acquire);
-    let known = last().get();
-    if (known.handle, known.age) == (stream, age) {
-        return known.id;
-    }
-    let id = look_up(stream);
-    last().set(KnownStream {
-        handle: stream,
-        id,
-        age,
-    });
-    id
-}
-
-#[cold]
-fn look_up(stream: u64) -> u32 {
-    let Some(_guard) = FORK.lock() else { return 0 };
-    // SAFETY: the lock is held.
-    let numbers = unsafe { &mut *NUMBERS.0.get() }.get_or_insert_default();
-    *numbers
-        .entry(stream)
-        .or_insert_with(|| NEXT.fetch_add(1, Ordering::Relaxed) as u32)
 }
 
 /// The call that `stream` describes has returned `status`.
@@ -100,19 +61,11 @@ pub(super) unsafe fn after_call(stream: Stream, arguments: *const u8, status: u6
             let handle = argument(offset) as *const u64;
             if !handle.is_null() {
                 // SAFETY: a call that succeeded has written the new stream there.
-                id(unsafe { handle.read() });
+                number(unsafe { handle.read() });
             }
         }
-        Stream::Destroy(offset) => {
-            if let Some(_guard) = FORK.lock() {
-                // SAFETY: the lock is held.
-                if let Some(numbers) = unsafe { &mut *NUMBERS.0.get() } {
-                    numbers.remove(&argument(offset));
-                }
-            }
-            AGE.fetch_add(1, Ordering::AcqRel);
-        }
-        Stream::Create(_) | Stream::Set(_) => {}
+        Stream::Destroy(offset) => streams::destroyed(argument(offset)),
+        Stream::Create(_) | Stream::Set(_) | Stream::SetOwn(_) | Stream::Own => {}
     }
 }
 
@@ -121,20 +74,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_given_in_order_and_not_kept_for_destroyed_streams() {
-        assert_eq!(id(0), 0);
-        let first = id(0x1000);
-        assert_eq!(id(0x2000), first + 1);
-        assert_eq!(id(0x1000), first);
-        let handle = 0x1000_u64;
+    fn streams_have_numbers_from_their_creation_to_their_end() {
+        let first = number(0x4000);
+        let handle = 0x4000_u64;
         // SAFETY: an argument struct with a stream in it.
         unsafe { after_call(Stream::Destroy(0), (&raw const handle).cast(), 0) };
-        assert_eq!(id(0x1000), first + 2);
-        let made = 0x3000_u64;
+        assert_ne!(number(0x4000), first);
+        let made = 0x5000_u64;
         let place = &raw const made;
         // SAFETY: an argument struct with a pointer to a stream in it.
         unsafe { after_call(Stream::Create(0), (&raw const place).cast(), 0) };
-        assert_eq!(id(0x3000), first + 3);
+        let later = number(0x6000);
+        assert!(number(0x5000) < later);
+    }
+
+    #[test]
+    fn the_null_stream_of_some_functions_is_the_threads_own() {
+        let null = 0_u64;
+        let arguments = (&raw const null).cast();
+        // SAFETY: an argument struct with a stream in it.
+        let of = |stream| unsafe { of_work(stream, arguments) };
+        assert_eq!(of(Stream::Set(0)), Some(0));
+        let own = of(Stream::Own);
+        assert!(own.is_some_and(|own| own != 0));
+        assert_eq!(of(Stream::SetOwn(0)), own);
     }
 
     #[test]
@@ -142,5 +105,15 @@ mod tests {
         assert!(STREAMS.is_sorted_by_key(|(slot, _)| *slot));
         assert!(STREAMS.len() > 60);
         assert_eq!(of_operation(0), None);
+        let functions = rpd_data::functions().expect("the tables");
+        let runtime = functions.iter().find(|one| one.name == "HIP_RUNTIME_API");
+        let slot = |name: &str| {
+            let mut functions = runtime.expect("the kind").functions.iter();
+            functions.position(|function| function.name == name)
+        };
+        let of = |name| of_operation(slot(name).expect("in the table"));
+        assert_eq!(of("hipMemcpy_spt"), Some(Stream::Own));
+        assert!(matches!(of("hipMemcpyAsync_spt"), Some(Stream::SetOwn(_))));
+        assert!(matches!(of("hipMemcpyAsync"), Some(Stream::Set(_))));
     }
 }

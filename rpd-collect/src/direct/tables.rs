@@ -82,7 +82,8 @@ pub(super) fn configure(process: &Process, names: &Catalogue) {
         let operations = operations.map(|(slot, (_, name))| Operation {
             recorded,
             arguments: match with_arguments {
-                true => arguments::find(layouts, name).copied(),
+                true => arguments::find(layouts, name)
+                    .map(|layout| layout.with_results(options.argument_results)),
                 false => None,
             },
             stream: match follows_streams {

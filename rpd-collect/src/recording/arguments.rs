@@ -7,7 +7,7 @@ use std::ops::Range;
 use rpd_spool::format::api_flag;
 use rpd_spool::writer::OpenRecord;
 
-use super::call::Call;
+use super::call::{self, Call};
 use super::text;
 
 /// Bytes kept of a text argument.
@@ -25,7 +25,24 @@ pub(crate) struct Layout {
     pub(crate) size: u16,
     texts: [u16; TEXTS],
     count: u8,
+    /// Index in [`OUTPUTS`] of the first.
+    first_output: u16,
+    outputs: u8,
+    /// Bytes of all values that the call stores through output arguments.
+    results: u16,
 }
+
+/// An argument that points to where the call stores a value.
+#[derive(Debug, Clone, Copy)]
+struct Output {
+    /// Offset in the struct of the pointer.
+    pointer: u16,
+    /// Bytes of the value.
+    size: u16,
+}
+
+/// Bytes of the word that says which values are there.
+const MASK: usize = size_of::<u32>();
 
 impl Layout {
     /// Most texts that a call has.
@@ -37,6 +54,35 @@ impl Layout {
         self.texts
             .get(..usize::from(self.count))
             .unwrap_or_default()
+    }
+
+    fn outputs(&self) -> &'static [Output] {
+        let first = usize::from(self.first_output);
+        OUTPUTS
+            .get(first..first + usize::from(self.outputs))
+            .unwrap_or_default()
+    }
+
+    /// Whether what the call stores through arguments is recorded.
+    #[inline]
+    pub(crate) fn has_results(&self) -> bool {
+        self.outputs > 0
+    }
+
+    /// The layout; with `wanted` false, what the call stores through arguments is not recorded.
+    pub(crate) fn with_results(mut self, wanted: bool) -> Layout {
+        if !wanted {
+            (self.outputs, self.results) = (0, 0);
+        }
+        self
+    }
+
+    /// Bytes that a record has for results.
+    fn room(&self) -> usize {
+        match self.has_results() {
+            true => MASK + usize::from(self.results),
+            false => 0,
+        }
     }
 
     fn operation(&self) -> &'static str {
@@ -74,14 +120,18 @@ pub(crate) fn find<'a>(layouts: &'a [Layout], operation: &str) -> Option<&'a Lay
 #[inline]
 pub(crate) unsafe fn begin(call: &Call, layout: &Layout, arguments: &[u8]) -> OpenRecord {
     let (size, offsets) = (arguments.len(), layout.texts());
+    let mut flags = api_flag::ARGUMENTS;
+    if layout.has_results() {
+        flags |= api_flag::RESULTS;
+    }
+    let fixed = size + layout.room();
     if offsets.is_empty() {
-        return call.begin(api_flag::ARGUMENTS, size, |rest| {
+        return call.begin(flags, fixed, |rest| {
             rest[..size].copy_from_slice(arguments);
         });
     }
     let mut texts: [Option<&[u8]>; Layout::TEXTS] = [None; Layout::TEXTS];
-    let mut flags = api_flag::ARGUMENTS;
-    let mut tail = size;
+    let mut tail = fixed;
     for (text, offset) in texts.iter_mut().zip(offsets) {
         let offset = usize::from(*offset);
         let Some(bytes) = arguments.get(offset..offset + 8) else {
@@ -102,7 +152,7 @@ pub(crate) unsafe fn begin(call: &Call, layout: &Layout, arguments: &[u8]) -> Op
     tail += 4 * offsets.len();
     call.begin(flags, tail, |rest| {
         rest[..size].copy_from_slice(arguments);
-        let mut at = size;
+        let mut at = fixed;
         for text in &texts[..offsets.len()] {
             let count = text.map_or(u32::MAX, |text| text.len() as u32);
             rest[at..at + 4].copy_from_slice(&count.to_le_bytes());
@@ -112,6 +162,62 @@ pub(crate) unsafe fn begin(call: &Call, layout: &Layout, arguments: &[u8]) -> Op
             at += text.len();
         }
     })
+}
+
+/// Completes the record of a call that returned the status `retval` at `returned`: with what its output arguments point
+/// to, if it has succeeded.
+///
+/// # Safety
+///
+/// `arguments` is the argument struct of the call that `layout` describes and that `record` began with. Where the status
+/// is 0, the call has written to what its output arguments point to, unless they are null.
+#[inline]
+pub(crate) unsafe fn end(
+    record: OpenRecord,
+    layout: &Layout,
+    arguments: &[u8],
+    retval: u64,
+    returned: u64,
+) {
+    // A status has 32 bits.
+    let has_results = layout.has_results() && retval as u32 == 0;
+    if !has_results || record == OpenRecord::default() {
+        return call::end(record, retval, returned);
+    }
+    let mut bytes = [0; MASK + MOST_RESULTS];
+    // SAFETY: as this function demands.
+    let bytes = unsafe { results(layout, arguments, &mut bytes) };
+    call::end_with(record, retval, returned, arguments.len(), bytes);
+}
+
+/// What output arguments point to, as the record has it.
+///
+/// # Safety
+///
+/// As for [`end`], of a call that has succeeded.
+unsafe fn results<'a>(
+    layout: &Layout,
+    arguments: &[u8],
+    bytes: &'a mut [u8; MASK + MOST_RESULTS],
+) -> &'a [u8] {
+    let mut found: u32 = 0;
+    let mut at = MASK;
+    for (index, output) in layout.outputs().iter().enumerate() {
+        let (pointer, size) = (usize::from(output.pointer), usize::from(output.size));
+        let place = arguments.get(pointer..).and_then(|rest| rest.first_chunk());
+        let place = place.map_or(0, |address| usize::from_ne_bytes(*address)) as *const u8;
+        if !place.is_null() {
+            // SAFETY: as this function demands; the table has the size of what the argument points to, and the room is that
+            // of the call with the most results.
+            unsafe {
+                std::ptr::copy_nonoverlapping(place, bytes[at..at + size].as_mut_ptr(), size)
+            };
+            found |= 1 << index;
+        }
+        at += size;
+    }
+    bytes[..MASK].copy_from_slice(&found.to_le_bytes());
+    &bytes[..at]
 }
 
 #[cfg(test)]
@@ -126,8 +232,46 @@ mod tests {
             assert_eq!(u32::from(found.size), expected.size, "{expected:?}");
             let texts = found.texts().iter().map(|&offset| u32::from(offset));
             assert!(texts.eq(expected.texts()), "{expected:?}");
+            let outputs = found.outputs().iter();
+            let outputs = outputs.map(|output| (output.pointer.into(), output.size.into()));
+            assert!(outputs.eq(expected.outputs()), "{expected:?}");
         }
         assert!(find(of_kind("HIP_RUNTIME_API"), "hipFromTheFuture").is_none());
         assert!(of_kind("FROM_THE_FUTURE_API").is_empty());
+    }
+
+    #[test]
+    fn results_are_what_output_arguments_point_to() {
+        let layout = find(of_kind("HIP_RUNTIME_API"), "hipMallocPitch").expect("in the tables");
+        let (memory, pitch) = (0x7f34_0000_1000_u64, 512_u64);
+        let arguments = |first: *const u64, second: *const u64| {
+            let mut bytes = vec![0_u8; layout.size.into()];
+            bytes[..8].copy_from_slice(&(first as u64).to_ne_bytes());
+            bytes[8..16].copy_from_slice(&(second as u64).to_ne_bytes());
+            bytes
+        };
+        let expected = |mask: u32, first: u64, second: u64| {
+            let mut bytes = mask.to_le_bytes().to_vec();
+            bytes.extend(first.to_ne_bytes());
+            bytes.extend(second.to_ne_bytes());
+            bytes
+        };
+        let none = std::ptr::null();
+        for (first, second, bytes) in [
+            (
+                &raw const memory,
+                &raw const pitch,
+                expected(3, memory, pitch),
+            ),
+            (none, &raw const pitch, expected(2, 0, pitch)),
+            (none, none, expected(0, 0, 0)),
+        ] {
+            let mut room = [0; MASK + MOST_RESULTS];
+            // SAFETY: the pointers are null, or to variables of that size.
+            let found = unsafe { results(layout, &arguments(first, second), &mut room) };
+            assert_eq!(found, bytes);
+            assert_eq!(found.len(), layout.room());
+        }
+        assert_eq!(layout.with_results(false).room(), 0);
     }
 }

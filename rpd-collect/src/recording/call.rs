@@ -4,7 +4,7 @@
 //! passes through [`Call::begin`] on the calling thread, and through [`end`] if it returns: what a service needs
 //! about each call is collected there.
 
-use rpd_spool::format::{ApiCall, RecordHeader, StackRef, tag};
+use rpd_spool::format::{ApiCall, RecordHeader, StackRef, api_flag, tag};
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::FromBytes;
 
@@ -106,4 +106,30 @@ pub(crate) fn end(record: OpenRecord, retval: u64, returned: u64) {
             thread.records.close(record, retval, returned);
         });
     }
+}
+
+/// As [`end`], for a call with results: `results` go into the room for them, which is `offset` bytes behind the begin of
+/// the call's arguments. Nothing is stored in a record without such room.
+pub(super) fn end_with(
+    record: OpenRecord,
+    retval: u64,
+    returned: u64,
+    offset: usize,
+    results: &[u8],
+) {
+    if record == OpenRecord::default() {
+        return;
+    }
+    thread::with(|thread| {
+        let call = thread.records.open_call(record);
+        if let Some(call) = call.filter(|call| call.flags & api_flag::RESULTS != 0) {
+            let stack = match call.flags & api_flag::STACK {
+                0 => 0,
+                _ => size_of::<StackRef>(),
+            };
+            thread.records.fill(record, HEAD + stack + offset, results);
+        }
+        stacks::at_end(thread, record, returned);
+        thread.records.close(record, retval, returned);
+    });
 }

@@ -90,10 +90,14 @@ impl Selection {
         self.with(|kernels| kernels.insert(id, kernel));
     }
 
+    /// Whether every dispatch is selected.
+    pub(crate) fn selects_all(&self) -> bool {
+        self.include.is_none() && self.exclude.is_none() && self.iterations.is_empty()
+    }
+
     /// Whether this dispatch of a kernel is to be counted; it advances the kernel's iteration.
     pub(crate) fn selects(&self, kernel: u64) -> bool {
-        let filtered = self.include.is_some() || self.exclude.is_some();
-        if !filtered && self.iterations.is_empty() {
+        if self.selects_all() {
             return true;
         }
         let iteration = self.with(|kernels| {

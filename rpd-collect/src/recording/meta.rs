@@ -24,13 +24,14 @@ fn write_to<T: IntoBytes + Immutable>(
     let mut head = header(tag, len);
     head.aux = aux;
     let head = head.as_bytes();
-    process.with_meta(|meta| {
-        meta.append(len, |bytes| {
-            bytes[..fixed.len()].copy_from_slice(fixed);
-            bytes[..head.len()].copy_from_slice(head);
-            bytes[fixed.len()..][..text.len()].copy_from_slice(text);
-        })
-    })
+    let fill = |bytes: &mut [u8]| {
+        bytes[..fixed.len()].copy_from_slice(fixed);
+        bytes[..head.len()].copy_from_slice(head);
+        bytes[fixed.len()..][..text.len()].copy_from_slice(text);
+    };
+    let written = process.try_meta(|meta| meta.append(len, fill));
+    // A signal handler that interrupted a writer of the meta stream: readers take facts from other streams as well.
+    written.unwrap_or_else(|| thread::append(len, fill))
 }
 
 /// A record that something happened now.

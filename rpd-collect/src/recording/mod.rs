@@ -15,6 +15,7 @@
 //! | `meta` | records of the meta stream; notes for the user |
 //! | `thread` | the stream of a thread, and the HIP streams and regions that it is in |
 //! | `thread_local` | variables of the calling thread, for what each call needs |
+//! | `streams` | numbers of HIP streams |
 //! | `regions` | numbers of the messages that rename kernels |
 //! | `switch` | when recording is on: pause and resume, selected regions, collection periods |
 //! | `kernel_selection` | which dispatches are counted |
@@ -50,6 +51,7 @@ pub(crate) mod regions;
 pub(crate) mod samples;
 mod spares;
 pub(crate) mod stacks;
+pub(crate) mod streams;
 pub(crate) mod switch;
 pub(crate) mod text;
 pub(crate) mod thread;

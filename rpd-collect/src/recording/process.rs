@@ -47,10 +47,15 @@ unsafe impl Sync for Process {}
 impl Process {
     /// Lets `act` write to the meta stream. False when that is impossible: a signal handler interrupted a writer.
     pub(crate) fn with_meta(&self, act: impl FnOnce(&mut StreamWriter) -> bool) -> bool {
-        let Some(_guard) = self.lock.lock() else {
+        self.try_meta(act).unwrap_or_else(|| {
             self.directory.drop_records(1);
-            return false;
-        };
+            false
+        })
+    }
+
+    /// As [`Process::with_meta`]; `None` in a signal handler that interrupted a writer of the meta stream.
+    pub(super) fn try_meta(&self, act: impl FnOnce(&mut StreamWriter) -> bool) -> Option<bool> {
+        let _guard = self.lock.lock()?;
         // SAFETY: the lock is held.
         let meta = unsafe { &mut *self.meta.get() };
         let written = act(meta);
@@ -61,7 +66,7 @@ impl Process {
         if lost > 0 {
             meta.publish_dropped(lost);
         }
-        written
+        Some(written)
     }
 
     /// Writes to the meta stream how many records streams without a segment could not store.

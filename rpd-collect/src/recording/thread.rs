@@ -2,6 +2,9 @@
 //!
 //! The thread-local itself is a raw pointer without destructor, so it can be read at any time of a thread's life; a
 //! pthread key releases what it points to. A record made after that simply begins a new stream.
+//!
+//! A signal handler of the target may interrupt a writer of its thread, and make calls that are recorded. They go to
+//! another stream of the thread, with a state of its own: one for each level of handlers that interrupt one another.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -22,6 +25,10 @@ use super::thread_local::zeroed_thread_local;
 /// Depth to which HIP calls with a stream nest at most; one or two in practice.
 const NESTED_STREAMS: usize = 32;
 
+/// States of a thread: one for calls of the program, the others for signal handlers that interrupted a writer of those
+/// before. What handlers at a greater depth do is counted as dropped.
+const LEVELS: usize = 4;
+
 /// Numbers of the messages of regions ([`super::regions`]).
 pub(super) type RegionNumbers = HashMap<Box<[u8]>, u32>;
 
@@ -31,6 +38,8 @@ pub(crate) struct Thread {
     busy: AtomicBool,
     /// Thread id in the kernel.
     tid: u32,
+    /// Index of this state among those of the thread.
+    level: usize,
     /// Calls and markers of this thread, and device work that the provider reports on it.
     pub(super) records: StreamWriter,
     /// HIP streams set by the calls this thread is in.
@@ -47,8 +56,8 @@ pub(crate) struct Thread {
 /// State of a thread that can be used at any time of its life.
 #[derive(FromZeros)]
 struct ThreadState {
-    /// State for recording; null before the first record.
-    state: Cell<*mut Thread>,
+    /// States for recording; null before the first record at each level.
+    states: [Cell<*mut Thread>; LEVELS],
     frames: Frames,
 }
 
@@ -73,25 +82,71 @@ pub(crate) fn id() -> u32 {
     unsafe { libc::gettid() }.cast_unsigned()
 }
 
-/// Lets `act` use this thread's state. `None` when this process is not recorded, or when a signal handler interrupted a
-/// writer of this thread; the record is then counted as dropped.
+/// Lets `act` use this thread's state. `None` when this process is not recorded, or when signal handlers interrupted the
+/// writers of all levels; the record is then counted as dropped.
 #[inline]
 pub(crate) fn with<T>(act: impl FnOnce(&mut Thread) -> T) -> Option<T> {
-    let mut pointer = local().state.get();
-    if pointer.is_null() {
-        pointer = begin()?;
+    match take(0) {
+        Taken::Free(state) => Some(state.run(act)),
+        Taken::Busy => with_nested(act),
+        Taken::NotRecorded => None,
     }
-    // SAFETY: the pointer is a leaked box that only this thread uses, and that `release` takes away from the thread before
-    // it frees it. Only the atomic flag is touched until it is known that no other reference exists.
+}
+
+/// As [`with`], in a signal handler that interrupted a writer.
+#[cold]
+fn with_nested<T>(act: impl FnOnce(&mut Thread) -> T) -> Option<T> {
+    for level in 1..LEVELS {
+        match take(level) {
+            Taken::Free(state) => return Some(state.run(act)),
+            Taken::Busy => {}
+            Taken::NotRecorded => return None,
+        }
+    }
+    interrupted()
+}
+
+/// Result of [`take`].
+enum Taken {
+    /// No writer uses the state; it is marked as busy.
+    Free(FreeState),
+    /// A writer that a signal handler interrupted uses the state.
+    Busy,
+    /// The process is not recorded.
+    NotRecorded,
+}
+
+/// A state of this thread that no other reference exists to, and that is marked as busy.
+struct FreeState(*mut Thread);
+
+impl FreeState {
+    #[inline]
+    fn run<T>(self, act: impl FnOnce(&mut Thread) -> T) -> T {
+        // SAFETY: the pointer is a leaked box that only this thread uses, and that `release` takes away from the thread
+        // before it frees it. `busy` was clear, so no reference exists on this thread, and the flag keeps it so.
+        let _free = Free(unsafe { &raw const (*self.0).busy });
+        // SAFETY: as above.
+        act(unsafe { &mut *self.0 })
+    }
+}
+
+#[inline]
+fn take(level: usize) -> Taken {
+    let mut pointer = local().states[level].get();
+    if pointer.is_null() {
+        match begin(level) {
+            Some(made) => pointer = made,
+            None => return Taken::NotRecorded,
+        }
+    }
+    // SAFETY: as in `FreeState::run`. Only the atomic flag is touched until it is known that no other reference exists.
     let busy = unsafe { &(*pointer).busy };
     if busy.load(Ordering::Relaxed) {
-        return interrupted();
+        return Taken::Busy;
     }
     busy.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
-    let _free = Free(busy);
-    // SAFETY: as above; `busy` was clear, so no reference exists on this thread, and the flag keeps it so.
-    Some(act(unsafe { &mut *pointer }))
+    Taken::Free(FreeState(pointer))
 }
 
 /// Clears the flag also when a panic passes.
@@ -130,26 +185,32 @@ pub(crate) fn write<T: IntoBytes + Immutable>(record: &T) {
     });
 }
 
-/// Writes a record of `len` bytes, which `fill` writes, to this thread's stream.
-pub(super) fn append(len: usize, fill: impl FnOnce(&mut [u8])) {
+/// Writes a record of `len` bytes, which `fill` writes, to this thread's stream. False when it had to be dropped.
+pub(super) fn append(len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
     let written = with(|thread| thread.records.append(len, fill));
     if written == Some(false) {
         lost();
     }
+    written.unwrap_or(false)
 }
 
-/// Makes the calling thread's state.
+/// Makes a state of the calling thread.
 #[cold]
-fn begin() -> Option<*mut Thread> {
+fn begin(level: usize) -> Option<*mut Thread> {
     let Some(process) = process::current() else {
         process::lost_record();
         return None;
     };
     let tid = id();
+    let name = match level {
+        0 => format!("t{tid}"),
+        _ => format!("t{tid}.s{level}"),
+    };
     let thread = Box::new(Thread {
         busy: AtomicBool::new(false),
         tid,
-        records: StreamWriter::new(&process.directory, format!("t{tid}"), stream::THREAD, tid),
+        level,
+        records: StreamWriter::new(&process.directory, name, stream::THREAD, tid),
         streams: [0; NESTED_STREAMS],
         stream_depth: 0,
         regions: Vec::new(),
@@ -157,8 +218,10 @@ fn begin() -> Option<*mut Thread> {
         stacks: None,
     });
     let pointer = Box::into_raw(thread);
-    local().state.set(pointer);
-    if let Some(key) = key() {
+    local().states[level].set(pointer);
+    if level == 0
+        && let Some(key) = key()
+    {
         // SAFETY: the key was made by `key`.
         unsafe { libc::pthread_setspecific(key, pointer.cast()) };
     }
@@ -185,20 +248,26 @@ fn key() -> Option<libc::pthread_key_t> {
     }
 }
 
-/// Ends the state of a thread that ends.
+/// Ends the states of a thread that ends; `pointer` is the first.
 unsafe extern "C" fn release(pointer: *mut c_void) {
-    let pointer = pointer.cast::<Thread>();
-    if local().state.get() == pointer {
-        local().state.set(std::ptr::null_mut());
-        static SERVICE: Service = Service::new("thread");
-        // SAFETY: `begin` made the box, and with the thread's pointer gone no one else reaches it.
-        SERVICE.run(|| drop(unsafe { Box::from_raw(pointer) }));
+    if local().states[0].get() != pointer.cast() {
+        return;
+    }
+    for state in &local().states {
+        let pointer = state.replace(std::ptr::null_mut());
+        if !pointer.is_null() {
+            static SERVICE: Service = Service::new("thread");
+            // SAFETY: `begin` made the box, and with the thread's pointer gone no one else reaches it.
+            SERVICE.run(|| drop(unsafe { Box::from_raw(pointer) }));
+        }
     }
 }
 
 fn forget_parent() {
-    // The box is leaked on purpose: the fork may have happened in a signal handler that interrupted a writer.
-    local().state.set(std::ptr::null_mut());
+    // The boxes are leaked on purpose: the fork may have happened in a signal handler that interrupted a writer.
+    for state in &local().states {
+        state.set(std::ptr::null_mut());
+    }
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists.
         unsafe { libc::pthread_setspecific(key, std::ptr::null()) };
@@ -209,6 +278,11 @@ impl Thread {
     /// Region and HIP stream that work submitted now belongs to; 0 for none.
     pub(crate) fn region_and_stream(&self) -> (u32, u32) {
         (self.regions.last().copied().unwrap_or(0), self.stream())
+    }
+
+    /// Whether a signal handler interrupted a writer of this thread, and uses this state.
+    pub(super) fn is_nested(&self) -> bool {
+        self.level > 0
     }
 
     /// Thread id in the kernel.

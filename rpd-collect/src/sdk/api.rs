@@ -98,6 +98,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
             && let Some(mut api) =
                 describe(names, arguments::of_kind(kind), payload, record_arguments)
         {
+            api.keep_results(setup.options.argument_results);
             api.stacks = Selection::of(&setup.options.stacks, &names.operations);
             setup.trace(setup.client, names, &[], api);
         }
@@ -139,6 +140,24 @@ fn describe(
     })
 }
 
+impl ApiKind {
+    /// Whether what calls store through their arguments is recorded.
+    fn keep_results(&mut self, wanted: bool) {
+        for arguments in &mut self.operations {
+            if let Arguments::Raw(layout) = arguments {
+                *layout = layout.with_results(wanted);
+            }
+        }
+    }
+
+    #[inline]
+    fn arguments_of(&self, operation: i32) -> &Arguments {
+        let number = usize::try_from(operation).ok();
+        let known = number.and_then(|number| self.operations.get(number));
+        known.unwrap_or(&self.others)
+    }
+}
+
 impl Tracer for ApiKind {
     const SERVICE: &'static Service = &SERVICE;
 
@@ -152,41 +171,63 @@ impl Tracer for ApiKind {
             Phase::EXIT => {
                 // First, so that our work is not measured as part of the call. The clock is read once a phase: it is
                 // most of the cost of a record.
-                let returned = now();
-                call::end(OpenRecord(*slot), retval(self, record.payload), returned);
+                exit(self, record, OpenRecord(*slot), now());
             }
             _ => {}
         }
     }
 }
 
-/// First eight bytes of the result; 0 when the payload has a size that is not in the tables of this build.
+/// First eight bytes of the result; `None` when the payload has a size that is not in the tables of this build.
 #[inline]
-fn retval(kind: &ApiKind, payload: *const c_void) -> u64 {
+fn retval(kind: &ApiKind, payload: *const c_void) -> Option<u64> {
     if payload.is_null() {
-        return 0;
+        return None;
     }
     // SAFETY: payloads begin with their size, and one of the known size has a result at the known place.
     unsafe {
         if payload.cast::<u64>().read_unaligned() != kind.payload.size as u64 {
-            return 0;
+            return None;
         }
-        payload
-            .cast::<u8>()
-            .add(kind.payload.retval)
-            .cast::<u64>()
-            .read_unaligned()
+        let retval = payload.cast::<u8>().add(kind.payload.retval);
+        Some(retval.cast::<u64>().read_unaligned())
+    }
+}
+
+#[inline]
+fn exit(kind: &ApiKind, record: &Record, begun: OpenRecord, returned: u64) {
+    let retval = retval(kind, record.payload);
+    if let (Arguments::Raw(layout), Some(retval)) = (kind.arguments_of(record.operation), retval)
+        && layout.has_results()
+        && let Some(arguments) = delivered(record, layout)
+    {
+        // SAFETY: the arguments are those of the call that returns, which the provider delivers again.
+        unsafe { arguments::end(begun, layout, arguments, retval, returned) };
+    } else {
+        call::end(begun, retval.unwrap_or(0), returned);
+    }
+}
+
+/// The argument struct in a payload; `None` for a payload without it.
+#[inline]
+fn delivered<'a>(record: &'a Record, layout: &Layout) -> Option<&'a [u8]> {
+    let size = usize::from(layout.size);
+    let payload = record.payload.cast::<u8>();
+    if payload.is_null() {
+        return None;
+    }
+    // SAFETY: payloads begin with their size, which the arguments follow; they last as long as the callback, and so does
+    // the record.
+    unsafe {
+        let delivered = payload.cast::<u64>().read_unaligned() as usize;
+        (delivered >= 8 + size).then(|| std::slice::from_raw_parts(payload.add(8), size))
     }
 }
 
 #[inline]
 fn enter(kind: &ApiKind, record: &Record) -> OpenRecord {
-    let arguments = usize::try_from(record.operation)
-        .ok()
-        .and_then(|number| kind.operations.get(number))
-        .unwrap_or(&kind.others);
     let call = call_of(kind.number, record, kind.stacks.as_ref());
-    match arguments {
+    match kind.arguments_of(record.operation) {
         Arguments::None => call.begin(0, 0, |_| {}),
         Arguments::Raw(layout) => enter_raw(&call, record, layout),
         Arguments::Texts => enter_texts(&call, record),
@@ -194,21 +235,10 @@ fn enter(kind: &ApiKind, record: &Record) -> OpenRecord {
 }
 
 fn enter_raw(call: &Call, record: &Record, layout: &Layout) -> OpenRecord {
-    // The arguments follow the payload's size; a payload without them is recorded without.
-    let size = usize::from(layout.size);
-    let payload = record.payload.cast::<u8>();
-    let delivered = match payload.is_null() {
-        true => 0,
-        // SAFETY: payloads begin with their size.
-        false => unsafe { payload.cast::<u64>().read_unaligned() as usize },
-    };
-    if delivered < 8 + size {
-        return call.begin(0, 0, |_| {});
-    }
-    // SAFETY: the payload has `size` bytes of arguments after its size field, which are those of the call that begins.
-    unsafe {
-        let bytes = std::slice::from_raw_parts(payload.add(8), size);
-        arguments::begin(call, layout, bytes)
+    match delivered(record, layout) {
+        // SAFETY: the arguments are those of the call that begins.
+        Some(arguments) => unsafe { arguments::begin(call, layout, arguments) },
+        None => call.begin(0, 0, |_| {}),
     }
 }
 
@@ -272,9 +302,9 @@ mod tests {
         let mut words = vec![0u64; size / 8];
         words[0] = size as u64;
         words[offset / 8] = 700;
-        assert_eq!(retval(&kind, words.as_ptr().cast()), 700);
+        assert_eq!(retval(&kind, words.as_ptr().cast()), Some(700));
         words[0] = size as u64 + 8;
-        assert_eq!(retval(&kind, words.as_ptr().cast()), 0);
-        assert_eq!(retval(&kind, std::ptr::null()), 0);
+        assert_eq!(retval(&kind, words.as_ptr().cast()), None);
+        assert_eq!(retval(&kind, std::ptr::null()), None);
     }
 }

@@ -1,5 +1,8 @@
 //! HIP streams, and the external ids that tie device work to them and to regions.
 //!
+//! Streams have numbers of [`streams`], not the provider's: those are one for each handle, and the handle of per-thread
+//! default streams is the same in all threads. Streams that programs create have the same numbers in both.
+//!
 //! The provider requests an id on the thread that submits the work and hands it back with the record. Region and stream are
 //! packed into its 64 bits, so nothing is allocated.
 
@@ -15,8 +18,8 @@ use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
 use super::{names, payload};
 use crate::recording::guard::Service;
-use crate::recording::meta;
 use crate::recording::thread::{self, Thread};
+use crate::recording::{meta, streams};
 
 static STREAMS: Service = Service::new("HIP streams");
 static REQUESTS: Service = Service::new("external ids");
@@ -34,8 +37,13 @@ pub(super) fn configure(setup: &Setup<'_>) {
     if setup.options.streams
         && let Some(kind) = setup.callback_kind("HIP_STREAM")
     {
-        let set = kind.operation("HIP_STREAM_SET");
-        setup.trace_always("HIP streams", kind, &[], Streams { set });
+        let operations = Streams {
+            create: kind.operation("HIP_STREAM_CREATE"),
+            destroy: kind.operation("HIP_STREAM_DESTROY"),
+            set: kind.operation("HIP_STREAM_SET"),
+        };
+        setup.trace_always(PURPOSE, kind, &[], operations);
+        trace_own(setup);
     }
     if setup.options.streams || setup.options.kernel_rename {
         configure_requests(setup);
@@ -71,8 +79,63 @@ fn configure_requests(setup: &Setup<'_>) {
     }
 }
 
+/// Subject of notes about failures.
+const PURPOSE: &str = "HIP streams";
+
+/// Follows the calls whose null stream is the thread's own.
+fn trace_own(setup: &Setup<'_>) {
+    let Some(kind) = setup.names.callback("HIP_RUNTIME_API") else {
+        return;
+    };
+    let own = kind
+        .operations
+        .iter()
+        .filter(|(_, name)| name.ends_with("_spt"));
+    let own: Vec<i32> = own.map(|(number, _)| *number).collect();
+    // Without numbers it would be all calls.
+    if !own.is_empty() {
+        setup.trace_always(PURPOSE, kind, &own, OwnStreams);
+    }
+}
+
+/// Calls whose null stream is the thread's own. The provider may report their stream before or after they begin.
+struct OwnStreams;
+
+impl Tracer for OwnStreams {
+    const SERVICE: &'static Service = &STREAMS;
+
+    fn take(&self, record: &Record, slot: &mut u64) {
+        match record.phase {
+            Phase::ENTER => {
+                streams::enter_own();
+                let own = streams::number_of_thread();
+                let pushed = thread::with(|thread| {
+                    let is_null = thread.region_and_stream().1 == 0;
+                    if is_null {
+                        thread.push_stream(own);
+                    }
+                    is_null
+                });
+                *slot = pushed.unwrap_or(false).into();
+            }
+            Phase::EXIT => {
+                streams::leave_own();
+                if *slot != 0 {
+                    thread::with(Thread::pop_stream);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Numbers of the provider's operations on streams.
 struct Streams {
-    /// Number of the operation that sets the stream on which a thread works.
+    /// A stream was made.
+    create: Option<i32>,
+    /// A stream was destroyed.
+    destroy: Option<i32>,
+    /// A call works on a stream.
     set: Option<i32>,
 }
 
@@ -80,19 +143,27 @@ impl Tracer for Streams {
     const SERVICE: &'static Service = &STREAMS;
 
     fn take(&self, record: &Record, _slot: &mut u64) {
-        if self.set != Some(record.operation) {
-            return;
-        }
         type Payload = rocprofiler_callback_tracing_hip_stream_data_t;
-        // SAFETY: the payload of this kind, within its callback.
-        let payload = unsafe { payload::sized::<Payload>(record.payload) };
-        let Some(payload) = payload else { return };
+        let operation = Some(record.operation);
+        let handle = || {
+            // SAFETY: the payload of this kind, within its callback.
+            let payload = unsafe { payload::sized::<Payload>(record.payload) };
+            payload.map(|payload| payload.stream_value.as_u64())
+        };
         match record.phase {
-            Phase::ENTER => {
-                thread::with(|thread| thread.push_stream(payload.stream_id.handle as u32));
+            Phase::ENTER if operation == self.set => {
+                let number = handle().map_or(0, streams::number);
+                thread::with(|thread| thread.push_stream(number));
             }
-            Phase::EXIT => {
+            Phase::EXIT if operation == self.set => {
                 thread::with(Thread::pop_stream);
+            }
+            // Numbers are given in the order in which streams are made.
+            Phase::NONE if operation == self.create => {
+                handle().map(streams::number);
+            }
+            Phase::NONE if operation == self.destroy => {
+                handle().map(streams::destroyed);
             }
             _ => {}
         }

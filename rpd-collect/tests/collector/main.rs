@@ -209,7 +209,7 @@ fn dispatches_know_their_region_and_stream() {
     assert_eq!(found.dispatches.len(), 101);
     assert_eq!(found.regions, ["region"]);
     for dispatch in &found.dispatches[..100] {
-        assert_eq!((dispatch.region, dispatch.stream), (1, 5));
+        assert_eq!((dispatch.region, dispatch.stream), (1, 1));
         assert_eq!((dispatch.kernel, dispatch.grid[0]), (3, 64));
     }
     assert_eq!(
@@ -296,16 +296,17 @@ fn calls_from_thread_local_destructors_are_recorded() {
 }
 
 #[test]
-fn calls_from_signal_handlers_are_recorded_or_counted() {
+fn calls_from_signal_handlers_are_recorded() {
     let (status, printed, recorded) = run("hip_runtime=1", &["signals", "300000"]);
     assert!(status.success());
     let interrupted: u64 = printed.trim().parse().expect("a number");
     assert!(interrupted > 10);
     let found = &recorded[0];
-    assert_eq!(
-        found.calls.len() as u64 + found.dropped,
-        300_000 + interrupted
-    );
+    assert_eq!(found.dropped, 0);
+    assert_eq!(found.calls.len() as u64, 300_000 + interrupted);
+    assert!(found.calls.iter().all(|call| call.end != 0));
+    // Some interrupted a writer of their thread: those are in a stream of their own.
+    assert!(found.streams > 2, "{}", found.streams);
 }
 
 #[test]

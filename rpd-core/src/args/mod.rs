@@ -5,7 +5,7 @@
 
 mod text;
 
-pub use text::for_each_argument;
+pub use text::{ValueType, for_each_argument};
 
 use crate::domain::Kind;
 
@@ -59,6 +59,23 @@ pub struct Argument {
     pub mangled: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
+    /// Size of the value in bytes.
+    pub size: u32,
+    /// Conversion of the value to text.
+    pub form: Form,
+    /// The value that the call stores where the argument points; `None` unless it is an output.
+    pub output: Option<Pointee>,
+}
+
+/// What an output argument points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pointee {
+    /// Type as the header declares it.
+    pub declared: &'static str,
+    /// Type with typedefs resolved, as a C++ demangler spells it.
+    pub resolved: &'static str,
+    /// That type as C++ compilers encode it in names.
+    pub mangled: &'static str,
     /// Size of the value in bytes.
     pub size: u32,
     /// Conversion of the value to text.

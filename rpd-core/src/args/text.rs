@@ -2,18 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::{ArgLayout, Argument, Form, enumerator};
+use super::{ArgLayout, Argument, Form, Pointee, enumerator};
 use crate::spool::demangle::demangle_type;
 use crate::spool::format::api_flag;
 use crate::spool::reader::ByteStrings;
 
 impl ArgLayout {
-    /// Writes the arguments whose bytes (and copied texts after them) are in `raw`. `emit` gets position, argument
-    /// and value; `value` is only valid during that call. What `raw` is too short for is left out.
-    pub fn for_each(&self, raw: &[u8], mut emit: impl FnMut(usize, &Argument, &str)) {
+    /// Writes the arguments whose bytes, with what was copied behind them, are in `raw`; `flags` are those of the record.
+    /// `emit` gets position, argument, type of the value, and value, which is only valid during that call. The value of
+    /// an output is what the call stored where it points, with the type of that, if that was recorded. What `raw` is
+    /// too short for is left out.
+    pub fn for_each(
+        &self,
+        flags: u32,
+        raw: &[u8],
+        mut emit: impl FnMut(usize, &Argument, ValueType<'_>, &str),
+    ) {
         let (fixed, tail) = raw
             .split_at_checked(self.size as usize)
             .unwrap_or((raw, &[]));
+        let (mut results, tail) = match flags & api_flag::RESULTS {
+            0 => (Results::default(), tail),
+            _ => Results::split(self.arguments, tail),
+        };
         let mut texts = ByteStrings(tail);
         let mut value = String::new();
         for (position, argument) in self.arguments.iter().enumerate() {
@@ -22,6 +33,11 @@ impl ArgLayout {
                 return;
             };
             value.clear();
+            if let Some((output, bytes)) = results.of(argument) {
+                write_value(&mut value, output.form, output.declared, bytes);
+                emit(position, argument, ValueType::Result(output), &value);
+                continue;
+            }
             if argument.form == Form::Text {
                 match texts.next() {
                     Some(Some(text)) => value.push_str(&String::from_utf8_lossy(text)),
@@ -31,8 +47,48 @@ impl ArgLayout {
             } else {
                 write_value(&mut value, argument.form, argument.declared, bytes);
             }
-            emit(position, argument, &value);
+            emit(position, argument, ValueType::Argument, &value);
         }
+    }
+}
+
+/// Which type the shown value of an argument has.
+#[derive(Debug, Clone, Copy)]
+pub enum ValueType<'a> {
+    /// That of the argument.
+    Argument,
+    /// That of what the argument points to.
+    Result(&'a Pointee),
+}
+
+/// The values that a call stored through its output arguments.
+#[derive(Default)]
+struct Results<'a> {
+    /// A bit for each output: whether its value is there.
+    present: u32,
+    values: &'a [u8],
+}
+
+impl<'a> Results<'a> {
+    /// The results at the beginning of `tail`, and the rest. None when the tail is too short.
+    fn split(arguments: &[Argument], tail: &'a [u8]) -> (Results<'a>, &'a [u8]) {
+        let outputs = arguments.iter().filter_map(|argument| argument.output);
+        let len: usize = outputs.map(|output| output.size as usize).sum();
+        let parts = tail.split_first_chunk().and_then(|(present, rest)| {
+            let (values, rest) = rest.split_at_checked(len)?;
+            let present = u32::from_le_bytes(*present);
+            Some((Results { present, values }, rest))
+        });
+        parts.unwrap_or_default()
+    }
+
+    /// The value of the next argument in their order; `None` when it is no output, or the call stored nothing there.
+    fn of<'b>(&mut self, argument: &'b Argument) -> Option<(&'b Pointee, &'a [u8])> {
+        let output = argument.output.as_ref()?;
+        let (bytes, rest) = self.values.split_at_checked(output.size as usize)?;
+        let is_present = self.present & 1 != 0;
+        (self.present, self.values) = (self.present >> 1, rest);
+        is_present.then_some((output, bytes))
     }
 }
 
@@ -46,8 +102,12 @@ pub fn for_each_argument(
 ) {
     if flags & api_flag::ARGUMENTS != 0 {
         if let Some(layout) = layout {
-            layout.for_each(raw, |position, argument, value| {
-                emit(position, argument.resolved, argument.name, value);
+            layout.for_each(flags, raw, |position, argument, ty, value| {
+                let ty = match ty {
+                    ValueType::Argument => argument.resolved,
+                    ValueType::Result(output) => output.resolved,
+                };
+                emit(position, ty, argument.name, value);
             });
         }
     } else if flags & api_flag::ARGUMENT_TEXTS != 0 {
@@ -182,10 +242,14 @@ mod tests {
     use crate::domain::Kind;
 
     fn texts(kind: Kind, operation: &str, raw: &[u8]) -> Vec<String> {
+        texts_with(0, kind, operation, raw)
+    }
+
+    fn texts_with(flags: u32, kind: Kind, operation: &str, raw: &[u8]) -> Vec<String> {
         let mut found = Vec::new();
         for_each_argument(
             layout(kind, operation),
-            api_flag::ARGUMENTS,
+            api_flag::ARGUMENTS | flags,
             raw,
             |position, ty, name, value| found.push(format!("{position} {ty} {name}={value}")),
         );
@@ -208,6 +272,50 @@ mod tests {
                 "4 ihipStream_t* stream=0x7f2d04001c70",
             ]
         );
+    }
+
+    #[test]
+    fn an_output_reads_as_what_the_call_stored() {
+        let raw = |mask: u32| {
+            let mut raw = Vec::new();
+            for value in [0x7ffd_0000_0010_u64, 0x7ffd_0000_0020, 100, 7] {
+                raw.extend(value.to_le_bytes());
+            }
+            raw.extend(mask.to_le_bytes());
+            for value in [0x7f34_0000_1000_u64, 512] {
+                raw.extend(value.to_le_bytes());
+            }
+            raw
+        };
+        let texts = |flags, mask| {
+            texts_with(flags, Kind::HipRuntime, "hipMallocPitch", &raw(mask))[..2].to_vec()
+        };
+        let address = "0 void** ptr=0x7ffd00000010";
+        let pitch_address = "1 unsigned long* pitch=0x7ffd00000020";
+        let (result, pitch) = ("0 void* ptr=0x7f3400001000", "1 unsigned long pitch=512");
+        assert_eq!(texts(api_flag::RESULTS, 3), [result, pitch]);
+        assert_eq!(texts(api_flag::RESULTS, 2), [address, pitch]);
+        assert_eq!(texts(api_flag::RESULTS, 0), [address, pitch_address]);
+        assert_eq!(texts(0, 0), [address, pitch_address]);
+        let short = &raw(3)[..40];
+        let short = texts_with(api_flag::RESULTS, Kind::HipRuntime, "hipMallocPitch", short);
+        assert_eq!(short[0], address, "the results are cut off");
+    }
+
+    #[test]
+    fn texts_follow_the_results() {
+        let mut raw = Vec::new();
+        for value in [0x7ffd_0000_0010_u64, 0x10, 0x20] {
+            raw.extend(value.to_le_bytes());
+        }
+        raw.extend(1_u32.to_le_bytes());
+        raw.extend(0x5500_u64.to_le_bytes());
+        raw.extend(4_u32.to_le_bytes());
+        raw.extend(b"fill");
+        let flags = api_flag::RESULTS;
+        let texts = texts_with(flags, Kind::HipRuntime, "hipModuleGetFunction", &raw);
+        assert_eq!(texts[0], "0 ihipModuleSymbol_t* function=0x5500");
+        assert_eq!(texts[2], "2 char const* kname=fill");
     }
 
     #[test]
@@ -249,6 +357,9 @@ mod tests {
         let layouts = super::super::LAYOUTS.iter().flat_map(|(_, all)| *all);
         for argument in layouts.flat_map(|(_, layout)| layout.arguments) {
             assert_eq!(demangle_type(argument.mangled), argument.resolved);
+            if let Some(output) = argument.output {
+                assert_eq!(demangle_type(output.mangled), output.resolved);
+            }
         }
     }
 

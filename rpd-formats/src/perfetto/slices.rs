@@ -167,7 +167,7 @@ fn calls(
                 text_annotation(out, *name, value);
             }
             if let (Some(raw), Some(layout), false) = (raw, common.layout, as_texts) {
-                layout.for_each(raw, |position, _, value| {
+                layout.for_each(args.flags, raw, |position, _, _, value| {
                     text_annotation(out, common.arguments[position], value);
                 });
             }

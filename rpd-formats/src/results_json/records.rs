@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use rpd_core::args::{ArgLayout, for_each_argument, layout};
+use rpd_core::args::{ArgLayout, ValueType, for_each_argument, layout};
 use rpd_core::compat::Difference;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{CorrelationId, Nanoseconds, StreamId};
@@ -192,6 +192,8 @@ struct Common {
     /// From the brace to the correlation id.
     start: Vec<u8>,
     layout: Option<&'static ArgLayout>,
+    /// Types are spelled as compilers encode them.
+    encoded: bool,
     /// By argument: from the brace to its value.
     arguments: Vec<Vec<u8>>,
 }
@@ -236,6 +238,7 @@ impl<'a> Calls<'a> {
                 )
                 .into_bytes(),
                 layout,
+                encoded,
                 arguments: arguments
                     .iter()
                     .map(|argument| {
@@ -326,11 +329,20 @@ fn write_arguments(out: &mut Vec<u8>, session: &Session, index: usize, common: &
     if args.flags & api_flag::ARGUMENTS != 0
         && let Some(layout) = common.layout
     {
-        layout.for_each(raw, |position, _, value| {
+        layout.for_each(args.flags, raw, |position, argument, ty, value| {
             if position > 0 {
                 out.push(b',');
             }
-            out.extend_from_slice(&common.arguments[position]);
+            match ty {
+                ValueType::Argument => out.extend_from_slice(&common.arguments[position]),
+                ValueType::Result(output) => {
+                    let ty = match common.encoded {
+                        true => output.mangled,
+                        false => output.resolved,
+                    };
+                    argument_start(out, ty, argument.name);
+                }
+            }
             escape_bytes(out, value);
             out.extend_from_slice(b"\"}");
         });

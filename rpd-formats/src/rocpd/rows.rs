@@ -487,16 +487,27 @@ impl<'c> Arguments<'c> {
         let mut result = Ok(());
         if known.layout.is_some() && args.flags & rpd_core::spool::format::api_flag::ARGUMENTS != 0
         {
-            let bulk = &mut self.bulk;
-            for_each_argument(known.layout, args.flags, raw, |position, _, _, value| {
-                if result.is_ok() {
-                    result = bulk
-                        .integer(event)
-                        .integer(known.before + position as i64 + 1)
-                        .text(value)
-                        .end_row();
-                }
-            });
+            let declared = known.layout.map_or(&[][..], |layout| layout.arguments);
+            for_each_argument(
+                known.layout,
+                args.flags,
+                raw,
+                |position, ty, name, value| {
+                    if result.is_err() {
+                        return;
+                    }
+                    result = if declared[position].resolved == ty {
+                        self.bulk
+                            .integer(event)
+                            .integer(known.before + position as i64 + 1)
+                            .text(value)
+                            .end_row()
+                    } else {
+                        // What an output points to has a type of its own.
+                        self.other_argument(event, position, ty, name, value)
+                    };
+                },
+            );
         } else {
             for_each_argument(None, args.flags, raw, |position, ty, name, value| {
                 if result.is_ok() {

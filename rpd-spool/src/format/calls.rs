@@ -22,6 +22,10 @@ pub mod api_flag {
     pub const TRUNCATED: u32 = 16;
     /// The tail begins with a [`super::super::StackRef`]. What the other flags describe follows it.
     pub const STACK: u32 = 32;
+    /// With [`ARGUMENTS`]: behind the argument struct is room for what the call stores through its output arguments:
+    /// a `u32` with a bit for each value that is there, the first in bit 0, then all values in the order of arguments,
+    /// without padding. The texts follow. Written when the call has returned and has succeeded.
+    pub const RESULTS: u32 = 64;
 }
 
 /// A call of a traced function. Written when the call begins; `end` and `retval` are stored when it returns. 56 bytes

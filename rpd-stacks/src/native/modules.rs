@@ -6,6 +6,7 @@ use crate::facts::{Module, Sink};
 use crate::native::maps;
 use crate::native::objects::Object;
 use crate::native::rules::NO_MODULE;
+use crate::options::FrameClass;
 use crate::region::{Region, Zeroed};
 
 const CAPACITY: usize = NO_MODULE as usize;
@@ -31,6 +32,8 @@ struct Slot {
     fingerprint: AtomicU64,
     /// The session in which it was reported, 0 for none.
     reported_in: AtomicU32,
+    /// The class of its frames, known when it has been reported.
+    class: AtomicU8,
 }
 
 // SAFETY: integers.
@@ -54,6 +57,8 @@ pub(crate) struct Modules {
     /// Index plus one, by start address.
     buckets: Region<AtomicU32>,
     used: AtomicU32,
+    /// The class of the frames of a module, by its path.
+    pub(crate) class_of: fn(&[u8]) -> FrameClass,
 }
 
 /// The states of all modules.
@@ -76,6 +81,7 @@ impl Modules {
             states: Region::reserve(CAPACITY + 1),
             buckets: Region::reserve(BUCKETS),
             used: AtomicU32::new(0),
+            class_of: |_| FrameClass::Other,
         }
     }
 
@@ -218,11 +224,23 @@ impl Modules {
             start: object.start,
             end: object.end,
         };
+        let class = (self.class_of)(module.path);
+        slot.class.store(class as u8, Ordering::Relaxed);
         let stored = sink.module(&module);
         if stored {
             slot.reported_in.store(session, Ordering::Release);
         }
         stored
+    }
+
+    /// The class of the frames of a module that was reported, by its id.
+    pub(crate) fn class(&self, id: u32) -> FrameClass {
+        let slot = id
+            .checked_sub(1)
+            .and_then(|index| self.slots.get(index as usize));
+        slot.map_or(FrameClass::Other, |slot| {
+            FrameClass::of_number(slot.class.load(Ordering::Relaxed))
+        })
     }
 
     /// Modules seen so far.

@@ -2,6 +2,7 @@
 
 mod accesses;
 mod allocations;
+mod argument_results;
 mod binding;
 mod capture_conformance;
 mod capture_excerpts;
@@ -16,6 +17,7 @@ mod collectives;
 mod compat;
 mod counters;
 mod database;
+mod default_streams;
 mod faults;
 mod files_of_rpd;
 mod foreign;
@@ -29,6 +31,7 @@ mod light;
 mod main_job;
 mod names;
 mod odd_programs;
+mod open_ranges;
 mod pc_sampling;
 mod providers;
 mod python_package;

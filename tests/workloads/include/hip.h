@@ -58,6 +58,7 @@ hipError_t hipMallocPitch(void **pointer, size_t *pitch, size_t width, size_t he
 hipError_t hipMemGetInfo(size_t *available, size_t *total);
 hipError_t hipMemcpy(void *dst, const void *src, size_t size, int kind);
 hipError_t hipMemcpyAsync(void *dst, const void *src, size_t size, int kind, hipStream_t stream);
+hipError_t hipMemcpyAsync_spt(void *dst, const void *src, size_t size, int kind, hipStream_t stream);
 hipError_t hipMemcpyWithStream(void *dst, const void *src, size_t size, int kind, hipStream_t stream);
 hipError_t hipMemcpyHtoD(void *dst, void *src, size_t size);
 hipError_t hipMemcpyDtoH(void *dst, void *src, size_t size);

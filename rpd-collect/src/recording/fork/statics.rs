@@ -77,11 +77,11 @@ const KEPT: &[(&str, &[&str])] = &[
         &[
             "direct/dispatch.rs NEXT_DISPATCH",
             "direct/dispatch.rs NEXT_QUEUE",
-            "direct/streams.rs NUMBERS",
-            "direct/streams.rs NEXT",
-            "direct/streams.rs AGE",
-            "direct/streams.rs last",
             "recording/frames.rs NEXT_BLOCK",
+            "recording/streams.rs NUMBERS",
+            "recording/streams.rs NEXT",
+            "recording/streams.rs AGE",
+            "recording/streams.rs local",
         ],
     ),
     (

@@ -9,7 +9,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use rocprofiler_sdk_sys::{
     Functions, rocprofiler_agent_id_t, rocprofiler_counter_config_id_t, rocprofiler_counter_id_t,
@@ -19,6 +19,7 @@ use rpd_spool::options::{CounterOptions, CounterRequest};
 use rpd_spool::writer::ForkLock;
 
 use super::facts;
+use super::turns::Turns;
 use crate::recording::fork::ForkHook;
 use crate::recording::meta;
 use crate::sdk::provider::describe;
@@ -29,57 +30,60 @@ static MAKING: ForkLock = ForkLock::new();
 /// The lock is open in a forked child. It is not held over the fork, because the provider may take long.
 static FORK: ForkHook = ForkHook::new().in_child(|| MAKING.reset());
 
-/// A GPU; its index in the list is the number that `device=` means.
-struct Gpu {
-    agent: u64,
-    /// Number of its dispatches that were selected so far.
-    selected: AtomicU64,
-}
-
 /// The provider's configurations of each GPU, in the order of [`Configs::gpus`].
 type DeviceConfigs = Vec<Vec<rocprofiler_counter_config_id_t>>;
 
 /// Counter configurations by agent.
 pub(super) struct Configs {
     groups: Vec<Vec<CounterRequest>>,
+    /// Dispatches of a GPU after which the next group has its turn.
     interval: u64,
-    gpus: Vec<Gpu>,
+    /// Handles of the GPUs; the index of one is the number that `device=` means.
+    gpus: Vec<u64>,
+    turns: Turns,
     /// Null until the first dispatch is selected; never freed.
     made: AtomicPtr<DeviceConfigs>,
 }
 
 impl Configs {
-    /// For the GPUs with these handles, in the order of their topology nodes.
-    pub(super) fn new(options: &CounterOptions, gpus: &[u64]) -> Configs {
+    /// For the GPUs with these handles, in the order of their topology nodes. `counts_all`: every dispatch is selected.
+    pub(super) fn new(options: &CounterOptions, gpus: &[u64], counts_all: bool) -> Configs {
         FORK.register();
         Configs {
             groups: options.groups.iter().map(|group| sorted(group)).collect(),
             interval: options.group_interval.max(1),
-            gpus: gpus
-                .iter()
-                .map(|&agent| Gpu {
-                    agent,
-                    selected: AtomicU64::new(0),
-                })
-                .collect(),
+            gpus: gpus.to_vec(),
+            turns: Turns::new(gpus.len(), counts_all),
             made: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
-    /// Counters of the next selected dispatch on `agent`; `None` when none can be counted.
-    pub(super) fn next(
+    /// Counters of the selected dispatch with this number on `agent`; `None` when none can be counted.
+    pub(super) fn of_dispatch(
         &self,
         functions: &Functions,
         agent: u64,
+        dispatch: u64,
     ) -> Option<rocprofiler_counter_config_id_t> {
-        let place = self.gpus.iter().position(|gpu| gpu.agent == agent)?;
-        let configs = &self.made(functions)?[place];
-        if configs.is_empty() {
-            return None;
+        let place = self.gpus.iter().position(|gpu| *gpu == agent);
+        let configs = match place {
+            Some(place) => self.made(functions)?.get(place)?.as_slice(),
+            None => &[],
+        };
+        if self.groups.len() < 2 {
+            return configs.first().copied();
         }
-        let number = self.gpus[place].selected.fetch_add(1, Ordering::Relaxed);
-        let turn = (number / self.interval) % configs.len() as u64;
-        configs.get(turn as usize).copied()
+        let place = place.filter(|_| !configs.is_empty());
+        self.turns.note(dispatch, place);
+        let turn = self.turns.turn(dispatch, place?, self.interval);
+        configs.get((turn % configs.len() as u64) as usize).copied()
+    }
+
+    /// The dispatch with this number is not counted.
+    pub(super) fn pass_over(&self, dispatch: u64) {
+        if self.groups.len() > 1 {
+            self.turns.note(dispatch, None);
+        }
     }
 
     /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads
@@ -116,8 +120,8 @@ impl Configs {
         let wanted = missing.clone();
         let mut complete = true;
         let mut made: DeviceConfigs = Vec::new();
-        for (number, gpu) in self.gpus.iter().enumerate() {
-            let available = match available(functions, gpu.agent, &wanted) {
+        for (number, &agent) in self.gpus.iter().enumerate() {
+            let available = match available(functions, agent, &wanted) {
                 Ok(available) => available,
                 Err(status) => {
                     complete = false;
@@ -136,7 +140,7 @@ impl Configs {
                     return None;
                 }
                 let ids = chosen.iter().map(|&(_, id)| id).collect();
-                match create(functions, gpu.agent, ids) {
+                match create(functions, agent, ids) {
                     Ok(config) => Some(config),
                     Err(status) => {
                         let names: Vec<&str> = chosen.iter().map(|&(name, _)| name).collect();

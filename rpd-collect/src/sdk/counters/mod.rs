@@ -8,6 +8,7 @@
 
 mod config;
 mod facts;
+mod turns;
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -111,8 +112,8 @@ pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     COUNTING.get_or_init(|| Counting {
         functions,
         context,
+        configs: Configs::new(options, agents::gpus(), selection.selects_all()),
         selection,
-        configs: Configs::new(options, agents::gpus()),
     });
     let data = std::ptr::null_mut();
     // SAFETY: a context of this provider, and callbacks that stay loaded.
@@ -168,12 +169,14 @@ unsafe extern "C" fn on_dispatch(
         if switch::is_paused() {
             device_work::dispatch_paused();
         }
+        let (dispatch, agent) = (info.dispatch_id, info.agent_id.handle);
         if !switch::is_on() || !counting.selection.selects(info.kernel_id) {
+            counting.configs.pass_over(dispatch);
             return None;
         }
-        let agent = info.agent_id.handle;
-        let config = counting.configs.next(counting.functions, agent)?;
-        device_work::counting_submitted(info.dispatch_id);
+        let configs = &counting.configs;
+        let config = configs.of_dispatch(counting.functions, agent, dispatch)?;
+        device_work::counting_submitted(dispatch);
         Some(config)
     });
     if let Some(Some(selected)) = selected

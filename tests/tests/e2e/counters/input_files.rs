@@ -138,6 +138,19 @@ fn groups_that_take_turns() {
 }
 
 #[test]
+fn groups_follow_the_numbers_of_dispatches_of_several_threads() {
+    let input = r#"{"jobs": [{"pmc_groups": [["SQ_WAVES"], ["GRBM_GUI_ACTIVE"]], "pmc_group_interval": 4}]}"#;
+    let outcome = with_input("mux.json", input, ["-f", "csv"])
+        .workload("many-threads", ["16", "4"])
+        .success();
+    let rows = super::rows(&outcome);
+    let counted = super::dispatches(&rows);
+    let (first, second) = (1..=64).partition::<Vec<u64>, _>(|number| (number - 1) / 4 % 2 == 0);
+    assert_eq!(counted["SQ_WAVES"], first);
+    assert_eq!(counted["GRBM_GUI_ACTIVE"], second);
+}
+
+#[test]
 fn unknown_keys_are_warned_of_and_ignored() {
     let input = "jobs:\n  - pmc: [SQ_WAVES]\n    bogus_key: 1\n    output-format: csv\n";
     let outcome = with_input("job.yaml", input, [])
