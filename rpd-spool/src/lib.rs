@@ -11,6 +11,7 @@ pub mod agent;
 pub mod durations;
 pub mod environment;
 pub mod format;
+pub mod hidden_frames;
 pub mod image;
 pub mod kernel_check;
 pub mod kernel_filter;

@@ -9,11 +9,13 @@ use rpd_spool::format::{
     self, ApiCall, RecordHeader, StackCode, StackLocation, StackModule, StackNode, StackObject,
     StackRef, api_flag, stack_flag, tag,
 };
+use rpd_spool::hidden_frames;
 use rpd_spool::options::CollectorOptions;
 use rpd_spool::stacks::{self, StackMode, StackOptions};
 use rpd_spool::writer::{OpenRecord, StreamWriter, now, record_len};
 use rpd_stacks::{
-    JitObject, Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks, ThreadStacks,
+    FrameClass, JitObject, Location, Mode, Module, Node, Options, PythonCode, Sink, Stacks,
+    ThreadStacks,
 };
 use zerocopy::{Immutable, IntoBytes};
 
@@ -52,7 +54,8 @@ pub(crate) fn prepare(options: &CollectorOptions) {
             stacks: Stacks::new(Options {
                 mode,
                 depth: wanted.depth,
-            }),
+            })
+            .with_classes(class_of),
             flags: match wanted.every > 1 {
                 true => stack_flag::SAMPLED,
                 false => 0,
@@ -61,6 +64,16 @@ pub(crate) fn prepare(options: &CollectorOptions) {
         MIN_DURATION.store(wanted.min_duration, Ordering::Relaxed);
         FORK.register();
     });
+}
+
+/// What reports show of the frames of a module.
+fn class_of(path: &[u8]) -> FrameClass {
+    match std::str::from_utf8(path) {
+        Ok(path) if hidden_frames::is_profiler(path) => FrameClass::Profiler,
+        Ok(path) if hidden_frames::is_runtime(path) => FrameClass::Runtime,
+        Ok(path) if hidden_frames::is_interpreter(path) => FrameClass::Interpreter,
+        _ => FrameClass::Other,
+    }
 }
 
 fn forked() {

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::Session;
-use super::stacks::{LocationKind, ShownFrames, StackFrame, StackNode, is_interpreter, is_runtime};
+use super::stacks::{
+    LocationKind, ShownFrames, StackFrame, StackNode, is_interpreter, is_profiler, is_runtime,
+};
 use crate::ids::StringId;
 
 /// What a shown frame stands for.
@@ -114,10 +116,6 @@ impl Session {
         }
     }
 }
-
-/// Beginnings of the file names of profilers. Their frames are hidden, because the program does not have them when it
-/// is not profiled.
-const PROFILERS: [&str; 3] = ["librpd_collect.", "librpd_register.", "librocprofiler-"];
 
 /// Expands the stacks of calls, markers and allocations.
 pub fn expand(session: &Session, shown: ShownFrames) -> Expanded {
@@ -271,11 +269,6 @@ impl Expander<'_> {
         self.calls.insert(key, index);
         index
     }
-}
-
-fn is_profiler(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    PROFILERS.iter().any(|profiler| name.starts_with(profiler))
 }
 
 fn shown(frame: &StackFrame, kind: FrameKind) -> ShownFrame {

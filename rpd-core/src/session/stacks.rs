@@ -1,13 +1,11 @@
 //! Call stacks, stored as a tree: nodes, the code locations that they stand for, and the symbols and lines of these.
 
-mod runtimes;
-
 use std::collections::{BTreeSet, HashMap};
 
 use crate::ids::{Nanoseconds, StringId};
 use crate::spool::format::location_kind;
 pub use crate::spool::format::{StackRef, stack_flag};
-pub use runtimes::{is_interpreter, is_runtime};
+pub use crate::spool::hidden_frames::{is_interpreter, is_profiler, is_runtime};
 
 pub use crate::options::ShownFrames;
 

@@ -1,5 +1,15 @@
 //! Files whose frames stacks are shown without: GPU runtimes, the profiler, Python interpreters.
 
+/// Beginnings of the file names of profilers. Their frames are hidden, because the program does not have them when it
+/// is not profiled.
+const PROFILERS: [&str; 3] = ["librpd_collect.", "librpd_register.", "librocprofiler-"];
+
+/// Whether a file belongs to the profiler.
+pub fn is_profiler(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    PROFILERS.iter().any(|profiler| name.starts_with(profiler))
+}
+
 /// Beginnings of the file names of what stands between a program and the record of its call.
 const RUNTIMES: [&str; 8] = [
     "librpd_",
