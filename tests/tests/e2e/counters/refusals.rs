@@ -80,7 +80,7 @@ fn unknown_counters_with_their_nearest_names() {
 
 #[test]
 fn counters_that_the_device_cannot_count() {
-    // It adds up the level that the counter before it has, and the number of waves is none.
+    // It adds up the level of another counter, and the number of waves is none.
     let outcome = refused(&["--pmc", "SQ_WAVES", "SQ_ACCUM_PREV_HIRES"]);
     has_words(&outcome, &["SQ_ACCUM_PREV_HIRES", "gfx90a"]);
     // Spread over passes it could not be counted either.
