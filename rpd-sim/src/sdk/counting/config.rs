@@ -35,7 +35,7 @@ pub(crate) struct Config {
     counters: Vec<&'static Counter>,
     /// Hardware counts that they need.
     pub(super) needs: Vec<Need>,
-    /// For counters that accumulate the level of the one before them, by handle: that level.
+    /// For counters that add up the level of another one, by handle: that level.
     levels: HashMap<u64, Need>,
     names: Arc<AgentCounters>,
 }
@@ -134,7 +134,7 @@ impl Config {
     }
 }
 
-/// How a counter adds up the level of the counter that is selected before it; [`Resolution::None`] for all others.
+/// How a counter adds up the level of another one of its set; [`Resolution::None`] for all others.
 fn accumulation(counter: &Counter) -> Resolution {
     match counter.name.as_str() {
         "SQ_ACCUM_PREV" => Resolution::Low,
@@ -143,18 +143,21 @@ fn accumulation(counter: &Counter) -> Resolution {
     }
 }
 
-/// The level that the counter at a place of the list adds up: that of the sequencers' counter before it.
-fn level_before(counters: &[&'static Counter], place: usize) -> Option<Need> {
+/// The level that the counter at a place of the list adds up: the nearest one before it, or else the first after it,
+/// because tools put the counters of a set in order.
+fn level_beside(counters: &[&'static Counter], place: usize) -> Option<Need> {
     let resolution = accumulation(counters[place]);
-    let mut before = counters[..place].iter().rev();
-    before.find_map(|counter| match counter.source {
-        Source::Event { block, event } if block.name == "SQ" => Some(Need {
+    let before = counters[..place].iter().rev();
+    let mut beside = before.chain(&counters[place + 1..]);
+    beside.find_map(|counter| match counter.source {
+        Source::Event { block, event } => Some(Need {
             counter: counter.id,
             block,
             event,
             resolution,
-        }),
-        _ => None,
+        })
+        .filter(Need::determined),
+        Source::Constant(_) | Source::Derived(_) => None,
     })
 }
 
@@ -219,9 +222,9 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
         let list = if accumulation(counter) == Resolution::None {
             names.needs(counter).ok()
         } else {
-            let level = level_before(&counters, place);
+            let level = level_beside(&counters, place);
             levels.extend(level.map(|level| (counter.id, level)));
-            // Without a level before it there is nothing to add up.
+            // Without a level there is nothing to add up.
             match level {
                 Some(level) => Some(vec![level]),
                 None => return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT,
