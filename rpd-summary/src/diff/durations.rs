@@ -508,7 +508,7 @@ mod tests {
         added.begin_run(SideOf::After)?;
         let key = added.key(Group::Kernel, "k");
         for duration in &durations {
-            added.push(key, duration)?;
+            added.push(key, *duration)?;
         }
         let found = added.differences()?.iter().next();
         let side = found.and_then(|found| found.after).expect("a side");
