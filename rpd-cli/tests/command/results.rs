@@ -127,7 +127,7 @@ fn the_converter_s_layout() {
         &[
             "convert",
             "--layout",
-            "rocpd",
+            "original",
             "-f",
             "csv",
             "-o",

@@ -133,7 +133,10 @@ fn read(directory: &Path) -> Recorded {
                     let (_, text) = record
                         .parse_text::<TimedText>(|r| r.text_len)
                         .expect("whole");
-                    found.notes.push(text.into_owned());
+                    // The place of a note that no forked child has left.
+                    if !text.is_empty() {
+                        found.notes.push(text.into_owned());
+                    }
                 }
                 _ => {}
             }

@@ -257,7 +257,16 @@ fn check_merge(inputs: &[&Path]) {
     for view in names(&merged, "view") {
         rows(&merged, &format!("SELECT * FROM \"{view}\" LIMIT 3"));
     }
-    for question in QUESTIONS {
+    // The original's view of allocations joins the threads of all recordings.
+    let is_of_original = !rows(
+        &merged,
+        "SELECT 1 FROM sqlite_master WHERE name = 'memory_allocations' AND sql LIKE '%AND P.guid = M.guid%AND P.guid = M.guid%'",
+    )
+    .is_empty();
+    let questions = QUESTIONS
+        .into_iter()
+        .filter(|question| !(is_of_original && question.ends_with("memory_allocations")));
+    for question in questions {
         let sorted = |mut rows: Vec<Vec<Value>>| {
             rows.sort_by_key(|row| format!("{row:?}"));
             rows

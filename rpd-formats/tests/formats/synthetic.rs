@@ -277,7 +277,7 @@ fn csv_of_odd_values() {
         "{start}2,1,\"region \"\"one\"\"\",5,102,202,1024,0,8,4,16,64,1,1,4294967295,"
     )));
     assert!(kernels.contains(&format!("{start}1,2,\"{}\",5,", ODD.replace('"', "\"\""))));
-    assert!(kernels.contains(&format!("{start}1,1234,\"1234\",5,101,201,0,0,0,0,0,")));
+    assert!(kernels.contains(&format!("{start}1,1234,\"kernel 1234 (no symbol)\",5,101,201,0,0,0,0,0,")));
 
     let markers = read("marker_api_trace.csv");
     assert!(markers.contains(&format!(
@@ -317,7 +317,7 @@ fn nothing_vanishes_from_the_views() {
         &connection,
         "SELECT name FROM kernels ORDER BY dispatch_id, name",
     );
-    assert_eq!(names, ["1234", ODD, "k(float*)"]);
+    assert_eq!(names, ["kernel 1234 (no symbol)", ODD, "k(float*)"]);
     // Ids of dispatches and calls are theirs, where these are fit to be keys.
     let ids = texts(
         &connection,
@@ -372,8 +372,8 @@ fn counters_with_odd_values() {
     let quoted = ODD.replace('"', "\"\"");
     for row in [
         "5,2,\"\",3,42,42,18446744065119617025,1,\"region \"\"one\"\"\",64,1024,0,8,4,16,\"first\",1.500000,102,202",
-        &format!("1234,\"1234\",64,0,0,0,0,0,\"{quoted}\",nan,101,201"),
-        "5,77,\"\",3,42,42,18446744065119617025,1234,\"1234\",64,0,0,0,0,0,\"first\",inf,177,277",
+        &format!("1234,\"kernel 1234 (no symbol)\",64,0,0,0,0,0,\"{quoted}\",nan,101,201"),
+        "5,77,\"\",3,42,42,18446744065119617025,1234,\"kernel 1234 (no symbol)\",64,0,0,0,0,0,\"first\",inf,177,277",
     ] {
         assert!(rows.contains(row), "{row}\n{rows}");
     }

@@ -387,7 +387,8 @@ int main(int argc, char **argv) {
     /* what derived counters are made of counts, once */
     try("SQ_INSTS SQ_INSTS_VALU SQ_INSTS_SALU SQ_INSTS_SMEM SQ_INSTS_LDS SQ_INSTS_VMEM SQ_INSTS_BRANCH VALUInsts Wavefronts");
     try("SQ_INSTS SQ_INSTS_FLAT SQ_INSTS_SALU SQ_INSTS_SMEM SQ_INSTS_LDS SQ_INSTS_VMEM SQ_INSTS_BRANCH VALUInsts");
-    /* a level means something only when it is accumulated */
+    /* what adds up the level before it has none here */
+    try("SQ_WAVES SQ_ACCUM_PREV_HIRES");
     try("SQ_LEVEL_WAVES");
     try("MeanOccupancyPerCU");
     try("SQ_WAVES EaRdDramStallRate");

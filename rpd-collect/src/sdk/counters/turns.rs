@@ -97,14 +97,15 @@ impl Window {
     fn before(&self, number: u64) -> (u64, u64) {
         let end = number.max(self.first);
         let others = self.others + self.other.count(self.first, end);
-        let unknown = end - self.first.max(1).min(end) - self.asked(end);
+        let unknown = end.saturating_sub(self.first.max(1)) - self.asked(end);
         let most = number.saturating_sub(others);
         (most.saturating_sub(unknown), most)
     }
 
     /// Dispatches of the window below `end` that have asked.
     fn asked(&self, end: u64) -> u64 {
-        self.known.count(self.first, end)
+        // Numbers begin at 1.
+        self.known.count(self.first.max(1).min(end), end)
     }
 }
 

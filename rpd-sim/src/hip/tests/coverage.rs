@@ -8,7 +8,7 @@ use rpd_tests::sources::{files_below, is_test};
 
 /// Implemented functions that no test and no program of the end-to-end tests names. The number only goes down: a new function has
 /// a test.
-const UNTESTED: usize = 180;
+const UNTESTED: usize = 179;
 
 #[test]
 fn a_new_function_has_a_test() {
