@@ -145,9 +145,9 @@ pub enum Symbolize {
     /// After the run, before outputs are written.
     #[default]
     Stop,
-    /// Later, by `rpd symbolize`; a message names the command.
+    /// Later, by `rpd symbolize`.
     Post,
-    /// Symbols are not looked up after the run.
+    /// Not at all, unless somebody calls `rpd symbolize`. As with `Post`, a message names the command.
     Off,
 }
 

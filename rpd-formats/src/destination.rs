@@ -306,7 +306,7 @@ fn check(
         companion.push(ending);
         target == Path::new(&companion)
     };
-    match COMPANIONS.iter().any(|ending| belongs(&ending)) {
+    match COMPANIONS.iter().any(belongs) {
         true => Err(Refusal::IsInput(path.to_owned())),
         false => Ok(()),
     }

@@ -50,8 +50,8 @@ pub(crate) fn ends(
     }
     let outer = depth / 4;
     Some(Ends {
-        outer: entries_with(outer, callers.iter(), &is_shown),
-        inner: entered + entries_with(depth - outer - call, callers.iter().rev(), &is_shown),
+        outer: entries_with(outer, callers.iter(), is_shown),
+        inner: entered + entries_with(depth - outer - call, callers.iter().rev(), is_shown),
     })
 }
 

@@ -169,7 +169,7 @@ pub(super) fn of_process(
             count(left_out, "address")
         ));
     }
-    let is_later = options.stacks.symbolize == Symbolize::Post && !session.stacks.is_empty();
+    let is_later = options.stacks.symbolize != Symbolize::Stop && !session.stacks.is_empty();
     if is_later || left_out > 0 {
         for database in databases {
             lines.push(format!(

@@ -23,10 +23,7 @@ use harness::{Call, Recorded, collector, each_record, launch, provider, run, run
 fn a_program_without_gpu_leaves_one_small_stream() {
     let found = run_one("hip_runtime=1,kernel=1", &["unused"]);
     // The note is the place of one that a forked child may leave.
-    assert_eq!(
-        found.tags,
-        [tag::PROCESS, tag::TOTALS, tag::NOTE, tag::END]
-    );
+    assert_eq!(found.tags, [tag::PROCESS, tag::TOTALS, tag::NOTE, tag::END]);
     let process = found.process.expect("described");
     assert_eq!((process.forked, process.provider_version), (0, 0));
 }

@@ -83,6 +83,10 @@ const INTERFACES: [&str; 4] = ["eth0", "enp0s3", "wlan0", "eno1"];
 
 /// The id of the machine whose files are below `root`: the same that rocprofv3 finds there, which takes the first of these that is
 /// not empty. Empty where there is none, which containers without `/proc` and network are.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files of the kernel and of the system"
+)]
 fn machine_id(root: &Path) -> String {
     let first_line = |path: &Path| -> Option<String> {
         let bytes = std::fs::read(path).ok()?;

@@ -277,7 +277,9 @@ fn csv_of_odd_values() {
         "{start}2,1,\"region \"\"one\"\"\",5,102,202,1024,0,8,4,16,64,1,1,4294967295,"
     )));
     assert!(kernels.contains(&format!("{start}1,2,\"{}\",5,", ODD.replace('"', "\"\""))));
-    assert!(kernels.contains(&format!("{start}1,1234,\"kernel 1234 (no symbol)\",5,101,201,0,0,0,0,0,")));
+    assert!(kernels.contains(&format!(
+        "{start}1,1234,\"kernel 1234 (no symbol)\",5,101,201,0,0,0,0,0,"
+    )));
 
     let markers = read("marker_api_trace.csv");
     assert!(markers.contains(&format!(

@@ -128,6 +128,20 @@ impl Profile {
         self
     }
 
+    /// The profile without lines: frames of one function are one, wherever in it the calls stand.
+    #[must_use]
+    pub fn by_function(&self) -> Profile {
+        let mut merged = Profile::new(&self.weight, self.unit);
+        for (stack, weight) in &self.samples {
+            let frames = stack.iter().map(|&index| Frame {
+                line: 0,
+                ..self.frames[index as usize].clone()
+            });
+            merged.add(frames, *weight);
+        }
+        merged
+    }
+
     /// Stacks and weights in an order that depends on nothing but their texts.
     fn ordered(&self) -> Vec<(Vec<&Frame>, u64)> {
         let frame = |&index: &u32| &self.frames[index as usize];

@@ -1,9 +1,11 @@
-//! The protocol buffer of pprof: <https://github.com/google/pprof/blob/main/proto/profile.proto>. Not compressed, which its
-//! readers take too.
+//! The protocol buffer of pprof, compressed by gzip as the format demands:
+//! <https://github.com/google/pprof/blob/main/proto/profile.proto>.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rpd_formats::perfetto::protobuf::{nested, text, uint};
 
 use super::{Frame, Profile, Unit};
@@ -126,5 +128,8 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     for string in &strings.all {
         text(&mut buffer, field::STRING_TABLE, string);
     }
-    out.write_all(&buffer)
+    let mut compressed = GzEncoder::new(out, Compression::default());
+    compressed.write_all(&buffer)?;
+    compressed.finish()?;
+    Ok(())
 }

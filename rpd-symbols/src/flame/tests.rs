@@ -218,7 +218,10 @@ fn pprof_has_samples_locations_functions_and_texts() {
     profile(&[(&["main", "a"], 300), (&["main"], 1)])
         .write(Format::Pprof, "", None, &mut out)
         .expect("written");
-    let all = fields(&out);
+    let mut bytes = Vec::new();
+    let mut decoder = flate2::read::GzDecoder::new(&*out);
+    std::io::Read::read_to_end(&mut decoder, &mut bytes).expect("gzip");
+    let all = fields(&bytes);
     let texts: Vec<&[u8]> = all
         .iter()
         .filter(|(field, _)| *field == 6)
@@ -250,4 +253,21 @@ fn pprof_has_samples_locations_functions_and_texts() {
         [(1, Ok(2)), (2, Ok(3))]
     );
     assert_eq!(of(5)[1], [(1, Ok(2)), (2, Ok(5)), (3, Ok(5)), (4, Ok(4))]);
+}
+
+#[test]
+fn frames_of_one_function_are_merged_by_function_and_kept_apart_by_line() {
+    let frame = |name: &str, line| Frame {
+        kind: Kind::Native,
+        name: name.to_owned(),
+        file: "a.cpp".to_owned(),
+        line,
+    };
+    let mut by_line = Profile::new("calls", Unit::Count);
+    by_line.add([frame("main", 1), frame("work", 2)], 3);
+    by_line.add([frame("main", 1), frame("work", 5)], 4);
+    assert_eq!(by_line.ordered().len(), 2);
+    let by_function = by_line.by_function();
+    let (main, work) = (frame("main", 0), frame("work", 0));
+    assert_eq!(by_function.ordered(), [(vec![&main, &work], 7)]);
 }

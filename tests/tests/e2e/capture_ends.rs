@@ -108,7 +108,7 @@ fn a_capture_whose_rpd_was_killed_is_recovered() {
     assert_eq!(run.code(), 137);
     let again = Rpd::plain(["capture", "--backend", "sim", "-o"])
         .option([&capture])
-        .workload("capture", &["add"])
+        .workload("capture", ["add"])
         .expect_code(1);
     assert!(again.stderr.contains("rpd recover"), "{}", again.stderr);
     let info = Rpd::plain(["capture", "info"]).option([&capture]).run();

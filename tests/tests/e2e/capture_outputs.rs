@@ -152,7 +152,11 @@ fn a_capsule_is_unpacked_for_its_owner_and_not_left_behind() {
         drop(writer);
         match signal {
             libc::SIGKILL => assert!(!below(folder.path()).is_empty()),
-            _ => assert_eq!(below(folder.path()), [PathBuf::new(); 0], "signal {signal}"),
+            _ => assert_eq!(
+                below(folder.path()),
+                Vec::<PathBuf>::new(),
+                "signal {signal}"
+            ),
         }
     }
     // The next one removes what the killed one left.
@@ -161,7 +165,7 @@ fn a_capsule_is_unpacked_for_its_owner_and_not_left_behind() {
         .env("TMPDIR", folder.path())
         .run()
         .success();
-    assert_eq!(below(folder.path()), [PathBuf::new(); 0]);
+    assert_eq!(below(folder.path()), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn arguments_as_the_original_writes_them() {
     );
     assert_eq!(
         masked("hipStreamCreateWithFlags"),
-        "ihipStream_t** stream=0x; unsigned int flags=1; "
+        "ihipStream_t* stream=0x; unsigned int flags=1; "
     );
     let registration = masked("__hipRegisterFunction");
     assert!(

@@ -182,6 +182,11 @@ fn check(known: &Known, way: Way, gpu: &str) {
     match way {
         Way::HostTrap => assert_eq!(reasons[row], "", "{gpu}, {kernel}"),
         Way::Stochastic | Way::Trace => {
+            // To the sampling hardware, a vector instruction that waits for the result of another has won the arbitration.
+            let reason = match (way, reason) {
+                (Way::Stochastic, "ALU_DEPENDENCY") => "ARBITER_WIN_EX_STALL",
+                (_, reason) => reason,
+            };
             assert_eq!(
                 first_reason(reasons[row]),
                 reason,

@@ -42,6 +42,9 @@ struct Arguments {
     /// Put the calls at the root, and their callers above them
     #[arg(long)]
     invert: bool,
+    /// What is one box in pages and speedscope files: a function, or each of its lines that make calls
+    #[arg(long, value_enum, default_value = "function")]
+    by: Grouping,
     /// Earlier recordings to compare with: a database, or a directory that holds some
     #[arg(long, value_name = "OTHER")]
     diff: Option<PathBuf>,
@@ -57,6 +60,12 @@ struct Arguments {
     naming: Naming,
     #[command(flatten)]
     window: WindowOptions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Grouping {
+    Function,
+    Line,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -106,9 +115,16 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let inputs = paths.iter().chain(&others);
     let output = destination(NAME, given.output_file.as_deref(), inputs)?;
     let sources = Sources::open(NAME, paths, Some(&given.window))?;
-    let profile = given.profile(&sources)?;
+    // The viewers of the other formats merge lines themselves.
+    let is_merged =
+        given.by == Grouping::Function && matches!(format, Format::Html | Format::Speedscope);
+    let grouped = |profile: Profile| match is_merged {
+        true => profile.by_function(),
+        false => profile,
+    };
+    let profile = grouped(given.profile(&sources)?);
     let before = match &given.diff {
-        Some(_) => Some(given.profile(&Sources::open(NAME, others, None)?)?),
+        Some(_) => Some(grouped(given.profile(&Sources::open(NAME, others, None)?)?)),
         None => None,
     };
     if profile.is_empty() && before.as_ref().is_none_or(Profile::is_empty) {

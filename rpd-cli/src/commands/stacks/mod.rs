@@ -143,12 +143,14 @@ fn each_stacked(
     match (count, paths) {
         (_, []) => Ok(()),
         (0, [path]) => Err(Failure::failed(format!(
-            "{name}: {} holds no call stacks; record with --stacks native, python or merged",
+            "{name}: {} holds no call stacks; record with --stacks native, python or merged, and with calls that --stacks-apis \
+             and --stacks-min-duration select",
             path.display()
         ))
         .into()),
         (0, _) => Err(Failure::failed(format!(
-            "{name}: none of the databases holds call stacks; record with --stacks native, python or merged"
+            "{name}: none of the databases holds call stacks; record with --stacks native, python or merged, and with calls that \
+             --stacks-apis and --stacks-min-duration select"
         ))
         .into()),
         _ => Ok(()),

@@ -264,7 +264,7 @@ fn definition_files_with_faults() {
         let outcome = nothing_happened(rpd, &["-E"], &["mine.yaml"]);
         has_words(&outcome, words);
     };
-    refused("rocprofiler-sdk: [", &["mine.yaml: line 1, column "]);
+    refused("rocprofiler-sdk: [", &["mine.yaml: line 2, column 1"]);
     let with = |expression: &str| {
         format!(
             "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n    - name: MINE\n      \

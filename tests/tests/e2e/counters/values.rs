@@ -154,8 +154,8 @@ fn bytes_of_memory() {
     let rows = rows(&outcome);
     assert_eq!(values(&rows, "WRITE_SIZE"), [256.0; 4], "KiB of results");
     for fetched in values(&rows, "FETCH_SIZE") {
-        // Two matrices, and then code and arguments.
-        assert!(fetched > 512.0 && fetched <= 514.0, "{fetched}");
+        // Two matrices, and then code and arguments, which lie in host memory that the second level does not keep.
+        assert!(fetched > 512.0 && fetched <= 516.0, "{fetched}");
     }
     assert_eq!(
         values(&rows, "SQ_INSTS_FLAT"),
