@@ -512,7 +512,7 @@ impl Capture {
     /// The content of the data of a call, checked.
     ///
     /// # Errors
-    /// As [`Capture::bytes`], and when it has not the size that the call says.
+    /// When the data are missing or damaged, as in [`Capture::bytes`], or have not the size that the call says.
     pub fn data_bytes(&mut self, header: &DataHeader) -> Result<Vec<u8>, CaptureError> {
         self.bytes_of(header.offset.cast_signed(), Some(header.size))
     }

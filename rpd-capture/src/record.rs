@@ -140,7 +140,7 @@ impl Recorder {
     /// Goes on with a capture whose recorder was killed, and whose process has ended.
     ///
     /// # Errors
-    /// As [`Recorder::new`], and when what was taken before cannot be read.
+    /// When the spool cannot be read or the capture cannot be written, as in [`Recorder::new`], or what was taken before cannot be read.
     pub fn resume(
         spool: &Path,
         capture: &Path,

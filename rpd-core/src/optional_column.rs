@@ -68,7 +68,7 @@ impl<T: Copy + FromZeros + IntoBytes + Immutable> OptionalColumn<T> {
         self.values.rewrite(storage, change)
     }
 
-    /// As [`Column::reorder`].
+    /// Puts the rows in this order ([`Column::reorder`]).
     pub(crate) fn reorder(&mut self, order: &[u32]) {
         if self.is_present {
             self.values.reorder(order);
@@ -76,7 +76,7 @@ impl<T: Copy + FromZeros + IntoBytes + Immutable> OptionalColumn<T> {
         self.rows = order.len();
     }
 
-    /// As [`Column::spill`].
+    /// Writes the rows in memory to a file ([`Column::spill`]).
     ///
     /// # Errors
     /// When the file cannot be made or written.
@@ -99,7 +99,7 @@ impl<T: Copy + FromZeros + IntoBytes + Immutable> OptionalColumn<T> {
         }
     }
 
-    /// As [`Column::seal`].
+    /// Ends the growth of the column ([`Column::seal`]).
     ///
     /// # Errors
     /// When the file cannot be written or mapped.
@@ -114,7 +114,7 @@ impl<T: Copy + FromZeros + IntoBytes + Immutable> OptionalColumn<T> {
         Ok(())
     }
 
-    /// As [`Column::pick`].
+    /// Keeps the rows with these numbers ([`Column::pick`]).
     ///
     /// # Errors
     /// When the file cannot be made or written.

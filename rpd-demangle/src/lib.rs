@@ -16,12 +16,12 @@ const LONGEST_TEXT: usize = 1 << 20;
 /// Which names are demangled. What two of them demangle is spelled the same, `std::bfloat16_t` aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Those that the GNU C++ library demangles, except that a text of more than 1 MiB is refused.
+    /// Names that the GNU C++ library demangles, except that a text of more than 1 MiB is refused.
     Library,
-    /// Those that rocprofv3 shows demangled: it is built with an older library, to which a word with a digit in it
+    /// Names that rocprofv3 shows demangled: it is built with an older library, to which a word with a digit in it
     /// (`.intern.b96e08b3`) is no suffix of a clone.
     Rocprofv3,
-    /// Those of the library, and names of up to 256 KiB, and those with types like `_Float16`, which the library has
+    /// Names of [`Dialect::Library`], names of up to 256 KiB, and names with types like `_Float16`, which the library has
     /// since version 13, and `_BitInt(8)`.
     Any,
 }

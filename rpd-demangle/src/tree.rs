@@ -129,7 +129,7 @@ pub(crate) enum Node<'n> {
     SizedInteger(bool, NodeId),
     /// An argument and the arguments behind it. A list without any has neither.
     Arguments(Option<NodeId>, Option<NodeId>),
-    /// As `Arguments`, of a template; a pack is such a list as well.
+    /// An argument of a template and the arguments behind it; a pack is such a list as well. A list without any has neither.
     TemplateArguments(Option<NodeId>, Option<NodeId>),
     /// `type{list}`.
     Initializer(Option<NodeId>, NodeId),

@@ -29,7 +29,7 @@ const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Destination of the one file that a command makes.
 #[derive(Debug)]
 pub struct Destination {
-    /// As the user named it.
+    /// The path that the user gave.
     path: PathBuf,
     kind: Kind,
 }

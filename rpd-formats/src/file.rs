@@ -25,7 +25,7 @@ pub struct PendingFile {
 /// Where a complete file goes.
 #[derive(Debug)]
 enum End {
-    /// It gets this name.
+    /// The file gets this name.
     Name(PathBuf),
     /// Its bytes are written there.
     Stream(Destination),

@@ -115,7 +115,7 @@ pub(crate) type Environment = *const *const c_char;
 ///
 /// # Safety
 ///
-/// It is one, and is not changed meanwhile.
+/// `list` is an environment, and is not changed meanwhile.
 pub(crate) unsafe fn entries(list: Environment) -> impl Iterator<Item = &'static CStr> {
     let mut at = list;
     std::iter::from_fn(move || {
@@ -144,7 +144,7 @@ fn name(entry: &[u8]) -> &[u8] {
 ///
 /// # Safety
 ///
-/// As for [`entries`].
+/// `environment` is one, and is not changed meanwhile.
 pub(crate) unsafe fn size(environment: Environment) -> Option<usize> {
     let variables = VARIABLES.get()?;
     // SAFETY: by the contract of this function.
@@ -195,7 +195,7 @@ impl Cursor {
 ///
 /// # Safety
 ///
-/// As for [`entries`]; [`size`] answered for this environment, and `memory` has as many bytes and is aligned to 8.
+/// `environment` is one, and is not changed meanwhile; [`size`] answered for it, and `memory` has as many bytes and is aligned to 8.
 pub(crate) unsafe fn write(environment: Environment, memory: *mut u8) -> Environment {
     let Some(variables) = VARIABLES.get() else {
         return environment;

@@ -19,7 +19,7 @@ use crate::obstacle;
 enum Given {
     /// In a register, by its position among the arguments.
     Register(usize),
-    /// It is that of this program.
+    /// The environment of this program.
     Own,
     /// Arguments up to a null pointer begin at the second one; the environment follows them.
     AfterList,
@@ -161,7 +161,7 @@ impl Call {
     ///
     /// # Safety
     ///
-    /// These are the arguments of that function.
+    /// `self` holds the arguments of `function`.
     unsafe fn environment(&self, function: &Function) -> Environment {
         match function.environment {
             Given::Register(position) => self.registers[position] as Environment,

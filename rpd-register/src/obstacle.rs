@@ -95,7 +95,7 @@ fn is_script(folder: c_int, path: &CStr) -> bool {
     }
 }
 
-/// As [`at`], for a name that `PATH` is searched for.
+/// What keeps rpd out of a program with this name, for which `PATH` is searched ([`at`] for a path).
 pub(crate) fn searched(name: &CStr) -> Option<&'static CStr> {
     if name.to_bytes().contains(&b'/') {
         return at(libc::AT_FDCWD, name, 0);

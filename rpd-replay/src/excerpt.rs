@@ -277,7 +277,7 @@ impl MemoryReader {
         Ok(())
     }
 
-    /// As [`MemoryReader::take_results`], for the variables whose content was stored.
+    /// Adds what device variables hold afterwards, for the variables whose content was stored.
     fn take_variable_results(
         &mut self,
         player: &mut Player,

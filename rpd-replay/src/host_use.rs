@@ -31,7 +31,7 @@ fn overlap(one: &Place, other: &Place) -> bool {
 /// Work that may access memory of the host.
 struct Use {
     places: Vec<Place>,
-    /// It may access all memory that the device reaches.
+    /// Whether the work may access all memory that the device reaches.
     all_visible: bool,
     device: i32,
     /// Recorded in its stream behind it.
@@ -49,7 +49,7 @@ pub(crate) struct HostUses {
     through_memory: bool,
     /// Memory of the host that the arguments of the current call name.
     named: Vec<Place>,
-    /// The same of nodes of graphs, and of calls that became nodes.
+    /// Memory of the host that nodes of graphs name, and calls that became nodes.
     of_graphs: Vec<Place>,
     under_way: Vec<Use>,
     /// Number of uses under way at which it is looked for complete ones.

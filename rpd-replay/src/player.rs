@@ -116,7 +116,7 @@ pub struct Player {
     pub(crate) thread_streams: HashMap<u32, u64>,
     /// Streams of the replay on which a capture began that has not ended.
     pub(crate) stream_captures: Vec<u64>,
-    /// The same where all work is in one stream.
+    /// Captures of streams where all work is in one stream.
     pub(crate) serial_captures: SerialCaptures,
     /// Streams of the replay itself, by device.
     pub(crate) copy_streams: HashMap<i32, u64>,

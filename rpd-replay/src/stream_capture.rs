@@ -37,7 +37,7 @@ pub(crate) fn mode(call: &Call) -> Option<u64> {
 pub(crate) struct SerialCaptures {
     /// The stream of the replay for each one that the program captures, and that joined it.
     streams: HashMap<StreamKey, u64>,
-    /// The same for events that were recorded in captured streams.
+    /// The stream of the replay for each event that was recorded in a captured stream.
     events: HashMap<u64, u64>,
 }
 

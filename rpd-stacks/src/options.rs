@@ -26,9 +26,9 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameClass {
-    /// It is shown.
+    /// The frame is shown.
     Other = 0,
-    /// It is a frame of Python, and shown.
+    /// A frame of Python, which is shown.
     Python = 1,
     /// The innermost frames of a runtime are shown as one frame, the call.
     Runtime = 2,

@@ -29,9 +29,9 @@ pub(crate) struct Debuginfod {
 
 /// Why the client has no answer.
 enum Problem {
-    /// It cannot be run.
+    /// The client cannot be run.
     NotRun(io::Error),
-    /// It was ended after so many seconds.
+    /// The client was ended after so many seconds.
     Late(u64),
     /// The file is larger than so many bytes.
     Large(u64),

@@ -376,7 +376,7 @@ pub fn command<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Ite
     command_within(LIMIT, program, arguments)
 }
 
-/// As [`command`], with another time limit than two minutes.
+/// Runs any program in a temporary folder ([`command`]) with another time limit than two minutes.
 #[must_use]
 pub fn command_within<A: AsRef<OsStr>>(
     limit: Duration,

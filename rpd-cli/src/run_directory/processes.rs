@@ -21,11 +21,11 @@ const INITIAL_NAMESPACE: u64 = 0xEFFF_FFFC;
 /// Whether a process image still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageState {
-    /// It has ended, or was replaced by another image of the same process.
+    /// The image has ended, or was replaced by another one of the same process.
     Ended,
-    /// It runs, and `/proc` has it under this number, if at all: not a process of another PID namespace.
+    /// The image runs. Its number in `/proc`; `None` for a process of another PID namespace, which `/proc` does not have.
     Runs(Option<ProcessId>),
-    /// It ran in a PID namespace that is not seen from here, and the file system does not tell either.
+    /// The image ran in a PID namespace that is not seen from here, and the file system does not tell either.
     Unknown,
 }
 

@@ -12,7 +12,7 @@ pub(super) enum Stream {
     Destroy(u16),
     /// The call works on the stream at this offset.
     Set(u16),
-    /// As `Set`, with the thread's own default stream in place of the null stream.
+    /// The call works on the stream at this offset; the null stream there stands for the thread's own default stream.
     SetOwn(u16),
     /// The call works on the thread's own default stream.
     Own,

@@ -48,7 +48,7 @@ const SIGNALS: [c_int; 8] = [
     libc::SIGILL,
 ];
 
-/// Those among them that an instruction of the program causes.
+/// Signals that an instruction of the program causes.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 /// What a signal does.

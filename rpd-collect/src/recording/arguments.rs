@@ -194,7 +194,7 @@ pub(crate) unsafe fn end(
 ///
 /// # Safety
 ///
-/// As for [`end`], of a call that has succeeded.
+/// The call has succeeded, and the pointers among its arguments may be read, as [`end`] demands.
 unsafe fn results<'a>(
     layout: &Layout,
     arguments: &[u8],

@@ -108,7 +108,7 @@ pub(crate) fn end(record: OpenRecord, retval: u64, returned: u64) {
     }
 }
 
-/// As [`end`], for a call with results: `results` go into the room for them, which is `offset` bytes behind the begin of
+/// Ends the record of a call with results: `results` go into the room for them, which is `offset` bytes behind the begin of
 /// the call's arguments. Nothing is stored in a record without such room.
 pub(super) fn end_with(
     record: OpenRecord,

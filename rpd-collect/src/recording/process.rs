@@ -56,7 +56,7 @@ impl Process {
         })
     }
 
-    /// As [`Process::with_meta`]; `None` in a signal handler that interrupted a writer of the meta stream.
+    /// Writes to the meta stream with `act`; `None` in a signal handler that interrupted a writer of that stream.
     pub(super) fn try_meta(&self, act: impl FnOnce(&mut StreamWriter) -> bool) -> Option<bool> {
         let _guard = self.lock.lock()?;
         // SAFETY: the lock is held.

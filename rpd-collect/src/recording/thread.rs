@@ -93,7 +93,7 @@ pub(crate) fn with<T>(act: impl FnOnce(&mut Thread) -> T) -> Option<T> {
     }
 }
 
-/// As [`with`], in a signal handler that interrupted a writer.
+/// Calls `act` with the state of the calling thread for a signal handler that interrupted a writer.
 #[cold]
 fn with_nested<T>(act: impl FnOnce(&mut Thread) -> T) -> Option<T> {
     for level in 1..LEVELS {

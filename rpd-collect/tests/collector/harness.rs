@@ -129,15 +129,7 @@ fn read(directory: &Path) -> Recorded {
                     let (_, text) = record.parse_text::<Region>(|r| r.text_len).expect("whole");
                     found.regions.push(text.into_owned());
                 }
-                tag::NOTE => {
-                    let (_, text) = record
-                        .parse_text::<TimedText>(|r| r.text_len)
-                        .expect("whole");
-                    // The place of a note that no forked child has left.
-                    if !text.is_empty() {
-                        found.notes.push(text.into_owned());
-                    }
-                }
+                tag::NOTE => found.notes.extend(note_text(record)),
                 _ => {}
             }
         }
@@ -199,10 +191,11 @@ pub(crate) fn each_record(run: &Path, mut take: impl FnMut(&Record<'_>)) {
     }
 }
 
-/// The text of a note.
-pub(crate) fn note_text(record: &Record<'_>) -> String {
-    let note = record.parse_text(|note: &rpd_spool::format::TimedText| note.text_len);
-    note.expect("whole").1.into_owned()
+/// The text of a note; `None` for the place of one that no forked child has left.
+pub(crate) fn note_text(record: &Record<'_>) -> Option<String> {
+    let note = record.parse_text(|note: &TimedText| note.text_len);
+    let text = note.expect("whole").1.into_owned();
+    (!text.is_empty()).then_some(text)
 }
 
 /// As [`run`], for scenarios of one process that end well.

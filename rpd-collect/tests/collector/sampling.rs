@@ -56,9 +56,7 @@ fn run_with(options: &str, words: &[&str], change: impl Fn(&mut Command)) -> Sam
                 .parts
                 .push((part.content, part.size, part.offset, bytes));
         }
-        tag::NOTE => {
-            found.notes.push(note_text(record));
-        }
+        tag::NOTE => found.notes.extend(note_text(record)),
         _ => {}
     });
     found

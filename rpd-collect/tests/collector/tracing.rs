@@ -47,9 +47,7 @@ fn run_as(provider: &Path, version: &str, options: &str, words: &[&str]) -> Trac
             let (part, tail) = record.parse::<TracePart>().expect("whole");
             found.parts.push((part, tail[..part.len as usize].to_vec()));
         }
-        tag::NOTE => {
-            found.notes.push(note_text(record));
-        }
+        tag::NOTE => found.notes.extend(note_text(record)),
         _ => {}
     });
     found

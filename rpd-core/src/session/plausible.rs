@@ -17,7 +17,7 @@ pub struct PlausibleTimes {
 }
 
 impl PlausibleTimes {
-    /// Those of a session's process: where it is known how long that lived, no record is longer.
+    /// Times that are plausible for a session's process: where it is known how long that lived, no record is longer.
     pub fn of(session: &Session) -> PlausibleTimes {
         let process = &session.process;
         let lived = process.fini_time.0.checked_sub(process.init_time.0);

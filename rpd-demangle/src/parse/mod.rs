@@ -16,11 +16,11 @@ const MAX_DEPTH: u32 = 1024;
 /// How `sr` begins an unresolved name. Two generations of compilers wrote different things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unresolved {
-    /// As the ABI has it today.
+    /// In the form that the ABI has today.
     New,
-    /// As `New`, and the difference mattered.
+    /// In the form that the ABI has today, in a name that reads differently in the old form.
     NewUsed,
-    /// As old compilers wrote it.
+    /// In the form that old compilers wrote.
     Old,
 }
 

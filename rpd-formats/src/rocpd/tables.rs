@@ -16,7 +16,7 @@ struct Table {
 }
 
 struct Column {
-    /// As it stands in the schema, in quotes where it needs them.
+    /// The name in the schema, in quotes where it needs them.
     name: &'static str,
     definition: &'static str,
     is_constant: bool,
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// As [`super::super::PRAGMAS`]: SQLite refuses columns that refer to others otherwise.
+    /// A database without foreign keys, as writers open it: SQLite refuses columns that refer to others otherwise.
     fn connection() -> Connection {
         let connection = Connection::open_in_memory().expect("a connection");
         let without_keys = connection.execute_batch("PRAGMA foreign_keys = OFF");

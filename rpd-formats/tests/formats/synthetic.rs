@@ -389,12 +389,12 @@ fn counters_with_odd_values() {
     assert_eq!(
         texts(&connection, values),
         [
-            "1 1 NULL 1234",
-            "1 2 NULL 1234",
+            "1 1 NULL kernel 1234 (no symbol)",
+            "1 2 NULL kernel 1234 (no symbol)",
             "2 1 1.5 k(float*)",
             "2 2 1.5 k(float*)",
-            "77 1 Inf 1234",
-            "77 2 Inf 1234"
+            "77 1 Inf kernel 1234 (no symbol)",
+            "77 2 Inf kernel 1234 (no symbol)"
         ]
     );
     assert_eq!(texts(&connection, "PRAGMA integrity_check"), ["ok"]);

@@ -73,11 +73,11 @@ pub struct Sample {
 /// A dispatch whose samples are taken.
 struct Dispatched<'t> {
     timelines: &'t [Timeline],
-    /// Those of which instructions were recorded.
+    /// Timelines of which instructions were recorded.
     with_waves: &'t [&'t Timeline],
     /// Nanoseconds.
     duration: u64,
-    /// The same in the unit of the clocks.
+    /// Duration in the unit of the clocks.
     length: f64,
     /// Quads of the unit that was busy for longest.
     all: f64,

@@ -94,7 +94,7 @@ pub(super) struct Engine {
     pub(super) shared_request_stall: u64,
     /// Cycles in which workgroups waited for room on a compute unit.
     pub(super) no_room: u64,
-    /// The same cycles of each compute unit, added up; by what there was no room in.
+    /// Cycles in which workgroups waited for room on a compute unit, of each unit, added up; by what there was no room in.
     pub(super) units_without: Room<u64>,
     /// Number of registers that were written before waves started.
     pub(super) initial_sgprs: u64,

@@ -352,7 +352,7 @@ pub mod item {
     /// A launch may read host-visible memory that was not captured, because only device memory points to it. Eight
     /// bytes: the first address of one such allocation.
     pub const BEHIND_DEVICE: u16 = 13;
-    /// As [`VARIABLE`], when the call and all work before it are complete: a result.
+    /// The content of a device variable ([`VARIABLE`]) when the call and all work before it are complete: a result.
     pub const VARIABLE_RESULT: u16 = 14;
 }
 
