@@ -8,8 +8,10 @@
 //! | `stopped REASON` | data that are not listed before are lost |
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use rpd_spool::regular_file::{self, FileError, Links};
 
 use crate::CaptureError;
 use crate::pack::{Chunk, Codec, Hash, hex};
@@ -114,16 +116,13 @@ impl Journal {
 /// When it cannot be read.
 pub(crate) fn read(capture: &Path) -> Result<Entries, CaptureError> {
     let path = capture.join(NAME);
-    let text = match std::fs::metadata(&path) {
-        Ok(found) if found.len() > LONGEST => {
+    let text = match regular_file::read(&path, Links::Refuse, LONGEST) {
+        // Killed before anything was taken.
+        Err(FileError::Missing) => return Ok(Entries::default()),
+        Err(FileError::TooLarge { .. }) => {
             return Err(CaptureError::damaged(&path, "it is too long"));
         }
-        _ => std::fs::read(&path),
-    };
-    let text = match text {
-        // Killed before anything was taken.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Entries::default()),
-        other => other.map_err(CaptureError::io(&path))?,
+        other => other.map_err(|error| CaptureError::io(&path)(error.into()))?,
     };
     let mut entries = Entries::default();
     let mut is_whole = true;

@@ -22,6 +22,7 @@ const REFUSALS: [&str; 6] = [
 ///
 /// # Errors
 /// One is too low.
+#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(crate) fn check() -> Result<(), Failure> {
     let allowed = match std::fs::read_to_string("/proc/self/limits") {
         Ok(text) => open_files(&text),

@@ -233,10 +233,8 @@ impl Player {
         stream: u64,
     ) -> Result<(), ReplayError> {
         let device = self.device;
-        let mut event = match self.host_uses.events.get_mut(&device).and_then(Vec::pop) {
-            Some(free) => free,
-            None => 0,
-        };
+        let free = self.host_uses.events.get_mut(&device).and_then(Vec::pop);
+        let mut event = free.unwrap_or_default();
         if event == 0 {
             let words = [word_of(&mut event), WITHOUT_TIME];
             self.hip.check("hipEventCreateWithFlags", &words)?;

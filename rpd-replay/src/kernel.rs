@@ -1,6 +1,6 @@
 //! Replays one launch many times. Memory is restored between the runs.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use rpd_capture::Call;
 use rpd_spool::capture::{Group, call_flag, item, number as n};
@@ -222,12 +222,7 @@ impl Player {
     }
 
     /// The code object in `file`, whose kernel must take the arguments of the captured one.
-    fn replacement(
-        &mut self,
-        file: &PathBuf,
-        name: &str,
-        code: i64,
-    ) -> Result<Vec<u8>, ReplayError> {
+    fn replacement(&mut self, file: &Path, name: &str, code: i64) -> Result<Vec<u8>, ReplayError> {
         use rpd_gfx::codeobj::CodeObject;
         let shown = file.display();
         let failed =

@@ -141,7 +141,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
 fn launches(folder: &Path) -> Result<BTreeMap<String, u64>> {
     let mut launches = BTreeMap::new();
     for file in files_of_processes(folder, LAUNCHES)? {
-        let text = std::fs::read_to_string(&file)
+        let text = regular_file::read_text(&file, LARGEST_REPORT)
             .with_context(|| format!("check: {} cannot be read", file.display()))?;
         for line in text.lines() {
             let Some((count, name)) = line.split_once('\t') else {

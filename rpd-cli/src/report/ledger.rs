@@ -508,7 +508,6 @@ fn limited(name: &str, before: &str, texts: &[String], lines: &mut Vec<String>) 
 }
 
 /// A process that was recorded and has not ended.
-#[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(super) fn still_running(recording: &Recording, run: &Path) -> String {
     let pid = ProcessId(recording.image.pid);
     let run = shown(run);
@@ -522,6 +521,7 @@ pub(super) fn still_running(recording: &Recording, run: &Path) -> String {
         ImageState::Runs(seen) => seen,
         ImageState::Ended => None,
     };
+    #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
     let program = seen.map(|seen| std::fs::read_to_string(format!("/proc/{seen}/comm")));
     let program = program.and_then(Result::ok).unwrap_or_default();
     let name = match program.trim() {

@@ -163,7 +163,9 @@ impl Tracer for Streams {
                 handle().map(streams::number);
             }
             Phase::NONE if operation == self.destroy => {
-                handle().map(streams::destroyed);
+                if let Some(stream) = handle() {
+                    streams::destroyed(stream);
+                }
             }
             _ => {}
         }

@@ -129,7 +129,7 @@ fn read(directory: &Path) -> Recorded {
                     let (_, text) = record.parse_text::<Region>(|r| r.text_len).expect("whole");
                     found.regions.push(text.into_owned());
                 }
-                tag::NOTE => found.notes.extend(note_text(record)),
+                tag::NOTE => found.notes.extend(note_text(&record)),
                 _ => {}
             }
         }

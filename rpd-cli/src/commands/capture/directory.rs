@@ -3,13 +3,13 @@
 //! A capture that replaces another one is made in a folder in that one's directory, and takes its place when it is complete.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use rpd_capture::{MANIFEST, Manifest, UNFINISHED};
 use rpd_spool::access_trace::FOLDER as ACCESSES;
+use rpd_spool::regular_file::{self, Links};
 use serde::{Deserialize, Serialize};
 
 use super::failure;
@@ -17,6 +17,8 @@ use crate::failure::Failure;
 
 /// Name of the folder to which the processes record.
 const SPOOL: &str = ".spool";
+/// Largest description of how a capture is made that is read, in bytes: it holds the environment of the program.
+const LARGEST_NOTE: u64 = 64 << 20;
 /// Beginning of the name of the folder of a process' capture while it is made.
 pub(super) const PROCESS: &str = ".proc-";
 /// Beginning of the name of the folder in which a capture is made that replaces another one.
@@ -79,6 +81,10 @@ impl CaptureDirectory {
                 "{shown} exists and is not replaced: {error}; -o names another directory"
             )));
         }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it stays when rpd is killed, for `rpd recover`"
+        )]
         let work = tempfile::Builder::new()
             .prefix(REPLACING)
             .tempdir_in(output)
@@ -109,6 +115,10 @@ impl CaptureDirectory {
     pub(super) fn begin(&self, making: &Making) -> Result<()> {
         let path = self.work.join(UNFINISHED);
         let text = serde_json::to_vec_pretty(making).context("cannot describe the capture")?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a file in the directory of a capture that is being made"
+        )]
         std::fs::write(&path, text).with_context(|| path.display().to_string())
     }
 
@@ -201,7 +211,8 @@ pub(super) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>> {
             true => work.parent().unwrap_or(&work).to_owned(),
             false => work.clone(),
         };
-        let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        let text = regular_file::read(&path, Links::Refuse, LARGEST_NOTE)
+            .with_context(|| path.display().to_string())?;
         let making = serde_json::from_slice(&text)
             .with_context(|| format!("{} is damaged", path.display()))?;
         let directory = CaptureDirectory { output, work };
@@ -216,7 +227,7 @@ pub(super) fn in_use(process: &Path) -> Option<String> {
         return Some("its rpd still runs and will finish it".to_owned());
     }
     let control = process.join(rpd_spool::capture::CONTROL_FILE);
-    let file = File::open(&control).and_then(|file| file.metadata()).ok()?;
+    let (_, file) = regular_file::open(&control, Links::Refuse).ok()?;
     // Some file systems show other numbers of devices there; in other mount namespaces paths differ.
     let path = std::fs::canonicalize(&control).ok()?.display().to_string();
     let mapped = format!(
@@ -228,6 +239,7 @@ pub(super) fn in_use(process: &Path) -> Option<String> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     processes.into_iter().find_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
         let maps = std::fs::read_to_string(entry.path().join("maps")).ok()?;
         (maps.contains(&mapped) || maps.contains(&path))
             .then(|| format!("process {pid}, which it captures, still runs"))
