@@ -89,7 +89,7 @@ fn signals_that_end_rpd_remove_its_temporary_files() {
         send(&child, signal);
         let status = child.wait().expect("it ended");
         assert_eq!(status.signal(), Some(signal as i32), "{status}");
-        assert_eq!(entries(&merge.temporary), [PathBuf::new(); 0], "{signal}");
+        assert_eq!(entries(&merge.temporary), Vec::<PathBuf>::new(), "{signal}");
     }
 }
 
@@ -106,7 +106,7 @@ fn what_a_killed_rpd_left_is_removed_by_the_next_one() {
     let database = std::fs::read(merge.folder.path().join("pipe")).expect("read");
     assert!(database.starts_with(b"SQLite format 3\0"));
     assert!(child.wait().expect("it ended").success());
-    assert_eq!(entries(&merge.temporary), [PathBuf::new(); 0]);
+    assert_eq!(entries(&merge.temporary), Vec::<PathBuf>::new());
 }
 
 #[test]
