@@ -170,7 +170,7 @@ def compare(slices, path):
                 name = messages.get(ids["internal"], name)
             if category == "kernel_dispatch":
                 kernel = record["dispatch_info"]["kernel_id"]
-                name = renamed.get(ids["external"], kernels.get(kernel, str(kernel)))
+                name = renamed.get(ids["external"], kernels.get(kernel, f"kernel {kernel} (no symbol)"))
             stream = record.get("stream_id", {"handle": None})["handle"]
             times = (record["start_timestamp"], record["end_timestamp"])
             expected[times + (name, record["thread_id"], ids["internal"], stream, ids.get("ancestor"))] += 1

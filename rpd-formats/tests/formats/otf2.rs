@@ -159,7 +159,12 @@ fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
     names.sort();
     assert_eq!(
         names,
-        ["trace_results", "trace_results.def", "trace_results.otf2"]
+        [
+            "trace_results",
+            "trace_results.def",
+            "trace_results.marker",
+            "trace_results.otf2"
+        ]
     );
 
     let anchor = target.file("results.otf2");
@@ -378,7 +383,7 @@ fn marks_are_markers_on_the_location_of_their_thread() {
     for (line, location) in [("begin", 1), ("schön <b>", 2)] {
         let found = text.lines().find(|found| found.contains(line));
         let found = found.unwrap_or_else(|| panic!("{line}: {text}"));
-        assert!(found.contains(&format!("<{location}>")), "{found}");
+        assert!(found.contains(&format!("LOCATION:{location}")), "{found}");
     }
     // An archive without marks has no markers, also where another had some.
     let mut session = Session::default();
