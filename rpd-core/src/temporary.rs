@@ -1,6 +1,6 @@
 //! Temporary files and directories: the one place that makes them.
 //!
-//! They are for this user alone (mode 0600 and 0700). Their names hold the process that made them. They are removed when they are
+//! Temporary files are for this user alone (mode 0600 and 0700). Their names hold the process that made them. They are removed when they are
 //! dropped, by the signals that end a process and can be caught, and, after a process that was killed, by the next one of this user
 //! that makes one in the same directory.
 

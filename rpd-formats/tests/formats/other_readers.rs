@@ -43,7 +43,7 @@ fn session(path: &str) -> Session {
     session
 }
 
-/// The same records as those of another process, with a guid of its own.
+/// The records of a golden database as those of process `pid`, with a guid of its own.
 fn another(path: &str, pid: u32) -> Session {
     let mut session = session(path);
     session.origin = None;

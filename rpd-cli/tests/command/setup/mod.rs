@@ -62,7 +62,7 @@ impl Setup {
         self.command(arguments).output().expect("rpd starts")
     }
 
-    /// As [`Setup::run`], ended by a signal after so many seconds of processor time, which other programs do not make longer.
+    /// Runs rpd ([`Setup::run`]) until a limit of processor time, in seconds, which other programs do not make longer.
     pub(crate) fn run_within(&self, seconds: u32, arguments: &[&str]) -> Output {
         let mut shell = Command::new("/bin/sh");
         let script = format!("ulimit -t {seconds}; exec \"$0\" \"$@\"");
