@@ -1,7 +1,7 @@
-//! Exported functions for what no simulated GPU has.
+//! Exported functions about hardware that no simulated GPU has.
 
-/// Declares functions of C that return a status and do nothing else: `not_supported! { (PARAMETER) STATUS; NAME... }`. The parameter is the one
-/// that the status depends on; others do not matter, because none is read.
+/// Declares functions of C that return a status and do nothing else: `not_supported! { (PARAMETER) STATUS; NAME... }`.
+/// The status depends on that one parameter; other parameters are left out, because none is read.
 macro_rules! not_supported {
     (@one ($($parameter:ident: $type:ty)?) ($status:expr) $name:ident) => {
         #[doc = concat!("`", stringify!($name), "`, which is not supported.")]

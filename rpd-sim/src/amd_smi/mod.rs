@@ -55,7 +55,7 @@ fn answer(outcome: Outcome) -> u32 {
     outcome.err().unwrap_or(status::SUCCESS)
 }
 
-/// What a status of ROCm SMI is here.
+/// Status of AMD SMI for a status that a function of ROCm SMI returned; `Ok` for success.
 fn from_smi(status: u32) -> Outcome {
     Err(match status {
         smi::status::SUCCESS => return Ok(()),
@@ -68,14 +68,14 @@ fn from_smi(status: u32) -> Outcome {
     })
 }
 
-/// Whether the library has been initialized.
+/// Checks that the library has been initialized; fails with `NOT_INIT` otherwise.
 fn initialized() -> Outcome {
     let mut count = 0;
     // SAFETY: the place is a local.
     from_smi(unsafe { smi::rsmi_num_monitor_devices(&mut count) })
 }
 
-/// What a GPU's handle has more in the handle of its socket, each of which has one GPU.
+/// Bit that the handle of a socket lacks and the handle of its GPU has. Each socket has one GPU.
 const SOCKET: usize = 1;
 
 /// A GPU and its index by its handle; the library must have been initialized.
@@ -86,7 +86,7 @@ fn gpu(handle: Handle) -> Outcome<(u32, &'static Agent)> {
     found.ok_or(status::INVAL)
 }
 
-/// Writes a result of the caller's.
+/// Writes a result to a place of the caller's; fails with `INVAL` if the place is null.
 ///
 /// # Safety
 /// `place` is null or can be written.
@@ -142,7 +142,8 @@ pub unsafe extern "C" fn amdsmi_status_code_to_string(
 #[unsafe(no_mangle)]
 pub extern "C" fn amdsmi_free_name_value_pairs(_list: *mut c_void) {}
 
-/// Writes a list, of which there may be room for a part, and how long it is. Without a place for it only the number is written.
+/// Writes a list, or as much of it as the caller's buffer has room for, and its full length. If `list` is null only the
+/// length is written.
 ///
 /// # Safety
 /// `list` is null or has `count` places; `count` is null or can be read and written.
@@ -168,7 +169,7 @@ unsafe fn put_list<T>(list: *mut T, count: *mut u32, items: Vec<T>) -> Outcome {
     Ok(())
 }
 
-/// The sockets: one for each GPU.
+/// Lists the handles of all sockets: one for each GPU.
 ///
 /// # Safety
 /// As of [`put_list`].
@@ -205,7 +206,7 @@ pub unsafe extern "C" fn amdsmi_get_socket_info(
     }))
 }
 
-/// The GPU of a socket.
+/// Lists the handles of the processors of a socket, which has one GPU.
 ///
 /// # Safety
 /// As of [`put_list`].
@@ -319,7 +320,7 @@ values! {
     amdsmi_get_processor_type(u32) = |_| TYPE_GPU;
     /// The PCI address.
     amdsmi_get_gpu_device_bdf(u64) = bdf;
-    /// How other interfaces call the GPU.
+    /// Numbers by which other interfaces know the GPU.
     amdsmi_get_gpu_enumeration_info(EnumerationInfo) = |gpu| {
         let place = gpu.index as u32 - 1;
         EnumerationInfo {
@@ -365,13 +366,13 @@ values! {
             reserved: [0; 37],
         }
     };
-    /// How much memory there is, and what this process uses of it.
+    /// Size of the device memory and the part of it that this process uses, in MiB.
     amdsmi_get_gpu_vram_usage(VramUsage) = |gpu| VramUsage {
         total: (gpu.memory_bytes / MIB) as u32,
         used: (machine().memory.used(gpu.index) / MIB) as u32,
         reserved: [0; 2],
     };
-    /// What stands for the driver: the simulator.
+    /// The description of the driver, in whose place the simulator stands.
     amdsmi_get_gpu_driver_info(DriverInfo) = |_| DriverInfo {
         version: text(env!("CARGO_PKG_VERSION")),
         date: text(""),
@@ -451,7 +452,7 @@ of_smi! {
     amdsmi_get_clk_freq(clock: u32, place: *mut Frequencies) = rsmi_dev_gpu_clk_freq_get;
 }
 
-/// A clock: the one frequency that it has.
+/// The current, lowest and highest frequency of a clock, which are the same: simulated clocks have one frequency.
 ///
 /// # Safety
 /// `place` is null or can be written.

@@ -5,7 +5,7 @@ use super::{Handle, Outcome, answer, from_smi, gpu, initialized, put, put_list, 
 use crate::gpu::machine::machine;
 use crate::rocm_smi as smi;
 
-/// The processes that use a GPU: this one, if it does.
+/// Lists the processes that use a GPU: only the calling one is known, and listed if it uses the GPU.
 ///
 /// # Safety
 /// As of [`put_list`].
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn amdsmi_get_gpu_process_list(
     }))
 }
 
-/// ROCm SMI's entry for this process; an error if it uses no GPU.
+/// ROCm SMI's entry for the calling process; fails if the process uses no GPU.
 fn this_process() -> Outcome<ComputeProcess> {
     let process = smi::this_process().or_else(|status| from_smi(status).and(Err(status)))?;
     Ok(ComputeProcess {
@@ -50,7 +50,7 @@ fn this_process() -> Outcome<ComputeProcess> {
     })
 }
 
-/// The processes that use GPUs; this one is the only one that can.
+/// Lists the processes that use GPUs: only the calling one can be known.
 ///
 /// # Safety
 /// As of [`put_list`].
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn amdsmi_get_gpu_compute_process_info(
     }))
 }
 
-/// What is known of a process.
+/// Describes a process by its id: memory and compute units that it uses.
 ///
 /// # Safety
 /// `place` is null or can be written.

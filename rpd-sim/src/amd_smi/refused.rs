@@ -1,4 +1,5 @@
-//! Functions for what no simulated GPU has. Their parameters do not matter beyond the handle, because none is read.
+//! Functions about hardware that no simulated GPU has. Their parameters do not matter beyond the handle, because none
+//! is read.
 
 use super::{Handle, answer, gpu, initialized, status};
 use crate::not_supported::not_supported;

@@ -5,7 +5,7 @@ use core::ffi::c_char;
 /// A text with its terminating zero.
 pub(crate) type Text = [u8; 256];
 
-/// A text as the structs have it, cut where there is no room.
+/// A text as a field of a struct, cut to the room in the field.
 pub(super) fn text(text: &str) -> Text {
     let mut bytes = [0; 256];
     let kept = text.len().min(bytes.len() - 1);
@@ -152,7 +152,7 @@ pub struct ProcessInfo {
     pub(super) memory: u64,
     pub(super) engines: [u64; 2],
     pub(super) reserved_engines: [u32; 12],
-    /// Of the host that the GPU accesses, of the host, of the GPU.
+    /// Bytes of memory in use: of the host that the GPU accesses (GTT), of the host (CPU), and of the GPU (VRAM).
     pub(super) memories: [u64; 3],
     pub(super) reserved_memories: [u32; 10],
     pub(super) container: Text,

@@ -7,13 +7,13 @@ use core::ffi::CStr;
 pub(crate) enum Kind {
     /// Pointee without a type.
     Void,
-    /// Pointee the SDK has no definition of, or code.
+    /// Pointee that is code, or whose type the SDK has no definition of.
     Opaque,
     /// `char`, text behind a pointer.
     Text,
     /// `bool`.
     Bool,
-    /// Numbers of the size named.
+    /// Integer or floating-point number; the variant names its kind and size in bits.
     U8,
     U16,
     I32,
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Handle,
     /// An enum, by type name.
     Enum(&'static CStr),
-    /// Any other struct.
+    /// A struct that is neither shown field by field nor a handle.
     Struct,
 }
 

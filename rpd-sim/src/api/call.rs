@@ -10,7 +10,8 @@ use super::{
     types::{ChannelFormatDesc, ControlDirectives, Dim3, Extent, IpcHandle, PitchedPtr, UniqueId},
 };
 
-/// Code before each call of a domain: runtimes register lazily, each at its own first call.
+/// Code that a call of each domain runs first: runtimes register with the SDK lazily, at the first call of one of their
+/// functions.
 macro_rules! before {
     (HIP_RUNTIME_API) => {
         table::ensure(Library::Hip)

@@ -1,5 +1,5 @@
-//! Which function implements which call, and that their signatures agree with the tables of facts. This is the only module
-//! of `api` that names the layers above.
+//! The function that implements each call, and the check that its signature agrees with the tables of facts. This is
+//! the only module of `api` that names the layers above.
 
 use super::table::Code;
 

@@ -49,7 +49,7 @@ fn print_once(name: &str, said: &AtomicBool) {
     }
 }
 
-/// Names an HSA call that this device does not have; its status.
+/// Names an HSA call that this device does not have on stderr, and returns the call's status.
 #[cold]
 pub(super) fn hsa(name: &str) -> u32 {
     eprintln!("rpd-sim: {name} is not supported by the simulated device");

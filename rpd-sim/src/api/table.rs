@@ -51,7 +51,7 @@ impl<const N: usize> Flat<N> {
 #[repr(C)]
 struct Version {
     major: u32,
-    /// Bytes of the table.
+    /// Size of the table in bytes.
     minor: u32,
     step: u32,
     reserved: u32,
@@ -102,7 +102,7 @@ const IMAGE: [Code; 14] = {
     out
 };
 
-/// The scratch events of the tools table when no tool has replaced them.
+/// The scratch events of the tools table as long as no tool has replaced them: nothing happens.
 unsafe extern "C" fn tool_event(_event: *mut c_void) -> u32 {
     0
 }
@@ -196,7 +196,8 @@ pub(crate) fn offer_to(registrar: fn(Library)) {
     let _ = REGISTRAR.set(registrar);
 }
 
-/// Which libraries have been offered to the SDK (bit by library), and how far that is.
+/// Libraries that have been offered to the SDK, two bits for each: whether the offer has begun, and whether it is
+/// complete.
 static OFFERED: AtomicU32 = AtomicU32::new(0);
 /// Thread that is offering now.
 static OWNER: AtomicU64 = AtomicU64::new(0);

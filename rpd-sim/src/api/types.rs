@@ -1,4 +1,4 @@
-//! Structs that calls take or return by value, and what a runtime returns for what it does not support.
+//! Structs that calls take or return by value, and the values that calls return when they are not supported.
 
 use core::ffi::c_void;
 
@@ -10,7 +10,7 @@ pub(crate) use rocprofiler_sdk_sys::by_value::{
 
 /// The return value, by result type, of a call that the runtime lacks.
 pub(crate) trait Unsupported {
-    /// The value, given the runtime's status for it.
+    /// The value that a call returns which is not supported, made from the runtime's status for that.
     fn unsupported(status: u32) -> Self;
 }
 

@@ -12,7 +12,8 @@ use rpd_gfx::isa;
 
 use super::exec::Kernel;
 
-/// Names of the runtime's own kernels, for copies and fills, begin with this. They are recorded only when they are named.
+/// Prefix of the names of the runtime's own kernels, for copies and fills. Such kernels are recorded only when the
+/// selection names them.
 const OWN_KERNELS: &str = "__amd_rocclr_";
 
 /// The recording of this process.
@@ -20,7 +21,7 @@ struct AccessSession {
     folder: PathBuf,
     level: Level,
     kernels: Vec<KernelChoice>,
-    /// A forked child has no recording.
+    /// Id of the process that records: a forked child has no recording.
     process: u32,
     output: Mutex<Output>,
     full: AtomicBool,
@@ -28,19 +29,19 @@ struct AccessSession {
 
 struct Output {
     file: File,
-    /// Bytes that may still be written.
+    /// Bytes that may still be written to the recording before it is full.
     left: u64,
-    /// Dispatches of each kernel that have begun.
+    /// Number of dispatches that have begun, by kernel name.
     begun: HashMap<String, u64>,
-    /// Dispatches that have been recorded.
+    /// Number of dispatches that have been recorded.
     count: u32,
-    /// Code objects that have been saved.
+    /// File names of the code objects that have been saved.
     saved: HashSet<String>,
 }
 
 static SESSION: OnceLock<AccessSession> = OnceLock::new();
 
-/// Begins a recording in a folder, which is made; false if there is one already.
+/// Begins a recording of this process in a folder, which is made; false if a recording has begun already.
 pub(crate) fn start(
     folder: &Path,
     level: Level,
@@ -76,7 +77,7 @@ pub(crate) struct AccessRecording {
     number: u32,
 }
 
-/// Begins the recording of a dispatch, if it is one that was chosen.
+/// Begins the recording of a dispatch; `None` if the selection of kernels does not include the dispatch.
 pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<AccessRecording> {
     let session = SESSION.get()?;
     if session.process != std::process::id() || session.full.load(Ordering::Relaxed) {
@@ -127,14 +128,14 @@ pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Acc
 }
 
 impl AccessRecording {
-    /// A probe for each of this many threads.
+    /// Probes that record accesses, one for each of `threads` threads of the interpreter.
     pub(crate) fn recorders(&self, threads: usize) -> Vec<Recorder<'static>> {
         (0..threads)
             .map(|_| Recorder::new(self.session, self.number, self.session.level))
             .collect()
     }
 
-    /// Stores what is left, and how the dispatch ended.
+    /// Writes the blocks that the probes still hold, and the end of the dispatch with its fault, if any.
     pub(crate) fn finish(self, recorders: Vec<Recorder<'_>>, faulted: bool) {
         // Each has something to store, even if others failed.
         let stored: Vec<bool> = recorders.into_iter().map(Recorder::finish).collect();
@@ -149,7 +150,7 @@ impl AccessRecording {
 }
 
 impl AccessSession {
-    /// Appends a block; one that is `needed` even when there is no more room for others.
+    /// Appends a block to the recording; a block that is `needed` is written even when the size limit is reached.
     fn append(&self, block: &[u8], needed: bool) -> bool {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let length = block.len() as u64;

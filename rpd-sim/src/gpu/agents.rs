@@ -43,26 +43,26 @@ pub(crate) enum PoolKind {
 /// A memory pool; its address is its HSA handle.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    /// Index of the agent it belongs to.
+    /// Index of the agent to which the pool belongs.
     pub(crate) agent: usize,
-    /// Whose memory it is, and when writes become visible.
+    /// Location of the pool's memory, and when writes to it become visible.
     pub(crate) kind: PoolKind,
     /// Capacity in bytes, shared with the agent's other pools of the same memory.
     pub(crate) bytes: u64,
 }
 
 impl Pool {
-    /// Handle by which the HSA runtime names it.
+    /// Handle by which the HSA runtime names the pool.
     pub(crate) fn handle(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
 
-    /// Whether the runtime allocates from it.
+    /// Whether the runtime allocates from the pool.
     pub(crate) fn allocatable(&self) -> bool {
         self.kind != PoolKind::Group
     }
 
-    /// Whether it is host memory.
+    /// Whether the pool is host memory.
     pub(crate) fn is_system(&self) -> bool {
         matches!(
             self.kind,
@@ -70,12 +70,12 @@ impl Pool {
         )
     }
 
-    /// Whether its memory is coherent while kernels run.
+    /// Whether the pool's memory is coherent while kernels run.
     pub(crate) fn is_fine_grained(&self) -> bool {
         self.global_flags() & 2 != 0
     }
 
-    /// `HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_*`; zero for LDS.
+    /// Flags of the pool, `HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_*`; zero for LDS.
     pub(crate) fn global_flags(&self) -> u32 {
         match self.kind {
             PoolKind::SystemFine | PoolKind::DeviceFine => 2,
@@ -107,19 +107,19 @@ pub(crate) struct Agent {
     pub(crate) uuid: String,
     /// Number of CPU cores; 0 for a GPU.
     pub(crate) cpu_cores: u32,
-    /// SIMD units in all.
+    /// SIMD units of the whole agent; 0 for the CPU.
     pub(crate) simds: u32,
     /// Lowest processor number of the SIMDs in the topology; 0 for the CPU.
     pub(crate) simd_id_base: u32,
     /// Number of waves that a SIMD can hold.
     pub(crate) max_waves_per_simd: u32,
-    /// LDS a compute unit, KiB.
+    /// LDS of each compute unit in KiB; 0 for the CPU.
     pub(crate) lds_kib: u32,
-    /// Global wave sync resources.
+    /// Counters for global wave synchronisation (GWS) that the GPU has.
     pub(crate) gws: u32,
     /// Lanes of a wave: 32 or 64.
     pub(crate) wave_size: u32,
-    /// Accelerator dies.
+    /// Number of accelerator complex dies (XCC); 0 for the CPU.
     pub(crate) xccs: u32,
     /// Compute units (of a CPU: cores).
     pub(crate) cus: u32,
@@ -129,11 +129,11 @@ pub(crate) struct Agent {
     pub(crate) shader_banks: u32,
     /// Shader arrays in each shader engine.
     pub(crate) arrays_per_engine: u32,
-    /// Compute units an array.
+    /// Compute units of each shader array.
     pub(crate) cus_per_array: u32,
-    /// SIMDs a compute unit.
+    /// SIMD units of each compute unit.
     pub(crate) simds_per_cu: u32,
-    /// Scratch wave slots a compute unit.
+    /// Waves of each compute unit that can have scratch memory at a time.
     pub(crate) scratch_slots_per_cu: u32,
     /// `10000*major + 100*minor + stepping`.
     pub(crate) gfx_version: u32,
@@ -163,17 +163,17 @@ pub(crate) struct Agent {
     pub(crate) sdma_fw: u32,
     /// Firmware of the command processor.
     pub(crate) cp_fw: u32,
-    /// Topology capability bits.
+    /// Capability bits as the topology in `/sys` reports them.
     pub(crate) capability: u32,
     /// Number of compute units of a shader engine.
     pub(crate) cus_per_engine: u32,
-    /// Waves a compute unit.
+    /// Waves that each compute unit can hold.
     pub(crate) max_waves_per_cu: u32,
     /// Family of the chip, as the amdgpu driver numbers families.
     pub(crate) family_id: u32,
-    /// Work-items a workgroup.
+    /// Largest number of work-items of a workgroup.
     pub(crate) workgroup_max_size: u32,
-    /// Work-items a grid.
+    /// Largest number of work-items of a grid.
     pub(crate) grid_max_size: u32,
     /// Limits of a workgroup by dimension.
     pub(crate) workgroup_max_dim: [u32; 3],
@@ -192,7 +192,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Handle by which the HSA runtime names it.
+    /// Handle by which the HSA runtime names the agent.
     pub(crate) fn handle(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
@@ -234,7 +234,7 @@ pub(crate) const MAX_GPUS: usize = 8;
 /// Processor of the simulated GPUs, unless `RPD_SIM_GPU` names another.
 const PROCESSOR: &str = "gfx90a";
 
-/// The device that is simulated, of which there are one or more.
+/// Description of the simulated device; all GPUs of the machine are of this one model.
 pub(crate) fn device() -> &'static Device {
     static DEVICE: OnceLock<&Device> = OnceLock::new();
     DEVICE.get_or_init(|| {

@@ -14,18 +14,19 @@ use super::exec::Kernel;
 use super::machine::machine;
 use rpd_gfx::check::{Finding, FindingKind, Heap, Place};
 
-/// Bytes without memory before and after each allocation; accesses that far away are attributed to it.
+/// Bytes without memory before and after each allocation; an access within that distance of an allocation is attributed
+/// to it.
 pub(crate) const GUARD: usize = 1 << 20;
-/// Findings of a process; later ones are counted only.
+/// Most findings that a process reports; further findings are only counted.
 const MOST: usize = 1000;
-/// Bytes for whose state one entry of the table stands.
+/// Size in bytes of the memory whose state one entry of [`CheckSession::written`] describes.
 const PAGE: u64 = 4096;
 
 /// State over all dispatches of a process.
 pub(crate) struct CheckSession {
     folder: PathBuf,
     findings: Mutex<Findings>,
-    /// Bytes of device memory that have been written, a bit each, by page.
+    /// State of device memory by page number: a bit for each byte, set once it has been written.
     written: Mutex<HashMap<u64, Box<[u64; 64]>>>,
 }
 
@@ -34,16 +35,17 @@ struct Findings {
     process: u32,
     file: Option<File>,
     known: HashSet<(FindingKind, u64, Option<u64>)>,
-    /// Files of code objects that have been written.
+    /// Names of the files of code objects that have been written.
     saved: HashSet<String>,
     launches: Launches,
 }
 
-/// The launches that were watched, by kernel. Their counts are in a file from the first on: the process may be killed.
+/// Number of watched launches of each kernel. The counts are in a file from the first launch on, because the process
+/// may be killed.
 #[derive(Default)]
 struct Launches {
     file: Option<File>,
-    /// Count, and its place in the file.
+    /// Number of launches and the position of that number in the file, by kernel name.
     kernels: HashMap<String, (u64, u64)>,
     end: u64,
 }
@@ -86,7 +88,7 @@ pub(crate) fn session() -> Option<&'static CheckSession> {
     SESSION.get()
 }
 
-/// Checks this process from now on, with findings in `folder`; whether it was not checked before.
+/// Begins to check this process, with findings in `folder`; false if the process is checked already.
 pub(crate) fn start(folder: PathBuf) -> bool {
     let session = CheckSession {
         folder,
@@ -97,7 +99,7 @@ pub(crate) fn start(folder: PathBuf) -> bool {
 }
 
 impl CheckSession {
-    /// Saves the code object of a kernel that has findings; the name of its file.
+    /// Saves the code object of a kernel that has findings; returns the name of the file.
     fn save(&self, findings: &mut Findings, kernel: &Kernel) -> String {
         let name = format!("object-{}-{:x}.co", findings.process, kernel.image.base());
         if findings.saved.insert(name.clone())

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Ticks a second of the device's counter.
+/// Rate of the device's counter in Hz.
 pub(crate) const TICKS_PER_SECOND: u64 = 100_000_000;
 const NS_PER_TICK: u64 = 1_000_000_000 / TICKS_PER_SECOND;
 /// The counter at the start of the device; not zero, so that ticks differ from host time.

@@ -14,7 +14,8 @@ use super::memory::AccessError;
 use super::observe::{self, CopyDirection, CopyInfo, Token};
 use super::signal::{Condition, Signal, Term};
 
-/// A kernel may change a signal's memory unannounced, so a waiting engine checks again this often.
+/// Interval at which an engine that waits for a signal looks at it again: a kernel may change a signal's memory without
+/// waking anyone.
 const RECHECK: Duration = Duration::from_millis(1);
 
 /// Rows and slices of a rectangular copy on one side.
@@ -42,7 +43,7 @@ pub(crate) struct Shape {
     pub(crate) dst: Plane,
     /// Plane that is read.
     pub(crate) src: Plane,
-    /// Bytes a row.
+    /// Width of a row in bytes.
     pub(crate) width: usize,
     /// Number of rows of a slice.
     pub(crate) rows: usize,
@@ -82,7 +83,7 @@ impl Shape {
     }
 }
 
-/// A copy with the signals that it waits for and completes, as a copy engine takes it.
+/// A copy in the form in which a copy engine takes it: bytes to move, signals to wait for, and a signal to complete.
 pub(crate) struct Copy {
     /// Addresses and extents of the bytes to move.
     pub(crate) shape: Shape,
@@ -90,11 +91,12 @@ pub(crate) struct Copy {
     pub(crate) dst_agent: &'static Agent,
     /// Agent that owns the source.
     pub(crate) src_agent: &'static Agent,
-    /// All must be zero before it starts.
+    /// Signals that all must be zero before the copy starts.
     pub(crate) dependencies: Vec<Signal>,
-    /// Decremented at the end.
+    /// Signal that is decremented when the copy has ended; `None` if nobody waits for the copy.
     pub(crate) completion: Option<Signal>,
-    /// Engine that the program selected, of the GPU concerned.
+    /// Index of the copy engine that the program selected, on the GPU of the copy; `None` leaves the choice to the
+    /// runtime.
     pub(crate) engine: Option<usize>,
 }
 
@@ -148,7 +150,7 @@ pub(crate) fn submit(copy: Copy) {
         .push(Job { copy, token });
 }
 
-/// Mask of the idle engines of the GPU concerned by copies between two agents.
+/// Mask of the idle copy engines of the GPU that carries out copies between two agents, bit n for engine n.
 pub(crate) fn idle_engines(dst: &'static Agent, src: &'static Agent) -> u32 {
     let owner = if src.is_gpu() { src } else { dst };
     let gpu = owner.index.saturating_sub(1);
@@ -191,7 +193,7 @@ impl Engine {
         }
     }
 
-    /// The first copy whose dependencies are met; otherwise whether there are any that wait.
+    /// Removes the first copy whose dependencies are met. Without such a copy, the error says whether any copies wait.
     fn take_ready(&self) -> Result<Job, bool> {
         let mut jobs = self.jobs();
         let ready = jobs.iter().position(|job| {
@@ -249,7 +251,7 @@ fn met(signal: Signal) -> bool {
     term.met().is_some()
 }
 
-/// Moves the bytes after checking that the device may access both sides.
+/// Moves the bytes after checking that the device may access source and destination.
 fn move_bytes(shape: &Shape, agent: &Agent) -> Result<(), Fault> {
     if shape.bytes() == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Dispatches: how processors run them on the interpreter, and the registry of kernels.
+//! Execution of dispatches on the interpreter, and the registry of kernels.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -51,7 +51,7 @@ impl Kernel {
     }
 }
 
-/// Kernels by the address of their kernel object.
+/// Registry of kernels by the address of their descriptor, which is the kernel object of packets.
 #[derive(Default)]
 pub(crate) struct KernelTable(RwLock<HashMap<u64, Arc<Kernel>>>);
 
@@ -75,7 +75,7 @@ impl KernelTable {
     }
 }
 
-/// The machine's memory as an agent may access it.
+/// The machine's memory with the rights of one agent.
 struct View {
     mask: u64,
     queue: &'static Queue,
@@ -135,7 +135,7 @@ pub(crate) enum Outcome {
         /// Its computing time, see [`isa::Executed::time`].
         time: Duration,
     },
-    /// The program stopped the queue meanwhile.
+    /// The program stopped the queue before the dispatch had ended.
     GivenUp,
 }
 
@@ -316,7 +316,7 @@ pub(crate) fn seed() -> Option<u64> {
     })
 }
 
-/// The memory of an address, as caches of an agent treat it. What is no allocation is the host's own.
+/// Memory behind an address, as caches of an agent treat it. Memory outside of all allocations counts as host memory.
 fn memory_of(agent: &Agent, address: u64) -> PageMemory {
     let Some(allocation) = machine().memory.find(address as usize) else {
         return PageMemory {

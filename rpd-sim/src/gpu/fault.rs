@@ -181,7 +181,7 @@ impl Fault {
     }
 }
 
-/// Why an access failed: what is known of the address.
+/// Reason for which an access failed, in words: what is known of the address.
 fn explain(address: u64, bytes: u32, reason: Option<AccessError>) -> String {
     let place = match machine().memory.place(address) {
         Place::Inside { base, size, .. } if address + u64::from(bytes) > base + size => {

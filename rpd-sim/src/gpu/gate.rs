@@ -1,4 +1,4 @@
-//! Which kernels may run on a GPU at the same time: all, except that a counted dispatch runs alone.
+//! Mutual exclusion of kernels on a GPU: all may run at the same time, except that a counted dispatch runs alone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Interval at which a waiting processor checks whether its queue was stopped.
 const RECHECK: Duration = Duration::from_millis(1);
 
-/// One GPU's gate.
+/// The gate that all kernels of one GPU pass before they run.
 #[derive(Default)]
 pub(crate) struct Gate {
     state: Mutex<GateState>,
@@ -18,7 +18,8 @@ pub(crate) struct Gate {
 struct GateState {
     running: usize,
     alone: bool,
-    /// Dispatches that wait to run alone; new ones wait for these, so that they are not starved.
+    /// Number of dispatches that wait to run alone. Dispatches that come later wait for these, so that they are not
+    /// starved.
     wanted: usize,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct Pass<'g> {
 }
 
 impl Gate {
-    /// Waits until a kernel may run, together with others or alone. `None` if `stop` became true before.
+    /// Waits until a kernel may run, together with others or alone. `None` if `stop` became true before that.
     pub(crate) fn enter(&self, alone: bool, stop: &AtomicBool) -> Option<Pass<'_>> {
         let mut state = self.lock();
         if alone {

@@ -15,7 +15,8 @@ use super::queue::Queue;
 use super::signal::{Condition, Signal};
 use rpd_gfx::perf::Counts;
 
-/// A kernel may change a signal's memory unannounced, so the conditions of waiting callbacks are checked this often.
+/// Interval at which the conditions of waiting callbacks are checked: a kernel may change a signal's memory without
+/// waking anyone.
 const RECHECK: Duration = Duration::from_millis(2);
 
 /// Callback of a signal: value and data; returns whether it is to be called again.
@@ -58,7 +59,7 @@ pub(crate) enum Work {
         /// Kind and address of the fault.
         fault: Fault,
     },
-    /// The program's function.
+    /// A function of the program is to be called once.
     Call {
         /// The function to call.
         callback: PlainCallback,

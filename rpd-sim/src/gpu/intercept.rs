@@ -15,9 +15,10 @@ use super::machine::machine;
 use super::queue::Queue;
 use super::signal::{Condition, Signal};
 
-/// Writes packets for the next handler: packets, their number.
+/// Function that passes packets on to the next handler; its parameters are the packets and their number.
 pub(crate) type Writer = unsafe extern "C" fn(*const c_void, u64);
-/// A handler: packets, their number, index of the program's packet, data, where to write.
+/// A handler of packets. Parameters: packets, their number, index of the program's first packet, the handler's data,
+/// and the function that passes packets on.
 pub(crate) type Handler = unsafe extern "C" fn(*const c_void, u64, u64, *mut c_void, Writer);
 
 type Packet = [u64; PACKET_BYTES / 8];
@@ -32,21 +33,21 @@ pub(crate) struct Intercept {
     handlers: RwLock<Vec<(Handler, usize)>>,
     ended: AtomicBool,
     state: Mutex<InterceptState>,
-    /// Decremented when the queue behind has room.
+    /// Signal that is decremented when the queue behind has room again.
     room: OnceLock<Signal>,
 }
 
 #[derive(Default)]
 struct InterceptState {
-    /// Index of the first packet not yet passed to the handlers.
+    /// Index of the first packet that has not been passed to the handlers.
     next: u64,
-    /// Packets that wait for room behind.
+    /// Packets that wait for room in the queue behind.
     overflow: Vec<Packet>,
-    /// A packet in the queue behind will signal that there is room.
+    /// Whether a packet in the queue behind will signal that there is room.
     waiting: bool,
 }
 
-/// The queue whose packets this thread passes to handlers, and the next handler.
+/// Place of this thread in a chain of handlers: the queue whose packets it passes on, and the next handler.
 #[derive(Clone, Copy)]
 struct Cursor {
     intercept: *const Intercept,
@@ -67,7 +68,7 @@ thread_local! {
 }
 
 impl Intercept {
-    /// Between `front`, which programs write to, and `behind`, which a processor serves.
+    /// Sets up the interception between `front`, which programs write to, and `behind`, which a processor serves.
     pub(crate) fn new(front: &'static Queue, behind: &'static Queue) -> Self {
         Self {
             front,
@@ -84,7 +85,7 @@ impl Intercept {
         self.behind
     }
 
-    /// Puts a handler in front of the others.
+    /// Registers a handler, which gets packets before all handlers that are registered already.
     pub(crate) fn register(&self, handler: Handler, data: usize) {
         let mut handlers = self
             .handlers
@@ -93,7 +94,7 @@ impl Intercept {
         handlers.push((handler, data));
     }
 
-    /// The queue in front is destroyed, and the one behind with it.
+    /// Ends the interception: the queue in front is destroyed, and the queue behind with it.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
         // Waits for threads that ring the doorbell now, unless it is this thread.
@@ -103,7 +104,7 @@ impl Intercept {
         self.behind.destroy();
     }
 
-    /// The doorbell in front: all packets written there go to the handlers.
+    /// Rings the doorbell of the queue in front: all packets that were written there go to the handlers.
     pub(crate) fn ring(&self) {
         if self.ended.load(Ordering::SeqCst) {
             return;
@@ -160,7 +161,8 @@ impl Intercept {
         }
     }
 
-    /// Puts packets into the ring behind, all or none if the ring is large enough for all; returns how many.
+    /// Puts packets into the ring behind; returns how many. Packets of which the whole ring could hold all are put
+    /// there together or not at all.
     fn submit(&self, state: &mut InterceptState, packets: &[Packet]) -> usize {
         if packets.is_empty() {
             return 0;
@@ -220,7 +222,8 @@ impl Intercept {
         done
     }
 
-    /// Writes the packet that completes after all those before it; returns whether that was possible.
+    /// Writes a packet into the ring behind that signals once all packets before it are processed; false if no signal
+    /// can be made.
     fn await_room(&self, index: u64) -> bool {
         let made = || machine().signals.create(0, signal_kind::USER, 0);
         let Some(&signal) = self.room.get().or_else(|| {

@@ -16,12 +16,12 @@ use super::wake::Event;
 
 /// Number of copy engines of a GPU.
 pub(crate) const ENGINES_PER_GPU: usize = 2;
-/// Most device threads; each owns a bit in a signal's watcher mask.
+/// Most device threads: each has a bit in the watcher mask of a signal.
 const MAX_THREADS: usize = 64;
 /// Number of the signal handler's thread.
 pub(crate) const HANDLER_THREAD: usize = 0;
 
-/// Hardware queues a GPU has, each a thread: as many as the watcher masks have room for, up to eight.
+/// Number of hardware queues of a GPU, each a thread: as many as the watcher masks have bits for, up to eight.
 pub(crate) fn processors_per_gpu() -> usize {
     ((MAX_THREADS - 1) / agents::gpus().len() - ENGINES_PER_GPU).min(8)
 }
@@ -32,7 +32,7 @@ pub(crate) type SystemEventHandler =
 
 /// State that the devices of this process share.
 pub(crate) struct Machine {
-    /// Memory that they may access.
+    /// Memory that devices may access.
     pub(crate) memory: Memory,
     /// Memory of the signals, free and in use.
     pub(crate) signals: SignalPool,
@@ -42,7 +42,7 @@ pub(crate) struct Machine {
     pub(crate) handler: Handler,
     /// Queues that were created and not destroyed.
     pub(crate) queues: RwLock<Vec<&'static Queue>>,
-    /// Memory of destroyed queues.
+    /// Addresses of destroyed queues whose memory can be used again.
     pub(crate) spare_queues: Mutex<Vec<usize>>,
     /// Id that the next queue gets.
     pub(crate) next_queue: AtomicU64,
@@ -54,7 +54,7 @@ pub(crate) struct Machine {
     pub(crate) runtime_users: AtomicU32,
     /// Whether copies record their times in their signals.
     pub(crate) copy_profiling: AtomicBool,
-    /// The gate that kernels pass, for each GPU.
+    /// For each GPU the gate that its kernels pass.
     pub(crate) gates: Vec<Gate>,
     processors: Vec<OnceLock<&'static Processor>>,
     engines: Vec<OnceLock<&'static Engine>>,
@@ -110,7 +110,7 @@ impl Machine {
 }
 
 static MACHINE: AtomicPtr<Machine> = AtomicPtr::new(std::ptr::null_mut());
-/// Forks between the process that loaded the simulator and this one: [`generation`].
+/// Number of forks between the process that loaded the simulator and this one, which [`generation`] returns.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// The simulated machine of this process.

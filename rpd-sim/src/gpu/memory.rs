@@ -13,23 +13,23 @@ use rpd_gfx::check::Place;
 /// Smallest unit of allocation of the pools, in bytes.
 pub(crate) const GRANULE: usize = 4096;
 
-/// The largest allocation of device memory that the real runtime takes from a block that it shares with others.
+/// Largest allocation in bytes of device memory that the real runtime takes from a block shared with other allocations.
 const MOST_SHARED: usize = 2 << 20;
-/// Bytes after such an allocation that kernels can access: there are others on the real device, and programs that read a
-/// little too far run there.
+/// Bytes behind an allocation of up to [`MOST_SHARED`] bytes that kernels can access: on the real device other
+/// allocations are there, and programs that read a little too far do not fault.
 const BEHIND: usize = 64 << 10;
-/// Bytes before any other allocation that nothing else is mapped at. Whether an access there faults does not depend on what the
-/// process mapped when.
+/// Bytes before an allocation of more than [`MOST_SHARED`] bytes that nothing is mapped at, so that whether an access
+/// there faults does not depend on other mappings of the process.
 const BEFORE: usize = 64 << 10;
 
 /// Purpose of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// The program asked for it, by HIP or HSA.
+    /// The program's request by HIP or HSA.
     Program,
     /// Code and variables of a loaded code object.
     CodeObject,
-    /// The runtime's own: queues, signals, scratch.
+    /// Memory of the runtime itself: queues, signals, scratch.
     Internal,
     /// Physical memory behind a reserved address range.
     Virtual,
@@ -45,19 +45,19 @@ pub(crate) type FreeCallback = unsafe extern "C" fn(*mut core::ffi::c_void, *mut
 /// A range of memory that the device can access.
 #[derive(Debug)]
 pub(crate) struct Allocation {
-    /// First byte.
+    /// Address of the first byte.
     pub(crate) base: usize,
-    /// Requested bytes.
+    /// Size in bytes that was requested.
     pub(crate) size: usize,
     /// Bytes mapped and accounted for.
     pub(crate) mapped: usize,
-    /// Bytes mapped after them, which kernels can access and which are part of no allocation.
+    /// Bytes mapped behind the allocation that kernels can access although they are part of no allocation.
     behind: usize,
-    /// Bytes mapped before it that are not used.
+    /// Bytes before the allocation that are reserved without being used.
     before: usize,
-    /// For whom the memory was allocated.
+    /// Purpose for which the memory was allocated.
     pub(crate) purpose: Use,
-    /// The pool it came from; locked memory counts as coarse system memory.
+    /// Pool from which the memory came; locked memory counts as coarse system memory.
     pub(crate) pool: &'static Pool,
     access: AtomicU64,
     user_data: AtomicU64,
@@ -65,7 +65,7 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// Address after its last byte.
+    /// Address after the last byte of the allocation.
     pub(crate) fn end(&self) -> usize {
         self.base + self.size
     }
@@ -80,17 +80,17 @@ impl Allocation {
         self.mapped_end() + self.behind
     }
 
-    /// Mask of the agents that may access it.
+    /// Mask of the agents that may access the allocation.
     pub(crate) fn access(&self) -> u64 {
         self.access.load(Ordering::Relaxed)
     }
 
-    /// The value the program attached.
+    /// Value that the program attached to the allocation; 0 if it attached none.
     pub(crate) fn user_data(&self) -> u64 {
         self.user_data.load(Ordering::Relaxed)
     }
 
-    /// Attaches a value.
+    /// Attaches a value of the program to the allocation.
     pub(crate) fn set_user_data(&self, value: u64) {
         self.user_data.store(value, Ordering::Relaxed);
     }
@@ -130,11 +130,11 @@ pub(crate) enum AllocError {
 /// A memory range and the mask of agents that may access it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// First byte.
+    /// Address of the first byte.
     pub(crate) base: usize,
-    /// First byte after.
+    /// Address after the last byte.
     pub(crate) end: usize,
-    /// Whether its memory is coherent while kernels run.
+    /// Whether the memory is coherent while kernels run.
     pub(crate) fine_grained: bool,
 }
 
@@ -162,9 +162,9 @@ struct Freed {
     size: usize,
 }
 
-/// Parts of freed allocations that are kept.
+/// Most parts of freed allocations that are remembered.
 const MOST_FREED: usize = 1 << 16;
-/// An address this far from an allocation is attributed to it.
+/// Distance in bytes up to which an address outside of all allocations is attributed to the nearest one.
 const NEAR: usize = check::GUARD;
 
 impl Maps {
@@ -444,12 +444,12 @@ impl Memory {
         }
     }
 
-    /// The range that contains an address.
+    /// Allocation that contains an address.
     pub(crate) fn find(&self, address: usize) -> Option<Arc<Allocation>> {
         self.find_before(address, Allocation::mapped_end)
     }
 
-    /// The range of which an address is before `end`.
+    /// Last allocation that begins at or before an address, if the address is before the end that `end` gives for it.
     fn find_before(
         &self,
         address: usize,
@@ -545,7 +545,7 @@ pub(crate) fn map(bytes: usize) -> Option<usize> {
     (address != libc::MAP_FAILED).then_some(address as usize)
 }
 
-/// The same with addresses around it at which nothing is.
+/// Maps fresh zeroed memory, with addresses before and after it at which nothing is mapped.
 fn map_guarded(bytes: usize) -> Option<usize> {
     let whole = bytes.checked_add(2 * check::GUARD)?;
     // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists; its middle is made accessible.

@@ -68,18 +68,18 @@ pub(crate) struct CopyInfo {
 pub(crate) struct Interval {
     /// Tick of the GPU's clock at the begin.
     pub(crate) start: u64,
-    /// End, never before `start`.
+    /// Tick of the GPU's clock at the end, never before `start`.
     pub(crate) end: u64,
 }
 
 /// What was observed of a dispatch: times, counters, samples, trace.
 #[derive(Debug)]
 pub(crate) struct Recording {
-    /// When its waves issued their instructions; empty if no instruction was to be recorded.
+    /// Times at which each wave issued its instructions; empty if no instruction was to be recorded.
     pub(crate) timelines: Vec<perf::Timeline>,
     /// Model of the GPU that executed it.
     pub(crate) device: &'static Device,
-    /// Address from which offsets of instructions count.
+    /// Address that offsets of instructions are relative to.
     pub(crate) base: u64,
     /// Address of the kernel's first instruction.
     pub(crate) entry: u64,
@@ -115,7 +115,7 @@ pub(crate) struct ScratchInfo {
     pub(crate) dispatch_packet_id: u64,
     /// Bytes, set for [`ScratchEvent::Alloc`].
     pub(crate) bytes: u64,
-    /// Wave slots the memory suffices for.
+    /// Number of wave slots for which the memory suffices.
     pub(crate) slots: u64,
     /// `HSA_AMD_EVENT_SCRATCH_ALLOC_FLAG_*`: 1 use once, 2 alternate.
     pub(crate) flags: u32,
@@ -141,15 +141,15 @@ pub(crate) struct KernelInfo {
     pub(crate) kernarg_size: u32,
     /// Alignment of the kernarg segment in bytes.
     pub(crate) kernarg_align: u32,
-    /// Static LDS bytes a workgroup.
+    /// LDS of each workgroup in bytes that the kernel has without dynamic memory.
     pub(crate) group_size: u32,
-    /// Scratch bytes a work-item.
+    /// Scratch memory of each work-item in bytes.
     pub(crate) private_size: u32,
-    /// Scalar registers a wave as allocated.
+    /// Scalar registers of each wave, as allocated.
     pub(crate) sgpr_count: u32,
-    /// Architected vector registers a work-item as allocated.
+    /// Architected vector registers of each work-item, as allocated.
     pub(crate) arch_vgpr_count: u32,
-    /// Accumulation registers a work-item as allocated.
+    /// Accumulation registers of each work-item, as allocated.
     pub(crate) accum_vgpr_count: u32,
     /// Offset of the first instruction from the descriptor in bytes.
     pub(crate) entry_offset: i64,
@@ -172,13 +172,13 @@ pub(crate) struct CodeObjectInfo {
     pub(crate) memory_size: u64,
     /// Descriptor of the file, -1 for memory.
     pub(crate) file: i32,
-    /// Lowest device address.
+    /// Lowest address of the loaded code object in device memory.
     pub(crate) load_base: u64,
     /// Bytes in device memory.
     pub(crate) load_size: u64,
     /// Difference between device addresses and the object's own.
     pub(crate) load_delta: i64,
-    /// Its kernels in symbol table order.
+    /// Kernels of the code object in symbol table order.
     pub(crate) kernels: Vec<KernelInfo>,
 }
 
@@ -226,7 +226,7 @@ pub(crate) trait Observer: Send + Sync {
     fn scratch_begin(&self, scratch: &ScratchInfo) -> Token {
         0
     }
-    /// The change has happened.
+    /// The change of scratch memory that [`Observer::scratch_begin`] announced has happened.
     fn scratch_end(&self, token: Token, scratch: &ScratchInfo) {}
     /// An executable was frozen; on the application thread, once for each code object in it.
     fn code_object_loaded(&self, object: &CodeObjectInfo) {}

@@ -16,9 +16,10 @@ use super::observe::{self, Token};
 use super::queue::Queue;
 use super::signal::{Condition, Signal, Term};
 
-/// Packets of one queue processed before the next queue has its turn.
+/// Most packets of one queue that are processed before the next queue has its turn.
 const TURN: usize = 16;
-/// A kernel may change a signal's memory unannounced, so a blocked processor checks again this often.
+/// Interval at which a blocked processor looks at signals again: a kernel may change a signal's memory without waking
+/// anyone.
 const RECHECK: Duration = Duration::from_millis(1);
 
 /// A hardware queue.
@@ -36,7 +37,7 @@ enum Step {
     Progress,
     /// There is no packet to process.
     Idle,
-    /// The next one waits for signals.
+    /// The next packet waits for signals.
     Blocked,
 }
 
@@ -56,12 +57,12 @@ impl Processor {
         processor
     }
 
-    /// Whether it is hardware queue `index` of a GPU.
+    /// Whether the processor is hardware queue `index` of a GPU.
     pub(crate) fn is(&self, gpu: usize, index: usize) -> bool {
         self.gpu == gpu && self.index == index
     }
 
-    /// Whether the caller runs on it.
+    /// Whether the caller runs on the processor's thread.
     pub(crate) fn is_current_thread(&self) -> bool {
         self.tid.load(Ordering::Relaxed) == current_tid()
     }
@@ -282,7 +283,8 @@ impl Processor {
     }
 }
 
-/// A dependency of a barrier packet: met at zero. A null or destroyed signal counts as absent.
+/// The wait for a dependency of a barrier packet: for zero. `None` for a null or destroyed signal, which counts as
+/// absent.
 fn term(handle: u64) -> Option<Term> {
     Signal::from_handle(handle).map(|signal| Term {
         signal,
@@ -291,7 +293,7 @@ fn term(handle: u64) -> Option<Term> {
     })
 }
 
-/// Frees the packet's slot and completes it.
+/// Frees the packet's slot and completes the packet.
 fn retire(
     queue: &'static Queue,
     index: u64,

@@ -16,9 +16,9 @@ use super::signal::Signal;
 use rpd_gfx::isa::WaveSync;
 
 const MAGIC: u64 = 0x7270_645f_7175_6575;
-/// A slot whose packet has not been reported to the observer.
+/// Token of a packet that has not been reported to the observer.
 const UNSEEN: Token = Token::MAX;
-/// A slot whose packet is being reported to the observer.
+/// Token of a packet that a thread is reporting to the observer.
 const CLAIMED: Token = Token::MAX - 1;
 /// Bit of `queue_properties`: record times in completion signals.
 const PROPERTY_PROFILING: u32 = 1 << 3;
@@ -69,23 +69,23 @@ pub(crate) struct Queue {
     stopping: AtomicBool,
     /// Set while the processor works on a packet of this queue.
     pub(crate) busy: AtomicBool,
-    /// Completions handed to the signal handler and not yet released; later ones must queue up after.
+    /// Completions handed to the signal handler and not yet released; later completions must queue up behind them.
     pub(crate) deferred: AtomicU64,
-    /// Scratch bytes a lane the queue has memory for.
+    /// Scratch memory of the queue in bytes for each lane of all waves.
     pub(crate) scratch_per_lane: AtomicU32,
-    /// On which the waves of its dispatches wait for other workgroups.
+    /// Synchronisation across workgroups on which waves of the queue's dispatches wait.
     pub(crate) wave_sync: WaveSync,
     cu_mask: Mutex<Vec<u32>>,
-    /// Set on a queue whose packets go through functions of the program into another queue.
+    /// Interception of the queue's packets by functions of the program, which write to another queue.
     intercept: OnceLock<Box<Intercept>>,
-    /// Set on such another queue: the queue that programs have a handle of.
+    /// Queue that programs have a handle of, on a queue behind an interception.
     front: OnceLock<&'static Queue>,
 }
 
 /// Parameters of a new queue.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueConfig {
-    /// The consumer of the packets.
+    /// Agent that consumes the packets.
     pub(crate) agent: &'static Agent,
     /// Packets in the ring, a power of two.
     pub(crate) size: u32,
@@ -93,18 +93,18 @@ pub(crate) struct QueueConfig {
     pub(crate) kind: u32,
     /// `hsa_queue_feature_t` bits.
     pub(crate) features: u32,
-    /// Called on errors, with the data.
+    /// Function called on errors of the queue.
     pub(crate) callback: Option<ErrorCallback>,
     /// Argument for the error callback.
     pub(crate) callback_data: usize,
     /// The program's own doorbell, for queues it processes itself.
     pub(crate) soft_doorbell: Option<Signal>,
-    /// The queue that this one is to intercept.
+    /// Queue that the new one intercepts; `None` for an ordinary queue.
     pub(crate) behind: Option<&'static Queue>,
 }
 
 impl Queue {
-    /// Makes a queue; its processor starts looking at it.
+    /// Makes a queue and has its processor look at it from now on.
     pub(crate) fn create(config: &QueueConfig) -> Result<&'static Self, QueueError> {
         let machine = machine();
         let system = agents::pool_of(0, PoolKind::SystemFine).ok_or(QueueError::OutOfResources)?;
@@ -235,7 +235,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Ends a queue. Packets not yet processed are dropped; observed completions are delivered first.
+    /// Ends a queue: packets not yet processed are dropped, and observed completions are delivered before this returns.
     pub(crate) fn destroy(&'static self) {
         let machine = machine();
         if let Some(intercept) = self.intercept.get() {
@@ -278,7 +278,7 @@ impl Queue {
         spare.push(self.address() as usize);
     }
 
-    /// Becomes true when a running kernel shall be given up.
+    /// Flag that becomes true when a running kernel is to be given up.
     pub(crate) fn stop_flag(&self) -> &AtomicBool {
         &self.stopping
     }
@@ -293,7 +293,7 @@ impl Queue {
         }
     }
 
-    /// The queue whose doorbell refers to this address.
+    /// Queue whose doorbell refers to this address.
     pub(crate) fn from_address(address: u64) -> Option<&'static Self> {
         if address == 0 || !address.is_multiple_of(align_of::<Self>() as u64) {
             return None;
@@ -303,7 +303,7 @@ impl Queue {
         (queue.magic.load(Ordering::Acquire) == MAGIC).then_some(queue)
     }
 
-    /// HSA handle.
+    /// Address of the queue, which is its HSA handle.
     pub(crate) fn address(&self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
@@ -328,7 +328,7 @@ impl Queue {
         self.intercept().map_or(self, Intercept::behind)
     }
 
-    /// The consumer of the packets.
+    /// Agent that consumes the packets.
     pub(crate) fn agent(&self) -> &'static Agent {
         self.agent
     }
@@ -380,7 +380,7 @@ impl Queue {
         *self.cu_mask.lock().unwrap_or_else(PoisonError::into_inner) = mask;
     }
 
-    /// Packets before this index may be processed.
+    /// Index of the first packet that may not be processed yet.
     #[inline]
     pub(crate) fn ready(&self) -> u64 {
         self.ready.load(Ordering::Acquire)
@@ -392,7 +392,7 @@ impl Queue {
         self.ring + (index & self.mask) as usize * PACKET_BYTES
     }
 
-    /// A packet's header; the first 16 bits of the slot.
+    /// Header of a packet: the first 16 bits of its slot.
     #[inline]
     pub(crate) fn header(&self, index: u64) -> &AtomicU16 {
         // SAFETY: the slot is in the ring, which lives as long as the queue, and its header is aligned.
@@ -409,7 +409,7 @@ impl Queue {
         unsafe { (self.packet_address(index) as *const T).read_volatile() }
     }
 
-    /// Takes the observer's token for a packet; zero if it was not reported.
+    /// Removes the observer's token of a packet; zero if the packet was not reported.
     pub(crate) fn take_token(&self, index: u64) -> Token {
         let slot = &self.tokens[(index & self.mask) as usize];
         match slot.swap(UNSEEN, Ordering::AcqRel) {

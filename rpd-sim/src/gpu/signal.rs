@@ -16,40 +16,41 @@ const CAPACITY: usize = 1 << 20;
 const MAGIC: u64 = 0x7270_645f_7369_676e;
 /// Time for which a waiting thread polls before it sleeps.
 const SPIN: Duration = Duration::from_micros(50);
-/// A kernel may change a signal's memory without announcing it, so sleepers look again this often.
+/// Interval at which a sleeping thread looks at a signal again: a kernel may change a signal's memory without waking
+/// anyone.
 const RECHECK: Duration = Duration::from_millis(2);
 
-/// A signal in memory: the part that the hardware uses, then that of the runtime.
+/// A signal in memory: the part that the hardware uses, followed by the part of the runtime.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct SignalBlock {
-    /// The part programs may look at.
+    /// Part of the signal that programs may look at.
     pub(crate) amd: AmdSignal,
     magic: AtomicU64,
-    /// Device threads to wake on a change, one bit each.
+    /// Mask of the device threads to wake on a change.
     watchers: AtomicU64,
-    /// Host threads sleeping on `change`.
+    /// Number of host threads that sleep until the value changes.
     sleepers: AtomicU32,
     change: AtomicU32,
-    /// Counts the signals this block has been.
+    /// Number of signals that have used this block.
     serial: AtomicU64,
 }
 
 /// A condition on a signal's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// Equal.
+    /// The value is equal to the reference.
     Eq,
-    /// Not equal.
+    /// The value is not equal to the reference.
     Ne,
-    /// Signed less.
+    /// The value is less than the reference, as signed numbers.
     Lt,
-    /// Signed greater or equal.
+    /// The value is greater than or equal to the reference, as signed numbers.
     Gte,
 }
 
 impl Condition {
-    /// From `hsa_signal_condition_t`.
+    /// Condition of a `hsa_signal_condition_t`; `None` for other numbers.
     pub(crate) fn from_raw(raw: u32) -> Option<Self> {
         Some(match raw {
             0 => Self::Eq,
@@ -60,7 +61,7 @@ impl Condition {
         })
     }
 
-    /// Whether a value meets it.
+    /// Whether a value meets the condition.
     pub(crate) fn holds(self, value: i64, reference: i64) -> bool {
         match self {
             Self::Eq => value == reference,
@@ -71,7 +72,7 @@ impl Condition {
     }
 }
 
-/// A live signal. Blocks are never unmapped, so a stale one is wrong but not dangling.
+/// A live signal. Blocks are never unmapped, so a handle used too long reaches a wrong signal, never unmapped memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signal(&'static SignalBlock);
 
@@ -82,13 +83,13 @@ impl Signal {
         machine().signals.find(handle)
     }
 
-    /// HSA handle, the address of the `amd_signal_t`.
+    /// HSA handle of the signal, the address of its `amd_signal_t`.
     #[inline]
     pub(crate) fn handle(self) -> u64 {
         std::ptr::from_ref(self.0) as u64
     }
 
-    /// Differs between signals that used the same memory one after the other.
+    /// Number that differs between signals that used the same memory one after the other.
     pub(crate) fn serial(self) -> u64 {
         self.0.serial.load(Ordering::Acquire)
     }
@@ -98,19 +99,19 @@ impl Signal {
         self.0.amd.value.as_ptr() as u64
     }
 
-    /// Whether stores to it ring a queue's doorbell.
+    /// Whether stores to the signal ring a queue's doorbell.
     #[inline]
     pub(crate) fn is_doorbell(self) -> bool {
         self.0.amd.kind.load(Ordering::Relaxed) == signal_kind::DOORBELL
     }
 
-    /// The value now.
+    /// Current value of the signal.
     #[inline]
     pub(crate) fn load(self) -> i64 {
         self.0.amd.value.load(Ordering::Acquire)
     }
 
-    /// Stores; on a doorbell this submits packets.
+    /// Stores a value and wakes the threads that wait for it; on a doorbell this submits packets.
     #[inline]
     pub(crate) fn store(self, value: i64) {
         if self.is_doorbell() {
@@ -121,7 +122,7 @@ impl Signal {
         }
     }
 
-    /// Stores without waking waiting threads.
+    /// Stores a value without waking the threads that wait for it.
     pub(crate) fn store_silently(self, value: i64) {
         if self.is_doorbell() {
             self.ring(value);
@@ -151,7 +152,7 @@ impl Signal {
         old
     }
 
-    /// Subtracts one: what processors do to completion signals.
+    /// Subtracts one from the value, as processors do to completion signals.
     pub(crate) fn decrement(self) {
         self.update(|value| value.fetch_sub(1, Ordering::SeqCst));
     }
@@ -171,7 +172,7 @@ impl Signal {
         }
     }
 
-    /// From now on changes wake the device thread with this number.
+    /// Has changes of the signal wake the device thread with this number from now on.
     pub(crate) fn watch(self, thread: usize) {
         self.0.watchers.fetch_or(1 << thread, Ordering::SeqCst);
     }
@@ -181,13 +182,13 @@ impl Signal {
         self.0.watchers.fetch_and(!(1 << thread), Ordering::SeqCst);
     }
 
-    /// Records the start and end of the work that it signals, in device ticks.
+    /// Records start and end of the work whose completion the signal reports, in device ticks.
     pub(crate) fn set_times(self, start: u64, end: u64) {
         self.0.amd.start_ts.store(start, Ordering::Relaxed);
         self.0.amd.end_ts.store(end, Ordering::Relaxed);
     }
 
-    /// The recorded times in device ticks.
+    /// Recorded start and end of the work, in device ticks.
     pub(crate) fn times(self) -> (u64, u64) {
         (
             self.0.amd.start_ts.load(Ordering::Relaxed),
@@ -249,7 +250,7 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// The value, if it meets the condition.
+    /// Value of the signal if it meets the condition of the term.
     pub(crate) fn met(&self) -> Option<i64> {
         let value = self.signal.load();
         self.condition.holds(value, self.reference).then_some(value)
@@ -308,7 +309,7 @@ pub(crate) struct SignalPool {
 }
 
 impl SignalPool {
-    /// Reserves the address range; signals are visible to all agents.
+    /// Reserves the address range of all signals, which every agent can access.
     pub(crate) fn new(memory: &Memory) -> Self {
         let bytes = CAPACITY * size_of::<SignalBlock>();
         let base = memory::map(bytes).unwrap_or(0);

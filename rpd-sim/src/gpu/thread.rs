@@ -1,4 +1,4 @@
-//! Thread ids as records carry them.
+//! Thread ids as records have them.
 
 use core::cell::Cell;
 
@@ -6,8 +6,8 @@ thread_local! {
     static ID: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The kernel's id of the calling thread, queried once per thread; in a forked child the forking thread
-/// keeps the parent's, as with the SDK.
+/// Kernel's id of the calling thread, queried once per thread. In a forked child the forking thread keeps the parent's
+/// id, as with the SDK.
 #[inline]
 pub(crate) fn current() -> u64 {
     ID.with(|id| match id.get() {

@@ -17,7 +17,8 @@ pub(crate) fn chosen(list: &str, ids: &[String]) -> Vec<usize> {
     places
 }
 
-/// The list of the first of these variables that is set. What is not UTF-8 names no device.
+/// Devices that the first of these environment variables chooses which is set. A value that is not UTF-8 names no
+/// device.
 pub(crate) fn from_environment(names: &[&str], ids: &[String]) -> Option<Vec<usize>> {
     let list = names.iter().find_map(std::env::var_os)?;
     Some(chosen(&list.to_string_lossy(), ids))

@@ -9,7 +9,7 @@ const SPIN: Duration = Duration::from_micros(40);
 /// Longest time for which polling keeps a core.
 const PATIENCE: Duration = Duration::from_micros(8);
 
-/// Threads polling now; more pollers than spare cores would only take time from the program.
+/// Number of threads that poll now: more of them than spare cores would only take time from the program.
 static SPINNERS: AtomicU32 = AtomicU32::new(0);
 
 fn spinner_limit() -> u32 {
@@ -56,7 +56,7 @@ pub(crate) fn futex_wake_all(word: &AtomicU32) {
     }
 }
 
-/// Something one thread waits for and others announce. Announcements are never lost, but may merge.
+/// A counter of announcements that one thread waits for and others make. Announcements are never lost, but may merge.
 #[derive(Debug, Default)]
 pub(crate) struct Event {
     count: AtomicU32,
@@ -64,7 +64,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// Announcements so far; read it before looking for work.
+    /// Number of announcements so far; the waiting thread reads it before it looks for work.
     pub(crate) fn count(&self) -> u32 {
         self.count.load(Ordering::SeqCst)
     }

@@ -14,7 +14,7 @@ use super::runtime::{self, read, write};
 use crate::hsa::image::ImageFormat;
 use crate::hsa::image_objects::ROW_ALIGNMENT;
 
-/// `hipChannelFormatKind` of elements.
+/// Values of `hipChannelFormatKind`: signed integer, unsigned integer, float.
 const SIGNED: u32 = 0;
 const UNSIGNED: u32 = 1;
 const FLOAT: u32 = 2;
@@ -56,7 +56,8 @@ impl Elements {
         }
     }
 
-    /// Elements by the bits of each channel, which are equal, none behind one without bits.
+    /// Elements with the channels of a description, whose bits are equal; a channel without bits must be behind those
+    /// with bits.
     pub(super) fn of_channels(desc: &ChannelFormatDesc) -> HipResult<Self> {
         let bits = [desc.x, desc.y, desc.z, desc.w];
         let channels = bits.iter().take_while(|bits| **bits != 0).count();
@@ -78,7 +79,7 @@ impl Elements {
         Self::new(row.0, 1 << (at % 3))
     }
 
-    /// The reverse of [`Self::of_view`].
+    /// The `hipResourceViewFormat` of elements, the reverse of [`Self::of_view`].
     pub(super) fn view_format(self) -> u32 {
         let at = FORMATS.iter().take_while(|row| row.0 != self.format);
         1 + 3 * at.count() as u32 + self.channels.trailing_zeros()
@@ -141,10 +142,10 @@ pub(super) fn texels(format: ImageFormat) -> HipResult<TexelFormat> {
 pub(crate) struct Array {
     pub(super) descriptor: Array3dDescriptor,
     pub(super) elements: Elements,
-    /// Ordinal of the device whose memory it is in.
+    /// Ordinal of the device whose memory the array is in.
     pub(super) device: usize,
     base: usize,
-    /// Bytes from row to row.
+    /// Bytes from one row to the next.
     pitch: usize,
 }
 
@@ -217,7 +218,7 @@ impl Array {
         })
     }
 
-    /// The image that it is, of this format.
+    /// The array as an image of this format.
     pub(super) fn image(&self, format: ImageFormat) -> HipResult<Image> {
         let size = [
             self.descriptor.width,
@@ -233,7 +234,7 @@ impl Array {
         ))
     }
 
-    /// A box of it for a copy of a width in bytes, rows and slices, from a byte of a row, row and slice on.
+    /// A box of the array for a copy: width in bytes, rows and slices, from a position (byte of a row, row, slice) on.
     pub(super) fn part(
         &self,
         [x, y, z]: [usize; 3],
@@ -259,7 +260,7 @@ impl Array {
     }
 }
 
-/// The geometry of an array; `None` if its sizes are none of an array.
+/// Geometry of an array; `None` if its sizes are not those of any array.
 fn geometry(descriptor: &Array3dDescriptor) -> Option<Geometry> {
     let layered = descriptor.flags & array_flag::LAYERED != 0;
     let sizes = [descriptor.width, descriptor.height, descriptor.depth];

@@ -10,7 +10,7 @@ use super::hsa::CopyBox;
 use super::stream;
 use super::types::{Handle, kind};
 
-/// Memory whose rows are `pitch` bytes apart; `None`: without a gap.
+/// Memory with rows that are `pitch` bytes apart; `None` for rows without gaps.
 fn rows(address: *const c_void, pitch: Option<usize>, width: usize) -> HipResult<CopyBox> {
     let pitch = pitch.unwrap_or(width);
     if address.is_null() {
@@ -26,7 +26,7 @@ fn rows(address: *const c_void, pitch: Option<usize>, width: usize) -> HipResult
     })
 }
 
-/// A part of an array: bytes into a row, and row.
+/// Position in an array: bytes into a row, and row.
 type Start = (*const c_void, usize, usize);
 
 fn array_box((array, x, y): Start, width: usize, height: usize) -> HipResult<CopyBox> {
@@ -76,7 +76,7 @@ fn from_array(
     Ok(op(rows(dst, pitch, width)?, src, width, height, kind))
 }
 
-/// Width in bytes and height of the box that `count` bytes fill, whole rows of the array.
+/// Width in bytes and height of the box that `count` bytes fill in an array; fails if they do not fill whole rows.
 fn whole_rows(array: *const c_void, count: usize) -> HipResult<(usize, usize)> {
     let array = Array::find(array)?;
     let row = array.descriptor.width * array.elements.bytes();
@@ -89,7 +89,7 @@ fn whole_rows(array: *const c_void, count: usize) -> HipResult<(usize, usize)> {
     Ok((row, count / row))
 }
 
-/// Copies bytes between first rows of arrays, or memory.
+/// Copies consecutive bytes between the first rows of arrays, or between an array and memory.
 fn line(
     dst: impl FnOnce(usize) -> HipResult<CopyBox>,
     src: impl FnOnce(usize) -> HipResult<CopyBox>,
@@ -100,12 +100,12 @@ fn line(
     submit(stream, op(dst(count)?, src(count)?, count, 1, kind), wait)
 }
 
-/// Bytes of the first row of an array.
+/// Bytes of the first row of an array from `offset` on, as one side of a copy.
 fn array(array: *const c_void, offset: usize) -> impl FnOnce(usize) -> HipResult<CopyBox> {
     move |count| array_box((array, offset, 0), count, 1)
 }
 
-/// The side of a copy that is linear memory: `address`, for the number of bytes that the copy has.
+/// Linear memory at `address` as one side of a copy, for the number of bytes of the copy.
 fn memory(address: *const c_void) -> impl FnOnce(usize) -> HipResult<CopyBox> {
     move |count| rows(address, None, count)
 }

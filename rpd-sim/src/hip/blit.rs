@@ -1,4 +1,4 @@
-//! The runtime's own kernels: fills, copies within a device, values written and awaited by streams.
+//! The runtime's own kernels: fills, copies within a device, and numbers that streams write and wait for.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) struct Blit {
     _module: Arc<Module>,
 }
 
-/// Arguments one after the other, each at its own alignment.
+/// Arguments in the order of the kernel's parameters, each at its own alignment.
 #[derive(Default)]
 struct Args(Vec<u8>);
 
@@ -175,12 +175,13 @@ impl Blit {
         )
     }
 
-    /// Sets the counter on which the workgroups of the next launch wait for each other.
+    /// Sets the counter on which the workgroups of a cooperative launch, the next one in the stream, wait for each
+    /// other.
     pub(crate) fn init_wave_sync(&self, step: &mut Step<'_>, value: u32) -> HipResult {
         launch(step, &self.wave_sync, ONE, Args::default().u32(value))
     }
 
-    /// Writes a number of `size` bytes once the stream gets there.
+    /// Writes a number of `size` bytes when the stream gets to this step.
     pub(crate) fn write(
         &self,
         step: &mut Step<'_>,
@@ -211,7 +212,7 @@ impl Blit {
     }
 }
 
-/// One work-item.
+/// Geometry of one work-item.
 const ONE: Geometry = Geometry {
     grid: Dim3 { x: 1, y: 1, z: 1 },
     block: Dim3 { x: 1, y: 1, z: 1 },

@@ -10,7 +10,7 @@ use super::runtime::{Opaque, Runtime, lock};
 use super::signal::Signal;
 use super::types::{HostFn, StreamCallback};
 
-/// A host function to call from a stream, with its data.
+/// A host function of the program that a stream calls, with its data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum HostCall {
     /// `hipLaunchHostFunc`.
@@ -35,7 +35,7 @@ impl HostCall {
     }
 }
 
-/// A call together with the signal that is set when it has returned.
+/// A host function together with the signal that is set when it has returned.
 #[derive(Debug)]
 struct Job {
     call: HostCall,
@@ -49,7 +49,7 @@ struct Message {
     done: Arc<Signal>,
 }
 
-/// The thread that runs them in the order in which their streams get there.
+/// The thread that runs host functions in the order in which their streams get to them.
 #[derive(Debug)]
 pub(crate) struct Worker {
     sender: Mutex<Sender<Message>>,
@@ -75,7 +75,7 @@ impl Worker {
     }
 }
 
-/// Called by HSA once the work before the host function has ended.
+/// Called by HSA once the work before a host function has ended: passes the function to the worker.
 unsafe extern "C" fn ready(_value: i64, data: *mut c_void) -> bool {
     // SAFETY: `enqueue` passed a box for exactly one call.
     let job = unsafe { Box::from_raw(data.cast::<Job>()) };
@@ -84,7 +84,7 @@ unsafe extern "C" fn ready(_value: i64, data: *mut c_void) -> bool {
     false
 }
 
-/// Runs `call` after `before`; `done` falls when it has returned.
+/// Runs `call` once `before` has fallen; `done` falls when the call has returned.
 pub(crate) fn enqueue(
     runtime: &Runtime,
     before: Option<&Arc<Signal>>,

@@ -144,7 +144,7 @@ pub(crate) unsafe extern "C" fn hipStreamEndCapture_spt(stream: Handle, out: *mu
     api(|| end(&*stream::resolve_spt(stream)?, out))
 }
 
-/// `hipStreamCaptureStatus`.
+/// The `hipStreamCaptureStatus` of a stream with this capture.
 fn state(capture: Option<&Capture>) -> u32 {
     const NONE: u32 = 0;
     const ACTIVE: u32 = 1;
@@ -198,7 +198,7 @@ pub(crate) unsafe extern "C" fn hipStreamGetCaptureInfo_spt(
     api(|| unsafe { capture_info(&*stream::resolve_spt(stream)?, status, id) })
 }
 
-/// Writes what is known of a stream's capture; pointers that are null are left out.
+/// Writes the facts about a stream's capture; pointers that are null are left out.
 ///
 /// # Safety
 /// The pointers are null or valid.

@@ -1,5 +1,5 @@
-//! What programs must not do while streams capture. The real runtime answers these calls with an error and ends the captures with
-//! another.
+//! Calls that programs must not make while streams capture. The real runtime answers such a call with an error, and the
+//! end of the capture with another one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::thread::ThreadId;
 use super::error::{HipResult, code};
 use super::runtime::lock;
 
-/// Captures that have not ended.
+/// Number of captures that have not ended.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 static KNOWN: Mutex<Vec<Weak<UnderWay>>> = Mutex::new(Vec::new());
 
@@ -29,7 +29,7 @@ pub(crate) struct UnderWay {
     mode: u32,
     /// Thread that called `hipStreamBeginCapture`.
     thread: ThreadId,
-    /// A call that is not permitted was made during it.
+    /// Whether a call was made during the capture that captures do not permit.
     invalid: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl UnderWay {
         Ok(made)
     }
 
-    /// A call that is not permitted was made.
+    /// Notes that a call was made which captures do not permit: the capture will give no graph.
     pub(crate) fn invalidate(&self) {
         self.invalid.store(true, Ordering::Release);
     }
@@ -68,7 +68,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// Sets the calling thread's mode; the one before.
+/// Sets the calling thread's capture mode and returns the previous one.
 pub(crate) fn exchange(wanted: u32) -> HipResult<u32> {
     match wanted > mode::RELAXED {
         true => Err(code::INVALID_VALUE),
@@ -76,18 +76,18 @@ pub(crate) fn exchange(wanted: u32) -> HipResult<u32> {
     }
 }
 
-/// A call that waits for a whole device: not during any capture.
+/// Checks a call that waits for a whole device: no capture permits it.
 pub(crate) fn device_wait() -> HipResult {
     refuse(code::STREAM_CAPTURE_UNSUPPORTED, |_| true)
 }
 
-/// A copy or fill for which the call waits: not during any capture.
+/// Checks a copy or fill that the call waits for: no capture permits it.
 pub(crate) fn synchronous() -> HipResult {
     refuse(code::STREAM_CAPTURE_IMPLICIT, |_| true)
 }
 
-/// An allocation, a free, or a wait for one stream or event: not in a thread that captures, and not in any thread during a
-/// capture in the global mode, unless the mode of the capture or of the thread permits it.
+/// Checks an allocation, a free, or a wait for one stream or event: not permitted in a thread that captures, nor in any
+/// thread during a capture in the global mode, unless the mode of the capture or of the thread permits it.
 pub(crate) fn unsafe_call() -> HipResult {
     let own = THREAD_MODE.get();
     if own == mode::RELAXED {
@@ -100,7 +100,7 @@ pub(crate) fn unsafe_call() -> HipResult {
     })
 }
 
-/// Fails, and makes the captures for which `applies` holds invalid, if there are such.
+/// Fails with `error` if there are captures for which `applies` holds, and makes these captures invalid.
 fn refuse(error: u32, applies: impl Fn(&UnderWay) -> bool) -> HipResult {
     if NUMBER.load(Ordering::Acquire) == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Copies: which engine carries one out, and in what order with the rest of its stream.
+//! Copies: the choice of the engine that carries one out, and its order with the rest of its stream.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::signal::Signal;
 use super::stream::{Step, Stream};
 use super::types::kind;
 
-/// Bytes up to which pageable memory is copied through a pinned buffer instead of being pinned itself.
+/// Most bytes of pageable memory that are copied through a pinned buffer; larger copies pin the memory itself.
 const STAGING_BYTES: usize = 4 << 20;
 
-/// Bytes of pageable memory that are pinned at once.
+/// Most bytes of pageable memory that are pinned at a time.
 const PINNED_BYTES: usize = 128 << 20;
-/// Size of a page, at whose end the first of several pieces ends.
+/// Size of a page in bytes: the first of several pieces ends at the end of a page.
 const PAGE: usize = 4096;
 
 /// A stream's pinned buffer, made when it is first needed.
@@ -79,12 +79,12 @@ impl CopyOp {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
-    /// Bytes from the first to after the last of one side.
+    /// Bytes from the first to the last byte of one side.
     fn span(&self, side: &CopyBox) -> usize {
         side.slice * (self.depth - 1) + side.pitch * (self.height - 1) + self.width
     }
 
-    /// The same copy as consecutive bytes, if it is one.
+    /// The copy as one of consecutive bytes, if both sides have no gaps between rows and slices.
     fn flatten(mut self) -> Self {
         let dense = |op: &Self, side: &CopyBox| {
             (op.height == 1 || side.pitch == op.width)
@@ -220,7 +220,7 @@ unsafe fn on_host(op: &CopyOp) {
     }
 }
 
-/// Has a copy engine do it, after everything before it in the stream. `waits`: the caller waits for its end.
+/// Has a copy engine carry a copy out, after everything before it in the stream. `waits`: the caller waits for its end.
 fn engine(
     step: &mut Step<'_>,
     op: &CopyOp,
@@ -332,7 +332,7 @@ fn from_engine_to_pageable(step: &mut Step<'_>, op: &CopyOp, src: &CopySide) -> 
     Ok(())
 }
 
-/// The copies that a copy with pageable memory at an address is made as, each with its offset.
+/// The pieces, with their offsets, into which a copy with pageable memory at an address is divided.
 fn pieces(op: &CopyOp, pageable: usize) -> Vec<(usize, CopyOp)> {
     if !op.is_linear() {
         return vec![(0, *op)];
@@ -351,7 +351,7 @@ fn pieces(op: &CopyOp, pageable: usize) -> Vec<(usize, CopyOp)> {
 }
 
 /// Pins the pageable side of a copy, has an engine copy, and waits for it. `ends`: destination and source with the
-/// pinned side in its place.
+/// pinned side in place of the pageable one.
 fn through_pinned(
     step: &mut Step<'_>,
     op: &CopyOp,

@@ -12,7 +12,7 @@ use super::runtime;
 use super::stream::{self, Stream};
 use super::types::{DrvMemcpy2D, DrvMemcpy3D, Handle, Memcpy3D, kind};
 
-/// The stream of a call, or why there is none.
+/// The stream of a call, or the error for a stream that does not exist.
 pub(super) type Resolved = HipResult<Arc<Stream>>;
 
 /// Enqueues a copy and, for the synchronous functions, waits for it.

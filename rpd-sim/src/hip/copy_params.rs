@@ -48,7 +48,7 @@ pub(super) fn part(pointer: PitchedPtr, at: Pos) -> CopyBox {
     }
 }
 
-/// `parameters` is what the program passed.
+/// The copy that the parameters of `hipMemcpy3D` describe, as the program passed them.
 pub(super) fn cube(parameters: *const Memcpy3D) -> HipResult<CopyOp> {
     // SAFETY: the program vouches for its own struct.
     let p = unsafe { argument(parameters)? };
@@ -87,16 +87,16 @@ struct DriverSide {
     host: usize,
     device: usize,
     array: *mut c_void,
-    /// Bytes from row to row, 0 if there is no gap.
+    /// Bytes from one row to the next, 0 if there is no gap.
     pitch: usize,
-    /// Rows from slice to slice, 0 if there is no gap.
+    /// Rows from one slice to the next, 0 if there is no gap.
     height: usize,
-    /// Bytes into a row, row and slice.
+    /// Position of the first byte: bytes into a row, row, and slice.
     at: [usize; 3],
 }
 
 impl DriverSide {
-    /// The box of this size on this side.
+    /// A box of this size on this side of the copy.
     fn part(&self, [width, height, depth]: [usize; 3]) -> HipResult<CopyBox> {
         let base = match self.kind {
             memory_type::HOST => self.host,
@@ -131,7 +131,7 @@ fn driver_copy(dst: &DriverSide, src: &DriverSide, size: [usize; 3]) -> HipResul
     })
 }
 
-/// `parameters` is what the program passed.
+/// The copy that the parameters of `hipMemcpyParam2D` describe, as the program passed them.
 pub(super) fn driver_rect(parameters: *const DrvMemcpy2D) -> HipResult<CopyOp> {
     // SAFETY: the program vouches for its own struct.
     let p = unsafe { argument(parameters)? };
@@ -156,7 +156,7 @@ pub(super) fn driver_rect(parameters: *const DrvMemcpy2D) -> HipResult<CopyOp> {
     driver_copy(&dst, &src, [p.width, p.height, 1])
 }
 
-/// `parameters` is what the program passed.
+/// The copy that the parameters of `hipDrvMemcpy3D` describe, as the program passed them.
 pub(super) fn driver_cube(parameters: *const DrvMemcpy3D) -> HipResult<CopyOp> {
     // SAFETY: the program vouches for its own struct.
     let p = unsafe { argument(parameters)? };

@@ -40,9 +40,9 @@ pub(crate) struct Device {
     making_legacy: Mutex<()>,
     blit: OnceLock<Blit>,
     loading_blit: Mutex<()>,
-    /// `hipSetDeviceFlags`.
+    /// Flags of the device, as `hipSetDeviceFlags` has set them.
     pub(crate) flags: AtomicU32,
-    /// `hipDeviceSetLimit`: stack, printf buffer, heap.
+    /// Values of `hipDeviceSetLimit`, indexed by [`limit`]: stack, printf buffer, heap.
     pub(crate) limits: [AtomicUsize; 3],
     /// Bit n: access to the memory of device n is enabled.
     pub(crate) peers: AtomicU32,
@@ -52,7 +52,7 @@ pub(crate) struct Device {
     pub(crate) retained: AtomicBool,
     /// The pool that `hipMallocAsync` allocates from by default.
     pub(crate) default_pool: OnceLock<Arc<MemPool>>,
-    /// The pool that the program set for it.
+    /// The pool that the program set in place of the default one for `hipMallocAsync`.
     pub(crate) chosen_pool: Mutex<Option<Arc<MemPool>>>,
     /// Memory that graphs on the device hold.
     pub(crate) graph_memory: graph_memory::Usage,

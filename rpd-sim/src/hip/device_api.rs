@@ -11,11 +11,11 @@ use super::props::{OldProperties, Properties};
 use super::runtime;
 use super::types::Uuid;
 
-/// HIP 6.3.42131.
+/// Version of the runtime, HIP 6.3.42131, in the number format of `hipRuntimeGetVersion`.
 const VERSION: c_int = 60_342_131;
-/// `hipDeviceMapHost`, which is always on.
+/// `hipDeviceMapHost`, a device flag that is always on.
 const MAP_HOST: u32 = 8;
-/// `hipDeviceScheduleMask`, `hipDeviceMapHost` and `hipDeviceLmemResizeToMax`.
+/// Device flags that are accepted: `hipDeviceScheduleMask`, `hipDeviceMapHost` and `hipDeviceLmemResizeToMax`.
 const KNOWN_FLAGS: u32 = 0x1f;
 
 pub(crate) unsafe extern "C" fn hipInit(flags: u32) -> u32 {

@@ -1,10 +1,10 @@
-//! `hipError_t`: values, names, texts and the per-thread last error.
+//! Error codes (`hipError_t`): values, names, texts, and the last error of each thread.
 
 use core::ffi::{CStr, c_char};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A `hipError_t` other than success travels as the error of a [`Result`].
+/// A `hipError_t` other than success: the error of a [`Result`].
 pub(crate) type HipError = u32;
 /// The result of internal functions.
 pub(crate) type HipResult<T = ()> = Result<T, HipError>;
@@ -113,7 +113,7 @@ thread_local! {
     static LAST_RESULT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Notes what a call answers; "not ready" is an answer, not a failure.
+/// Notes the result of a call for this thread. "Not ready" is an answer and does not count as a failure.
 #[inline]
 fn note(result: u32) {
     LAST_RESULT.set(result);
@@ -122,7 +122,7 @@ fn note(result: u32) {
     }
 }
 
-/// The frame of every API function: keeps panics inside and notes the result for this thread.
+/// Runs the body of an API function: keeps panics from leaving it and notes the result for this thread.
 #[inline]
 pub(crate) fn api(body: impl FnOnce() -> HipResult) -> u32 {
     let result = match catch_unwind(AssertUnwindSafe(body)) {
@@ -134,7 +134,7 @@ pub(crate) fn api(body: impl FnOnce() -> HipResult) -> u32 {
     result
 }
 
-/// Writes through an output pointer, or answers "invalid value" when it is null.
+/// Writes through an output pointer; fails with "invalid value" when the pointer is null.
 ///
 /// # Safety
 /// A non-null `out` must be valid for writing a `T`.
@@ -147,7 +147,7 @@ pub(crate) unsafe fn put<T>(out: *mut T, value: T) -> HipResult {
     Ok(())
 }
 
-/// Reads a struct of the program's, or answers "invalid value" when there is none.
+/// Reads a struct of the program's; fails with "invalid value" when the pointer is null.
 ///
 /// # Safety
 /// `pointer` is null or valid.
@@ -198,7 +198,7 @@ pub(crate) unsafe extern "C" fn hipDrvGetErrorString(error: u32, text: *mut *con
     })
 }
 
-/// Finds an API function by its operation id.
+/// Name of the API function with an operation id.
 pub(crate) unsafe extern "C" fn hipApiName(id: u32) -> *const c_char {
     super::names::api_name(id).as_ptr()
 }

@@ -18,7 +18,7 @@ use super::types::{Handle, event_flag};
 pub(crate) struct Event {
     flags: u32,
     recorded: Mutex<Option<Recorded>>,
-    /// The part that other processes map, of an event that is shared.
+    /// Page that other processes map too, for an event that was made to be shared.
     shared: Option<Arc<SharedEvent>>,
 }
 
@@ -29,12 +29,12 @@ pub(crate) enum Recorded {
     Mark {
         /// Completion signal of the mark.
         signal: Arc<Signal>,
-        /// Agent of the stream, which the times of the signal are asked from.
+        /// Agent of the stream, through which the times of the signal are asked for.
         agent: u64,
     },
-    /// In a capture: its id and the nodes before the event.
+    /// In a capture, at this position.
     Captured(graph::Origin),
-    /// In a stream of one of the processes that share it.
+    /// In a stream of one of the processes that share the event.
     Shared(EventRecord),
 }
 
@@ -49,7 +49,7 @@ impl Event {
         }
     }
 
-    /// The part that other processes map; an error if the event was not made to be shared.
+    /// The page that other processes map; fails if the event was not made to be shared.
     pub(crate) fn shared(&self) -> HipResult<&Arc<SharedEvent>> {
         self.shared.as_ref().ok_or(code::INVALID_VALUE)
     }
@@ -58,7 +58,7 @@ impl Event {
         *lock(&self.recorded) = Some(recorded);
     }
 
-    /// Records it in a stream that is not capturing.
+    /// Records the event in a stream that is not capturing.
     pub(crate) fn record(&self, stream: &Stream) -> HipResult {
         if let Some(shared) = &self.shared {
             self.set(Recorded::Shared(shared.record(stream)?));
@@ -73,7 +73,7 @@ impl Event {
         Ok(())
     }
 
-    /// Makes a stream wait for it.
+    /// Makes a stream wait for the latest record of the event.
     pub(crate) fn hold(&self, stream: &Stream) -> HipResult {
         match self.recorded() {
             Some(Recorded::Mark { signal, .. }) => stream.follow(signal),

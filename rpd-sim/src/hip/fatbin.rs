@@ -1,4 +1,4 @@
-//! Fat binaries: what compiled programs register before `main`, and loading it for a device when used.
+//! Fat binaries: registration by compiled programs before `main`, and loading for a device at first use.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use rpd_gfx::codeobj::{Target, bundle};
 struct Symbol {
     binary: usize,
     name: String,
-    /// For managed variables: where the host keeps the pointer.
+    /// Address of the host's pointer to the variable, for managed variables; `None` for others.
     managed: Option<usize>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct Registry {
 
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 
-/// Holds the registry still while the process forks.
+/// Locks the registry while the process forks, so that the child finds it in order.
 pub(crate) fn lock_for_fork() -> RwLockWriteGuard<'static, Registry> {
     write(&REGISTRY)
 }
 
-/// A bundle's code object for a device, and memory that stays until the process ends.
+/// A bundle's code object for a device, in memory that stays until the process ends.
 pub(crate) fn extract(device: &Device, data: &'static [u8]) -> HipResult<&'static [u8]> {
     let refused = |error: rpd_gfx::codeobj::Error| {
         eprintln!("rpd-sim: {error}");
@@ -55,7 +55,7 @@ pub(crate) fn extract(device: &Device, data: &'static [u8]) -> HipResult<&'stati
     })
 }
 
-/// Loads a registered binary for a device unless that has happened.
+/// Loads a registered binary for a device unless it is loaded already.
 fn load(device: &'static Device, binary: usize) -> HipResult<Arc<Module>> {
     let functions = &runtime::get()?.functions;
     let mut loaded = lock(&functions.binaries);

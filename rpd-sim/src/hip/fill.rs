@@ -8,7 +8,7 @@ use super::stream::Stream;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FillOp {
     pub(crate) dst: usize,
-    /// Bytes from row to row.
+    /// Bytes from one row to the next.
     pub(crate) pitch: usize,
     /// Bytes of a row.
     pub(crate) width: usize,
@@ -34,7 +34,7 @@ impl FillOp {
         self.width == 0 || self.rows == 0
     }
 
-    /// The pattern as it lies at addresses divisible by four, given the rows' first address.
+    /// The pattern as a word at an address divisible by four, for rows that begin at address `first`.
     pub(crate) fn word(&self, first: usize) -> u32 {
         let word = match self.element {
             1 => (self.value & 0xff) * 0x0101_0101,

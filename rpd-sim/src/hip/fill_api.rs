@@ -47,7 +47,7 @@ fn rect(dst: *mut c_void, pitch: usize, value: c_int, width: usize, rows: usize)
     }
 }
 
-/// Rows of all slices, which lie one after the other when a slice is as high as its memory.
+/// The fills of a box: one for all slices if these lie one after the other without gaps, otherwise one for each slice.
 fn cube(to: PitchedPtr, value: c_int, extent: Extent) -> HipResult<Vec<FillOp>> {
     let op = rect(to.ptr, to.pitch, value, extent.width, extent.height);
     if to.ysize == extent.height {

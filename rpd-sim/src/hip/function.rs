@@ -21,23 +21,23 @@ pub(crate) struct ExplicitArgument {
 /// A kernel, ready to be launched.
 #[derive(Debug)]
 pub(crate) struct Function {
-    /// Name as compiled, without `.kd`.
+    /// Name as compiled, without the ending `.kd` of its descriptor.
     pub(crate) name: CString,
     pub(crate) device: &'static Device,
     pub(crate) symbol: KernelSymbol,
     /// Bytes to provide for the arguments, hidden ones included.
     pub(crate) kernarg_bytes: usize,
-    /// Bytes of the part the program provides.
+    /// Bytes of the arguments that the program provides.
     pub(crate) explicit_bytes: usize,
     pub(crate) explicit: Vec<ExplicitArgument>,
-    /// Kind, offset and size of what the runtime provides.
+    /// Kind, offset and size of each argument that the runtime provides.
     pub(crate) hidden: Vec<(ArgKind, usize, usize)>,
     pub(crate) kernel: Kernel,
-    /// `hipFuncAttributeMaxDynamicSharedMemorySize`.
+    /// Value of `hipFuncAttributeMaxDynamicSharedMemorySize` in bytes.
     pub(crate) max_dynamic_shared: AtomicU32,
     /// Formats of buffered `printf`, of all kernels of the code object.
     formats: Arc<[(u64, Vec<u8>)]>,
-    /// `hipFuncAttributes::constSizeBytes`.
+    /// Value of `hipFuncAttributes::constSizeBytes`.
     const_size: usize,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Module {
 }
 
 /// Bytes of constants as the real runtime counts them: those of all variables in writable memory, where compilers put
-/// `__constant__` ones as well, less the byte of `__hip_cuid_*`, which every module has.
+/// `__constant__` variables as well, except the byte of `__hip_cuid_*`, which every module has.
 fn const_size(object: &CodeObject) -> usize {
     let variables = object.variables();
     let counted = variables.filter(|variable| object.is_writable(variable));
@@ -165,14 +165,14 @@ impl Module {
             .variable(&CString::new(name).map_err(|_| code::INVALID_VALUE)?)
     }
 
-    /// Unloads the code object; its kernels have ended.
+    /// Unloads the code object, whose kernels have all ended.
     pub(crate) fn unload(&self) {
         self.executable.destroy();
     }
 }
 
 impl Function {
-    /// `hipFuncAttributes`.
+    /// The kernel's attributes as a `hipFuncAttributes`.
     pub(crate) fn attributes(&self) -> super::types::FuncAttributes {
         super::types::FuncAttributes {
             binary_version: 90,
@@ -188,12 +188,12 @@ impl Function {
         }
     }
 
-    /// Formats of buffered `printf`, by the numbers in messages.
+    /// Formats of buffered `printf`, with the numbers that messages have for them.
     pub(crate) fn module_formats(&self) -> &[(u64, Vec<u8>)] {
         &self.formats
     }
 
-    /// Work-items a workgroup of this kernel may have.
+    /// Most work-items that a workgroup of this kernel may have.
     pub(crate) fn max_threads(&self) -> u32 {
         match self.kernel.max_flat_workgroup_size {
             0 => 1024,

@@ -19,7 +19,7 @@ use super::stream_value::{self, ValueOp};
 use super::types::Handle;
 use super::user_object::{References, UserObjects};
 
-/// A command for a stream. Its arguments were checked before.
+/// A command for a stream. Its arguments have been checked.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Kernel(KernelOp),
@@ -31,16 +31,16 @@ pub(crate) enum Op {
     /// A child graph, run as one node.
     Graph(Arc<Graph>),
     Empty,
-    /// Memory that belongs to the graph comes into use.
+    /// Memory of the graph comes into use by the program.
     Allocate(Arc<Block>),
-    /// The memory at this address goes out of use.
+    /// The graph's memory at this address goes out of use.
     Release(usize),
-    /// Numbers in memory to write or to wait for.
+    /// Numbers in memory that are written or waited for.
     Values(Vec<ValueOp>),
 }
 
 impl Op {
-    /// `hipGraphNodeType`.
+    /// The operation's `hipGraphNodeType`.
     pub(crate) fn kind(&self) -> u32 {
         match self {
             Op::Kernel(_) => 0,
@@ -78,7 +78,7 @@ impl Op {
     }
 }
 
-/// Enqueues an operation, and waits where the environment requests it.
+/// Enqueues an operation. Before and after it, waits for the stream where the environment requests that.
 fn serialized(wait: Serialize, stream: &Stream, enqueue: impl FnOnce() -> HipResult) -> HipResult {
     if wait.before {
         stream.device.synchronize()?;
@@ -95,7 +95,7 @@ fn serialized(wait: Serialize, stream: &Stream, enqueue: impl FnOnce() -> HipRes
 #[derive(Debug)]
 pub(crate) struct Node {
     op: Mutex<Op>,
-    /// Nodes that come before it.
+    /// Nodes that must have ended before this one begins.
     pub(crate) after: Mutex<Vec<Arc<Node>>>,
     /// Whether launches of the graph carry it out (`hipGraphNodeSetEnabled`).
     enabled: AtomicBool,
@@ -139,7 +139,7 @@ impl Node {
         self.enabled.load(Ordering::Acquire)
     }
 
-    /// Only kernels, copies and fills can be disabled.
+    /// Sets whether launches carry the node out. Fails for all but kernels, copies and fills.
     pub(crate) fn enable(&self, enabled: bool) -> HipResult {
         if !matches!(*self.op(), Op::Kernel(_) | Op::Copy(_) | Op::Fill(_)) {
             return Err(code::INVALID_VALUE);
@@ -160,12 +160,12 @@ impl Node {
 /// A `hipGraph_t`: nodes with their dependencies.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    /// Number of the capture it came from, or of itself.
+    /// Number of the capture that made the graph, or a number of its own.
     pub(crate) id: u64,
     pub(crate) nodes: Mutex<Vec<Arc<Node>>>,
-    /// The nodes of a copy, by the handles of what they are copies of.
+    /// The nodes of a copied graph, by the handles of the nodes that they were copied from.
     twins: HashMap<usize, Arc<Node>>,
-    /// Objects of the program that live as long as the graph.
+    /// Objects of the program that live at least as long as the graph.
     pub(crate) objects: References,
 }
 
@@ -223,7 +223,7 @@ impl Graph {
         self.order()?.iter().try_for_each(|node| node.run(stream))
     }
 
-    /// A copy that later changes do not reach.
+    /// A copy of the graph, which later changes to the original do not affect.
     pub(crate) fn copy(&self) -> HipResult<Arc<Self>> {
         let mut copy = Self::empty();
         copy.objects = self.objects.retained();
@@ -244,7 +244,7 @@ impl Graph {
         Ok(Arc::new(copy))
     }
 
-    /// The copy of a node of the graph that this one is a copy of.
+    /// The node of this graph that was copied from a node of the original graph.
     pub(crate) fn twin(&self, original: Handle) -> HipResult<Arc<Node>> {
         self.twins
             .get(&(original as usize))
@@ -252,7 +252,7 @@ impl Graph {
             .ok_or(code::INVALID_VALUE)
     }
 
-    /// Removes a node and what depends on it being there.
+    /// Removes a node, and the dependencies of other nodes on it.
     pub(crate) fn remove(&self, node: &Arc<Node>) {
         let mut nodes = lock(&self.nodes);
         nodes.retain(|known| !Arc::ptr_eq(known, node));
@@ -261,7 +261,7 @@ impl Graph {
         }
     }
 
-    /// The nodes that come directly after one.
+    /// The nodes that come directly after a node.
     pub(crate) fn dependent(&self, node: &Arc<Node>) -> Vec<Arc<Node>> {
         let is_after = |other: &&Arc<Node>| lock(&other.after).iter().any(|n| Arc::ptr_eq(n, node));
         lock(&self.nodes).iter().filter(is_after).cloned().collect()
@@ -300,7 +300,7 @@ impl Exec {
 pub(crate) struct Graphs {
     pub(crate) graphs: RwLock<HashMap<usize, Arc<Graph>>>,
     pub(crate) execs: RwLock<HashMap<usize, Arc<Exec>>>,
-    /// Memory of graphs that is in use.
+    /// Memory of graphs that programs use at present.
     pub(crate) blocks: Blocks,
     pub(crate) objects: UserObjects,
 }
@@ -353,16 +353,16 @@ pub(crate) struct Capture {
     pub(crate) after: Vec<Arc<Node>>,
     /// Whether the capture began on this stream, rather than reaching it through an event.
     pub(crate) began_here: bool,
-    /// Graph the capture adds to instead of making one.
+    /// Whether the capture adds to a graph of the program instead of making a new one.
     pub(crate) into: bool,
-    /// What else may be done meanwhile; `None` where the capture had ended when the stream joined it.
+    /// Rules for other calls during the capture; `None` where the capture had ended when the stream joined it.
     pub(crate) rules: Option<Arc<UnderWay>>,
-    /// The list of `after` that `hipStreamGetCaptureInfo_v2` gave out.
+    /// Handles of `after` as `hipStreamGetCaptureInfo_v2` returned them; the list must live until the next call.
     pub(crate) listed: Vec<usize>,
 }
 
 impl Capture {
-    /// A call that is not permitted was made.
+    /// Notes that a call was made which captures do not permit: the capture will give no graph.
     pub(crate) fn invalidate(&self) {
         if let Some(rules) = &self.rules {
             rules.invalidate();
@@ -383,7 +383,7 @@ pub(crate) struct Origin {
     rules: Weak<UnderWay>,
 }
 
-/// Enqueues an operation on a stream, or adds it to the graph while the stream is captured.
+/// Enqueues an operation on a stream; while the stream is captured, adds it to the graph.
 pub(crate) fn submit(stream: &Stream, op: Op) -> HipResult {
     if !stream.is_capturing() {
         return op.run(stream);
@@ -413,7 +413,7 @@ pub(crate) fn submit(stream: &Stream, op: Op) -> HipResult {
     Ok(())
 }
 
-/// `hipStreamWaitEvent`, which spreads captures from stream to stream.
+/// Makes a stream wait for an event, as `hipStreamWaitEvent` does, which spreads captures from stream to stream.
 pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
     match event.recorded() {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! The graph functions of the API; those that capture streams are in `capture_api`.
+//! The graph functions of the API; functions that capture streams are in `capture_api`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::ffi::OsStr;
@@ -174,7 +174,8 @@ unsafe fn add(
     unsafe { put(out, node.handle()) }
 }
 
-/// Functions that add a node: after the nodes of a list, with an operation made of the remaining arguments.
+/// Functions that add a node of one kind. They take a list of nodes that come before it, and the parameters of the
+/// operation.
 macro_rules! adders {
     ($($name:ident ($($argument:ident: $type:ty),*) = $op:expr;)*) => {$(
         #[allow(clippy::too_many_arguments)]
@@ -239,7 +240,8 @@ pub(crate) unsafe extern "C" fn hipGraphAddDependencies(
     })
 }
 
-/// Lists handles: their number, and as many as there is room for.
+/// Writes handles to a list with room for `*count` of them, and their number to `count`. The number alone if `out` is
+/// null.
 ///
 /// # Safety
 /// `count` is null or valid, `out` is null or has room for `*count`.
@@ -396,7 +398,7 @@ pub(crate) unsafe extern "C" fn hipGraphDebugDotPrint(
     })
 }
 
-/// The graph in Graphviz' language: a box for each node with its kind and, of a kernel, its name.
+/// The graph in the language of Graphviz: a box for each node with its kind and, for a kernel, its name.
 fn dot(graph: &Graph) -> String {
     use std::fmt::Write;
     let nodes = lock(&graph.nodes).clone();

@@ -1,5 +1,5 @@
-//! Memory of graphs: allocated when its node is added, so that the node's address is known, and in use from the
-//! allocation node's turn until a free node, `hipFree` or `hipFreeAsync`.
+//! Memory of graphs. It is allocated when its node is added, so that the node's address is known, and is in use from
+//! the allocation node's turn until a free node, `hipFree` or `hipFreeAsync`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +50,7 @@ impl Drop for Block {
     }
 }
 
-/// A number of bytes and the most it has been.
+/// A number of bytes and its maximum so far.
 #[derive(Debug, Default)]
 pub(crate) struct Level {
     now: AtomicU64,
@@ -93,7 +93,7 @@ impl Usage {
 pub(crate) struct Blocks(Mutex<HashMap<usize, Arc<Block>>>);
 
 impl Blocks {
-    /// Executes an allocation node. If the memory is still in use from the last launch, it remains so.
+    /// Executes an allocation node. Memory that is still in use since the last launch remains in use.
     pub(crate) fn begin_use(&self, block: &Arc<Block>) -> HipResult {
         if lock(&self.0)
             .insert(block.address, Arc::clone(block))
@@ -104,7 +104,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Ends the use of memory, whichever call or node frees it. An error if it is not in use.
+    /// Ends the use of memory, by a free node or a call. Fails if the memory is not in use.
     pub(crate) fn end_use(&self, address: usize) -> HipResult {
         let block = lock(&self.0).remove(&address);
         let block = block.ok_or(code::INVALID_VALUE)?;

@@ -1,4 +1,4 @@
-//! Operations of graph nodes from the structs that programs pass, and the other way round.
+//! Conversion between operations of graph nodes and the structs that programs pass.
 
 use core::ffi::c_void;
 use std::sync::Arc;
@@ -233,7 +233,7 @@ pub(super) fn copy_params_of(node: &Node) -> HipResult<Memcpy3D> {
     })
 }
 
-/// The same as the driver functions have it.
+/// The parameters of a copy node in the layout of the driver functions.
 pub(super) fn driver_copy_params_of(node: &Node) -> HipResult<DrvMemcpy3D> {
     use super::types::memory_type::UNIFIED;
     let op = copy_op(node)?;
@@ -290,7 +290,7 @@ pub(super) fn host_params(node: &Node) -> HipResult<HostNodeParams> {
     }
 }
 
-/// The event of a node that waits for one, or records one.
+/// The event of a node that records an event (`records`), or of one that waits for an event. Fails for other nodes.
 pub(super) fn event(node: &Node, records: bool) -> HipResult<Handle> {
     match (&*node.op(), records) {
         (Op::Record(event), true) | (Op::Wait(event), false) => {

@@ -74,7 +74,7 @@ setters! {
         = changeable(parameters);
 }
 
-/// The operation of new parameters; memory nodes keep theirs.
+/// The operation that new parameters describe. A memory node keeps its memory.
 ///
 /// # Safety
 /// `parameters` is null or valid, and so is what it refers to.
@@ -312,10 +312,10 @@ pub(crate) unsafe extern "C" fn hipGraphKernelNodeCopyAttributes(from: Handle, t
     })
 }
 
-/// Why an executable graph cannot be updated: the node, and the `hipGraphExecUpdateResult`.
+/// Reason for which an executable graph cannot be updated: the node, and the `hipGraphExecUpdateResult`.
 type Mismatch = (Option<Arc<Node>>, u32);
 
-/// Gives the nodes of `known` the parameters of those of `new`, which must have the same kinds and order.
+/// Gives the nodes of `known` the parameters of the nodes of `new`, which must have the same kinds and order.
 fn update(known: &Graph, new: &Graph) -> Result<(), Mismatch> {
     const ERROR: u32 = 1;
     const TOPOLOGY_CHANGED: u32 = 2;

@@ -19,7 +19,7 @@ use super::runtime::lock;
 
 /// Work-items of a wave, each with its own part of a packet's payload.
 const LANES: usize = 64;
-/// Words of a work-item's request; the answer is written in their place.
+/// Words of a work-item's request, in whose place the answer is written.
 type Slot = [u64; 8];
 
 /// Numbers of the services that device code can request of the host.
@@ -35,7 +35,7 @@ const READY: u32 = 1;
 /// Head of a packet.
 #[repr(C)]
 struct Header {
-    /// The packet below it on its stack, as a tagged index.
+    /// Packet below this one on its stack, as a tagged index.
     next: AtomicU64,
     /// Lanes that made the request.
     lanes: AtomicU64,
@@ -53,9 +53,10 @@ struct Head {
     free: AtomicU64,
     requests: AtomicU64,
     index_mask: u64,
-    /// Not used by kernels.
+    /// Unused by kernels.
     device: u64,
-    /// A signal that has no mailbox, so that kernels raise no interrupt: the thread below looks at the stack itself.
+    /// A signal without a mailbox, so that kernels raise no interrupt: the thread that answers polls the stack of
+    /// requests.
     signal: [u64; 8],
 }
 
@@ -112,7 +113,7 @@ impl Buffer {
         Ok(Self { head, device })
     }
 
-    /// Answers what has been requested; whether there was anything.
+    /// Answers all pending requests; returns whether there were any.
     fn answer(&self, state: &mut HostcallState) -> bool {
         // SAFETY: buffers live as long as the process.
         let head = unsafe { &*self.head };
@@ -142,7 +143,7 @@ impl Buffer {
 #[derive(Debug, Default)]
 struct HostcallState {
     messages: Messages,
-    /// Memory given to kernels: address of the allocation and its size, by the address that they were given.
+    /// Memory given to kernels: address and size of the allocation, by the address that kernels have.
     memory: HashMap<u64, (usize, usize)>,
 }
 
@@ -176,7 +177,7 @@ impl HostcallState {
         }
     }
 
-    /// Memory for the device's `malloc`, which finds the block of an address by the block's alignment.
+    /// Memory for the device's `malloc`, aligned so that it finds the block of an address.
     fn allocate(&mut self, device: &'static Device, bytes: u64) -> HipResult<u64> {
         const BLOCK: usize = 2 << 20;
         let size = usize::try_from(bytes)
@@ -190,12 +191,12 @@ impl HostcallState {
     }
 }
 
-/// The buffers of a process and the thread that answers.
+/// The buffers of a process and the thread that answers requests in them.
 #[derive(Debug, Default)]
 pub(crate) struct Hostcalls {
-    /// By address of the HSA queue.
+    /// Buffers by the address of their HSA queue.
     buffers: Arc<Mutex<HashMap<u64, Buffer>>>,
-    /// Whether the thread could be started.
+    /// Whether the thread could be started; unset before the first use.
     thread: std::sync::OnceLock<bool>,
 }
 
@@ -227,7 +228,8 @@ impl Hostcalls {
 
 /// Answers requests until the process ends.
 fn listen(buffers: &Mutex<HashMap<u64, Buffer>>) {
-    /// Shortest and longest time between two looks at the stacks: after a request and when there was none for long.
+    /// Shortest and longest time between two looks at the stacks: right after a request, and after a long time without
+    /// one.
     const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(4));
     let mut state = HostcallState::default();
     let mut pause = PAUSES.0;
@@ -246,10 +248,12 @@ fn listen(buffers: &Mutex<HashMap<u64, Buffer>>) {
     }
 }
 
-/// Bytes of the head of the device's heap, which its `malloc` keeps (`dm.cl` of the device libraries).
+/// Size in bytes of the head of the device's heap, which the device's `malloc` manages (`dm.cl` of the device
+/// libraries).
 const HEAP_BYTES: usize = 128 << 10;
 
-/// The heap of a device, made when the first kernel that may need it is launched. It has no memory of its own: kernels request blocks.
+/// Address of a device's heap, which is made when the first kernel that may need it is launched. The heap has no memory
+/// of its own: kernels request blocks.
 pub(crate) fn heap(device: &'static Device) -> HipResult<u64> {
     let mut heap = lock(&device.heap);
     if *heap == 0 {

@@ -1,4 +1,4 @@
-//! The HSA calls this layer makes, through the public API so that tools get them with their ancestor.
+//! The HSA calls that the HIP layer makes, through the public API so that tools get them with their ancestor.
 //!
 //! Handles are the `u64`s of HSA; a failing status becomes the HIP error the runtime answers for it.
 
@@ -153,7 +153,7 @@ pub(crate) fn allow_access(agents: &[u64], address: usize) -> HipResult {
     })
 }
 
-/// Pins host memory; answers the address the agents use for it.
+/// Pins host memory; returns the address at which the agents access it.
 pub(crate) fn lock(address: usize, size: usize, agents: &[u64]) -> HipResult<usize> {
     let mut agent_pointer: *mut c_void = ptr::null_mut();
     // SAFETY: the list and the output outlive the call; HSA checks the range.
@@ -191,7 +191,7 @@ pub(crate) fn signal_load(signal: u64) -> i64 {
     unsafe { call::hsa_signal_load_relaxed(signal) }
 }
 
-/// Sets a signal that no thread waits on yet.
+/// Sets the value of a signal that no thread waits on.
 pub(crate) fn signal_reset(signal: u64, value: i64) {
     // SAFETY: callers hold the signal.
     unsafe { call::hsa_signal_silent_store_relaxed(signal, value) };
@@ -202,7 +202,7 @@ pub(crate) fn signal_store(signal: u64, value: i64) {
     unsafe { call::hsa_signal_store_screlease(signal, value) };
 }
 
-/// Waits until a signal is below one; `timeout` in ticks of the system clock. Answers the last value seen.
+/// Waits until a signal is below one, for at most `timeout` ticks of the system clock. Returns the last value seen.
 pub(crate) fn signal_wait(signal: u64, timeout: u64, active: bool) -> i64 {
     // SAFETY: callers hold the signal. Wait states: 0 blocked, 1 active.
     unsafe { call::hsa_signal_wait_scacquire(signal, CONDITION_LT, 1, timeout, u32::from(active)) }
@@ -232,7 +232,7 @@ pub(crate) fn system_frequency() -> HipResult<u64> {
     Ok(value)
 }
 
-/// Packets in the ring of each hardware queue.
+/// Packets for which the ring of each hardware queue has room.
 const QUEUE_PACKETS: u32 = 16384;
 const QUEUE_TYPE_MULTI: u32 = 0;
 
@@ -261,7 +261,7 @@ pub(crate) fn queue_set_priority(queue: *mut HsaQueue, priority: u32) -> HipResu
     check(unsafe { call::hsa_amd_queue_set_priority(queue.cast(), priority) })
 }
 
-/// A packet ended its queue: what was enqueued can never finish, so the process must not go on.
+/// Error callback of a queue. The queue has ended and work on it can never finish, so the process must not go on.
 unsafe extern "C" fn queue_error(status: u32, queue: *mut HsaQueue, _data: *mut c_void) {
     if status == status::SUCCESS {
         return;
@@ -272,12 +272,12 @@ unsafe extern "C" fn queue_error(status: u32, queue: *mut HsaQueue, _data: *mut 
     std::process::abort();
 }
 
-/// A packet as the queue's ring holds it.
+/// Format of a packet in a queue's ring.
 pub(crate) trait Packet: Copy {}
 impl Packet for KernelDispatchPacket {}
 impl Packet for BarrierPacket {}
 
-/// Writes one packet and rings the doorbell. Callers serialise themselves for each queue.
+/// Writes one packet and rings the doorbell. Callers must not write to the same queue at the same time.
 ///
 /// # Safety
 /// `queue` is alive and what the packet refers to stays valid until it has been processed.
@@ -303,7 +303,7 @@ pub(crate) unsafe fn queue_submit<P: Packet>(queue: *mut HsaQueue, packet: &P) {
     }
 }
 
-/// Which copy engines are free for a direction, as a mask.
+/// Mask of the copy engines that are free for a direction.
 pub(crate) fn copy_engines(dst_agent: u64, src_agent: u64) -> u32 {
     let mut mask = 0u32;
     // SAFETY: the output is a local.
@@ -312,7 +312,7 @@ pub(crate) fn copy_engines(dst_agent: u64, src_agent: u64) -> u32 {
     if result == status::SUCCESS { mask } else { 0 }
 }
 
-/// A list of signals; HSA takes null for an empty one.
+/// A list of signals as HSA takes it: null for an empty one.
 fn list(signals: &[u64]) -> *mut c_void {
     if signals.is_empty() {
         ptr::null_mut()
@@ -328,7 +328,7 @@ pub(crate) struct CopyEnd {
     pub(crate) agent: u64,
 }
 
-/// Starts a copy on one engine after `deps`.
+/// Starts a copy on one engine once all signals of `deps` have fallen.
 ///
 /// # Safety
 /// Both ranges stay valid until `completion` has fallen.

@@ -33,7 +33,7 @@ pub(crate) mod array_flag {
     pub(crate) const GATHER: u32 = 8;
 }
 
-/// `hipResourceType`: what a texture or surface object reads.
+/// `hipResourceType`: kind of memory that a texture or surface object reads.
 pub(crate) mod resource_type {
     pub(crate) const ARRAY: u32 = 0;
     pub(crate) const MIPMAPPED_ARRAY: u32 = 1;
@@ -58,7 +58,7 @@ pub(crate) struct PitchedResource {
     pub(crate) channels: ChannelFormatDesc,
     pub(crate) width: usize,
     pub(crate) height: usize,
-    /// Bytes from row to row.
+    /// Bytes from one row to the next.
     pub(crate) pitch: usize,
 }
 
@@ -76,7 +76,7 @@ pub(crate) union AnyResource {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct ResourceDesc {
-    /// `hipResourceType`.
+    /// Kind of the resource, a `hipResourceType`.
     pub(crate) kind: u32,
     pub(crate) any: AnyResource,
 }
@@ -100,7 +100,7 @@ pub(crate) struct DrvPitchedResource {
     pub(crate) channels: u32,
     pub(crate) width: usize,
     pub(crate) height: usize,
-    /// Bytes from row to row.
+    /// Bytes from one row to the next.
     pub(crate) pitch: usize,
 }
 
@@ -115,11 +115,11 @@ pub(crate) union AnyDrvResource {
     pub(crate) reserved: [c_int; 32],
 }
 
-/// `HIP_RESOURCE_DESC`: the same for the functions of the driver's style.
+/// `HIP_RESOURCE_DESC`: the memory of a texture object, for the functions of the driver's style.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct DrvResourceDesc {
-    /// `HIPresourcetype`: which member of the union is valid.
+    /// Valid member of the union, a `HIPresourcetype`.
     pub(crate) kind: u32,
     pub(crate) any: AnyDrvResource,
     pub(crate) flags: u32,
@@ -129,7 +129,7 @@ pub(crate) struct DrvResourceDesc {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ViewDesc {
-    /// `hipResourceViewFormat`.
+    /// Format of elements, a `hipResourceViewFormat`.
     pub(crate) format: u32,
     pub(crate) width: usize,
     pub(crate) height: usize,
@@ -140,7 +140,8 @@ pub(crate) struct ViewDesc {
     pub(crate) last_layer: u32,
 }
 
-/// `HIP_RESOURCE_VIEW_DESC`.
+/// `HIP_RESOURCE_VIEW_DESC`: part and format in which a texture object sees its memory, for the functions of the
+/// driver's style.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DrvViewDesc {
@@ -154,7 +155,7 @@ pub(crate) struct DrvViewDesc {
 pub(crate) struct TextureDesc {
     pub(crate) address: [u32; 3],
     pub(crate) filter: u32,
-    /// 0: elements as they are, 1: integers as fractions.
+    /// Read mode. 0: elements as they are, 1: integers as fractions.
     pub(crate) read: u32,
     pub(crate) srgb: c_int,
     pub(crate) border: [f32; 4],
@@ -171,7 +172,7 @@ pub(crate) struct TextureDesc {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TextureReference {
     pub(crate) normalized: c_int,
-    /// 0: elements as they are, 1: integers as fractions.
+    /// Read mode. 0: elements as they are, 1: integers as fractions.
     pub(crate) read: u32,
     pub(crate) filter: u32,
     pub(crate) address: [u32; 3],
@@ -182,10 +183,10 @@ pub(crate) struct TextureReference {
     pub(crate) level_bias: f32,
     pub(crate) level_min: f32,
     pub(crate) level_max: f32,
-    /// Address of the texture object that is bound to it, or 0.
+    /// Address of the texture object that is bound to the reference, or 0.
     pub(crate) object: usize,
     pub(crate) channel_count: c_int,
-    /// `hipArray_Format`.
+    /// Format of elements, a `hipArray_Format`.
     pub(crate) format: u32,
 }
 
@@ -213,7 +214,7 @@ pub(crate) mod texture_flag {
     pub(crate) const SRGB: u32 = 0x10;
 }
 
-/// `hipTextureAddressMode`: what a coordinate outside of the texture reads.
+/// `hipTextureAddressMode`: value that coordinates outside of the texture read.
 pub(crate) mod address_mode {
     pub(crate) const WRAP: u32 = 0;
     pub(crate) const CLAMP: u32 = 1;

@@ -1,11 +1,11 @@
-//! Kernel argument memory of a stream: a ring that is reused once the stream has caught up.
+//! Memory for kernel arguments of a stream: a ring that is reused once the stream has caught up.
 
 use super::error::HipResult;
 use super::hsa;
 
-/// Bytes of each stream's ring.
+/// Size of a stream's ring in bytes.
 const RING_BYTES: usize = 1 << 20;
-/// Arguments start on their own cache line.
+/// Alignment of argument blocks in bytes, a cache line.
 const ALIGN: usize = 64;
 
 /// Bump allocation in memory the device reads arguments from.
@@ -22,7 +22,7 @@ impl KernargRing {
         Ok(Self { base, used: 0 })
     }
 
-    /// Room for `size` bytes, or `None` when everything after must finish first.
+    /// Offset of room for `size` bytes; `None` when the ring is full until the stream has finished.
     pub(crate) fn take(&mut self, size: usize) -> Option<usize> {
         let end = self.used.checked_add(size.next_multiple_of(ALIGN))?;
         if end > RING_BYTES {
@@ -33,12 +33,12 @@ impl KernargRing {
         Some(address)
     }
 
-    /// Starts over; the stream has finished.
+    /// Empties the ring. The stream must have finished.
     pub(crate) fn reset(&mut self) {
         self.used = 0;
     }
 
-    /// The largest argument block a ring can hold.
+    /// Size in bytes of the largest argument block that a ring can hold.
     pub(crate) fn capacity() -> usize {
         RING_BYTES
     }

@@ -1,5 +1,5 @@
-//! Functions of HIP 7.1 and later, and a few that never had a slot in the dispatch table. The interface that tools trace (that of
-//! SDK 1.0) does not have them: they are exported by name and are not recorded, as with that SDK.
+//! Functions of HIP 7.1 and later, and a few that never had a slot in the dispatch table. The interface that tools
+//! trace (that of SDK 1.0) does not have them: they are exported by name and are not recorded, as with that SDK.
 
 // Exported by symbol name: its visibility among modules does not matter.
 #![allow(unreachable_pub)]
@@ -26,7 +26,7 @@ use super::types::{
     Extent, Handle, LaunchAttributeValue, MemLocation, PitchedPtr, Pos, kind, launch_attribute,
 };
 
-/// Defines exported functions whose bodies answer a [`HipResult`].
+/// Defines exported functions whose bodies return a [`HipResult`].
 macro_rules! exported {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         $(#[$doc])*
@@ -40,7 +40,7 @@ macro_rules! exported {
     )*};
 }
 
-/// The ordinal that the older functions take for a place.
+/// Device ordinal that stands for a location in the functions of earlier versions.
 fn ordinal(location: MemLocation) -> HipResult<c_int> {
     const DEVICE: u32 = 1;
     const HOST: u32 = 2;
@@ -53,7 +53,8 @@ fn ordinal(location: MemLocation) -> HipResult<c_int> {
 }
 
 exported! {
-    /// Loads code for several calls of `hipLibraryGetKernel`; options steer a compiler, which code objects no longer need.
+    /// Loads code for several calls of `hipLibraryGetKernel`. Options are ignored: they steer a compiler, which code
+    /// objects no longer need.
     fn hipLibraryLoadData(
         out: *mut Handle,
         image: *const c_void,
@@ -137,7 +138,7 @@ exported! {
         unsafe { put(out, kernel.name.as_ptr()) }
     }
 
-    /// A kernel as a function, which is the same here.
+    /// Gives the function of a kernel; both have the same handle here.
     fn hipKernelGetFunction(out: *mut Handle, kernel: Handle) {
         module::function(kernel)?;
         // SAFETY: the caller's pointer, checked for null.
@@ -167,7 +168,8 @@ exported! {
         }
     }
 
-    /// Local memory that is left for a launch with as many workgroups on a compute unit.
+    /// Gives the local memory in bytes that is left for each workgroup when this number of workgroups run on a compute
+    /// unit.
     fn hipOccupancyAvailableDynamicSMemPerBlock(
         out: *mut usize,
         stub: *const c_void,
@@ -189,18 +191,18 @@ exported! {
         unsafe { misc::look_up(name, out, status) }
     }
 
-    /// The same, for programs whose null stream is the thread's own.
+    /// Gives the address of a function of the API, for programs whose null stream is the thread's own.
     fn hipGetDriverEntryPoint_spt(name: *const c_char, out: *mut *mut c_void, _flags: u64, status: *mut u32) {
         // SAFETY: the caller's pointers, checked for null.
         unsafe { misc::look_up(name, out, status) }
     }
 
-    /// Advice about managed memory, with a place.
+    /// Advises about managed memory, with a location.
     fn hipMemAdvise_v2(pointer: *const c_void, count: usize, advice: u32, location: MemLocation) {
         managed_api::advise(pointer, count, advice, ordinal(location)?)
     }
 
-    /// Moves managed memory to a place.
+    /// Moves managed memory to a location.
     fn hipMemPrefetchAsync_v2(
         pointer: *const c_void,
         count: usize,
@@ -211,7 +213,7 @@ exported! {
         managed_api::prefetch(pointer, count, ordinal(location)?, stream)
     }
 
-    /// The number of a stream, which no other stream of the process has.
+    /// Gives the number of a stream, which no other stream of the process has.
     fn hipStreamGetId(stream: Handle, out: *mut u64) {
         // SAFETY: the caller's pointer, checked for null.
         unsafe { put(out, stream::resolve(stream)?.id) }
@@ -224,7 +226,7 @@ exported! {
         Ok(())
     }
 
-    /// Sets an attribute of a stream. Policies change how the host waits and what caches keep, nothing that could be seen here.
+    /// Sets an attribute of a stream. Nothing changes: policies affect how the host waits and what caches keep.
     fn hipStreamSetAttribute(stream: Handle, attribute: u32, value: *const LaunchAttributeValue) {
         let stream = stream::resolve(stream)?;
         // SAFETY: the caller's value, checked for null.
@@ -255,7 +257,8 @@ exported! {
         unsafe { put(value, LaunchAttributeValue { number, rest: [0; 60] }) }
     }
 
-    /// Copies in a batch, in order. Attributes are hints; the first copy that is refused is named.
+    /// Copies several ranges in order. Attributes are hints and ignored; the index of the first copy that is refused is
+    /// written to `failed`.
     fn hipMemcpyBatchAsync(
         destinations: *const *mut c_void,
         sources: *const *const c_void,
@@ -278,7 +281,8 @@ exported! {
         })
     }
 
-    /// Boxes in a batch, in order; the first copy that is refused is named. Arrays are refused.
+    /// Copies several boxes in order; the index of the first copy that is refused is written to `failed`. Arrays are
+    /// refused.
     fn hipMemcpy3DBatchAsync(
         count: usize,
         list: *const BatchBox,
@@ -304,7 +308,7 @@ exported! {
         stream.synchronize()
     }
 
-    /// As the call before, without waiting for the copy.
+    /// Copies a box between devices without waiting for the copy.
     fn hipMemcpy3DPeerAsync(parameters: *const PeerBox, stream: Handle) {
         peer_copy(&*stream::resolve(stream)?, parameters)
     }
@@ -314,7 +318,7 @@ exported! {
         fill_rows(std::ptr::null_mut(), (to, pitch), (u32::from(value), 1), (width, height), true)
     }
 
-    /// As the call before, without waiting.
+    /// Fills rows with bytes without waiting.
     fn hipMemsetD2D8Async(to: *mut c_void, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) {
         fill_rows(stream, (to, pitch), (u32::from(value), 1), (width, height), false)
     }
@@ -324,7 +328,7 @@ exported! {
         fill_rows(std::ptr::null_mut(), (to, pitch), (u32::from(value), 2), (width, height), true)
     }
 
-    /// As the call before, without waiting.
+    /// Fills rows with 16-bit numbers without waiting.
     fn hipMemsetD2D16Async(to: *mut c_void, pitch: usize, value: u16, width: usize, height: usize, stream: Handle) {
         fill_rows(stream, (to, pitch), (u32::from(value), 2), (width, height), false)
     }
@@ -334,12 +338,13 @@ exported! {
         fill_rows(std::ptr::null_mut(), (to, pitch), (value, 4), (width, height), true)
     }
 
-    /// As the call before, without waiting.
+    /// Fills rows with 32-bit numbers without waiting.
     fn hipMemsetD2D32Async(to: *mut c_void, pitch: usize, value: u32, width: usize, height: usize, stream: Handle) {
         fill_rows(stream, (to, pitch), (value, 4), (width, height), false)
     }
 
-    /// The device whose properties are nearest to those given: all simulated devices are alike.
+    /// Chooses the device whose properties are nearest to the given ones: the first, because all simulated devices are
+    /// alike.
     fn hipChooseDeviceR0600(out: *mut c_int, properties: *const c_void) {
         if properties.is_null() {
             return Err(code::INVALID_VALUE);
@@ -348,7 +353,7 @@ exported! {
         unsafe { put(out, 0) }
     }
 
-    /// Properties in their layout before HIP 6.
+    /// Gives the properties of a device in their layout before HIP 6.
     fn hipGetDeviceProperties(out: *mut super::props::OldProperties, device: c_int) {
         // SAFETY: the caller's pointer, checked for null.
         unsafe { device_api::old_properties(out, device) }
@@ -362,7 +367,7 @@ exported! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hipRegisterTracerCallback(_function: *const c_void) {}
 
-/// Carries out parts of a batch in order, and writes the number of the first that is refused.
+/// Runs the parts of a batch in order, and writes the index of the first one that is refused.
 fn in_order(
     count: usize,
     failed: *mut usize,
@@ -398,7 +403,7 @@ fn fill_rows(
     fill_api::submit(stream::resolve(stream), op, wait)
 }
 
-/// `hipMemcpy3DPeerParms`.
+/// `hipMemcpy3DPeerParms`: a copy of a box between devices.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PeerBox {
@@ -446,7 +451,7 @@ struct Operand {
     location: MemLocation,
 }
 
-/// `hipMemcpy3DBatchOp`.
+/// `hipMemcpy3DBatchOp`: a copy of a box in a batch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct BatchBox {

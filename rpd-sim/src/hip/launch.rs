@@ -24,24 +24,24 @@ pub(crate) struct Geometry {
     pub(crate) block: Dim3,
     /// Dynamic local memory in bytes.
     pub(crate) shared: u32,
-    /// Whether its workgroups may wait for each other.
+    /// Whether workgroups of the launch may wait for each other.
     pub(crate) cooperative: bool,
 }
 
-/// The place of a launch among those of several devices that wait for each other. The default is a launch on its own.
+/// Place of a launch among launches on several devices that wait for each other. The default is a launch on its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct GridPlace {
-    /// Address of the counters on which the grids wait for each other, 0 without others.
+    /// Address of the counters on which the grids wait for each other; 0 for a launch on its own.
     pub(crate) counters: usize,
     pub(crate) grid: u32,
     pub(crate) grids: u32,
-    /// Work-items of the grids before this one.
+    /// Work-items of all grids before this one.
     pub(crate) items_before: u64,
     /// Work-items of all grids.
     pub(crate) items: u64,
 }
 
-/// What the device libraries read of a cooperative launch (`mg_info`).
+/// Facts about a cooperative launch for the device libraries (`mg_info`).
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct SyncInfo {
@@ -50,7 +50,8 @@ struct SyncInfo {
     grids: u32,
     items_before: u64,
     items: u64,
-    /// Counters on which the workgroups of the grid wait for each other, where that is not done by global wave sync.
+    /// Counters on which workgroups of the grid wait for each other, on devices that do not use global wave sync for
+    /// that.
     group_counters: [u32; 2],
     groups: u32,
     unused: u32,
@@ -71,7 +72,7 @@ impl SyncInfo {
     }
 }
 
-/// A launch as a graph keeps it.
+/// A kernel launch as a graph keeps it.
 #[derive(Debug, Clone)]
 pub(crate) struct KernelOp {
     /// The kernel as the program named it: the stub on the host, or a `hipFunction_t`.
@@ -114,7 +115,7 @@ pub(crate) fn check(function: &Function, geometry: &Geometry) -> HipResult {
     Ok(())
 }
 
-/// Lays the arguments a program points to out as the kernel reads them.
+/// Lays the arguments that a program points to out in memory, as the kernel reads them.
 ///
 /// # Safety
 /// `params` is a list of pointers, one for each explicit argument; or `extra` is a list of
@@ -257,8 +258,8 @@ pub(crate) fn enqueue(
     Ok(())
 }
 
-/// Scratch bytes of a work-item. Where the compiler cannot determine how deep calls go, it is the stack size of
-/// `hipDeviceSetLimit`, if that is more.
+/// Scratch memory of a work-item in bytes. Where the compiler cannot determine how deep calls go, the stack size of
+/// `hipDeviceSetLimit` counts if it is larger.
 fn private_segment(function: &Function) -> u32 {
     let known = function.symbol.private_size;
     if !function.kernel.uses_dynamic_stack {
@@ -279,7 +280,7 @@ fn dimensions(geometry: &Geometry) -> u16 {
     }
 }
 
-/// What hidden arguments point to; 0 for what the launch does not have.
+/// Addresses that hidden arguments hold; 0 for objects that the launch does not have.
 #[derive(Debug, Clone, Copy)]
 struct Addresses {
     queue: u64,
@@ -287,7 +288,7 @@ struct Addresses {
     sync: u64,
 }
 
-/// Fills in what the compiler expects of the runtime. Launches are whole workgroups, so that the
+/// Fills in the arguments that the compiler expects of the runtime. Launches consist of whole workgroups, so that the
 /// remainders stay zero, as do offsets, default queue and completion action.
 fn hidden(
     function: &Function,

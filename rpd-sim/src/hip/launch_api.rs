@@ -22,7 +22,7 @@ fn dim(d: ApiDim3) -> Dim3 {
     Dim3::new(d.x, d.y, d.z)
 }
 
-/// Checks and enqueues a launch. A cooperative one must fit the device.
+/// Checks a launch and enqueues it. All workgroups of a cooperative launch must fit on the device at the same time.
 ///
 /// # Safety
 /// As for [`launch::gather`].

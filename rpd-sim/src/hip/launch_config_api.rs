@@ -10,7 +10,7 @@ use super::module;
 use super::stream;
 use super::types::{DrvLaunchConfig, Handle, LaunchAttribute, LaunchConfig, launch_attribute};
 
-/// Whether the attributes make a launch cooperative. Priorities and hints about caches change nothing here.
+/// Whether attributes make a launch cooperative. Priorities and hints about caches have no effect on simulated devices.
 ///
 /// # Safety
 /// `list` has `count` entries.

@@ -24,7 +24,7 @@ fn device_or_host(ordinal: c_int) -> HipResult {
     }
 }
 
-/// Memory never moves on this device, so that advice and prefetching change nothing but are checked.
+/// Checks advice or prefetching, which change nothing: memory never moves on this device.
 pub(super) fn advise(
     pointer: *const c_void,
     count: usize,

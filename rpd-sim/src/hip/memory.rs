@@ -1,4 +1,4 @@
-//! Memory: what programs allocate or register, and what addresses mean.
+//! Memory that programs allocate or register, and queries about addresses.
 
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -8,26 +8,26 @@ use super::error::{HipResult, code};
 use super::hsa;
 use super::runtime::{self, Runtime, read, write};
 
-/// How memory was allocated, which decides how it is freed and what pointer queries say.
+/// Origin of memory, which decides how it is freed and what pointer queries say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllocationKind {
     /// Device memory of `hipMalloc`.
     Device,
-    /// From the device's pool for `hipMallocAsync`.
+    /// Device memory of a pool, from `hipMallocAsync`.
     Pooled,
-    /// Of an allocation node of a graph.
+    /// Device memory of an allocation node of a graph.
     Graph,
     /// Physical memory at reserved addresses.
     Mapped,
     /// Device memory of another process.
     Attached,
-    /// Of an array, whose address programs do not get.
+    /// Device memory of an array, whose address programs do not get.
     Array,
-    /// On the host, made by us.
+    /// Host memory that the runtime allocated.
     Host,
-    /// On the host, the program's own and pinned.
+    /// Host memory of the program that was pinned.
     Registered,
-    /// `hipMallocManaged`.
+    /// Managed memory of `hipMallocManaged`.
     Managed,
 }
 
@@ -36,9 +36,9 @@ pub(crate) enum AllocationKind {
 pub(crate) struct Allocation {
     pub(crate) size: usize,
     pub(crate) kind: AllocationKind,
-    /// Ordinal of its device, or of the current one when it was made.
+    /// Ordinal of the device of the memory; for host memory the current device at the time of allocation.
     pub(crate) device: usize,
-    /// Flags it was made with.
+    /// Flags with which the memory was allocated or registered.
     pub(crate) flags: u32,
     /// Address the devices use.
     pub(crate) agent_address: usize,
@@ -46,13 +46,13 @@ pub(crate) struct Allocation {
     pub(crate) id: u64,
 }
 
-/// The location of an address.
+/// Location of an address in an allocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryPlace {
-    /// Start of its allocation.
+    /// First address of the allocation.
     pub(crate) base: usize,
     pub(crate) allocation: Allocation,
-    /// The same address for devices.
+    /// Address that devices have for the same byte.
     pub(crate) address: usize,
 }
 
@@ -69,13 +69,13 @@ impl MemoryPlace {
         )
     }
 
-    /// Whether `size` bytes from the address are inside.
+    /// Whether `size` bytes from the address on are inside the allocation.
     pub(crate) fn holds(&self, address: usize, size: usize) -> bool {
         size <= self.base + self.allocation.size - address
     }
 }
 
-/// The allocation an address lies in.
+/// The allocation that contains an address; `None` for memory that the runtime does not know.
 pub(crate) fn find(address: usize) -> HipResult<Option<MemoryPlace>> {
     let table = read(&runtime::get()?.allocations);
     Ok(table
@@ -95,7 +95,7 @@ fn next_id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Enters memory into the table of allocations.
+/// Adds memory to the table of allocations.
 pub(crate) fn note(
     base: usize,
     size: usize,
@@ -116,7 +116,7 @@ pub(crate) fn note(
     Ok(())
 }
 
-/// Removes memory from the table; it must start at `base` and be of a kind that `wanted` accepts.
+/// Removes memory that starts at `base` from the table. Fails unless its kind is one that `wanted` accepts.
 pub(crate) fn forget(base: usize, wanted: impl Fn(AllocationKind) -> bool) -> Option<Allocation> {
     let mut table = write(&runtime::get().ok()?.allocations);
     table
@@ -125,7 +125,7 @@ pub(crate) fn forget(base: usize, wanted: impl Fn(AllocationKind) -> bool) -> Op
     table.remove(&base)
 }
 
-/// Agents that may use a device's memory besides itself.
+/// Other agents that may access a device's memory.
 fn sharers(runtime: &Runtime, device: &Device) -> Vec<u64> {
     let enabled = |peer: &&Device| {
         peer.ordinal == device.ordinal
@@ -245,7 +245,7 @@ pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(AllocationKind) -> bool
     }
 }
 
-/// `hipDeviceReset`: everything of a device that programs made goes.
+/// Frees everything that programs made on a device, for `hipDeviceReset`.
 pub(crate) fn reset(device: &'static Device) -> HipResult {
     device.synchronize()?;
     let runtime = runtime::get()?;

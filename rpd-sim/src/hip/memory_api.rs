@@ -10,7 +10,7 @@ use super::memory::{AllocationKind, find, free, malloc_device, malloc_host, note
 use super::runtime::{self, read};
 use super::types::{Extent, PitchedPtr};
 
-/// Writes an address, or null with the error.
+/// Writes the address of an allocation; null if the allocation failed.
 ///
 /// # Safety
 /// As for [`put`].
@@ -76,7 +76,7 @@ pub(crate) unsafe extern "C" fn hipMallocManaged(
     })
 }
 
-/// Every flag of host allocations.
+/// All flags that host allocations may have.
 const HOST_FLAGS: u32 = 0xE000_0007;
 
 fn host_flags(flags: u32) -> HipResult {
@@ -227,7 +227,7 @@ pub(crate) unsafe extern "C" fn hipHostGetFlags(flags: *mut u32, pointer: *mut c
     })
 }
 
-/// Rows of pitched memory start at multiples of this.
+/// Alignment of rows of pitched memory in bytes.
 const PITCH_ALIGN: usize = 256;
 
 fn malloc_pitched(width: usize, rows: usize) -> HipResult<(usize, usize)> {

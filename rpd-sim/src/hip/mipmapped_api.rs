@@ -1,5 +1,5 @@
-//! The functions of the API for mipmapped arrays, which the runtime does not have on Linux: they check their arguments as
-//! it does, and make none.
+//! The functions of the API for mipmapped arrays, which the runtime does not have on Linux. They check their arguments
+//! as the real functions do, and then fail.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::image_types::{
 use super::texture_reference_api::{bind, bound, check_array_flags};
 use super::types::Extent;
 
-/// Names what the runtime lacks, once a process; its error.
+/// Prints once per process that the runtime lacks mipmapped arrays; returns the error code for that.
 #[cold]
 pub(super) fn not_supported() -> u32 {
     static SAID: AtomicBool = AtomicBool::new(false);
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn hipMipmappedArrayDestroy(_array: *mut c_void) ->
     api(|| Err(code::INVALID_VALUE))
 }
 
-/// There is no array whose level it could be.
+/// Fails, after a check of the arguments, because there is no mipmapped array that could have levels.
 fn level(out: *mut *mut c_void) -> HipResult {
     Err(if out.is_null() {
         code::INVALID_VALUE

@@ -1,11 +1,11 @@
-//! Entry points by name, and profiler control.
+//! Entry points of the API by name, and control of profilers.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use super::error::{HipResult, api, code, put};
 use crate::api::types::ChannelFormatDesc;
 
-/// `hipDriverProcAddressQueryResult`.
+/// A `hipDriverProcAddressQueryResult`: the function was found.
 const FOUND: u32 = 0;
 const NOT_FOUND: u32 = 1;
 
@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C" fn hipGetProcAddress(
     api(|| unsafe { look_up(symbol, out, status) })
 }
 
-/// Tools decide what is recorded; the real runtime does not offer this either.
+/// Does nothing: tools decide what is recorded, and the real runtime does not offer this function either.
 pub(crate) unsafe extern "C" fn hipProfilerStart() -> u32 {
     api(|| Err(code::NOT_SUPPORTED))
 }

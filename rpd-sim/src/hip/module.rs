@@ -37,7 +37,7 @@ struct Loaded {
     managed: Arc<[ManagedVariable]>,
 }
 
-/// A managed variable of a module. The variable of this name in the code object holds the address.
+/// A managed variable of a module. The variable of the same name in the code object holds its address.
 #[derive(Debug)]
 struct ManagedVariable {
     name: String,
@@ -45,10 +45,10 @@ struct ManagedVariable {
     size: usize,
 }
 
-/// Ending of the name of a managed variable's initial value.
+/// Ending of the name of the variable that has a managed variable's initial value.
 const INITIAL: &str = ".managed";
 
-/// Makes the managed variables of a module, with their initial values.
+/// Allocates the managed variables of a module and copies their initial values.
 fn make_managed(module: &Module) -> HipResult<Vec<ManagedVariable>> {
     let mut made = Vec::new();
     for name in module
@@ -101,7 +101,7 @@ pub(crate) fn module_of(kernel: Handle) -> HipResult<Handle> {
         .ok_or(code::INVALID_HANDLE)
 }
 
-/// The kernel behind a `hipFunction_t`; host stubs are taken as well, as the real runtime does.
+/// The kernel of a `hipFunction_t` or, as with the real runtime, of a host stub.
 pub(crate) fn function(handle: Handle) -> HipResult<Arc<Function>> {
     let functions = &runtime::get()?.functions;
     if let Some(function) = read(&functions.handles).get(&(handle as usize)) {

@@ -37,10 +37,10 @@ fn count(number: c_int) -> HipResult<u32> {
 pub(crate) struct GridCounters(Mutex<Vec<(usize, Vec<Arc<Signal>>)>>);
 
 impl GridCounters {
-    /// Bytes of the counters of one launch: a cache line.
+    /// Size in bytes of the counters of one launch: a cache line.
     const BYTES: usize = 64;
 
-    /// Counters that nothing uses. They have the value that the last launch left, which kernels do not mind.
+    /// Counters that no launch uses. Their value is that which the last launch left, which kernels accept.
     fn take(&self) -> HipResult<usize> {
         let mut all = lock(&self.0);
         let free = |(_, users): &(usize, Vec<Arc<Signal>>)| users.iter().all(|s| s.is_done());
@@ -62,7 +62,7 @@ impl GridCounters {
     }
 }
 
-/// One of several launches, each on a device of its own.
+/// One of several launches that are made together, each on a device of its own.
 struct Grid {
     stream: Arc<Stream>,
     op: KernelOp,
@@ -98,8 +98,8 @@ impl Grid {
     }
 }
 
-/// Launches grids, each on a device of its own; cooperative ones wait for each other. As with the real runtime, a stream
-/// that is captured launches at once, and its graph has nothing of it.
+/// Launches grids, each on a device of its own; grids of a cooperative launch wait for each other. As with the real
+/// runtime, a stream that is captured launches at once, and its graph does not contain the launch.
 fn launch_together(grids: &[Grid], flags: u32) -> HipResult {
     const NO_WAIT_BEFORE: u32 = 1;
     const NO_WAIT_AFTER: u32 = 2;

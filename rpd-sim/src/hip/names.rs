@@ -1,8 +1,8 @@
-//! Names by the ids of the activity API, which are not the SDK's operation ids.
+//! Names of functions by their ids in the activity API, which differ from the SDK's operation ids.
 
 use core::ffi::CStr;
 
-/// Ids and names, ascending.
+/// Ids and names of functions, ascending by id.
 #[rustfmt::skip]
 static NAMES: &[(u32, &CStr)] = &[
     (1, c"__hipPopCallConfiguration"), (2, c"__hipPushCallConfiguration"), (3, c"hipArray3DCreate"),

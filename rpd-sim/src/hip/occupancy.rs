@@ -8,7 +8,8 @@ use super::function::Function;
 use super::module;
 use super::types::Handle;
 
-/// Workgroups of `block` work-items with `shared` bytes of dynamic local memory on one compute unit.
+/// Number of workgroups of `block` work-items, with `shared` bytes of dynamic local memory, that run on one compute
+/// unit at a time.
 pub(crate) fn blocks_per_unit(function: &Function, block: u64, shared: usize) -> u32 {
     let figures = &function.device.figures;
     let layout = figures.layout;
@@ -23,7 +24,8 @@ pub(crate) fn blocks_per_unit(function: &Function, block: u64, shared: usize) ->
     by_waves.min(by_lds)
 }
 
-/// Bytes of dynamic local memory with which as many workgroups still run on a compute unit.
+/// Bytes of dynamic local memory that each of `blocks` workgroups can have when they run on a compute unit at the same
+/// time.
 pub(crate) fn local_memory_per_block(
     function: &Function,
     blocks: usize,

@@ -7,7 +7,7 @@ use super::error::HipResult;
 use super::hsa::{check, out};
 use crate::api::call;
 
-/// Reserves addresses, at `wanted` if that is free.
+/// Reserves addresses, at `wanted` if these are free and anywhere otherwise.
 pub(crate) fn reserve(size: usize, wanted: usize, alignment: usize) -> HipResult<usize> {
     let mut base: *mut c_void = ptr::null_mut();
     // SAFETY: the output is a local.
@@ -52,7 +52,7 @@ pub(crate) fn unmap(base: usize, size: usize) -> HipResult {
     check(unsafe { call::hsa_amd_vmem_unmap(base as *mut c_void, size) })
 }
 
-/// Sets what an agent may do with a mapping: 0 nothing, 1 read, 3 read and write.
+/// Sets the rights of an agent to a mapping: 0 none, 1 read, 3 read and write.
 pub(crate) fn access(base: usize, size: usize, agent: u64, access: u32) -> HipResult {
     let mut list = [crate::hsa::types::MemoryAccessDesc {
         permissions: access,
@@ -71,7 +71,7 @@ pub(crate) fn access_of(address: usize, agent: u64) -> HipResult<u32> {
     Ok(access)
 }
 
-/// The physical memory at an address.
+/// The physical memory that is mapped at an address.
 pub(crate) fn at(address: usize) -> HipResult<u64> {
     let mut handle = 0u64;
     // SAFETY: the output is a local.
@@ -81,7 +81,7 @@ pub(crate) fn at(address: usize) -> HipResult<u64> {
     Ok(handle)
 }
 
-/// The pool of physical memory.
+/// The pool that physical memory was allocated from.
 pub(crate) fn pool(handle: u64) -> HipResult<u64> {
     let (mut pool, mut kind) = (0u64, 0u32);
     // SAFETY: the outputs are locals.
@@ -91,7 +91,7 @@ pub(crate) fn pool(handle: u64) -> HipResult<u64> {
     Ok(pool)
 }
 
-/// A descriptor of physical memory, which the caller closes.
+/// A file descriptor of physical memory, which the caller has to close.
 pub(crate) fn export(handle: u64) -> HipResult<i32> {
     let mut descriptor = 0i32;
     // SAFETY: the output is a local.

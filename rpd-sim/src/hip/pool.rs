@@ -1,4 +1,4 @@
-//! Stream-ordered memory: pools that keep what was freed for the next allocation.
+//! Stream-ordered memory: pools that keep freed memory for later allocations.
 
 use core::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use super::types::{Handle, MemAccessDesc, MemLocation, MemPoolProps};
 struct Free {
     base: usize,
     size: usize,
-    /// Step after which it may be used again.
+    /// Step of a stream after which the memory may be used again; `None` when it may be used at once.
     after: Option<Arc<Signal>>,
 }
 
@@ -28,9 +28,9 @@ struct Free {
 pub(crate) struct MemPool {
     device: &'static Device,
     free: Mutex<Vec<Free>>,
-    /// Sizes of what is in use, by address.
+    /// Sizes in bytes of the allocations in use, by address.
     used: Mutex<std::collections::HashMap<usize, usize>>,
-    /// Bytes kept over synchronisation points.
+    /// Bytes of free memory that the pool keeps at synchronisation points.
     threshold: AtomicU64,
     /// The three reuse policies, in the order of their attributes.
     policies: [AtomicUsize; 3],
@@ -58,7 +58,7 @@ impl MemPool {
         })
     }
 
-    /// Memory for the steps after the stream's last one.
+    /// Allocates memory that steps after the stream's last one may use.
     fn allocate(&self, size: usize, stream: &Stream) -> HipResult<usize> {
         let room = size
             .checked_next_multiple_of(PAGE)
@@ -183,7 +183,7 @@ fn resolve(handle: Handle) -> HipResult<Arc<MemPool>> {
         .ok_or(code::INVALID_VALUE)
 }
 
-/// The pools memory of a device can be from.
+/// The pools of a device from which memory at `base` may come.
 fn owner(device: &'static Device, base: usize) -> HipResult<Arc<MemPool>> {
     let runtime = runtime::get()?;
     if let Some(pool) = device.default_pool.get().filter(|pool| pool.owns(base)) {
@@ -196,7 +196,7 @@ fn owner(device: &'static Device, base: usize) -> HipResult<Arc<MemPool>> {
         .ok_or(code::INVALID_VALUE)
 }
 
-/// Returns memory to its pool; it may be used again after `after`.
+/// Returns memory to its pool; it may be used again once `after` has fallen.
 pub(crate) fn give_back(
     device: &'static Device,
     base: usize,

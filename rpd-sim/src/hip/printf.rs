@@ -1,5 +1,5 @@
-//! `printf` of kernels: messages put together from requests, and written to the C library's streams, so that the order with
-//! what the program prints itself is kept.
+//! Output of `printf` in kernels. Messages are put together from requests and written to the C library's streams, so
+//! that their order with the program's own output is kept.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ unsafe extern "C" {
     static mut stderr: *mut libc::FILE;
 }
 
-/// Messages whose end has not arrived.
+/// Messages of which parts have arrived, but not the last one.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     open: HashMap<u64, Vec<u64>>,
@@ -52,8 +52,8 @@ impl Messages {
     }
 }
 
-/// Prints a message: a control word (1: to standard error), the format, then the arguments, each in whole words. Answers the
-/// number of bytes written, or a negative number.
+/// Prints a message: a control word (1: to standard error), the format, then the arguments, each in whole words.
+/// Returns the number of bytes written, or a negative number.
 fn print(message: &[u64]) -> c_int {
     const STANDARD_ERROR: u64 = 1;
     let Some((&control, rest)) = message.split_first() else {
@@ -70,7 +70,8 @@ fn print(message: &[u64]) -> c_int {
     print_format(control == STANDARD_ERROR, format, arguments)
 }
 
-/// Prints a format with its arguments, to standard error or output. Answers the number of bytes written, or a negative number.
+/// Prints a format with its arguments, to standard error or output. Returns the number of bytes written, or a negative
+/// number.
 fn print_format(to_error: bool, format: &[u8], mut arguments: Arguments<'_>) -> c_int {
     // SAFETY: the C library's streams, which are open as long as the process.
     let stream = unsafe { if to_error { stderr } else { stdout } };
@@ -139,7 +140,7 @@ enum Piece<'a> {
     Conversion(&'a [u8]),
 }
 
-/// Splits a format; what follows an incomplete conversion is text.
+/// Splits a format into texts and conversions. An incomplete conversion and all behind it is text.
 fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
     const LETTERS: &[u8] = b"diouxXfFeEgGaAcspn";
     let mut pieces = Vec::new();
@@ -167,7 +168,7 @@ fn pieces(format: &[u8]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The arguments that have not been printed.
+/// The arguments of a message that have not been printed.
 struct Arguments<'a> {
     bytes: &'a [u8],
 }
@@ -179,14 +180,14 @@ impl<'a> Arguments<'a> {
         Some(u64::from_le_bytes(*word))
     }
 
-    /// A text without its NUL, which is followed by padding to a whole word.
+    /// The next argument as a text without its NUL, which is followed by padding to a whole word.
     fn text(&mut self) -> Option<&'a [u8]> {
         let text = CStr::from_bytes_until_nul(self.bytes).ok()?.to_bytes();
         self.bytes = self.bytes.get((text.len() + 1).next_multiple_of(8)..)?;
         Some(text)
     }
 
-    /// Prints what one conversion takes, with its width and precision; `None` if there are too few arguments.
+    /// Prints the arguments of one conversion, with its width and precision; `None` if there are too few.
     fn print(&mut self, stream: *mut libc::FILE, conversion: &[u8]) -> Option<c_int> {
         let stars = conversion.iter().filter(|&&byte| byte == b'*').count();
         let mut sizes = [0 as c_int; 2];

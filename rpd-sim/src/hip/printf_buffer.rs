@@ -1,5 +1,5 @@
-//! Buffered `printf` of kernels (`-mprintf-kind=buffered`): the kernel appends messages to a buffer, and the host prints them when
-//! it has ended. A launch of such a kernel waits for its end, as with the real runtime.
+//! Buffered `printf` of kernels (`-mprintf-kind=buffered`): the kernel appends messages to a buffer, and the host
+//! prints them when the kernel has ended. A launch of such a kernel waits for its end, as with the real runtime.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,8 @@ use super::hsa;
 use super::printf::print_buffered;
 use rpd_gfx::codeobj::ArgKind;
 
-/// Bytes of the buffer's head: two dwords, the offset after the last message and the bytes that there are for messages.
+/// Size in bytes of the buffer's head: two dwords, the offset after the last message and the room for messages in
+/// bytes.
 const HEAD: usize = 8;
 
 /// Memory that the `printf` calls of a launch write their arguments to.
@@ -23,7 +24,7 @@ pub(crate) struct PrintfBuffer {
 }
 
 impl PrintfBuffer {
-    /// A buffer for a kernel that expects one, of the size set with `hipDeviceSetLimit`.
+    /// A buffer of the size set with `hipDeviceSetLimit`, for a launch of a kernel that expects one.
     pub(crate) fn for_launch(function: &Arc<Function>) -> HipResult<Option<Self>> {
         let expected = |hidden: &(ArgKind, usize, usize)| hidden.0 == ArgKind::HiddenPrintfBuffer;
         if !function.hidden.iter().any(expected) {
@@ -44,12 +45,12 @@ impl PrintfBuffer {
         Ok(Some(buffer))
     }
 
-    /// The address that kernels have.
+    /// Address of the buffer for the kernel.
     pub(crate) fn address(&self) -> u64 {
         self.base as u64
     }
 
-    /// Prints what the kernel has left, which has ended.
+    /// Prints the messages of the kernel, which must have ended.
     pub(crate) fn print(self) {
         // SAFETY: the kernel has ended, and `capacity` bytes follow the head.
         let messages = unsafe {

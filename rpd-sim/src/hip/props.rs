@@ -33,7 +33,7 @@ pub(crate) struct Figures {
     pub(crate) asic_revision: u32,
     /// Properties of the compute units.
     pub(crate) layout: &'static Layout,
-    /// Whether it has instructions for images.
+    /// Whether the device has instructions for images.
     pub(crate) images: bool,
 }
 
@@ -115,7 +115,7 @@ impl Figures {
         (self.bdf >> 3 & 0x1f) as i32
     }
 
-    /// The 16 bytes programs get: the digits after `GPU-`.
+    /// The 16 bytes of a device's UUID that programs get: the digits after `GPU-`.
     pub(crate) fn uuid_bytes(&self) -> [c_char; 16] {
         let digits = self.uuid.strip_prefix("GPU-").unwrap_or(&self.uuid);
         let mut bytes = [0; 16];
@@ -404,7 +404,7 @@ impl Properties {
         p
     }
 
-    /// The same in the old layout.
+    /// The properties in the layout before HIP 6.
     pub(crate) fn old(&self, figures: &Figures) -> OldProperties {
         // SAFETY: as in `of`.
         let mut p: OldProperties = unsafe { std::mem::zeroed() };

@@ -8,7 +8,7 @@ use super::runtime::lock;
 use super::settings;
 use crate::hsa::types::HsaQueue;
 
-/// `hsa_amd_queue_priority_t`, by stream priority -1, 0, 1.
+/// Values of `hsa_amd_queue_priority_t` for the stream priorities -1, 0, 1.
 const HSA_PRIORITY: [u32; 3] = [2, 1, 0];
 
 /// A hardware queue that streams share.
@@ -24,7 +24,7 @@ unsafe impl Send for HwQueue {}
 unsafe impl Sync for HwQueue {}
 
 impl HwQueue {
-    /// Writes packets in a row.
+    /// Writes a packet to the queue, in the order of the calls.
     ///
     /// # Safety
     /// Memory that the packet refers to stays valid until the packet has been processed.
@@ -34,7 +34,7 @@ impl HwQueue {
         unsafe { hsa::queue_submit(self.queue, packet) };
     }
 
-    /// Address of the `hsa_queue_t`.
+    /// Address of the queue's `hsa_queue_t`.
     pub(crate) fn address(&self) -> u64 {
         self.queue as u64
     }
@@ -47,7 +47,7 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// A queue for a new stream: a new one while there are some left, then the least shared.
+    /// A queue for a new stream: a new queue as long as the limit permits, then the one with the fewest streams.
     pub(crate) fn acquire(&self, agent: u64, priority: i32) -> HipResult<Arc<HwQueue>> {
         let level = (priority.clamp(-1, 1) + 1) as usize;
         let mut all = lock(&self.by_priority);

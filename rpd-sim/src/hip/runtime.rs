@@ -1,4 +1,4 @@
-//! The process's HIP state: made at the first call that needs a device, made anew in a forked child.
+//! State of the HIP runtime in this process: made at the first call that needs a device, and again in a forked child.
 
 use core::ffi::c_void;
 use std::cell::{Cell, RefCell};
@@ -50,23 +50,23 @@ pub(crate) struct Runtime {
     pub(crate) clock_hz: u64,
     /// Memory that programs have allocated or registered, by address.
     pub(crate) allocations: RwLock<BTreeMap<usize, Allocation>>,
-    /// Streams programs made, by handle.
+    /// Streams that programs made and have not destroyed, by handle.
     pub(crate) streams: RwLock<HashMap<usize, Arc<Stream>>>,
     /// Events that were created and not destroyed, by handle.
     pub(crate) events: RwLock<HashMap<usize, Arc<Event>>>,
-    /// Memory pools programs made, by handle.
+    /// Memory pools that programs made, by handle.
     pub(crate) pools: RwLock<HashMap<usize, Arc<MemPool>>>,
     /// Modules and kernels that have been loaded.
     pub(crate) functions: Functions,
-    /// Graphs and what was made of them.
+    /// Graphs of the program, with their nodes and executable forms.
     pub(crate) graphs: Graphs,
-    /// Runs host functions that streams call.
+    /// Thread that runs the host functions of streams.
     pub(crate) worker: OnceLock<Worker>,
     /// Physical memory at reserved addresses.
     pub(crate) mappings: Mappings,
-    /// Host calls of kernels.
+    /// Buffers in which kernels request services of the host.
     pub(crate) hostcalls: Hostcalls,
-    /// Arrays, textures and surfaces.
+    /// Arrays, texture objects and surface objects.
     pub(crate) images: Images,
     /// Counters on which launches on several devices wait for each other.
     pub(crate) grid_counters: GridCounters,
@@ -79,7 +79,7 @@ static CREATING: Mutex<()> = Mutex::new(());
 thread_local! {
     /// The device this thread has chosen.
     static DEVICE: Cell<usize> = const { Cell::new(0) };
-    /// The locks a forking thread holds over the fork.
+    /// Locks that a forking thread holds during the fork.
     static FORKING: RefCell<Option<ForkLocks>> = const { RefCell::new(None) };
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn get() -> HipResult<&'static Runtime> {
     }
 }
 
-/// The runtime if it has been made.
+/// The runtime, or `None` if no call has needed it so far.
 pub(crate) fn existing() -> Option<&'static Runtime> {
     // SAFETY: the pointer is null or a leaked box.
     unsafe { RUNTIME.load(Ordering::Acquire).as_ref() }
@@ -254,12 +254,12 @@ pub(crate) fn write<T>(table: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> 
     table.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks, also after a panic of a thread that held the lock.
+/// Locks a mutex, also after a panic of a thread that held the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Arranges for a forked child to start with a fresh runtime; what was registered stays known.
+/// Arranges for a forked child to start with a fresh runtime. Registered binaries stay known.
 pub(crate) fn watch_forks() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
@@ -290,7 +290,7 @@ unsafe extern "C" fn in_child() {
     RUNTIME.store(ptr::null_mut(), Ordering::Release);
 }
 
-/// An address that travels between threads as data.
+/// An address that is passed between threads without being used as a pointer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opaque(pub(crate) *mut c_void);
 // SAFETY: it is handed through, never dereferenced by us.

@@ -1,13 +1,13 @@
-//! Variables of the environment that the real runtime reads, too.
+//! Environment variables that the real runtime reads, too.
 
 use std::sync::OnceLock;
 
-/// When the host waits for operations of one kind (`AMD_SERIALIZE_KERNEL`, `AMD_SERIALIZE_COPY`).
+/// Waits of the host for operations of one kind (`AMD_SERIALIZE_KERNEL`, `AMD_SERIALIZE_COPY`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Serialize {
-    /// For all earlier work, before an operation is enqueued.
+    /// Whether the host waits for all earlier work before it enqueues an operation.
     pub(crate) before: bool,
-    /// For the operation, after it has been enqueued.
+    /// Whether the host waits for an operation after it has enqueued it.
     pub(crate) after: bool,
 }
 
@@ -34,7 +34,7 @@ fn serialize(name: &str, blocking: bool) -> Serialize {
     }
 }
 
-/// The settings, read once.
+/// Settings of the process, read from the environment at the first call.
 pub(crate) fn get() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {

@@ -15,14 +15,15 @@ use crate::api::types::IpcHandle;
 
 /// Size of the page that the processes share, in bytes.
 const BYTES: usize = 4096;
-/// Records that may be under way at a time.
+/// Most records of an event that may be under way at a time.
 const RECORDS: u64 = 510;
-/// What the page of an event begins with.
+/// First word of an event's page, by which the page is recognised.
 const MAGIC: u64 = 0x7270_6465_7665_6e74;
-/// How often words that other processes write are looked at.
+/// Interval at which words that other processes write are looked at.
 const INTERVAL: Duration = Duration::from_micros(100);
 
-/// The page. Records are numbered from 1; word `n % RECORDS` has the number of the latest one there that was passed.
+/// The page that processes share. Records are numbered from 1; word `n % RECORDS` has the number of the latest record
+/// there that its stream has passed.
 #[repr(C)]
 #[derive(Debug)]
 struct Page {
@@ -46,14 +47,14 @@ pub(super) struct EventHandle {
 
 const _: () = assert!(size_of::<EventHandle>() == size_of::<IpcHandle>());
 
-/// How this process has the page.
+/// Way in which this process got the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PageOrigin {
     Allocated,
     Attached,
 }
 
-/// An interprocess event, as one of the processes has it.
+/// An interprocess event in one of the processes that share it.
 #[derive(Debug)]
 pub(crate) struct SharedEvent {
     base: usize,
@@ -106,7 +107,7 @@ impl SharedEvent {
         Ok(event)
     }
 
-    /// Handle with which another process opens the event.
+    /// Handle with which another process can open the event.
     pub(super) fn handle(&self) -> HipResult<EventHandle> {
         // Memory that was attached can be shared by its owner alone.
         if self.origin == PageOrigin::Attached {
@@ -139,7 +140,7 @@ impl SharedEvent {
         }
     }
 
-    /// Number of the latest record of any process.
+    /// The latest record of any process; `None` if the event has not been recorded.
     pub(super) fn latest(self: &Arc<Self>) -> Option<EventRecord> {
         let number = self.page().latest.load(Ordering::Acquire);
         (number != 0).then(|| EventRecord {
@@ -148,7 +149,7 @@ impl SharedEvent {
         })
     }
 
-    /// Records it in a stream that is not capturing.
+    /// Records the event in a stream that is not capturing.
     pub(super) fn record(self: &Arc<Self>, stream: &Stream) -> HipResult<EventRecord> {
         let number = self.page().latest.fetch_add(1, Ordering::AcqRel) + 1;
         if let Some(earlier) = number.checked_sub(RECORDS) {
@@ -185,17 +186,17 @@ impl Drop for SharedEvent {
 }
 
 impl EventRecord {
-    /// Whether its stream has got there.
+    /// Whether the stream has got to the record.
     pub(super) fn is_passed(&self) -> bool {
         self.event.is_passed(self.number)
     }
 
-    /// Blocks until its stream has got there.
+    /// Blocks until the stream has got to the record.
     pub(super) fn wait(&self) {
         self.event.wait(self.number);
     }
 
-    /// Makes a stream wait for it.
+    /// Makes a stream wait for the record.
     pub(super) fn hold(self, stream: &Stream) -> HipResult {
         if self.is_passed() {
             return Ok(());

@@ -26,12 +26,12 @@ impl Signal {
         while hsa::signal_wait(self.handle, u64::MAX, false) >= 1 {}
     }
 
-    /// Waits for at most `ticks` of the system clock; answers whether the operation has ended.
+    /// Waits for at most `ticks` of the system clock; returns whether the operation has ended.
     pub(crate) fn wait_for(&self, ticks: u64) -> bool {
         hsa::signal_wait(self.handle, ticks, false) < 1
     }
 
-    /// Ends an operation that the host carries out.
+    /// Marks an operation that the host carries out as ended.
     pub(crate) fn complete(&self) {
         hsa::signal_store(self.handle, 0);
     }
@@ -43,7 +43,7 @@ impl Drop for Signal {
     }
 }
 
-/// HSA signals that were used and can be used again.
+/// HSA signals that are not in use and can be used again.
 #[derive(Debug, Default)]
 pub(crate) struct SignalPool {
     free: Mutex<Vec<u64>>,
@@ -54,7 +54,7 @@ impl SignalPool {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes `count` signals ahead of their use.
+    /// Creates `count` signals for later use.
     pub(crate) fn grow(&self, count: usize) -> HipResult {
         for _ in 0..count {
             let signal = hsa::signal_create(1)?;
@@ -63,7 +63,7 @@ impl SignalPool {
         Ok(())
     }
 
-    /// A pending signal. When the last reference is dropped, no thread may be waiting on it.
+    /// A pending signal. Nobody may wait on it when its last reference is dropped.
     pub(crate) fn take(self: &Arc<Self>) -> HipResult<Arc<Signal>> {
         let recycled = self.lock().pop();
         let handle = match recycled {

@@ -23,17 +23,17 @@ use crate::hsa::types::{
     KernelDispatchPacket, packet_type,
 };
 
-/// Signals made ahead for each stream.
+/// Number of signals that a new stream creates for later use.
 const SIGNALS_AHEAD: usize = 64;
 /// Fence scope "system" of packet headers.
 const SCOPE_SYSTEM: u16 = 2;
-/// Headers of what streams enqueue: in order, visible to the host.
+/// Header bits of packets in streams: each follows the one before, and its results are visible to the host.
 const ORDERED: u16 = HEADER_BARRIER
     | (SCOPE_SYSTEM << HEADER_ACQUIRE_SHIFT)
     | (SCOPE_SYSTEM << HEADER_RELEASE_SHIFT);
 /// Header of the AQL packets that dispatch kernels.
 pub(crate) const KERNEL_HEADER: u16 = packet_type::KERNEL_DISPATCH | ORDERED;
-/// Time for which the host waits for kernels before it gives a copy that follows them to the engine.
+/// Seconds that the host waits for kernels before it gives a copy behind them to the engine.
 const HOST_WAIT_SECONDS: u64 = 2;
 
 /// The last step of a stream.
@@ -41,13 +41,13 @@ const HOST_WAIT_SECONDS: u64 = 2;
 enum Tail {
     /// All operations have ended.
     Idle,
-    /// A packet in the hardware queue; its completion signal if it has one.
+    /// A packet in the hardware queue, with its completion signal if it has one.
     Packet(Option<Arc<Signal>>),
-    /// Something else that ends with this signal.
+    /// A step outside of the queue that ends with this signal.
     Signal(Arc<Signal>),
 }
 
-/// A step that has a signal, with the signals it may still look at.
+/// A step that has a signal, with the signals that it may still read.
 #[derive(Debug)]
 struct InFlight {
     done: Arc<Signal>,
@@ -72,17 +72,18 @@ pub(crate) struct Stream {
     pub(crate) device: &'static Device,
     /// Flags of `hipStreamCreateWithFlags`.
     pub(crate) flags: u32,
-    /// -1 high, 0 normal, 1 low.
+    /// Priority: -1 high, 0 normal, 1 low.
     pub(crate) priority: i32,
-    /// Whether it is the device's null stream.
+    /// Whether the stream is its device's null stream.
     pub(crate) legacy: bool,
     /// Number that `hipStreamGetId` gives.
     pub(crate) id: u64,
     /// `hipSynchronizationPolicy`, 1 (automatic) unless set.
     pub(crate) policy: AtomicI32,
-    /// Hardware queue that its packets are written to.
+    /// Hardware queue that the stream's packets are written to.
     pub(crate) queue: Arc<HwQueue>,
-    /// Signals of its steps, which are destroyed with the stream, or with the last event that has one.
+    /// Signals for the steps of the stream. They are destroyed with the stream, or with the last event that has one of
+    /// them.
     pub(crate) signals: Arc<SignalPool>,
     state: Mutex<StreamState>,
     capturing: AtomicBool,
@@ -130,12 +131,12 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Whether it takes part in the null stream's order.
+    /// Whether the stream synchronises with the null stream.
     pub(crate) fn is_blocking(&self) -> bool {
         self.flags & STREAM_NON_BLOCKING == 0
     }
 
-    /// Locks the stream for one step, after what the null stream's rules put before it.
+    /// Locks the stream for one step, behind the work that the rules of the null stream put before it.
     pub(crate) fn step(&self) -> HipResult<Step<'_>> {
         let mut waits = Vec::new();
         if self.legacy {
@@ -158,7 +159,7 @@ impl Stream {
         })
     }
 
-    /// The signal of the last step, if that has not ended.
+    /// Signal of the last step; `None` if that has ended.
     pub(crate) fn last(&self) -> HipResult<Option<Arc<Signal>>> {
         let state = lock(&self.state);
         Step {
@@ -168,14 +169,14 @@ impl Stream {
         .last()
     }
 
-    /// Makes the next step follow `signal`.
+    /// Makes the next step wait for `signal`.
     pub(crate) fn follow(&self, signal: Arc<Signal>) {
         if !signal.is_done() {
             lock(&self.state).waits.push(signal);
         }
     }
 
-    /// Waits for everything enqueued so far.
+    /// Waits for all work enqueued so far.
     pub(crate) fn synchronize(&self) -> HipResult {
         if let Some(signal) = self.last()? {
             signal.wait();
@@ -184,12 +185,12 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether everything enqueued so far has ended.
+    /// Whether all work enqueued so far has ended.
     pub(crate) fn is_idle(&self) -> HipResult<bool> {
         Ok(self.last()?.is_none())
     }
 
-    /// Whether operations are recorded into a graph instead of being carried out.
+    /// Whether the stream's operations are recorded into a graph instead of being carried out.
     pub(crate) fn is_capturing(&self) -> bool {
         self.capturing.load(Ordering::Acquire)
     }
@@ -199,14 +200,14 @@ impl Stream {
         lock(&self.capture)
     }
 
-    /// Starts or ends capturing.
+    /// Starts capturing or, with `None`, ends it.
     pub(crate) fn set_capture(&self, capture: Option<Capture>) -> Option<Capture> {
         let mut slot = lock(&self.capture);
         self.capturing.store(capture.is_some(), Ordering::Release);
         std::mem::replace(&mut *slot, capture)
     }
 
-    /// Enqueues a host function.
+    /// Enqueues a call of a host function.
     pub(crate) fn host_call(&self, call: HostCall) -> HipResult {
         let mut step = self.step()?;
         let before = step.last()?;
@@ -218,7 +219,7 @@ impl Stream {
 }
 
 impl StreamState {
-    /// Removes steps that have ended, oldest first.
+    /// Removes finished steps, oldest first.
     fn retire(&mut self) {
         while self
             .in_flight
@@ -241,7 +242,7 @@ impl<'a> Step<'a> {
         self.stream.signals.take()
     }
 
-    /// Enqueues a barrier packet that waits for `deps`; answers its completion signal.
+    /// Enqueues a barrier packet that waits for `deps`; returns its completion signal.
     fn barrier(&mut self, deps: Vec<Arc<Signal>>) -> HipResult<Arc<Signal>> {
         let done = self.signal()?;
         let mut groups = deps.chunks(5).peekable();
@@ -270,7 +271,7 @@ impl<'a> Step<'a> {
         Ok(done)
     }
 
-    /// Steps outside the hardware queue that the next packet must wait for.
+    /// Signals of steps outside the hardware queue that the next packet must wait for.
     fn outside(&mut self) -> Vec<Arc<Signal>> {
         let mut deps = std::mem::take(&mut self.state.waits);
         if let Tail::Signal(signal) = &self.state.tail {
@@ -280,7 +281,7 @@ impl<'a> Step<'a> {
         deps
     }
 
-    /// The signal of the last step, given one if it has none; `None` when all has ended.
+    /// Signal of the last step, made now if the step has none; `None` when all work has ended.
     pub(crate) fn last(&mut self) -> HipResult<Option<Arc<Signal>>> {
         self.state.waits.retain(|signal| !signal.is_done());
         if !self.state.waits.is_empty() {
@@ -299,13 +300,13 @@ impl<'a> Step<'a> {
         Ok(Some(signal))
     }
 
-    /// A barrier with a signal of its own, whose end time is that at which the stream reached it.
+    /// Enqueues a barrier with a signal of its own, whose end time is that at which the stream reached it.
     pub(crate) fn mark(&mut self) -> HipResult<Arc<Signal>> {
         let deps = self.outside();
         self.barrier(deps)
     }
 
-    /// Waits for everything before this step.
+    /// Waits for all work before this step.
     pub(crate) fn drain(&mut self) -> HipResult {
         if let Some(signal) = self.last()? {
             signal.wait();
@@ -315,7 +316,7 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// Memory for the arguments of one kernel.
+    /// Address of memory for the arguments of one kernel.
     pub(crate) fn kernargs(&mut self, size: usize) -> HipResult<usize> {
         if size > KernargRing::capacity() {
             return Err(code::INVALID_VALUE);
@@ -348,8 +349,8 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    /// Dependencies of a copy on an engine. `waits`: the host waits for the copy anyway, so it waits for kernels
-    /// here, as long as they are quick.
+    /// Signals that a copy on an engine has to wait for. `waits`: the host waits for the copy anyway, so it waits for
+    /// kernels here as long as they are quick.
     pub(crate) fn before_copy(&mut self, waits: bool) -> HipResult<Vec<Arc<Signal>>> {
         if matches!(self.state.tail, Tail::Packet(_))
             && let Some(kernels) = self.last()?
@@ -366,12 +367,12 @@ impl<'a> Step<'a> {
         Ok(self.outside())
     }
 
-    /// A pending signal for a step outside the queue.
+    /// A new signal for a step outside the queue.
     pub(crate) fn pending(&self) -> HipResult<Arc<Signal>> {
         self.signal()
     }
 
-    /// Notes a step outside the queue that has been started.
+    /// Makes a step outside the queue, which has been started, the last one of the stream.
     pub(crate) fn ends_with(&mut self, done: Arc<Signal>, waits_for: Vec<Arc<Signal>>) {
         self.state.in_flight.push_back(InFlight {
             done: Arc::clone(&done),
@@ -385,23 +386,23 @@ impl<'a> Step<'a> {
         &mut self.state
     }
 
-    /// The runtime's kernels for this stream's device.
+    /// The runtime's own kernels for this stream's device.
     pub(crate) fn blit(&self) -> HipResult<&'static blit::Blit> {
         self.stream.device.blit()
     }
 
-    /// Address of the `hsa_queue_t`, for arguments that take it.
+    /// Address of the stream's `hsa_queue_t`, for kernel arguments that hold it.
     pub(crate) fn queue_address(&self) -> u64 {
         self.stream.queue.address()
     }
 
-    /// The stream that the operation belongs to.
+    /// Stream to which the step is added.
     pub(crate) fn stream(&self) -> &'a Stream {
         self.stream
     }
 }
 
-/// A thread's own stream on one device of one runtime.
+/// A thread's own null stream (`hipStreamPerThread`) on one device of one runtime.
 struct ThreadStream {
     runtime: usize,
     device: usize,
@@ -457,7 +458,7 @@ pub(crate) fn resolve(handle: Handle) -> HipResult<Arc<Stream>> {
     }
 }
 
-/// The same for the functions whose null stream is the thread's own.
+/// The stream of a handle, for functions whose null stream is the thread's own.
 pub(crate) fn resolve_spt(handle: Handle) -> HipResult<Arc<Stream>> {
     if handle.is_null() {
         per_thread()

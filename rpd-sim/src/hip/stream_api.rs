@@ -96,7 +96,8 @@ pub(crate) unsafe extern "C" fn hipStreamDestroy(handle: Handle) -> u32 {
     })
 }
 
-/// Whether the host may wait for it now. For the null stream it always may.
+/// Checks that the host may wait for a stream now, which captures forbid. For the null stream captures of other streams
+/// do not count.
 fn ready(stream: &Stream) -> HipResult {
     if !stream.legacy {
         capture_rules::unsafe_call()?;
@@ -118,7 +119,7 @@ fn query(stream: &Stream) -> HipResult {
     }
 }
 
-/// The null stream has ended when those it orders itself against have.
+/// Waits for a stream. The null stream has ended when all streams have that synchronise with it.
 fn synchronize(stream: &Stream) -> HipResult {
     ready(stream)?;
     if stream.legacy {

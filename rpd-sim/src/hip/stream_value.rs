@@ -11,17 +11,17 @@ use super::types::Handle;
 /// A number to write, or to wait for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ValueOp {
-    /// Address that the program passed.
+    /// Address of the number, as the program passed it.
     pub(crate) pointer: usize,
     pub(crate) value: u64,
-    /// Bytes: 4 or 8.
+    /// Size of the number in bytes: 4 or 8.
     pub(crate) size: u32,
-    /// Condition and mask, if it is waited for.
+    /// Condition and mask of a wait; `None` for a write.
     pub(crate) wait: Option<(u32, u64)>,
 }
 
 impl ValueOp {
-    /// Address for the device, after a check of everything.
+    /// Address of the number for the device, after a check of all parameters.
     fn address(&self) -> HipResult<usize> {
         const CONDITIONS: u32 = 3;
         if self
@@ -39,7 +39,7 @@ impl ValueOp {
     }
 }
 
-/// Carries it out on a stream.
+/// Adds the write or the wait to a stream.
 pub(crate) fn run(stream: &Stream, op: &ValueOp) -> HipResult {
     let address = op.address()?;
     let mut step = stream.step()?;
@@ -195,12 +195,12 @@ impl BatchMemOp {
     }
 }
 
-/// The operations of a program's list, checked.
+/// The operations of a program's list, after a check of each.
 ///
 /// # Safety
 /// `list` has `count` entries.
 pub(crate) unsafe fn from_list(list: *const BatchMemOp, count: u32) -> HipResult<Vec<ValueOp>> {
-    /// Operations that one call takes.
+    /// Most operations that one call takes.
     const MOST: u32 = 256;
     if list.is_null() || count == 0 || count > MOST {
         return Err(code::INVALID_VALUE);

@@ -49,8 +49,8 @@ macro_rules! fails {
     }};
 }
 
-/// Held for writing by a test that captures a stream, and for reading by each call of the others: some of these would be refused,
-/// and end the capture.
+/// Lock that a test which captures a stream holds for writing, and each call of other tests for reading: some of these
+/// calls would be refused and end the capture.
 static TURN: RwLock<()> = RwLock::new(());
 
 thread_local! {
@@ -66,7 +66,7 @@ fn in_turn<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// A test that captures a stream.
+/// Permission for a test to capture a stream, while no other test makes calls.
 struct Alone(Option<RwLockWriteGuard<'static, ()>>);
 
 impl Alone {
@@ -83,7 +83,7 @@ impl Alone {
         Alone(Some(turn))
     }
 
-    /// Runs `body` in another thread.
+    /// Runs `body` in another thread and returns its result.
     fn elsewhere<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
         let run = || {
             HAS_TURN.set(true);
@@ -158,7 +158,7 @@ fn arg<T>(value: &mut T) -> *mut c_void {
     std::ptr::from_mut(value).cast()
 }
 
-/// Multiplies and adds on `data`, `n` numbers.
+/// Launches a kernel that computes `data[i] * factor + term` for `n` numbers in place.
 fn affine(data: *mut c_void, factor: u32, term: u32, n: u32, stream: Handle) {
     let (mut data, mut factor, mut term, mut n) = (data, factor, term, n);
     let mut args = [

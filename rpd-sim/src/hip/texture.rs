@@ -18,7 +18,7 @@ use super::texture_reference_api::ModuleReference;
 use super::{memory, mipmapped_api};
 use crate::hsa::image_objects::{ImageWords, ROW_ALIGNMENT};
 
-/// Arrays and what was made of them.
+/// Arrays, and the objects that read them.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     /// Arrays that were created and not freed, by handle.
@@ -61,7 +61,7 @@ impl std::fmt::Debug for TextureObject {
     }
 }
 
-/// Content of an object in memory.
+/// Words of an object in memory, as instructions read them.
 #[repr(C)]
 struct ObjectWords {
     image: ImageWords,
@@ -74,7 +74,7 @@ impl ObjectWords {
         Self { image, sampler }
     }
 
-    /// Puts the words where devices read them, and makes the object known by its address.
+    /// Puts the words where devices read them, and makes the object known by the words' address.
     fn make(self, object: TextureObject) -> HipResult<*mut c_void> {
         let runtime = runtime::get()?;
         let base = hsa::allocate(runtime.host.fine, size_of::<Self>())?;
@@ -95,7 +95,7 @@ pub(super) fn find(texture: *const c_void) -> HipResult<TextureObject> {
         .ok_or(code::INVALID_VALUE)
 }
 
-/// Destroys an object when no kernel uses it any more. There is nothing at null to destroy.
+/// Destroys an object when no kernel uses it any more. Null is ignored.
 pub(super) fn destroy(object: *const c_void) -> HipResult {
     if object.is_null() {
         return Ok(());
@@ -238,7 +238,7 @@ fn of_pitched(pitched: &PitchedResource, fractions: bool, srgb: bool) -> HipResu
 }
 
 /// The sampler of a texture. All dimensions have the address mode of the first, and the border is black, as with the
-/// runtime.
+/// real runtime.
 fn sampler(texture: &TextureDesc, resource: u32) -> HipResult<Sampler> {
     let normalized = texture.normalized != 0;
     let address = match texture.address[0] {

@@ -83,7 +83,7 @@ pub(crate) unsafe extern "C" fn hipDestroySurfaceObject(object: *mut c_void) -> 
     api(|| texture::destroy(object))
 }
 
-/// The resource of the driver functions as one of the runtime's.
+/// Converts a resource of the driver's style to the form of the runtime's functions.
 fn from_driver(resource: &DrvResourceDesc) -> HipResult<ResourceDesc> {
     let channels = |format, count| Elements::new(format, count).map(Elements::to_channels);
     // SAFETY: each member by the type of the resource; all types have handles at the same place.

@@ -1,5 +1,5 @@
-//! The functions of the API for texture references: variables of programs and modules that describe a texture. What is bound to one is a texture
-//! object, and the variable that kernels read is a copy of the host's.
+//! The functions of the API for texture references: variables of programs and modules that describe a texture. Binding
+//! memory to a reference makes a texture object, whose words are copied into the variable that kernels read.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::ffi::CString;
@@ -50,7 +50,7 @@ impl TextureReference {
     }
 }
 
-/// The reference at an address.
+/// The texture reference at an address; fails for null.
 ///
 /// # Safety
 /// `reference` is null or valid.
@@ -106,7 +106,7 @@ pub(super) unsafe fn bind(
     submit(null_stream(), to_device, true)
 }
 
-/// Reports an offset of 0: memory at other offsets is refused.
+/// Writes an offset of 0: binding refuses memory that would need another one.
 ///
 /// # Safety
 /// `offset` is null or valid.
@@ -148,7 +148,7 @@ fn pitched_memory(
     }
 }
 
-/// An array, and its view as elements.
+/// The resource of an array, and its view as elements of a format.
 fn array_resource(array: *const c_void, elements: Elements) -> (ResourceDesc, ViewDesc) {
     let resource = ResourceDesc {
         kind: resource_type::ARRAY,
@@ -309,7 +309,7 @@ pub(crate) unsafe extern "C" fn hipTexRefSetAddress2D(
     })
 }
 
-/// The format of an array takes the place of the reference's, which programs have to set.
+/// Checks the flags of a binding: programs have to set the one by which the array's format overrides the reference's.
 pub(super) fn check_array_flags(flags: u32) -> HipResult<()> {
     const OVERRIDE_FORMAT: u32 = 1;
     match flags {
@@ -414,7 +414,8 @@ getters! {
     });
 }
 
-/// Declares functions that change a field of a reference, with effect from the next time that something is bound to it.
+/// Declares functions that change a field of a reference. The change takes effect when something is bound to the
+/// reference.
 macro_rules! setters {
     ($($name:ident($($value:ident: $t:ty),*) = $set:expr;)*) => {$(
         pub(crate) unsafe extern "C" fn $name(
@@ -452,7 +453,7 @@ setters! {
     };
 }
 
-/// A dimension by the number that programs pass.
+/// Checks the number of a dimension that programs pass, and returns it as an index.
 fn dimension(number: c_int) -> HipResult<usize> {
     let number = usize::try_from(number).ok().filter(|number| *number < 3);
     number.ok_or(code::INVALID_VALUE)

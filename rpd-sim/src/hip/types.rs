@@ -201,7 +201,7 @@ pub(crate) struct MemAllocNodeParams {
     pub(crate) access: *const MemAccessDesc,
     pub(crate) access_count: usize,
     pub(crate) bytes: usize,
-    /// Address of the memory, set by the call.
+    /// Address of the memory, which the call sets.
     pub(crate) address: *mut c_void,
 }
 
@@ -223,10 +223,10 @@ pub(crate) union AnyNodeParams {
     pub(crate) copy: MemcpyNodeParams,
     pub(crate) fill: MemsetParams,
     pub(crate) host: HostNodeParams,
-    /// Graph or event.
+    /// Child graph or event of the node.
     pub(crate) handle: Handle,
     pub(crate) allocate: MemAllocNodeParams,
-    /// Address of the memory to free.
+    /// Address of the memory that the node frees.
     pub(crate) release: *mut c_void,
 }
 
@@ -234,7 +234,7 @@ pub(crate) union AnyNodeParams {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct GraphNodeParams {
-    /// `hipGraphNodeType`.
+    /// Type of the node, a `hipGraphNodeType`.
     pub(crate) kind: u32,
     pub(crate) reserved: [c_int; 3],
     pub(crate) any: AnyNodeParams,
@@ -245,7 +245,7 @@ pub(crate) struct GraphNodeParams {
 #[repr(C, align(8))]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LaunchAttributeValue {
-    /// Whether the launch is cooperative, or its priority.
+    /// Value of the attribute: whether the launch is cooperative, or its priority.
     pub(crate) number: c_int,
     pub(crate) rest: [u8; 60],
 }
@@ -332,7 +332,7 @@ pub(crate) mod kind {
     pub(crate) const DEVICE_TO_DEVICE_NO_CU: u32 = 1024;
 }
 
-/// `hipMemoryType`: whose memory a pointer is for.
+/// `hipMemoryType`: owner of the memory that a pointer refers to.
 pub(crate) mod memory_type {
     pub(crate) const UNREGISTERED: u32 = 0;
     pub(crate) const HOST: u32 = 1;

@@ -22,7 +22,7 @@ impl UserObject {
         self.references.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// Gives references back; the last one destroys the object.
+    /// Gives references back; giving the last one back destroys the object.
     fn release(&self, count: u32) -> HipResult {
         let take = |left: u32| left.checked_sub(count);
         let before = self
@@ -64,7 +64,7 @@ impl UserObjects {
 pub(crate) struct References(Mutex<Vec<(Arc<UserObject>, u32)>>);
 
 impl References {
-    /// The same references once more, for a copy of the graph.
+    /// References to the same objects for a copy of the graph, which are counted again.
     pub(crate) fn retained(&self) -> Self {
         let list = lock(&self.0).clone();
         for (object, count) in &list {

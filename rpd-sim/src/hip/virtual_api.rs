@@ -11,7 +11,7 @@ use super::physical;
 use super::runtime::{self, lock};
 use super::types::{Handle, MemAccessDesc, MemLocation};
 
-/// `hipMemAllocationProp`.
+/// `hipMemAllocationProp`: type, location and export of physical memory.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AllocationProperties {
@@ -30,10 +30,10 @@ const PINNED: u32 = 1;
 const DEVICE: u32 = 1;
 /// `hipMemHandleTypePosixFileDescriptor`.
 const DESCRIPTOR: u32 = 1;
-/// Physical memory and its mappings are in whole pages.
+/// Granularity of physical memory and its mappings in bytes.
 const PAGE: usize = 4096;
 
-/// A part of reserved addresses at which there is memory.
+/// A part of reserved addresses at which memory is mapped.
 #[derive(Debug, Clone, Copy)]
 struct Mapping {
     size: usize,
@@ -45,7 +45,7 @@ struct Mapping {
 pub(crate) struct Mappings(Mutex<BTreeMap<usize, Mapping>>);
 
 impl Mappings {
-    /// The mappings that make up a range; fails unless they do without gaps.
+    /// The mappings that make up a range; fails if they leave gaps in it.
     fn covering(&self, base: usize, size: usize) -> HipResult<Vec<(usize, Mapping)>> {
         let end = base.checked_add(size).ok_or(code::INVALID_VALUE)?;
         let table = lock(&self.0);

@@ -1,4 +1,4 @@
-//! Calls clang.
+//! Compilation of programs, by running clang.
 
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::hip::runtime;
 
-/// The compilers that are tried, in this order.
+/// Names of compilers, in the order in which they are tried.
 const COMPILERS: [&str; 7] = [
     "/opt/rocm/llvm/bin/clang",
     "clang-22",
@@ -22,11 +22,11 @@ const COMPILERS: [&str; 7] = [
     "clang-18",
     "clang",
 ];
-/// What the real library has built in, from the headers of an installed ROCm.
+/// Declarations that the real library has built in, for use with the headers of an installed ROCm.
 const INSTALLED_HEADER: &str = include_str!("installed.h");
-/// Replacement of HIP's headers where there are none.
+/// Replacement for HIP's headers on machines without them.
 const DEVICE_HEADER: &str = include_str!("device.h");
-/// Names under which programs include it.
+/// Names under which programs include HIP's headers.
 const HEADERS: [&str; 6] = [
     "hip/hip_runtime.h",
     "hip/hip_runtime_api.h",
@@ -35,24 +35,24 @@ const HEADERS: [&str; 6] = [
     "hip/math_functions.h",
     "hip/device_functions.h",
 ];
-/// Folder of the replacements.
+/// Name of the folder with the replacement headers.
 const BUILT_IN: &str = "rpd-sim-built-in";
-/// Text of the compiler's errors where an installation has headers, but not all that device code needs.
+/// Texts in the compiler's errors that show that an installation has headers, but lacks other files for device code.
 const INCOMPLETE: [&str; 2] = ["cannot find ROCm device library", "cannot find HIP runtime"];
-/// The variables that hold name expressions.
+/// Prefix of the names of variables that hold name expressions.
 const LOWERED: &str = "rpd_sim_lowered_name_";
 
-/// Where programs have HIP's headers and the device libraries from.
+/// Source of HIP's headers and device libraries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hip {
-    /// An installation, at this place.
+    /// An installation of ROCm in this folder.
     Installed(PathBuf),
-    /// `device.h`, without device libraries.
+    /// The built-in `device.h`, without device libraries.
     BuiltIn,
 }
 
 impl Hip {
-    /// The first of some places at which HIP's headers are.
+    /// The first of some folders that has HIP's headers; the built-in ones if none has.
     fn find(places: impl IntoIterator<Item = PathBuf>) -> Self {
         places
             .into_iter()
@@ -60,7 +60,8 @@ impl Hip {
             .map_or(Self::BuiltIn, Self::Installed)
     }
 
-    /// The places at which ROCm is looked for: those in the environment, of the vendor's packages, of the distribution's.
+    /// Folders in which ROCm is looked for: those that the environment names, of the vendor's packages, of the
+    /// distribution's packages.
     fn places() -> impl Iterator<Item = PathBuf> {
         let named = ["HIP_PATH", "ROCM_PATH"].into_iter();
         named
@@ -95,11 +96,11 @@ impl Hip {
     }
 }
 
-/// The text that is compiled, with its headers.
+/// A program's source text with its headers.
 pub(super) struct Source {
     pub(super) text: CString,
     pub(super) name: CString,
-    /// Names and texts.
+    /// Headers: the name that the program includes, and the text.
     pub(super) headers: Vec<(CString, CString)>,
     pub(super) expressions: Vec<CString>,
 }
@@ -107,14 +108,14 @@ pub(super) struct Source {
 /// Result of a compilation.
 #[derive(Default)]
 pub(super) struct Compiled {
-    /// The code object, if there was no error.
+    /// Code object; `None` if there was an error.
     pub(super) code: Option<Vec<u8>>,
     pub(super) log: CString,
     /// Lowered names by expression.
     pub(super) names: HashMap<CString, CString>,
 }
 
-/// A folder that is removed at the end.
+/// A temporary folder, which is removed when the value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -163,7 +164,7 @@ pub(super) fn compile(source: &Source, options: &[CString]) -> Compiled {
     }
 }
 
-/// A C string of a text that may have zeros in it.
+/// A C string of a text, without the zeros in it.
 fn text(mut bytes: Vec<u8>) -> CString {
     bytes.retain(|byte| *byte != 0);
     CString::new(bytes).unwrap_or_default()
@@ -237,7 +238,7 @@ fn try_compile(
     Ok(Compiled { code, log, names })
 }
 
-/// Runs the compiler on the program of a folder.
+/// Runs the compiler on the program in a folder.
 fn run(
     folder: &Folder,
     options: &[CString],
@@ -292,14 +293,14 @@ fn run(
     Err(io::Error::new(io::ErrorKind::NotFound, missing))
 }
 
-/// The current device, with its features.
+/// Target of the current device with its features, such as `gfx90a:sramecc+:xnack-`.
 fn target() -> io::Result<&'static str> {
     let device = runtime::current()
         .map_err(|code| io::Error::other(format!("there is no device: HIP error {code:?}")))?;
     Ok(&device.figures.target)
 }
 
-/// Initial value of the variable of a name expression, in a listing of LLVM.
+/// Lowered name of name expression `number`: the initial value of its variable in a listing of LLVM.
 fn lowered(listing: &str, number: usize) -> Option<String> {
     let begin = format!("@{LOWERED}{number} = ");
     let line = listing.lines().find(|line| line.starts_with(&begin))?;

@@ -50,7 +50,7 @@ results! {
     LINKING = 100, c"HIPRTC_ERROR_LINKING";
 }
 
-/// A program with what its compilation gave.
+/// A program and the results of its compilation.
 struct Program {
     source: Source,
     compiled: Option<Compiled>,
@@ -65,7 +65,7 @@ struct Programs {
 
 static PROGRAMS: LazyLock<Mutex<Programs>> = LazyLock::new(Mutex::default);
 
-/// Runs what a function does with a program; `INVALID_PROGRAM` for other handles.
+/// Calls `act` with a program; fails with `INVALID_PROGRAM` for other handles.
 fn with_program(program: usize, act: impl FnOnce(&mut Program) -> Result<(), u32>) -> u32 {
     match lock(&PROGRAMS).all.get_mut(&program) {
         Some(program) => act(program).err().unwrap_or(result::SUCCESS),
@@ -100,7 +100,7 @@ unsafe fn all_copied(list: *const *const c_char, count: c_int) -> Result<Vec<CSt
         .collect()
 }
 
-/// Writes a result of the caller's.
+/// Writes a result to a place of the caller's; fails with `INVALID_INPUT` if the place is null.
 ///
 /// # Safety
 /// `place` is null or can be written.
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn hiprtcGetLoweredName(
     })
 }
 
-/// Calls a function with the bytes of a part of what compilation gave.
+/// Calls a function with a program's code object or log; fails if the program is not compiled.
 fn with_compiled(
     program: usize,
     part: impl FnOnce(&Compiled) -> Option<&[u8]>,
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn hiprtcGetCode(program: usize, code: *mut c_char) -> u32
     with_compiled(program, |compiled| compiled.code.as_deref(), write)
 }
 
-/// Declares functions that are not supported: each names itself.
+/// Declares functions that are not supported: a call prints the function's name and fails.
 macro_rules! refused {
     ($($name:ident($($a:ident: $t:ty),*) = $result:ident;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`, which is not supported.")]

@@ -15,9 +15,9 @@ const PRODUCT_BYTES: usize = 64;
 const UUID_BYTES: usize = 21;
 const PREFIX: &str = "amdgcn-amd-amdhsa--";
 
-/// Packets the largest ring holds.
+/// Most packets for which a ring has room.
 pub(super) const QUEUE_MAX_SIZE: u32 = 0x2_0000;
-/// Packets the smallest ring holds.
+/// Fewest packets for which a ring has room.
 pub(super) const QUEUE_MIN_SIZE: u32 = 64;
 
 /// Calls back for every agent, the CPU first.
@@ -156,7 +156,7 @@ unsafe fn amd_info(
     }
 }
 
-/// No exceptions are delivered.
+/// Writes an empty mask: no policies for exceptions are supported.
 pub(crate) unsafe extern "C" fn hsa_agent_get_exception_policies(
     handle: u64,
     profile: u32,
@@ -212,7 +212,7 @@ pub(crate) unsafe extern "C" fn hsa_cache_get_info(
     })
 }
 
-/// An instruction set: the device's with its features chosen or left open; its address is its handle.
+/// An instruction set: the device's with its features chosen or left open. The address of this struct is its handle.
 struct Isa {
     name: String,
     target: Target,
@@ -243,7 +243,7 @@ fn isas() -> &'static [Isa] {
     })
 }
 
-/// The wavefront of all instruction sets here; its address is its handle.
+/// Lanes of the wavefront of all instruction sets; the address of this number is the wavefront's handle.
 static WAVEFRONT: u32 = 64;
 
 fn isa_of(agent: &Agent) -> u64 {
@@ -298,7 +298,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_iterate_isas(
     })
 }
 
-/// Attributes of an instruction set, with an index that is not used.
+/// Writes an attribute of an instruction set, as the old function does; the index is ignored.
 pub(crate) unsafe extern "C" fn hsa_isa_get_info(
     handle: u64,
     attribute: u32,
@@ -312,7 +312,7 @@ pub(crate) unsafe extern "C" fn hsa_isa_get_info(
     unsafe { hsa_isa_get_info_alt(handle, attribute, value) }
 }
 
-/// Attributes of an instruction set.
+/// Writes an attribute of an instruction set.
 pub(crate) unsafe extern "C" fn hsa_isa_get_info_alt(
     handle: u64,
     attribute: u32,
@@ -349,7 +349,7 @@ pub(crate) unsafe extern "C" fn hsa_isa_get_info_alt(
     })
 }
 
-/// No exceptions are delivered.
+/// Writes an empty mask: no policies for exceptions are supported.
 pub(crate) unsafe extern "C" fn hsa_isa_get_exception_policies(
     handle: u64,
     profile: u32,
@@ -363,7 +363,7 @@ pub(crate) unsafe extern "C" fn hsa_isa_get_exception_policies(
     })
 }
 
-/// Fused multiply-adds round once.
+/// Writes the rounding of fused multiply-adds: once, at the end.
 pub(crate) unsafe extern "C" fn hsa_isa_get_round_method(
     handle: u64,
     fp_type: u32,
@@ -379,7 +379,7 @@ pub(crate) unsafe extern "C" fn hsa_isa_get_round_method(
     })
 }
 
-/// Calls back for the one wavefront size.
+/// Calls back for the wavefronts of an instruction set: the only one.
 pub(crate) unsafe extern "C" fn hsa_isa_iterate_wavefronts(
     handle: u64,
     callback: HandleCallback,
@@ -412,7 +412,7 @@ pub(crate) unsafe extern "C" fn hsa_wavefront_get_info(
     })
 }
 
-/// Whether code for one instruction set runs on another.
+/// Writes whether code for one instruction set runs on another.
 pub(crate) unsafe extern "C" fn hsa_isa_compatible(
     code_object_isa: u64,
     agent_isa: u64,

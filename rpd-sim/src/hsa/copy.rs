@@ -9,7 +9,7 @@ use crate::gpu::signal::Signal;
 
 use core::ffi::c_void;
 
-/// Parameters of all asynchronous copies.
+/// An asynchronous copy with its signals, in the form that the API's functions share.
 struct Order {
     num_dep_signals: u32,
     dep_signals: *const u64,
@@ -70,7 +70,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy(
     })
 }
 
-/// The same on an engine of the program's choice.
+/// Copies on an engine of the program's choice once the dependencies are zero, then decrements the completion signal.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
     dst: *mut c_void,
     dst_agent: u64,
@@ -104,7 +104,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
     })
 }
 
-/// Mask of the idle engines.
+/// Writes the mask of the copy engines that are idle.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_copy_engine_status(
     dst_agent: u64,
     src_agent: u64,
@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_copy_engine_status(
     })
 }
 
-/// All engines are equal.
+/// Writes the mask of preferred copy engines: all, because they are equal.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_get_preferred_copy_engine(
     dst_agent: u64,
     src_agent: u64,
@@ -135,7 +135,8 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_get_preferred_copy_engine(
     })
 }
 
-/// The owner of one side of a rectangle, where the direction does not name the engine's own agent.
+/// The agent that owns one side of a rectangle. The direction of a copy says whether a side is the copy agent's or
+/// another's.
 fn owner(address: usize, device: bool, copy_agent: &'static Agent) -> &'static Agent {
     if !device {
         return agents::cpu_agent();
@@ -145,7 +146,7 @@ fn owner(address: usize, device: bool, copy_agent: &'static Agent) -> &'static A
     owner.filter(|agent| agent.is_gpu()).unwrap_or(copy_agent)
 }
 
-/// Copies a box of bytes; `x` counts bytes, `y` rows, `z` slices.
+/// Copies a box of bytes: `x` counts bytes, `y` rows, `z` slices.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     dst: *const PitchedPtr,
     dst_offset: *const Dim3,

@@ -37,15 +37,15 @@ struct Contents {
     frozen: bool,
     objects: Vec<Arc<Loaded>>,
     symbols: Vec<Arc<Symbol>>,
-    /// Places in `symbols` by name: libraries of kernels have tens of thousands.
+    /// Indices in `symbols` by name; a map, because libraries of kernels have tens of thousands of symbols.
     by_name: HashMap<String, Vec<usize>>,
     variables: HashMap<(String, Option<usize>), u64>,
 }
 
-/// The process has begun to exit.
+/// Whether the process has begun to exit.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
-/// An `hsa_executable_t`: code objects that are loaded together, and its variables.
+/// An `hsa_executable_t`: code objects that are loaded together, and variables that the program defines for them.
 #[derive(Debug)]
 pub(crate) struct Executable {
     pub(super) handle: u64,
@@ -75,7 +75,8 @@ impl Executable {
             .cloned()
     }
 
-    /// Reports its code objects as unloaded and frees them. While the process exits they stay in memory: see [`exiting`].
+    /// Reports the code objects as unloaded and frees them. While the process exits they stay in memory: see
+    /// [`exiting`].
     fn unload(&self) {
         let contents = std::mem::take(&mut *lock(&self.contents));
         let observer = observe::get().filter(|_| contents.frozen);
@@ -106,8 +107,8 @@ impl Executable {
     }
 }
 
-/// Whether the process has begun to exit. Its other threads run until its very end and may launch the kernels they have:
-/// code that is unloaded from now on is reported as unloaded, but stays in memory.
+/// Whether the process has begun to exit. Its other threads run until its very end and may launch the kernels that they
+/// have: code objects that are unloaded from then on are reported as unloaded, but stay in memory.
 pub(crate) fn exiting() -> bool {
     EXITING.load(Ordering::Acquire)
 }
@@ -134,7 +135,7 @@ pub(super) fn executables() -> Vec<Arc<Executable>> {
     lock(&state().executables).values().cloned().collect()
 }
 
-/// Unloads everything, latest first.
+/// Unloads all executables, the latest first.
 pub(super) fn unload_all() {
     let all = std::mem::take(&mut *lock(&state().executables));
     all.values()
@@ -312,7 +313,7 @@ fn load(
     Ok(handle)
 }
 
-/// Bytes from the first to the last address of the segments.
+/// Bytes from the lowest to the highest address of the segments.
 fn span(object: &CodeObject) -> u64 {
     let first = object.segments().iter().map(|s| s.address).min();
     let last = object
@@ -433,8 +434,8 @@ pub(crate) unsafe extern "C" fn hsa_executable_freeze(
     })
 }
 
-/// Does what the runtime does to have code copied to the device, which tools see: it waits for a signal of its own.
-/// Here the code is where it is executed.
+/// Creates a signal and waits for it, as the real runtime does when it copies code to the device: tools see these
+/// calls. Nothing is copied, because simulated devices execute the code in place.
 fn wait_for_copy() -> Result<(), Status> {
     let mut signal = 0u64;
     let made = ptr::from_mut(&mut signal).cast();
@@ -504,7 +505,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_global_variable_define(
     api(|| unsafe { define(handle, None, variable_name, address) })
 }
 
-/// Defines the address of such a variable for one agent.
+/// Defines the address, for one agent, of a variable that code objects leave undefined.
 pub(crate) unsafe extern "C" fn hsa_executable_agent_global_variable_define(
     handle: u64,
     agent_handle: u64,
@@ -522,7 +523,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_agent_global_variable_define(
     })
 }
 
-/// Defines the address of such a read-only variable for one agent.
+/// Defines the address, for one agent, of a read-only variable that code objects leave undefined.
 pub(crate) unsafe extern "C" fn hsa_executable_readonly_variable_define(
     handle: u64,
     agent_handle: u64,
@@ -540,7 +541,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_readonly_variable_define(
     })
 }
 
-/// Loading refuses invalid files, so what exists is valid.
+/// Reports an executable as valid: invalid code objects are refused when they are loaded.
 pub(crate) unsafe extern "C" fn hsa_executable_validate(handle: u64, result: *mut u32) -> Status {
     api(|| {
         executable(handle)?;
@@ -549,7 +550,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_validate(handle: u64, result: *mu
     })
 }
 
-/// Loading refuses invalid files, so what exists is valid.
+/// Reports an executable as valid: invalid code objects are refused when they are loaded.
 pub(crate) unsafe extern "C" fn hsa_executable_validate_alt(
     handle: u64,
     _options: *const c_char,

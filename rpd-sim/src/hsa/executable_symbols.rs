@@ -21,7 +21,7 @@ unsafe fn find(handle: u64, name: *const c_char, agent: Option<u64>, result: *mu
     unsafe { put(result, found.handle) }
 }
 
-/// The symbol of a name, for an agent. All symbols belong to agents, so without one there is none.
+/// Finds a symbol by name for an agent. Fails without an agent, because all symbols belong to one.
 pub(crate) unsafe extern "C" fn hsa_executable_get_symbol_by_name(
     handle: u64,
     symbol_name: *const c_char,
@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_get_symbol_by_name(
     api(|| unsafe { find(handle, symbol_name, agent.as_ref().copied(), symbol) })
 }
 
-/// The same with a module name, which symbols here do not have.
+/// Finds a symbol by name for an agent. A module name must be absent: symbols do not have one here.
 pub(crate) unsafe extern "C" fn hsa_executable_get_symbol(
     handle: u64,
     module_name: *const c_char,
@@ -55,9 +55,9 @@ fn symbols(handle: u64) -> Result<Vec<Arc<Symbol>>, Status> {
     Ok(executable(handle)?.symbols())
 }
 
-/// Called for symbols: executable, symbol, data.
+/// Callback for symbols; its parameters are executable, symbol, data.
 type SymbolCallback = Option<unsafe extern "C" fn(u64, u64, *mut c_void) -> Status>;
-/// Called for symbols of an agent: executable, agent, symbol, data.
+/// Callback for symbols of an agent; its parameters are executable, agent, symbol, data.
 type AgentSymbolCallback = Option<unsafe extern "C" fn(u64, u64, u64, *mut c_void) -> Status>;
 
 /// Calls back for every symbol.
@@ -96,7 +96,7 @@ pub(crate) unsafe extern "C" fn hsa_executable_iterate_agent_symbols(
     })
 }
 
-/// There are no symbols without an agent.
+/// Calls back for symbols without an agent, of which there are none.
 pub(crate) unsafe extern "C" fn hsa_executable_iterate_program_symbols(
     handle: u64,
     callback: SymbolCallback,

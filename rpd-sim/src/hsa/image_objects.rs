@@ -30,7 +30,7 @@ const MAX_SIZES: [[u32; 4]; 8] = [
     [16384, 16384, 1, 8192],
 ];
 
-/// The greatest sizes of images of a geometry on an agent, 0 where it has none.
+/// Greatest sizes of images of a geometry on an agent; 0 for geometries that it lacks.
 pub(in crate::hsa) fn max_sizes(agent: &Agent, geometry: u32) -> [u32; 4] {
     if has_images(agent) {
         MAX_SIZES[geometry as usize]
@@ -50,12 +50,12 @@ pub(crate) fn has_images(agent: &Agent) -> bool {
 pub(crate) struct ImageWords([u32; 12]);
 
 impl ImageWords {
-    /// The words of an image in memory, as instructions read them.
+    /// The words of an image at an address, as instructions read them.
     pub(crate) fn of_image(image: &Image, format: ImageFormat) -> Self {
         Self::new(&image.encode(), format, image.size[0])
     }
 
-    /// The object of `count` elements of a buffer at `base`.
+    /// The words of an image over a buffer of `count` elements at address `base`.
     pub(crate) fn of_buffer(view: &BufferView, base: u64, count: u32, format: ImageFormat) -> Self {
         Self::new(&view.encode(base, count), format, count)
     }
@@ -68,15 +68,15 @@ impl ImageWords {
     }
 }
 
-/// Rows of an image in memory.
+/// Layout of an image in memory.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::hsa) struct Layout {
     texels: Texels,
     /// Width, height, and depth or layers, at least 1 each.
     size: [usize; 3],
-    /// Bytes from row to row.
+    /// Bytes from one row to the next.
     pitch: usize,
-    /// Bytes from slice to slice or layer to layer.
+    /// Bytes from one slice or layer to the next.
     slice: usize,
 }
 
@@ -128,7 +128,7 @@ impl Layout {
         })
     }
 
-    /// What its memory must be.
+    /// Size and alignment of the memory that the image needs.
     pub(in crate::hsa) fn info(&self) -> ImageDataInfo {
         ImageDataInfo {
             size: self.slice * self.size[2],
@@ -159,7 +159,7 @@ impl ImageObject {
         self.geometry == geometry::D1_LAYERED
     }
 
-    /// The part of a region from a texel on.
+    /// The part of a region that begins at a texel.
     pub(in crate::hsa) fn part(&self, at: Dim3, range: Dim3) -> Result<Plane, Status> {
         let [width, height, depth] = self.layout.size;
         let size = if self.has_layers_in_y() {
@@ -215,7 +215,7 @@ pub(crate) struct Images {
     samplers: Mutex<HashMap<u64, &'static Agent>>,
 }
 
-/// Puts words where devices read them; their address.
+/// Puts words where devices read them; returns their address.
 fn publish<T>(words: T) -> Result<u64, Status> {
     let pool = agents::pool_of(0, PoolKind::SystemKernarg).ok_or(status::ERROR_OUT_OF_RESOURCES)?;
     let memory = &machine().memory;
@@ -231,7 +231,7 @@ fn retract(handle: u64) -> Outcome {
     ensure(freed, status::ERROR_INVALID_ARGUMENT)
 }
 
-/// Makes an image of memory at `base`; its handle.
+/// Makes an image of memory at `base`; returns its handle.
 pub(in crate::hsa) fn create_image(
     agent: &'static Agent,
     image: &ImageDescriptor,
@@ -255,15 +255,15 @@ pub(in crate::hsa) fn create_image(
     enter(object, words)
 }
 
-/// Makes the handle of an image whose words kernels read.
+/// Makes the handle of an image known; returns it. Kernels read the image's words at the handle.
 fn enter(object: ImageObject, words: ImageWords) -> Result<u64, Status> {
     let handle = publish(words)?;
     lock(&state().images.images).insert(handle, Arc::new(object));
     Ok(handle)
 }
 
-/// Makes an image at `base` that another driver describes; its handle. The program's description counts for its format, and
-/// the descriptor for all else.
+/// Makes an image at `base` that another driver describes; returns its handle. The program's description counts for the
+/// format, and the driver's descriptor for everything else.
 pub(in crate::hsa) fn adopt_image(
     agent: &'static Agent,
     image: &ImageDescriptor,
@@ -339,7 +339,7 @@ pub(in crate::hsa) fn destroy_image(handle: u64) -> Outcome {
     retract(handle)
 }
 
-/// Makes a sampler; its handle.
+/// Makes a sampler; returns its handle.
 pub(in crate::hsa) fn create_sampler(
     agent: &'static Agent,
     sampler: &SamplerDescriptor,

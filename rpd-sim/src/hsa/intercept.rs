@@ -9,10 +9,11 @@ use super::types::{HsaQueue, QueueErrorCallback, Status, status};
 use crate::gpu::intercept::Handler;
 use crate::gpu::queue::{Queue, QueueConfig};
 
-/// Number of packets to reserve: one packet, one that signals free space, and space for another such.
+/// Number of packets for which a queue must have room: one packet, a packet that signals free space, and one more of
+/// each.
 const LEAST_PACKETS: u32 = 4;
 
-/// Makes a queue in front of another.
+/// Makes a queue in front of another one.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_intercept_create(
     agent_handle: u64,
     size: u32,
@@ -61,7 +62,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_intercept_create(
     })
 }
 
-/// Registers a function that is called before those that receive a queue's packets already.
+/// Registers a function that gets a queue's packets before the functions that are registered already.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_intercept_register(
     handle: *mut HsaQueue,
     callback: Option<Handler>,

@@ -1,4 +1,4 @@
-//! The loader extension: queries for what is loaded at which address.
+//! The loader extension: queries about code objects by their addresses.
 
 use core::ffi::c_void;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::support::{Outcome, api, each, ensure, put};
 use super::types::{HandleCallback, Status, status};
 use crate::gpu::observe::CodeObjectStorage;
 
-/// Bytes of the extension's table by its minor version.
+/// Size in bytes of the extension's table, by its minor version.
 pub(super) const TABLE_BYTES: [usize; 4] = [3 * 8, 5 * 8, 6 * 8, 7 * 8];
 
 /// The functions of the extension, in the order of its table.
@@ -43,7 +43,7 @@ fn at(address: u64) -> Option<(Arc<Executable>, Arc<Loaded>)> {
     })
 }
 
-/// Host address of a loaded byte: the same.
+/// Writes the host address of a loaded byte: the device's address, because device memory is memory of the process.
 unsafe extern "C" fn query_host_address(
     device_address: *const c_void,
     host_address: *mut *const c_void,
@@ -110,7 +110,7 @@ unsafe extern "C" fn query_segment_descriptors(
     })
 }
 
-/// The executable that has an address.
+/// Finds the executable whose code objects contain an address.
 unsafe extern "C" fn query_executable(
     device_address: *const c_void,
     executable: *mut u64,
@@ -124,7 +124,7 @@ unsafe extern "C" fn query_executable(
     })
 }
 
-/// Called for code objects: executable, code object, data.
+/// Callback for code objects; its parameters are executable, code object, data.
 type ObjectCallback = Option<unsafe extern "C" fn(u64, u64, *mut c_void) -> Status>;
 
 /// Calls back for every code object of an executable.
@@ -199,7 +199,7 @@ unsafe fn info(
     }
 }
 
-/// Reads a code object from a part of a file.
+/// Makes a reader for a code object in a part of a file.
 unsafe extern "C" fn reader_create_from_file_part(
     file: i32,
     offset: usize,

@@ -20,7 +20,7 @@ fn region(handle: u64) -> Result<&'static Pool, Status> {
     agents::pool(handle).ok_or(status::ERROR_INVALID_REGION)
 }
 
-/// Pools an agent owns, in the order the runtime lists them.
+/// Pools that an agent owns, in the order in which the runtime lists them.
 fn pools_of(agent: usize) -> impl Iterator<Item = &'static Pool> {
     agents::pools()
         .iter()
@@ -34,7 +34,7 @@ fn alloc_status(error: AllocError) -> Status {
     }
 }
 
-/// Attributes regions and pools share, by the same numbers.
+/// Writes an attribute that regions and pools share, under the same number.
 unsafe fn shared_info(pool: &'static Pool, attribute: u32, value: *mut c_void) -> Outcome {
     let can = pool.allocatable();
     // SAFETY: the caller's promise, passed on.
@@ -50,7 +50,7 @@ unsafe fn shared_info(pool: &'static Pool, attribute: u32, value: *mut c_void) -
     }
 }
 
-/// Calls back for every region of an agent; a GPU lists the system's as well.
+/// Calls back for every region of an agent; a GPU lists the regions of system memory as well.
 pub(crate) unsafe extern "C" fn hsa_agent_iterate_regions(
     handle: u64,
     callback: HandleCallback,
@@ -191,7 +191,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_agent_memory_pool_get_info(
     })
 }
 
-/// Allocates from a region, for all agents.
+/// Allocates memory of a region, accessible to all agents.
 pub(crate) unsafe extern "C" fn hsa_memory_allocate(
     handle: u64,
     size: usize,
@@ -218,7 +218,7 @@ pub(crate) unsafe extern "C" fn hsa_memory_free(ptr: *mut c_void) -> Status {
     })
 }
 
-/// Allocates from a pool, for its own agent until others are allowed.
+/// Allocates memory of a pool, accessible to the pool's agent only until others are allowed.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     memory_pool: u64,
     size: usize,
@@ -270,7 +270,7 @@ unsafe fn agent_mask(handles: *const u64, count: usize) -> Result<u64, Status> {
         .try_fold(0, |mask, &handle| Ok(mask | agent(handle)?.bit()))
 }
 
-/// The simulator does not move memory between pools.
+/// Writes that memory cannot move between pools, as the simulator has no migration.
 pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_can_migrate(
     src_memory_pool: u64,
     dst_memory_pool: u64,
@@ -284,7 +284,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_pool_can_migrate(
     })
 }
 
-/// Agents access the program's memory through locks only, so registering changes nothing.
+/// Accepts memory of the program without an effect: agents access such memory through locks only.
 pub(crate) unsafe extern "C" fn hsa_memory_register(ptr: *mut c_void, size: usize) -> Status {
     api(|| {
         let valid = size == 0 || !ptr.is_null();
@@ -420,7 +420,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_unlock(host_ptr: *mut c_void) -> 
     })
 }
 
-/// Properties of an address.
+/// Writes the properties of an address.
 pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
     ptr: *const c_void,
     info: *mut PointerInfo,
@@ -507,7 +507,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info_set_userdata(
     })
 }
 
-/// Registers a function to be called when an allocation goes.
+/// Registers a function that is called when an allocation is freed.
 pub(crate) unsafe extern "C" fn hsa_amd_register_deallocation_callback(
     ptr: *mut c_void,
     callback: Option<FreeCallback>,
@@ -537,7 +537,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_deregister_deallocation_callback(
     })
 }
 
-/// Memory is coherent on all simulated GPUs.
+/// Writes the coherency of an agent: always coherent.
 pub(crate) unsafe extern "C" fn hsa_amd_coherency_get_type(handle: u64, kind: *mut u32) -> Status {
     api(|| {
         ensure(agent(handle)?.is_gpu(), status::ERROR_INVALID_AGENT)?;
@@ -546,7 +546,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_coherency_get_type(handle: u64, kind: *m
     })
 }
 
-/// Coherence cannot be turned off, which is allowed.
+/// Accepts a coherency without an effect: memory stays coherent, which every type allows.
 pub(crate) unsafe extern "C" fn hsa_amd_coherency_set_type(handle: u64, kind: u32) -> Status {
     api(|| {
         ensure(kind <= 1, status::ERROR_INVALID_ARGUMENT)?;
@@ -554,7 +554,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_coherency_set_type(handle: u64, kind: u3
     })
 }
 
-/// Called for memory faults.
+/// Registers a callback for memory faults.
 pub(crate) unsafe extern "C" fn hsa_amd_register_system_event_handler(
     callback: Option<crate::gpu::machine::SystemEventHandler>,
     data: *mut c_void,

@@ -19,7 +19,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_set_profiler_enabled(
     })
 }
 
-/// Turns times of copies on or off; they are always recorded here.
+/// Accepts whether times of copies are recorded; they are recorded in any case.
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_async_copy_enable(enable: bool) -> Status {
     api(|| {
         machine().copy_profiling.store(enable, Ordering::Relaxed);
@@ -41,7 +41,7 @@ unsafe fn times(handle: u64, time: *mut ProfilingTime) -> Result<(), Status> {
     unsafe { put(time, times) }
 }
 
-/// Begin and end of the dispatch of a completion signal, in nanoseconds of the system clock.
+/// Writes start and end of the dispatch of a completion signal, in nanoseconds of the system clock.
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
     handle: u64,
     signal: u64,
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_dispatch_time(
     })
 }
 
-/// Begin and end of the copy of a completion signal, in nanoseconds of the system clock.
+/// Writes start and end of the copy of a completion signal, in nanoseconds of the system clock.
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
     signal: u64,
     time: *mut ProfilingTime,
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_profiling_get_async_copy_time(
     api(|| unsafe { times(signal, time) })
 }
 
-/// Nanoseconds of the system clock for a tick of an agent.
+/// Converts a tick of an agent to nanoseconds of the system clock.
 pub(crate) unsafe extern "C" fn hsa_amd_profiling_convert_tick_to_system_domain(
     handle: u64,
     agent_tick: u64,

@@ -108,15 +108,15 @@ pub(crate) unsafe extern "C" fn hsa_queue_inactivate(handle: *mut HsaQueue) -> S
     })
 }
 
-/// One of the two indices of a queue.
+/// Which of the two indices of a queue a function accesses: that of the reader or that of the writer.
 #[derive(Clone, Copy)]
 enum Index {
     Read,
     Write,
 }
 
-/// An index of a queue. These functions are on every launch's path, so like the real ones they believe the
-/// pointer, except a null one.
+/// An index of a queue. These functions are on every launch's path, so that like the real ones they check a pointer for
+/// null only.
 #[inline]
 unsafe fn index(
     queue: *const HsaQueue,
@@ -209,7 +209,7 @@ index_swaps! {
     hsa_queue_cas_write_index_screlease = Release, Relaxed;
 }
 
-/// Stores a priority; the processors serve all queues alike.
+/// Accepts a priority without an effect: processors serve all queues alike.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_set_priority(
     handle: *mut HsaQueue,
     priority: u32,
@@ -220,7 +220,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_set_priority(
     })
 }
 
-/// Chooses the compute units of a queue.
+/// Sets the compute units that a queue's kernels may use.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_set_mask(
     handle: *const HsaQueue,
     num_cu_mask_count: u32,
@@ -243,7 +243,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_set_mask(
     })
 }
 
-/// The compute units of a queue.
+/// Writes the compute units that a queue's kernels may use.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
     handle: *const HsaQueue,
     num_cu_mask_count: u32,
@@ -271,7 +271,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_queue_cu_get_mask(
     })
 }
 
-/// The agent or the doorbell's number of a queue.
+/// Writes an attribute of a queue: its agent, or the number of its doorbell.
 pub(crate) unsafe extern "C" fn hsa_amd_queue_get_info(
     handle: *mut HsaQueue,
     attribute: u32,

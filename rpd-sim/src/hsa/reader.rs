@@ -12,7 +12,7 @@ use super::support::{Outcome, api, ensure, put};
 use super::types::{Status, status};
 use crate::gpu::observe::CodeObjectStorage;
 
-/// A code object's bytes, read once.
+/// The bytes of a code object, read once.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(super) bytes: Arc<Vec<u8>>,
@@ -101,7 +101,7 @@ pub(super) fn from_file(file: i32, offset: u64, size: Option<u64>, result: *mut 
     publish(reader, result)
 }
 
-/// Ends a reader; what was loaded through it stays.
+/// Destroys a reader; code objects that were loaded through it stay.
 pub(crate) unsafe extern "C" fn hsa_code_object_reader_destroy(code_object_reader: u64) -> Status {
     api(|| {
         let found = lock(&state().readers).remove(&code_object_reader);
@@ -109,7 +109,7 @@ pub(crate) unsafe extern "C" fn hsa_code_object_reader_destroy(code_object_reade
     })
 }
 
-/// `file://` and the path, percent-encoded.
+/// The URI of a file: `file://` and the path, percent-encoded.
 fn file_uri(path: &[u8]) -> String {
     let mut uri = String::from("file://");
     for &byte in path {
@@ -123,7 +123,7 @@ fn file_uri(path: &[u8]) -> String {
     uri
 }
 
-/// The URI of memory: of the file when it is mapped from one.
+/// The URI of code in memory; if the memory is mapped from a file, that of the file.
 fn memory_uri(base: u64, size: u64) -> String {
     if let Some((path, offset)) = mapped_file(base) {
         return format!("{}#offset={offset}&size={size}", file_uri(path.as_bytes()));
@@ -134,7 +134,7 @@ fn memory_uri(base: u64, size: u64) -> String {
     )
 }
 
-/// The file an address is mapped from, and the offset in it.
+/// The file that an address is mapped from, and the address's offset in the file.
 fn mapped_file(address: u64) -> Option<(String, u64)> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {

@@ -23,23 +23,23 @@ use crate::gpu::memory::{GRANULE, Use};
 pub(crate) struct SharedMemoryHandle {
     process: u32,
     descriptor: i32,
-    /// Inode of the file, which distinguishes it from one that has the descriptor later.
+    /// Inode of the file, which distinguishes it from a later file with the same descriptor.
     inode: u64,
     size: u64,
-    /// Index of the pool that the memory is from.
+    /// Index of the pool that the memory belongs to.
     pool: u64,
 }
 
 const _: () = assert!(size_of::<SharedMemoryHandle>() == 32);
 
-/// Memory of this process that others may attach, and what it has attached.
+/// Allocations of this process that others may attach, and those that it has attached.
 #[derive(Debug, Default)]
 pub(crate) struct SharedMemory {
     exported: HashMap<usize, (File, SharedMemoryHandle)>,
     attached: HashMap<usize, usize>,
 }
 
-/// A file in memory of that many bytes.
+/// Makes a file in memory of this size in bytes.
 pub(crate) fn memory_file(size: usize) -> Option<File> {
     // SAFETY: the name is a C string; the result is checked.
     let file = unsafe { libc::memfd_create(c"rpd-sim memory".as_ptr(), libc::MFD_CLOEXEC) };
@@ -52,7 +52,7 @@ pub(crate) fn memory_file(size: usize) -> Option<File> {
     Some(file)
 }
 
-/// Maps a file at `at`, or anywhere if that is 0.
+/// Maps a file at address `at`; anywhere if that is 0.
 fn map(file: &File, at: usize, size: usize) -> Option<usize> {
     let fixed = if at == 0 { 0 } else { libc::MAP_FIXED };
     // SAFETY: a fixed address is that of an allocation of this size, whose contents the file has.
@@ -74,7 +74,7 @@ unsafe extern "C" fn forget_export(base: *mut c_void, _: *mut c_void) {
     lock(&state().shared).exported.remove(&(base as usize));
 }
 
-/// Shares an allocation. Nothing may write to it meanwhile.
+/// Shares an allocation with other processes. No thread may write to it during the call.
 pub(crate) unsafe extern "C" fn hsa_amd_ipc_memory_create(
     ptr: *mut c_void,
     len: usize,
@@ -175,7 +175,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_ipc_memory_detach(mapped: *mut c_void) -
     })
 }
 
-/// Physical memory as a descriptor, which can be passed to another process.
+/// Writes a file descriptor of physical memory, which can be passed to another process.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_export_shareable_handle(
     descriptor: *mut i32,
     handle: u64,
@@ -193,7 +193,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_export_shareable_handle(
     })
 }
 
-/// Physical memory from a descriptor; it counts as memory of the first GPU.
+/// Makes physical memory of a file descriptor; it counts as memory of the first GPU.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_import_shareable_handle(
     descriptor: i32,
     handle: *mut u64,

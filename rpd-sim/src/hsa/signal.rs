@@ -19,13 +19,13 @@ fn signal(handle: u64) -> Result<Signal, Status> {
     Signal::from_handle(handle).ok_or(status::ERROR_INVALID_SIGNAL)
 }
 
-/// Functions without a status cannot report a bad handle to the caller: prints a message instead.
+/// Prints a message about a bad handle, for functions that have no status to report it with.
 #[cold]
 fn invalid(function: &str, handle: u64) {
     eprintln!("rpd-sim: {function}: {handle:#x} is not a signal");
 }
 
-/// Waiting times are in ticks of the system's clock, nanoseconds; the largest means forever.
+/// Waiting time of a hint in ticks of the system's clock, nanoseconds; `None` (forever) for the largest hint.
 fn timeout(hint: u64) -> Option<Duration> {
     (hint != u64::MAX).then(|| Duration::from_nanos(hint))
 }
@@ -103,7 +103,7 @@ pub(crate) unsafe extern "C" fn hsa_signal_destroy(handle: u64) -> Status {
     })
 }
 
-/// Address of a signal's value.
+/// Writes the address of a signal's value.
 pub(crate) unsafe extern "C" fn hsa_amd_signal_value_pointer(
     handle: u64,
     value_ptr: *mut *mut i64,
@@ -303,7 +303,7 @@ unsafe fn terms(
         .collect()
 }
 
-/// Waits for any of several signals; the index of the first that met its condition, or all ones.
+/// Waits for any of several signals; returns the index of the first that met its condition, or all ones.
 pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_any(
     signal_count: u32,
     signals: *const u64,
@@ -330,7 +330,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_any(
     }
 }
 
-/// Waits for all of several signals; zero, or all ones when the time is over.
+/// Waits for all of several signals; returns zero, or all ones when the time is over.
 pub(crate) unsafe extern "C" fn hsa_amd_signal_wait_all(
     signal_count: u32,
     signals: *const u64,
@@ -393,7 +393,7 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_create(
     })
 }
 
-/// Ends a group; its signals stay.
+/// Destroys a group; its signals stay.
 pub(crate) unsafe extern "C" fn hsa_signal_group_destroy(signal_group: u64) -> Status {
     api(|| {
         let found = with_groups(|groups| groups.remove(&signal_group)).is_some();
@@ -426,7 +426,7 @@ unsafe fn group_wait(
     })
 }
 
-/// Waits until any signal of a group fulfils its condition, and acquires.
+/// Waits until any signal of a group meets its condition, with acquire order.
 pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_scacquire(
     signal_group: u64,
     conditions: *const u32,
@@ -439,7 +439,7 @@ pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_scacquire(
     unsafe { group_wait(signal_group, conditions, compare_values, signal, value) }
 }
 
-/// Waits until any signal of a group fulfils its condition.
+/// Waits until any signal of a group meets its condition, in relaxed order.
 pub(crate) unsafe extern "C" fn hsa_signal_group_wait_any_relaxed(
     signal_group: u64,
     conditions: *const u32,

@@ -34,7 +34,7 @@ impl RuntimeState {
 
 static STATE: AtomicPtr<RuntimeState> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The state of this process.
+/// The runtime's state in this process.
 pub(super) fn state() -> &'static RuntimeState {
     let generation = machine::generation();
     loop {
@@ -64,7 +64,7 @@ pub(super) fn state() -> &'static RuntimeState {
     }
 }
 
-/// Locks, also after a panic of a thread that held the lock.
+/// Locks a mutex, also after a panic of a thread that held the lock.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

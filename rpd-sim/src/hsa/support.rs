@@ -7,10 +7,10 @@ use super::types::{Status, status};
 use crate::gpu::agents::{self, Agent, Pool};
 use crate::gpu::machine::machine;
 
-/// Outcome of an API function's body.
+/// Result of an API function's body.
 pub(super) type Outcome = Result<(), Status>;
 
-/// Runs the body of an API function if the runtime is initialised.
+/// Runs the body of an API function; fails with `ERROR_NOT_INITIALIZED` before the runtime is initialised.
 pub(super) fn api(body: impl FnOnce() -> Outcome) -> Status {
     if machine().runtime_users.load(Ordering::Acquire) == 0 {
         return status::ERROR_NOT_INITIALIZED;
@@ -21,12 +21,12 @@ pub(super) fn api(body: impl FnOnce() -> Outcome) -> Status {
     }
 }
 
-/// An error unless `condition` holds.
+/// Fails with `error` unless `condition` holds.
 pub(super) fn ensure(condition: bool, error: Status) -> Outcome {
     if condition { Ok(()) } else { Err(error) }
 }
 
-/// Writes a result; a null pointer is an invalid argument.
+/// Writes a result through a pointer; fails with `ERROR_INVALID_ARGUMENT` for null.
 ///
 /// # Safety
 /// A pointer that is not null must be writable.
@@ -59,12 +59,12 @@ pub(super) fn agent(handle: u64) -> Result<&'static Agent, Status> {
     agents::agent(handle).ok_or(status::ERROR_INVALID_AGENT)
 }
 
-/// The pool of a handle, for the pool API.
+/// The pool of a handle, for functions of the pool API; `ERROR_INVALID_MEMORY_POOL` when there is none.
 pub(super) fn pool(handle: u64) -> Result<&'static Pool, Status> {
     agents::pool(handle).ok_or(status::ERROR_INVALID_MEMORY_POOL)
 }
 
-/// A C array as a slice; an empty one for null.
+/// A C array as a slice; empty for null.
 ///
 /// # Safety
 /// A pointer that is not null must be readable for `count` values that are not moved or changed during `'a`.
@@ -88,7 +88,7 @@ pub(super) unsafe fn text<'a>(string: *const core::ffi::c_char) -> Option<&'a st
     unsafe { std::ffi::CStr::from_ptr(string) }.to_str().ok()
 }
 
-/// Calls an iterator's callback for every item until it returns something else than success.
+/// Calls back for each item until the callback returns something other than success, which becomes the result.
 pub(super) fn each<T>(
     items: impl IntoIterator<Item = T>,
     mut call: impl FnMut(T) -> Status,

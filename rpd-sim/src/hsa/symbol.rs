@@ -1,4 +1,4 @@
-//! Symbols of executables: kernels and variables.
+//! Symbols of executables: kernels and global variables.
 
 use core::ffi::c_void;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Symbol {
     pub(super) handle: u64,
     pub(super) name: String,
     pub(super) agent: &'static Agent,
-    /// Address of the kernel descriptor or the variable.
+    /// Device address of the kernel descriptor or the variable.
     pub(super) address: u64,
     pub(super) kind: SymbolKind,
 }

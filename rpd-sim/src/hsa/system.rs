@@ -1,4 +1,4 @@
-//! The runtime as a whole: initialisation, system attributes, status texts, extensions.
+//! The runtime as a whole: initialisation, system attributes, texts of statuses, extensions.
 
 use core::ffi::{c_char, c_void};
 use std::sync::atomic::Ordering;
@@ -12,12 +12,12 @@ use crate::gpu::machine::machine;
 
 const EXTENSION_IMAGES: u16 = 1;
 const EXTENSION_AMD_LOADER: u16 = 0x201;
-/// Extensions the runtime has: number, major and minor version, name.
+/// Extensions that the runtime has: number, major version, minor version, name.
 const EXTENSIONS: [(u16, u16, u16, &core::ffi::CStr); 2] = [
     (EXTENSION_IMAGES, 1, 0, c"HSA_EXTENSION_IMAGES"),
     (EXTENSION_AMD_LOADER, 1, 3, c"HSA_EXTENSION_AMD_LOADER"),
 ];
-/// Extensions that exist by the headers without being supported here.
+/// Number and name of extensions that the headers define.
 const KNOWN_NAMES: [(u16, &core::ffi::CStr); 6] = [
     (0, c"HSA_EXTENSION_FINALIZER"),
     (2, c"HSA_EXTENSION_PERFORMANCE_COUNTERS"),
@@ -78,7 +78,7 @@ fn extension_mask() -> [u8; 128] {
     mask_of(EXTENSIONS.map(|known| known.0))
 }
 
-/// The extensions that concern an agent, as a mask.
+/// Mask of the extensions that concern an agent.
 pub(super) fn agent_extensions(agent: &Agent) -> [u8; 128] {
     mask_of(image_objects::has_images(agent).then_some(EXTENSION_IMAGES))
 }
@@ -91,7 +91,7 @@ fn mask_of(extensions: impl IntoIterator<Item = u16>) -> [u8; 128] {
     mask
 }
 
-/// Writes as much of an extension's table as fits.
+/// Writes an extension's table, cut to the caller's room.
 ///
 /// # Safety
 /// `table` must be writable for `bytes` bytes.
@@ -116,7 +116,7 @@ fn known(extension: u16) -> Outcome {
     ensure(supported || named, status::ERROR_INVALID_ARGUMENT)
 }
 
-/// The minor version of an extension, if this major version is there.
+/// Minor version of an extension; `None` if the runtime lacks this major version.
 fn minor(extension: u16, major: u16) -> Option<u16> {
     EXTENSIONS
         .iter()
@@ -140,7 +140,7 @@ pub(crate) unsafe extern "C" fn hsa_extension_get_name(
     })
 }
 
-/// Whether the system has a version of an extension.
+/// Writes whether the system has a version of an extension.
 pub(crate) unsafe extern "C" fn hsa_system_extension_supported(
     extension: u16,
     version_major: u16,
@@ -155,7 +155,7 @@ pub(crate) unsafe extern "C" fn hsa_system_extension_supported(
     })
 }
 
-/// Whether the system has a major version of an extension, and which minor one.
+/// Writes whether the system has a major version of an extension, and its minor version.
 pub(crate) unsafe extern "C" fn hsa_system_major_extension_supported(
     extension: u16,
     version_major: u16,
@@ -172,7 +172,7 @@ pub(crate) unsafe extern "C" fn hsa_system_major_extension_supported(
     })
 }
 
-/// Whether an agent has a version of an extension: the loader concerns all of them.
+/// Writes whether an agent has a version of an extension: the loader extension concerns all agents.
 pub(crate) unsafe extern "C" fn hsa_agent_extension_supported(
     extension: u16,
     agent: u64,
@@ -189,7 +189,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_extension_supported(
     })
 }
 
-/// Whether an agent has a major version of an extension.
+/// Writes whether an agent has a major version of an extension, and its minor version.
 pub(crate) unsafe extern "C" fn hsa_agent_major_extension_supported(
     extension: u16,
     agent: u64,
@@ -208,7 +208,7 @@ pub(crate) unsafe extern "C" fn hsa_agent_major_extension_supported(
     })
 }
 
-/// Functions of an extension; the table is as long as in that version.
+/// Writes the function table of an extension, as long as it is in the requested version.
 pub(crate) unsafe extern "C" fn hsa_system_get_extension_table(
     extension: u16,
     version_major: u16,
@@ -230,7 +230,7 @@ pub(crate) unsafe extern "C" fn hsa_system_get_extension_table(
     })
 }
 
-/// Functions of an extension, as many as fit.
+/// Writes the function table of an extension, cut to the caller's room.
 pub(crate) unsafe extern "C" fn hsa_system_get_major_extension_table(
     extension: u16,
     version_major: u16,
@@ -263,7 +263,7 @@ pub(crate) unsafe extern "C" fn hsa_status_string(
     })
 }
 
-/// A status in words.
+/// Text of a status; `None` for unknown numbers.
 fn describe(value: Status) -> Option<&'static core::ffi::CStr> {
     use status::*;
     Some(match value {

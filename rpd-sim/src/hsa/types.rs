@@ -7,7 +7,7 @@ pub(crate) use crate::gpu::aql::{
     HsaQueue, KernelDispatchPacket, PACKET_BYTES, packet_type,
 };
 
-/// `hsa_status_t`.
+/// A `hsa_status_t`, which every function of the API returns.
 pub(crate) type Status = u32;
 
 /// Values of `hsa_status_t`, without the prefix `HSA_STATUS_`.
@@ -67,11 +67,11 @@ pub(crate) const DEVICE_TYPE_CPU: u32 = 0;
 /// `hsa_device_type_t`.
 pub(crate) const DEVICE_TYPE_GPU: u32 = 1;
 
-/// Global memory flags: kernel arguments may live here.
+/// Flag of a global memory pool: kernel arguments may be in it.
 pub(crate) const GLOBAL_FLAG_KERNARG: u32 = 1;
-/// Global memory flags: coherent while a kernel runs.
+/// Flag of a global memory pool: coherent while a kernel runs.
 pub(crate) const GLOBAL_FLAG_FINE_GRAINED: u32 = 2;
-/// Global memory flags: coherent at kernel boundaries.
+/// Flag of a global memory pool: coherent at kernel boundaries.
 pub(crate) const GLOBAL_FLAG_COARSE_GRAINED: u32 = 4;
 
 /// `hsa_signal_condition_t`.
@@ -98,7 +98,7 @@ pub(crate) struct PitchedPtr {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PointerInfo {
-    /// Bytes of this struct in the caller's version; in and out.
+    /// Size in bytes of this struct in the caller's version; read and written.
     pub(crate) size: u32,
     pub(crate) kind: u32,
     pub(crate) agent_base_address: u64,
@@ -145,11 +145,11 @@ pub(crate) struct LinkInfo {
     pub(crate) numa_distance: u32,
 }
 
-/// Called by iterators with a handle; a status other than success ends the iteration.
+/// Callback of iterators, which gets a handle; a status other than success ends the iteration.
 pub(crate) type HandleCallback =
     Option<unsafe extern "C" fn(u64, *mut core::ffi::c_void) -> Status>;
 /// `hsa_amd_signal_handler`: returns whether it is to be called again.
 pub(crate) type SignalHandler = Option<unsafe extern "C" fn(i64, *mut core::ffi::c_void) -> bool>;
-/// Error callback of a queue: status, queue, data.
+/// Error callback of a queue; its parameters are status, queue, data.
 pub(crate) type QueueErrorCallback =
     Option<unsafe extern "C" fn(Status, *mut HsaQueue, *mut core::ffi::c_void)>;

@@ -12,7 +12,7 @@ use crate::gpu::agents::{self, Pool};
 use crate::gpu::machine::machine;
 use crate::gpu::memory::{GRANULE, Use};
 
-/// Physical memory: a file in memory, so that several ranges can show it.
+/// Physical memory: a file in memory, so that several address ranges can map it.
 #[derive(Debug)]
 pub(super) struct Physical {
     pool: &'static Pool,
@@ -21,12 +21,12 @@ pub(super) struct Physical {
     kind: u32,
     references: usize,
     released: bool,
-    /// Whether its bytes count as used of the pool: another process accounts for what it has passed on.
+    /// Whether the bytes count as used memory of the pool; another process accounts for memory that it has passed on.
     accounted: bool,
 }
 
 impl Physical {
-    /// Memory of another process, behind a descriptor that this takes over.
+    /// Memory of another process, behind a descriptor that the new value owns.
     pub(super) fn imported(pool: &'static Pool, size: usize, file: i32) -> Self {
         Self {
             pool,
@@ -44,11 +44,11 @@ impl Physical {
 struct Mapping {
     size: usize,
     handle: u64,
-    /// `hsa_access_permission_t` by agent.
+    /// Rights of each agent, values of `hsa_access_permission_t`.
     permissions: [u32; agents::MAX_GPUS + 1],
 }
 
-/// Reservations, handles and mappings.
+/// Reserved address ranges, handles of physical memory, and mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Vmem {
     reserved: BTreeMap<usize, usize>,
@@ -61,7 +61,7 @@ impl Vmem {
         self.handles.insert(handle, physical);
     }
 
-    /// Descriptor of physical memory, which stays the handle's.
+    /// Descriptor of physical memory; the handle keeps owning it.
     pub(super) fn file(&self, handle: u64) -> Option<i32> {
         self.handles.get(&handle).map(|physical| physical.file)
     }
@@ -332,7 +332,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_set_access(
     })
 }
 
-/// Access rights of a mapping.
+/// Writes the access rights of an agent to a mapping.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_get_access(
     va: *mut c_void,
     perms: *mut u32,
@@ -351,7 +351,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_get_access(
     })
 }
 
-/// The physical memory an address shows.
+/// Writes the handle of the physical memory that is mapped at an address.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_retain_alloc_handle(
     memory_handle: *mut u64,
     addr: *mut c_void,
@@ -371,7 +371,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_vmem_retain_alloc_handle(
     })
 }
 
-/// The parameters with which physical memory was allocated.
+/// Writes the parameters with which physical memory was allocated.
 pub(crate) unsafe extern "C" fn hsa_amd_vmem_get_alloc_properties_from_handle(
     alloc_handle: u64,
     memory_pool: *mut u64,

@@ -1,4 +1,4 @@
-//! Communicators: the handles that programs have, and what each rank of this process keeps.
+//! Communicators: the handles that programs have, and the state of each rank of this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,19 @@ use super::work::Factor;
 /// An `ncclComm_t`: one rank of a communicator, with the memory that all ranks share.
 pub(super) struct Communicator {
     pub(super) segment: Segment,
-    /// Ordinal of its GPU.
+    /// Ordinal of the rank's GPU.
     pub(super) device: i32,
-    /// The process that made it: a forked child has neither GPU nor mappings of it.
+    /// Id of the process that made the communicator: a forked child has neither the GPU nor the mappings.
     process: u32,
     state: Mutex<CommunicatorState>,
 }
 
-/// What the calls of a program change.
+/// State of a communicator that calls of the program change.
 #[derive(Default)]
 pub(super) struct CommunicatorState {
-    /// The stream of its last operation.
+    /// Stream of the communicator's last operation.
     pub(super) stream: Option<Handle>,
-    /// Factors that the program has made reductions of.
+    /// Factors of the reductions that the program has made; `None` for destroyed ones.
     pub(super) factors: Vec<Option<Factor>>,
     /// Number of times that the communicator was split.
     pub(super) splits: u32,
@@ -35,7 +35,7 @@ fn all() -> MutexGuard<'static, HashMap<usize, Arc<Communicator>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The communicator of a handle, made by this process.
+/// The communicator of a handle; fails if another process made it.
 pub(super) fn find(handle: usize) -> Outcome<Arc<Communicator>> {
     let known = all().get(&handle).cloned();
     let known = known.ok_or_else(|| Failure::argument("the communicator is none"))?;
@@ -54,7 +54,7 @@ pub(super) fn remove(handle: usize) -> Outcome<Arc<Communicator>> {
 }
 
 impl Communicator {
-    /// Makes a communicator of a segment that all ranks have joined; its handle.
+    /// Makes a communicator of a segment that all ranks have joined; returns its handle.
     pub(super) fn make(segment: Segment, device: i32) -> usize {
         let made = Arc::new(Self {
             segment,
@@ -71,7 +71,7 @@ impl Communicator {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for its operations.
+    /// Waits for the operations of the communicator.
     pub(super) fn finish(&self) -> Outcome {
         let stream = self.state().stream.take();
         // The program may have destroyed the stream.

@@ -9,7 +9,7 @@ use super::setup::{self, HandlePlace, NewCommunicator, Source};
 use super::{group, hip};
 use crate::api::types::UniqueId;
 
-/// The head of an `ncclConfig_t`.
+/// First fields of an `ncclConfig_t`.
 #[repr(C)]
 pub(crate) struct Config {
     size: usize,
@@ -17,8 +17,8 @@ pub(crate) struct Config {
     version: u32,
 }
 
-/// Checks that a configuration is null or was initialised. What it may request (numbers of workgroups, the network, not to block)
-/// changes nothing here: calls return when they are complete.
+/// Checks that a configuration is null or was initialised. Its requests (numbers of workgroups, the network, calls that
+/// do not block) have no effect: calls return when they are complete.
 ///
 /// # Safety
 /// `config` is null or can be read.

@@ -35,7 +35,7 @@ results! {
     IN_PROGRESS = 7, c"operation in progress";
 }
 
-/// A failed call: its result, and what was wrong.
+/// A failed call: its result, and a description of the fault.
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) result: u32,
@@ -51,12 +51,12 @@ impl Failure {
         Self { result, text }
     }
 
-    /// An argument that is not valid.
+    /// The failure of a call with an invalid argument.
     pub(super) fn argument(text: impl Into<String>) -> Self {
         Self::new(result::INVALID_ARGUMENT, text)
     }
 
-    /// A failed call of the system.
+    /// The failure of a system call; `what` names what was attempted.
     pub(super) fn system(what: &str, error: &std::io::Error) -> Self {
         Self::new(result::SYSTEM_ERROR, format!("{what}: {error}"))
     }
@@ -66,12 +66,13 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// The text of the calling thread's last failure; it lives until the thread's next one.
+/// Text of the calling thread's last failure; it lives until the thread's next one.
 pub(super) fn last() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())
 }
 
-/// The frame of every function of the API: keeps panics inside and notes what was wrong. With `NCCL_DEBUG` set it is printed, too.
+/// Runs the body of an API function: keeps panics from leaving it and notes a failure. With `NCCL_DEBUG` set failures
+/// are printed, too.
 pub(super) fn api(name: &str, body: impl FnOnce() -> Outcome) -> u32 {
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return result::SUCCESS,
@@ -86,7 +87,7 @@ pub(super) fn api(name: &str, body: impl FnOnce() -> Outcome) -> u32 {
     failure.result
 }
 
-/// Writes a result of the caller's.
+/// Writes a result to a place of the caller's; fails if the place is null. `name` names the parameter in the error.
 ///
 /// # Safety
 /// `place` is null or can be written.

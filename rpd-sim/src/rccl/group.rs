@@ -1,4 +1,5 @@
-//! Groups of calls: what a thread requests between `ncclGroupStart` and `ncclGroupEnd` is done at the end.
+//! Groups of calls: operations that a thread requests between `ncclGroupStart` and `ncclGroupEnd` are carried out at
+//! the end.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,13 +11,13 @@ use super::launch;
 use super::setup::{self, NewCommunicator};
 use super::work::Work;
 
-/// Operations of a communicator with their streams.
+/// Operations of a communicator, each with its stream.
 type Operations = (Arc<Communicator>, Vec<(Work, Handle)>);
 
 /// Calls collected in a thread's group.
 #[derive(Default)]
 struct Group {
-    /// Groups that have begun and not ended.
+    /// Number of groups that have begun and not ended.
     depth: u32,
     wanted: Vec<NewCommunicator>,
     operations: Vec<Operations>,
@@ -28,12 +29,12 @@ thread_local! {
     static GROUP: RefCell<Group> = RefCell::default();
 }
 
-/// Begins a group, or one inside of a group; its calls wait for the end of the outermost.
+/// Begins a group, which may be inside of another one; its calls wait for the end of the outermost group.
 pub(super) fn start() {
     GROUP.with_borrow_mut(|group| group.depth += 1);
 }
 
-/// Ends a group; at the end of the outermost its calls are carried out, unless one of them has failed.
+/// Ends a group. At the end of the outermost group the calls are carried out, unless one of them has failed.
 pub(super) fn end() -> Outcome {
     let ended = GROUP.with_borrow_mut(|group| {
         let depth = group.depth.checked_sub(1);
@@ -56,7 +57,7 @@ pub(super) fn end() -> Outcome {
     Ok(())
 }
 
-/// Executes the operation of a call: in the current group, or in its own group.
+/// Runs the body of a call in the current group, or in a group of its own.
 fn within(body: impl FnOnce(&mut Group) -> Outcome) -> Outcome {
     start();
     let asked = GROUP.with_borrow_mut(|group| {

@@ -1,4 +1,5 @@
-//! The calls of the HIP API that the library makes. Like those of the real library they go through the dispatch table, so that they are traced.
+//! The calls of the HIP API that the library makes. Like those of the real library they go through the dispatch table,
+//! so that tools trace them.
 
 use core::ffi::{CStr, c_void};
 use std::ptr;
@@ -6,7 +7,7 @@ use std::ptr;
 use super::error::{Failure, Outcome, result};
 use crate::api::call;
 
-/// A `hipStream_t`, `hipModule_t`, `hipFunction_t` or `hipEvent_t` as a number, so that other threads may have it.
+/// A `hipStream_t`, `hipModule_t`, `hipFunction_t` or `hipEvent_t` as a number, which can be passed to other threads.
 pub(super) type Handle = usize;
 
 fn check_status(name: &str, status: u32) -> Outcome {
@@ -133,7 +134,7 @@ pub(super) unsafe fn launch<A>(
     check_status("hipModuleLaunchKernel", status)
 }
 
-/// Makes later work of one stream wait for what another has now.
+/// Makes later work of the stream `after` wait for the work that the stream `before` has now.
 pub(super) fn order(after: Handle, before: Handle) -> Outcome {
     const DISABLE_TIMING: u32 = 2;
     let mut event = ptr::null_mut::<c_void>();

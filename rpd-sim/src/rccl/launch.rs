@@ -8,12 +8,12 @@ use super::error::Outcome;
 use super::hip::{self, Handle};
 use super::work::{Arguments, MAX_WORKS, THREADS, Work};
 
-/// Code objects for all devices (`device/build.sh`).
+/// Code objects for all devices, compiled by `device/build.sh`.
 static BUNDLE: &[u8] = include_bytes!("device/collectives.hipfb");
-/// The kernel has the name of the real library's.
+/// Name of the kernel, which is the real library's.
 const KERNEL: &core::ffi::CStr = c"_Z23ncclDevKernel_Generic_124ncclDevKernelArgsStorageILm4096EE";
 
-/// The kernel on the current device, whose ordinal this is; loaded at the first call.
+/// The kernel for device `device`, which must be the current one; loaded at the first call.
 pub(super) fn kernel(device: i32) -> Outcome<Handle> {
     // By process as well, because a forked child loads it anew.
     static LOADED: LazyLock<Mutex<HashMap<(u32, i32), Handle>>> = LazyLock::new(Mutex::default);
@@ -48,7 +48,7 @@ fn enqueue(communicator: &Communicator, works: &[Work], stream: Handle) -> Outco
     Ok(())
 }
 
-/// Enqueues the operations of a group: after what their streams have, and before what these get later.
+/// Enqueues the operations of a group: after the present work of their streams, and before later work of these.
 pub(super) fn run(communicator: &Communicator, operations: &[(Work, Handle)]) -> Outcome {
     let Some(&(_, stream)) = operations.first() else {
         return Ok(());

@@ -31,7 +31,7 @@ impl Call {
 /// Operator of a reduction; `None` for operations that only move elements.
 type Reduction = Option<u32>;
 
-/// `rank` as a number, if the communicator has this rank.
+/// Converts `rank` to an index; fails if the communicator lacks this rank.
 fn check_rank(communicator: &Communicator, name: &str, rank: i32) -> Outcome<u32> {
     let ranks = communicator.segment.ranks;
     u32::try_from(rank)
@@ -40,7 +40,7 @@ fn check_rank(communicator: &Communicator, name: &str, rank: i32) -> Outcome<u32
         .ok_or_else(|| Failure::argument(format!("{name} is {rank}, there are {ranks} ranks")))
 }
 
-/// The operation of a call, of which this rank's part is `flags`.
+/// The operation of a call. `flags` describe the part of this rank in it.
 fn work(
     communicator: &Communicator,
     call: &Call,

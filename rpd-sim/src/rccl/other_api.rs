@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_void};
 use super::error::{self, Failure, api, put};
 use super::hip;
 
-/// The version of NCCL's interface that this one is like: 2.22.3.
+/// Version of NCCL whose interface the library has: 2.22.3.
 const VERSION: i32 = 22_203;
 
 pub(crate) unsafe extern "C" fn ncclGetVersion(version: *mut i32) -> u32 {

@@ -17,29 +17,29 @@ use crate::api::types::UniqueId;
 
 /// Most ranks of a communicator.
 pub(super) const MAX_RANKS: usize = 64;
-/// Bytes that a rank contributes to a step of a collective operation.
+/// Bytes that each rank contributes to a step of a collective operation.
 const STEP_BYTES: usize = 256 << 10;
-/// Bytes of a message, and how many of them a sender can be ahead of a receiver.
+/// Size of a message in bytes, and the number of messages that a sender can be ahead of a receiver.
 const MESSAGE_BYTES: usize = 64 << 10;
 const MESSAGES: usize = 4;
-/// Interval at which a host checks whether the others have arrived.
+/// Interval at which a host checks whether the other ranks have arrived.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Message of a rank to the others when a communicator is split.
+/// Message of a rank to the other ranks when a communicator is split.
 #[repr(C)]
 pub(super) struct Split {
-    /// Number of the split whose color and key these are, from 1.
+    /// Number of the split to which color and key belong, from 1.
     pub(super) number: AtomicU32,
     pub(super) color: AtomicI32,
     pub(super) key: AtomicI32,
-    /// Number of the split whose id this is.
+    /// Number of the split to which the id belongs.
     made: AtomicU32,
-    /// The unique id of the new communicator of which this rank is the first.
+    /// Unique id of the new communicator in which this rank is the first.
     id: [AtomicU64; 16],
 }
 
 impl Split {
-    /// Passes the id that the split `number` has made to the other ranks.
+    /// Passes the id of the communicator that the split `number` makes to the other ranks.
     pub(super) fn publish(&self, number: u32, id: &UniqueId) {
         for (word, bytes) in self.id.iter().zip(id.internal.as_chunks().0) {
             word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Split {
         self.made.store(number, Ordering::Release);
     }
 
-    /// The id that the split `number` has made, if it has by now.
+    /// Id of the communicator that the split `number` makes; `None` before it is published.
     pub(super) fn published(&self, number: u32) -> Option<UniqueId> {
         if self.made.load(Ordering::Acquire) != number {
             return None;
@@ -60,22 +60,22 @@ impl Split {
     }
 }
 
-/// State of a rank, for hosts.
+/// State of a rank that hosts use.
 #[repr(C)]
 pub(super) struct Member {
-    /// Its process; 0 until it has joined.
+    /// Process of the rank; 0 until it has joined.
     process: AtomicU32,
     device: AtomicI32,
-    /// Whether it has destroyed the communicator.
+    /// Whether the rank has destroyed the communicator.
     left: AtomicU32,
-    /// By the lowest bit of the split's number: no rank is two splits behind another.
+    /// Messages about splits, by the lowest bit of the split's number: no rank is two splits behind another.
     pub(super) splits: [Split; 2],
 }
 
-/// State for hosts only.
+/// State of a communicator that hosts use.
 #[repr(C)]
 struct Hosts {
-    /// Ranks of the communicator; 0 until the first has joined.
+    /// Number of ranks of the communicator; 0 until the first rank has joined.
     ranks: AtomicU32,
     joined: AtomicU32,
     members: [Member; MAX_RANKS],
@@ -85,7 +85,7 @@ struct Hosts {
 #[repr(C, align(64))]
 struct Counter(AtomicU64);
 
-/// Memory at the address that the kernel is given.
+/// Part of the segment that the kernel uses.
 #[repr(C)]
 struct DeviceArea {
     aborted: [Counter; MAX_RANKS],
@@ -104,7 +104,7 @@ struct SegmentPlace {
     mark: [u8; 8],
     process: u32,
     descriptor: i32,
-    /// Inode of the file, which distinguishes it from one that has the descriptor later.
+    /// Inode of the file, which distinguishes it from a later file with the same descriptor.
     inode: u64,
     rest: [u64; 13],
 }
@@ -157,7 +157,7 @@ fn open(place: &SegmentPlace) -> Outcome<File> {
     })
 }
 
-/// The segment as a rank has mapped it.
+/// The shared memory of a communicator as one rank has mapped it.
 pub(super) struct Segment {
     base: *mut c_void,
     bytes: usize,
@@ -172,7 +172,7 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Maps the segment of an id and joins as `rank`. Does not wait for the others.
+    /// Maps the segment of an id and joins as `rank`, without waiting for the other ranks.
     pub(super) fn join(id: &UniqueId, ranks: u32, rank: u32, device: i32) -> Outcome<Self> {
         // SAFETY: of equal size, and any bytes are numbers.
         let place: SegmentPlace = unsafe { std::mem::transmute_copy(id) };
@@ -266,7 +266,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Finds ranks whose process has ended without leaving.
+    /// Fails if the process of a rank has ended without leaving the communicator.
     pub(super) fn check_peers(&self) -> Outcome {
         for rank in 0..self.ranks {
             let member = self.member(rank);
@@ -286,7 +286,7 @@ impl Segment {
         unsafe { &*self.base.cast::<Hosts>() }
     }
 
-    /// State of a rank, for hosts.
+    /// State of a rank that hosts use.
     pub(super) fn member(&self, rank: u32) -> &Member {
         &self.hosts().members[rank as usize]
     }
@@ -301,7 +301,7 @@ impl Segment {
         self.member(self.rank).left.store(1, Ordering::Release);
     }
 
-    /// Ends this rank's kernel, and those that it launches later.
+    /// Ends the kernel of this rank, and kernels that it launches later.
     pub(super) fn abort(&self) {
         // SAFETY: it is within the mapping; others access it atomically.
         let shared = unsafe { &*(self.address() as *const DeviceArea) };
@@ -311,7 +311,7 @@ impl Segment {
     }
 }
 
-/// Whether a process has ended, also if its parent has not waited for it yet.
+/// Whether a process has ended, even if its parent has not waited for it.
 fn has_ended(process: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{process}/stat")) {
         // The state follows the name, which is in parentheses and may contain some.

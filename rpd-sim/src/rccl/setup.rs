@@ -1,5 +1,5 @@
-//! Creation of communicators. Steps that wait for other ranks come after those that others wait for, so that
-//! a thread can have several ranks.
+//! Creation of communicators. Steps that wait for other ranks come after the steps that other ranks wait for, so that a
+//! thread can have several ranks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,22 +10,22 @@ use super::segment::{self, MAX_RANKS, Segment};
 use super::{hip, launch};
 use crate::api::types::UniqueId;
 
-/// Destination of a handle.
+/// Address to which a new handle is written.
 #[derive(Clone, Copy)]
 pub(super) struct HandlePlace(pub(super) *mut usize);
 
-/// A communicator to create, at the end of the group.
+/// A communicator that is created at the end of the group.
 pub(super) struct NewCommunicator {
     pub(super) device: i32,
     pub(super) place: HandlePlace,
     pub(super) source: Source,
 }
 
-/// What tells which ranks a new communicator has.
+/// Origin of a new communicator, which determines its ranks.
 pub(super) enum Source {
     /// A unique id that all ranks were given.
     Id { id: UniqueId, ranks: u32, rank: u32 },
-    /// The ranks of another that have the same color, ordered by key; none for a negative color.
+    /// The ranks of another communicator with the same color, ordered by key; none for a negative color.
     Split {
         parent: Arc<Communicator>,
         color: i32,
@@ -33,7 +33,7 @@ pub(super) enum Source {
     },
 }
 
-/// Both numbers, if they are in range.
+/// Converts both numbers; fails if `ranks` is out of range or there is no such `rank`.
 pub(super) fn check_rank(ranks: i32, rank: i32) -> Outcome<(u32, u32)> {
     if !(1..=MAX_RANKS as i32).contains(&ranks) {
         let text = format!("{ranks} ranks; there can be 1 to {MAX_RANKS}");
@@ -45,7 +45,7 @@ pub(super) fn check_rank(ranks: i32, rank: i32) -> Outcome<(u32, u32)> {
     Ok((ranks as u32, rank as u32))
 }
 
-/// A rank's part in a split, with its number.
+/// Participation of one rank in a split, with the number of the split.
 struct Part<'w> {
     parent: &'w Communicator,
     number: u32,
@@ -53,7 +53,7 @@ struct Part<'w> {
 }
 
 impl<'w> Part<'w> {
-    /// Passes color and key to the other ranks.
+    /// Passes color and key of this rank to the other ranks.
     fn announce(parent: &'w Communicator, color: i32, key: i32) -> Self {
         let mut state = parent.state();
         state.splits += 1;
@@ -73,7 +73,7 @@ impl<'w> Part<'w> {
         &self.parent.segment.member(rank).splits[self.number as usize % 2]
     }
 
-    /// Waits for the colors of the others; the ranks with this one's, in their new order.
+    /// Waits for the colors of the other ranks; returns the ranks that have the same color, in their new order.
     fn ranks(&self) -> Outcome<Vec<u32>> {
         let all = 0..self.parent.segment.ranks;
         self.parent.segment.wait(|| {
@@ -88,7 +88,7 @@ impl<'w> Part<'w> {
     }
 }
 
-/// Makes communicators; the first failure ends it.
+/// Makes communicators one after the other, up to the first failure.
 pub(super) fn make(wanted: &[NewCommunicator]) -> Outcome {
     let parts = wanted.iter().map(|wanted| match &wanted.source {
         Source::Id { .. } => None,

@@ -1,4 +1,4 @@
-//! Operations as the kernel has them. `device/collectives.hip` has the same structures.
+//! Operations in the layout that the kernel reads. `device/collectives.hip` has the same structures.
 
 use super::error::{Failure, Outcome};
 
@@ -12,9 +12,9 @@ pub(super) mod flag {
     pub(crate) const TO_ROOT: u32 = 8;
     /// Contributions have a part for each rank.
     pub(crate) const PARTS: u32 = 16;
-    /// The result is the reduction of the contributions, not all of them in order of ranks.
+    /// The result is the reduction of the contributions; without the flag, all contributions in order of ranks.
     pub(crate) const REDUCES: u32 = 32;
-    /// The factor is an address.
+    /// The factor is the address of the value.
     pub(crate) const DEVICE_SCALAR: u32 = 64;
 }
 
@@ -23,13 +23,13 @@ pub(super) const MAX_WORKS: usize = 84;
 /// Work-items of a launch.
 pub(super) const THREADS: u32 = 256;
 
-/// An operation of a rank.
+/// Part of a rank in an operation.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Work {
     /// Sum of values of [`flag`].
     pub(super) flags: u32,
-    /// The root, or the peer that is sent to or received from.
+    /// Rank of the root, or of the peer that is sent to or received from.
     pub(super) root: u32,
     /// `ncclDataType_t`.
     pub(super) kind: u8,
@@ -38,13 +38,13 @@ pub(super) struct Work {
     /// Bytes of an element.
     pub(super) size: u16,
     pub(super) unused: u32,
-    /// Address of what this rank contributes.
+    /// Address of the rank's contribution.
     pub(super) send: u64,
     /// Address of the result.
     pub(super) receive: u64,
-    /// Elements of a part, or of the contribution if that has none.
+    /// Elements of a part, or of the whole contribution if it has no parts.
     pub(super) count: u64,
-    /// Factor of contributions, in the type of the elements, or its address.
+    /// Factor of contributions in the type of the elements, or its address.
     pub(super) scalar: u64,
 }
 
@@ -94,7 +94,7 @@ impl DataType {
         }
     }
 
-    /// The bits of `1 / n` for a type of floating point numbers.
+    /// Bits of `1 / n` in a type of floating point numbers; `None` for integers.
     fn fraction(self, n: u32) -> Option<u64> {
         let single = 1.0 / n as f32;
         // The upper bits of it, rounded to the nearest even: of a normal number this is all that there is to do.
@@ -119,16 +119,16 @@ impl DataType {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Factor {
     pub(super) kind: DataType,
-    /// Its bits, or its address.
+    /// Bits of the factor, or its address.
     pub(super) scalar: u64,
     pub(super) is_address: bool,
 }
 
-/// Reductions that every communicator has; the numbers of others begin here.
+/// Number of reductions that every communicator has; reductions of programs have the numbers from here on.
 pub(super) const REDUCTIONS: u32 = 5;
 
 impl Work {
-    /// An operation on elements of a type; nothing of it is set yet but that.
+    /// An operation on `count` elements of a type, with all other fields zero.
     pub(super) fn of(kind: DataType, count: usize) -> Self {
         Self {
             kind: kind.0,
@@ -138,7 +138,7 @@ impl Work {
         }
     }
 
-    /// Makes it a reduction: `number` is the `ncclRedOp_t`, `factors` those that programs have made.
+    /// Makes the operation a reduction: `number` is the `ncclRedOp_t`, `factors` are those that programs have made.
     pub(super) fn reduces(
         mut self,
         kind: DataType,
@@ -178,7 +178,7 @@ impl Work {
         Ok(self)
     }
 
-    /// Whether it is a send or a receive.
+    /// Whether the operation is a send or a receive.
     pub(super) fn is_message(&self) -> bool {
         self.flags & (flag::SEND | flag::RECEIVE) != 0
     }

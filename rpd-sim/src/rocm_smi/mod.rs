@@ -77,7 +77,7 @@ fn gpu(index: u32) -> Result<&'static Agent, u32> {
         .ok_or(status::INVALID_ARGS)
 }
 
-/// Writes a result of the caller's.
+/// Writes a result to a place of the caller's; fails with `INVALID_ARGS` if the place is null.
 ///
 /// # Safety
 /// `place` is null or can be written.
@@ -200,7 +200,7 @@ numbers! {
     rsmi_dev_vendor_id_get(u16) = |gpu| gpu.vendor_id as u16;
     /// N of `/dev/dri/renderDN`.
     rsmi_dev_drm_render_minor_get(u32) = |gpu| gpu.drm_render_minor;
-    /// The number that no other GPU has: that of its UUID.
+    /// Number in the UUID, which no other GPU has.
     rsmi_dev_unique_id_get(u64) = |gpu| gpu.unique_id();
     /// The driver's id.
     rsmi_dev_guid_get(u64) = |gpu| gpu.gpu_id;
@@ -235,13 +235,14 @@ macro_rules! texts {
 texts! {
     /// Name under which the product is sold.
     rsmi_dev_name_get(usize) = |gpu| &gpu.product;
-    /// The name under which it is sold.
+    /// Name under which the product is sold.
     rsmi_dev_market_name_get(u32) = |gpu| &gpu.product;
     /// Name of the vendor.
     rsmi_dev_vendor_name_get(usize) = |gpu| gpu.vendor;
 }
 
-/// Kinds of memory: the GPU's own, the part of it that the host can access (all of it), and the host's that the GPU can access.
+/// Capacity and use in bytes of a kind of memory: the GPU's own, the part of it that the host can access (all of it),
+/// and host memory that the GPU can access.
 fn memory(gpu: &'static Agent, kind: u32) -> Result<&'static Agent, u32> {
     match kind {
         0 | 1 => Ok(gpu),
@@ -285,7 +286,7 @@ pub struct Frequencies {
 }
 
 impl Frequencies {
-    /// The only frequency of a clock.
+    /// Frequencies of a clock that has only one.
     pub(crate) fn one(hertz: u64) -> Self {
         let mut frequency = [0; MAX_FREQUENCIES];
         frequency[0] = hertz;
@@ -303,7 +304,7 @@ impl Frequencies {
     }
 }
 
-/// The frequency of a clock: the one that the device has.
+/// Writes the frequency of a clock, the only one that it has.
 ///
 /// # Safety
 /// `place` is null or can be written.
@@ -356,7 +357,7 @@ pub unsafe extern "C" fn rsmi_dev_firmware_version_get(
 /// Index that stands for the host.
 const HOST: u32 = u32::MAX;
 
-/// The link to another GPU or the host.
+/// The link to another GPU or the host; fails for other indices.
 fn link(gpu: &Agent, index: u32) -> Result<Link, u32> {
     let other = match index {
         HOST => agents::cpu_agent(),
@@ -426,20 +427,20 @@ impl Process {
         self.id
     }
 
-    /// Bytes of memory of GPUs.
+    /// Bytes of memory that the process has on GPUs.
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
 }
 
-/// What is known of this process, if it uses a GPU.
+/// Facts about this process; fails if it uses no GPU.
 pub(crate) fn this_process() -> Result<Process, u32> {
     gpu(0)?;
     check_process(std::process::id())?;
     Ok(process(used()))
 }
 
-/// The GPUs that this process uses, by index: those of which it has memory.
+/// Indices of the GPUs that this process uses: those on which it has memory.
 fn used() -> impl Iterator<Item = u32> {
     let uses = |gpu: &Agent| machine().memory.used(gpu.index) != 0;
     let all = agents::gpus().iter().enumerate();
@@ -459,7 +460,7 @@ fn process(gpus: impl Iterator<Item = u32>) -> Process {
     }
 }
 
-/// Writes at most `count` items of a list, and their number.
+/// Writes at most `count` items of a list, and the number of all items.
 ///
 /// # Safety
 /// `list` is null, to get the number alone, or has `count` places; `count` is null or can be read and written.
@@ -488,7 +489,7 @@ unsafe fn put_list<T>(list: *mut T, count: *mut u32, items: Vec<T>) -> Outcome {
     Ok(())
 }
 
-/// The processes that use GPUs; this one is the only one that can.
+/// Lists the processes that use GPUs: only the calling one can be known.
 ///
 /// # Safety
 /// The requirements of the C function.
@@ -499,7 +500,7 @@ pub unsafe extern "C" fn rsmi_compute_process_info_get(list: *mut Process, count
     answer(gpu(0).and_then(|_| unsafe { put_list(list, count, all.into_iter().collect()) }))
 }
 
-/// Whether a process is this one.
+/// Fails unless `id` is the id of this process.
 fn check_process(id: u32) -> Outcome {
     if id == std::process::id() && used().next().is_some() {
         return Ok(());
@@ -507,7 +508,7 @@ fn check_process(id: u32) -> Outcome {
     Err(status::NOT_FOUND)
 }
 
-/// Facts about a process.
+/// Writes facts about a process.
 ///
 /// # Safety
 /// `place` is null or can be written.
@@ -518,7 +519,7 @@ pub unsafe extern "C" fn rsmi_compute_process_info_by_pid_get(id: u32, place: *m
     answer(known.and_then(|()| unsafe { put(place, process(used())) }))
 }
 
-/// Facts about a process on a GPU.
+/// Writes facts about a process on a GPU.
 ///
 /// # Safety
 /// `place` is null or can be written.
@@ -534,7 +535,7 @@ pub unsafe extern "C" fn rsmi_compute_process_info_by_device_get(
     answer(known.and_then(|()| unsafe { put(place, on_it()) }))
 }
 
-/// The GPUs that a process uses.
+/// Writes the indices of the GPUs that a process uses.
 ///
 /// # Safety
 /// The requirements of the C function.

@@ -1,4 +1,4 @@
-//! Functions for what no simulated GPU has. Their parameters do not matter, because none is read.
+//! Functions about hardware that no simulated GPU has. Their parameters do not matter, because none is read.
 
 use super::{answer, gpu, status};
 use crate::not_supported::not_supported;

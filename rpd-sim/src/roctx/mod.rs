@@ -1,4 +1,4 @@
-//! The ROCTx marker library: what its functions do when they are not traced.
+//! The ROCTx marker library: behaviour of its functions when no tool traces them.
 
 #![allow(non_snake_case)]
 
@@ -8,7 +8,7 @@ use core::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Version of the library `libroctx64.so.4` that this stands for.
+/// Version of the library `libroctx64.so.4`, whose place this library takes.
 const VERSION: (u32, u32) = (4, 1);
 
 /// `roctx_version_major` of the library before the SDK's, which tools cannot trace.
@@ -27,17 +27,17 @@ thread_local! {
     static LEVEL: Cell<i32> = const { Cell::new(0) };
 }
 
-/// Ids of process ranges, from 1.
+/// Id of the next process range, from 1.
 static NEXT_RANGE: AtomicU64 = AtomicU64::new(1);
 
 pub(crate) unsafe extern "C" fn roctxMarkA(_message: *const c_char) {}
 
-/// Answers the 0-based level of the range just opened.
+/// Opens a range of the thread; returns its level, 0 for the outermost.
 pub(crate) unsafe extern "C" fn roctxRangePushA(_message: *const c_char) -> i32 {
     LEVEL.with(|level| level.replace(level.get() + 1))
 }
 
-/// Answers the level after closing, -1 when none was open.
+/// Closes the innermost range of the thread; returns its level, -1 when none was open.
 pub(crate) unsafe extern "C" fn roctxRangePop() -> i32 {
     LEVEL.with(|level| match level.get() {
         0 => -1,

@@ -1,4 +1,4 @@
-//! Recording the memory accesses of kernels: a function beside those of the SDK, which tools find by its name.
+//! Recording of the memory accesses of kernels: a function beside those of the SDK, which tools find by its name.
 
 use core::ffi::{CStr, c_char};
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};

@@ -1,4 +1,4 @@
-//! Contexts are started and stopped, and their services of the device with them.
+//! Start and stop of contexts, with their services of the device.
 
 use rocprofiler_sdk_sys::{rocprofiler_context_id_t as ContextId, rocprofiler_status_t as Status};
 

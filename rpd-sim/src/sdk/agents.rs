@@ -28,7 +28,7 @@ fn id(index: usize) -> AgentId {
     }
 }
 
-/// SDK id of an agent by HSA handle; 0 for none.
+/// SDK id of the agent with an HSA handle; 0 if there is none.
 pub(crate) fn of_handle(handle: u64) -> AgentId {
     device::agent(handle).map_or(AgentId::default(), |agent| id(agent.index))
 }
@@ -49,12 +49,12 @@ pub(crate) fn of_pool(handle: u64) -> AgentId {
     device::pool(handle).map_or(AgentId::default(), |pool| id(pool.agent))
 }
 
-/// Text that lives as long as the process.
+/// Makes a C string that lives as long as the process.
 fn text(s: &str) -> *const core::ffi::c_char {
     keep(s).as_ptr()
 }
 
-/// `GPU-` and hexadecimal digits as the 16 bytes of the driver; zero for a CPU.
+/// The 16 bytes of a UUID that the driver has for `GPU-` and hexadecimal digits; zero for a CPU.
 fn uuid(text: &str) -> Uuid {
     let mut bytes = [0; 16];
     if let Some(n) = text
@@ -210,7 +210,7 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
     }
 }
 
-/// A description that is never changed or freed.
+/// The SDK's description of an agent, which is never changed or freed.
 struct Fixed(&'static Agent);
 // SAFETY: immutable, and so is what its pointers lead to.
 unsafe impl Sync for Fixed {}

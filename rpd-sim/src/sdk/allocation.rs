@@ -1,4 +1,4 @@
-//! Memory allocations, observed at the six HSA calls that make or free them.
+//! Memory allocations, observed at the six HSA calls that allocate or free memory.
 
 use core::{
     ffi::c_void,
@@ -21,7 +21,7 @@ use rocprofiler_sdk_sys::{
 use super::{agents, clock, context, correlation::Use, external, register::replace, state, thread};
 use crate::api::table::Slot;
 
-/// Slots in the core and the AMD extension table.
+/// Slots of the observed functions in the core table and the AMD extension table.
 const MEMORY_ALLOCATE: usize = 33;
 const MEMORY_FREE: usize = 34;
 const POOL_ALLOCATE: usize = 13;
@@ -29,10 +29,10 @@ const POOL_FREE: usize = 14;
 const HANDLE_CREATE: usize = 57;
 const HANDLE_RELEASE: usize = 58;
 
-/// Functions that the hooks call.
+/// Functions that the hooks call, in the order of [`install`].
 static NEXT: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
 
-/// Puts the hooks in front of the runtime, and below tracing wrappers, when a context traces allocations.
+/// Puts the hooks in front of the runtime, and behind tracing wrappers, when a context traces allocations.
 pub(crate) fn install(core: &[Slot], amd_ext: &[Slot]) {
     use crate::api::table::next;
     if !context::any(
@@ -97,7 +97,7 @@ macro_rules! next {
     }};
 }
 
-/// Runs an allocation between its events; `address` gives the address of the memory afterwards.
+/// Runs an allocation between its two events; `address` returns the address of the memory afterwards.
 fn observe(
     operation: Operation,
     agent: AgentId,

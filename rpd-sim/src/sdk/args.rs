@@ -1,4 +1,4 @@
-//! Arguments as text, for tools that iterate over them.
+//! Arguments of calls as text, for tools that iterate over them.
 
 use core::{
     ffi::{CStr, c_int, c_void},
@@ -23,7 +23,7 @@ use crate::api::{
     types::{Dim3, Extent, PitchedPtr},
 };
 
-/// Arguments of a domain's calls, by the callback kind's name.
+/// Arguments of the calls of a callback kind; `None` for kinds without arguments.
 fn table(kind: CallbackKind) -> Option<&'static [&'static [Arg]]> {
     Some(match kind {
         CallbackKind::HIP_RUNTIME_API => &args::HIP_RUNTIME_API,
@@ -97,7 +97,7 @@ unsafe fn value(kind: Kind, at: *const u8) -> String {
     }
 }
 
-/// The text of an argument, and how many pointers were followed for it.
+/// The text of an argument, and the number of pointers that were followed for it.
 ///
 /// # Safety
 /// `at` holds the argument, and its pointers are good for `most` levels and as text.
@@ -134,7 +134,7 @@ unsafe fn text(arg: &Arg, mut at: *const u8, most: i32) -> (CString, i32) {
     (CString::new(text).unwrap_or_default(), followed)
 }
 
-/// Calls back for each argument until the callback returns nonzero.
+/// Calls back for each argument until the callback returns a number other than zero.
 ///
 /// # Safety
 /// `union` is the argument union of that call.

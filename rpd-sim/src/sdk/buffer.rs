@@ -1,4 +1,4 @@
-//! Buffers: records collected for a tool and handed to it on a provider thread.
+//! Buffers: records collected for a tool, and delivered to it on a provider thread.
 
 use core::{
     ffi::c_void,
@@ -18,7 +18,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{context, state, status::store, worker};
 
-/// Records of one storage area, back to back, each with its header's numbers.
+/// Records of one storage area, back to back, each with the numbers of its header.
 #[derive(Default)]
 struct Area {
     /// Bytes of records, in words so that records are aligned.
@@ -31,22 +31,22 @@ struct Area {
 pub(crate) struct Buffer {
     /// Handle, from 1.
     pub(crate) id: u64,
-    /// Context given at creation.
+    /// Context that the tool named at creation.
     pub(crate) context: ContextId,
     capacity: usize,
     watermark: usize,
     lossless: bool,
     callback: context::Callback<<BufferFn as IntoIterator>::Item>,
-    /// Callback thread it is bound to.
+    /// Number of the callback thread that delivers the buffer.
     pub(crate) worker: AtomicUsize,
     area: Mutex<Area>,
-    /// Signalled when the area was emptied.
+    /// Notified when the area was emptied.
     emptied: Condvar,
-    /// Taken while the callback runs; holds the spare area.
+    /// Lock that is held while the callback runs, with the spare area.
     delivery: Mutex<Area>,
     /// Records dropped since the last delivery.
     dropped: AtomicU64,
-    /// A flush was requested and has not begun.
+    /// Whether a flush was requested and has not begun.
     requested: AtomicBool,
     destroyed: AtomicBool,
 }
@@ -107,7 +107,7 @@ impl Buffer {
         }
     }
 
-    /// Hands over what is stored; on the callback thread.
+    /// Delivers the stored records to the tool; called on the callback thread.
     pub(crate) fn deliver(&self) {
         let mut spare = self.delivery.lock().unwrap_or_else(|e| e.into_inner());
         self.requested.store(false, Ordering::Release);
@@ -151,7 +151,7 @@ impl Buffer {
     }
 }
 
-/// All locks that writers take, held over a fork so that the child finds them free.
+/// All locks that writers take, for a fork: the child finds them free.
 pub(crate) fn lock_all() -> VecDeque<MutexGuard<'static, impl Sized>> {
     let buffers = BUFFERS.read().unwrap_or_else(|e| e.into_inner());
     buffers

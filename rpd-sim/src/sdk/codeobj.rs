@@ -27,20 +27,20 @@ use super::{agents, context, register, state, thread, thread_trace};
 use crate::api::table::Slot;
 use crate::gpu::observe::{CodeObjectInfo, CodeObjectStorage};
 
-/// A kernel that was reported.
+/// A kernel that was reported to tools.
 struct Symbol {
     payload: SymbolPayload,
-    /// The host stub it is launched by, if the program registered one.
+    /// Host stub by which programs launch the kernel, if one was registered.
     host: Option<HostPayload>,
     user: HashMap<usize, UserData>,
 }
 
-/// A code object that was reported.
+/// A code object that was reported to tools.
 struct ReportedObject {
     handle: u64,
     payload: LoadPayload,
     symbols: Vec<Symbol>,
-    /// Contexts that the load was reported to; the unload is reported to the same.
+    /// Contexts that the load was reported to, a bit each; the unload is reported to the same ones.
     reported: u64,
     user: HashMap<usize, UserData>,
 }
@@ -51,9 +51,9 @@ unsafe impl Send for ReportedObject {}
 #[derive(Default)]
 struct CodeObjectState {
     objects: Vec<ReportedObject>,
-    /// Kernel ids by kernel object address.
+    /// Kernel ids by address of the kernel descriptor.
     kernels: HashMap<u64, u64>,
-    /// Host stubs by name of the kernel, as registered; without ids.
+    /// Host stubs by kernel name, as programs registered them; their ids are not set.
     stubs: HashMap<&'static CStr, HostPayload>,
     last_object: u64,
     last_kernel: u64,
@@ -65,7 +65,7 @@ unsafe impl Send for CodeObjectState {}
 
 static STATE: Mutex<Option<CodeObjectState>> = Mutex::new(None);
 
-/// Id of the kernel with an object address; 0 when it is unknown.
+/// Id of the kernel whose descriptor is at an address; 0 when it is unknown.
 pub(crate) fn kernel_id(kernel_object: u64) -> u64 {
     let state = STATE.lock().unwrap_or_else(|e| e.into_inner());
     state
@@ -75,7 +75,7 @@ pub(crate) fn kernel_id(kernel_object: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// Code object at an address, and the offset from its first byte; 0 and the address where there is none.
+/// Id of the code object at an address, and the offset from its first byte; 0 and the address where there is none.
 pub(crate) fn locate(address: u64) -> (u64, u64) {
     let state = STATE.lock().unwrap_or_else(|e| e.into_inner());
     let objects = state.as_ref().map_or(&[][..], |state| &state.objects);
@@ -186,7 +186,7 @@ unsafe extern "C" fn register_function(
 }
 
 impl CodeObjectState {
-    /// The host stub of the kernel whose descriptor is called `symbol`, with ids.
+    /// The host stub, with ids, of the kernel whose descriptor is called `symbol`.
     fn host(&mut self, symbol: &str, kernel: u64, object: u64) -> Option<HostPayload> {
         let name = CString::new(symbol.strip_suffix(".kd")?).ok()?;
         let stub = *self.stubs.get(name.as_c_str())?;
@@ -226,7 +226,8 @@ fn report(
 }
 
 impl ReportedObject {
-    /// Reports the object, then its kernels, each followed by its host stub, to contexts of the masks.
+    /// Reports a code object to the contexts of the mask `objects`, then each kernel to those of `symbols`, followed by
+    /// its host stub to those of `stubs`.
     fn report(&mut self, phase: Phase, objects: u64, symbols: u64, stubs: u64) {
         let at = ptr::from_mut(&mut self.payload).cast();
         report(objects, Operation::LOAD, phase, at, &mut self.user);
@@ -243,7 +244,7 @@ impl ReportedObject {
     }
 }
 
-/// A code object was loaded; on the thread that froze its executable.
+/// Reports a code object that was loaded; called on the thread that froze its executable.
 pub(crate) fn loaded(info: &CodeObjectInfo) {
     let mut object = {
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
@@ -345,7 +346,7 @@ fn unload(object: &mut ReportedObject) {
     object.report(Phase::UNLOAD, objects, symbols, 0);
 }
 
-/// A code object is about to go.
+/// Reports a code object that is about to be unloaded.
 pub(crate) fn unloaded(handle: u64) {
     let object = {
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
@@ -366,7 +367,7 @@ pub(crate) fn unloaded(handle: u64) {
     }
 }
 
-/// Reports everything still loaded as unloaded: finalisation has begun.
+/// Reports all loaded code objects as unloaded when finalisation begins.
 pub(crate) fn unload_all() {
     let objects = {
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());

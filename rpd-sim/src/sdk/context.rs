@@ -1,4 +1,4 @@
-//! Contexts: the switches that services hang on.
+//! Contexts: services are configured in a context, which tools start and stop.
 //!
 //! All state that a traced call reads is a few atomics: which contexts are active, and for every kind and
 //! operation which contexts trace it. Contexts are made while tools configure and never freed.
@@ -23,7 +23,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{buffer::Buffer, state, status::store};
 
-/// Most contexts of a process: one bit each.
+/// Most contexts of a process: each has a bit in masks.
 pub(crate) const MAX: usize = 64;
 /// Operation ids a kind may have.
 pub(crate) const MAX_OPERATIONS: usize = 512;
@@ -43,12 +43,12 @@ unsafe impl<F> Send for Callback<F> {}
 // SAFETY: as above.
 unsafe impl<F> Sync for Callback<F> {}
 
-/// A tool's callback for callback tracing, present.
+/// Callback of a tool for callback tracing, not null.
 pub(crate) type TraceFn = unsafe extern "C" fn(CallbackRecord, *mut UserData, *mut c_void);
 
 /// A context: the callbacks, buffers and services that a tool starts and stops together.
 pub(crate) struct Context {
-    /// Number from 0, and the context's bit in masks.
+    /// Number of the context from 0, which is its bit in masks.
     pub(crate) index: usize,
     /// Number of the tool that created it.
     pub(crate) client: u32,
@@ -58,30 +58,30 @@ pub(crate) struct Context {
     pub(crate) request: OnceLock<Callback<NonNullRequest>>,
 }
 
-/// The request callback, present.
+/// Callback of a tool for external correlation ids, not null.
 pub(crate) type NonNullRequest = <RequestFn as IntoIterator>::Item;
 
 static CONTEXTS: [AtomicPtr<Context>; MAX] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX];
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Taken while contexts are made, configured, started and stopped.
+/// Lock for changes: making, configuring, starting and stopping contexts.
 static CHANGE: Mutex<()> = Mutex::new(());
-/// Contexts that are active, a bit each.
+/// Mask of the contexts that are active.
 static ACTIVE: AtomicU64 = AtomicU64::new(0);
-/// Contexts that have callbacks, by kind and operation.
+/// Masks of the contexts that have callbacks, by kind and operation.
 static CALLBACKS: [[AtomicU64; MAX_OPERATIONS]; CALLBACK_KINDS] =
     [const { [const { AtomicU64::new(0) }; MAX_OPERATIONS] }; CALLBACK_KINDS];
-/// Contexts that have buffer records, by kind and operation.
+/// Masks of the contexts that have buffer records, by kind and operation.
 static BUFFERS: [[AtomicU64; MAX_OPERATIONS]; BUFFER_KINDS] =
     [const { [const { AtomicU64::new(0) }; MAX_OPERATIONS] }; BUFFER_KINDS];
-/// Contexts with a request callback for external ids, by request kind.
+/// Masks of the contexts with a request callback for external ids, by request kind.
 static REQUESTS: [AtomicU64; REQUEST_KINDS] = [const { AtomicU64::new(0) }; REQUEST_KINDS];
 
-/// The contexts with a service, active or not.
+/// Set of the contexts that have one of the services, active or not.
 pub(crate) struct ContextSet(AtomicU64);
 
 /// Contexts with dispatch counting.
 pub(crate) static DISPATCH_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
-/// Contexts with device counting.
+/// Contexts with counting of whole agents.
 pub(crate) static DEVICE_COUNTING: ContextSet = ContextSet(AtomicU64::new(0));
 /// The context with PC sampling, of which there is at most one.
 pub(crate) static PC_SAMPLING: ContextSet = ContextSet(AtomicU64::new(0));
@@ -104,7 +104,7 @@ impl ContextSet {
         self.0.load(Ordering::Acquire) == 0
     }
 
-    /// Mask of the contexts that have the service and are active.
+    /// Mask of the active contexts that have the service.
     #[inline]
     pub(crate) fn active(&self) -> u64 {
         match self.0.load(Ordering::Acquire) {
@@ -114,13 +114,13 @@ impl ContextSet {
     }
 }
 
-/// First context handle, different in every process.
+/// Handle of the first context, different in every process.
 fn offset() -> u64 {
     static OFFSET: OnceLock<u64> = OnceLock::new();
     *OFFSET.get_or_init(|| random_offset(1))
 }
 
-/// A number from 1 to 2^16 or so, different in every process, for handles that shall not look like indices.
+/// A number from 1 to about 2^16, different in every process, for handles that are not to look like indices.
 pub(crate) fn random_offset(salt: u64) -> u64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u64(salt);
@@ -133,25 +133,25 @@ pub(crate) fn active() -> u64 {
     ACTIVE.load(Ordering::Acquire)
 }
 
-/// Contexts, active or not, with callbacks for an operation.
+/// Mask of the contexts, active or not, with callbacks for an operation.
 #[inline]
 pub(crate) fn want_callbacks(kind: usize, operation: usize) -> u64 {
     CALLBACKS[kind][operation].load(Ordering::Relaxed)
 }
 
-/// Contexts, active or not, with buffer records for an operation.
+/// Mask of the contexts, active or not, with buffer records for an operation.
 #[inline]
 pub(crate) fn want_records(kind: usize, operation: usize) -> u64 {
     BUFFERS[kind][operation].load(Ordering::Relaxed)
 }
 
-/// Contexts with a request callback for external ids of a kind.
+/// Mask of the contexts with a request callback for external ids of a kind.
 #[inline]
 pub(crate) fn want_requests(kind: usize) -> u64 {
     REQUESTS[kind].load(Ordering::Relaxed)
 }
 
-/// Whether any context has configured a kind.
+/// Whether any context has configured a callback kind or a buffer kind.
 pub(crate) fn any(callback: CallbackKind, record: BufferKind) -> bool {
     CALLBACKS[callback.0 as usize]
         .iter()
@@ -161,7 +161,7 @@ pub(crate) fn any(callback: CallbackKind, record: BufferKind) -> bool {
             .any(|m| m.load(Ordering::Relaxed) != 0)
 }
 
-/// The bits of a mask, as context indices.
+/// Numbers of the bits that are set in a mask.
 pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
@@ -170,7 +170,7 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The context of a bit that is set in one of the masks.
+/// The context of a bit that is set in a mask of this module.
 #[inline]
 pub(crate) fn get(index: usize) -> &'static Context {
     // SAFETY: a bit is set only after the context was stored; contexts are never freed.
@@ -188,14 +188,14 @@ pub(crate) fn find(id: ContextId) -> Option<&'static Context> {
 }
 
 impl Context {
-    /// Handle that the tool has.
+    /// Handle of the context for the tool.
     pub(crate) fn id(&self) -> ContextId {
         ContextId {
             handle: offset() + self.index as u64,
         }
     }
 
-    /// Calls the callback that the tool set for the kind of `record`; nothing where there is none.
+    /// Calls the callback that the tool set for the kind of `record`, if there is one.
     #[inline]
     pub(crate) fn call(&self, mut record: CallbackRecord, user: *mut UserData) {
         if let Some(callback) = self.callbacks[record.kind.0 as usize].get() {
@@ -205,7 +205,7 @@ impl Context {
         }
     }
 
-    /// Sets a callback up; `false` when the kind has one already.
+    /// Sets the callback of a kind; `false` when the kind has one already.
     pub(crate) fn add_callback(
         &self,
         kind: CallbackKind,
@@ -222,7 +222,7 @@ impl Context {
         true
     }
 
-    /// Routes records into a buffer; `false` when the kind has one already.
+    /// Sets the buffer of a kind; `false` when the kind has one already.
     pub(crate) fn add_buffer(
         &self,
         kind: BufferKind,
@@ -242,7 +242,7 @@ impl Context {
         true
     }
 
-    /// Sets the request callback up; `false` when there is one already.
+    /// Sets the request callback for external ids; `false` when there is one already.
     pub(crate) fn add_request(&self, kinds: &[usize], callback: Callback<NonNullRequest>) -> bool {
         if self.request.set(callback).is_err() {
             return false;

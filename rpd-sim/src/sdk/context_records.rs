@@ -11,14 +11,14 @@ use rocprofiler_sdk_sys::{
 
 use super::{context, external, state};
 
-/// Records of one context about a piece of work.
+/// Records of one context about a piece of device work.
 pub(super) struct ContextRecords {
     pub(super) index: usize,
     pub(super) external: u64,
     user: UserData,
 }
 
-/// Contexts that take part, by service.
+/// Masks of the contexts that take part in a piece of work, by service.
 pub(super) fn masks(
     callback: CallbackKind,
     callback_op: u32,
@@ -58,7 +58,7 @@ pub(super) fn see(
         .collect()
 }
 
-/// Calls the contexts of a mask.
+/// Calls the callbacks of the contexts in a mask.
 pub(super) fn report(
     mask: u64,
     seen: &mut [ContextRecords],

@@ -1,4 +1,4 @@
-//! Correlation ids: one per traced call, shared with the asynchronous work the call starts.
+//! Correlation ids: one per traced call, shared with the asynchronous work that the call starts.
 
 use core::{
     cell::Cell,
@@ -21,7 +21,7 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Number of users of an id, made when asynchronous work first shares it.
+/// Number of users of an id, kept from when asynchronous work first shares the id.
 struct SharedId {
     users: AtomicU32,
     internal: u64,
@@ -29,9 +29,9 @@ struct SharedId {
 
 /// The id of a traced call while the call is on its thread's stack.
 pub(crate) struct Scope {
-    /// The id, from 1.
+    /// Internal correlation id, from 1.
     pub(crate) internal: u64,
-    /// Id of the enclosing traced call, 0 for none.
+    /// Internal id of the enclosing traced call, 0 for none.
     pub(crate) ancestor: u64,
     shared: Cell<*const SharedId>,
     outer: *const Scope,
@@ -42,7 +42,7 @@ thread_local! {
 }
 
 impl Scope {
-    /// An id that no call has yet.
+    /// A scope whose id no call has yet.
     pub(crate) const fn unused() -> Self {
         Self {
             internal: 0,
@@ -52,7 +52,7 @@ impl Scope {
         }
     }
 
-    /// Makes it the calling thread's current one. It must not move until `leave`.
+    /// Makes the id the calling thread's current one. The scope must not move until `leave`.
     #[inline]
     pub(crate) fn enter(&mut self) {
         CURRENT.with(|current| {
@@ -64,7 +64,7 @@ impl Scope {
         });
     }
 
-    /// Takes it off the stack.
+    /// Takes the scope off the thread's stack, so that the enclosing call's id is the current one again.
     #[inline]
     pub(crate) fn leave(&self) {
         CURRENT.with(|current| {
@@ -87,7 +87,7 @@ impl Scope {
         false
     }
 
-    /// The call needs its id no longer.
+    /// Ends the call's use of the id, which is retired when no work uses it either.
     #[inline]
     pub(crate) fn release(&self) {
         let shared = self.shared.replace(ptr::null());
@@ -123,7 +123,7 @@ pub(crate) fn current() -> Option<(u64, u64)> {
 pub(crate) struct Use {
     /// Internal correlation id.
     pub(crate) internal: u64,
-    /// Internal id of the call around it, 0 if none.
+    /// Internal id of the enclosing traced call, 0 for none.
     pub(crate) ancestor: u64,
     shared: *const SharedId,
 }
@@ -134,7 +134,7 @@ unsafe impl Send for Use {}
 unsafe impl Sync for Use {}
 
 impl Use {
-    /// A use of the current call's id, or of a fresh one where there is no call.
+    /// Adds a use of the current call's id, or of a new id where there is no call.
     pub(crate) fn current() -> Self {
         CURRENT.with(|current| {
             // SAFETY: the current scope is alive.

@@ -1,4 +1,4 @@
-//! The work of the device, as services: dispatches and copies; `scratch` has the events of scratch memory.
+//! Work of the device as records of services: dispatches and copies; events of scratch memory are in `scratch`.
 
 use core::{
     ptr,
@@ -37,12 +37,12 @@ use crate::gpu::observe::{
 };
 use rpd_gfx::perf;
 
-/// Meaningful bytes of the dispatch info.
+/// Size in bytes of the part of the dispatch info that has a meaning.
 const INFO_BYTES: u64 = core::mem::offset_of!(Info, reserved_padding) as u64;
 
-/// Work that was started and has not been reported as done.
+/// Number of pieces of work that were started and have not been reported as done.
 static OUTSTANDING: AtomicU64 = AtomicU64::new(0);
-/// Dispatch ids, from 1.
+/// Id of the next dispatch, from 1.
 static NEXT_DISPATCH: AtomicU64 = AtomicU64::new(1);
 /// Queue ids, from 1, by queue handle.
 static QUEUES: RwLock<Option<HashMap<u64, u64>>> = RwLock::new(None);
@@ -69,7 +69,7 @@ pub(crate) fn install() {
     }
 }
 
-/// Waits for what is under way, but not forever: a kernel that never ends must not keep a process.
+/// Waits for work under way, for a limited time: a kernel that never ends must not keep a process.
 pub(crate) fn drain() {
     let limit = Instant::now() + Duration::from_secs(5);
     while OUTSTANDING.load(Ordering::Acquire) != 0 && Instant::now() < limit {
@@ -77,7 +77,7 @@ pub(crate) fn drain() {
     }
 }
 
-/// In a forked child: drops the parent's outstanding work, which never ends here.
+/// Drops the parent's outstanding work, which never ends here, in a forked child.
 pub(crate) fn forget() {
     OUTSTANDING.store(0, Ordering::Release);
 }
@@ -86,19 +86,19 @@ pub(crate) fn forget() {
 struct Work {
     id: Use,
     thread: u64,
-    /// Contexts that get callbacks at its end.
+    /// Mask of the contexts that get callbacks at the end of the work.
     callbacks: u64,
-    /// Contexts that get a record.
+    /// Mask of the contexts that get a record.
     records: u64,
     seen: Vec<ContextRecords>,
     payload: Payload,
     /// Counting of the dispatch, if a context counts it.
     counted: Option<CountedDispatch>,
-    /// Index of a dispatch's agent.
+    /// Index of the agent of a dispatch.
     agent: usize,
-    /// The context that samples it, as a mask.
+    /// Mask of the context that samples the dispatch; 0 for none.
     sampled: u64,
-    /// Thread trace of the dispatch, if a context asked for it.
+    /// Thread trace of the dispatch, if a context requested one.
     traced: Option<thread_trace::ChosenTrace>,
 }
 
@@ -106,11 +106,11 @@ struct Work {
 struct CountedDispatch {
     /// Index of the agent that runs it.
     agent: usize,
-    /// The counters that a context collects, and the context's external id.
+    /// Counters that a context has chosen, and the context's external id.
     chosen: Option<(counting::dispatch::ChosenCounters, u64)>,
 }
 
-/// What the records about the work contain besides ids and times.
+/// Contents of the records about the work, besides ids and times.
 enum Payload {
     Dispatch(DispatchPayload),
     Copy(CopyOperation, CopyPayload),
@@ -122,7 +122,7 @@ impl Work {
         Box::into_raw(Box::new(self)) as Token
     }
 
-    /// Takes back what `start` gave out.
+    /// The work of a token, which `start` returned; a token can be used once.
     fn end(token: Token) -> Option<Box<Self>> {
         if token == 0 {
             return None;
@@ -439,9 +439,9 @@ impl Observer for Provider {
     }
 }
 
-/// The end of a dispatch or a copy; on the device's signal handler thread.
+/// Reports the end of a dispatch or a copy; called on the device's signal handler thread.
 fn complete(token: Token, time: Interval) {
-    /// Counts the work as done, also when it panics.
+    /// Counts the work as done when it is dropped, also in a panic.
     struct DoneOnDrop(bool);
     impl Drop for DoneOnDrop {
         fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! Finding the entry points of tools.
+//! Search for the entry points of tools.
 
 use core::{
     ffi::{CStr, c_int, c_void},
@@ -28,7 +28,7 @@ pub(crate) fn global() -> Option<Entry> {
     lookup(libc::RTLD_DEFAULT)
 }
 
-/// A reason to abort the target, as the SDK does when it cannot load a tool named in the environment.
+/// Ends the target with a message, as the SDK does when it cannot load a tool named in the environment.
 fn fatal(text: &str) -> ! {
     eprintln!("rpd-sim: {text}");
     std::process::abort()
@@ -46,7 +46,7 @@ fn last_error() -> String {
         .into_owned()
 }
 
-/// The libraries of a list; once there is a separator, what follows the last one is ignored.
+/// The libraries of a list separated by colons. With a colon, the text behind the last one is ignored.
 fn listed(list: &str) -> Vec<&str> {
     match list.rsplit_once(':') {
         Some((before, _)) => before.split(':').filter(|p| !p.is_empty()).collect(),
@@ -113,7 +113,7 @@ fn loaded() -> Vec<Entry> {
         .collect()
 }
 
-/// All entry points in order of priority, each once.
+/// All entry points in order of priority, each once; a forced one is the first.
 pub(crate) fn entries(forced: Option<Entry>) -> Vec<Entry> {
     let mut found: Vec<Entry> = forced.into_iter().collect();
     if let Ok(list) = std::env::var("ROCP_TOOL_LIBRARIES") {

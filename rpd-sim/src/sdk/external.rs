@@ -1,4 +1,5 @@
-//! Ids that tools attach to calls: pushed on a stack by thread, or returned by a request callback.
+//! External correlation ids, which tools attach to calls: pushed on a stack by thread, or returned by a request
+//! callback.
 
 use core::{
     ffi::{c_char, c_void},
@@ -19,14 +20,14 @@ use super::{
     status::store,
 };
 
-/// Contexts for which an id was ever pushed.
+/// Mask of the contexts for which an id was ever pushed.
 static PUSHED: AtomicU64 = AtomicU64::new(0);
-/// Stacks by context and thread.
+/// Stacks of pushed ids by context and thread.
 static STACKS: Mutex<Option<Stacks>> = Mutex::new(None);
 
 type Stacks = HashMap<(usize, u64), Vec<u64>>;
 
-/// The pushed value for a context and thread; threads without a stack inherit the main thread's top.
+/// The pushed id for a context and thread; threads without a stack have the main thread's latest.
 #[inline]
 pub(crate) fn pushed(context: &Context, thread: u64) -> u64 {
     if PUSHED.load(Ordering::Relaxed) & (1 << context.index) == 0 {
@@ -45,13 +46,13 @@ pub(crate) fn pushed(context: &Context, thread: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// Whether an id was ever pushed for a context.
+/// Mask of the contexts of `mask` for which an id was ever pushed.
 #[inline]
 pub(crate) fn any_pushed(mask: u64) -> u64 {
     PUSHED.load(Ordering::Relaxed) & mask
 }
 
-/// The external id of work that begins: that of the request callback, or else the one pushed last.
+/// The external id of work that begins: from the request callback, otherwise the id pushed last.
 #[inline]
 pub(crate) fn request(
     context: &Context,
@@ -83,7 +84,7 @@ pub(crate) fn request(
     pushed(context, thread)
 }
 
-/// Makes a value the external id of what the thread does for the context from now on.
+/// Makes a value the external id of the thread's work for the context from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_push_external_correlation_id(
     context: ContextId,

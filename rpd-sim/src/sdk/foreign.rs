@@ -17,10 +17,10 @@ pub(crate) type SetApiTable =
     unsafe extern "C" fn(*const c_char, u64, u64, *mut *mut c_void, u64) -> c_int;
 
 const NAME: &CStr = c"rocprofiler_set_api_table";
-/// The library that is opened by default.
+/// Library that is opened when the environment names none.
 const DEFAULT: &CStr = c"librocprofiler-sdk.so";
 
-/// The provider outside that the tables go to; `None` when this library is the provider.
+/// Entry point of the provider outside of this library that gets the tables; `None` when this library is the provider.
 pub(crate) fn provider() -> Option<SetApiTable> {
     static PROVIDER: OnceLock<Option<SetApiTable>> = OnceLock::new();
     *PROVIDER.get_or_init(find)
@@ -67,8 +67,8 @@ fn function(address: *mut c_void) -> Option<SetApiTable> {
     unsafe { core::mem::transmute::<*mut c_void, Option<SetApiTable>>(address) }
 }
 
-/// Whether code lies in the library that this function lies in. Exported symbols cannot be compared directly: a
-/// library in front of this one also takes over the references from inside it.
+/// Whether code lies in this library. Exported symbols cannot be compared directly: a library in front of this one also
+/// takes over the references from inside it.
 fn is_own(code: *const c_void) -> bool {
     let base = |code: *const c_void| {
         let mut info = MaybeUninit::<libc::Dl_info>::uninit();
@@ -80,7 +80,7 @@ fn is_own(code: *const c_void) -> bool {
     base(code) == base(find as *const c_void)
 }
 
-/// Hands tables over, once per runtime.
+/// Hands the tables of a runtime over, once per runtime.
 pub(crate) fn hand_over(
     set: SetApiTable,
     name: &str,

@@ -28,7 +28,7 @@ extern "C" fn after_fork() {
     *HELD.lock().unwrap_or_else(|e| e.into_inner()) = None;
 }
 
-/// New queues, new threads, same buffers.
+/// Makes new threads and queues in the child; buffers stay.
 extern "C" fn in_child() {
     after_fork();
     device::forget();

@@ -1,4 +1,4 @@
-//! Tools that patch dispatch tables themselves.
+//! Tools that patch dispatch tables themselves, at registration.
 
 use core::ffi::{c_int, c_void};
 use std::sync::RwLock;

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 
 static TEXTS: Mutex<Option<HashSet<&'static CStr>>> = Mutex::new(None);
 
-/// `text` up to its first zero byte, once for equal texts.
+/// Keeps `text` up to its first zero byte; equal texts have the same address.
 pub(crate) fn keep(text: &str) -> &'static CStr {
     let end = text.find('\0').unwrap_or(text.len());
     keep_c(&CString::new(&text[..end]).unwrap_or_default())
 }
 
-/// `text`, once for equal texts.
+/// Keeps `text`; equal texts have the same address.
 pub(crate) fn keep_c(text: &CStr) -> &'static CStr {
     let mut texts = TEXTS.lock().unwrap_or_else(|e| e.into_inner());
     let texts = texts.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! Searching for errors of kernels: a function beside those of the SDK, which tools find by its name.
+//! Search for errors of kernels: a function beside those of the SDK, which tools find by its name.
 
 use core::ffi::{CStr, c_char};
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};

@@ -1,4 +1,4 @@
-//! Tools are found, configured, initialised and finalised.
+//! Life cycle of tools: they are found, configured, initialised and finalised.
 
 use core::{
     ffi::{c_int, c_void},
@@ -109,7 +109,7 @@ fn initialize_clients() {
     }
 }
 
-/// The function by which a tool finalises itself: the whole SDK when it is the only client.
+/// Function by which a tool finalises itself; with a single client, the whole SDK is finalised.
 unsafe extern "C" fn finalize_client(id: ClientId) {
     let count = CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).len();
     if count <= 1 {
@@ -140,7 +140,7 @@ fn end_client(handle: u32) {
     activation::stop_client(handle, true);
 }
 
-/// Ends everything, once.
+/// Finalises all clients and the SDK, once.
 pub(crate) fn finalize() {
     if !state::begin_finalization() {
         return;
@@ -158,14 +158,14 @@ pub(crate) fn finalize() {
     state::end_finalization();
 }
 
-/// Run by the loader: initialises early if the environment requests it.
+/// Run by the loader when the library is mapped: initialises early if the environment requests it.
 extern "C" fn constructor() {
     if truth("ROCPROFILER_LIBRARY_CTOR") == Some(true) {
         initialize(None);
     }
 }
 
-/// Run by the loader at unload or exit.
+/// Run by the loader at unload or exit: finalises.
 extern "C" fn destructor() {
     if truth("ROCPROFILER_LIBRARY_DTOR") == Some(true) {
         finalize();
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn rocprofiler_ompt_is_finalized(status: *mut c_int) -> St
     Status::SUCCESS
 }
 
-/// `rocprofiler_ompt_start_tool`: declines, OpenMP is not traced.
+/// `rocprofiler_ompt_start_tool`: returns null, because OpenMP is not traced.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_ompt_start_tool(
     _omp_version: u32,
@@ -251,7 +251,8 @@ pub extern "C" fn rocprofiler_ompt_start_tool(
     core::ptr::null_mut()
 }
 
-/// Entry point for OpenMP runtimes: begins the life cycle where a tool is assumed, and declines.
+/// Entry point for OpenMP runtimes: begins the life cycle where a tool is assumed. Returns null, because OpenMP is not
+/// traced.
 #[unsafe(no_mangle)]
 pub extern "C" fn ompt_start_tool(
     omp_version: u32,

@@ -27,13 +27,13 @@ const THREAD_RANGE: usize = 1;
 const PROCESS_RANGE: usize = 2;
 const GET_THREAD_ID: usize = 3;
 
-/// Functions that these wrappers call, by slot of the core table.
+/// Functions that the wrappers call, by slot of the core table.
 static NEXT: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
 
-/// A range that is open and was seen.
+/// A range that is open and was traced.
 struct Open {
     call: Box<MaybeUninit<Call>>,
-    /// The message, which the range shows at its end too, when the program's may be gone.
+    /// Message of the range for its end event, when the program's text may be gone.
     _message: Option<CString>,
 }
 
@@ -48,7 +48,7 @@ thread_local! {
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-/// Ranges started, by id.
+/// Ranges that were started and not stopped, by id.
 static STARTED: Mutex<Option<HashMap<u64, Open>>> = Mutex::new(None);
 
 /// Puts the wrappers into the core table if a context traces ranges.
@@ -79,7 +79,7 @@ macro_rules! next {
     }};
 }
 
-/// Begins a range that a context traces.
+/// Begins a range; `None` if no context traces it.
 fn open(operation: usize, message: *const c_char) -> Option<Open> {
     let domain = &trace::MARKER_CORE_RANGE_API;
     let selected = trace::select(domain, operation);

@@ -30,7 +30,7 @@ pub(crate) struct Operations {
     pub(crate) names: &'static [&'static CStr],
 }
 
-/// The enumerator without its prefix.
+/// An enumerator without the prefix of its type.
 pub(crate) fn suffix(name: &'static CStr, prefix: &str) -> &'static CStr {
     let bytes = name.to_bytes_with_nul();
     let rest = bytes.strip_prefix(prefix.as_bytes()).unwrap_or(bytes);
@@ -62,12 +62,12 @@ static CALLBACK_OPERATIONS: LazyLock<Vec<Option<Operations>>> = LazyLock::new(||
         .collect()
 });
 
-/// Operations of a buffer kind; `None` when it has none.
+/// Names of the operations of a buffer kind; `None` for kinds without operations.
 pub(crate) fn buffer_operations(kind: BufferKind) -> Option<&'static Operations> {
     BUFFER_OPERATIONS.get(kind.0 as usize)?.as_ref()
 }
 
-/// Operations of a callback kind; `None` when it has none.
+/// Names of the operations of a callback kind; `None` for kinds without operations.
 pub(crate) fn callback_operations(kind: CallbackKind) -> Option<&'static Operations> {
     CALLBACK_OPERATIONS.get(kind.0 as usize)?.as_ref()
 }

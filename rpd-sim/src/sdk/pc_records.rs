@@ -1,4 +1,4 @@
-//! Samples as records of the ABI.
+//! PC samples as records of the ABI.
 
 use rocprofiler_sdk_sys::{
     rocprofiler_dim3_t as Dim3, rocprofiler_pc_sampling_hw_id_v0_t as HardwareId,
@@ -19,10 +19,10 @@ use crate::{
     sdk::{codeobj, pc_sampling::SampledDispatch},
 };
 
-/// The micro-engine that processes compute queues, and how many pipes it has.
+/// Number of the micro-engine that processes compute queues, and the number of its pipes.
 const MICROENGINE: u64 = 1;
 const PIPES: u64 = 4;
-/// The address space of a process's first queue.
+/// Id of the address space (VMID) of a process's first queue.
 const VM: u64 = 8;
 
 /// Fields that all samples of a dispatch share.
@@ -30,7 +30,7 @@ pub(super) struct SampleBase<'a> {
     dispatch: &'a SampledDispatch,
     recording: &'a Recording,
     start: u64,
-    /// Code object of the kernel, and address of its program there.
+    /// Code object of the kernel, and offset of the program in it.
     base: Pc,
 }
 
@@ -131,7 +131,7 @@ impl<'a> SampleBase<'a> {
     }
 }
 
-/// Die, shader engine, shader array and compute unit of a compute unit's number.
+/// Die, shader engine, shader array and compute unit in it of a compute unit's number.
 pub(crate) fn location(layout: &Layout, unit: usize) -> (u64, u64, u64, u64) {
     let engine = unit as u64 / u64::from(layout.units_per_engine);
     let unit = unit as u64 % u64::from(layout.units_per_engine);

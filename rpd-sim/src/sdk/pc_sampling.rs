@@ -1,4 +1,4 @@
-//! PC sampling: which agents can be sampled how, the service, and the samples of dispatches as records.
+//! PC sampling: methods and intervals that agents have, the service, and the samples of dispatches as records.
 //!
 //! Samples show what the interpreter executed, at times of the performance model: see `rpd_gfx::perf`.
 
@@ -36,12 +36,12 @@ use crate::gpu::{
     observe::{Interval, Recording},
 };
 
-/// The variable without which there is no PC sampling.
+/// Environment variable that must be set for PC sampling to be available.
 const ENABLED: &str = "ROCPROFILER_PC_SAMPLING_BETA_ENABLED";
 /// Shortest and longest interval of stochastic sampling, in cycles.
 const CYCLES: [usize; 2] = [256, 1 << 31];
 
-/// Sampling of an agent.
+/// PC sampling of one agent.
 struct SamplingService {
     agent: usize,
     method: Method,
@@ -77,7 +77,7 @@ pub(crate) fn configured() -> bool {
     !PC_SAMPLING.is_empty()
 }
 
-/// The active context that samples, as a mask.
+/// Mask of the active context that samples; 0 if there is none.
 #[inline]
 pub(crate) fn of_dispatches() -> u64 {
     PC_SAMPLING.active()
@@ -108,7 +108,7 @@ pub(crate) fn selection(agent: usize, kernel: u64) -> Option<perf::Selection> {
     })
 }
 
-/// A dispatch that ended, with the ids that its samples carry.
+/// A dispatch that ended, with the ids for its samples.
 pub(crate) struct SampledDispatch {
     /// Index of the agent that ran it.
     pub(crate) agent: usize,
@@ -116,11 +116,11 @@ pub(crate) struct SampledDispatch {
     pub(crate) id: u64,
     /// Id of the kernel symbol.
     pub(crate) kernel: u64,
-    /// Correlation id of its records.
+    /// Correlation id of the dispatch's records.
     pub(crate) correlation: AsyncCorrelationId,
 }
 
-/// Takes the samples of a dispatch.
+/// Takes samples of a dispatch that was recorded, and writes them into the buffer of its context.
 pub(crate) fn finish(dispatch: &SampledDispatch, recording: &Recording, time: Interval) {
     let Some(service) = service(dispatch.agent) else {
         return;
@@ -176,7 +176,7 @@ fn configurations(device: &Device) -> Vec<Configuration> {
     all
 }
 
-/// Whether the hardware of a device has a method. Compute units of gfx94x and later pick samples themselves.
+/// Whether the hardware of a device has a sampling method. Compute units of gfx94x and later pick samples themselves.
 fn has_method(device: &Device, method: Method) -> bool {
     let picks = device.code.version / 100 == 904 || device.code.version / 100 == 905;
     match method {
@@ -210,7 +210,7 @@ fn check(device: &Device, method: Method, unit: Unit, interval: u64) -> Result<(
     }
 }
 
-/// The seed of all samples: that of the order of execution, or one by chance.
+/// Seed of all samples: that of the order of execution, otherwise a random number.
 fn seed() -> u64 {
     static SEED: OnceLock<u64> = OnceLock::new();
     *SEED.get_or_init(|| exec::seed().unwrap_or_else(|| context::random_offset(5)))
@@ -316,7 +316,7 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
     Status::SUCCESS
 }
 
-/// `rocprofiler_get_pc_sampling_instruction_type_name`: the enumerator, null when unknown.
+/// `rocprofiler_get_pc_sampling_instruction_type_name`: the name of the enumerator, null when it is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_get_pc_sampling_instruction_type_name(
     instruction_type: InstructionType,
@@ -326,7 +326,8 @@ pub extern "C" fn rocprofiler_get_pc_sampling_instruction_type_name(
         .map_or(ptr::null(), |name| name.as_ptr())
 }
 
-/// `rocprofiler_get_pc_sampling_instruction_not_issued_reason_name`: the enumerator, null when unknown.
+/// `rocprofiler_get_pc_sampling_instruction_not_issued_reason_name`: the name of the enumerator, null when it is
+/// unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_get_pc_sampling_instruction_not_issued_reason_name(
     not_issued_reason: NotIssued,

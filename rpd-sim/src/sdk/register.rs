@@ -1,4 +1,4 @@
-//! Registration of runtimes' tables.
+//! Registration of the runtimes' dispatch tables with the provider.
 
 use core::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -44,14 +44,14 @@ pub(crate) fn tool_assumed() -> bool {
     })
 }
 
-/// `10000*major + 100*minor + patch` of the runtimes simulated.
+/// Version of the simulated HSA runtime, `10000*major + 100*minor + patch`.
 const HSA_VERSION: u64 = 11_800;
 const HIP_VERSION: u64 = 70_000;
 const ROCTX_VERSION: u64 = 10_000;
-/// The real library registers with this.
+/// Version with which RCCL registers: 0, as the real library does.
 const RCCL_VERSION: u64 = 0;
 
-/// Offers the tables of a library of ours to tools.
+/// Offers the tables of a simulated library to tools.
 pub(crate) fn library(library: Library) {
     if library == Library::Hsa && truth("HSA_TOOLS_DISABLE_REGISTER") == Some(true) {
         return;
@@ -128,7 +128,7 @@ impl Slots {
         }
     }
 
-    /// Stores the functions in the slots as those that wrappers call.
+    /// Keeps the functions in the slots as those that the wrappers call.
     fn remember(&self, next: &[Slot]) {
         for (slot, next) in self.0.iter().zip(next) {
             next.store(slot.load(Ordering::Acquire), Ordering::Release);
@@ -148,11 +148,11 @@ impl Slots {
 /// Operation of the compiler's table that registers a host stub, `__hipRegisterFunction`.
 const REGISTER_FUNCTION: usize = 3;
 
-/// Runtimes whose tables were registered, a bit each.
+/// Mask of the runtimes whose tables were registered.
 static SEEN: AtomicU32 = AtomicU32::new(0);
-/// HSA's bit.
+/// Bit of the HSA runtime in [`SEEN`].
 const HSA: u32 = 3;
-/// RCCL's bit.
+/// Bit of RCCL in [`SEEN`].
 const RCCL: u32 = 4;
 
 /// Wraps the tables of one runtime; `false` for a name that is unknown.
@@ -294,7 +294,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
     true
 }
 
-/// Puts a function over a slot and keeps what was there.
+/// Puts a function into a slot and keeps the previous one in `next`.
 pub(crate) fn replace(slot: &Slot, with: *const (), next: &AtomicPtr<c_void>) {
     next.store(slot.load(Ordering::Acquire), Ordering::Release);
     slot.store(with.cast_mut().cast(), Ordering::Release);

@@ -1,4 +1,4 @@
-//! The event that a runtime has begun.
+//! The event that a runtime was initialised.
 
 use core::ptr;
 

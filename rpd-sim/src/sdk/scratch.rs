@@ -1,4 +1,4 @@
-//! The events of scratch memory.
+//! Events of scratch memory as records and callbacks.
 
 use core::ptr;
 
@@ -18,15 +18,15 @@ use crate::gpu::observe::{ScratchEvent, ScratchInfo};
 
 /// A change of scratch memory under way.
 pub(super) struct ScratchWork {
-    /// Contexts that get callbacks.
+    /// Mask of the contexts that get callbacks.
     pub(super) callbacks: u64,
-    /// Contexts that get a record.
+    /// Mask of the contexts that get a record.
     pub(super) records: u64,
     pub(super) seen: Vec<ContextRecords>,
     pub(super) start: u64,
 }
 
-/// The operation of an event, and what the runtime calls its start and its end.
+/// Operation of a scratch event, and the names that the runtime has for its start and its end.
 pub(super) fn operation(event: ScratchEvent) -> (ScratchOperation, ToolEvent, ToolEvent) {
     match event {
         ScratchEvent::Alloc => (
@@ -42,7 +42,7 @@ pub(super) fn operation(event: ScratchEvent) -> (ScratchOperation, ToolEvent, To
     }
 }
 
-/// Calls the contexts about one end of a scratch event; both ends have the same user data.
+/// Calls the contexts about the start or the end of a scratch event; both have the same user data.
 pub(super) fn report(work: &mut ScratchWork, scratch: &ScratchInfo, phase: Phase) {
     let (operation, began, ended) = operation(scratch.event);
     let entering = phase == Phase::ENTER;

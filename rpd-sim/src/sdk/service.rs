@@ -1,4 +1,4 @@
-//! Configuring the two tracing services.
+//! Configuration of the two tracing services.
 
 use core::ffi::c_void;
 
@@ -15,7 +15,7 @@ use super::{
     names, state,
 };
 
-/// The selected operations as indices, all of a kind for null and 0.
+/// Indices of the selected operations; all operations of the kind for a null list or a length of 0.
 fn operations(
     domain: Option<&names::Operations>,
     list: *const i32,

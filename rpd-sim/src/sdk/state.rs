@@ -8,31 +8,31 @@ static FINALIZED: AtomicI32 = AtomicI32::new(0);
 static CURRENT: AtomicU32 = AtomicU32::new(0);
 static HSA: AtomicBool = AtomicBool::new(false);
 
-/// 0 before initialisation, -1 during, 1 after.
+/// State of initialisation: 0 before it, -1 during it, 1 afterwards.
 #[inline]
 pub(crate) fn initialized() -> i32 {
     INITIALIZED.load(Ordering::Acquire)
 }
 
-/// Initialisation begins; `false` when it has begun before.
+/// Begins initialisation; `false` when it has begun before.
 pub(super) fn begin_initialization() -> bool {
     INITIALIZED
         .compare_exchange(0, -1, Ordering::AcqRel, Ordering::Acquire)
         .is_ok()
 }
 
-/// Initialisation is complete.
+/// Marks initialisation as complete.
 pub(super) fn end_initialization() {
     INITIALIZED.store(1, Ordering::Release);
 }
 
-/// 0 before finalisation, -1 during, 1 after.
+/// State of finalisation: 0 before it, -1 during it, 1 afterwards.
 #[inline]
 pub(crate) fn finalized() -> i32 {
     FINALIZED.load(Ordering::Relaxed)
 }
 
-/// Finalisation begins; `false` when the SDK is not initialised or finalisation has begun before.
+/// Begins finalisation; `false` when the SDK is not initialised or finalisation has begun before.
 pub(super) fn begin_finalization() -> bool {
     initialized() == 1
         && FINALIZED
@@ -40,17 +40,17 @@ pub(super) fn begin_finalization() -> bool {
             .is_ok()
 }
 
-/// Finalisation is complete.
+/// Marks finalisation as complete.
 pub(super) fn end_finalization() {
     FINALIZED.store(1, Ordering::Release);
 }
 
-/// Client that a context made now belongs to.
+/// Number of the client to which a context belongs that is made now.
 pub(super) fn current_client() -> u32 {
     CURRENT.load(Ordering::Relaxed)
 }
 
-/// From now on contexts belong to this client.
+/// Sets the client to which new contexts belong.
 pub(super) fn set_current_client(handle: u32) {
     CURRENT.store(handle, Ordering::Relaxed);
 }
@@ -60,7 +60,7 @@ pub(super) fn hsa_registered() -> bool {
     HSA.load(Ordering::Acquire)
 }
 
-/// The HSA runtime registers its tables.
+/// Notes that the HSA runtime has registered its tables.
 pub(super) fn set_hsa_registered() {
     HSA.store(true, Ordering::Release);
 }

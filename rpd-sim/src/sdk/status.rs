@@ -11,7 +11,7 @@ use rocprofiler_sdk_sys::{
 
 use super::{clock, thread};
 
-/// Stores through a pointer that may be null.
+/// Writes a value through a pointer unless that is null.
 pub(crate) fn store<T>(to: *mut T, value: T) {
     if !to.is_null() {
         // SAFETY: not null, and callers of the ABI hand places that can be written.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn rocprofiler_get_version_triplet(
     Status::SUCCESS
 }
 
-/// `rocprofiler_get_status_name`: the enumerator, null when unknown.
+/// `rocprofiler_get_status_name`: the name of the enumerator, null when it is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_get_status_name(status: Status) -> *const c_char {
     match status.c_name() {
@@ -59,7 +59,7 @@ pub extern "C" fn rocprofiler_get_status_name(status: Status) -> *const c_char {
     }
 }
 
-/// Text that describes a status, at its number.
+/// Text of each status, at its number.
 static TEXTS: [&CStr; 41] = [
     c"Success",
     c"General error",

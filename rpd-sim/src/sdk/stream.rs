@@ -1,4 +1,4 @@
-//! Streams: ids for them, and which one a call concerns.
+//! Streams: their ids, and the stream that a call concerns.
 
 use core::{
     ptr,
@@ -17,11 +17,11 @@ use rocprofiler_sdk_sys::{
 
 use super::{context, state, thread};
 
-/// The next stream's id; the null stream is 0.
+/// Id of the next stream; the null stream has 0.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 static IDS: RwLock<Option<HashMap<u64, u64>>> = RwLock::new(None);
 
-/// The id of a stream; one never seen gets the next.
+/// Id of a stream, which gets the next id when it is first seen.
 fn id(stream: u64) -> u64 {
     if stream == 0 {
         return 0;
@@ -74,7 +74,7 @@ fn payload(stream: u64, id: u64) -> Payload {
     }
 }
 
-/// A call that concerns a stream, while it lasts.
+/// A call that concerns a stream, from its start to its end.
 pub(crate) struct Set {
     mask: u64,
     payload: Payload,
@@ -82,10 +82,10 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Contexts whose user data lasts from enter to exit.
+    /// Most contexts whose user data lasts from the start of a call to its end.
     const USERS: usize = 8;
 
-    /// Reports the begin of a call that works on the stream.
+    /// Reports the start of a call that concerns a stream.
     #[inline]
     pub(crate) fn enter(stream: u64) -> Self {
         let mask = wanting(Operation::SET);
@@ -122,7 +122,7 @@ impl Set {
     }
 }
 
-/// A stream was made.
+/// Reports that a stream was created.
 pub(crate) fn created(stream: u64) {
     let id = id(stream);
     let mask = wanting(Operation::CREATE);
@@ -135,7 +135,7 @@ pub(crate) fn created(stream: u64) {
     );
 }
 
-/// A stream is gone.
+/// Reports that a stream was destroyed.
 pub(crate) fn destroyed(stream: u64) {
     let id = id(stream);
     if stream != 0 {

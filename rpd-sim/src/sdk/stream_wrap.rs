@@ -13,7 +13,7 @@ use crate::api::{
     types::{Dim3, Extent, PitchedPtr},
 };
 
-/// Functions that these wrappers call: the previous contents of the slots.
+/// Functions that the wrappers call: the previous contents of the slots.
 pub(crate) static NEXT: [Slot; count::HIP_RUNTIME_API] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; count::HIP_RUNTIME_API];
 

@@ -26,18 +26,18 @@ use super::{
 };
 use crate::gpu::{agents as machine, clock, observe::Recording};
 
-/// Smallest buffer of a request, and of a shader engine.
+/// Least size in bytes of the buffer of a request, and of its part for one shader engine.
 const LEAST: u64 = 1 << 20;
 const LEAST_PER_ENGINE: u64 = 128 << 10;
-/// Engines that the buffer is divided among, and what each of them keeps that is not traced.
+/// Number of shader engines that have a part in a buffer; an engine that is not traced has a part of one [`PAGE`].
 const ENGINES: u64 = 64;
 const PAGE: u64 = 4096;
 /// Most counters of a trace.
 const COUNTERS: usize = 8;
-/// Quads between two readings of counters, for each step of their control.
+/// Time between two readings of counters for each step of their control, in quads (four cycles).
 const READING: u64 = 64;
 
-/// Parameters of a thread trace, as the tool gave them or by default.
+/// Parameters of a thread trace, as the tool gave them; defaults where it gave none.
 #[derive(Debug, Clone)]
 struct Settings {
     target: u64,
@@ -111,7 +111,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Bytes that each traced engine can write.
+    /// Number of bytes that each traced engine can write.
     fn capacity(&self) -> u64 {
         let traced = u64::from(self.engines.count_ones());
         self.bytes.saturating_sub((ENGINES - traced) * PAGE) / traced / PAGE * PAGE
@@ -126,7 +126,7 @@ impl Settings {
         }
     }
 
-    /// Begins the traces of all engines.
+    /// Begins the traces of all selected engines.
     fn begin(&self, device: &Device) -> Vec<(u32, Trace)> {
         let clock = clock::ticks() & 0xffff_ffff_ffff;
         let generation = match device.code.version / 100 {
@@ -156,7 +156,7 @@ impl Settings {
     }
 }
 
-/// Trace service of an agent.
+/// Thread trace of one agent for one context.
 struct TraceService {
     context: usize,
     agent: usize,
@@ -183,7 +183,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Services that a condition holds for.
+/// Services for which a condition holds.
 fn services(has: impl Fn(&TraceService) -> bool) -> Vec<Arc<TraceService>> {
     lock(&SERVICES).iter().filter(|s| has(s)).cloned().collect()
 }
@@ -193,13 +193,13 @@ pub(crate) fn configured() -> bool {
     !THREAD_TRACE.is_empty()
 }
 
-/// Active contexts that trace, as a mask.
+/// Mask of the active contexts that trace.
 #[inline]
 pub(crate) fn of_dispatches() -> u64 {
     THREAD_TRACE.active()
 }
 
-/// Whether all kernels of an agent run one after the other.
+/// Whether kernels of an agent must run one after the other because it is traced.
 pub(crate) fn serialises(agent: usize) -> bool {
     let active = of_dispatches();
     active != 0
@@ -207,13 +207,14 @@ pub(crate) fn serialises(agent: usize) -> bool {
             .is_empty()
 }
 
-/// The service that traces a dispatch, with the tool's value for the callback.
+/// The service that traces a dispatch, with the tool's value for its callback.
 pub(crate) struct ChosenTrace {
     service: Arc<TraceService>,
     user: UserData,
 }
 
-/// Calls the tools to decide whether a dispatch is traced; on the enqueuing thread. `external` is the external id for a context.
+/// Has the tools decide whether a dispatch is traced; called on the enqueuing thread. `external` returns the external
+/// id for a context.
 pub(crate) fn choose(
     agent: usize,
     internal: u64,
@@ -253,12 +254,12 @@ pub(crate) fn choose(
 }
 
 impl ChosenTrace {
-    /// What the performance model has to record for it.
+    /// Events of the dispatch that the performance model has to record.
     pub(crate) fn selection(&self) -> perf::Selection {
         self.service.settings.selection(self.service.device)
     }
 
-    /// The dispatch ended: hands its trace over, or adds it to that of the device.
+    /// Adds a dispatch that ended to the trace of the device, or delivers its own trace.
     pub(crate) fn finish(&self, recording: &Recording) {
         let service = &self.service;
         let packet = &recording.packet;
@@ -328,7 +329,7 @@ fn loaded(agent: usize) -> Vec<TracedObject> {
         .collect()
 }
 
-/// A code object was loaded, or is about to be unloaded, for the agent with a handle: running traces record that.
+/// Adds to running traces that a code object was loaded, or is about to be unloaded, for the agent with a handle.
 pub(crate) fn object_changed(agent: u64, (id, address, size): (u64, u64, u64), unloads: bool) {
     if !configured() {
         return;
@@ -341,7 +342,8 @@ pub(crate) fn object_changed(agent: u64, (id, address, size): (u64, u64, u64), u
     }
 }
 
-/// Whether a context may become active beside those that are: an agent writes one trace of the whole device at a time.
+/// Whether a context may become active beside the active ones: an agent writes only one trace of the whole device at a
+/// time.
 pub(crate) fn may_start(context: &Context) -> bool {
     let others = of_dispatches() & !(1 << context.index);
     if others == 0 || !THREAD_TRACE.has(context) {
@@ -354,7 +356,7 @@ pub(crate) fn may_start(context: &Context) -> bool {
     !active.any(|s| agents.contains(&s.agent))
 }
 
-/// A context became active: begins the traces of whole devices.
+/// Begins the traces of whole devices for a context that became active.
 pub(crate) fn started(context: &Context) {
     for service in services(|s| s.context == context.index && s.choose.is_none()) {
         let mut traces = service.settings.begin(service.device);
@@ -367,7 +369,7 @@ pub(crate) fn started(context: &Context) {
     }
 }
 
-/// A context was stopped: hands the traces of whole devices over.
+/// Ends the traces of whole devices for a context that was stopped, and delivers them.
 pub(crate) fn stopped(context: &Context) {
     for service in services(|s| s.context == context.index && s.choose.is_none()) {
         let traces = lock(&service.running).take();

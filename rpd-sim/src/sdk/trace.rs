@@ -1,4 +1,4 @@
-//! The two ends of a traced API call.
+//! Start and end of a traced API call.
 //!
 //! No locks and no allocations: which contexts trace the call is read from a few atomics, and all state
 //! of the call lives on its stack.
@@ -28,16 +28,16 @@ const PAYLOAD_WORDS: usize = {
     (if hsa > rccl { hsa } else { rccl }) / 8
 };
 
-/// Names of a table of functions in the services.
+/// A traced table of functions, by its kinds in the services.
 pub(crate) struct Domain {
     callback: CallbackKind,
     buffer: BufferKind,
-    /// Buffer kind with arguments, `NONE` where there is none.
+    /// Buffer kind of records with arguments; `NONE` where there is none.
     extended: BufferKind,
     request: RequestKind,
-    /// Bytes of the callback payload.
+    /// Size in bytes of the callback payload.
     size: usize,
-    /// Position of the result in it, in words.
+    /// Position of the result in the payload, in 64-bit words.
     retval: usize,
 }
 
@@ -76,7 +76,7 @@ impl Domain {
     }
 }
 
-/// Contexts that trace a call, determined when it begins.
+/// Masks of the contexts that trace a call, determined when it begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Selected {
     callbacks: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// Whether no context selected it.
+    /// Whether no context traces the call.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.callbacks | self.records | self.extended == 0
@@ -97,7 +97,7 @@ impl Selected {
     }
 }
 
-/// The contexts that trace a call that begins now.
+/// The contexts that trace a call which begins now.
 #[inline(always)]
 pub(crate) fn select(domain: &Domain, operation: usize) -> Selected {
     let active = if state::finalized() == 0 {
@@ -120,7 +120,7 @@ pub(crate) fn select(domain: &Domain, operation: usize) -> Selected {
     }
 }
 
-/// A traced call while it lasts.
+/// A traced call, from its start to its end.
 pub(crate) struct Call {
     payload: [MaybeUninit<u64>; PAYLOAD_WORDS],
     domain: &'static Domain,
@@ -129,20 +129,20 @@ pub(crate) struct Call {
     scope: Scope,
     thread: u64,
     start: u64,
-    /// By context; only those selected are ever touched.
+    /// User data by context; only that of selected contexts is ever touched.
     user: [MaybeUninit<UserData>; context::MAX],
     external: [MaybeUninit<u64>; context::MAX],
 }
 
 impl Call {
-    /// A place for a call, on the stack of the wrapper.
+    /// Memory for a call, on the stack of its wrapper.
     #[inline(always)]
     pub(crate) const fn place() -> MaybeUninit<Self> {
         MaybeUninit::uninit()
     }
 
-    /// A call with its arguments, laid out like the call's member of the argument union; in place, because
-    /// most of it stays unwritten.
+    /// Fills a call in place, because most of its memory stays unwritten. The arguments have the layout of the call's
+    /// member of the argument union.
     #[inline(always)]
     pub(crate) fn begin<'a, A>(
         place: &'a mut MaybeUninit<Self>,
@@ -191,7 +191,7 @@ impl Call {
         }
     }
 
-    /// Everything before the real function. The call must not move from here to `exit`.
+    /// Reports the start of the call, before the real function runs. The call must not move from here to `exit`.
     pub(crate) fn enter(&mut self) {
         self.scope.enter();
         let (request, all) = (self.domain.request.0, self.selected.all());
@@ -221,7 +221,7 @@ impl Call {
         }
     }
 
-    /// Everything after the real function; `result` goes into the union of results.
+    /// Reports the end of the call, after the real function has run; `result` goes into the union of results.
     #[inline(always)]
     pub(crate) fn exit<R: Copy>(&mut self, result: R) {
         const { assert!(size_of::<R>() <= 24 && align_of::<R>() <= 8) };
@@ -238,12 +238,12 @@ impl Call {
         self.finish();
     }
 
-    /// Takes a call that lasts off the thread's stack: what the thread does next is not inside it.
+    /// Takes a call off the thread's stack before it has ended: later calls of the thread are not inside of it.
     pub(crate) fn detach(&mut self) {
         self.scope.leave();
     }
 
-    /// A detached call ends on the calling thread.
+    /// Puts a detached call on the stack of the calling thread, where it ends.
     pub(crate) fn adopt(&mut self) {
         self.thread = thread::current();
     }

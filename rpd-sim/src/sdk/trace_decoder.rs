@@ -24,10 +24,10 @@ use rpd_gfx::{codeobj::CodeObject, disasm::Disassembler};
 
 use super::status::store;
 
-/// The library in the folder that the tool names.
+/// File name of the decoder library, which is looked for in the folder that the tool names.
 const LIBRARY: &str = "librocprof-trace-decoder.so";
 
-/// Statuses of the library.
+/// Statuses that the decoder library returns.
 const SUCCESS: i32 = 0;
 const ERROR: i32 = 1;
 const OUT_OF_RESOURCES: i32 = 2;
@@ -40,7 +40,7 @@ type IsaFn = unsafe extern "C" fn(*mut c_char, *mut u64, *mut u64, Pc, *mut c_vo
 type ParseFn = unsafe extern "C" fn(DataFn, TraceFn, IsaFn, *mut c_void) -> i32;
 type TextFn = unsafe extern "C" fn(i32) -> *const c_char;
 
-/// An opened library; it stays open.
+/// An opened decoder library, which is never closed.
 #[derive(Clone, Copy)]
 struct Library {
     parse: ParseFn,
@@ -82,7 +82,7 @@ impl Library {
     }
 }
 
-/// Code of a code object, by its own addresses.
+/// Code of a code object, at the addresses of its file.
 struct Code {
     disassembler: Disassembler,
     /// First address and bytes of each executable segment.
@@ -110,7 +110,7 @@ impl Code {
         })
     }
 
-    /// Text and length of the instruction at an address.
+    /// Text and length in bytes of the instruction at an address; `None` where there is no code.
     fn instruction(&self, address: u64) -> Option<(String, u32)> {
         let (start, bytes) = self
             .segments
@@ -232,7 +232,7 @@ pub extern "C" fn rocprofiler_thread_trace_decoder_codeobj_unload(
     }
 }
 
-/// A decoding under way.
+/// State of a decoding under way.
 struct Run {
     decoder: Arc<Decoder>,
     data: *mut u8,
@@ -241,7 +241,7 @@ struct Run {
     user: *mut c_void,
 }
 
-/// Hands the whole trace over at the first call.
+/// Callback of the decoder library: gives the whole trace at the first call, and nothing later.
 unsafe extern "C" fn give(data: *mut *mut u8, size: *mut u64, run: *mut c_void) -> u64 {
     // SAFETY: the library passes on what it was given, and places to write to.
     unsafe {

@@ -1,12 +1,12 @@
-//! Services this provider does not have. They are exported, because tools link to them by name, and return
-//! with the status for it.
+//! Services that this provider lacks. Their functions are exported, because tools link to them by name, and return the
+//! status for that.
 
 use rocprofiler_sdk_sys::{
     rocprofiler_buffer_id_t as BufferId, rocprofiler_context_id_t as ContextId,
     rocprofiler_counter_config_id_t as ConfigId, rocprofiler_status_t as Status,
 };
 
-/// Exported functions that return one status.
+/// Defines exported functions that return one status.
 macro_rules! answers {
     ($status:ident: $(fn $name:ident($($t:ty),* $(,)?);)*) => {
         $(

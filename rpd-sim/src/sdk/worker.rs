@@ -18,13 +18,13 @@ use rocprofiler_sdk_sys::{
 
 use super::{buffer, context::Callback, state, status::store};
 
-/// A flush to do, and where to report its end.
+/// A flush to carry out, and the place to report its end to.
 struct Task {
     buffer: u64,
     done: Option<Arc<(Mutex<bool>, Condvar)>>,
 }
 
-/// A callback thread's queue.
+/// Queue of a callback thread.
 #[derive(Default)]
 struct Worker {
     tasks: Mutex<VecDeque<Task>>,
@@ -52,7 +52,7 @@ pub(crate) fn running() -> bool {
     RUNNING.load(Ordering::Acquire)
 }
 
-/// Whether this is one of them.
+/// Whether the caller runs on a callback thread.
 pub(crate) fn on_worker() -> bool {
     IS_WORKER.with(Cell::get)
 }
@@ -65,7 +65,7 @@ fn worker(index: usize) -> Option<Arc<Worker>> {
         .cloned()
 }
 
-/// Requests that a thread deliver a buffer; does not wait for it.
+/// Requests that a thread deliver a buffer, without waiting for that.
 pub(crate) fn post(index: usize, buffer: u64) {
     if let Some(worker) = worker(index) {
         worker
@@ -151,7 +151,7 @@ fn spawn(worker: Arc<Worker>, index: usize) {
     notify(true);
 }
 
-/// Starts the threads: number 0 and those that tools created.
+/// Starts the callback threads: number 0 and those that tools created.
 pub(crate) fn start() {
     let workers = {
         let mut workers = WORKERS.write().unwrap_or_else(|e| e.into_inner());
@@ -166,7 +166,7 @@ pub(crate) fn start() {
     RUNNING.store(true, Ordering::Release);
 }
 
-/// In a forked child, which has none of the threads: new ones with empty queues.
+/// Starts new callback threads with empty queues in a forked child.
 pub(super) fn restart() {
     {
         let mut workers = WORKERS.write().unwrap_or_else(|e| e.into_inner());

@@ -1,4 +1,4 @@
-//! The functions that the SDK puts into slots whose calls a tool traces.
+//! The functions that the SDK puts into the slots of calls that a tool traces.
 
 #![allow(non_snake_case)]
 

@@ -1,4 +1,4 @@
-//! Cooperative launches.
+//! Cooperative launches, from a program in C.
 
 use crate::common;
 use std::path::Path;

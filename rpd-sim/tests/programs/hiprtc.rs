@@ -1,4 +1,4 @@
-//! The runtime compiler.
+//! The runtime compiler (hiprtc), from programs in C.
 
 use crate::common;
 use rpd_tests::skips::lacks;
@@ -32,7 +32,7 @@ fn programs_are_compiled_at_run_time() {
     assert!(said.starts_with(right), "{said}");
 }
 
-/// Where ROCm is installed, programs have its headers and its device libraries.
+/// Programs have the headers and device libraries of ROCm where it is installed.
 #[test]
 fn an_installation_provides_headers_and_device_libraries() {
     if lacks("clang-19") {

@@ -1,4 +1,4 @@
-//! Every function that the HSA library exports is there, and the older names mean what the newer ones do.
+//! Exports of the HSA library: every function is there, and the older names mean what the newer ones do.
 
 use crate::common;
 

@@ -17,7 +17,7 @@ fn kernels() -> String {
     bundle.to_str().expect("a path").to_owned()
 }
 
-/// Output of the program in a mode, with kernel, rounds and workgroups, and the folder it ran in.
+/// Output of the program in a mode, with kernel, rounds and workgroups, and the folder in which it ran.
 fn output_of(name: &str, kernel: &[&str], variables: &[(&str, &str)]) -> (String, String, PathBuf) {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
     let (folder, program) = common::build(name, "inside.c", &["-rdynamic"], &libraries);
@@ -51,7 +51,7 @@ fn statuses(said: &str, function: &str) -> Vec<u32> {
         .collect()
 }
 
-/// A line `what a 1 b 2 ...` as numbers by name; some are hexadecimal.
+/// Values of a line `what a 1 b 2 ...` by name; some of them are hexadecimal.
 fn fields(line: &str) -> HashMap<&str, u64> {
     let words: Vec<&str> = line.split_whitespace().collect();
     words

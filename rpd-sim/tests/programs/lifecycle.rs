@@ -1,4 +1,4 @@
-//! The life cycle of a tool on the simulated provider: what it answers to proper and improper use.
+//! The life cycle of a tool on the simulated provider: statuses of proper and improper calls.
 //!
 //! `probe.c` is tool and program in one; it is compiled with the system's C compiler, linked against the
 //! library under its sonames, and run.
@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-/// Standard output of a program whose standard error must be empty.
+/// Standard output of a program, which must print nothing to standard error.
 fn run(folder: &Path, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let (said, errors) = common::run_loudly(folder, program, arguments, variables);
     assert_eq!(errors, "");

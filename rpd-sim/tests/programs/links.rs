@@ -1,8 +1,8 @@
-//! Links between GPUs and to the host: every library reports the same.
+//! Links between GPUs and to the host, which every library must describe alike.
 
 use crate::common;
 
-/// Of HSA and HIP, 2 is PCI Express and 4 xGMI; of ROCm SMI 1 and 2.
+/// HSA and HIP have the number 2 for PCI Express and 4 for xGMI, ROCm SMI 1 and 2.
 #[test]
 fn all_libraries_describe_links_alike() {
     let libraries = ["-lamdhip64", "-lhsa-runtime64", "-lrocm_smi64"];

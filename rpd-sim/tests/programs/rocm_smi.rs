@@ -1,4 +1,4 @@
-//! ROCm SMI, from C and, as its Python package does it, from Python.
+//! ROCm SMI: calls from C, and from Python as its Python package makes them.
 
 use crate::common;
 use rpd_tests::skips::tool_for;

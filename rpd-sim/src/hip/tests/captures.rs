@@ -1,4 +1,4 @@
-//! What the runtime refuses while a stream captures, as the real one does.
+//! Calls that the runtime refuses while a stream captures, as the real one does.
 
 use super::*;
 
@@ -7,7 +7,8 @@ const THREAD_LOCAL: u32 = 1;
 const RELAXED: u32 = 2;
 const BYTES: usize = 64;
 
-/// Makes a call during a capture in a mode, in the thread that captures or another; the call's status and that of the capture's end.
+/// Makes a call during a capture in a mode, in the thread that captures or in another one. Returns the status of the
+/// call and that of the capture's end.
 fn during(mode: u32, other_thread: bool, call: impl FnOnce() -> u32 + Send) -> (u32, u32) {
     let alone = Alone::new();
     let data = device_memory(BYTES);

@@ -1,4 +1,4 @@
-//! Copies, fills, and what is known of addresses.
+//! Copies, fills, and queries about addresses.
 
 use super::*;
 

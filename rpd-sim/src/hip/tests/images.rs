@@ -28,7 +28,7 @@ fn extent(width: usize, height: usize, depth: usize) -> Extent {
     }
 }
 
-/// What a kernel of `images.hip` makes of an object at coordinates.
+/// Result of a kernel of `images.hip` that reads an object at coordinates.
 fn run(name: &CStr, object: *mut c_void, coordinates: &[[f32; 4]]) -> Vec<[f32; 4]> {
     let (mut module, mut function) = (null_mut(), null_mut());
     ok!(hipModuleLoadData(&mut module, IMAGES.as_ptr().cast()));
@@ -52,7 +52,7 @@ fn run(name: &CStr, object: *mut c_void, coordinates: &[[f32; 4]]) -> Vec<[f32; 
     found
 }
 
-/// The centres of all texels, slice by slice.
+/// Coordinates of the centres of all texels, slice by slice.
 fn centres(width: usize, height: usize, depth: usize) -> Vec<[f32; 4]> {
     let texel = |n: usize| {
         let [x, y, z] = [n % width, n / width % height, n / width / height];

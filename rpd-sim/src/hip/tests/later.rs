@@ -1,4 +1,4 @@
-//! Functions that are exported by name alone.
+//! Functions of the API that are exported by name and have no slot in the dispatch table.
 
 use std::ptr::{null, null_mut};
 

@@ -1,4 +1,4 @@
-//! Launches over several devices.
+//! Kernel launches over several devices.
 
 use super::*;
 use crate::hip::multi_device_api::*;
@@ -6,7 +6,7 @@ use crate::hip::types::{FunctionLaunchParams, LaunchParams};
 
 const N: u32 = 64;
 
-/// The stub of `affine`, registered as a compiler does.
+/// Host stub of the kernel `affine`, registered as a compiler does it.
 fn stub() -> *mut c_void {
     #[repr(C)]
     struct Wrapper(u32, u32, usize, usize);

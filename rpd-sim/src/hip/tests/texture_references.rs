@@ -1,4 +1,4 @@
-//! Texture references: what is bound to them is what kernels read through the variable of their module.
+//! Texture references: kernels read what is bound to them through the variable of their module.
 
 use std::ffi::c_int;
 
@@ -16,7 +16,7 @@ const FORMAT_UINT8: u32 = 0x01;
 const W: usize = 64;
 const H: usize = 3;
 
-/// The module with its texture reference.
+/// Loads the module of the tests; returns it with its texture reference.
 fn module() -> (Handle, *mut TextureReference) {
     let (mut module, mut reference) = (null_mut(), null_mut());
     ok!(hipModuleLoadData(&mut module, IMAGES.as_ptr().cast()));
@@ -28,7 +28,7 @@ fn module() -> (Handle, *mut TextureReference) {
     (module, reference)
 }
 
-/// What a kernel reads through the reference.
+/// Result of a kernel that reads through the texture reference at coordinates.
 fn read(module: Handle, name: &CStr, coordinates: &[[f32; 4]]) -> Vec<[f32; 4]> {
     let mut function = null_mut();
     ok!(hipModuleGetFunction(&mut function, module, name.as_ptr()));
@@ -49,7 +49,7 @@ fn firsts(found: &[[f32; 4]]) -> Vec<f32> {
     found.iter().map(|texel| texel[0]).collect()
 }
 
-/// Coordinates of an index as the kernel that fetches takes them.
+/// Coordinates by which the kernel that fetches single texels names texel `n`.
 fn index(n: u32) -> [f32; 4] {
     [f32::from_bits(n), 0.0, 0.0, 0.0]
 }

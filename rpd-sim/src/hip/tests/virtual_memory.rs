@@ -1,4 +1,4 @@
-//! Reserved addresses, physical memory, and memory of other processes.
+//! Virtual memory: reserved addresses, physical memory, and memory of other processes.
 
 use std::ptr::null_mut;
 

@@ -8,13 +8,13 @@ use super::geometry;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ImageFormat {
-    /// `hsa_ext_image_channel_type_t`.
+    /// Type of the channels, a `hsa_ext_image_channel_type_t`.
     pub(crate) channel_type: u32,
-    /// `hsa_ext_image_channel_order_t`.
+    /// Order of the channels, a `hsa_ext_image_channel_order_t`.
     pub(crate) channel_order: u32,
 }
 
-/// Channel orders that other code names.
+/// Channel orders that code outside of this module names.
 pub(in crate::hsa) mod order {
     pub(in crate::hsa) const RGBA: u32 = 8;
     pub(in crate::hsa) const SRGBA: u32 = 14;
@@ -37,7 +37,7 @@ const TYPES: [(u32, u32, Number); 12] = [
     (15, 32, Number::Float),
 ];
 
-/// Channels by channel type, from the lowest on, where they differ in size.
+/// Bits of each channel, from the lowest on, by channel type, for types whose channels differ in size.
 const PACKED: [(u32, [u8; 4]); 3] = [
     (channel_type::SHORT_555, [5, 5, 5, 1]),
     (channel_type::SHORT_565, [5, 6, 5, 0]),
@@ -45,7 +45,7 @@ const PACKED: [(u32, [u8; 4]); 3] = [
     (7, [10, 10, 10, 2]),
 ];
 
-/// Channel types that other code names.
+/// Channel types that code outside of this module names.
 mod channel_type {
     pub(super) const SHORT_555: u32 = 5;
     pub(super) const SHORT_565: u32 = 6;
@@ -58,7 +58,7 @@ const Y: Selection = Selection::Channel(1);
 const Z: Selection = Selection::Channel(2);
 const W: Selection = Selection::Channel(3);
 
-/// Channel types that images of a channel order have.
+/// Set of channel types that images of a channel order have.
 #[derive(Debug, Clone, Copy)]
 enum Types {
     All,
@@ -109,7 +109,7 @@ impl Types {
     }
 }
 
-/// A channel order: its number, the channels in memory, which of them each register has, and the types.
+/// A channel order: its number, the channels in memory, the channel of each register, and the types that it permits.
 type Order = (u32, u32, [Selection; 4], Types);
 
 const ORDERS: [Order; 12] = [
@@ -145,12 +145,12 @@ pub(crate) struct Texels {
     pub(crate) format: TexelFormat,
     /// The channel of each register.
     pub(crate) selections: [Selection; 4],
-    /// `hsa_ext_image_capability_t`.
+    /// Operations that kernels have for images of the format, bits of `hsa_ext_image_capability_t`.
     pub(in crate::hsa) capability: u32,
 }
 
 impl ImageFormat {
-    /// The texels of the format, if devices have it in images that are not of depth only.
+    /// Texels of the format; `None` for formats that devices lack, or have for images of depth only.
     pub(crate) fn texels(self) -> Option<Texels> {
         let order = ORDERS.iter().find(|row| row.0 == self.channel_order);
         let &(_, channels, selections, types) = order?;
@@ -161,7 +161,7 @@ impl ImageFormat {
         })
     }
 
-    /// The same for images of a geometry.
+    /// Texels of the format in images of a geometry; `None` if devices lack them.
     pub(in crate::hsa) fn texels_of(self, geometry: u32) -> Option<Texels> {
         let exists = match geometry {
             geometry::BUFFER => {

@@ -1,4 +1,4 @@
-//! What programs describe images and samplers with, and the formats of texels.
+//! Descriptions of images and samplers by programs, and the formats of texels.
 
 pub(super) mod format;
 
@@ -32,9 +32,9 @@ pub(crate) struct ImageDescriptor {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ImageDataInfo {
-    /// Bytes that the image needs.
+    /// Size in bytes of the memory that the image needs.
     pub(crate) size: usize,
-    /// What the address must be a multiple of.
+    /// Alignment in bytes of the memory that the image needs.
     pub(crate) alignment: usize,
 }
 
@@ -42,10 +42,10 @@ pub(crate) struct ImageDataInfo {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SamplerDescriptor {
-    /// 1: coordinates go from 0 to 1.
+    /// Range of coordinates. 0: numbers of texels, 1: from 0 to 1.
     pub(crate) coordinate_mode: u32,
-    /// 0: the nearest texel, 1: interpolation.
+    /// Filter. 0: the nearest texel, 1: interpolation.
     pub(crate) filter_mode: u32,
-    /// Of x, y and z.
+    /// Address modes of x, y and z, values of `hsa_ext_sampler_addressing_mode_t`.
     pub(crate) address_modes: [u32; 3],
 }

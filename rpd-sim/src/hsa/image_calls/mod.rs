@@ -23,7 +23,7 @@ pub(crate) struct ImageRegion {
     pub(crate) range: Dim3,
 }
 
-/// `hsa_ext_sampler_descriptor_t`.
+/// `hsa_ext_sampler_descriptor_t`: a sampler with one addressing mode for all dimensions.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneModeSamplerDescriptor {
@@ -53,7 +53,7 @@ fn capability(agent: &Agent, geometry: u32, format: ImageFormat) -> Result<u32, 
     Ok(texels.map_or(0, |texels| texels.capability))
 }
 
-/// What kernels of an agent can do with images of a geometry and format; 0 for those that it does not have.
+/// Writes what kernels of an agent can do with images of a geometry and format; 0 for images that the agent lacks.
 pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability(
     handle: u64,
     geometry: u32,
@@ -69,7 +69,8 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability(
     })
 }
 
-/// The same for images in rows.
+/// Writes what kernels of an agent can do with images in rows of a geometry and format; 0 for images that the agent
+/// lacks.
 pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability_with_layout(
     handle: u64,
     geometry: u32,
@@ -85,7 +86,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_get_capability_with_layout(
     })
 }
 
-/// An image of the program, checked as far as it does not depend on the agent.
+/// An image as the program describes it, checked as far as that does not depend on the agent.
 ///
 /// # Safety
 /// As for [`argument`].
@@ -100,7 +101,7 @@ unsafe fn described(
     Ok(image)
 }
 
-/// Size and alignment of the memory for an image.
+/// Writes size and alignment of the memory for an image.
 pub(crate) unsafe extern "C" fn hsa_ext_image_data_get_info(
     handle: u64,
     image: *const ImageDescriptor,
@@ -115,7 +116,7 @@ pub(crate) unsafe extern "C" fn hsa_ext_image_data_get_info(
     })
 }
 
-/// The same for rows and slices as the program has them.
+/// Writes size and alignment of the memory for an image whose rows and slices are laid out as the program requests.
 pub(crate) unsafe extern "C" fn hsa_ext_image_data_get_info_with_layout(
     handle: u64,
     image: *const ImageDescriptor,
@@ -157,7 +158,7 @@ unsafe fn create(
     unsafe { put(out, made) }
 }
 
-/// Makes an image of memory.
+/// Makes an image of memory in the layout that the runtime chooses.
 pub(crate) unsafe extern "C" fn hsa_ext_image_create(
     handle: u64,
     image: *const ImageDescriptor,
@@ -299,7 +300,7 @@ unsafe fn exchange(
     })
 }
 
-/// Fills a region of an image with four channels, floats or integers by its format.
+/// Fills a region of an image with one texel: four channels, floats or integers by the image's format.
 pub(crate) unsafe extern "C" fn hsa_ext_image_clear(
     handle: u64,
     image: u64,
@@ -362,8 +363,8 @@ pub(crate) unsafe extern "C" fn hsa_ext_sampler_destroy(handle: u64, sampler: u6
     })
 }
 
-/// The attributes of agents that concern images: greatest sizes and numbers of handles, as 32-bit numbers, 0 without
-/// images.
+/// Writes an attribute of an agent that concerns images: greatest sizes or numbers of handles, as 32-bit numbers, 0
+/// without images.
 ///
 /// # Safety
 /// As for [`put`], for the attribute's size.

@@ -1,4 +1,4 @@
-//! The extension's table of functions.
+//! The function table of the image extension.
 
 use core::ffi::c_void;
 

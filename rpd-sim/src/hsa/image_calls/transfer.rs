@@ -1,4 +1,4 @@
-//! Copies between images and memory, and filling of images. They have ended when the call returns.
+//! Copies between images and memory, and filling of images. All of them are complete when the call returns.
 
 use rpd_gfx::isa::image::{BufferView, Texel};
 
@@ -12,21 +12,22 @@ use crate::hsa::image_objects::ImageObject;
 use crate::hsa::support::{Outcome, ensure};
 use crate::hsa::types::{Dim3, status};
 
-/// Whether an agent may access all that a shape has on one side.
+/// Checks that an agent may access all bytes of a shape on one side of a copy.
 fn check_access(agent: &Agent, shape: &Shape, plane: &Plane) -> Outcome {
     let span = shape.span(plane).ok_or(status::ERROR_INVALID_ARGUMENT)?;
     let known = machine().memory.check(plane.first, span, agent.bit());
     known.map(drop).map_err(|_| status::ERROR_MEMORY_FAULT)
 }
 
-/// Texels that a program keeps outside images.
+/// Texels in linear memory of the program, outside of images.
 pub(super) struct LinearTexels {
     pub(super) address: usize,
-    /// Bytes from a row to the next, and from a slice to the next; a row and a slice are as long as the region at least.
+    /// Bytes from one row to the next, and from one slice to the next; no less than a row and a slice of the region
+    /// have.
     pub(super) pitches: [usize; 2],
 }
 
-/// Which way a copy between an image and linear memory goes.
+/// Direction of a copy between an image and linear memory.
 #[derive(Clone, Copy)]
 pub(super) enum Direction {
     Import,
@@ -124,7 +125,7 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Fills a region of an image with what registers of a kernel would hold.
+/// Fills a region of an image with the texel that registers of a kernel would hold.
 pub(super) fn clear(image: &ImageObject, registers: Texel, at: Dim3, range: Dim3) -> Outcome {
     let plane = image.part(at, range)?;
     let texel = image.texel_bytes();
@@ -155,7 +156,7 @@ fn each_texel(shape: &Shape, texel: usize, mut write: impl FnMut(usize, usize)) 
     }
 }
 
-/// The channels to store: in sRGB three of them are encoded.
+/// The channels of a texel as they are stored: in sRGB formats three of them are encoded.
 fn stored(format: ImageFormat, texel: Texel) -> Texel {
     if format.channel_order != order::SRGBA {
         return texel;

@@ -1,4 +1,4 @@
-//! Statuses, agents, signals.
+//! Statuses, agents and signals.
 
 use super::*;
 

@@ -54,7 +54,7 @@ fn info(image: &ImageDescriptor) -> Result<ImageDataInfo, Status> {
     }
 }
 
-/// An image in memory of its own.
+/// Makes an image with memory of its own; returns its handle.
 fn image(descriptor: &ImageDescriptor) -> u64 {
     let bytes = info(descriptor).expect("the image is supported").size;
     let memory = allocate(1, PoolKind::DeviceCoarse, bytes);
@@ -123,12 +123,12 @@ fn export<T: Copy>(image: u64, count: usize, pitches: [usize; 2], region: &Image
     }
 }
 
-/// What a work-item's place in the output has before, which kernels that store write to their image.
+/// Initial texel at a work-item's place in the output, for kernels that store to an image instead.
 fn before(item: usize) -> [f32; 4] {
     [item as f32, 1.0, 2.0, 3.0]
 }
 
-/// What a kernel of `images.hip` makes of an image and a sampler at coordinates.
+/// Result of a kernel of `images.hip` for an image and a sampler at coordinates.
 fn run(kernel: &CStr, image: u64, sampler: Option<u64>, coordinates: &[[f32; 4]]) -> Vec<[f32; 4]> {
     let module = Module::load_from(IMAGES);
     let bytes = size_of_val(coordinates);

@@ -4,7 +4,7 @@ use super::*;
 use crate::gpu::intercept::{Handler, Writer};
 use crate::hsa::intercept::*;
 
-/// The packets that a handler received, and the packets that it adds behind each.
+/// The packets that a handler received, and the packets that the handler adds behind each.
 #[derive(Default)]
 struct Seen {
     packets: AtomicU64,

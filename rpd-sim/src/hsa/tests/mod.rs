@@ -1,4 +1,4 @@
-//! Tests of the API as programs call it.
+//! Tests of the HSA API as programs call it.
 
 mod basics;
 mod images;
@@ -38,7 +38,7 @@ fn ok(status: Status) {
     assert_eq!(status, status::SUCCESS);
 }
 
-/// One user of the runtime per test; the runtime stays initialised between them.
+/// Adds a user of the runtime, which each test does: the runtime stays initialised between tests.
 fn init() {
     // SAFETY: takes nothing.
     ok(unsafe { hsa_init() });

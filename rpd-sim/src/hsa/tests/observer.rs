@@ -1,5 +1,5 @@
-//! Events of an observer: their order and thread, and the state of a forked child. Each test runs in a process
-//! of its own, because an observer cannot be removed and a fork affects all threads.
+//! Events of an observer: their order and thread, and the state of a forked child. Each test runs in a process of its
+//! own, because an observer cannot be removed and a fork affects all threads.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -46,7 +46,7 @@ enum Seen {
     Unloaded,
 }
 
-/// Writes down what happens, and what a signal shows meanwhile.
+/// An observer that writes down events, and the value of a signal at each.
 #[derive(Default)]
 struct Notes {
     seen: Mutex<Vec<(ThreadId, Seen)>>,

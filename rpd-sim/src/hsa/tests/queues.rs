@@ -135,7 +135,7 @@ unsafe extern "C" fn failed(status: Status, queue: *mut HsaQueue, data: *mut c_v
     failure.status.store(status, Ordering::SeqCst);
 }
 
-/// Runs a packet that must stop its queue; the status the callback got.
+/// Runs a packet that must stop its queue; returns the status that the error callback got.
 fn fail(packet: &KernelDispatchPacket, header: u16) -> Status {
     let failure: &'static Failure = Box::leak(Box::new(Failure {
         status: AtomicU32::new(0),
@@ -219,7 +219,7 @@ fn a_queue_is_destroyed_while_its_kernel_spins() {
     ok(unsafe { hsa_queue_destroy(queue) });
 }
 
-/// Prints what a launch and its completion cost; run with `--ignored --nocapture`.
+/// Prints the time that a launch and its completion take; run with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn cost_of_a_packet() {

@@ -1,4 +1,4 @@
-//! The counters there are, by agent: constants of the agent, what its hardware counts, and what is derived.
+//! The counters of each agent: constants of the agent, events that its hardware counts, and derived counters.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,10 +20,10 @@ use rpd_gfx::{
     perf,
 };
 
-/// Ids have this many bits.
+/// Number of bits that counter ids have.
 const ID_BITS: u32 = 16;
 
-/// How the values of a counter are obtained.
+/// Origin of a counter's values.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// A property of the agent.
@@ -35,7 +35,7 @@ pub(crate) enum Source {
         /// Number of the event in the block.
         event: u64,
     },
-    /// Computed from others.
+    /// A formula over other counters.
     Derived(Expression),
 }
 
@@ -47,13 +47,13 @@ pub(crate) struct Counter {
     pub(crate) agent: usize,
     /// Name by which users select it.
     pub(crate) name: String,
-    /// What is counted, in a sentence.
+    /// Description for people, in a sentence.
     pub(crate) description: String,
-    /// How its values are obtained.
+    /// Origin of the counter's values.
     pub(crate) source: Source,
-    /// Dimensions and extents.
+    /// Dimensions of the counter and their extents.
     pub(crate) shape: Shape,
-    /// Its description in the ABI's layout, made at the first query.
+    /// The counter's description in the layout of the ABI, made at the first query.
     pub(super) info: OnceLock<Info>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Counter {
 pub(crate) struct AgentCounters {
     /// Index of the agent among all agents.
     pub(crate) index: usize,
-    /// In the order in which they are listed.
+    /// Counters in the order in which they are listed.
     pub(crate) list: Vec<&'static Counter>,
     names: HashMap<&'static str, &'static Counter>,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Catalogue {
     by_id: Vec<&'static Counter>,
 }
 
-/// Definition of a counter.
+/// Name, description and source of a counter that is to be made.
 struct Entry {
     name: String,
     description: String,
@@ -100,7 +100,7 @@ impl AgentCounters {
         self.names.get(name).copied()
     }
 
-    /// Hardware counts that a counter needs; constants are left out.
+    /// Hardware events that have to be counted for a counter; constants are left out.
     pub(crate) fn needs(&self, counter: &'static Counter) -> Result<Vec<Need>, EvaluateError> {
         let leaves = evaluate::leaves(&counter.name, self)?;
         let need = |leaf: Leaf<'_>| {
@@ -128,12 +128,12 @@ pub(crate) struct Need {
     pub(crate) block: &'static Block,
     /// Number of the event in the block.
     pub(crate) event: u64,
-    /// How the values of the instances become one.
+    /// How values of the instances are accumulated over time.
     pub(crate) resolution: Resolution,
 }
 
 impl Need {
-    /// Whether the device determines it.
+    /// Whether the device determines the values of the event.
     pub(crate) fn determined(&self) -> bool {
         let Ok(event) = u32::try_from(self.event) else {
             return false;
@@ -210,7 +210,7 @@ impl Catalogue {
         Ok(all)
     }
 
-    /// Adds a counter to an agent, which is not yet or no longer part of the catalogue.
+    /// Adds a counter to the list of an agent that is not part of the catalogue at present.
     fn add(
         &mut self,
         agent: &mut AgentCounters,
@@ -237,7 +237,7 @@ impl Catalogue {
     }
 }
 
-/// Dimensions of what is not derived.
+/// Dimensions of a counter that is not derived.
 fn shape_of(source: &Source) -> Shape {
     match source {
         Source::Event { block, .. } => hardware::shape(block),
@@ -245,7 +245,7 @@ fn shape_of(source: &Source) -> Shape {
     }
 }
 
-/// Counters by name, before they are made.
+/// Sources of counters by name, while their definitions are checked.
 struct Sketch<'a>(HashMap<&'a str, &'a Source>);
 
 impl<'a> Sketch<'a> {
@@ -253,7 +253,7 @@ impl<'a> Sketch<'a> {
         Self(entries.collect())
     }
 
-    /// The dimensions of a counter, if it can be computed from the others.
+    /// Dimensions of a counter; fails if it cannot be computed from the others.
     fn check(&self, name: &str) -> Result<Shape, String> {
         let leaves = evaluate::leaves(name, self).map_err(|e| format!("{name}: {e}"))?;
         // Only the sequencers can accumulate a level.
@@ -310,7 +310,7 @@ fn built_in(device: &'static Device) -> impl Iterator<Item = Entry> {
         })
 }
 
-/// The agent's properties that expressions can use.
+/// Properties of an agent that expressions can use, as counters.
 fn constants(index: usize) -> Vec<Entry> {
     let Some(agent) = agents::description(index) else {
         return Vec::new();
@@ -363,14 +363,14 @@ fn constants(index: usize) -> Vec<Entry> {
 /// Definitions that a tool loaded.
 struct Custom {
     definitions: Definitions,
-    /// Beside the built-in ones, not in their place.
+    /// Whether the definitions are added to the built-in ones or replace them.
     append: bool,
 }
 
 static CUSTOM: Mutex<Option<Custom>> = Mutex::new(None);
 static CURRENT: RwLock<Option<Arc<Catalogue>>> = RwLock::new(None);
 
-/// The counters. From the first use on definitions are fixed.
+/// The catalogue of this process. From the first call on definitions cannot be changed.
 pub(crate) fn current() -> Arc<Catalogue> {
     if let Some(catalogue) = &*CURRENT.read().unwrap_or_else(|e| e.into_inner()) {
         return Arc::clone(catalogue);
@@ -384,9 +384,9 @@ pub(crate) fn current() -> Arc<Catalogue> {
     Arc::clone(catalogue)
 }
 
-/// Why definitions are refused.
+/// Reason for which definitions are refused.
 pub(crate) enum Refused {
-    /// The counters are in use already.
+    /// Counters are in use already.
     Late,
     /// The text is no definition file.
     Text(String),
@@ -394,7 +394,7 @@ pub(crate) enum Refused {
     Counter(String),
 }
 
-/// Takes definitions in, beside the built-in ones or in their place.
+/// Takes definitions in, beside the built-in ones (`append`) or in their place.
 pub(crate) fn define(text: &str, append: bool) -> Result<(), Refused> {
     let mut custom = CUSTOM.lock().unwrap_or_else(|e| e.into_inner());
     if CURRENT.read().unwrap_or_else(|e| e.into_inner()).is_some() {
@@ -444,17 +444,17 @@ pub(crate) fn create(
     Ok(counter.id)
 }
 
-/// Why a counter cannot be made.
+/// Reason for which a counter cannot be made.
 pub(crate) enum CreateError {
-    /// The agent has no counters, or is none.
+    /// The agent has no counters, or there is no such agent.
     Agent,
     /// A counter of this name exists.
     Name,
-    /// The expression uses what is not there.
+    /// The expression uses counters that do not exist.
     Expression(String),
 }
 
-/// Text that lives as long as the process.
+/// Makes a C string that lives as long as the process.
 pub(super) fn forever(text: &str) -> *const core::ffi::c_char {
     let owned = CString::new(text).unwrap_or_default();
     Box::leak(owned.into_boxed_c_str()).as_ptr()
@@ -500,7 +500,7 @@ mod tests {
         }
     }
 
-    /// The process has one device; the tables of the others are checked here.
+    /// Checks the tables of all devices, because a process simulates only one.
     #[test]
     fn counters_of_every_device_are_computed_from_others_that_it_has() {
         for device in rpd_gfx::device::DEVICES {

@@ -1,4 +1,4 @@
-//! Sets of counters that are collected together.
+//! Configs: sets of counters that are collected together.
 
 use core::slice;
 use std::{
@@ -33,9 +33,9 @@ pub(crate) struct Config {
     /// Index of the agent among all agents.
     pub(crate) agent: usize,
     counters: Vec<&'static Counter>,
-    /// Hardware counts that they need.
+    /// Hardware events that have to be counted for the counters.
     pub(super) needs: Vec<Need>,
-    /// For counters that add up the level of another one, by handle: that level.
+    /// For each counter that adds up the level of another one, by handle: the event of that level.
     levels: HashMap<u64, Need>,
     names: Arc<AgentCounters>,
 }
@@ -70,7 +70,7 @@ impl EventValues for Counts {
     }
 }
 
-/// The values of hardware events for an expression.
+/// Access of an expression to the values of hardware events.
 struct EventCounts<'a, C> {
     config: &'a Config,
     counted: &'a C,
@@ -112,7 +112,7 @@ impl<C: EventValues> Values for EventCounts<'_, C> {
 }
 
 impl Config {
-    /// All values, in the order of the counters and of their instances.
+    /// Records of all values, in the order of the counters and of their instances.
     pub(super) fn records(&self, counted: &impl EventValues, template: Record) -> Vec<Record> {
         let seen = EventCounts {
             config: self,
@@ -134,7 +134,7 @@ impl Config {
     }
 }
 
-/// How a counter adds up the level of another one of its set; [`Resolution::None`] for all others.
+/// The accumulation over time by which a counter adds up the level of another one; [`Resolution::None`] for all others.
 fn accumulation(counter: &Counter) -> Resolution {
     match counter.name.as_str() {
         "SQ_ACCUM_PREV" => Resolution::Low,
@@ -161,7 +161,7 @@ fn level_beside(counters: &[&'static Counter], place: usize) -> Option<Need> {
     })
 }
 
-/// Whether no instance of a block has to count more events than it has registers.
+/// Whether the registers of each instance of a block suffice for the events that it has to count.
 fn fits(needs: &[Need]) -> bool {
     needs.iter().all(|need| {
         let same = needs.iter().filter(|other| other.block == need.block);
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
     Status::SUCCESS
 }
 
-/// `rocprofiler_destroy_counter_config`: counting that uses it continues.
+/// `rocprofiler_destroy_counter_config`: a count under way with this config continues.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprofiler_destroy_counter_config(config_id: ConfigId) -> Status {
     let mut configs = CONFIGS.write().unwrap_or_else(|e| e.into_inner());

@@ -12,7 +12,7 @@ use std::{
 
 use super::dispatch::Finished;
 
-/// Results that may wait; beyond that the submitting thread delivers its result itself.
+/// Results that may wait; with more of them the submitting thread delivers its result itself.
 const ROOM: usize = 128;
 
 #[derive(Default)]
@@ -24,12 +24,12 @@ struct Consumer {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Box<Finished>>,
-    /// A measurement is being delivered.
+    /// Whether a measurement is being delivered.
     busy: bool,
 }
 
 static CONSUMER: AtomicPtr<Consumer> = AtomicPtr::new(ptr::null_mut());
-/// Taken while the thread is made.
+/// Lock that is held while the thread is made.
 static MAKE: Mutex<()> = Mutex::new(());
 
 thread_local! {
@@ -85,7 +85,7 @@ fn make() -> Option<&'static Consumer> {
     Some(consumer)
 }
 
-/// Passes a result on.
+/// Passes a result to the thread.
 pub(super) fn submit(finished: Box<Finished>) {
     if let Some(consumer) = get().or_else(make) {
         let mut queue = consumer.lock();
@@ -111,7 +111,7 @@ pub(crate) fn drain() {
     }
 }
 
-/// In a forked child, which has neither the thread nor its results.
+/// Drops the parent's thread and results, in a forked child.
 pub(crate) fn forget() {
     CONSUMER.store(ptr::null_mut(), Ordering::Release);
 }

@@ -1,4 +1,4 @@
-//! Counting whole agents: everything that ran on them while the context was active.
+//! Counting of whole agents: all kernels that ran on them while the context was active.
 //!
 //! The device's clock only runs while kernels do, so cycles of an idle GPU are not counted.
 
@@ -35,7 +35,7 @@ use crate::sdk::{
 };
 use rpd_gfx::perf::Counts;
 
-/// States of a context's service.
+/// States of a context's service, values of [`DeviceService::state`].
 const IDLE: u8 = 0;
 const CHANGING: u8 = 1;
 const COUNTING: u8 = 2;
@@ -47,7 +47,7 @@ pub(crate) struct DeviceService {
     agents: Mutex<Vec<Arc<CountedAgent>>>,
 }
 
-/// Services by index of their context.
+/// Device counting services by index of their context.
 static SERVICES: [OnceLock<DeviceService>; context::MAX] =
     [const { OnceLock::new() }; context::MAX];
 
@@ -108,7 +108,8 @@ impl DeviceService {
             .clone()
     }
 
-    /// Goes from one state to [`CHANGING`], in which no other thread changes it. `false` when it is in another state.
+    /// Changes the state from `from` to [`CHANGING`], in which no other thread changes it. `false` when it has another
+    /// value.
     fn begin_change(&self, from: u8) -> bool {
         self.state
             .compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Acquire)
@@ -116,7 +117,7 @@ impl DeviceService {
     }
 }
 
-/// Calls a context's tool to choose what to count on each of its agents, and begins.
+/// Has a context's tool choose the counters for each of its agents, and begins to count.
 pub(super) fn start(context: &'static Context) -> Status {
     let Some(service) = service(context) else {
         return Status::SUCCESS;
@@ -138,7 +139,7 @@ pub(super) fn start(context: &'static Context) -> Status {
     Status::SUCCESS
 }
 
-/// The HSA runtime is initialised: begins counting in contexts that were started before.
+/// Begins to count in contexts that were started before the HSA runtime was initialised.
 pub(crate) fn hsa_initialized() {
     for index in context::bits(super::of_devices()) {
         let context = context::get(index);
@@ -148,7 +149,7 @@ pub(crate) fn hsa_initialized() {
     }
 }
 
-/// Ends counting; what was counted is forgotten with the next start.
+/// Ends counting. The sums stay until the next start.
 pub(super) fn stop(context: &Context) {
     if let Some(service) = service(context)
         && service.begin_change(COUNTING)
@@ -157,7 +158,7 @@ pub(super) fn stop(context: &Context) {
     }
 }
 
-/// Called by tools to choose the counters of an agent.
+/// Function by which tools choose the counters of an agent.
 unsafe extern "C" fn set_config(context: ContextId, config: ConfigId) -> Status {
     let Some(service) = context::find(context).and_then(service) else {
         return Status::ERROR_CONTEXT_INVALID;
@@ -179,7 +180,7 @@ unsafe extern "C" fn set_config(context: ContextId, config: ConfigId) -> Status 
     Status::SUCCESS
 }
 
-/// Calls `with` for each counted agent of that index.
+/// Calls `with` for each agent of this index that a context counts.
 fn each(index: usize, mut with: impl FnMut(&mut Counting)) {
     for context in context::bits(super::of_devices()) {
         let Some(service) = service(context::get(context)) else {
@@ -205,7 +206,7 @@ pub(crate) fn wants(agent: usize) -> bool {
     wanted
 }
 
-/// A dispatch of an agent counted this.
+/// Adds the counts of a dispatch to the sums of its agent.
 pub(crate) fn add(agent: usize, counts: &Counts) {
     each(agent, |counting| {
         counting.sums.add(&counting.config.needs, counts)

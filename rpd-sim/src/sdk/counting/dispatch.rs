@@ -1,4 +1,4 @@
-//! Counting single dispatches.
+//! Counting of single dispatches.
 
 use core::{
     ffi::c_void,
@@ -33,13 +33,13 @@ use crate::{
 };
 use rpd_gfx::perf::Counts;
 
-/// Dispatch counting of one context: how it chooses counters and where values go.
+/// Dispatch counting of one context: choice of counters and destination of values.
 pub(crate) struct DispatchService {
     choose: Callback<<ChooseFn as IntoIterator>::Item>,
     deliver: Deliver,
 }
 
-/// Services by index of their context.
+/// Dispatch counting services by index of their context.
 static SERVICES: [OnceLock<DispatchService>; context::MAX] =
     [const { OnceLock::new() }; context::MAX];
 
@@ -73,7 +73,8 @@ pub(super) struct Finished {
 // SAFETY: pointers inside are user data, which are only handed back to the tool.
 unsafe impl Send for Finished {}
 
-/// Calls the tool to choose what to count for a dispatch; on the enqueuing thread. `agent` is the index of its agent.
+/// Has the tool choose the counters for a dispatch; called on the enqueuing thread. `agent` is the index of the
+/// dispatch's agent.
 pub(crate) fn choose(
     context: usize,
     agent: usize,
@@ -122,7 +123,7 @@ fn data(correlation_id: AsyncCorrelationId, time: Interval, dispatch_info: Info)
 }
 
 impl ChosenCounters {
-    /// The dispatch ended and this is what it counted; on the device's signal handler thread.
+    /// Passes the counts of a dispatch that ended on for delivery; called on the device's signal handler thread.
     pub(crate) fn finish(
         &self,
         correlation_id: AsyncCorrelationId,

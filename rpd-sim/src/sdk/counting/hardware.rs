@@ -1,4 +1,4 @@
-//! The dimensions of what the counting blocks of a device count.
+//! Dimensions of the hardware blocks of a device that count.
 
 use crate::gpu::agents;
 use rpd_gfx::device::Block;
@@ -20,7 +20,7 @@ pub(crate) fn shape(block: &Block) -> Shape {
     )
 }
 
-/// Engine and instance of a position, counted through all dies.
+/// Index of the engine and the instance, both over all dies, that a position stands for.
 pub(crate) fn place(block: &Block, position: Position) -> (u32, u32) {
     let layout = &agents::device().layout;
     let get = |dimension| u32::from(position.get(dimension));

@@ -17,9 +17,9 @@ use rpd_metric::{Dimension, Expression, Position};
 use super::catalogue::{self, Counter, CreateError, Refused, Source, forever};
 use crate::sdk::{agents, status::store};
 
-/// Bits below the counter in the id of a value.
+/// Number of bits below the counter's id in the id of a value.
 const POSITION_BITS: u32 = 48;
-/// Bits of the index along one dimension.
+/// Number of bits for the index along one dimension.
 const INDEX_BITS: u32 = 6;
 
 /// The id of one value of a counter.
@@ -32,7 +32,7 @@ pub(super) fn instance_id(counter: u64, position: Position) -> u64 {
         })
 }
 
-/// A counter's description, with everything it points to; never freed.
+/// A counter's description in the ABI's layout, with everything it points to; never freed.
 pub(crate) struct Info {
     full: InfoV1,
     dimensions: Vec<DimensionInfo>,
@@ -43,7 +43,7 @@ unsafe impl Sync for Info {}
 // SAFETY: as above.
 unsafe impl Send for Info {}
 
-/// Pointers to each element of what is kept forever.
+/// Pointers to the elements of a list, all of which live as long as the process.
 fn pointers<T: 'static>(list: Vec<T>) -> *mut *const T {
     let list: &'static [T] = list.leak();
     let pointers: Vec<*const T> = list.iter().map(ptr::from_ref).collect();
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn rocprofiler_query_record_counter_id(
     Status::SUCCESS
 }
 
-/// `rocprofiler_query_record_dimension_position`: dimension 0 is all of them as one number.
+/// `rocprofiler_query_record_dimension_position`: dimension 0 stands for all dimensions as one number.
 ///
 /// # Safety
 /// The pointer is null or writable.
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn rocprofiler_query_record_dimension_position(
     Status::SUCCESS
 }
 
-/// Text of a length that need not end with zero; `None` when there is none although there should be.
+/// Text of a given length, which need not end with zero; empty for length 0, `None` for a null pointer otherwise.
 ///
 /// # Safety
 /// `text` is null or that long.

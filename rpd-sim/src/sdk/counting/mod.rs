@@ -26,24 +26,24 @@ pub(crate) fn is_configured(context: &Context) -> bool {
     DISPATCH_COUNTING.has(context) || DEVICE_COUNTING.has(context)
 }
 
-/// Active contexts that count dispatches: one at most.
+/// Mask of the active contexts that count dispatches, one at most.
 #[inline]
 pub(crate) fn of_dispatches() -> u64 {
     DISPATCH_COUNTING.active()
 }
 
-/// Active contexts that count whole agents.
+/// Mask of the active contexts that count whole agents.
 #[inline]
 pub(crate) fn of_devices() -> u64 {
     DEVICE_COUNTING.active()
 }
 
-/// Whether a context may become active beside those that are.
+/// Whether a context may become active beside the active ones.
 pub(crate) fn may_start(context: &Context) -> bool {
     !DISPATCH_COUNTING.has(context) || DISPATCH_COUNTING.active() & !(1 << context.index) == 0
 }
 
-/// A context became active.
+/// Begins the counting services of a context that became active.
 pub(crate) fn started(context: &'static Context) -> Status {
     if DEVICE_COUNTING.has(context) {
         return device::start(context);
@@ -51,7 +51,7 @@ pub(crate) fn started(context: &'static Context) -> Status {
     Status::SUCCESS
 }
 
-/// A context was stopped: results that are available are delivered before this returns.
+/// Ends the counting services of a context that was stopped: available results are delivered before this returns.
 pub(crate) fn stopped(context: &Context) {
     if DEVICE_COUNTING.has(context) {
         device::stop(context);

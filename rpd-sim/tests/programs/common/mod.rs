@@ -1,4 +1,4 @@
-//! Programs that are tool and target in one, built against the library under its sonames.
+//! Programs in C that are tool and target in one, built against the library under its sonames.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ fn library() -> PathBuf {
         .expect("cargo builds the library before its tests")
 }
 
-/// A folder with the sonames, and a program made of a source beside the tests in it.
+/// Makes a folder with the sonames, and a program from a source beside the tests; returns both.
 pub(crate) fn build(
     name: &str,
     source: &str,
@@ -51,7 +51,7 @@ pub(crate) fn build(
     (folder, program)
 }
 
-/// Standard output and standard error of a program; it must succeed.
+/// Runs a program, which must succeed; returns its standard output and standard error.
 pub(crate) fn run_loudly(
     folder: &Path,
     program: &Path,

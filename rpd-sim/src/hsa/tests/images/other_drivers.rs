@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Another driver's description of an image: version, device, and the descriptor.
+/// Description of an image by another driver: version, device, and the words of the descriptor.
 fn layout(words: [u32; 8]) -> [u32; 10] {
     let mut device = 0u32;
     // SAFETY: the output is valid.
