@@ -17,7 +17,8 @@ pub struct Device {
     pub product: &'static str,
     /// Code name of the chip, such as `aldebaran`.
     pub model: &'static str,
-    /// Its counters, one in a line: name;block;event;expression;description. Lines that begin with `#` are comments.
+    /// Counters of the device, one in a line: name;block;event;expression;description. Lines that begin with `#` are
+    /// comments.
     pub counters: &'static str,
     /// Instruction set and its options.
     pub code: Code,
@@ -219,7 +220,7 @@ pub struct Cycles {
     pub vector: u64,
     /// Additional latency of an access that is served by the second-level cache.
     pub second: u64,
-    /// Additional latency, after that, of an access that is served by memory.
+    /// Latency that an access to memory adds to that of the second-level cache.
     pub memory: u64,
     /// Latency of an instruction fetch that hits the instruction cache.
     pub fetch: u64,
@@ -243,7 +244,7 @@ pub struct Block {
 }
 
 impl Device {
-    /// The device with this processor name; `None` where none is described.
+    /// The device with this processor name; `None` if none is described.
     pub fn find(name: &str) -> Option<&'static Self> {
         DEVICES.iter().find(|device| device.name == name)
     }
@@ -311,7 +312,7 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// The list is what a gfx90a lists, and the end-to-end tests look for its names.
+    /// Checks the counters of gfx90a, whose names the end-to-end tests look for.
     #[test]
     fn counters_of_gfx90a_are_those_of_the_list() {
         let listed = include_str!("../../tests/golden/gfx90a-counter-names.txt").lines();

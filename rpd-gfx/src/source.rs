@@ -80,7 +80,7 @@ fn functions(file: &object::File<'_>, code: &[(u64, &[u8])]) -> Vec<Function> {
     functions
 }
 
-/// A source line with the function that it is in.
+/// A source line with the function that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePlace {
     /// Demangled name of the function; `None` when it is not known.
@@ -99,7 +99,7 @@ impl std::fmt::Display for SourcePlace {
     }
 }
 
-/// The line of an instruction and the calls that were inlined around it, as text for a report. `None` without lines.
+/// Text for a report: the line of an instruction and the calls that were inlined around it. `None` without lines.
 pub fn chain(lines: &[String]) -> Option<String> {
     Some(match lines.split_first()? {
         (line, []) => line.clone(),
@@ -249,13 +249,13 @@ impl<'data> DebugInfo<'data> {
         !self.units.is_empty()
     }
 
-    /// Why the debug information cannot be read; `None` when it can, or when there is none.
+    /// Fault for which the debug information cannot be read; `None` when it can, or when there is none.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// The source lines of the instruction at `address`: its own, then those of the calls that were inlined around
-    /// it, innermost first. Empty without debug information for that address.
+    /// The source lines of the instruction at `address`: its own, then those of the calls that were inlined around it,
+    /// innermost first. Empty without debug information for that address.
     pub fn places(&self, address: u64) -> Vec<SourcePlace> {
         let has = |unit: &UnitRanges<'_>| unit.ranges.iter().any(|range| range.contains(&address));
         let Some(number) = self.units.iter().position(has) else {
@@ -391,8 +391,8 @@ impl UnitLines {
         self.files.get(number).cloned().unwrap_or_else(|| "".into())
     }
 
-    /// The row itself, if it has a line. Compilers give line 0 to code that belongs to no line: then the last row
-    /// before it that has a line of the same function.
+    /// The row itself, if it has a line. Compilers give line 0 to code that belongs to no line; such a row yields the
+    /// last row before it that has a line of the same function.
     fn with_line<'a>(&'a self, row: &'a Row, scope: Option<&Scope>) -> &'a Row {
         if row.line != 0 {
             return row;

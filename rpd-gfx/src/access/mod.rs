@@ -27,7 +27,7 @@ const HEAD: usize = 16;
 /// Greatest size of a block's content in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// Which instructions are recorded.
+/// Set of instructions that are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
     /// Instructions that access memory, with the addresses.
@@ -55,7 +55,7 @@ impl Level {
     }
 }
 
-/// Why the recording of a dispatch ends.
+/// Reason for which the recording of a dispatch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DispatchEnd {
     /// The dispatch is complete.
@@ -66,14 +66,14 @@ pub enum DispatchEnd {
     Full,
 }
 
-/// What the content of a block is.
+/// Kind of the content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockKind {
     /// The description of a dispatch.
     Dispatch = 1,
     /// Instructions that waves of the dispatch executed.
     Steps = 2,
-    /// Why the recording of a dispatch ended.
+    /// The end of a dispatch's recording, with the reason.
     End = 3,
 }
 

@@ -15,7 +15,7 @@ pub struct Dispatch {
     pub kernel: String,
     /// Number among the dispatches of this kernel, in the order in which they began, from 1.
     pub nth: u64,
-    /// Name of the file with the code object, in the directory of the recording.
+    /// Name, as compiled, of the code object's file in the directory of the recording.
     pub object: String,
     /// Address, in that file, of the instruction with offset 0.
     pub first: u64,

@@ -25,8 +25,8 @@ pub struct Totals {
     pub ideal_lines: u64,
     /// Cycles in which LDS was busy with the accesses.
     pub lds_cycles: u64,
-    /// How many of these cycles are due to conflicts: lanes accessed different dwords of a bank, or changed the same
-    /// dword.
+    /// The part of `lds_cycles` that is due to conflicts: lanes accessed different dwords of a bank, or changed the
+    /// same dword.
     pub conflict_cycles: u64,
     /// Lines that were touched, a bit each in words of 64 lines.
     touched: HashMap<u64, u64>,

@@ -15,7 +15,7 @@ const MOST_UNDER_WAY: usize = 63;
 pub(super) struct WaveMoment {
     /// Number of the wave in the dispatch.
     pub(super) wave: u32,
-    /// Time on the wave's clock, from 1; 0 stands for no access.
+    /// Number of the wave's accesses, on its clock, that had been performed at this point.
     pub(super) time: u32,
     /// Accesses up to this time of the wave's clock had been performed then.
     pub(super) performed: u32,
@@ -54,7 +54,7 @@ struct PublishedClocks {
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     waves: Vec<Clock>,
-    /// What atomics published, by address.
+    /// Clocks that atomics published, by address and number of the wave.
     addresses: HashMap<u64, HashMap<u32, PublishedClocks>>,
 }
 
@@ -90,7 +90,7 @@ impl Clocks {
         }
     }
 
-    /// The wave issues a vector memory instruction.
+    /// Notes that the wave issues a vector memory instruction.
     pub(super) fn issue(&mut self, wave: u32) {
         let clock = &mut self.waves[wave as usize];
         clock.now += 1;
@@ -98,7 +98,7 @@ impl Clocks {
         self.wait(wave, MOST_UNDER_WAY);
     }
 
-    /// The wave waits until at most `left` vector memory instructions are outstanding.
+    /// Notes that the wave waits until at most `left` vector memory instructions are outstanding.
     pub(super) fn wait(&mut self, wave: u32, left: usize) {
         let clock = &mut self.waves[wave as usize];
         while clock.under_way.len() > left {
@@ -108,7 +108,7 @@ impl Clocks {
         }
     }
 
-    /// The wave invalidates its first-level cache.
+    /// Notes that the wave invalidates its first-level cache.
     pub(super) fn invalidate(&mut self, wave: u32) {
         let clock = &mut self.waves[wave as usize];
         let pending = std::mem::take(&mut clock.pending);
@@ -129,7 +129,8 @@ impl Clocks {
             || coherent && saw(&clock.pending)
     }
 
-    /// The wave reads the address atomically: everything that atomics published there happens before its next access.
+    /// Notes that the wave reads the address atomically: everything that atomics published there happens before the
+    /// wave's next access.
     pub(super) fn acquire(&mut self, wave: u32, address: u64) {
         let Some(published) = self.addresses.get(&address) else {
             return;
@@ -144,7 +145,7 @@ impl Clocks {
         }
     }
 
-    /// The wave writes the address atomically: it publishes what happened before.
+    /// Notes that the wave writes the address atomically, which publishes what happened before.
     pub(super) fn release(&mut self, wave: u32, address: u64) {
         let clock = &self.waves[wave as usize];
         let entry = self.addresses.entry(address).or_default();
@@ -159,7 +160,7 @@ impl Clocks {
         publish(wave, clock.now, clock.performed());
     }
 
-    /// Everything at or before `before`, a point of another wave, happens before the next access of `wave`.
+    /// Orders everything at or before `before`, a point of another wave, before the next access of `wave`.
     pub(super) fn follow(&mut self, wave: u32, before: WaveMoment) {
         let other = &self.waves[before.wave as usize];
         let (seen, same) = (other.seen.clone(), other.group);
@@ -173,12 +174,12 @@ impl Clocks {
         raise(to, before.wave, time);
     }
 
-    /// Advances the clock of a wave after it published. Its later accesses are not ordered by that.
+    /// Advances the clock of a wave after it published, so that its later accesses are not ordered by that.
     pub(super) fn advance(&mut self, wave: u32) {
         self.waves[wave as usize].now += 1;
     }
 
-    /// These waves meet at a barrier: what happened in each happens before the next access of all.
+    /// Notes that waves meet at a barrier: accesses of each before it happen before the next access of all.
     pub(super) fn synchronise(&mut self, waves: &[u32]) {
         let (mut seen, mut pending) = (HashMap::new(), HashMap::new());
         for &wave in waves {

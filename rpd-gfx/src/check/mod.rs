@@ -23,13 +23,13 @@ use clocks::Clocks;
 pub use place::Place;
 use shadow::{Access, Global, Lds};
 
-/// What is known of global memory, over all dispatches.
+/// Knowledge about global memory, over all dispatches.
 pub trait Heap {
-    /// Whether and where an address is in an allocation.
+    /// Location of an address relative to allocations.
     fn place(&self, address: u64) -> Place;
-    /// Whether all of these bytes have been written.
+    /// Whether all of `bytes` bytes at an address have been written.
     fn is_written(&self, address: u64, bytes: u32) -> bool;
-    /// Notes that these bytes are written.
+    /// Notes that `bytes` bytes at an address are written.
     fn wrote(&self, address: u64, bytes: u32);
 }
 
@@ -107,7 +107,7 @@ pub struct Finding {
     pub writes: bool,
     /// The other instruction, for races and skipped barriers.
     pub other: Option<Other>,
-    /// Where the address is, for global memory.
+    /// Location of the address, for global memory; `None` for LDS.
     pub place: Option<Place>,
     /// Number of occurrences in the dispatch.
     pub times: u64,
@@ -115,11 +115,12 @@ pub struct Finding {
 
 /// A wave in execution.
 struct Wave {
-    /// Its number in the dispatch's clocks.
+    /// Number of the wave in the dispatch's clocks.
     id: u32,
-    /// The last barrier: its offset, and the lanes that were active. `None` once other lanes were active after it.
+    /// The last barrier of the wave: its offset, and the lanes that were active. `None` once other lanes were active
+    /// after it.
     barrier: Option<(u64, u64)>,
-    /// Whether its last instruction waited for other workgroups.
+    /// Whether the wave's last instruction waited for other workgroups.
     waited: bool,
 }
 
@@ -210,8 +211,8 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// Whether the written bytes are tracked of the allocation that contains all bytes of a lane's access; an error
-    /// when none does.
+    /// Whether it is known which bytes have been written in the allocation that contains all bytes of a lane's access.
+    /// The error is the access's place when no allocation does.
     fn place(&mut self, address: u64, bytes: u32) -> Result<bool, Place> {
         let inside = |base: u64, size: u64| {
             address >= base && address.wrapping_add(bytes.into()) <= base.saturating_add(size)
@@ -386,7 +387,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// A wave arrives at a barrier of the grid, or continues after it.
+    /// Notes that a wave arrives at a barrier of the grid, or continues after it.
     fn grid_barrier(&mut self, id: u32, arrives: bool) {
         /// Address that stands for all barriers of the grid in the clocks. No atomic can have it.
         const ADDRESS: u64 = u64::MAX;
@@ -401,7 +402,7 @@ impl<'h> Checker<'h> {
     }
 }
 
-/// The different addresses of an access, each once.
+/// The addresses of an access, each of them once.
 fn distinct(transfer: &Transfer) -> Vec<u64> {
     let mut addresses: Vec<u64> = lanes(transfer.lanes)
         .map(|lane| transfer.addresses[lane])
@@ -411,7 +412,7 @@ fn distinct(transfer: &Transfer) -> Vec<u64> {
     addresses
 }
 
-/// What an access of an instruction does.
+/// Properties of an access that decide whether it races.
 struct AccessKind {
     reads: bool,
     writes: bool,

@@ -1,6 +1,6 @@
 //! Describes addresses of global memory for reports.
 
-/// Where an address of global memory is.
+/// Location of an address of global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In an allocation.
@@ -9,7 +9,7 @@ pub enum Place {
         base: u64,
         /// Size of the allocation in bytes.
         size: u64,
-        /// Whether it is known which bytes of it have been written.
+        /// Whether it is known which bytes of the allocation have been written.
         tracked: bool,
     },
     /// In no allocation.
@@ -21,7 +21,7 @@ pub enum Place {
     Freed {
         /// First address of the allocation that was freed.
         base: u64,
-        /// Its size in bytes.
+        /// Size of the freed allocation in bytes.
         size: u64,
     },
 }
@@ -30,7 +30,7 @@ pub enum Place {
 const NULL_PAGE: u64 = 4096;
 
 impl Place {
-    /// Describes `address`, for which this is the place.
+    /// Describes `address`, whose place is `self`.
     pub fn describe(self, address: u64) -> String {
         let whole = |base: u64, size: u64| format!("the allocation of {size} bytes at {base:#x}");
         match self {

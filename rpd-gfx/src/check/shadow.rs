@@ -7,7 +7,7 @@ use super::clocks::WaveMoment;
 /// An access in the past.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Access {
-    /// Wave and time.
+    /// Wave of the access, and its time on the wave's clock.
     pub(super) stamp: WaveMoment,
     /// Offset of the instruction in the code object, in bytes.
     pub(super) offset: u32,
@@ -18,9 +18,9 @@ pub(super) struct Access {
 pub(super) struct Conflict {
     /// The earlier access.
     pub(super) access: Access,
-    /// Whether it writes.
+    /// Whether the earlier access writes.
     pub(super) writes: bool,
-    /// Whether it is an atomic, or a load that bypasses the first-level cache.
+    /// Whether the earlier access is an atomic, or a load that bypasses the first-level cache.
     pub(super) atomic: bool,
 }
 
@@ -151,7 +151,7 @@ impl Lds {
         }
     }
 
-    /// Whether all of these bytes have been written.
+    /// Whether all of `bytes` bytes at an offset have been written.
     pub(super) fn is_written(&self, address: u64, bytes: u32) -> bool {
         units(address, bytes).all(|(unit, mask)| {
             self.written
@@ -160,7 +160,7 @@ impl Lds {
         })
     }
 
-    /// Notes that these bytes are written.
+    /// Notes that `bytes` bytes at an offset are written.
     pub(super) fn wrote(&mut self, address: u64, bytes: u32) {
         for (unit, mask) in units(address, bytes) {
             self.reach(unit as usize + 1);

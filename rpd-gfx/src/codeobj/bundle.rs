@@ -19,14 +19,14 @@ const MAX_ENTRIES: u64 = 4096;
 /// Greatest length of an entry's triple in bytes.
 const MAX_TRIPLE: u64 = 4096;
 
-/// Setting of a target feature (`xnack`, `sramecc`) of a device, or what code requires of it.
+/// Setting of a target feature (`xnack`, `sramecc`): of a device, or required by code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toggle {
-    /// Not stated. Code without the setting runs with the feature on or off.
+    /// No setting. Code without one runs with the feature on or off.
     Any,
-    /// On.
+    /// The feature is on.
     On,
-    /// Off.
+    /// The feature is off.
     Off,
 }
 
@@ -91,8 +91,8 @@ impl Target {
             && self.xnack.runs_on(device.xnack)
     }
 
-    /// Number of features that the code requires. Of several entries that run on a device the one with the most is
-    /// chosen.
+    /// Number of features that the code requires. Of several entries that run on a device, the one that requires the
+    /// most is chosen.
     fn specificity(&self) -> u32 {
         u32::from(self.sramecc != Toggle::Any) + u32::from(self.xnack != Toggle::Any)
     }

@@ -77,7 +77,7 @@ pub struct Arg {
     pub offset: u32,
     /// Size in bytes.
     pub size: u32,
-    /// What the argument is.
+    /// Kind of the argument's value.
     pub kind: ArgKind,
     /// Name in the source; `None` when the compiler did not keep it.
     pub name: Option<String>,
@@ -93,7 +93,7 @@ macro_rules! kinds {
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum ArgKind {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
-            /// A kind that rpd does not know.
+            /// A kind that rpd does not know, as the note has it.
             Other(String),
         }
 

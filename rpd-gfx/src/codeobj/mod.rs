@@ -18,7 +18,7 @@ pub use image::Image;
 pub use metadata::{ArgKind, Kernel};
 pub use object::CodeObject;
 
-/// Why a bundle or code object cannot be used.
+/// Fault of a bundle or code object that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data end before a part that the headers declare.
@@ -26,9 +26,9 @@ pub enum Error {
     Truncated {
         /// Name of the part.
         what: &'static str,
-        /// Number of bytes that are needed, from the start of the data.
+        /// Number of bytes that the part needs, from the start of the data.
         needed: u64,
-        /// Number of bytes that are there.
+        /// Number of bytes that the data have.
         available: u64,
     },
     /// The first bytes are not those of the expected structure.
@@ -52,10 +52,10 @@ pub enum Error {
     Malformed {
         /// Name of the structure.
         what: &'static str,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
-    /// A compressed bundle cannot be decompressed; the message of the decompressor.
+    /// A compressed bundle cannot be decompressed; contains the message of the decompressor.
     #[error("cannot decompress the offload bundle: {0}")]
     Decompress(String),
     /// No entry of the bundle is for the device.
@@ -68,7 +68,7 @@ pub enum Error {
         /// Targets of the entries, separated by commas.
         present: String,
     },
-    /// A relocation needs a symbol that is not defined; its name.
+    /// A relocation needs a symbol that is not defined; contains its name.
     #[error("symbol `{0}` is not defined")]
     Undefined(String),
     /// Memory for the image could not be allocated.

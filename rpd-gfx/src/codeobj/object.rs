@@ -28,7 +28,7 @@ pub enum SymbolKind {
     Function,
     /// A variable or a kernel descriptor.
     Object,
-    /// Anything else.
+    /// A symbol of any other kind.
     Other,
 }
 
@@ -50,7 +50,7 @@ pub struct Symbol {
 pub struct Segment {
     /// Virtual address of the first byte.
     pub address: u64,
-    /// Size in memory in bytes. What the file does not contain is 0.
+    /// Size in memory in bytes. Bytes that the file does not contain are 0.
     pub memory_size: u64,
     /// Offset in the file in bytes.
     pub offset: u64,
@@ -67,9 +67,9 @@ pub struct Segment {
 pub(super) enum RelocationSymbol {
     /// No symbol, or one without a name: its value is 0.
     None,
-    /// Defined in this file, at this virtual address.
+    /// A symbol defined in this file, at this virtual address.
     Defined(u64),
-    /// Not defined in this file. A weak symbol may be undefined everywhere.
+    /// A symbol not defined in this file. A weak one may be undefined everywhere.
     Undefined { name: String, weak: bool },
 }
 

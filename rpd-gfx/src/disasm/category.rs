@@ -43,7 +43,7 @@ pub enum Category {
     Hint,
     /// The end of a wave.
     End,
-    /// Not an instruction.
+    /// Bytes that are not an instruction.
     Unknown,
 }
 
@@ -183,12 +183,12 @@ impl Category {
     }
 }
 
-/// Where execution continues after an instruction.
+/// The place where execution continues after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// At the next instruction.
     Next,
-    /// At this address.
+    /// At this address, given in the instruction.
     Branch(u64),
     /// At this address or at the next instruction.
     Conditional(u64),
@@ -199,7 +199,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// From the text, address and length in bytes of an instruction.
+    /// The flow of an instruction, from its text, address and length in bytes.
     pub(super) fn of(text: &str, pc: u64, bytes: u32) -> Self {
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default();

@@ -38,9 +38,9 @@ pub struct Instruction {
     pub text: String,
     /// Length in bytes; 0 only at the end of the code.
     pub bytes: u32,
-    /// Which unit executes the instruction.
+    /// Unit that executes the instruction.
     pub category: Category,
-    /// Where execution continues after it.
+    /// Where execution continues after the instruction.
     pub flow: Flow,
 }
 
@@ -81,7 +81,7 @@ impl Instruction {
 #[derive(Debug, Clone)]
 pub struct Disassembler(Source);
 
-/// What disassembles: a table or LLVM's library.
+/// Source of the texts: a table or LLVM's library.
 #[derive(Clone)]
 enum Source {
     Table(&'static Processor),
@@ -228,7 +228,7 @@ struct Printer {
     processor: &'static Processor,
     generation: Generation,
     row: &'static Row,
-    /// The dwords of the instruction and after it; 0 after the end of the code.
+    /// The dwords of the instruction and those after it; 0 after the end of the code.
     words: [u32; 4],
     /// Number of dwords of the instruction. Reading a literal adds one.
     length: u32,

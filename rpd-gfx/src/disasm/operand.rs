@@ -156,7 +156,7 @@ pub(super) fn literal(value: u32, kind: Type) -> String {
 /// Text of a source operand.
 pub(super) struct Source {
     pub(super) text: String,
-    /// Whether it is a constant, not a register.
+    /// Whether the source is a constant, not a register.
     pub(super) constant: bool,
 }
 

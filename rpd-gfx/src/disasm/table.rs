@@ -32,7 +32,7 @@ impl Modifiers {
     /// No modifier.
     pub(super) const NONE: Self = Self(0);
 
-    /// The union of two sets of flags.
+    /// The union of two sets of modifiers.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

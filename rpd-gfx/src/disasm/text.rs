@@ -1,6 +1,6 @@
 //! Text of immediates, for instructions of all generations.
 
-/// A number in the form in which LLVM prints most immediates.
+/// Text of a number in the form in which LLVM prints most immediates: decimal up to 64, hexadecimal beyond.
 pub(super) fn small_or_hexadecimal(value: u32) -> String {
     if value <= 64 {
         value.to_string()

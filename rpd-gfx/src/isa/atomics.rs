@@ -104,7 +104,7 @@ pub(super) fn atomic64(op: u16, old: u64, data: u64, compare: u64) -> u64 {
     })
 }
 
-/// Executes an atomic operation for each lane of `mask`, in order. WIDE: with 64 bits.
+/// Executes an atomic operation for each lane of `mask`, in order. `WIDE`: with 64 bits instead of 32.
 pub(super) fn atomic<const WIDE: bool>(
     x: &mut Exec<'_>,
     i: &Inst,

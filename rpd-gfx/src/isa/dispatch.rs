@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Number of workgroups that a thread keeps in execution at a time. It is more than a device can hold, so that all
+/// Number of workgroups that a thread keeps in execution at a time: more than any device can hold, so that all
 /// workgroups of a cooperative launch are in execution.
 const RESIDENT: usize = 4096;
 
@@ -54,7 +54,8 @@ pub fn watch_dispatch(
     shared.result(1)
 }
 
-/// Executes a dispatch like [`run_dispatch`], with one probe for each thread. With a seed, on one thread.
+/// Executes a dispatch like [`run_dispatch`], with one probe for each thread. A dispatch with a seed runs on one
+/// thread.
 pub fn follow_dispatch<P: Probe + Send>(
     dispatch: &Dispatch<'_>,
     memory: &dyn Memory,
@@ -88,7 +89,7 @@ pub fn follow_dispatch<P: Probe + Send>(
 }
 
 impl Control<'_> {
-    /// The order of execution: drawn from the seed if there is one, else `other`.
+    /// The order of execution: drawn from the seed if there is one, otherwise `other`.
     fn schedule(&self, dispatch: &Dispatch<'_>, other: Schedule) -> Schedule {
         self.seed.map_or(other, |seed| {
             Schedule::Drawn(Random::new(seed, dispatch.dispatch_id))
@@ -125,7 +126,7 @@ impl SharedDispatch {
         })
     }
 
-    /// The result for a dispatch on `threads` threads. Fewer took part if the host did not start them in time.
+    /// The result for a dispatch on `threads` threads, even if the host started fewer in time.
     fn result(self, threads: u64) -> Result<Executed, Fault> {
         let sums = self.result.into_inner();
         let sums = sums.unwrap_or_else(|e| e.into_inner());

@@ -1,5 +1,5 @@
-//! The instructions of a division: `v_div_scale`, `v_div_fmas` and `v_div_fixup`. Most divisions are not special
-//! cases and need none of them; this is determined for all lanes together.
+//! The instructions of a division: `v_div_scale`, `v_div_fmas` and `v_div_fixup`. Most divisions are not special cases
+//! and need none of them; whether one does is determined for all lanes together.
 
 use super::exec::Exec;
 use super::float::{add_odd, frexp64, ldexp64};
@@ -15,7 +15,7 @@ fn all_lanes(x: &Exec<'_>, f: impl Fn(usize) -> bool) -> bool {
     (0..64).fold(true, |all, l| all & (f(l) | (inactive >> l & 1 != 0)))
 }
 
-/// `v_div_scale_f32`.
+/// `v_div_scale_f32` for all lanes.
 #[inline(always)]
 pub(super) fn scale32(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
@@ -40,7 +40,7 @@ pub(super) fn scale32(x: &mut Exec<'_>, i: &Inst) {
     x.write_lane_mask(i, pack_bits(&bits));
 }
 
-/// `v_div_scale_f64`.
+/// `v_div_scale_f64` for all lanes.
 #[inline(always)]
 pub(super) fn scale64(x: &mut Exec<'_>, i: &Inst) {
     let mut bits = [0; 64];
@@ -62,7 +62,7 @@ pub(super) fn scale64(x: &mut Exec<'_>, i: &Inst) {
     x.write_lane_mask(i, pack_bits(&bits));
 }
 
-/// `v_div_fmas_f32`.
+/// `v_div_fmas_f32` for all lanes.
 #[inline(always)]
 pub(super) fn fmas32(x: &mut Exec<'_>, i: &Inst) {
     let scaled = x.vcc() & x.exec();
@@ -87,7 +87,7 @@ pub(super) fn fmas32(x: &mut Exec<'_>, i: &Inst) {
     x.write_f32(i, &mut out);
 }
 
-/// `v_div_fmas_f64`.
+/// `v_div_fmas_f64` for all lanes.
 #[inline(always)]
 pub(super) fn fmas64(x: &mut Exec<'_>, i: &Inst) {
     let scaled = x.vcc() & x.exec();
@@ -113,7 +113,7 @@ fn is_ordinary(x: f64) -> bool {
     (1e-18..1e18).contains(&x.abs())
 }
 
-/// `v_div_fixup_f32`.
+/// `v_div_fixup_f32` for all lanes.
 #[inline(always)]
 pub(super) fn fixup32(x: &mut Exec<'_>, i: &Inst) {
     let mut out = [0; 64];
@@ -141,7 +141,7 @@ pub(super) fn fixup32(x: &mut Exec<'_>, i: &Inst) {
     x.write_f32(i, &mut out);
 }
 
-/// `v_div_fixup_f64`.
+/// `v_div_fixup_f64` for all lanes.
 #[inline(always)]
 pub(super) fn fixup64(x: &mut Exec<'_>, i: &Inst) {
     let mut out = {
@@ -174,7 +174,7 @@ fn with_sign32(q: f32, d: f32, n: f32) -> f32 {
         })
 }
 
-/// The same in double precision.
+/// The magnitude of `q` with the sign of `n / d`, in double precision.
 #[inline(always)]
 fn with_sign64(q: f64, d: f64, n: f64) -> f64 {
     q.abs()
@@ -208,7 +208,8 @@ fn is_unscaled32(denominator: f32, numerator: f32) -> bool {
     (1..=250).contains(&d) & (24..=254).contains(&n) & (-120..96).contains(&(n - d))
 }
 
-/// The same for a division of double precision.
+/// Whether a division of double precision needs no scaling because all intermediate results are normal, as in most
+/// divisions.
 #[inline(always)]
 fn is_unscaled64(denominator: f64, numerator: f64) -> bool {
     let (n, d) = (exponent64(numerator), exponent64(denominator));
@@ -243,7 +244,8 @@ fn div_scale32(s0: f32, denominator: f32, numerator: f32) -> (f32, bool) {
     (value as f32, scaled)
 }
 
-/// `v_div_scale_f64`.
+/// `v_div_scale_f64`: the source scaled so that no intermediate result overflows or loses bits, and whether the
+/// quotient has to be scaled back.
 fn div_scale64(s0: f64, denominator: f64, numerator: f64) -> (f64, bool) {
     if is_unscaled64(denominator, numerator) {
         return (s0, false);
@@ -351,7 +353,7 @@ fn div_fmas32(a: f32, b: f32, c: f32, scaled: bool) -> f32 {
     ldexp64(add_odd(f64::from(a) * f64::from(b), f64::from(c)), n) as f32
 }
 
-/// `v_div_fmas_f64`.
+/// `v_div_fmas_f64`: the last step of the division. Scales the quotient back if `v_div_scale_f64` scaled.
 #[inline(always)]
 fn div_fmas64(a: f64, b: f64, c: f64, scaled: bool) -> f64 {
     let y = a.mul_add(b, c);

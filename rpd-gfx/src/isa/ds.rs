@@ -52,7 +52,7 @@ fn write(lds: &mut [u8], at: u32, bytes: &[u8]) {
     }
 }
 
-/// Reports to the probe, if there is one, which addresses the active lanes access: `addresses` plus `offset`.
+/// Reports to the probe, if there is one, the addresses that the active lanes access: `addresses` plus `offset`.
 #[inline(always)]
 fn watch(x: &mut Exec<'_>, operation: Operation, bytes: usize, addresses: &Lanes, offset: u32) {
     let mask = x.exec();
@@ -126,7 +126,7 @@ fn store2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
     store::<N>(x, &addresses, (i.literal >> 8) * unit, i.src[2]);
 }
 
-/// `ds_wrxchg2`: two exchanges.
+/// `ds_wrxchg2`: two exchanges of memory and register, at offsets counted in units of the size of the data.
 #[inline(always)]
 fn exchange2<const N: usize>(x: &mut Exec<'_>, i: &Inst, unit: u32) {
     let addresses = *x.vgpr(i.src[0]);
@@ -184,7 +184,7 @@ fn store_small<const BYTES: usize>(x: &mut Exec<'_>, i: &Inst, shift: u32) {
     x.stats.lds_bytes += BYTES as u64 * u64::from(mask.count_ones());
 }
 
-/// A 32-bit read-modify-write for each active lane, in order. RETURNS: the old value is written to a register.
+/// A 32-bit read-modify-write for each active lane, in order. `RETURNS`: the old value is written to a register.
 #[inline(always)]
 pub(super) fn modify32(
     x: &mut Exec<'_>,

@@ -18,17 +18,17 @@ pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 /// The execution state of a wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaveState {
-    /// It executes instructions.
+    /// The wave executes instructions.
     Running,
-    /// It waits for the other waves of its workgroup.
+    /// The wave waits for the other waves of its workgroup.
     Barrier,
-    /// Other waves run first (`s_sleep`).
+    /// The wave lets other waves run first (`s_sleep`).
     Yield,
-    /// It waits for waves of other workgroups: see [`Wave::wait`].
+    /// The wave waits for waves of other workgroups: see [`Wave::wait`].
     Global,
-    /// It has ended.
+    /// The wave has ended.
     Ended,
-    /// It was stopped by the fault in [`Exec::fault`].
+    /// The wave was stopped by the fault in [`Exec::fault`].
     Faulted,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Wave {
     pub(super) flush32: bool,
     /// Operands to which VGPR indexing applies, one bit for each (SRC0, SRC1, SRC2, DST); 0 when indexing is off.
     pub(super) index_mode: u8,
-    /// What the wave is doing.
+    /// State of the wave's execution.
     pub(super) state: WaveState,
     /// The condition that the wave waits for.
     pub(super) wait: Option<super::gws::Wait>,
@@ -88,7 +88,7 @@ impl Wave {
 pub(super) struct Exec<'d> {
     /// The wave that is executing.
     pub(super) w: Box<Wave>,
-    /// LDS of its workgroup.
+    /// LDS of the workgroup.
     pub(super) lds: Vec<u8>,
     /// Global memory of the device.
     pub(super) mem: Cache<'d>,
@@ -100,7 +100,7 @@ pub(super) struct Exec<'d> {
     pub(super) stores_unordered: bool,
     /// Whether the clocks that kernels read advance with the number of executed instructions instead of with time.
     pub(super) own_clock: bool,
-    /// Why the wave stopped.
+    /// Fault that stopped the wave; `None` while it can run.
     pub(super) fault: Option<Fault>,
     /// Number of the workgroup that the wave belongs to.
     pub(super) group: u64,
@@ -202,7 +202,7 @@ impl Exec<'_> {
         &mut self.w.v[register(code)]
     }
 
-    /// Executes at most `most` instructions of the wave; fewer if it stops before. Returns the number. WATCHED:
+    /// Executes at most `most` instructions of the wave; fewer if it stops before. Returns the number. `WATCHED`:
     /// reports to the probe.
     pub(super) fn run<const WATCHED: bool>(&mut self, most: u64) -> u64 {
         let mut budget = most;

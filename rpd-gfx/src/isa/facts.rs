@@ -42,15 +42,15 @@ pub struct Facts {
     pub kind: Kind,
     /// Size in bytes.
     pub length: u32,
-    /// Whether the sequencer executes it: end, message, wait, no-op, barrier or control instruction.
+    /// Whether the sequencer executes the instruction: end, message, wait, no-op, barrier or control instruction.
     pub internal: bool,
-    /// Whether it is a branch to an address in registers, or a call.
+    /// Whether the instruction is a branch to an address in registers, or a call.
     pub indirect: bool,
     /// Whether a scalar or vector memory instruction only stores.
     pub stores: bool,
-    /// Whether it is vector arithmetic on 64-bit elements.
+    /// Whether the instruction is vector arithmetic on 64-bit elements.
     pub wide: bool,
-    /// Whether it is `s_memtime`, which reads the core clock.
+    /// Whether the instruction is `s_memtime`, which reads the core clock.
     pub clock: bool,
     /// Registers that arithmetic reads.
     pub reads: [Registers; 3],

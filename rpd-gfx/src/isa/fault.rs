@@ -1,4 +1,4 @@
-//! Faults: why a dispatch ended early, and where in the kernel.
+//! Faults: the reason for which a dispatch ended early, and the place in the kernel.
 
 use super::exec::{Exec, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::image::Unsupported;
@@ -6,7 +6,7 @@ use super::inst::{FLAT_SCRATCH, Format, Inst};
 use super::lane_numbers;
 use super::lanes::Lanes64;
 
-/// Why a dispatch ended early.
+/// Reason for which a dispatch ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// An instruction that the interpreter does not execute.
@@ -32,9 +32,9 @@ pub enum Fault {
         address: u64,
         /// Size of the access in bytes.
         bytes: u32,
-        /// Whether it is a load, store or atomic.
+        /// Kind of the access: load, store or atomic.
         access: Access,
-        /// In which memory the address is.
+        /// Memory to which the address belongs.
         aim: AddressTarget,
         /// Location of the instruction, with the lanes whose access failed.
         site: Box<Site>,
@@ -58,7 +58,7 @@ pub enum Fault {
     Launch {
         /// Name of the kernel.
         kernel: String,
-        /// Which resource, how much is needed and how much there is.
+        /// Name of the resource, its required amount and the amount that there is.
         why: String,
     },
     /// [`super::Control::stop`] became true.
@@ -275,7 +275,7 @@ impl Exec<'_> {
         self.fail(fault);
     }
 
-    /// In which memory the address of a lane is.
+    /// Memory to which the address of a lane belongs.
     fn aim(&self, inst: &Inst, address: u64, lane: usize) -> AddressTarget {
         let scratch = match inst.format {
             Format::Scratch => true,

@@ -93,7 +93,7 @@ fn vector_addresses(x: &Exec<'_>, i: &Inst) -> Lanes64 {
     std::array::from_fn(|l| (u64::from(low[l]) | u64::from(high[l]) << 32).wrapping_add(offset))
 }
 
-/// `global_*`.
+/// Addressing of `global_*`: a pair of vector registers, or a scalar base and an offset in a vector register.
 struct Global;
 
 impl Addressing for Global {
@@ -116,7 +116,7 @@ impl Addressing for Global {
     }
 }
 
-/// `flat_*`: the address selects LDS, scratch or global memory.
+/// Addressing of `flat_*`: the address selects LDS, scratch or global memory.
 struct Flat;
 
 impl Addressing for Flat {
@@ -152,7 +152,7 @@ impl Addressing for Flat {
     }
 }
 
-/// `scratch_*` of the newer set: the address is in a vector register, a scalar register, both or neither.
+/// Addressing of `scratch_*` in gfx942: the address is in a vector register, a scalar register, both or neither.
 struct ScratchSum;
 
 impl Addressing for ScratchSum {
@@ -180,7 +180,7 @@ impl Addressing for ScratchSum {
     }
 }
 
-/// `scratch_*`.
+/// Addressing of `scratch_*` in gfx90a: the address is in a vector register or in a scalar one.
 struct Scratch;
 
 impl Addressing for Scratch {

@@ -2,7 +2,7 @@
 
 use super::lanes::Lanes;
 
-/// Half to single precision, exactly.
+/// Converts half to single precision, exactly.
 #[inline(always)]
 pub(super) fn f16_to_f32(h: u16) -> f32 {
     let magnitude = u32::from(h & 0x7fff) << 13;
@@ -16,12 +16,12 @@ pub(super) fn f16_to_f32(h: u16) -> f32 {
     f32::from_bits(bits | sign)
 }
 
-/// Double to half precision, to nearest even.
+/// Converts double to half precision, to nearest even.
 pub(super) fn f64_to_f16(x: f64) -> u16 {
     convert_f16(x, true)
 }
 
-/// Double to half precision, toward zero.
+/// Converts double to half precision, toward zero.
 pub(super) fn f64_to_f16_rtz(x: f64) -> u16 {
     convert_f16(x, false)
 }
@@ -133,7 +133,7 @@ pub(super) fn max32(a: f32, b: f32) -> f32 {
     }
 }
 
-/// `v_min_f32`.
+/// `v_min_f32`: if one operand is NaN, the other one; -0 is less than +0.
 #[inline(always)]
 pub(super) fn min32(a: f32, b: f32) -> f32 {
     if a.is_nan() {
@@ -147,7 +147,7 @@ pub(super) fn min32(a: f32, b: f32) -> f32 {
     }
 }
 
-/// `v_max_f64`, also used for half precision.
+/// `v_max_f64`, also used for half precision: if one operand is NaN, the other one; +0 is greater than -0.
 #[inline(always)]
 pub(super) fn max64(a: f64, b: f64) -> f64 {
     if a.is_nan() {
@@ -161,7 +161,7 @@ pub(super) fn max64(a: f64, b: f64) -> f64 {
     }
 }
 
-/// `v_min_f64`, also used for half precision.
+/// `v_min_f64`, also used for half precision: if one operand is NaN, the other one; -0 is less than +0.
 #[inline(always)]
 pub(super) fn min64(a: f64, b: f64) -> f64 {
     if a.is_nan() {
@@ -272,8 +272,8 @@ pub(super) fn class(bits: u64, fraction_bits: u32, exponent_bits: u32, mask: u32
     mask >> class & 1 != 0
 }
 
-/// For a direction: the face of the cube that it points to, the two coordinates on the face, and twice the length
-/// along the main axis.
+/// The face of the cube to which a direction points, the two coordinates on the face, and twice the length along the
+/// main axis.
 pub(super) fn cube(x: f32, y: f32, z: f32) -> (f32, f32, f32, f32) {
     if z.abs() >= x.abs() && z.abs() >= y.abs() {
         if z < 0.0 {

@@ -4,7 +4,7 @@ use super::Fault;
 use super::exec::{Exec, WaveState};
 use super::inst::{Handler, Inst};
 
-/// Branches relative to the next instruction.
+/// Branches to an offset from the next instruction.
 #[inline(always)]
 pub(super) fn branch(x: &mut Exec<'_>, i: &Inst) {
     x.w.pc = x.w.pc.wrapping_add_signed(i.offset() * 4);
@@ -61,7 +61,7 @@ pub(super) fn handler(opcode: u32) -> Option<Handler> {
     Some(handler)
 }
 
-/// Traps for the debugger (3) are ignored. Others end the dispatch.
+/// Executes `s_trap`. Traps for the debugger (3) are ignored; all others end the dispatch.
 fn trap(x: &mut Exec<'_>, i: &Inst, id: u32) {
     if id == 3 {
         return;

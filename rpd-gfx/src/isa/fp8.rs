@@ -1,6 +1,6 @@
 //! 8-bit floating-point numbers (FNUZ formats): there is no negative zero, and its code is the only NaN.
 
-/// A format.
+/// An 8-bit floating-point format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum F8 {
     /// FP8: four exponent bits, three mantissa bits.

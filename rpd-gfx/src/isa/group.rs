@@ -1,4 +1,4 @@
-//! A workgroup in execution: initial state of its waves, and their turns.
+//! A workgroup in execution: initial state of its waves, and the order of their turns.
 
 use super::exec::{Exec, Wave, WaveState};
 use super::inst::{EXEC, FLAT_SCRATCH};
@@ -267,7 +267,7 @@ impl Group {
     }
 }
 
-/// A turn of a wave that the probe observes. The probe selects which instructions are reported.
+/// Executes a turn of a wave that the probe observes. The probe selects the instructions that are reported.
 fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
     let mut left = turn;
     while left > 0 && x.w.state == WaveState::Running {

@@ -18,16 +18,16 @@ struct Resource {
     count: u32,
     /// Number of barriers that were completed.
     barriers: u64,
-    /// How often all waves that wait for the semaphore were released.
+    /// Number of times that all waves which wait for the semaphore were released.
     releases: u64,
 }
 
-/// What a wave waits for.
+/// A condition that a wave waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// The number of completed barriers of a resource becomes greater than this.
+    /// Ends when the number of completed barriers of a resource becomes greater than this.
     Barrier(usize, u64),
-    /// The semaphore has a unit, or its waves are released more often than this.
+    /// Ends when the semaphore has a unit, or when its waves are released more often than this.
     Semaphore(usize, u64),
 }
 
@@ -47,8 +47,8 @@ impl WaveSync {
         act(&mut all[id % RESOURCES])
     }
 
-    /// Arrives at a barrier. Returns what the wave has to wait for; `None` for the last one. `next` is the count for
-    /// the next barrier.
+    /// Arrives at a barrier. Returns the condition that the wave has to wait for; `None` for the last wave. `next` is
+    /// the count for the next barrier.
     fn arrive(&self, id: usize, next: u32) -> Option<Wait> {
         self.with(id, |resource| {
             if resource.count == 0 {
@@ -62,7 +62,7 @@ impl WaveSync {
         })
     }
 
-    /// Whether the wave may continue. If so, takes the unit of the semaphore.
+    /// Whether the wave may continue. A unit of the semaphore that it waited for is taken then.
     pub(super) fn is_over(&self, wait: Wait) -> bool {
         match wait {
             Wait::Barrier(id, barriers) => self.with(id, |resource| resource.barriers > barriers),
@@ -122,7 +122,7 @@ fn sync<'d>(x: &Exec<'d>) -> &'d WaveSync {
     x.mem.memory().wave_sync()
 }
 
-/// Number of the resource: the sum of a field of the instruction and a field of M0.
+/// Number of the resource that an instruction names: the sum of a field of the instruction and a field of M0.
 fn resource(x: &Exec<'_>, i: &Inst) -> usize {
     (x.m0() >> 16 & 0x3f) as usize + (i.literal & 0x3f) as usize
 }

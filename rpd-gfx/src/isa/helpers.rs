@@ -42,7 +42,7 @@ impl PoolState {
         self.offers.iter_mut().find(|offer| offer.id == id)
     }
 
-    /// Number of threads to start so that each offer gets the helpers that it wants.
+    /// Number of threads that must be started for each offer to get the helpers that it wants.
     fn missing(&self) -> usize {
         let used: usize = self.offers.iter().map(|o| o.wanted + o.helping).sum();
         used.saturating_sub(self.threads)
@@ -76,8 +76,8 @@ fn pool() -> &'static Pool {
     }
 }
 
-/// Makes an empty pool. To be called in a forked child: it has no threads of its parent, and another thread may have
-/// held the lock.
+/// Makes an empty pool; must be called in a forked child, which has no threads of its parent, and in which another
+/// thread may have held the lock.
 pub fn forget_helpers() {
     POOL.store(ptr::null_mut(), Ordering::Release);
 }

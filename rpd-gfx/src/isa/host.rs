@@ -1,6 +1,6 @@
 //! Compiles loops over lanes for several instruction sets of the host, and selects one at run time.
 
-/// Instruction sets of x86-64 that loops over lanes are compiled for.
+/// Set of x86-64 instructions for which loops over lanes are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg(target_arch = "x86_64")]
 pub(super) enum Level {

@@ -58,23 +58,23 @@ impl Format {
     }
 }
 
-/// The result is clamped: floating-point numbers to 0..1, integers to their range.
+/// Flag: the result is clamped, floating-point numbers to 0..1, integers to their range.
 pub(super) const CLAMP: u8 = 1;
-/// Memory instructions, whose results are never clamped: the data will not be used again soon.
+/// Flag of memory instructions, whose results are never clamped: the data will not be used again soon.
 pub(super) const STREAMING: u8 = CLAMP;
-/// `literal` is an SDWA control word.
+/// Flag: `literal` is an SDWA control word.
 pub(super) const SDWA: u8 = 2;
-/// `literal` is a DPP control word.
+/// Flag: `literal` is a DPP control word.
 pub(super) const DPP: u8 = 4;
-/// The atomic returns the old value.
+/// Flag: the atomic returns the old value.
 pub(super) const GLC: u8 = 8;
-/// The instruction (SMEM, buffer or flat) has a scalar offset or address in `src[2]`.
+/// Flag: the instruction (SMEM, buffer or flat) has a scalar offset or address in `src[2]`.
 pub(super) const SCALAR_OFFSET: u8 = 16;
-/// The buffer instruction adds an offset in a VGPR.
+/// Flag: the buffer instruction adds an offset in a VGPR.
 pub(super) const OFFEN: u8 = 32;
-/// The buffer instruction adds an index in a VGPR.
+/// Flag: the buffer instruction adds an index in a VGPR.
 pub(super) const IDXEN: u8 = 64;
-/// The instruction is one of gfx942; on gfx90a the encoding is another instruction.
+/// Flag: the instruction is one of gfx942; on gfx90a the encoding is another instruction.
 pub(super) const GFX942: u8 = 128;
 
 /// Operand code of the first VGPR. Codes of scalar registers and constants are lower.
@@ -120,11 +120,11 @@ pub(super) struct Inst {
     pub(super) abs: u8,
     /// Sources of which the high half is used, one bit for each; bit 3: the high half of the destination is written.
     pub(super) op_sel: u8,
-    /// VOP3P: as `op_sel`, for the high half of the result.
+    /// Sources of which the high half is used for the high half of the result, in VOP3P; one bit for each.
     pub(super) op_sel_hi: u8,
     /// Output modifier: 0 none, 1 times 2, 2 times 4, 3 divided by 2.
     pub(super) omod: u8,
-    /// Flags: [`CLAMP`] and those below it.
+    /// Sum of flags, from [`CLAMP`] to [`GFX942`].
     pub(super) flags: u8,
     /// Whether the instruction has any modifier, so that instructions without need a single test.
     pub(super) modified: bool,

@@ -20,7 +20,7 @@ pub enum Kind {
     Lds,
     /// Global wave sync.
     Gds,
-    /// A branch, taken or not.
+    /// A branch, taken or not taken.
     Branch,
     /// `s_sendmsg`.
     Message,
@@ -28,7 +28,8 @@ pub enum Kind {
     End,
     /// `s_barrier`.
     Barrier,
-    /// `s_waitcnt`: how many vector memory operations, and how many LDS and scalar operations, may be outstanding.
+    /// `s_waitcnt`: number of vector memory operations, and number of LDS and scalar operations, that may be
+    /// outstanding.
     Wait(u32, u32),
     /// `s_sleep`, with its duration in units of 64 cycles.
     Sleep(u32),
@@ -74,7 +75,7 @@ pub enum Valu {
     Int64,
     /// Conversion between number formats.
     Convert,
-    /// Anything else: moves, selections, 16-bit integers, floating-point comparisons, minima.
+    /// Any other vector arithmetic: moves, selections, 16-bit integers, floating-point comparisons, minima.
     Other,
 }
 
@@ -82,7 +83,7 @@ impl Valu {
     /// Number of kinds.
     pub const COUNT: usize = Self::Other as usize + 1;
 
-    /// Whether it is executed at a quarter of the rate.
+    /// Whether the instruction is executed at a quarter of the rate of others.
     pub fn is_transcendental(self) -> bool {
         matches!(self, Self::TransF16 | Self::TransF32 | Self::TransF64)
     }

@@ -5,7 +5,7 @@ use super::inst::Inst;
 use super::lanes::each_lane;
 use super::operand::{ModifierKind, buffers, halves};
 
-/// Operation on one 32-bit integer; those with two and three operands follow.
+/// Operation on one 32-bit integer in each lane.
 #[inline(always)]
 pub(super) fn int1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32) -> u32) {
     let mut out = [0; 64];
@@ -69,7 +69,7 @@ pub(super) fn short3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u16, u16, u16) -> u1
     x.write16(i, &mut out);
 }
 
-/// Operation on one single-precision number; those with two and three operands follow.
+/// Operation on one single-precision number in each lane.
 #[inline(always)]
 pub(super) fn float1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
     let mut out = [0; 64];
@@ -117,7 +117,7 @@ pub(super) fn float3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32, f32, f32) -> f3
     x.write_f32(i, &mut out);
 }
 
-/// Single-precision operation that is slow on the host. It is computed only for lanes that are written.
+/// Single-precision operation that is slow on the host and is therefore computed only for lanes that are written.
 #[inline(always)]
 pub(super) fn float1_slow(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f32) -> f32) {
     let mut out = [0; 64];
@@ -135,8 +135,7 @@ pub(super) fn fma32(x: &mut Exec<'_>, i: &Inst) {
     float3(x, i, f32::mul_add);
 }
 
-/// Operation on one half-precision number; those with two and three operands follow. `f` gets the operands widened,
-/// and its result is rounded once.
+/// Operation on one half-precision number in each lane. `f` gets the operand widened, and its result is rounded once.
 #[inline(always)]
 pub(super) fn half1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
     half3(x, i, |a, _, _| f(a));
@@ -164,7 +163,7 @@ pub(super) fn half3(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64, f64, f64) -> f64
     x.write_f16(i, &mut out);
 }
 
-/// Operation on one double-precision number; those with two and three operands follow.
+/// Operation on one double-precision number in each lane.
 #[inline(always)]
 pub(super) fn double1(x: &mut Exec<'_>, i: &Inst, f: impl Fn(f64) -> f64) {
     let mut out = {

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 /// Checks accesses. Caches the ranges that were found to be accessible.
 pub(super) struct Cache<'d> {
     memory: &'d dyn Memory,
-    /// The first ones are the workgroup's own memory: scratch, and LDS as flat addresses access it.
+    /// Accessible ranges. The first ones are the workgroup's own memory: scratch, and LDS as flat addresses access it.
     extents: [Extent; 8],
     recent: usize,
     next: usize,
-    /// Value of [`Memory::changes`] before the other extents were requested.
+    /// Value of [`Memory::changes`] when the ranges of global memory were requested.
     changes: u64,
 }
 

@@ -19,7 +19,7 @@ use super::lanes::Lanes;
 struct Shape {
     rows: usize,
     depth: usize,
-    /// Number of elements of A, and of B, in a lane. They are consecutive in depth.
+    /// Number of elements of A, and of B, in each lane, which are consecutive in depth.
     per_lane: usize,
     element: MatrixElement,
 }
@@ -215,23 +215,23 @@ impl Shape {
     }
 }
 
-/// An 8-bit floating-point number: BF8 if BF8, else FP8.
+/// Element `n` as an 8-bit floating-point number: BF8 if `BF8`, otherwise FP8.
 fn eight<const BF8: bool>(words: [u32; 2], n: usize) -> u32 {
     let code = (words[n / 4] >> (8 * (n % 4))) as u8;
     decode_f8(if BF8 { F8::Bf8 } else { F8::Fp8 }, code).to_bits()
 }
 
-/// A single-precision number with only ten bits of the mantissa.
+/// Element `n` as a single-precision number with only ten bits of the mantissa.
 fn short(words: [u32; 2], n: usize) -> u32 {
     words[n] & !0x1fff
 }
 
-/// A half-precision number, which may be denormal.
+/// Element `n` as a half-precision number, which may be denormal.
 fn any_half(words: [u32; 2], n: usize) -> u32 {
     f16_to_f32(bits16(words, n)).to_bits()
 }
 
-/// A BF16 number, which may be denormal.
+/// Element `n` as a BF16 number, which may be denormal.
 fn any_bf16(words: [u32; 2], n: usize) -> u32 {
     u32::from(bits16(words, n)) << 16
 }
@@ -240,7 +240,7 @@ fn bits16(words: [u32; 2], n: usize) -> u16 {
     (words[n / 2] >> (16 * (n % 2))) as u16
 }
 
-/// A half-precision number, denormals flushed to 0.
+/// Element `n` as a half-precision number, denormals flushed to 0.
 fn half(words: [u32; 2], n: usize) -> u32 {
     let bits = bits16(words, n);
     let sign = u32::from(bits >> 15) << 31;
@@ -251,7 +251,7 @@ fn half(words: [u32; 2], n: usize) -> u32 {
     }
 }
 
-/// A BF16 number, denormals flushed to 0.
+/// Element `n` as a BF16 number, denormals flushed to 0.
 fn bf16(words: [u32; 2], n: usize) -> u32 {
     flushed(u32::from(bits16(words, n)) << 16)
 }

@@ -9,7 +9,7 @@ use super::lanes::Lanes64;
 use super::texels::{self, Registers};
 use super::{Class, Operation};
 
-/// Bits of the literal above the channel mask.
+/// Bits of the literal above the channel mask: array of layers (DA), and 16-bit addresses and data.
 const DA: u32 = 1 << 4;
 const A16: u32 = 1 << 5;
 const D16: u32 = 1 << 6;

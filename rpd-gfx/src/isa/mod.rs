@@ -78,9 +78,9 @@ pub struct Extent {
     pub start: u64,
     /// End of the range, exclusive.
     pub end: u64,
-    /// Whether stores are allowed.
+    /// Whether kernels may store to the range.
     pub writable: bool,
-    /// Whether accesses of host and device are visible to each other while a kernel runs.
+    /// Whether host and device see each other's accesses to the range while a kernel runs.
     pub fine_grained: bool,
 }
 
@@ -102,13 +102,14 @@ pub trait Memory: Sync {
         (START.get_or_init(Instant::now).elapsed().as_nanos() / 10) as u64
     }
 
-    /// Resources of the device for global wave sync. By default all devices share them.
+    /// Resources of the device for global wave sync. The default is one set for all devices.
     fn wave_sync(&self) -> &WaveSync {
         static SHARED: WaveSync = WaveSync::new();
         &SHARED
     }
 
-    /// A wave sent an interrupt (`s_sendmsg`): the event of a signal that a host thread may wait for.
+    /// Called when a wave sends an interrupt (`s_sendmsg`), which is the event of a signal that a host thread may wait
+    /// for.
     fn interrupt(&self, _event: u32) {}
 }
 
@@ -157,12 +158,12 @@ impl Dispatch<'_> {
     }
 }
 
-/// How a dispatch is executed.
+/// Settings for the execution of a dispatch.
 #[derive(Debug, Clone, Copy)]
 pub struct Control<'a> {
     /// Number of threads that execute workgroups, at least 1.
     pub threads: usize,
-    /// The dispatch is ended soon after this becomes true.
+    /// Flag that ends the dispatch soon after it becomes true.
     pub stop: &'a AtomicBool,
     /// Seed for the order in which waves and workgroups execute instructions. The order then depends only on this
     /// number and [`Dispatch::dispatch_id`], one thread executes the dispatch, and the clocks that kernels read

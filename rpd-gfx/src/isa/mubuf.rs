@@ -55,7 +55,7 @@ pub(super) fn set_operands(i: &mut Inst, [w, v, _]: [u32; 3]) {
     i.literal = w & OFFSET;
 }
 
-/// Bits of the literal with the constant offset. MTBUF instructions have their format above these.
+/// Bits of the literal with the constant offset. MTBUF instructions have their format in the bits above.
 const OFFSET: u32 = 0xfff;
 
 /// Computes addresses with a buffer descriptor.

@@ -5,16 +5,16 @@ use super::inst::{CLAMP, DPP, EXEC, Inst, LITERAL, SDWA, VCC, VGPR};
 use super::lanes::{Lanes, Lanes64};
 use std::mem::MaybeUninit;
 
-/// How modifiers change a 32-bit source.
+/// Way in which modifiers change a 32-bit source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModifierKind {
-    /// They do not; SDWA may sign-extend.
+    /// Modifiers have no effect; SDWA may sign-extend.
     Int,
-    /// They change the sign in bit 31.
+    /// Modifiers change the sign in bit 31.
     F32,
-    /// They change the sign in bit 15; `op_sel` selects the half.
+    /// Modifiers change the sign in bit 15; `op_sel` selects the half.
     F16,
-    /// They do not; `op_sel` selects the half.
+    /// Modifiers have no effect; `op_sel` selects the half.
     I16,
 }
 
@@ -286,7 +286,7 @@ impl Exec<'_> {
         }
     }
 
-    /// The same source as 64-bit values.
+    /// A 64-bit source of a vector operation as 64-bit values. `float`: modifiers apply.
     pub(super) fn src64(&self, i: &Inst, n: usize, float: bool, buf: &mut Lanes64) {
         let code = i.src[n];
         if code >= VGPR {
@@ -536,7 +536,7 @@ fn sdwa_source(i: &Inst, n: usize, kind: ModifierKind, lanes: &mut Lanes) {
     }
 }
 
-/// The lane that `lane` reads with DPP; `None` if there is none or it is inactive.
+/// The lane from which DPP reads the source of `lane`; `None` if there is none or it is inactive.
 fn dpp_source(control: u32, lane: usize, exec: u64) -> Option<usize> {
     let ctrl = (control >> 8 & 0x1ff) as usize;
     let (row, at) = (lane & !15, lane & 15);

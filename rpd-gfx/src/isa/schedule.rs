@@ -1,14 +1,15 @@
-//! Determines which wave of which workgroup executes how many instructions next.
+//! Schedules: the order in which the waves of workgroups execute instructions.
 
 /// Number of instructions of a wave before the next wave of the workgroup has its turn: the smallest that costs at
 /// most a twentieth of the speed of arithmetic.
 pub(super) const QUANTUM: u64 = 32;
-/// The same if no other wave needs a turn, or if caches are counted: see [`Schedule::Whole`].
+/// Number of instructions of a wave's turn if no other wave needs one, or if caches are counted: see
+/// [`Schedule::Whole`].
 const LONG: u64 = 1 << 14;
-/// Number of instructions of a workgroup before another has its turn, so that workgroups can wait for each other.
-/// Nearly all workgroups end earlier; each that does not occupies memory until its next turn.
+/// Number of instructions of a workgroup's first turn, after which another workgroup has a turn, so that workgroups can
+/// wait for each other. Nearly all workgroups end earlier; each that does not occupies memory until its next turn.
 const FIRST_TURN: u64 = 1 << 20;
-/// The same for later turns. The workgroup may be waiting for others, in a loop.
+/// Number of instructions of a workgroup's later turns. The workgroup may be waiting for others, in a loop.
 const NEXT_TURN: u64 = 1 << 12;
 
 /// An order of execution.
@@ -23,7 +24,7 @@ pub(super) enum Schedule {
 }
 
 impl Schedule {
-    /// Which of `count` waves has turn number `nth` of a round.
+    /// Index, among `count` waves, of the wave that has turn number `nth` of a round.
     #[inline]
     pub(super) fn wave(&mut self, nth: usize, count: usize) -> usize {
         match self {
@@ -58,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// Whether the next workgroup starts while `resident` are in execution. Otherwise one of these continues.
+    /// Whether the next workgroup starts while `resident` are in execution. False has one of the latter continue.
     pub(super) fn starts(&mut self, resident: usize) -> bool {
         match self {
             Self::Whole | Self::Turns => true,
@@ -76,7 +77,7 @@ impl Schedule {
         }
     }
 
-    /// Which of the `resident` workgroups continues.
+    /// Index, among the `resident` workgroups, of the one that continues.
     pub(super) fn group(&mut self, resident: usize) -> usize {
         match self {
             Self::Whole | Self::Turns => 0,

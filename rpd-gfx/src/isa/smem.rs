@@ -1,11 +1,11 @@
-//! SMEM: scalar loads.
+//! SMEM: scalar loads, and reads of clocks.
 
 use super::Class;
 use super::exec::Exec;
 use super::inst::{Format, Handler, Inst, SCALAR_OFFSET};
 use super::memory::read;
 
-/// The instruction has an immediate offset in addition to the scalar one.
+/// Flag: the instruction has an immediate offset in addition to the scalar one.
 const IMMEDIATE: u8 = super::inst::OFFEN;
 
 /// Number of core clock cycles in a cycle of the constant clock.

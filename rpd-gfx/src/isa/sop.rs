@@ -1,4 +1,4 @@
-//! Scalar operations: SOP1, SOP2, SOPK and SOPC, and the decoder of these and of SOPP.
+//! Scalar operations: SOP1, SOP2, SOPK and SOPC, and the decoder of all scalar encodings, with SOPP.
 
 use super::exec::Exec;
 use super::inst::{EXEC, Format, Handler, Inst, M0};

@@ -66,7 +66,7 @@ pub(super) fn store(
     x.stats.bytes_stored += u64::from(bytes) * u64::from(mask.count_ones());
 }
 
-/// How the channels of a texel are distributed over registers.
+/// Distribution of the channels of a texel over registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Registers {
     /// The channels that have a register, one bit for each.
@@ -88,7 +88,8 @@ impl Registers {
         }
     }
 
-    /// For each channel: the register, and which half of it.
+    /// For each channel that has a register: number of the channel, number of the register, and the channel's lowest
+    /// bit in it.
     fn places(self) -> impl Iterator<Item = (usize, u16, u32)> {
         (0..4)
             .filter(move |n| self.channels >> n & 1 != 0)

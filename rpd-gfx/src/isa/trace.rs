@@ -1,4 +1,4 @@
-//! Observes the execution of a dispatch, instruction by instruction.
+//! Observation of the execution of a dispatch, instruction by instruction.
 //!
 //! A dispatch that a single [`Probe`] observes runs on one thread, so that events have the same order in every run.
 //! Without a probe, the loop over instructions contains no test for one, and memory instructions contain a single
@@ -22,7 +22,7 @@ pub enum Space {
 /// Accesses of the lanes of an instruction to one memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which memory.
+    /// Memory that is accessed.
     pub space: Space,
     /// Load, store or atomic.
     pub operation: Operation,
@@ -47,9 +47,9 @@ pub struct Step<'a> {
     pub length: u64,
     /// The kind of the instruction.
     pub kind: Kind,
-    /// Number of lanes that were active when it began.
+    /// Number of lanes that were active when the instruction began.
     pub lanes: u32,
-    /// The mask of these lanes.
+    /// Mask of the lanes that were active when the instruction began.
     pub exec: u64,
     /// Offset of the next instruction that the wave executes, in bytes.
     pub next: u64,
@@ -70,7 +70,7 @@ pub struct Workgroup {
 
 /// Receives the events of the execution of a dispatch.
 pub trait Probe {
-    /// Whether to observe a workgroup that is about to start. There are no events of others.
+    /// Returns whether to observe a workgroup that is about to start. Workgroups that are not observed have no events.
     fn follows(&mut self, _group: &Workgroup) -> bool {
         true
     }
@@ -79,23 +79,23 @@ pub trait Probe {
     fn window(&mut self, _group: u64, _wave: usize, _executed: u64) -> (bool, u64) {
         (true, u64::MAX)
     }
-    /// A workgroup starts.
+    /// Called when a workgroup starts.
     fn started(&mut self, group: &Workgroup);
-    /// A wave executed an instruction.
+    /// Called when a wave has executed an instruction.
     fn executed(&mut self, step: &Step<'_>);
-    /// A wave reached a barrier. `offset` is that of the barrier, `exec` the active lanes.
+    /// Called when a wave reaches a barrier. `offset` is that of the barrier, `exec` the active lanes.
     fn waits(&mut self, _group: u64, _wave: usize, _offset: u64, _exec: u64) {}
-    /// All waves of a workgroup that have not ended reached the barrier, and continue.
+    /// Called when all waves of a workgroup that have not ended have reached the barrier, and continue.
     fn released(&mut self, group: u64);
-    /// A wave of a workgroup ended after this many instructions.
+    /// Called when a wave of a workgroup has ended, after this many instructions.
     fn retired(&mut self, _group: u64, _wave: usize, _executed: u64) {}
-    /// A workgroup ended.
+    /// Called when a workgroup has ended.
     fn ended(&mut self, group: u64);
 }
 
 /// State of the observation of a dispatch.
 pub(super) struct Trace<'d> {
-    /// Receives the events.
+    /// The probe that receives the events.
     pub(super) probe: &'d mut dyn Probe,
     /// Number of the workgroup that is executing.
     pub(super) group: u64,
@@ -203,7 +203,7 @@ impl<'d> Trace<'d> {
     }
 }
 
-/// Those of `lanes` whose addresses are in an extent.
+/// Mask of those of `lanes` whose addresses are in an extent.
 fn inside(extent: &Extent, addresses: &Lanes64, lanes: u64) -> u64 {
     // Most instructions access neither scratch nor LDS, which this finds out without a test for each lane.
     let lowest = addresses.iter().fold(u64::MAX, |low, &a| low.min(a));

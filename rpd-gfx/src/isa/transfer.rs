@@ -20,7 +20,7 @@ fn consecutive(addresses: &Lanes64, step: u64) -> bool {
     different == 0
 }
 
-/// Reports to the probe, if there is one, what the lanes of `mask` are about to access.
+/// Reports to the probe, if there is one, the accesses that the lanes of `mask` are about to make.
 #[inline(always)]
 pub(super) fn watch(
     x: &mut Exec<'_>,
@@ -141,20 +141,20 @@ fn count_stored(x: &mut Exec<'_>, bytes: u64, mask: u64) {
     }
 }
 
-/// What a load of less than a dword does to the rest of the register.
+/// Effect of a load of less than a dword on the rest of the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// Zero-extended.
+    /// The value is zero-extended.
     Zero,
-    /// Sign-extended.
+    /// The value is sign-extended.
     Sign,
-    /// Zero-extended to 16 bits in the low half; the high half is kept.
+    /// The value is zero-extended to 16 bits in the low half; the high half is kept.
     LowZero,
-    /// Sign-extended to 16 bits in the low half; the high half is kept.
+    /// The value is sign-extended to 16 bits in the low half; the high half is kept.
     LowSign,
-    /// Zero-extended to 16 bits in the high half; the low half is kept.
+    /// The value is zero-extended to 16 bits in the high half; the low half is kept.
     HighZero,
-    /// Sign-extended to 16 bits in the high half; the low half is kept.
+    /// The value is sign-extended to 16 bits in the high half; the low half is kept.
     HighSign,
 }
 
@@ -220,7 +220,7 @@ fn store_small<const BYTES: usize>(
     }
 }
 
-/// The operation of a load to LDS. gfx90a encodes these as a bit of other loads; gfx942 has separate opcodes for
+/// The operation of a load to LDS. gfx90a encodes such loads as a bit of other loads; gfx942 has separate opcodes for
 /// those without a buffer descriptor.
 pub(super) fn to_lds<A: Addressing>(opcode: u32) -> Option<(Class, Handler)> {
     let load: Handler = |x, i| {
@@ -271,13 +271,13 @@ fn load_to_lds(x: &mut Exec<'_>, i: &Inst, addresses: &Lanes64, mask: u64) {
     count_loaded(x, bytes as u64, mask);
 }
 
-/// How an instruction computes the addresses of its lanes.
+/// Way in which an instruction computes the addresses of its lanes.
 pub(super) trait Addressing {
     /// Host address of byte number `byte` of each lane's transfer, and the lanes that take part. In swizzled memory
     /// the address is valid up to the end of the dword.
     fn addresses(x: &mut Exec<'_>, i: &Inst, byte: u64) -> (Lanes64, u64);
 
-    /// Whether the dwords of a lane are consecutive. They are not in swizzled memory.
+    /// Whether the dwords of a lane are consecutive, as they are everywhere but in swizzled memory.
     fn contiguous(x: &Exec<'_>, i: &Inst) -> bool;
 }
 

@@ -104,7 +104,7 @@ pub(super) fn takes_literal(opcode: u32) -> bool {
     matches!(opcode, 0x17 | 0x18 | 0x24 | 0x25)
 }
 
-/// Moves the literal of `v_madmk` and `v_madak` to the operand that it is.
+/// Moves the literal of `v_madmk` and `v_madak` to the operand for which it stands.
 pub(super) fn place_literal(i: &mut Inst) {
     if matches!(i.opcode, 0x17 | 0x24) {
         i.src[2] = i.src[1];

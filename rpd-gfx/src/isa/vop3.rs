@@ -329,7 +329,7 @@ fn sad_u8(a: u32, b: u32, c: u32) -> u32 {
     pairs.fold(c, |sum, (a, b)| sum.wrapping_add(u32::from(a.abs_diff(b))))
 }
 
-/// The same sum without bytes where the reference is 0.
+/// Sum of absolute differences of bytes, without the bytes where the reference is 0.
 fn msad_u8(a: u32, b: u32, c: u32) -> u32 {
     let pairs = a.to_le_bytes().into_iter().zip(b.to_le_bytes());
     pairs
@@ -337,7 +337,7 @@ fn msad_u8(a: u32, b: u32, c: u32) -> u32 {
         .fold(c, |sum, (a, b)| sum.wrapping_add(u32::from(a.abs_diff(b))))
 }
 
-/// Four sums of absolute differences over a sliding window, each in 16 bits.
+/// Executes four sums of absolute differences over a sliding window, each in 16 bits.
 #[inline(always)]
 fn wide_sad(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
     let (mut a, mut c) = ([0; 64], [0; 64]);

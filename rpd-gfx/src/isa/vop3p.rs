@@ -328,7 +328,7 @@ fn int_dot<const BITS: u32, const SIGNED: bool>(x: &mut Exec<'_>, i: &Inst) {
     x.write(i, &out);
 }
 
-/// `v_pk_fmac_f16`.
+/// `v_pk_fmac_f16`: a packed multiply-add, which adds to its destination.
 #[inline(always)]
 pub(super) fn packed_fmac(x: &mut Exec<'_>, i: &Inst) {
     let mut i = *i;

@@ -1,4 +1,4 @@
-//! When a part of the device was busy, and by how much it was asked for more than it can do.
+//! Times at which a part of the device was busy, and the demand for it that exceeds its capacity.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use std::collections::VecDeque;
 const WINDOW: u64 = 256;
 /// Number of cycles that a bit of a window stands for.
 const SLOT: u64 = WINDOW / 64;
-/// Number of windows that are kept. Of older ones only the sums are.
+/// Number of windows that are kept; older windows are added to sums.
 const KEPT: usize = 2048;
 
-/// The busy cycles of a part of the device, and the demand for it. Times may come in any order, but what lies more
-/// than half a million cycles before the latest counts as if nothing else had been busy then.
+/// The busy cycles of a part of the device, and the demand for it. Times may come in any order, but an event more than
+/// half a million cycles before the latest one counts as if nothing else had been busy then.
 #[derive(Debug, Clone)]
 pub(super) struct Activity {
     /// Number of the first window that is kept.
     first: u64,
     windows: VecDeque<Window>,
-    /// How much the part can do in a window.
+    /// Demand that the part can meet in a window.
     capacity: u64,
     busy: u64,
     excess: u64,
@@ -24,20 +24,20 @@ pub(super) struct Activity {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
-    /// One bit for each slot.
+    /// Busy slots of the window, one bit for each.
     busy: u64,
     demand: u64,
 }
 
 impl Default for Activity {
-    /// A part that does one thing in a cycle.
+    /// A part that meets a demand of 1 in a cycle.
     fn default() -> Self {
         Self::with_rate(1.0)
     }
 }
 
 impl Activity {
-    /// A part that does so much in a cycle.
+    /// A part that meets a demand of `rate` in a cycle.
     pub(super) fn with_rate(rate: f64) -> Self {
         Self {
             first: 0,
@@ -48,7 +48,7 @@ impl Activity {
         }
     }
 
-    /// The part is busy from the cycle `at` on.
+    /// Notes that the part is busy for `cycles` cycles from the cycle `at` on.
     pub(super) fn occupy(&mut self, at: u64, cycles: u64) {
         let end = (at + cycles).div_ceil(SLOT);
         let mut slot = at / SLOT;
@@ -64,7 +64,7 @@ impl Activity {
         }
     }
 
-    /// In the cycle `at` the part is asked to do so much.
+    /// Notes a demand of `amount` in the cycle `at`.
     pub(super) fn demand(&mut self, at: u64, amount: u64) {
         if let Some(window) = self.window(at / WINDOW) {
             window.demand += amount;
@@ -77,7 +77,7 @@ impl Activity {
         self.busy + SLOT * kept.sum::<u64>()
     }
 
-    /// Number of cycles by which the part needed longer than the windows in which it was asked.
+    /// Number of cycles by which the part needed longer than the windows in which the demand was made.
     pub(super) fn excess(&self) -> u64 {
         let kept = self.windows.iter();
         let excess = kept.map(|w| w.demand.saturating_sub(self.capacity));

@@ -1,4 +1,4 @@
-//! The hardware events for which the simulator yields values, and how it computes them. Events have the numbers of
+//! The hardware events for which the simulator yields values, with the computation of each. Events have the numbers of
 //! gfx90a; [`super::numbering`] translates those of other devices.
 
 use super::pages::{MemoryType, Owner};
@@ -88,7 +88,7 @@ fn requests(channel: &Channel, kind: MemoryType) -> u64 {
     channel.types[kind as usize]
 }
 
-/// Sequencers, with the scalar and instruction caches.
+/// Events of the sequencers, with the scalar and instruction caches.
 pub(super) const SQ: &[Event<Engine>] = &[
     event(2, "SQ_CYCLES", |e| e.cycles),
     event(3, "SQ_BUSY_CYCLES", |e| e.busy),
@@ -232,7 +232,7 @@ pub(super) const SQ_LEVELS: &[Event<Engine>] = &[
     event(116, "SQ_IFETCH_LEVEL", |e| e.fetch_level),
 ];
 
-/// Events that gfx90a does not have. Their numbers are not used there.
+/// Events of the sequencers that gfx90a lacks. It does not use their numbers.
 pub(super) const SQ_LATER: &[Event<Engine>] = &[
     event(1048, "SQ_INSTS_VALU_MFMA_F8", |e| {
         matrices(e, MatrixElement::F8)
@@ -248,7 +248,7 @@ pub(super) const SQ_LATER: &[Event<Engine>] = &[
 /// Number of SIMDs of a compute unit, on all devices.
 const SIMDS: u64 = 4;
 
-/// Part of the dispatcher in each engine.
+/// Events of the part of the dispatcher in each engine.
 pub(super) const SPI: &[Event<Engine>] = &[
     event(47, "SPI_CSN_WINDOW_VALID", |e| e.cycles),
     event(48, "SPI_CSN_BUSY", |e| e.busy),
@@ -278,7 +278,7 @@ pub(super) const SPI: &[Event<Engine>] = &[
     event(195, "SPI_VWC_CSC_WR", |e| e.initial_vgprs),
 ];
 
-/// Address units.
+/// Events of the address units.
 pub(super) const TA: &[Event<Unit>] = &[
     event(15, "TA_TA_BUSY", |u| u.address_busy),
     event(32, "TA_TOTAL_WAVEFRONTS", |u| u.buffer.all() + u.flat.all()),
@@ -302,7 +302,7 @@ pub(super) const TA: &[Event<Unit>] = &[
     event(103, "TA_FLAT_ATOMIC_WAVEFRONTS", |u| u.flat.atomics),
 ];
 
-/// Data units.
+/// Events of the data units.
 pub(super) const TD: &[Event<Unit>] = &[
     event(1, "TD_TD_BUSY", |u| u.returning),
     event(15, "TD_TC_STALL", |u| {
@@ -322,7 +322,7 @@ pub(super) const TD: &[Event<Unit>] = &[
     event(32, "TD_COALESCABLE_WAVEFRONT", |u| u.coalescable),
 ];
 
-/// First-level caches.
+/// Events of the first-level caches.
 pub(super) const TCP: &[Event<Unit>] = &[
     event(0, "TCP_GATE_EN1", |u| u.busy),
     event(1, "TCP_GATE_EN2", |u| u.under_way.min(u.busy)),
@@ -402,7 +402,7 @@ pub(super) const TCP: &[Event<Unit>] = &[
     }),
 ];
 
-/// Channels of the second-level cache.
+/// Events of the channels of the second-level cache.
 pub(super) const TCC: &[Event<Channel>] = &[
     event(1, "TCC_CYCLE", |c| c.cycles),
     event(2, "TCC_BUSY", |c| c.busy),
@@ -470,7 +470,7 @@ pub(super) const TCC: &[Event<Channel>] = &[
     event(103, "TCC_EA_WRREQ_DRAM", |c| c.local_writes),
 ];
 
-/// Events that gfx90a does not have. Their numbers are not used there.
+/// Events of the channels of the second-level cache that gfx90a lacks. It does not use their numbers.
 pub(super) const TCC_LATER: &[Event<Channel>] = &[
     // Coherence with others costs a probe of the cache's own lines; others send none.
     event(1011, "TCC_INTERNAL_PROBE", |c| {
@@ -480,13 +480,13 @@ pub(super) const TCC_LATER: &[Event<Channel>] = &[
     event(1081, "TCC_PROBE_EVICT", |_| 0),
 ];
 
-/// Arbiters in front of the channels.
+/// Events of the arbiters in front of the channels.
 pub(super) const TCA: &[Event<Device>] = &[
     event(1, "TCA_CYCLE", |d| d.cycles),
     event(2, "TCA_BUSY", |d| d.caches.min(d.cycles)),
 ];
 
-/// The device as a whole.
+/// Events of the device as a whole.
 pub(super) const GRBM: &[Event<Device>] = &[
     event(0, "GRBM_COUNT", |d| d.cycles),
     event(2, "GRBM_GUI_ACTIVE", |d| d.cycles),
@@ -502,7 +502,7 @@ pub(super) const GRBM: &[Event<Device>] = &[
     event(35, "GRBM_EA_BUSY", |d| d.memory),
 ];
 
-/// The compute processor: it reads the kernel's descriptor, and stays busy until the dispatch has ended.
+/// Events of the compute processor: it reads the kernel's descriptor, and stays busy until the dispatch has ended.
 pub(super) const CPC: &[Event<Device>] = &[
     event(13, "CPC_ME1_BUSY_FOR_PACKET_DECODE", |d| {
         d.launch - d.packet
@@ -524,7 +524,7 @@ pub(super) const CPC: &[Event<Device>] = &[
     event(33, "CPC_ME1_DC0_SPI_BUSY", |d| d.groups.max(d.no_room)),
 ];
 
-/// The fetcher of the command processor: it reads the packet, and keeps it until the dispatch has ended.
+/// Events of the fetcher of the command processor: it reads the packet, and keeps it until the dispatch has ended.
 pub(super) const CPF: &[Event<Device>] = &[
     event(20, "CPF_CMP_UTCL1_STALL_ON_TRANSLATION", |d| {
         d.packet_translation

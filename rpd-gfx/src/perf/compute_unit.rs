@@ -1,4 +1,4 @@
-//! The model of a compute unit: at which times it issues the recorded instructions of its waves.
+//! The model of a compute unit: the times at which it issues the recorded instructions of its waves.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -68,7 +68,7 @@ struct RunningWave<'r> {
     start: u64,
     head: u64,
     state: WavePhase,
-    /// The instruction at the head.
+    /// The instruction at the head of the wave; `None` after its end.
     current: Option<Current>,
     /// Index of an entry before which there is no further release of a barrier.
     release: usize,
@@ -105,7 +105,7 @@ impl RunningWave<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WavePhase {
     Running,
-    /// Waits since then at the barrier with this number.
+    /// The wave waits at the barrier with this number.
     Barrier(u32),
     Ended,
 }
@@ -154,7 +154,7 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// Executes what was recorded of a compute unit. Returns the waves with their times.
+    /// Executes the record of a compute unit. Returns the waves with their times.
     pub(super) fn run(
         mut self,
         unit: usize,
@@ -277,7 +277,7 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// The wave that issues next, and when. Of several that can issue at the same time, the one that has waited
+    /// The wave that issues next, and its time. Of several that can issue at the same time, the one that has waited
     /// longest.
     fn choose(
         &mut self,

@@ -1,4 +1,4 @@
-//! Counts and records a dispatch at the same time.
+//! A probe that counts and records a dispatch at the same time.
 
 use super::{Model, Recorder};
 use crate::isa::{Probe, Step, Workgroup};

@@ -39,7 +39,7 @@ impl ServingLevel {
     }
 }
 
-/// What a vector access cost.
+/// Cost of a vector access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AccessCost {
     /// Number of requests: different cache lines in each quad of lanes, added up.
@@ -50,7 +50,7 @@ pub(super) struct AccessCost {
     pub(super) latency: u64,
 }
 
-/// When a line of a first-level cache was requested, and when it is there, in cycles.
+/// Times at which a line of a first-level cache was requested and arrived, in cycles.
 #[derive(Debug, Clone, Copy)]
 struct Fill {
     requested: u64,
@@ -58,8 +58,8 @@ struct Fill {
 }
 
 impl Fill {
-    /// How long an access waits for the line. Waves are executed one after the other, so the line may have been
-    /// requested by an access that is later than this one: then nothing is known about it.
+    /// Cycles that an access has to wait for the line. Waves are executed one after the other, so that the line may
+    /// have been requested by an access that is later than this one; the result is 0 then.
     fn wait(self, at: u64) -> u64 {
         if self.requested <= at {
             self.ready.saturating_sub(at)
@@ -69,12 +69,12 @@ impl Fill {
     }
 }
 
-/// The answer of a first-level cache.
+/// Result of a lookup in a first-level cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lookup {
     /// The level that serves the access.
     pub(super) served: ServingLevel,
-    /// Cycles until a line is there that another access requested; 0 for all other accesses.
+    /// Cycles until the arrival of a line that another access requested; 0 for all other accesses.
     pub(super) wait: u64,
 }
 
@@ -90,57 +90,57 @@ impl Lookup {
 pub(super) struct Access<'t> {
     /// Index of the compute unit.
     pub(super) unit: usize,
-    /// Slot of the workgroup, which has scratch memory of its own.
+    /// Slot of the workgroup, which selects its scratch memory.
     pub(super) slot: u64,
     /// The lanes' accesses.
     pub(super) transfer: &'t Transfer,
-    /// The instruction.
+    /// The memory instruction of the access.
     pub(super) instruction: Vmem,
-    /// The cycle in which it is issued.
+    /// Cycle in which the instruction is issued.
     pub(super) at: u64,
 }
 
-/// When the memory path of a compute unit was busy.
+/// Times at which the parts of a compute unit's memory path were busy.
 #[derive(Debug, Default)]
 struct UnitTimes {
     /// Accesses under way; the cache looks up one line in a cycle.
     accesses: Activity,
     /// Results that the data unit returns, 64 bytes in a cycle.
     results: Activity,
-    /// The path to the second level takes one request in a cycle,
+    /// Requests on the path to the second level, which takes one in a cycle.
     requests: Activity,
-    /// and the data of one store.
+    /// Data of stores on the path to the second level, which takes those of one in a cycle.
     stores: Activity,
-    /// Waits for lines that others requested.
+    /// Waits for lines that other accesses requested.
     pending: Activity,
     /// Waits of loads, stores and atomics for lines that they cannot replace or change yet.
     conflicts: [Activity; 3],
 }
 
-/// When a scalar or instruction cache was busy.
+/// Times at which a scalar or instruction cache was busy.
 #[derive(Debug, Default)]
 struct SharedTimes {
     /// Lookups under way; the cache begins one in a cycle.
     lookups: Activity,
-    /// The path to the second level takes one request in a cycle.
+    /// Requests on the path to the second level, which takes one in a cycle.
     requests: Activity,
 }
 
-/// When the first-level caches were busy.
+/// Times at which the first-level caches were busy.
 #[derive(Debug)]
 struct Times {
     units: Vec<UnitTimes>,
     scalar: Vec<SharedTimes>,
     code: Vec<SharedTimes>,
-    /// Any address unit.
+    /// Time in which any address unit was busy.
     addressing: Activity,
-    /// Any cache.
+    /// Time in which any cache was busy.
     caches: Activity,
     /// Translations that are looked up in the second level.
     translation: Activity,
 }
 
-/// All caches of the device. They are empty at the begin of each dispatch.
+/// All caches of the device, which are empty at the begin of each dispatch.
 pub(super) struct Hierarchy<'a> {
     device: &'static Device,
     pages: Pages<'a>,
@@ -150,10 +150,10 @@ pub(super) struct Hierarchy<'a> {
     translations: Vec<Option<Cache<()>>>,
     /// Scalar cache of each group of compute units that share one.
     scalar: Vec<Option<Cache<Fill>>>,
-    /// Instruction cache of each of these groups.
+    /// Instruction cache of each group of compute units that share one.
     code: Vec<Option<Cache<Fill>>>,
     second: SecondLevel,
-    /// `None` where the times of accesses do not matter.
+    /// Times of accesses; `None` where they do not matter.
     times: Option<Times>,
     lookups: Vec<(u64, u64)>,
 }
@@ -188,7 +188,7 @@ impl<'a> Hierarchy<'a> {
         }
     }
 
-    /// A vector access to global memory or scratch.
+    /// Makes a vector access to global memory or scratch; returns its cost.
     pub(super) fn vector(&mut self, access: &Access<'_>, tally: &mut Unit) -> AccessCost {
         let transfer = access.transfer;
         let mut lookups = std::mem::take(&mut self.lookups);
@@ -218,7 +218,7 @@ impl<'a> Hierarchy<'a> {
         cost
     }
 
-    /// Notes when the parts of a compute unit were busy with an access.
+    /// Notes the times at which parts of a compute unit were busy with an access.
     fn note(&mut self, access: &Access<'_>, lookups: u64, cost: &AccessCost) {
         let Some(times) = &mut self.times else {
             return;
@@ -404,7 +404,7 @@ impl<'a> Hierarchy<'a> {
         Lookup { served, wait: 0 }
     }
 
-    /// A scalar load of these ranges (address and bytes) in the cycle `at`. Returns the answer for each line.
+    /// Makes a scalar load of ranges (address and bytes) in the cycle `at`. Returns the result for each line.
     pub(super) fn scalar(&mut self, unit: usize, ranges: &[(u64, u64)], at: u64) -> Vec<Lookup> {
         let mut lines: Vec<u64> = Vec::new();
         for &(start, bytes) in ranges {
@@ -431,7 +431,7 @@ impl<'a> Hierarchy<'a> {
         lines.into_iter().map(look_up).collect()
     }
 
-    /// An instruction fetch at an offset in the code, in the cycle `at`.
+    /// Fetches instructions at an offset in the code, in the cycle `at`.
     pub(super) fn fetch(&mut self, unit: usize, offset: u64, at: u64) -> Lookup {
         let line = self.pages.code(offset).0 / LINE;
         let place = self.shared(unit);
@@ -452,8 +452,8 @@ impl<'a> Hierarchy<'a> {
         self.vector[unit] = None;
     }
 
-    /// Ends the dispatch. Adds what times tell to the events of engines, compute units and the device, and returns
-    /// those of the channels.
+    /// Ends the dispatch. Adds sums of times to the events of engines, compute units and the device, and returns the
+    /// events of the channels.
     pub(super) fn finish(
         self,
         engines: &mut [Engine],
@@ -550,7 +550,7 @@ fn shared_look_up(
     found
 }
 
-/// If the lanes of a quad access a single line, an address in the line and the accessed bytes.
+/// An address in the line and the accessed bytes, if the lanes of a quad access a single line; `None` otherwise.
 fn one_line(transfer: &Transfer, first: usize) -> Option<(u64, u64)> {
     let lanes = (transfer.lanes >> first) as usize & ((1 << QUAD) - 1);
     let width = u64::from(transfer.bytes);
@@ -572,7 +572,7 @@ fn one_line(transfer: &Transfer, first: usize) -> Option<(u64, u64)> {
     Some((at, bytes))
 }
 
-/// The lowest `n` bits set, `n` at most 64.
+/// A number with the lowest `n` bits set, `n` at most 64.
 fn ones(n: u64) -> u64 {
     u64::MAX >> (64 - n.clamp(1, 64))
 }

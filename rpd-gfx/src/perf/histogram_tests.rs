@@ -38,7 +38,7 @@ fn is_fma(kind: Kind) -> bool {
     kind == Kind::Valu(Valu::FmaF32)
 }
 
-/// The multiply-adds of a chain that take the same time at each execution.
+/// Offsets of the multiply-adds of a chain that take the same time at each execution.
 fn of_equal_cost(timelines: &[Timeline]) -> Vec<u32> {
     let mut quads: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for issued in timelines.iter().flat_map(|t| &t.waves).map(|w| &w.issued) {

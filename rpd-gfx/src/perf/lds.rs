@@ -8,21 +8,21 @@ const BANKS: usize = 32;
 /// Cycles that an access takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// All cycles.
+    /// Number of all cycles.
     pub(crate) active: u64,
-    /// How many are due to lanes that accessed different dwords of the same bank.
+    /// Cycles due to lanes that accessed different dwords of the same bank.
     pub(crate) bank_conflict: u64,
-    /// How many are due to lanes that changed the same dword.
+    /// Cycles due to lanes that changed the same dword.
     pub(crate) address_conflict: u64,
-    /// How many returned old values of atomics.
+    /// Cycles in which old values of atomics were returned.
     pub(crate) atomic_return: u64,
-    /// How many there would not be if the data of each lane began at a multiple of its size, or of 4 bytes.
+    /// Cycles that would be saved if the data of each lane began at a multiple of its size, or of 4 bytes.
     pub(crate) unaligned: u64,
 }
 
-/// Cost of an access. It is executed in groups of lanes that access 32 dwords together; a group takes as many cycles
-/// as its busiest bank has different dwords. Lanes that read or write the same dword do not conflict, lanes that
-/// change it do.
+/// Cost of an access. Groups of lanes that access 32 dwords together are executed one after the other; a group takes as
+/// many cycles as its busiest bank has different dwords. Lanes that read or write the same dword do not conflict, lanes
+/// that change it do.
 pub(crate) fn cost(transfer: &Transfer) -> Cost {
     let size = u64::from(transfer.bytes.clamp(1, 4));
     let cost = cost_at(transfer, |address| address);

@@ -18,7 +18,7 @@ pub struct Model<'a> {
     cycles: &'static device::Cycles,
     /// Number of workgroups that a compute unit can hold at a time.
     resident: u64,
-    /// What a compute unit has no room in for one more.
+    /// Resources of which a full compute unit has no room for one more workgroup.
     limits: Room<bool>,
     /// Number of SGPRs that are written before a wave starts.
     initial_sgprs: u64,
@@ -45,10 +45,10 @@ pub struct Model<'a> {
 struct Group {
     id: u64,
     unit: usize,
-    /// Its slot among the workgroups that share the compute unit.
+    /// Slot of the workgroup among those that share the compute unit.
     slot: u64,
     batch: u64,
-    /// Quad-cycle in which it starts.
+    /// Quad-cycle in which the workgroup starts.
     start: u64,
     waves: Vec<WaveClock>,
     address_cycles: u64,
@@ -158,8 +158,8 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Number of workgroups for which a compute unit has room at a time, in all that they need. Registers and wave slots
-/// have the same number.
+/// Number of workgroups for which a compute unit has room at a time, by resource. Registers and wave slots have the
+/// same number.
 fn rooms(dispatch: &Dispatch<'_>) -> Room<u32> {
     let items: u32 = dispatch.workgroup.iter().map(|&n| u32::from(n)).product();
     let waves = items.div_ceil(64).max(1);
@@ -195,7 +195,7 @@ pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
     u64::from(least.max(1))
 }
 
-/// What a compute unit that holds as many workgroups as it can has no room in for one more.
+/// Resources of which a compute unit that holds as many workgroups as it can has no room for one more.
 fn limits(dispatch: &Dispatch<'_>) -> Room<bool> {
     let rooms = rooms(dispatch);
     let resident = resident(dispatch);
@@ -316,14 +316,14 @@ impl Probe for Model<'_> {
     }
 }
 
-/// Everything in which an instruction in execution may count.
+/// The sums to which an instruction in execution may add.
 struct Now<'m, 'a> {
     cycles: &'static device::Cycles,
     unit: usize,
     slot: u64,
     /// Quad-cycle in which the workgroup started.
     start: u64,
-    /// Size of its LDS in bytes.
+    /// Size of the workgroup's LDS in bytes.
     lds_bytes: u64,
     caches: &'m mut Hierarchy<'a>,
     engine: &'m mut Engine,
@@ -334,12 +334,12 @@ struct Now<'m, 'a> {
 }
 
 impl Now<'_, '_> {
-    /// The cycle in which the wave is.
+    /// Cycle of the wave's clock, from the start of the dispatch.
     fn cycle(&self) -> u64 {
         4 * (self.start + self.wave.clock)
     }
 
-    /// Fetches the part of the instruction that the fetch before did not contain.
+    /// Fetches the part of the instruction that the previous fetch did not contain.
     fn fetch(&mut self, step: &Step<'_>) {
         let last = (step.offset + step.length - 1) / hierarchy::FETCH;
         for window in step.offset / hierarchy::FETCH..=last {
@@ -538,13 +538,13 @@ impl Now<'_, '_> {
     }
 }
 
-/// What became of a lookup in a scalar or instruction cache.
+/// Result of a lookup in a scalar or instruction cache.
 enum Found {
-    /// The line was there.
+    /// The line was in the cache.
     Hit,
     /// The line was requested from the second level.
     Miss,
-    /// The line had been requested and was not there yet.
+    /// The line had been requested and had not arrived.
     Duplicate,
 }
 

@@ -1,4 +1,4 @@
-//! Translates numbers of events. Devices count the same events as gfx90a under other numbers, which their tables of
+//! Translation of event numbers. Devices count the same events as gfx90a under other numbers, which their tables of
 //! counters contain.
 
 use super::catalogue;
@@ -6,7 +6,7 @@ use crate::device::{DEVICES, Device};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The number of each event on gfx90a, by its block and number on a device. `None` when they are the same.
+/// Number of each event on gfx90a, by its block and number on a device. `None` when both have the same numbers.
 #[derive(Debug)]
 pub(super) struct Numbering(Option<HashMap<(&'static str, u32), u32>>);
 

@@ -15,7 +15,7 @@ const SCRATCH: u64 = 1 << 60;
 /// First address of code in the model.
 const CODE: u64 = 1 << 61;
 
-/// Where a page is, as far as caches treat it differently.
+/// Location of a page, as far as caches treat pages differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The device itself.
@@ -29,20 +29,20 @@ pub enum Owner {
 /// The memory that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageMemory {
-    /// Whose memory it is.
+    /// Owner of the memory.
     pub owner: Owner,
-    /// Whether it is coherent while kernels run.
+    /// Whether the memory is coherent while kernels run.
     pub fine_grained: bool,
 }
 
 impl PageMemory {
-    /// The device's own memory, coherent when kernels end.
+    /// The device's own memory, which is coherent when kernels end.
     pub const LOCAL: Self = Self {
         owner: Owner::Device,
         fine_grained: false,
     };
 
-    /// The memory type with which drivers map such a page.
+    /// The memory type with which drivers map pages of this memory.
     pub(super) fn memory_type(self) -> MemoryType {
         match (self.owner, self.fine_grained) {
             (Owner::Device, false) => MemoryType::ReadWrite,
@@ -53,7 +53,7 @@ impl PageMemory {
     }
 }
 
-/// How the second-level cache treats a page.
+/// Way in which the second-level cache treats a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum MemoryType {
@@ -63,7 +63,7 @@ pub(super) enum MemoryType {
     Uncached,
     /// CC: cached, coherent by probes.
     Coherent,
-    /// RW: cached, coherent with others' writes.
+    /// RW: cached, coherent with writes of other devices.
     ReadWrite,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Address(pub(super) u64);
 
 /// The pages that were accessed so far.
 pub(super) struct Pages<'a> {
-    /// The memory of a host address.
+    /// Returns the memory of a host address.
     memory: &'a MemoryOf<'a>,
     numbers: HashMap<u64, u64>,
     /// The memory of each page.
@@ -87,7 +87,7 @@ pub(super) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// No pages. `memory` returns the memory of a host address.
+    /// An empty set of pages. `memory` returns the memory of a host address.
     pub(super) fn new(memory: &'a MemoryOf<'a>) -> Self {
         Self {
             memory,

@@ -1,5 +1,4 @@
-//! Records what waves execute, for the timing model: the instructions, the active lanes, and the cost of memory
-//! accesses.
+//! Records of waves for the timing model: executed instructions, active lanes, and cost of memory accesses.
 //!
 //! A [`Recorder`] records some workgroups of a dispatch. Of long waves it records windows of [`WINDOW`] instructions
 //! at equal distances: they represent the whole execution at a bounded cost.
@@ -18,7 +17,7 @@ use crate::isa::{Dispatch, Kind, Probe, Space, Step, Workgroup};
 const WINDOW: u64 = 256;
 /// Cost up to which a traced dispatch is recorded whatever its size. The cost of an instruction is 1.
 const FREE: u64 = 1 << 17;
-/// Beyond that, at most one of this many executed instructions is recorded.
+/// Number of executed instructions for one recorded instruction, at least, of a dispatch that costs more than [`FREE`].
 const PART: u64 = 256;
 /// Greatest distance of two windows in instructions.
 const FARTHEST: u64 = 1 << 32;
@@ -33,7 +32,7 @@ pub(super) fn spread(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Which workgroups of a dispatch are recorded.
+/// Set of workgroups that are recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Shader engines of which all workgroups are recorded, one bit for each.
@@ -58,8 +57,8 @@ impl Selection {
 pub(super) struct Entry {
     /// Offset in the program in bytes; [`RELEASED`] for the release of a barrier.
     pub(super) offset: u32,
-    /// What the execution cost. Branch: 1 when taken. Vector memory: latency in cycles, and number of requests from
-    /// bit 16 on. LDS: cycles. Scalar memory: latency in cycles. Release: number of the barrier.
+    /// Cost of the execution. Branch: 1 when taken. Vector memory: latency in cycles, and number of requests from bit
+    /// 16 on. LDS: cycles. Scalar memory: latency in cycles. Release: number of the barrier.
     pub(super) detail: u32,
     /// Lanes that were active, one bit for each.
     pub(super) exec: u64,
@@ -117,11 +116,11 @@ pub(super) struct GroupRecord {
 pub(super) struct UnitRecord {
     /// The workgroups, ordered by number.
     pub(super) groups: Vec<GroupRecord>,
-    /// How often the unit executes as many workgroups as it can hold.
+    /// Number of times that the unit executes as many workgroups as it can hold.
     pub(super) batches: u64,
 }
 
-/// What was recorded of a dispatch.
+/// The recorded part of a dispatch.
 #[derive(Debug)]
 pub struct Record {
     pub(super) units: Vec<(usize, UnitRecord)>,
@@ -129,7 +128,7 @@ pub struct Record {
     pub(super) resident: u64,
 }
 
-/// Which workgroups are recorded. All recorders of a dispatch have the same.
+/// Workgroups that are recorded; the same for all recorders of a dispatch.
 #[derive(Debug, Clone)]
 struct Choice {
     selection: Selection,
@@ -140,7 +139,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// Cost up to which is recorded whatever the size of the dispatch.
+    /// Cost up to which workgroups are recorded whatever the size of the dispatch.
     fn free(&self) -> u64 {
         match self.selection.samples {
             Some(effort) if self.selection.engines == 0 => effort,
@@ -210,7 +209,7 @@ impl Recorder<'_> {
             .collect()
     }
 
-    /// Merges what the threads of a dispatch recorded.
+    /// Merges the records of the threads of a dispatch.
     pub fn merge(recorders: Vec<Self>) -> Record {
         let distance = recorders.iter().map(|r| r.distance).max().unwrap_or(1);
         let mut units: HashMap<usize, UnitRecord> = HashMap::new();
@@ -240,7 +239,7 @@ impl Recorder<'_> {
         Record { units, resident }
     }
 
-    /// Whether all workgroups of a compute unit are recorded, and whether without gaps.
+    /// Whether all workgroups of a compute unit are recorded, and whether they are recorded without gaps.
     fn traced(&self, unit: usize) -> (bool, bool) {
         let selection = &self.choice.selection;
         let all = selection.engines >> engine_of(&self.device.layout, unit) & 1 != 0;
@@ -292,7 +291,7 @@ impl Recorder<'_> {
 }
 
 impl UnitRecord {
-    /// Number of instructions that the waves executed, and how many of these were recorded.
+    /// Number of instructions that the waves executed, and number of recorded ones.
     pub(super) fn instructions(&self) -> (u64, u64) {
         let executed = self.groups.iter().flat_map(|group| &group.seen).sum();
         let waves = self.groups.iter().flat_map(|group| &group.waves);

@@ -11,10 +11,11 @@ use crate::isa::Kind;
 /// Nanoseconds after a trap in which no other trap is taken.
 const PENDING: f64 = 10_000.0;
 
-/// Number of instructions of a dispatch that may be recorded for samples: from the number at short intervals to that
-/// at long ones.
+/// Limits of the number of instructions of a dispatch that are recorded for samples: at short intervals, and at long
+/// ones.
 const EFFORT: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 17;
-/// Product of that number and the sampling interval in nanoseconds, between these limits.
+/// Product of the number of recorded instructions and the sampling interval in nanoseconds, between the limits of
+/// [`EFFORT`].
 const EFFORT_TIME: f64 = (1u64 << 31) as f64;
 
 /// Number of samples that are put in order at once.
@@ -54,28 +55,28 @@ pub struct Sample {
     pub offset: u32,
     /// Lanes that were active, one bit for each.
     pub exec: u64,
-    /// Why the instruction was not issued; `None` when it was.
+    /// Reason for which the instruction was not issued; `None` when it was.
     pub stalled: Option<Reason>,
     /// Kind of the instruction.
     pub kind: Kind,
-    /// Pipe that executes it.
+    /// Pipe that executes the instruction.
     pub pipe: Pipe,
-    /// Whether it is a taken branch.
+    /// Whether the instruction is a taken branch.
     pub taken: bool,
-    /// Whether it is a branch to an address in registers.
+    /// Whether the instruction is a branch to an address in registers.
     pub indirect: bool,
     /// Pipes for which the arbiter of the SIMD chose a wave: one bit for each, by the number of the pipe.
     pub chosen: u8,
-    /// Which of these pipes were full.
+    /// Pipes of `chosen` that were full; one bit for each.
     pub full: u8,
 }
 
 /// A dispatch whose samples are taken.
 struct Dispatched<'t> {
     timelines: &'t [Timeline],
-    /// Timelines of which instructions were recorded.
+    /// Timelines that have recorded instructions.
     with_waves: &'t [&'t Timeline],
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     duration: u64,
     /// Duration in the unit of the clocks.
     length: f64,
@@ -93,9 +94,9 @@ pub struct Sampler {
     seed: u64,
     /// Time of the device in nanoseconds; for stochastic sampling, busy cycles of each compute unit.
     clocks: Vec<f64>,
-    /// Time of the next sample on each of these clocks.
+    /// Time of the next sample on each clock.
     next: Vec<f64>,
-    /// Number of samples that were taken on each of these clocks.
+    /// Number of samples that were taken on each clock.
     taken: Vec<u64>,
 }
 
@@ -133,8 +134,8 @@ impl Sampler {
             .any(|(clock, next)| clock + length >= *next)
     }
 
-    /// How much of a dispatch should be recorded, for [`Selection::samples`](super::Selection::samples): the rarer
-    /// samples are, the fewer instructions are needed.
+    /// Number of instructions of a dispatch that should be recorded, for
+    /// [`Selection::samples`](super::Selection::samples): the rarer samples are, the fewer are needed.
     pub fn effort(&self, device: &Device) -> u64 {
         let nanoseconds = self.interval / self.length(device, 1.0);
         ((EFFORT_TIME / nanoseconds) as u64).clamp(*EFFORT.start(), *EFFORT.end())
@@ -304,12 +305,12 @@ fn sample(
     })
 }
 
-/// What the arbiter of a SIMD decided in a quad; masks have one bit for each pipe, by its number.
+/// Decision of the arbiter of a SIMD in a quad. Masks have one bit for each pipe, by its number.
 #[derive(Debug, Clone, Copy, Default)]
 struct Arbiter {
-    /// Pipes for which it chose a wave.
+    /// Pipes for which the arbiter chose a wave.
     chosen: u8,
-    /// Which of these did not take the instruction.
+    /// Pipes of `chosen` that did not take the instruction.
     full: u8,
 }
 
@@ -332,7 +333,7 @@ impl Arbiter {
         }
     }
 
-    /// Why the instruction at the head of one of these waves was not issued; `None` when it was.
+    /// Reason for which the instruction at the head of one of the SIMD's waves was not issued; `None` when it was.
     fn answer(self, head: &Issued, at: u64) -> Option<Reason> {
         if !competes(head, at) {
             let reason = head.waits(at)?;

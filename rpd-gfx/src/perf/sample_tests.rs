@@ -77,7 +77,7 @@ pub(super) fn simple(kernel: &str, groups: u32, items: u16, rounds: i32) -> Vec<
     )
 }
 
-/// The recording of such a kernel.
+/// The recording of a kernel whose arguments are an array of numbers and a number of rounds.
 pub(super) fn simple_recorded(
     kernel: &str,
     groups: u32,

@@ -19,16 +19,16 @@ struct Bytes {
     valid: u128,
     /// Bytes that have not been written back.
     dirty: u128,
-    /// Whose memory it is.
+    /// Owner of the memory of the line.
     owner: Owner,
 }
 
-/// What a request to the second-level cache is.
+/// A request to the second-level cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     /// Address of the 64 bytes.
     pub(super) address: Address,
-    /// The memory it belongs to.
+    /// Memory that the address belongs to.
     pub(super) memory: PageMemory,
     /// The cycle in which it arrives.
     pub(super) at: u64,
@@ -36,7 +36,7 @@ pub(super) struct Request {
     pub(super) streaming: bool,
 }
 
-/// When a channel was busy.
+/// Times at which a channel was busy.
 #[derive(Debug)]
 struct ChannelTimes {
     /// Requests under way; a channel looks up one in a cycle.
@@ -47,7 +47,7 @@ struct ChannelTimes {
     writes: [Activity; 3],
 }
 
-/// When the cache was busy.
+/// Times at which the cache was busy.
 #[derive(Debug)]
 pub(super) struct Times {
     channels: Vec<ChannelTimes>,
@@ -81,14 +81,14 @@ impl Times {
     }
 }
 
-/// The second-level cache. It is empty at the begin of each dispatch.
+/// The second-level cache, which is empty at the begin of each dispatch.
 pub(super) struct SecondLevel {
     device: &'static Device,
     /// The cache of each channel.
     caches: Vec<Option<Cache<Bytes>>>,
     /// Events of each channel.
     pub(super) channels: Vec<Channel>,
-    /// `None` where times do not matter.
+    /// Times of requests; `None` where they do not matter.
     times: Option<Times>,
 }
 
@@ -108,7 +108,7 @@ impl SecondLevel {
         }
     }
 
-    /// Reads 64 bytes. A miss fetches the whole line; what is not cached is read each time.
+    /// Reads 64 bytes. A miss fetches the whole line; memory that is not cached is read each time.
     pub(super) fn read(&mut self, request: &Request) -> ServingLevel {
         let (channel, number, shift) = self.place(request.address);
         self.channels[channel].reads += 1;
@@ -153,7 +153,8 @@ impl SecondLevel {
         }
     }
 
-    /// An atomic operation on bytes of a 64-byte half of a line. What is not cached is changed in memory.
+    /// Executes an atomic operation on bytes of a 64-byte half of a line. Memory that is not cached is changed in
+    /// place.
     pub(super) fn modify(&mut self, request: &Request, bytes: u64) -> ServingLevel {
         let (channel, number, shift) = self.place(request.address);
         let mask = u128::from(bytes) << shift;
@@ -248,7 +249,8 @@ impl SecondLevel {
         }
     }
 
-    /// Counts a write of some bytes of 64 to memory. `at` is `None` for what is written when the dispatch has ended.
+    /// Counts a write of some bytes of 64 to memory. `at` is `None` for lines that are written when the dispatch has
+    /// ended.
     fn write_memory(&mut self, channel: usize, owner: Owner, at: Option<u64>, bytes: u64) {
         let tally = &mut self.channels[channel];
         tally.memory_writes += 1;
@@ -310,7 +312,7 @@ impl SecondLevel {
         }
     }
 
-    /// Ends the dispatch: the events of the channels, and when requests to memory were under way.
+    /// Ends the dispatch: returns the events of the channels, and the times at which requests to memory were under way.
     pub(super) fn finish(mut self) -> (Vec<Channel>, Activity) {
         self.release();
         let Some(times) = self.times else {

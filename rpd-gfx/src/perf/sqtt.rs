@@ -16,7 +16,7 @@ pub struct TraceSettings {
     pub engine: u32,
     /// Number of the compute unit whose instructions are traced.
     pub target: u32,
-    /// SIMDs of this unit that are traced, one bit for each.
+    /// SIMDs of the target compute unit that are traced, one bit for each.
     pub simds: u32,
     /// Size of the buffer in bytes.
     pub capacity: usize,
@@ -119,7 +119,7 @@ const ENGINE: u64 = 1;
 /// Number of quads from the register writes of a dispatch to its first wave.
 const LAUNCH: u64 = 8;
 
-/// What a token describes.
+/// The event that a token describes.
 enum Event<'t> {
     Start(&'t Timeline, &'t WaveTimeline),
     End(&'t Timeline, &'t WaveTimeline),
@@ -189,8 +189,8 @@ impl Trace {
         self.bytes.extend_from_slice(&value.to_le_bytes()[..bytes]);
     }
 
-    /// Appends a token with a time. The token's own time field has one bit; longer distances are in tokens of their
-    /// own.
+    /// Appends a token with a time. The token's own time field has one bit; longer distances are written as tokens of
+    /// their own before it.
     fn at(&mut self, quad: u64, value: u64, bytes: usize) {
         let mut since = quad.saturating_sub(self.now);
         while since > 1 && !self.full {
@@ -385,7 +385,7 @@ impl Trace {
     }
 }
 
-/// The fields of a token that say where a wave is.
+/// The fields of a token with the compute unit, SIMD and slot of a wave.
 fn place(cu: u32, wave: &WaveTimeline) -> u64 {
     u64::from(cu & 15) << 6 | u64::from(wave.slot) << 10 | u64::from(wave.simd) << 14
 }

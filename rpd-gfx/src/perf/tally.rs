@@ -58,7 +58,8 @@ pub(super) struct Engine {
     pub(super) lds: u64,
     pub(super) branches: u64,
     pub(super) messages: u64,
-    /// Quad-cycles in which instructions were issued, by port. Flat instructions are counted apart from buffer ones.
+    /// Quad-cycles in which instructions were issued, by port. Flat instructions are not counted with buffer
+    /// instructions.
     pub(super) active: [u64; PORTS],
     pub(super) active_flat: u64,
     pub(super) thread_quads: u64,
@@ -79,9 +80,9 @@ pub(super) struct Engine {
     pub(super) fetches: u64,
     pub(super) fetch_hits: u64,
     pub(super) fetch_misses: u64,
-    /// Number of fetches of lines that others had requested and that were not there yet.
+    /// Number of fetches of lines that others had requested and that had not arrived.
     pub(super) fetch_duplicates: u64,
-    /// Cycles in which instruction caches had lookups under way, and by which they kept lookups waiting.
+    /// Cycles in which instruction caches had lookups under way, and cycles by which they kept lookups waiting.
     pub(super) fetch_busy: u64,
     pub(super) fetch_held: u64,
     pub(super) scalar_requests: u64,
@@ -90,11 +91,12 @@ pub(super) struct Engine {
     pub(super) scalar_duplicates: u64,
     pub(super) scalar_busy: u64,
     pub(super) scalar_held: u64,
-    /// Cycles by which the paths of these caches to the second level kept requests waiting.
+    /// Cycles by which the paths of scalar and instruction caches to the second level kept requests waiting.
     pub(super) shared_request_stall: u64,
     /// Cycles in which workgroups waited for room on a compute unit.
     pub(super) no_room: u64,
-    /// Cycles in which workgroups waited for room on a compute unit, of each unit, added up; by what there was no room in.
+    /// Cycles in which workgroups waited for room on a compute unit, added up over the units, by the resource that was
+    /// used up.
     pub(super) units_without: Room<u64>,
     /// Number of registers that were written before waves started.
     pub(super) initial_sgprs: u64,
@@ -106,7 +108,7 @@ pub(super) struct Engine {
     pub(super) fetch_level: u64,
 }
 
-/// What a workgroup needs room in.
+/// A value for each resource in which a workgroup needs room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Room<T> {
     pub(super) registers: T,
@@ -162,7 +164,7 @@ pub(super) struct Unit {
     pub(super) store_stall: u64,
 }
 
-/// Number of instructions by what they do.
+/// Number of instructions by the kind of their access.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Accesses {
     pub(super) reads: u64,

@@ -382,7 +382,7 @@ fn every_counter_of_every_device_is_determined() {
     }
 }
 
-/// A dispatch of so many workgroups of 256 work-items, which all fit into one engine's first compute unit at a time.
+/// A dispatch of `groups` workgroups of 256 work-items, which all fit into one engine's first compute unit at a time.
 #[test]
 fn workgroups_that_find_no_room_wait_for_it() {
     let module = Module::load(OBJECTS[2].1);

@@ -72,16 +72,16 @@ impl Pipe {
     }
 }
 
-/// Why an instruction at the head of a wave was not issued.
+/// Reason for which an instruction at the head of a wave was not issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// It had not been fetched.
+    /// The instruction had not been fetched.
     Fetch,
-    /// It needed the result of an arithmetic instruction.
+    /// The instruction needed the result of an arithmetic instruction.
     Dependency,
     /// The wave waited for memory or LDS at an `s_waitcnt`.
     Counter,
-    /// The sequencer was executing it: a no-op, a sleep, or an `s_waitcnt` that had nothing to wait for.
+    /// The sequencer was executing the instruction: a no-op, a sleep, or an `s_waitcnt` that had nothing to wait for.
     Internal,
     /// Other waves had not reached the barrier.
     Barrier,
@@ -94,27 +94,29 @@ pub enum Reason {
 /// An executed instruction with its times, in quads from the start of the dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Issued {
-    /// When it came to the head of its wave.
+    /// Time at which the instruction came to the head of its wave.
     pub head: u64,
-    /// When nothing in its own wave held it back any more.
+    /// Time from which on nothing in its own wave held the instruction back.
     pub ready: u64,
-    /// When the arbiter first chose it while the pipe was full; equal to `issue` when the pipe was not full.
+    /// Time at which the arbiter first chose the instruction while the pipe was full; equal to `issue` when the pipe
+    /// was not full.
     pub chosen: u64,
-    /// When it was issued. After a barrier, the wave waits until the next instruction comes to the head.
+    /// Time at which the instruction was issued. After a barrier, the wave waits until the next instruction comes to
+    /// the head.
     pub issue: u64,
     /// Offset in the program in bytes.
     pub offset: u32,
-    /// What held it back before `ready`.
+    /// Reason for which the instruction was not ready before `ready`.
     pub reason: Reason,
-    /// Pipe that executed it.
+    /// Pipe that executed the instruction.
     pub pipe: Pipe,
-    /// Whether it is a taken branch.
+    /// Whether the instruction is a taken branch.
     pub taken: bool,
-    /// Whether it is a branch to an address in registers.
+    /// Whether the instruction is a branch to an address in registers.
     pub indirect: bool,
-    /// Whether it is vector arithmetic on 64-bit elements.
+    /// Whether the instruction is vector arithmetic on 64-bit elements.
     pub wide: bool,
-    /// Whether it reads the clock (`s_memtime`).
+    /// Whether the instruction reads the clock (`s_memtime`).
     pub clock: bool,
     /// Kind of the instruction.
     pub kind: Kind,
@@ -135,9 +137,9 @@ pub struct WaveTimeline {
     pub simd: u8,
     /// Slot of the wave on the SIMD.
     pub slot: u8,
-    /// When the wave started, in quads.
+    /// Time at which the wave started, in quads.
     pub start: u64,
-    /// When it ended, in quads.
+    /// Time at which the wave ended, in quads.
     pub end: u64,
     /// The recorded instructions, in the order of execution.
     pub issued: Vec<Issued>,
@@ -158,7 +160,7 @@ impl WaveTimeline {
 }
 
 impl Issued {
-    /// Why the instruction, which is at the head at this time, is not issued; `None` when it is.
+    /// Reason for which the instruction, which is at the head at this time, is not issued; `None` when it is.
     pub fn waits(&self, quad: u64) -> Option<Reason> {
         if quad < self.ready {
             Some(self.reason)
@@ -183,16 +185,16 @@ impl Issued {
     }
 }
 
-/// What a compute unit executed, from the start of its first wave to the end of its last.
+/// Execution of a compute unit, from the start of its first wave to the end of its last.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     /// Number of the compute unit in the device.
     pub unit: usize,
-    /// Quads in which the unit was busy, extrapolated to what was not recorded.
+    /// Quads in which the unit was busy, extrapolated to the instructions that were not recorded.
     pub busy: f64,
-    /// How often the unit executed as many workgroups as these.
+    /// Number of times that the unit executed as many workgroups as these.
     pub batches: u64,
-    /// When the last recorded wave ended, in quads.
+    /// Time at which the last recorded wave ended, in quads.
     pub end: u64,
     /// The waves, ordered by start.
     pub waves: Vec<WaveTimeline>,

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 pub(super) struct WaveClock {
     /// Quad-cycles since the wave started.
     pub(super) clock: u64,
-    /// How many of these issued an instruction, by port.
+    /// Quad-cycles in which the wave issued an instruction, by port.
     pub(super) ports: [u64; PORTS],
     /// SIMD of the compute unit that the wave is on.
     pub(super) simd: usize,
     /// Whether the wave waits for the other waves of its workgroup.
     pub(super) at_barrier: bool,
-    /// The part of the code that was fetched last.
+    /// The part of the code that the wave fetched last.
     pub(super) window: Option<u64>,
     /// Times at which the outstanding vector memory operations complete, in order.
     vector: VecDeque<u64>,
@@ -83,7 +83,8 @@ fn start(queue: &mut VecDeque<u64>, now: u64, cycles: u64) {
 pub(super) struct Batch {
     /// Number of workgroups that have ended.
     pub(super) ended: u64,
-    /// For each wave, its duration in quad-cycles if it were alone, and how many of these issued an instruction.
+    /// For each wave, its duration in quad-cycles if it were alone, and the number of quad-cycles in which it issued an
+    /// instruction.
     waves: Vec<(u64, u64)>,
     /// Quad-cycles in which each port of each SIMD was busy.
     ports: Vec<[u64; PORTS]>,
@@ -98,11 +99,11 @@ pub(super) struct BatchCycles {
     pub(super) quads: u64,
     /// Durations of the waves added up, in quad-cycles.
     pub(super) waves: u64,
-    /// How many of these waited for data, barriers and instruction fetches.
+    /// Quad-cycles of the waves in which they waited for data, barriers and instruction fetches.
     pub(super) waiting: u64,
-    /// How many of these waited because other waves issued instructions.
+    /// Quad-cycles of the waves in which they waited because other waves issued instructions.
     pub(super) contention: u64,
-    /// How many of these waited for LDS, where LDS was the bottleneck.
+    /// Quad-cycles of the waves in which they waited for LDS, where LDS was the bottleneck.
     pub(super) lds: u64,
 }
 

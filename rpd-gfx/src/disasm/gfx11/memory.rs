@@ -253,7 +253,8 @@ impl Printer {
     }
 }
 
-/// Size of the smallest register tuple with room for that many registers. There is none between 12 and 16.
+/// Size of the smallest register tuple with room for this many registers; `None` if there is none. No sizes are between
+/// 12 and 16.
 fn tuple(registers: u32) -> Option<u8> {
     match registers {
         1..=12 => Some(registers as u8),

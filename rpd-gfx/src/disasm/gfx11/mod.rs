@@ -1,4 +1,4 @@
-//! Encodings of GFX11 that GFX9 does not have, or has in another form: dual instructions, interpolation, exports, and
+//! Encodings that GFX11 has and GFX9 lacks, or has in another form: dual instructions, interpolation, exports, and
 //! other fields of memory instructions and scalar immediates.
 
 mod memory;

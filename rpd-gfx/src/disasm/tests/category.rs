@@ -1,4 +1,4 @@
-//! Categories of instructions, and where execution continues.
+//! Categories of instructions, and the flow of execution after them.
 
 use super::*;
 

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use rpd_tests::skips::{skipped, tool_for};
 
-/// What LLVM prints for each line of dwords; `None`, and the check is skipped, where it is not installed.
+/// Texts of LLVM for each line of dwords; `None`, with a note that the check is skipped, where LLVM is not installed.
 pub(super) fn disassemble(processor: &str, lines: &str) -> Option<Vec<String>> {
     const CHECK: &str = "the disassembler beside LLVM's";
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/data/list-instructions.py");
@@ -236,7 +236,7 @@ pub(super) fn line(words: &[u32]) -> String {
     words.join(" ")
 }
 
-/// Whether this is an image instruction with a list of one register, for which LLVM prints a longer list.
+/// Whether the text is an image instruction with a list of one register, for which LLVM prints a longer list.
 fn is_list_of_one(text: &str) -> bool {
     let list = text
         .split_once(" [")

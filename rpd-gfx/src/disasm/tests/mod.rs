@@ -9,7 +9,7 @@ mod objects;
 use super::*;
 use rpd_tests::skips::skipped;
 
-/// Whether LLVM's disassembler is installed; the check is skipped if not.
+/// Whether LLVM's disassembler is installed; prints that the check is skipped otherwise.
 pub(crate) fn llvm_is_there() -> bool {
     llvm::disassemble("gfx90a", "bf810000\n").is_some()
 }

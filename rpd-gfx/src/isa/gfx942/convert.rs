@@ -1,4 +1,4 @@
-//! Vector arithmetic that gfx90a does not have: conversions of 8-bit floating-point numbers, 64-bit moves and
+//! Vector arithmetic of gfx942 that gfx90a lacks: conversions of 8-bit floating-point numbers, 64-bit moves and
 //! additions.
 
 use crate::isa::exec::Exec;

@@ -1,6 +1,6 @@
-//! Instructions of gfx942 that gfx90a does not have, or has in another form: 8-bit floating-point numbers, larger and
-//! sparse matrix operations, atomics on packed BF16 numbers, loads to LDS, and scratch addresses with a vector and a
-//! scalar register.
+//! Instructions of gfx942 that gfx90a lacks, or has in another form: 8-bit floating-point numbers, larger and sparse
+//! matrix operations, atomics on packed BF16 numbers, loads to LDS, and scratch addresses with a vector and a scalar
+//! register.
 //!
 //! Instructions of gfx90a that the table of gfx942 does not have are unknown.
 

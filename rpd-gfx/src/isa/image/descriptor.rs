@@ -107,7 +107,7 @@ impl Geometry {
     }
 }
 
-/// Levels of detail: which an image has in memory, and which of these instructions can address.
+/// Levels of detail that an image has in memory, and the range of them that instructions can address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Levels {
     /// Number of the level in memory that instructions address as level 0.
@@ -307,8 +307,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Changes the descriptor of another driver: the image at `base` gets this format and these selections. `line`:
-    /// geometry to use if the image is one-dimensional, because that driver may describe it as two-dimensional.
+    /// Changes the descriptor of another driver: the image at `base` gets this format and these selections.
     ///
     /// # Errors
     /// When the texels of the descriptor's format have another size.
@@ -394,7 +393,7 @@ impl BufferView {
         }
     }
 
-    /// The same format with other selections of channels.
+    /// The view with other selections of channels.
     pub fn with_selections(self, selections: [Selection; 4]) -> Self {
         Self { selections, ..self }
     }
@@ -432,7 +431,8 @@ impl BufferView {
         Self::typed(word, field(word, 15, 4), field(word, 12, 3))
     }
 
-    /// As [`Self::decode`], with the format from the instruction (`tbuffer_*`).
+    /// Decodes the fourth dword of a descriptor, with the format from the instruction (`tbuffer_*`) instead of the
+    /// descriptor's.
     ///
     /// # Errors
     /// As of [`Self::decode`].

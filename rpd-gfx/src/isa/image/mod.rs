@@ -34,7 +34,7 @@ pub enum Unsupported {
     Field {
         /// Name of the field.
         name: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u32,
     },
     /// Address mode of a sampler.
@@ -48,7 +48,7 @@ pub enum Unsupported {
     Selection(u32),
 }
 
-/// An error if a field is not 0.
+/// Fails if a field is not 0.
 fn zero(name: &'static str, value: u32) -> Result<(), Unsupported> {
     match value {
         0 => Ok(()),

@@ -1,8 +1,8 @@
-//! Samplers: from which texels of an image a sample is computed, and with which weights.
+//! Samplers: the texels of an image from which a sample is computed, and their weights.
 
 use super::{Image, Texel, TexelFormat, Unsupported, field, zero};
 
-/// What a coordinate outside of an image refers to.
+/// The texel that a coordinate outside of an image refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressMode {
     /// The image is repeated.

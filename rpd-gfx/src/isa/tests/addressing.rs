@@ -66,7 +66,7 @@ fn negative_scratch_offsets_in_registers_wrap() {
     }
 }
 
-/// The sum of register and constant has 32 bits: -64 + 64 is 0, which is inside. Stores outside are dropped.
+/// A register and a constant are added with 32 bits: -64 + 64 is 0, which is inside. Stores outside are dropped.
 #[test]
 fn negative_buffer_offsets_in_registers_wrap() {
     for (register, records) in [(-64, 256), (-68, 256), (-128, 256), (-32, 256), (0, 100)] {

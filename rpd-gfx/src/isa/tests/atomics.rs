@@ -5,13 +5,13 @@ use super::*;
 use crate::isa::exec::WaveState;
 use crate::isa::inst::EXEC;
 
-/// A third of the lanes.
+/// Mask of every third lane.
 const LANES: u64 = 0x9249_2492_4924_9249;
 
-/// The new value, for the old value, the operand and the value to compare with.
+/// New value that an operation yields for the old value, the operand and the value to compare with.
 type Model = fn(u64, u64, u64) -> u64;
 
-/// The new value of a signed operation.
+/// New value that a signed operation yields for the old value and the operand.
 type SignedModel = fn(i128, i128) -> i128;
 
 /// The unsigned integer operations, in 64 bits.
@@ -46,7 +46,7 @@ const SIGNED: [(&str, SignedModel); 4] = [
     ("smax", |old, data| if data > old { data } else { old }),
 ];
 
-/// Memory that every instruction may access.
+/// Memory that allows all accesses, fine-grained or not.
 struct Kind {
     fine_grained: bool,
 }
@@ -186,7 +186,7 @@ fn operations_on_integers_do_what_they_are_described_to_do() {
     }
 }
 
-/// Sums of small numbers, which are exact.
+/// Results of floating-point operations on small numbers, which are exact.
 fn floats(name: &str, old: u64, data: u64) -> u64 {
     let (left, right) = (f64::from_bits(old), f64::from_bits(data));
     match name {

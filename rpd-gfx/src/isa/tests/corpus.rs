@@ -15,22 +15,22 @@ const BLOCK: usize = 256;
 /// Computes the content of `out` after the kernel from both inputs. `out` is zero before.
 type Expected = Box<dyn Fn(&[u32], &[u32]) -> Vec<u32>>;
 
-/// For each work-item, a value from the elements of both inputs at its index.
+/// Model of a kernel that computes a value for each work-item from the elements of both inputs at its index.
 fn each(number: impl Fn(u32, u32) -> u32 + 'static) -> Expected {
     Box::new(move |a, b| a.iter().zip(b).map(|(x, y)| number(*x, *y)).collect())
 }
 
-/// For each work-item, a value from its index and the inputs.
+/// Model of a kernel that computes a value for each work-item from its index and the inputs.
 fn at(number: impl Fn(usize, &[u32], &[u32]) -> u32 + 'static) -> Expected {
     Box::new(move |a, b| (0..N).map(|i| number(i, a, b)).collect())
 }
 
-/// For each block, its values from the block's input.
+/// Model of a kernel that computes the values of each block from the block's input.
 fn blocks(numbers: impl Fn(&[u32]) -> Vec<u32> + 'static) -> Expected {
     Box::new(move |a, _| a.chunks(BLOCK).flat_map(&numbers).collect())
 }
 
-/// All work-items change the buffer, one after another.
+/// Model of a kernel whose work-items change the buffer, one after another.
 fn all(act: impl Fn(&mut [u32], u32, u32) + 'static) -> Expected {
     Box::new(move |a, b| {
         let mut out = vec![0; N];
@@ -415,7 +415,7 @@ fn groups() -> Vec<(&'static str, Expected)> {
 #[repr(align(4096))]
 struct Numbers([u32; N]);
 
-/// The inputs.
+/// Both inputs of the kernels.
 fn inputs() -> [Box<Numbers>; 2] {
     let mut random = Random(47);
     [(); 2].map(|()| Box::new(Numbers(std::array::from_fn(|_| random.next() as u32))))
@@ -506,7 +506,7 @@ fn the_same_seed_leaves_the_same_memory_and_counts() {
     }
 }
 
-/// Events that the kernels here do not cause, in the catalogue's order.
+/// Events that the kernels of this file do not cause, in the catalogue's order.
 const NOT_CAUSED: &[&str] = &[
     // Always 0.
     "SQ_LEVEL_WAVES",
@@ -660,7 +660,8 @@ const NOT_CAUSED: &[&str] = &[
     "CPF_CPF_TCIU_STALL",
 ];
 
-/// A count that nothing adds to is 0 in every dispatch. A new event is caused by a kernel here, or listed.
+/// Checks that each event is caused by a kernel of this file or is listed: a count that nothing adds to would be 0 in
+/// every dispatch.
 #[test]
 fn kernels_cause_every_event_that_is_not_listed() {
     let module = module("gfx90a");

@@ -4,10 +4,10 @@ use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Workgroups of a dispatch.
+/// Number of workgroups of a dispatch.
 const GROUPS: u32 = 500;
 
-/// Allows all memory until the change counter has been read `last` times.
+/// Memory that allows all accesses until the change counter has been read `last` times.
 struct Counting {
     asked: AtomicU64,
     changes: AtomicU64,
@@ -70,7 +70,7 @@ fn memory_is_queried_again_only_after_a_change() {
     assert!(matches!(fault, Fault::Memory { .. }), "{fault}");
 }
 
-/// The shortest of several runs.
+/// The shortest reported duration of several runs on this number of threads, with the elapsed time of that run.
 fn time(threads: usize) -> (Duration, Duration) {
     let runs = (0..5).map(|_| {
         let begin = Instant::now();

@@ -68,7 +68,7 @@ fn single(value: f64) -> u32 {
     (value as f32).to_bits()
 }
 
-/// The sample of a short instruction with an SDWA control: where the first source is from.
+/// The sample of a short instruction, with an SDWA control that selects a part of the first source.
 fn sub_dword(name: &str, select: u32) -> [u32; 2] {
     let [first, _] = sample_of(SET, name);
     [first & !0x1ff | 249, 2 | 6 << 8 | select << 16]
@@ -144,7 +144,7 @@ fn nearest(value: f64, bf8: bool, saturate: bool) -> u8 {
     }
 }
 
-/// Registers with numbers around those that the formats have.
+/// Fills registers with numbers around those that the formats have.
 fn numbers(x: &mut Exec<'_>, random: &mut Random) {
     for register in [2, 6] {
         x.w.v[register] = std::array::from_fn(|_| {
@@ -187,8 +187,8 @@ fn numbers_are_narrowed() {
     }
 }
 
-/// Stochastic rounding: a number between two codes becomes the upper one if its relative position plus the random
-/// bits reach 1.
+/// The number that stochastic rounding yields: a number between two codes becomes the upper one if its relative
+/// position plus the random bits reach 1.
 fn rounded_stochastically(value: f64, random: u32, bf8: bool) -> u8 {
     if !value.is_finite() {
         return 0x80;
@@ -291,7 +291,7 @@ fn registers_are_moved_and_added_in_pairs() {
     }
 }
 
-/// A number as BF16, rounded to the nearest.
+/// A number rounded to the nearest BF16 number.
 fn bf16(value: f64) -> u32 {
     let codes = |sign: u32| (0..0x7f80u32).map(move |code| code | sign << 15);
     let number = |code: u32| f64::from(f32::from_bits(code << 16));
@@ -448,8 +448,7 @@ fn memory_is_loaded_to_lds() {
     }
 }
 
-/// Loads into LDS: FLAT loads of gfx90a have a bit for it, where gfx942 has other opcodes. Buffer loads have a bit on
-/// both.
+/// FLAT loads of gfx90a have a bit for loads into LDS, where gfx942 has other opcodes. Buffer loads have a bit on both.
 #[test]
 fn loads_of_gfx90a_have_a_bit_for_lds() {
     let memory: Vec<u32> = (0..80u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();

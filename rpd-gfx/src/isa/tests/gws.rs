@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
 
-/// A device with resources of its own.
+/// Memory of a device whose resources for global wave sync are its own.
 struct Own(WaveSync);
 
 impl Memory for Own {

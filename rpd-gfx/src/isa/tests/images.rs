@@ -52,7 +52,7 @@ impl Texels {
         self.0.as_mut_ptr() as u64
     }
 
-    /// All elements are multiples of 1/8.
+    /// Texels whose elements are multiples of 1/8.
     fn of_floats() -> Box<Self> {
         let mut texels = Self::random(11);
         for value in &mut texels.0 {
@@ -61,7 +61,7 @@ impl Texels {
         texels
     }
 
-    /// The bytes from `at` on.
+    /// Bytes of the memory from offset `at` on.
     fn bytes(&self, at: usize) -> impl Iterator<Item = u8> {
         let words = &self.0[at / 4..];
         words
@@ -70,7 +70,7 @@ impl Texels {
             .skip(at % 4)
     }
 
-    /// The four floats of a texel in rows of `PITCH`.
+    /// The four floats of a texel, in rows of `PITCH` texels.
     fn floats(&self, [x, y, z]: [usize; 3], height: usize) -> [f64; 4] {
         let at = ((z * height + y) * PITCH + x) * 4;
         std::array::from_fn(|n| f64::from(f32::from_bits(self.0[at + n])))
@@ -300,7 +300,7 @@ fn coordinates_are_rounded_to_fractions_of_a_texel() {
     }
 }
 
-/// All formats: bits, channels, number, and what a channel's bits mean.
+/// Number that a channel of a format stands for, from its bits and their number.
 type Meaning = fn(i64, u32) -> f64;
 const FORMATS: [(Number, &[u32], Meaning); 7] = [
     (Number::Unorm, &[8, 16], |v, bits| {
@@ -322,7 +322,7 @@ fn unsigned(value: i64, bits: u32) -> f64 {
     (value & ((1 << bits) - 1)) as f64
 }
 
-/// A register as the number that it holds.
+/// The number that a register holds in a number format.
 fn register_number(number: Number, register: f32) -> f64 {
     match number {
         Number::Uint => f64::from(register.to_bits()),

@@ -38,7 +38,7 @@ pub(super) fn sample(name: &str) -> [u32; 2] {
     sample_of(InstructionSet::Gfx90a, name)
 }
 
-/// As [`sample`], for another instruction set.
+/// The dwords of the sample of an instruction in the table of an instruction set.
 pub(super) fn sample_of(set: InstructionSet, name: &str) -> [u32; 2] {
     let rows = listing(set);
     let row = rows.iter().find(|row| row.name == name);
@@ -56,7 +56,8 @@ pub(super) fn execute<R>(
     execute_on(InstructionSet::Gfx90a, code, memory, set, check)
 }
 
-/// As [`execute`], with another instruction set.
+/// Executes `code` of an instruction set on one wave. `set` sets its registers before, `check` gets the wave
+/// afterwards.
 pub(super) fn execute_on<R>(
     instructions: InstructionSet,
     code: &[u32],

@@ -12,7 +12,7 @@ use crate::perf::tests::{sum, watch};
 /// Fields of the encoding that a test sets.
 #[derive(Clone, Copy, Default)]
 struct Fields {
-    /// Whether A and B are in accumulation registers; then the same for C and D.
+    /// Whether A and B are in accumulation registers, and whether C and D are.
     ab: bool,
     cd: bool,
     /// C as an inline constant: its code and value.
@@ -287,7 +287,7 @@ fn sums_are_rounded_after_each_product() {
     }
 }
 
-/// gfx942 does not flush denormals.
+/// gfx942 does not flush denormal numbers of matrices, in contrast to gfx90a.
 #[test]
 fn denormal_numbers_count() {
     for (name, one, least) in [

@@ -30,7 +30,7 @@ use crate::codeobj::{ArgKind, CodeObject, Image};
 use crate::device::Device;
 use std::sync::atomic::AtomicBool;
 
-/// Allows all memory except the first page and addresses above user space.
+/// Memory that allows all accesses except to the first page and addresses above user space.
 pub(crate) struct Everything;
 
 impl Memory for Everything {
@@ -56,7 +56,7 @@ pub(crate) const OBJECTS: [(&str, &[u8]); 3] = [
     ("O3", include_bytes!("../../../testdata/kernels-O3.co")),
 ];
 
-/// The same kernels for gfx942.
+/// The test code objects for gfx942.
 const NEWER: [(&str, &[u8]); 2] = [
     ("O0", include_bytes!("../../../testdata/gfx942-O0.co")),
     ("O3", include_bytes!("../../../testdata/gfx942-O3.co")),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 static SCHEDULE: &[u8] = include_bytes!("../../../testdata/schedule.co");
 
-/// Runs a kernel with a seed and returns what it did.
+/// Runs a kernel with a seed and returns its output.
 fn seeded(
     seed: Option<u64>,
     name: &str,
@@ -36,7 +36,7 @@ fn updates(seed: Option<u64>) -> (u32, Stats) {
     (place[0], stats)
 }
 
-/// The order of 10 workgroups of 3 waves each.
+/// The order in which 10 workgroups of 3 waves each execute.
 fn order(seed: u64) -> Vec<u32> {
     let (mut order, mut next) = (vec![u32::MAX; 30], vec![0u32]);
     let args: [&[u8]; 2] = [&pointer(&mut order), &pointer(&mut next)];

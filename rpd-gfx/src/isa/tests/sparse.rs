@@ -1,4 +1,5 @@
-//! Sparse matrix instructions, compared with products of matrices in which A has its zeros.
+//! Sparse matrix instructions, compared with products of matrices in which A has zeros at the positions that are not
+//! stored.
 
 #![expect(clippy::needless_range_loop, reason = "lanes index several registers")]
 

@@ -224,13 +224,13 @@ const SIZE: usize = 256;
 /// Scratch memory by lane.
 type Scratch = [[u8; SIZE]; 64];
 
-/// The data that an instruction transfers.
+/// A data transfer of an instruction to or from scratch memory.
 struct Transfer {
-    /// Part of the name.
+    /// Part of the instruction's name.
     name: &'static str,
     bytes: usize,
-    /// Whether a value of less than a dword is in the high half of the register. `fill`: what a load does to the
-    /// rest.
+    /// Whether a value of less than a dword is in the high half of the register. `fill`: change of the rest of the
+    /// register by a load.
     high: bool,
     fill: Fill,
 }
@@ -309,7 +309,7 @@ impl Transfer {
     }
 }
 
-/// Scratch memory of the wave: dword `n` of all lanes, then dword `n + 1`.
+/// Scratch memory of the wave in its layout: dword `n` of all lanes, then dword `n + 1`.
 fn woven(scratch: &Scratch) -> Vec<u8> {
     let mut out = Vec::new();
     for dword in 0..SIZE / 4 {
@@ -386,7 +386,7 @@ fn transfers(
     }
 }
 
-/// An offset in a register with which the whole transfer is inside: aligned, a multiple of 4 for dwords, or any.
+/// A random offset for a register with which the whole transfer is inside: aligned, a multiple of 4 for dwords, or any.
 fn random_offset(transfer: &Transfer, aligned: bool, random: &mut Random) -> u32 {
     let offset = random.next() as u32 % 160;
     if aligned {

@@ -1,4 +1,4 @@
-//! Levels of detail.
+//! Levels of detail of images.
 
 use super::*;
 use crate::isa::image::Levels;
@@ -79,7 +79,7 @@ impl Placed {
     }
 }
 
-/// Integers as coordinates.
+/// Coordinates of a texel and its level, as kernels take them.
 fn at(x: i64, y: i64, z: i64, level: i64) -> Four {
     [x, y, z, level].map(|at| f32::from_bits(at as u32))
 }
