@@ -1,4 +1,4 @@
-//! Gives the C library the name that tools look it up by.
+//! Gives the C library the name by which tools look it up.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -8,7 +8,7 @@ use std::time::Instant;
 use rpd_att::{Code, CodeObjects, Listing, NoCode, Pc, Record, decode};
 use rpd_gfx::disasm::Instruction;
 
-/// A header, register writes, and then a part that is repeated.
+/// A stream of a header and register writes, followed by a part that is repeated.
 struct Repeated {
     head: Vec<u8>,
     part: Vec<u8>,
@@ -148,7 +148,7 @@ fn gfx11(bytes: u64) -> Repeated {
     }
 }
 
-/// The code of the loop.
+/// Code of the loop that the waves of the stream execute.
 struct Loop;
 
 impl Code for Loop {
@@ -166,7 +166,7 @@ impl Code for Loop {
     }
 }
 
-/// Seconds that this thread has had a processor: what others do on the machine does not count.
+/// Processor time of this thread in seconds, which other programs on the machine do not affect.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text

@@ -1,10 +1,10 @@
-//! Waits for barriers of GFX12, of which streams have no tokens: they lie between the instructions around them.
+//! Waits for barriers of GFX12. Streams have no tokens of them: they lie between the instructions around them.
 
 use crate::pending::{Pending, cycles};
 use crate::record::{Category, Instruction, Pc, Span, State};
 
-/// Adds a wait before each of these instructions of a wave, by index, at this address: from the end of the instruction before to the
-/// beginning of this one. Returns how many were added.
+/// Adds a wait, at the given address, before each instruction of a wave with the given index: from the end of the
+/// previous instruction to the beginning of this one. Returns the number of added waits.
 pub(crate) fn insert_waits(wave: &mut Pending, waits: &[(usize, Pc)]) -> usize {
     if waits.is_empty() {
         return 0;
@@ -47,11 +47,11 @@ pub(crate) fn insert_waits(wave: &mut Pending, waits: &[(usize, Pc)]) -> usize {
     inserted.len()
 }
 
-/// The timeline of a wave, into which waits are put in the order of their times.
+/// The timeline of a wave while waits are inserted in the order of their times.
 struct Timeline {
     spans: std::vec::IntoIter<Span>,
     done: Vec<Span>,
-    /// The end of `done`.
+    /// End of the spans in `done`, in cycles.
     time: i64,
 }
 
@@ -64,7 +64,7 @@ impl Timeline {
         }
     }
 
-    /// The wave waited, in the middle of the span that these times lie in.
+    /// Inserts a wait from `begin` to `end` into the span that contains these times.
     fn wait(&mut self, begin: i64, end: i64) {
         while self.time <= begin
             && let Some(span) = self.spans.next()

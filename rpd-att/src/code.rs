@@ -9,7 +9,7 @@ use rpd_gfx::source::Function;
 use crate::record::Pc;
 use crate::stitch::Code;
 
-/// Bytes that the longest instruction has.
+/// Greatest length of an instruction in bytes.
 const LONGEST: usize = 20;
 
 /// A code object whose instructions are looked up.
@@ -33,7 +33,7 @@ impl std::fmt::Debug for CodeObjects {
 }
 
 impl CodeObjects {
-    /// Adds the code object with this id from the bytes of its ELF file; one with the same id is replaced.
+    /// Adds the code object with this id from the bytes of its ELF file; it replaces one with the same id.
     ///
     /// # Errors
     /// When it is not a code object.

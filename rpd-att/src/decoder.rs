@@ -12,13 +12,13 @@ use crate::stitch::{Code, Stitcher};
 use crate::window::Window;
 use crate::{gfx9, rdna};
 
-/// Why a stream could not be decoded to its end.
+/// Reason for which a stream could not be decoded to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The stream does not begin with the header of a thread trace.
     #[error(transparent)]
     Header(#[from] HeaderError),
-    /// Reading failed; what was read was decoded.
+    /// Reading failed; the part that was read has been decoded.
     #[error("cannot read the thread trace: {0}")]
     Read(#[source] io::Error),
 }
@@ -35,8 +35,8 @@ pub fn decode<R: Read>(
     decode_from(&mut stream, code, sink)
 }
 
-/// Decodes a stream of any kind: compiled once and here, with the optimisation of this crate, not in each that decodes. Streams are read
-/// in large pieces.
+/// Decodes a stream from any reader. It is compiled once, here, with the optimisation of this crate, not in each crate
+/// that decodes. Streams are read in large pieces.
 fn decode_from(
     stream: &mut dyn Read,
     code: &mut dyn Code,
@@ -72,18 +72,19 @@ fn decode_from(
 /// A token of either family of streams, for listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
-    /// Of a stream of GFX9.
+    /// A token of a stream of GFX9.
     Gfx9(Gfx9Token),
-    /// Of a later generation.
+    /// A token of a stream of a later generation.
     Rdna {
         /// Type of the token.
         kind: RdnaKind,
-        /// Its bits; for NEW_PC of GFX12 those after the first eight.
+        /// Bits of the token; for NEW_PC of GFX12 the bits after the first eight.
         word: u64,
     },
 }
 
-/// Hands over the tokens of a stream as they stand there, each with its time in cycles and its offset in bytes.
+/// Passes the tokens of a stream to `visit` in the order of the stream, each with its time in cycles and its offset in
+/// bytes.
 ///
 /// Tokens of later generations that only pass time are left out.
 pub fn tokens<R: Read>(

@@ -11,25 +11,25 @@ pub struct Diagnosis {
     pub tokens: u64,
     /// Number of waves of the traced compute unit.
     pub waves: u64,
-    /// Number of instructions that these waves executed.
+    /// Number of instructions that the waves of the traced compute unit executed.
     pub instructions: u64,
     /// Instructions of known code objects that could not be matched with an address.
     pub unmatched: u64,
     /// Instructions of waves that run in no known code object.
     pub without_code: u64,
-    /// Code objects that the stream names. Without any no instruction has an address.
+    /// Code objects that the stream names. Without one no instruction has an address.
     pub code_objects: u64,
-    /// Waves of the target without an end in the trace.
+    /// Waves of the traced compute unit without an end in the trace.
     pub incomplete_waves: u64,
     /// Number of times that the hardware reported dropped tokens.
     pub lost: u64,
-    /// Offset in bytes and time in cycles of the first such report.
+    /// Offset in bytes and time in cycles of the first report of dropped tokens; `None` if there is none.
     pub first_lost: Option<(u64, i64)>,
     /// Tokens that contradict the format, such as a wave in a slot that does not exist.
     pub invalid: u64,
-    /// Offset in bytes of the first of them.
+    /// Offset in bytes of the first invalid token; `None` if there is none.
     pub first_invalid: Option<u64>,
-    /// Offset in bytes of a last token that is cut off.
+    /// Offset in bytes of a last token that is cut off; `None` if the stream is complete.
     pub truncated: Option<u64>,
     /// Waves that end without having begun in the trace.
     pub ends_without_start: u64,

@@ -1,4 +1,4 @@
-//! The first eight bytes of a stream: which hardware wrote it, and what it was configured to trace.
+//! The header, the first eight bytes of a stream: generation of the hardware, and configuration of the trace.
 
 use std::fmt;
 
@@ -32,13 +32,13 @@ impl Generation {
 pub struct Header {
     /// Format of the tokens.
     pub generation: Generation,
-    /// GFX9: 4 (MI200 and older), 5 (MI300) or 6 (MI350). Otherwise the stream's version.
+    /// Version of the format. GFX9: 4 (MI200 and older), 5 (MI300) or 6 (MI350). Later: the stream's version.
     pub version: u8,
-    /// GFX9: one bit for each traced SIMD. Otherwise the number of the traced SIMD.
+    /// GFX9: traced SIMDs, one bit for each. Later: number of the traced SIMD.
     pub simds: u8,
-    /// Compute unit of which instructions are traced; otherwise shader array (bit 7) and WGP.
+    /// GFX9: compute unit of which instructions are traced. Later: shader array (bit 7) and WGP.
     pub target: u8,
-    /// Shader engine; only in GFX9.
+    /// Number of the shader engine; `None` for streams other than GFX9.
     pub shader_engine: Option<u8>,
     /// Whether buffers were written in turns.
     pub double_buffer: bool,
@@ -46,18 +46,18 @@ pub struct Header {
     pub(crate) double_rate: u32,
     /// Factor of derated operations.
     pub(crate) derate: u32,
-    /// GFX12: waits for barriers write no token.
+    /// Whether waits for barriers write no token; only in GFX12.
     pub(crate) exclude_barrier_wait: bool,
 }
 
-/// Why a stream is not decoded.
+/// Reason for which a stream is not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderError {
-    /// Fewer than eight bytes.
+    /// The stream has fewer than eight bytes: this many.
     Short(usize),
-    /// None of the known headers.
+    /// The bytes are none of the known headers.
     Unknown([u8; 8]),
-    /// A header of the MI400 class, whose format is not established.
+    /// The header is of the MI400 class, whose format is not established.
     Unsupported([u8; 8]),
 }
 

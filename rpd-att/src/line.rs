@@ -1,4 +1,4 @@
-//! Instructions as the trace shows them: which tokens each writes, and where execution continues.
+//! Instructions by the tokens that they write, and the place where execution continues after them.
 
 use rpd_gfx::disasm::{self, Flow};
 
@@ -9,7 +9,7 @@ pub(crate) enum Class {
     Valu,
     /// A branch with an encoded target: one token when it is taken, another when not.
     Branch,
-    /// Handled in the sequencer.
+    /// An instruction that the sequencer handles.
     Immed,
     /// A barrier: on GFX9 one token when the wave comes to it and one when it goes on.
     Barrier,
@@ -17,9 +17,9 @@ pub(crate) enum Class {
     BarrierWait,
     /// Scalar memory.
     Smem,
-    /// A clock that is read through scalar memory: it has the token of that, or of scalar arithmetic.
+    /// A clock that is read through scalar memory: it has the token of scalar memory, or that of scalar arithmetic.
     Clock,
-    /// Writes no token.
+    /// An instruction that writes no token.
     Skip,
     /// Vector memory.
     Vmem,
@@ -40,11 +40,11 @@ pub(crate) struct Line {
     pub(crate) size: u32,
     /// Kind of the tokens that the instruction writes.
     pub(crate) class: Class,
-    /// Where the wave continues after the instruction.
+    /// The place where the wave continues after the instruction.
     pub(crate) flow: Flow,
-    /// Whether matching does not step over it: it waits for memory, or reads it.
+    /// Whether matching must not step over the instruction: it waits for memory, or reads it.
     pub(crate) anchor: bool,
-    /// Whether it is a matrix instruction with scales.
+    /// Whether the instruction is a matrix instruction with scales.
     pub(crate) scales: bool,
 }
 
@@ -84,7 +84,7 @@ impl Line {
     }
 }
 
-/// Whether an instruction of the sequencer has the token of scalar arithmetic.
+/// Whether an instruction that the sequencer handles has the token of scalar arithmetic.
 fn is_scalar_arithmetic(mnemonic: &str) -> bool {
     matches!(
         mnemonic,

@@ -8,28 +8,28 @@ use crate::code::CodeObjects;
 use crate::record::{Instruction, Pc, Wave};
 use crate::stalls::{Operands, Stalls, Unit};
 
-/// A line of code and what its executions cost, in cycles.
+/// A line of code and the cost of its executions, in cycles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeLine {
-    /// Where the instruction is.
+    /// Location of the instruction.
     pub pc: Pc,
-    /// Its text; empty when it cannot be disassembled.
+    /// Text of the instruction; empty when it cannot be disassembled.
     pub text: String,
-    /// Its number in listings, from 1, in the order in which functions were first seen.
+    /// Number of the line in listings, from 1, in the order in which functions were first seen.
     pub number: u32,
     /// Number of executions by waves.
     pub hits: u64,
-    /// Cycles from when it could first have been issued to its end.
+    /// Cycles from the first possible issue of the instruction to its end.
     pub latency: u64,
-    /// Cycles of these before it was issued.
+    /// Cycles of `latency` before the issue.
     pub stall: u64,
     /// Stall cycles by reason.
     pub stalls: Stalls,
-    /// Cycles between the instructions before it and this one.
+    /// Cycles between the previous instruction of the wave and this one.
     pub idle: u64,
 }
 
-/// The lines that waves executed, with all others of the same functions.
+/// The lines that waves executed, with all other lines of the same functions.
 #[derive(Debug, Default)]
 pub struct Listing {
     lines: Vec<CodeLine>,
@@ -79,7 +79,8 @@ impl Listing {
         line.idle += u64::try_from(instruction.time - before).unwrap_or(0);
     }
 
-    /// Adds the function that has this address, or the line alone.
+    /// Adds all lines of the function that contains an address, or the line alone where no function is known. Returns
+    /// the index of the line.
     fn meet(&mut self, pc: Pc, code: &CodeObjects) -> u32 {
         if let Some(function) = code.function(pc) {
             let first = Pc {

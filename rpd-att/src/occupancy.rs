@@ -4,22 +4,22 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::record::Occupancy;
 
-/// Equal parts of the time that sums are kept for.
+/// Number of equal parts of the time for which sums are kept.
 const PARTS: usize = 256;
 
 /// Number of waves that ran on one compute unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnitWaves {
-    /// Number of waves that began there.
+    /// Number of waves that began on the compute unit.
     pub waves: u64,
-    /// Their cycles, added up.
+    /// Cycles of the waves, added up.
     pub cycles: u64,
 }
 
 /// Adds up the waves that ran on the compute units of a shader engine.
 #[derive(Debug)]
 pub struct OccupancySums {
-    /// Cycles of a part; doubled when the time is longer than all parts.
+    /// Length of a part in cycles, which is doubled when the time becomes longer than all parts.
     width: i64,
     /// Cycles of waves in each part.
     parts: Vec<u64>,
@@ -59,7 +59,7 @@ impl OccupancySums {
         }
     }
 
-    /// Ends the waves that the trace does not end, with its last wave.
+    /// Ends the waves whose end the trace lacks, at the time of its last event.
     pub fn finish(&mut self) {
         for ((cu, ..), begin) in std::mem::take(&mut self.running) {
             self.wave(cu, begin, self.last);
@@ -71,7 +71,7 @@ impl OccupancySums {
         self.units.values().map(|unit| unit.waves).sum()
     }
 
-    /// Parts of the time in which waves ran: begin, end, and the cycles of all waves in it.
+    /// Parts of the time in which waves ran: begin, end, and the cycles of all waves in the part.
     pub fn times(&self) -> impl Iterator<Item = (i64, i64, u64)> + '_ {
         let begins = (0..).map(|part: i64| part * self.width);
         let parts = begins.zip(&self.parts).filter(|(_, cycles)| **cycles > 0);
@@ -100,7 +100,7 @@ impl OccupancySums {
         }
     }
 
-    /// Makes one part of two.
+    /// Doubles the length of the parts by merging pairs of them.
     fn widen(&mut self) {
         for part in 0..PARTS / 2 {
             self.parts[part] = self.parts[2 * part] + self.parts[2 * part + 1];

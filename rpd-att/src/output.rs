@@ -1,4 +1,4 @@
-//! Collects records into batches on their way to a sink, and stitches waves.
+//! Batches of records on their way to a sink, and the stitching of waves.
 
 use crate::diagnosis::Diagnosis;
 use crate::pending::Pending;
@@ -9,7 +9,7 @@ use crate::record::{
 use crate::registers::Registers;
 use crate::stitch::{Stitched, Stitcher};
 
-/// Records of one kind that are passed on together.
+/// Number of records of one kind that are passed on together.
 const BATCH: usize = 1 << 16;
 
 /// Destination of decoded records.
@@ -59,7 +59,8 @@ impl<'a> Output<'a> {
     batched!(keep_realtime, realtime, Realtime, Realtime);
     batched!(other_simd, other, OtherSimd, OtherSimd);
 
-    /// A reading of the clocks, which ended with the token at an offset. Both clocks only go on: one that goes back is damaged.
+    /// Adds a reading of the clocks, from the token that ends at an offset. Both clocks only go on: a reading in which
+    /// one goes back is damaged.
     pub(crate) fn realtime(&mut self, clocks: Realtime, offset: u64) {
         let (shader, real) = self.clocks;
         if clocks.shader_clock < shader || clocks.realtime_clock < real {
@@ -96,7 +97,7 @@ impl<'a> Output<'a> {
         self.sink.record(Record::Events(&[event]));
     }
 
-    /// An event that belongs to no pipe.
+    /// Adds an event that belongs to no pipe.
     pub(crate) fn plain_event(&mut self, kind: EventKind, time: i64, offset: u64) {
         self.event(Event {
             time,
@@ -110,7 +111,7 @@ impl<'a> Output<'a> {
         });
     }
 
-    /// The hardware dropped tokens before this one.
+    /// Notes that the hardware dropped tokens before the one at `offset`.
     pub(crate) fn lost(&mut self, time: i64, offset: u64) {
         self.diagnosis.lost += 1;
         self.diagnosis.first_lost.get_or_insert((offset, time));
@@ -121,7 +122,7 @@ impl<'a> Output<'a> {
         self.sink.record(Record::Dispatches(&[dispatch]));
     }
 
-    /// A wave, or its first `count` instructions; returns how many were reported.
+    /// Reports a wave, or its first `count` instructions; returns the number of reported instructions.
     pub(crate) fn wave(
         &mut self,
         wave: &mut Pending,
@@ -164,7 +165,7 @@ impl<'a> Output<'a> {
         count
     }
 
-    /// Reports the remaining records. To be called once, at the end.
+    /// Reports the remaining records. Must be called once, at the end.
     pub(crate) fn finish(mut self, registers: &mut Registers) -> Diagnosis {
         self.flush_occupancy(registers);
         if !self.perf.is_empty() {
@@ -192,7 +193,7 @@ impl<'a> Output<'a> {
 }
 
 impl Diagnosis {
-    /// The notes that the trace decoder's interface has for this.
+    /// The notes of the trace decoder's interface for this diagnosis.
     fn infos(&self) -> impl Iterator<Item = Info> {
         [
             (self.lost > 0, Info::DataLost),

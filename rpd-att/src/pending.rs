@@ -3,17 +3,17 @@
 use crate::record::{Category, Instruction, Pc, Span, State, Wave};
 use crate::stitch::Cursor;
 
-/// Instructions that may be pending in all waves together before some are reported in a part of a wave: 64 MiB.
+/// Most instructions of all waves together that may be pending before some are reported in a part of a wave: 64 MiB.
 pub(crate) const MAX_PENDING: usize = 2 << 20;
-/// Instructions at the end of a wave that tokens to come can change.
+/// Number of instructions at the end of a wave that later tokens can change.
 pub(crate) const KEEP: usize = 64;
 
-/// From which instruction on a program counter holds.
+/// A known program counter, and the instruction to which it belongs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Anchor {
     /// Index of the instruction, counted from the first of the wave's current part.
     pub(crate) index: usize,
-    /// Its address; unknown until the token that carries it was read.
+    /// Address of the instruction; unknown until the token that carries it was read.
     pub(crate) pc: Pc,
 }
 
@@ -32,11 +32,11 @@ pub(crate) struct Pending {
     pub(crate) end: i64,
     pub(crate) complete: bool,
     pub(crate) trapped: bool,
-    /// Whether there may be instructions that no line of the code is: of trap handlers, or without a category.
+    /// Whether there may be instructions that are no line of the code: of trap handlers, or without a category.
     pub(crate) has_others: bool,
     pub(crate) part: u32,
     pub(crate) state: State,
-    /// Since when it is in `state`.
+    /// Time since which the wave is in `state`.
     pub(crate) since: i64,
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) timeline: Vec<Span>,
@@ -44,7 +44,7 @@ pub(crate) struct Pending {
     pub(crate) cursor: Cursor,
 }
 
-/// Limits durations to what a record holds.
+/// Limits a duration to the range of a record's field.
 #[inline]
 pub(crate) fn cycles(value: i64) -> i32 {
     value.clamp(0, i64::from(i32::MAX)) as i32
@@ -53,18 +53,18 @@ pub(crate) fn cycles(value: i64) -> i32 {
 /// The longest stall that a record can hold, in cycles: the field has 24 bits.
 const MAX_STALL: i64 = (1 << 24) - 1;
 
-/// Limits a stall to what a record holds.
+/// Limits a stall to the range of a record's field.
 #[inline]
 pub(crate) fn stall(value: i64) -> u32 {
     value.clamp(0, MAX_STALL) as u32
 }
 
-/// Lists of waves that ended, for the next ones: lists that grow from nothing are copied many times.
+/// Lists of waves that ended, for reuse by later waves: lists that grow from nothing are copied many times.
 #[derive(Debug, Default)]
 pub(crate) struct SpareLists(Vec<(Vec<Instruction>, Vec<Span>)>);
 
 impl SpareLists {
-    /// Entries of a list up to which it is kept.
+    /// Capacity up to which a list is kept for reuse.
     const MAX_ENTRIES: usize = 4096;
     /// Number of lists that are kept for reuse.
     const MAX_LISTS: usize = 64;
@@ -133,7 +133,7 @@ impl Pending {
         });
     }
 
-    /// The same for an instruction that was not stalled and takes few cycles.
+    /// Adds an instruction that was not stalled and takes few cycles.
     #[inline(always)]
     pub(crate) fn push_short(&mut self, time: i64, category: Category, duration: u32) {
         self.instructions.push(Instruction {
@@ -145,7 +145,7 @@ impl Pending {
         });
     }
 
-    /// Ends of the last instruction, if there is one.
+    /// End of the last instruction; the begin of the wave if there is none.
     #[inline]
     pub(crate) fn last_end(&self) -> Option<i64> {
         self.instructions
@@ -178,7 +178,7 @@ impl Pending {
         self.state = state;
     }
 
-    /// Ends the last state at `time`: what the timeline has after it is cut off.
+    /// Ends the last state at `time`: the part of the timeline after that is cut off.
     pub(crate) fn close(&mut self, time: i64) {
         self.enter(State::Empty, time);
         let mut excess = self.since - time;
@@ -196,7 +196,7 @@ impl Pending {
         self.end = time;
     }
 
-    /// The next instruction is at the address in a token that is still to come.
+    /// Notes that the address of the next instruction is in a token that is still to come.
     pub(crate) fn expect_pc(&mut self, index: usize) {
         self.anchors.push(Anchor {
             index,
@@ -204,7 +204,7 @@ impl Pending {
         });
     }
 
-    /// A token holds the address of the wave: the oldest place that waits for an address gets it.
+    /// Gives an address from a token to the oldest place that waits for one.
     pub(crate) fn set_pc(&mut self, pc: Pc) {
         let index = self.instructions.len();
         match self.anchors.iter_mut().find(|anchor| !anchor.pc.is_known()) {
@@ -213,7 +213,7 @@ impl Pending {
         }
     }
 
-    /// The record of the first `count` instructions, which are all of them unless this is a part.
+    /// The record of the first `count` instructions, which are all of them unless the record is a part of the wave.
     pub(crate) fn record(&self, count: usize, last: bool) -> Wave<'_> {
         let instructions = &self.instructions[..count];
         Wave {

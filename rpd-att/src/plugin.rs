@@ -1,4 +1,4 @@
-//! Decodes with a trace decoder library of another vendor, through its C interface.
+//! Decodes through the C interface of a trace decoder library of another vendor.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,14 +20,14 @@ use crate::record::{
 const FILE: &str = "librocprof-trace-decoder.so";
 /// File name of this crate's library where it was built.
 const OWN: &str = "librpd_att.so";
-/// Directories below a given one that are searched.
+/// Number of levels of directories below a given one that are searched.
 const DEEPEST: usize = 16;
 
 type Parse = unsafe extern "C" fn(DataCallback, TraceCallback, IsaCallback, *mut c_void) -> Status;
 type Text = unsafe extern "C" fn(i32) -> *const c_char;
 type Version = unsafe extern "C" fn() -> *const c_char;
 
-/// Why a library cannot be used.
+/// Reason for which a library cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
     /// No folder has the library.
@@ -71,7 +71,7 @@ pub struct Library {
     parse: Parse,
     status_text: Text,
     version: Option<String>,
-    /// Keeps the functions callable.
+    /// Handle of the library, which keeps its functions callable.
     _loaded: Loaded,
 }
 
@@ -163,7 +163,7 @@ impl Library {
         &self.path
     }
 
-    /// The version of rpd that it is from, if it is rpd's own.
+    /// The version of rpd to which the library belongs; `None` for libraries of other vendors.
     pub fn own_version(&self) -> Option<&str> {
         self.version.as_deref()
     }
@@ -286,7 +286,7 @@ unsafe extern "C" fn give_text(
     })
 }
 
-/// The `count` records at `events`.
+/// The `count` records at `events` as a slice.
 ///
 /// # Safety
 /// They are there, or `count` is 0.

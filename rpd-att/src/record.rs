@@ -5,12 +5,12 @@
 pub struct Pc {
     /// Virtual address in the code object's file, or the address in the GPU's memory when `code_object` is 0.
     pub address: u64,
-    /// The loaded code object; 0 when the address is in none of the trace's code objects.
+    /// Id of the loaded code object; 0 when the address is in none of the trace's code objects.
     pub code_object: u64,
 }
 
 impl Pc {
-    /// Whether this is an address at all: instructions that were not matched with code have none.
+    /// Whether the location is known: instructions that were not matched with code have none.
     #[inline]
     pub fn is_known(self) -> bool {
         (self.address | self.code_object) != 0
@@ -27,17 +27,17 @@ macro_rules! numbered {
         }
 
         impl $name {
-            /// All of them, in the order of their numbers.
+            /// All items, in the order of their numbers.
             pub const ALL: &'static [$name] = &[$($name::$item),*];
 
-            /// The word for it in outputs.
+            /// Name of the item in outputs.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$item => $text,)*
                 }
             }
 
-            /// The item with this number.
+            /// The item with a number; `None` for unknown numbers.
             pub fn from_number(number: u32) -> Option<Self> {
                 match number {
                     $($value => Some($name::$item),)*
@@ -49,9 +49,9 @@ macro_rules! numbered {
 }
 
 numbered! {
-    /// What an instruction does: the unit that executes it, or the kind of branch.
+    /// Category of an instruction: the unit that executes it, or the kind of branch.
     Category {
-        /// Not known.
+        /// The category is not known.
         None = 0 => "NONE",
         /// Scalar memory.
         Smem = 1 => "SMEM",
@@ -69,7 +69,7 @@ numbered! {
         Jump = 7 => "JUMP",
         /// A branch that was not taken.
         Next = 8 => "NEXT",
-        /// Handled in the sequencer: a wait, a barrier, a nop.
+        /// An instruction that the sequencer handles: a wait, a barrier, a nop.
         Immed = 9 => "IMMED",
         /// Trap or context switch.
         Context = 10 => "CONTEXT",
@@ -81,23 +81,23 @@ numbered! {
 }
 
 numbered! {
-    /// What a wave does in a span of time.
+    /// State of a wave in a span of time.
     State {
         /// The slot holds no wave.
         Empty = 0 => "EMPTY",
-        /// Neither executes nor is known to wait.
+        /// The wave neither executes nor is known to wait.
         Idle = 1 => "IDLE",
-        /// Executes an instruction.
+        /// The wave executes an instruction.
         Exec = 2 => "EXEC",
-        /// Waits for a counter or a barrier.
+        /// The wave waits for a counter or a barrier.
         Wait = 3 => "WAIT",
-        /// Has an instruction that could not be issued.
+        /// The wave has an instruction that could not be issued.
         Stall = 4 => "STALL",
     }
 }
 
 numbered! {
-    /// Notes about the quality of what was decoded.
+    /// Notes about the quality of the decoded records.
     Info {
         /// No note; decoders do not report it.
         None = 0 => "none",
@@ -111,9 +111,9 @@ numbered! {
 }
 
 numbered! {
-    /// What an event token reports.
+    /// Kind of an event of the pipeline.
     EventKind {
-        /// The token has no kind that is known.
+        /// The kind is not known.
         None = 0 => "none",
         /// The pipe waits until earlier compute work is complete.
         CsPartialFlush = 1 => "cs partial flush",
@@ -143,7 +143,7 @@ numbered! {
         ThrottleEnd = 13 => "throttle end",
         /// The workgroups of a cluster reached a barrier.
         ClusterBarrier = 14 => "cluster barrier",
-        /// Not assigned.
+        /// Number without a meaning so far.
         Reserved = 15 => "reserved",
         /// The hardware writes modified lines of a cache back, and keeps them.
         CacheRinse = 16 => "cache rinse",
@@ -155,19 +155,19 @@ numbered! {
 /// One executed instruction of a wave; times in shader clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// Cycle of the shader clock at which it could first have been issued.
+    /// Cycle of the shader clock at which the instruction could first have been issued.
     pub time: i64,
-    /// Where it is; all zero when it was not matched with code.
+    /// Location of the instruction; all zero when it was not matched with code.
     pub pc: Pc,
-    /// From `time` to its end: of issue on GFX9, of execution later.
+    /// Cycles from `time` to the end of the issue (GFX9) or of the execution (later generations).
     pub duration: i32,
-    /// The part of `duration` before it was issued.
+    /// Cycles of `duration` before the issue.
     pub stall: u32,
-    /// What it does.
+    /// Category of the instruction.
     pub category: Category,
 }
 
-/// A span of a wave's time in one state; cycles.
+/// A span of a wave's time in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// State of the wave during the span.
@@ -193,9 +193,9 @@ pub struct Wave<'a> {
     pub pipe: u8,
     /// Number that the hardware gave to the workgroup.
     pub workgroup: u8,
-    /// Which part of the wave this is, from 0.
+    /// Number of the part of the wave, from 0.
     pub part: u32,
-    /// Whether it is the last part.
+    /// Whether the record is the last part of the wave.
     pub last: bool,
     /// Whether the trace has the end of the wave.
     pub complete: bool,
@@ -230,7 +230,7 @@ pub struct Occupancy {
     pub me: u8,
     /// Pipe of the micro engine that dispatched the wave.
     pub pipe: u8,
-    /// Whether the fields after it are valid.
+    /// Whether `workgroup` is valid.
     pub extended: bool,
     /// Number that the hardware gave to the workgroup.
     pub workgroup: u8,
@@ -241,11 +241,11 @@ pub struct Occupancy {
 pub struct PerfEvent {
     /// Cycle of the shader clock.
     pub time: i64,
-    /// Values since the sample before, of the counters of this bank.
+    /// Values of the bank's counters since the previous sample.
     pub values: [u16; 4],
     /// Compute unit.
     pub cu: u8,
-    /// Which four of the requested counters.
+    /// Number of the bank, from 0: bank n has the requested counters 4n to 4n+3.
     pub bank: u8,
 }
 
@@ -271,9 +271,9 @@ pub struct ShaderData {
     pub simd: u8,
     /// Number of the wave slot in the SIMD, from 0.
     pub slot: u8,
-    /// Whether it was an immediate of the instruction.
+    /// Whether the value was an immediate of the instruction.
     pub immediate: bool,
-    /// Whether it was written by privileged code.
+    /// Whether the value was written by privileged code.
     pub privileged: bool,
 }
 
@@ -282,11 +282,11 @@ pub struct ShaderData {
 pub struct OtherSimd {
     /// Cycle of the shader clock.
     pub time: i64,
-    /// How many cycles of the shader clock the unit was busy.
+    /// Number of cycles of the shader clock for which the unit was busy.
     pub cycles: u16,
     /// Shader array (bit 7) and WGP.
     pub wgp: u8,
-    /// What the instruction does.
+    /// Category of the instruction.
     pub category: Category,
 }
 
@@ -295,7 +295,7 @@ pub struct OtherSimd {
 pub struct Event {
     /// Cycle of the shader clock.
     pub time: i64,
-    /// What happened.
+    /// Kind of the event.
     pub kind: EventKind,
     /// Micro engine of the command processor.
     pub me: u8,
@@ -303,7 +303,7 @@ pub struct Event {
     pub pipe: u8,
     /// Whether `me` and `pipe` are valid.
     pub per_pipe: bool,
-    /// Whether it is an event of the bottom of the pipe.
+    /// Whether the event is one of the bottom of the pipe.
     pub bottom: bool,
     /// Id of the code object, for loads and unloads; 0 otherwise.
     pub payload: u64,
@@ -311,7 +311,7 @@ pub struct Event {
     pub offset: u64,
 }
 
-/// Begin of a dispatch, with what the registers say of it.
+/// Begin of a dispatch, with the values of its registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dispatch {
     /// Cycle of the shader clock.
@@ -340,10 +340,10 @@ pub struct Dispatch {
     pub entry: Pc,
 }
 
-/// What a decoder reports to a [`Sink`].
+/// A report of a decoder to a [`Sink`].
 #[derive(Debug, Clone, Copy)]
 pub enum Record<'a> {
-    /// The hardware's major version: 9, 10, 11 or 12. Always the first.
+    /// The hardware's major version: 9, 10, 11 or 12. The first record of a stream.
     Gfx(u32),
     /// Waves that began and ended.
     Occupancy(&'a [Occupancy]),
@@ -351,7 +351,7 @@ pub enum Record<'a> {
     Perf(&'a [PerfEvent]),
     /// A wave of the traced compute unit, or a part of one.
     Wave(Wave<'a>),
-    /// A note about the quality of what was decoded.
+    /// A note about the quality of the decoded records.
     Info(Info),
     /// Events of the pipeline, in the order of the stream.
     Events(&'a [Event]),
@@ -367,7 +367,7 @@ pub enum Record<'a> {
     Dispatches(&'a [Dispatch]),
 }
 
-/// Takes the records of a decoder.
+/// Receiver of the records of a decoder.
 pub trait Sink {
     /// Takes one record, whose slices are valid during the call.
     fn record(&mut self, record: Record<'_>);

@@ -15,7 +15,7 @@ mod compute {
     pub(super) const RSRC3: u32 = 0x2D;
 }
 
-/// Begins a dispatch when bit 0 of its value is set.
+/// Register that begins a dispatch when bit 0 of its value is set.
 pub(crate) const DISPATCH_INITIATOR: u32 = 0x00;
 /// Register without an effect: the value written to it is the number of an event.
 pub(crate) const NOWHERE: u32 = 0x7F;
@@ -24,16 +24,16 @@ pub(crate) const CS_PARTIAL_FLUSH: u32 = 7;
 
 const USERDATA_2: u32 = 0xC342;
 const USERDATA_3: u32 = 0xC343;
-/// `\0ROC`: packets of the host follow.
+/// `\0ROC`: the word after which packets of the host follow.
 const START_WORD: u32 = 0x434F_5200;
 
 const OPCODE_CODE_OBJECT: u32 = 4;
 const OPCODE_REALTIME: u32 = 5;
-/// Only the low half of the clock; the high half follows from the reading before.
+/// A packet with the low half of the real-time clock; the high half follows from the previous reading.
 const OPCODE_REALTIME_LOW: u32 = 7;
 const OPCODE_AGENT: u32 = 6;
 
-/// The engine is one bit, the pipe two.
+/// Number of pipes of all micro engines: one bit for the engine, two for the pipe.
 const PIPES: usize = 8;
 
 /// Most code objects per stream; a stream that announces more is refused.
@@ -50,7 +50,7 @@ struct Loaded {
 /// Loaded code objects by address.
 #[derive(Debug, Default)]
 struct Table {
-    /// In the order of their addresses.
+    /// Loaded code objects in the order of their addresses.
     loaded: Vec<Loaded>,
     last: usize,
 }
@@ -94,17 +94,17 @@ impl Table {
     }
 }
 
-/// Registers that packets of one pipe have announced so far.
+/// Values that packets of one pipe have announced so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct AnnouncedRegisters {
     address: u64,
     size: u64,
     id: u64,
-    /// The word that is due: a code object packet's type.
+    /// Type of a code object packet whose next word is due.
     due: Option<u32>,
 }
 
-/// What a register write says of code objects: the driver announces loads and unloads so.
+/// Effect of a register write on code objects, whose loads and unloads the driver announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeObjectEffect {
     Nothing,
@@ -122,7 +122,7 @@ impl CodeObjectEffect {
     }
 }
 
-/// A register write: which pipe's, which register, which value.
+/// A register write: its pipe, register and value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Write {
     pub(crate) me: u8,
@@ -149,7 +149,7 @@ fn set_high(word: &mut u64, data: u32) {
     *word = *word & 0xFFFF_FFFF | u64::from(data) << 32;
 }
 
-/// The state that register writes make.
+/// State that register writes change.
 #[derive(Debug, Default)]
 pub(crate) struct Registers {
     /// Version of the stream; 0 for GFX9.
@@ -166,7 +166,7 @@ pub(crate) struct Registers {
     /// Number of code objects that the stream has named.
     pub(crate) named: u64,
     host_packets: bool,
-    /// Words of a clock packet that are still to come, and those that came.
+    /// Number of words of a clock packet that are still to come, and the words that came.
     clock_due: u32,
     clock_words: u32,
     clock_known: bool,
@@ -180,7 +180,7 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// The registers at the beginning of a stream of this version, 0 for GFX9.
+    /// State at the beginning of a stream of this version, 0 for GFX9.
     pub(crate) fn new(version: u8) -> Self {
         Self {
             version,
@@ -206,8 +206,8 @@ impl Registers {
         }
     }
 
-    /// Handles a write to any other register. One of them carries packets from the host; writes to others have no
-    /// effect.
+    /// Handles a write to any other register. One of them carries packets from the host; writes to the remaining ones
+    /// have no effect.
     pub(crate) fn write_userdata(&mut self, write: Write) -> CodeObjectEffect {
         if write.address != USERDATA_2 {
             return CodeObjectEffect::Nothing;
@@ -271,7 +271,7 @@ impl Registers {
         address == USERDATA_3
     }
 
-    /// A write to the register that carries the clocks, at `time`.
+    /// Handles a write at `time` to the register that carries the clocks.
     pub(crate) fn write_clock(&mut self, time: i64, data: u32) -> Option<Realtime> {
         if !self.host_packets {
             return None;
@@ -315,19 +315,20 @@ impl Registers {
         })
     }
 
-    /// The entry point that a pipe's next wave has.
+    /// The entry point of a pipe's next wave.
     #[inline]
     pub(crate) fn entry(&mut self, me: u8, pipe: u8) -> Pc {
         let address = (self.entry[slot(me, pipe)] << 8) & ((1 << 48) - 1);
         self.table.find(address)
     }
 
-    /// The code object at an address.
+    /// The location of an address, in the code object that is loaded there.
     pub(crate) fn pc(&mut self, address: u64) -> Pc {
         self.table.find(address)
     }
 
-    /// An address that was in no code object when it was seen: the announcements of what was loaded at the start can be later.
+    /// The location of an address that was in no code object when it was seen: announcements of objects that were
+    /// loaded at the start can come later.
     pub(crate) fn late(&mut self, pc: Pc) -> Pc {
         if pc.code_object != 0 || pc.address == 0 {
             return pc;

@@ -1,26 +1,26 @@
-//! Why instructions were not issued at once. Traces hold for how long; the reason follows from what the instruction is and
-//! whether it reads what the one before it writes.
+//! Reasons for which instructions were not issued at once. Traces have the duration of a stall; the reason follows from
+//! the kind of the instruction, and from whether it reads a result of the previous one.
 
 use rpd_gfx::disasm::{Category, Instruction};
 
-/// Cycles after which the result of any instruction but those of the matrix cores can be read.
+/// Cycles after which the result of every instruction but those of the matrix cores can be read.
 const MAX_COMPUTING: u32 = 32;
 
-/// Why an instruction waited. The numbers are those of the reasons of PC samples.
+/// Reason for which an instruction waited. The numbers are those of the reasons of PC samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum StallReason {
-    /// The instruction reads a register that the vector or scalar instruction before it writes.
+    /// The instruction reads a register that the preceding vector or scalar instruction writes.
     Dependency = 2,
-    /// Outstanding memory accesses.
+    /// The instruction waited for outstanding memory accesses.
     Memory = 3,
     /// The instruction is executed in the sequencer: a sleep, a nop, a change of mode.
     Internal = 4,
-    /// Waves that have not reached the barrier.
+    /// Other waves had not reached the barrier.
     Barrier = 5,
     /// Another wave of the SIMD was chosen.
     NotChosen = 6,
-    /// The unit that executes it was busy: the matrix core, LDS, memory.
+    /// The unit that executes the instruction was busy: the matrix core, LDS, memory.
     Busy = 7,
     /// The instruction is not known.
     Other = 8,
@@ -59,14 +59,14 @@ impl Stalls {
 /// A range of registers with consecutive numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Registers {
-    /// `v`, `a` or `s`.
+    /// Register file: `v`, `a` or `s`.
     file: u8,
     first: u16,
     last: u16,
 }
 
 impl Registers {
-    /// Of an operand such as `v7`, `s[4:5]`, `-v3` or `|v3|`.
+    /// The registers of an operand such as `v7`, `s[4:5]`, `-v3` or `|v3|`; `None` for other operands.
     fn of(operand: &str) -> Option<Self> {
         let name = operand.trim().trim_start_matches(['-', '|']);
         let name = name.split([' ', '|']).next()?;
@@ -125,7 +125,7 @@ impl Operands {
         }
     }
 
-    /// Whether it computes a register: instructions after it may wait for that.
+    /// The unit that computes a register by this instruction; instructions after it may wait for that.
     pub(crate) fn computes(&self) -> Option<Unit> {
         match self.category? {
             Category::Valu | Category::Matrix => Some(Unit::Vector),
@@ -139,12 +139,13 @@ impl Operands {
         written.is_some_and(|written| self.read.iter().any(|read| read.overlaps(&written)))
     }
 
-    /// Whether an instruction after it may wait for `cycles` until its result can be read.
+    /// Whether a later instruction may wait for `cycles` until the result of this one can be read.
     fn delays(&self, cycles: u32) -> bool {
         cycles <= MAX_COMPUTING || self.category == Some(Category::Matrix)
     }
 
-    /// Why it waited for `cycles`. `before`: the last instructions of the wave that computed registers.
+    /// Reason for which the instruction waited for `cycles`. `before`: the last instructions of the wave that computed
+    /// registers.
     pub(crate) fn reason<'a>(
         &self,
         cycles: u32,

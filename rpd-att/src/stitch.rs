@@ -1,4 +1,4 @@
-//! Finds the instruction of the code object that each traced instruction is.
+//! Stitching: finds the instruction of the code object for each traced instruction.
 //!
 //! Tokens carry kinds of instructions and no addresses: the code is walked from the wave's entry point, and each token is
 //! matched with the next line that writes such a token.
@@ -14,20 +14,20 @@ use crate::line::{Class, Line};
 use crate::pending::{Anchor, Pending};
 use crate::record::{Category, Instruction, Pc};
 
-/// Lines that did not match, one after the other, after which a wave is given up until its next known address.
+/// Number of consecutive lines that do not match after which a wave is given up until its next known address.
 const MAX_FAILED: u32 = 1000;
-/// Instructions that have to match after a place where matching is tried again.
+/// Number of instructions that have to match at a place where matching is resumed.
 const CONFIRM: usize = 4;
-/// Instructions that are searched for such a place.
+/// Number of instructions among which a place to resume matching is searched for.
 const SEARCH: usize = 256;
 
 /// Instructions by address, for matching tokens with code.
 pub trait Code {
-    /// The instruction at `pc`. `None` when there is no code.
+    /// The instruction at `pc`; `None` where there is no code.
     fn instruction(&mut self, pc: Pc) -> Option<disasm::Instruction>;
 }
 
-/// No code: addresses stay unknown.
+/// A source of code that has none: addresses stay unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCode;
 
@@ -44,7 +44,7 @@ pub(crate) struct Cursor {
     failed: u32,
 }
 
-/// Lines of a page of code, 4 bytes each.
+/// Number of lines of a page of code, 4 bytes each.
 const PAGE: usize = 1024;
 
 #[derive(Debug, Clone, Copy)]
@@ -54,10 +54,10 @@ enum Slot {
     Line(Line),
 }
 
-/// Lines that were requested.
+/// Lines of code, which are requested when they are first needed.
 struct Lines<'a> {
     code: &'a mut dyn Code,
-    /// Slots by address, `PAGE` in each page.
+    /// Slots of lines by address, [`PAGE`] in each page.
     pages: Vec<Vec<Slot>>,
     by_address: HashMap<(u64, u64), usize>,
     last: Option<((u64, u64), usize)>,
@@ -90,7 +90,7 @@ impl Lines<'_> {
         page
     }
 
-    /// Requests a line for the first time.
+    /// Requests a line that has not been requested before.
     #[cold]
     fn ask(&mut self, page: usize, pc: Pc) -> Option<Line> {
         // Instructions without a size would be walked forever.
@@ -101,11 +101,11 @@ impl Lines<'_> {
     }
 }
 
-/// Instructions of a wave that were looked at.
+/// Result of stitching a wave.
 pub(crate) struct Stitched {
-    /// Those that are to be reported, with the waits that were added.
+    /// Number of instructions to report, with the waits that were added.
     pub(crate) count: usize,
-    /// Those of them that no line of the code was found for.
+    /// Number of instructions to report for which no line of the code was found.
     pub(crate) missing: usize,
 }
 
@@ -123,7 +123,7 @@ fn behind(pc: Pc, line: &Line) -> Pc {
     }
 }
 
-/// Address of the next instruction after a line that matched a token of this category.
+/// Address after a line that matched a token of this category.
 fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
     match line.flow {
         // A call is not a branch in the trace, which has its target.
@@ -140,7 +140,8 @@ fn follow(pc: Pc, line: &Line, category: Category) -> Option<Pc> {
     }
 }
 
-/// A matrix instruction with scales begins with loading them, four cycles before its token, and four more after an LDS instruction.
+/// Extends matrix instructions with scales by the loading of scales, with which they begin: four cycles before the
+/// token, and four more after an LDS instruction.
 fn include_scaling(instructions: &mut [Instruction], at: usize, during: &Range<i64>) {
     let before = match at.checked_sub(1).map(|before| &instructions[before]) {
         Some(before) => before.time + i64::from(before.duration),
@@ -230,8 +231,8 @@ impl<'a> Stitcher<'a> {
         confirmed > 0
     }
 
-    /// Gives the first `count` instructions of a wave their addresses, one more when two are reported in each other's place, and adds the
-    /// waits for barriers that have no token.
+    /// Gives the first `count` instructions of a wave their addresses (one more when two are reported in each other's
+    /// place), and adds the waits for barriers that have no token.
     pub(crate) fn stitch(&mut self, wave: &mut Pending, count: usize) -> Stitched {
         wave.anchors.sort_by_key(|anchor| anchor.index);
         let during = wave.begin..wave.end;
@@ -362,7 +363,8 @@ impl<'a> Stitcher<'a> {
         (i.min(instructions.len()), matched)
     }
 
-    /// Position at which matching continues after a failure at instruction `i` and the line at `pc`: after the next branch in both.
+    /// Position at which matching continues after a failure at instruction `i` and the line at `pc`: after the next
+    /// branch in both.
     fn again(&mut self, instructions: &[Instruction], i: usize, pc: Pc) -> (usize, Option<Pc>) {
         let mut at = Some(pc);
         for _ in 0..SEARCH {

@@ -22,7 +22,7 @@ const VERSION: &str = "3.0.0";
 /// A file name with the first and the last time in the file.
 type Named = (String, i64, i64);
 
-/// Slots of the folder's wave files, by SIMD, slot and number.
+/// Names of the folder's wave files, by SIMD, slot and number of the wave.
 type WaveFiles = BTreeMap<u8, BTreeMap<u8, BTreeMap<u32, Named>>>;
 
 /// State of one shader engine.
@@ -41,17 +41,17 @@ struct Engine {
 pub struct Folder {
     directory: PathBuf,
     engines: BTreeMap<u32, Engine>,
-    /// Waves that enter and leave each state, by time.
+    /// Changes of the number of waves in each state, by time.
     states: [BTreeMap<i64, i64>; State::ALL.len()],
     frequency: u64,
     major: u32,
     copies_sources: bool,
 }
 
-/// Source location of a line of code: `file:line`, with ` -> ` between a place and where it was inlined.
+/// Source location of an instruction: `file:line`, with ` -> ` between a place and the place where it was inlined.
 pub type Source<'a> = dyn Fn(Pc) -> String + 'a;
 
-/// Makes a file in the folder, which gets its name when it is complete.
+/// Makes a file in the folder, which gets its final name when it is complete.
 #[expect(clippy::disallowed_methods, reason = "the folder is not complete yet")]
 fn create(path: &Path) -> io::Result<File> {
     File::create(path)
@@ -64,7 +64,7 @@ fn write(path: &Path, value: &Value) -> io::Result<()> {
 }
 
 impl Folder {
-    /// Writes into `directory`, which exists.
+    /// A folder at `directory`, which must exist.
     pub fn new(directory: PathBuf) -> Self {
         Self {
             directory,
@@ -76,12 +76,12 @@ impl Folder {
         }
     }
 
-    /// Whether source files are copied into the folder; they are unless this is called.
+    /// Sets whether source files are copied into the folder; by default they are.
     pub fn copy_sources(&mut self, copy: bool) {
         self.copies_sources = copy;
     }
 
-    /// The hardware's major version.
+    /// Sets the hardware's major version.
     pub fn gfx(&mut self, major: u32) {
         self.major = major;
     }
@@ -105,7 +105,7 @@ impl Folder {
         self.engine(engine).realtime.extend_from_slice(records);
     }
 
-    /// Ticks of the real-time clock in a second.
+    /// Sets the ticks of the real-time clock in a second.
     pub fn frequency(&mut self, hertz: u64) {
         self.frequency = hertz;
     }
@@ -120,7 +120,8 @@ impl Folder {
         self.engine(engine).shader_data.extend_from_slice(records);
     }
 
-    /// Writes a wave's file, when there is something in it. Its instructions are in `listing` already.
+    /// Writes a wave's file, unless the wave has neither states nor instructions. The instructions must be in `listing`
+    /// already.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -322,7 +323,7 @@ impl Folder {
         Ok(files)
     }
 
-    /// Copies the source files that can be read, and writes where they are.
+    /// Copies the source files that can be read, and writes a list of their names in the folder.
     fn write_snapshots(&self, files: &BTreeSet<String>) -> io::Result<()> {
         let mut tree = json!({});
         let mut copied = 0;

@@ -1,9 +1,9 @@
-//! Causes of waits: the memory accesses that had not completed by the wait's counters.
+//! Causes of waits: memory accesses that were under way when a wave waited for their counter.
 
 use crate::listing::Listing;
 use crate::record::Wave;
 
-/// Counters of accesses that are under way.
+/// Counters of memory accesses that are under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counter {
     Vector,
@@ -33,24 +33,25 @@ const NAMES: [(Counter, &str); 10] = [
     (Counter::Lds, "dscnt"),
 ];
 
-/// Accesses of one counter, oldest first.
+/// Accesses that one counter counts, oldest first.
 #[derive(Debug, Default, Clone)]
 struct Queue {
     lines: Vec<u32>,
-    /// Some of them complete out of order: only a wait for all shows that one is complete.
+    /// Whether accesses complete out of order: only a wait for all of them shows that one is complete.
     parallel: bool,
 }
 
-/// Flat accesses: whether they go to memory or LDS shows only when they run, so they count on two counters, out of order.
+/// Flat accesses. Whether one goes to memory or LDS is known only when it runs, so that it counts on two counters, out
+/// of order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flat {
-    /// On GFX9 stores as well.
+    /// A load; on GFX9 a store as well.
     Load,
     Store,
 }
 
 impl Flat {
-    /// The counters: that of memory, and that of LDS.
+    /// The two counters of an access: that of memory, and that of LDS.
     fn counters(self, major: u32) -> [Counter; 2] {
         let memory = memory_counter(self == Flat::Store, major);
         match major {
@@ -60,7 +61,7 @@ impl Flat {
     }
 }
 
-/// The counter of accesses to memory by vector instructions.
+/// The counter of memory accesses by vector instructions.
 fn memory_counter(is_store: bool, major: u32) -> Counter {
     match (major, is_store) {
         (..=9, _) | (10 | 11, false) => Counter::Vector,
@@ -73,11 +74,11 @@ fn memory_counter(is_store: bool, major: u32) -> Counter {
 /// Effect of an instruction on wait counters.
 enum Effect {
     Nothing,
-    /// Adds an access to a counter; this many times, in parallel with others or not.
+    /// Adds an access to a counter: the counter, the number of times, and whether it is in parallel with others.
     Access(Counter, usize, bool),
     /// Adds a flat access.
     Flat(Flat),
-    /// Waits until at most this many are under way.
+    /// Waits until at most a number of accesses are under way, for each of these counters.
     Wait(Vec<(Counter, usize)>),
 }
 
@@ -147,14 +148,14 @@ fn effect(text: &str, major: u32) -> Effect {
     Effect::Nothing
 }
 
-/// The waits of a wave: the number of the wait's line, and of the lines of the accesses it waited for.
+/// The waits of a wave: the number of the wait's line, and the numbers of the lines whose accesses it waited for.
 pub fn waits(wave: &Wave<'_>, listing: &Listing, major: u32) -> Vec<(u32, Vec<u32>)> {
     let lines = wave.instructions.iter();
     let lines = lines.filter_map(|instruction| listing.line(instruction.pc));
     waits_of(lines.map(|line| (line.number, line.text.as_str())), major)
 }
 
-/// The waits among executed lines, which are numbers and texts.
+/// The waits among executed lines, which are given as numbers and texts.
 fn waits_of<'a>(
     executed: impl Iterator<Item = (u32, &'a str)>,
     major: u32,
@@ -191,11 +192,11 @@ fn waits_of<'a>(
     found
 }
 
-/// Accesses that are under way.
+/// Accesses that are under way, by counter.
 #[derive(Debug, Default)]
 struct Pending {
     queues: [Queue; NAMES.len()],
-    /// Flat loads and flat stores. The first wait for one of their counters takes them.
+    /// Lines of flat loads and of flat stores. The first wait for one of their counters takes them.
     flat: [Vec<u32>; 2],
 }
 

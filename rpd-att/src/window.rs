@@ -1,20 +1,20 @@
-//! A window over a stream: bytes are read in large pieces, and a decoder can read any few of them at once.
+//! A window over a stream, which is read in large pieces, and of which a decoder can read any few bytes at once.
 
 use std::io::{self, Read};
 
-/// Bytes that are read at a time.
+/// Number of bytes that are read at a time.
 const PIECE: usize = 1 << 16;
-/// Zeros after the last byte, so that a token's word can be read anywhere.
+/// Number of zeros behind the last byte, so that a token's word can be read anywhere.
 const PAD: usize = 24;
 
-/// Bytes of a stream, from where the decoder is.
+/// A stream, with the bytes from the decoder's position on.
 pub(crate) struct Window<R> {
     reader: R,
-    /// `start..end` was read and not consumed; `PAD` zeros follow `end`.
+    /// Bytes of the stream: `start..end` was read and not consumed; `PAD` zeros follow `end`.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes of the stream before the first of `buffer`.
+    /// Number of bytes of the stream before the first byte of `buffer`.
     before: u64,
     eof: bool,
     error: Option<io::Error>,
@@ -33,7 +33,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Whether at least `bytes` are there, after reading more if need be.
+    /// Whether at least `bytes` bytes are available, after reading more if necessary.
     #[inline]
     pub(crate) fn has(&mut self, bytes: usize) -> bool {
         self.end - self.start >= bytes || self.fill(bytes)
@@ -68,19 +68,19 @@ impl<R: Read> Window<R> {
         self.end >= bytes
     }
 
-    /// Bytes that are there without reading more.
+    /// Number of bytes that are available without reading more.
     #[inline]
     pub(crate) fn available(&self) -> usize {
         self.end - self.start
     }
 
-    /// All bytes that are there without reading more, zeros after them.
+    /// All bytes that are available without reading more, and zeros behind them.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
-    /// The eight bytes `at` bytes from here, zeros after the end. `at` is at most `available()`.
+    /// The eight bytes at an offset from the current position, zeros after the end. `at` is at most `available()`.
     #[inline]
     pub(crate) fn word(&self, at: usize) -> u64 {
         let from = self.start + at;

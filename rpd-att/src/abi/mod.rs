@@ -21,16 +21,16 @@ use types::{
     NOT_IMPLEMENTED, OUT_OF_RESOURCES, SUCCESS, Status, TraceCallback, kind,
 };
 
-/// Bytes that are offered for the text of an instruction at first.
+/// Size in bytes of the first buffer that is offered for the text of an instruction.
 const TEXT: usize = 256;
-/// Bytes that no instruction's text has.
+/// Length in bytes that no instruction's text has: a callback that requests more is at fault.
 const LONGEST_TEXT: u64 = 1 << 16;
 
-/// A pointer of the caller, which it promises to be usable from where it is used.
+/// A pointer of the caller, who promises that it may be used on the thread that decodes.
 #[derive(Clone, Copy)]
 struct User(*mut c_void);
 
-/// Code that a callback of the caller has.
+/// Code that a callback of the caller provides.
 struct CallbackCode {
     callback: IsaCallback,
     user: User,
@@ -79,7 +79,7 @@ impl Code for CallbackCode {
     }
 }
 
-/// A stream that a callback of the caller has.
+/// A stream that a callback of the caller provides.
 struct CallbackStream {
     callback: DataCallback,
     user: User,
@@ -138,7 +138,7 @@ fn run(
 
 type Callback = unsafe extern "C" fn(i32, *mut c_void, u64, *mut c_void) -> Status;
 
-/// Records in the interface's layout, reused.
+/// Lists for records in the interface's layout, which are reused from record to record.
 #[derive(Default)]
 struct Parts {
     states: Vec<types::WaveState>,
@@ -213,12 +213,12 @@ impl Parts {
     }
 }
 
-/// Runs `work`; a panic is an error.
+/// Runs `work`; returns an error if it panics.
 fn guarded(work: impl FnOnce() -> Status) -> Status {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(ERROR)
 }
 
-/// Decodes streams until `data` has no more.
+/// Decodes streams until the data callback returns no more.
 ///
 /// # Safety
 /// The callbacks are functions of these types, and what they hand over is valid as the interface requires.
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn rocprof_trace_decoder_parse_data(
     })
 }
 
-/// A text about a note.
+/// The text of an info record.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_get_info_string(info: i32) -> *const c_char {
     let text = match info {
@@ -261,7 +261,7 @@ pub extern "C" fn rocprof_trace_decoder_get_info_string(info: i32) -> *const c_c
     text.as_ptr()
 }
 
-/// A text about a status.
+/// The text of a status.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_get_status_string(status: i32) -> *const c_char {
     let text = match status {
@@ -276,7 +276,7 @@ pub extern "C" fn rocprof_trace_decoder_get_status_string(status: i32) -> *const
     text.as_ptr()
 }
 
-/// The version of rpd that this library is from: libraries of others do not have it.
+/// The version of rpd to which this library belongs. Decoder libraries of other vendors lack this function.
 #[unsafe(no_mangle)]
 pub extern "C" fn rpd_trace_decoder_version() -> *const c_char {
     concat!("rpd ", env!("CARGO_PKG_VERSION"), "\0")
@@ -308,7 +308,7 @@ fn find(handle: Handle) -> Option<Arc<Mutex<DecoderState>>> {
     handles.states.get(&handle.handle).cloned()
 }
 
-/// Runs `work` with what belongs to a handle.
+/// Runs `work` with the decoder of a handle; fails for unknown handles.
 fn with(handle: Handle, work: impl FnOnce(&mut DecoderState) -> Status) -> Status {
     guarded(|| match find(handle) {
         // A callback that uses its own decoder again would wait for itself.
@@ -353,7 +353,7 @@ pub extern "C" fn rocprof_trace_decoder_destroy_handle(handle: Handle) -> Status
     })
 }
 
-/// Adds a code object; the trace has its load address.
+/// Adds a code object; its load address is in the trace.
 ///
 /// # Safety
 /// `size` bytes are at `data`.
@@ -386,7 +386,7 @@ pub extern "C" fn rocprof_trace_decoder_codeobj_unload(handle: Handle, id: u64) 
     })
 }
 
-/// Sets the callback that has the text of instructions; null for the code objects.
+/// Sets the callback that returns the text of instructions; null selects the code objects.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_set_isa_callback(
     handle: Handle,
@@ -400,7 +400,7 @@ pub extern "C" fn rocprof_trace_decoder_set_isa_callback(
     })
 }
 
-/// Sets the callback that has the stream; null for the data given with the call.
+/// Sets the callback that returns the stream; null selects the data that a call passes.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocprof_trace_decoder_set_se_data_callback(
     handle: Handle,

@@ -6,7 +6,7 @@ use crate::record;
 
 /// Result of a function of the decoder, a `rocprofiler_thread_trace_decoder_status_t`.
 pub type Status = i32;
-/// The function did what it was asked to.
+/// The function succeeded.
 pub const SUCCESS: Status = 0;
 /// A failure that no other status describes.
 pub const ERROR: Status = 1;
@@ -65,7 +65,7 @@ pub struct PerfEvent {
     pub events: [u16; 4],
     /// Compute unit that was counted on.
     pub cu: u8,
-    /// Which four of the requested counters, from 0.
+    /// Number of the bank, from 0: bank n has the requested counters 4n to 4n+3.
     pub bank: u8,
 }
 
@@ -94,7 +94,7 @@ pub struct Occupancy {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct WaveState {
-    /// Number of a [`record::State`].
+    /// State of the wave, the number of a [`record::State`].
     pub state: i32,
     /// Length of the span in cycles of the shader clock.
     pub duration: i32,
@@ -109,9 +109,9 @@ pub struct Instruction {
     pub category_stall: u32,
     /// Cycles of the shader clock from `time` to the end of the issue (GFX9) or of the execution.
     pub duration: i32,
-    /// Cycle at which it could first have been issued.
+    /// Cycle at which the instruction could first have been issued.
     pub time: i64,
-    /// Where the instruction is; all zero when it was not matched with code.
+    /// Location of the instruction; all zero when it was not matched with code.
     pub pc: Pc,
 }
 
@@ -191,11 +191,11 @@ pub struct OtherSimd {
     pub size: u64,
     /// Cycle of the shader clock.
     pub time: i64,
-    /// How many cycles of the shader clock the unit was busy.
+    /// Number of cycles of the shader clock for which the unit was busy.
     pub cycles: u16,
     /// Shader array (bit 7) and WGP.
     pub wgp: u8,
-    /// Number of a [`record::Category`].
+    /// Category of the instruction, the number of a [`record::Category`].
     pub category: u8,
 }
 
@@ -207,7 +207,7 @@ pub struct Event {
     pub size: u64,
     /// Cycle of the shader clock.
     pub time: i64,
-    /// Number of a [`record::EventKind`].
+    /// Kind of the event, the number of a [`record::EventKind`].
     pub kind: i32,
     /// Micro engine of the command processor.
     pub me: u8,
@@ -221,7 +221,7 @@ pub struct Event {
     pub offset: u64,
 }
 
-/// Begin of a dispatch, with what the registers say of it.
+/// Begin of a dispatch, with the values of its registers.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Dispatch {
@@ -253,7 +253,7 @@ pub struct Dispatch {
     pub entry: Pc,
 }
 
-/// Delivers records; what it returns does not end decoding.
+/// Delivers records; its result does not end decoding.
 pub type TraceCallback = Option<
     unsafe extern "C" fn(kind: i32, events: *mut c_void, count: u64, user: *mut c_void) -> Status,
 >;

@@ -1,4 +1,4 @@
-//! Decodes a stream of GFX9.
+//! Decoder of streams of GFX9.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,10 +12,11 @@ use crate::record::{Event, EventKind, Occupancy, Pc, PerfEvent, ShaderData};
 use crate::registers::{CS_PARTIAL_FLUSH, DISPATCH_INITIATOR, NOWHERE, Registers, Write};
 use crate::window::Window;
 
-/// Largest distance of a clock reset's time stamp, in bytes.
+/// Largest distance in bytes from a clock reset to the time stamp that belongs to it.
 const LOOK_AHEAD: usize = 1 << 20;
 
-/// The phase of the issue logic at the beginning of a stream, until instructions that overlap tell of another.
+/// Phase of the issue logic at the beginning of a stream, which holds until overlapping instructions show another
+/// phase.
 const START_PHASE: i64 = 15;
 
 /// A wave start with a greater count is the save or restore of a wave's context.
@@ -37,13 +38,14 @@ struct Clock {
 }
 
 impl Clock {
-    /// Passes the time before a token.
+    /// Adds the time that passes before a token.
     #[inline]
     fn pass(&mut self, word: u64) {
         self.time = self.time.saturating_add(delta(word));
     }
 
-    /// A reset, of which the token has `length` bytes: the clock jumps to the next time stamp, never back.
+    /// Handles a reset of the clock, whose token has `length` bytes: the clock jumps to the next time stamp, never
+    /// back.
     fn reset<R: Read>(&mut self, window: &mut Window<R>, length: usize) {
         let Some(stamp) = next_timestamp(window, length) else {
             return;
@@ -56,7 +58,7 @@ impl Clock {
     }
 }
 
-/// Hands over each token with its time and its offset, for tools that show streams.
+/// Passes each token with its time and its offset to `visit`, for tools that show streams.
 pub(crate) fn tokens<R: Read>(window: &mut Window<R>, visit: &mut dyn FnMut(i64, u64, Gfx9Token)) {
     let mut clock = Clock::default();
     loop {
@@ -78,14 +80,14 @@ pub(crate) fn tokens<R: Read>(window: &mut Window<R>, visit: &mut dyn FnMut(i64,
 
 struct Decoder<'a> {
     target: u8,
-    /// One bit for each SIMD of which instructions are traced.
+    /// SIMDs of which instructions are traced, one bit for each.
     simds: u8,
     clock: Clock,
     start_phase: i64,
     registers: Registers,
     output: Output<'a>,
     waves: [Option<Box<RunningWave>>; 4 * SLOTS],
-    /// Instructions in all of `waves`.
+    /// Number of instructions in all of `waves`.
     pending: usize,
     spare: SpareLists,
     /// Entry points of all running waves, by place.
@@ -481,12 +483,12 @@ impl Decoder<'_> {
     }
 }
 
-/// Register writes name engines differently from waves.
+/// Number of a micro engine, whose field in register writes differs from that of waves.
 fn engine(me: u8) -> u8 {
     (me + 1) & 1
 }
 
-/// The value of the next TIMESTAMP after the first `from` bytes, unless another reset is before it.
+/// The value of the next TIMESTAMP after the first `from` bytes; `None` if another reset comes before it.
 fn next_timestamp<R: Read>(window: &mut Window<R>, from: usize) -> Option<u64> {
     let mut at = from;
     while at < LOOK_AHEAD {

@@ -1,6 +1,6 @@
 //! Tokens of GFX9: whole bytes, little-endian; the low four bits are the type, and the type gives the length.
 
-/// Bytes of a token, by its type, which is the lowest four bits.
+/// Length of a token in bytes, by its type, which is the lowest four bits.
 const LENGTHS: [u8; 16] = [2, 8, 8, 4, 2, 6, 2, 2, 2, 2, 2, 8, 6, 4, 8, 6];
 
 /// Number of bytes of the token that begins with the byte `first`.
@@ -15,7 +15,7 @@ pub(crate) const SLOTS: usize = 10;
 /// Content of a token of type MISC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misc {
-    /// Only its time counts.
+    /// The token has no effect besides its time.
     Time,
     /// The clock is set by the next time stamp.
     TimeReset,
@@ -33,7 +33,7 @@ pub enum Misc {
     ShootDown,
 }
 
-/// Where on the shader engine a wave runs.
+/// Place of a wave on the shader engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Number of the shader array.
@@ -51,7 +51,7 @@ pub struct Place {
 pub enum Gfx9Token {
     /// Time passes, or the state of the trace changes.
     Misc(Misc),
-    /// The value of the clock, for the TIME_RESET before it.
+    /// Value of the clock at the preceding TIME_RESET.
     Timestamp(u64),
     /// A register of the command processor was written.
     Register {
@@ -68,7 +68,7 @@ pub enum Gfx9Token {
     },
     /// The hardware starts a wave.
     WaveStart {
-        /// Where the wave runs.
+        /// Place of the wave.
         place: Place,
         /// Micro engine of the command processor, as in the token.
         me: u8,
@@ -132,7 +132,7 @@ pub enum Gfx9Token {
         sh: u8,
         /// Number of the compute unit in the shader array.
         cu: u8,
-        /// Which four of the requested counters, from 0.
+        /// Number of the bank, from 0: bank n has the requested counters 4n to 4n+3.
         bank: u8,
         /// Values since the sample before.
         values: [u16; 4],

@@ -1,11 +1,11 @@
-//! Waves of GFX9: an instruction is issued by one token and completed by another.
+//! Waves of GFX9, of which one token issues an instruction and another one completes it.
 
 use std::collections::VecDeque;
 
 use crate::pending::{KEEP, Pending, cycles, stall};
 use crate::record::{Category, Pc, Span, State};
 
-/// Cycles of the shortest instruction, and of the unit of time.
+/// Shortest duration of an instruction, and resolution of time, in cycles.
 const QUAD: i64 = 4;
 
 /// Kind of instruction in a token INST.
@@ -43,7 +43,7 @@ fn kind_of(number: u8) -> InstKind {
     }
 }
 
-/// The cycles that lie between issue and token, per category, in phases of the issue logic.
+/// Cycles between the issue of an instruction and its token, per category, in phases of the issue logic.
 fn phase_of(category: Category) -> i64 {
     match category {
         Category::Salu | Category::Smem => 5,
@@ -66,15 +66,15 @@ enum Trap {
     Returning,
 }
 
-/// A wave of the traced compute unit that has not ended yet, with what is known of it.
+/// A wave of the traced compute unit that has not ended, with its state.
 #[derive(Debug)]
 pub(super) struct RunningWave {
     pub(super) wave: Pending,
     /// Instructions that were issued and not completed, by index.
     issued: VecDeque<usize>,
-    /// Times of stalls without an instruction yet.
+    /// Times of stalls that belong to no instruction so far.
     stalls: VecDeque<i64>,
-    /// The last instruction of each type, as index plus 1, for repetitions.
+    /// The last instruction of each type, as index plus 1, for repetitions; 0 for none.
     last: [usize; 32],
     trap: Trap,
 }
@@ -100,7 +100,7 @@ impl RunningWave {
         }
     }
 
-    /// One of the two bits of ISSUE for this wave, unless it is 0.
+    /// Handles the two bits of a token ISSUE for this wave, unless they are 0.
     #[inline]
     pub(super) fn issue(&mut self, state: u32, time: i64) {
         if self.trap != Trap::None {
@@ -147,7 +147,7 @@ impl RunningWave {
         self.wave.state = State::Exec;
     }
 
-    /// A token INST.
+    /// Handles a token INST, which completes an instruction.
     #[inline]
     pub(super) fn complete(&mut self, number: u8, time: i64, start_phase: &mut i64) {
         let kind = kind_of(number);
@@ -232,7 +232,7 @@ impl RunningWave {
         instruction.duration = cycles(duration);
     }
 
-    /// Drops an instruction that was issued again; the one that it repeats lasts until now.
+    /// Drops an instruction that was issued again; the instruction that it repeats lasts until now.
     fn replay(&mut self, of: u8, index: usize, time: i64) {
         let victim = std::mem::take(&mut self.last[usize::from(of)]);
         if let Some(at) = victim.checked_sub(1).filter(|at| at + 1 < index) {
@@ -257,7 +257,7 @@ impl RunningWave {
         }
     }
 
-    /// A token INST_PC.
+    /// Handles a token INST_PC, which has the wave's program counter.
     pub(super) fn pc(&mut self, pc: Pc) {
         if self.trap == Trap::None && !self.wave.anchors.is_empty() {
             self.wave.set_pc(pc);
@@ -269,7 +269,7 @@ impl RunningWave {
         self.trap = Trap::Requested;
     }
 
-    /// A start with a count above 64: first the save, then the restore.
+    /// Handles a wave start with a count above 64, which stands first for the save of the wave, then for its restore.
     pub(super) fn switch_context(&mut self, time: i64) {
         match self.trap {
             Trap::Requested => {
@@ -284,12 +284,12 @@ impl RunningWave {
         }
     }
 
-    /// Whether the wave is in a trap handler, the tokens of which do not count.
+    /// Whether the wave is in a trap handler, whose tokens do not count.
     pub(super) fn in_trap(&self) -> bool {
         self.trap != Trap::None
     }
 
-    /// The wave ended at the token at `time`. Instructions without a completion stay, without a category.
+    /// Ends the wave at the token at `time`. Instructions without a completion stay, without a category.
     pub(super) fn end(&mut self, time: i64) {
         self.wave.complete = true;
         self.note_unfinished();
@@ -311,7 +311,7 @@ impl RunningWave {
         self.wave.close(time);
     }
 
-    /// Notes that there are instructions without a completion, if so.
+    /// Notes whether there are instructions without a completion.
     pub(super) fn note_unfinished(&mut self) {
         self.wave.has_others |= !self.issued.is_empty();
     }

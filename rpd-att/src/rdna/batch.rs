@@ -1,16 +1,16 @@
-//! Tokens that are cut off together, and put in order before they are handled.
+//! Batches of tokens, which are cut off together and put in order before they are handled.
 
 use super::token::{RdnaKind, RdnaToken};
 
-/// Tokens of a batch.
+/// Number of tokens for which a batch has room.
 const ROOM: usize = 512;
 
-/// Tokens in the order of their times.
+/// A batch of tokens in the order of their times.
 #[derive(Debug)]
 pub(crate) struct Batch {
     tokens: Box<[RdnaToken; ROOM]>,
     count: usize,
-    /// Whether a WAVE_READY is among them.
+    /// Whether the batch has a WAVE_READY.
     has_ready: bool,
 }
 
@@ -39,12 +39,12 @@ impl Batch {
         self.count >= ROOM
     }
 
-    /// The places for more tokens; [`Batch::add`] is called with the number that were put there.
+    /// The free places of the batch; after filling some, [`Batch::add`] is called with their number.
     pub(super) fn room(&mut self) -> &mut [RdnaToken] {
         &mut self.tokens[self.count..]
     }
 
-    /// Adds the first `count` tokens of the room; whether a WAVE_READY can be among them.
+    /// Adds the first `count` tokens of the room. `has_ready`: whether a WAVE_READY can be among them.
     pub(super) fn add(&mut self, count: usize, has_ready: bool) {
         self.count = (self.count + count).min(ROOM);
         self.has_ready |= has_ready;
@@ -61,7 +61,7 @@ impl Batch {
         self.count -= count;
     }
 
-    /// Puts every WAVE_READY, which is about the cycle before it, before the instructions of its own cycle.
+    /// Puts every WAVE_READY, which is about the previous cycle, before the instructions of its own cycle.
     ///
     /// Returns how many tokens can be handled: with `more` to come, not the instructions of the last cycle, unless there are no others.
     pub(super) fn put_ready_first(&mut self, more: bool) -> usize {
@@ -87,7 +87,7 @@ impl Batch {
         }
     }
 
-    /// How many of the tokens before `at` are instructions of this cycle, without a gap.
+    /// Number of tokens directly before index `at` that are instructions of the cycle `time`.
     fn same_cycle(&self, at: usize, time: i64) -> usize {
         let before = self.tokens[..at].iter().rev();
         before
@@ -96,7 +96,7 @@ impl Batch {
     }
 }
 
-/// Whether the order of such a token and WAVE_READY matters.
+/// Whether the order of a token of this kind and a WAVE_READY of the same cycle matters.
 fn is_instruction(kind: RdnaKind) -> bool {
     matches!(
         kind,

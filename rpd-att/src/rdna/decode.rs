@@ -1,4 +1,4 @@
-//! Decodes a stream of GFX10, GFX11 or GFX12.
+//! Decoder of streams of GFX10, GFX11 and GFX12.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -14,14 +14,14 @@ use crate::record::{Event, EventKind, Occupancy, OtherSimd, Pc, Realtime, Shader
 use crate::registers::{Registers, Write};
 use crate::window::Window;
 
-/// Slots that a token can name.
+/// Number of slots that a token can name.
 const SLOTS: usize = 32;
 
-/// Counts of WAVE_START that stand for saved and restored waves, from the first on.
+/// Range of the counts of WAVE_START that stand for saved and restored waves.
 const CONTEXT_COUNTS: std::ops::Range<u64> = 66..90;
-/// One bit for each of these counts: the wave is saved.
+/// Counts of [`CONTEXT_COUNTS`], a bit each from the first on, that stand for a saved wave.
 const SAVES: u32 = 0b00_0011_0011;
-/// One bit for each of these counts: the wave is restored.
+/// Counts of [`CONTEXT_COUNTS`], a bit each from the first on, that stand for a restored wave.
 const RESTORES: u32 = 0b11_1100_1100;
 
 struct Decoder<'a> {
@@ -32,12 +32,12 @@ struct Decoder<'a> {
     ops: Box<Ops>,
     registers: Registers,
     output: Output<'a>,
-    /// Waves that run, and those that ended and may still get an address: one for each slot.
+    /// Waves that run, and waves that ended and may still get an address: one for each slot.
     waves: [Option<Box<RunningWave>>; SLOTS],
     spare: SpareLists,
     running: HashMap<u32, Pc>,
     saved: HashMap<u32, Pc>,
-    /// The last reading of the clocks, which the next one may change, with the offset of its token.
+    /// The last reading of the clocks, which the next reading may change, with the offset of its token.
     last_clock: Option<(Realtime, u64)>,
 }
 
@@ -304,7 +304,8 @@ impl Decoder<'_> {
         self.waves[usize::from(start.slot) % SLOTS] = Some(Box::new(RunningWave::new(wave)));
     }
 
-    /// Reports the wave of a slot: not at its end already, because its last address can come after it.
+    /// Reports the wave of a slot. This is not done when the wave ends, because its last address can come after the
+    /// end.
     fn retire(&mut self, at: usize) {
         if let Some(mut wave) = self.waves[at].take() {
             let count = wave.wave.instructions.len();

@@ -1,4 +1,4 @@
-//! Operations of INST tokens: what kind of instruction each is, and how many cycles it takes.
+//! Operations of INST tokens: category and cycles of the instruction that each stands for.
 
 use crate::header::{Generation, Header};
 use crate::record::Category;
@@ -6,9 +6,9 @@ use crate::record::Category;
 /// Class of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// An instruction of the wave, and its cycles.
+    /// An instruction of the wave: its category and its cycles.
     Is(Category, u32),
-    /// An instruction of another SIMD.
+    /// An instruction of another SIMD: its category and its cycles.
     Other(Category, u32),
     /// A jump to the address in a register.
     Jump,
@@ -116,10 +116,10 @@ fn gfx12(op: u32, rate: u32, derate: u32) -> Op {
     }
 }
 
-/// What each instruction type of a generation does, by its number in tokens.
+/// Operation of each instruction type of a generation, by its number in tokens.
 pub(super) type Ops = [Op; 256];
 
-/// The operations that a stream with this header has.
+/// The operations of a stream with this header.
 pub(super) fn ops(header: &Header) -> Box<Ops> {
     let (rate, derate) = (header.double_rate, header.derate);
     Box::new(std::array::from_fn(|op| {

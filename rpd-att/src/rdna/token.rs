@@ -41,7 +41,7 @@ pub enum RdnaKind {
 /// Bit pattern and length by which a type of token is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenForm {
-    /// Type that has this form.
+    /// Type of the tokens with this form.
     pub(crate) kind: RdnaKind,
     /// Value of the lowest `pattern_bits` bits.
     pub(crate) pattern: u8,
@@ -51,7 +51,7 @@ pub(crate) struct TokenForm {
     pub(crate) bits: u8,
     /// First bit of the field with the cycles that pass before the token.
     pub(crate) time_from: u8,
-    /// Length of that field in bits.
+    /// Length in bits of the field with the cycles that pass before the token.
     pub(crate) time_bits: u8,
 }
 
@@ -73,7 +73,7 @@ const fn form(
     }
 }
 
-/// The tokens of GFX10; later generations replace some.
+/// Forms of the tokens of GFX10; later generations replace some of them.
 const GFX10: &[TokenForm] = &[
     form(RdnaKind::Inst, 0b010, 3, 20, 4, 3),
     form(RdnaKind::ValuInst, 0b011, 3, 12, 3, 3),
@@ -120,7 +120,7 @@ const GFX12: &[TokenForm] = &[
     form(RdnaKind::Timestamp, 0b000_0001, 7, 64, 12, 52),
 ];
 
-/// All types of token that a generation has.
+/// Forms of all types of token that a generation has.
 pub(crate) fn forms(generation: Generation) -> Vec<TokenForm> {
     let mut forms = GFX10.to_vec();
     let mut replace = |with: &[TokenForm]| {
@@ -140,31 +140,31 @@ pub(crate) fn forms(generation: Generation) -> Vec<TokenForm> {
     forms
 }
 
-/// What has to be done to cut off a token. Those up to [`Role::Time`], nearly all, need nothing besides their entries.
+/// Steps that cutting off a token takes. Tokens up to [`Role::Time`], nearly all, need only their entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     /// The token is delivered, as most are.
     Plain,
-    /// Not delivered: only its time counts.
+    /// The token is not delivered: only its time counts.
     Time,
-    /// Delivered, and longer than [`SHORT`].
+    /// The token is delivered, and longer than [`SHORT`].
     Long,
-    /// Four bits without meaning.
+    /// The token is four bits without meaning.
     Padding,
     /// A token with a value of a clock, or with the cycles that were lost.
     TimeStamp,
     /// The token has more than 64 bits.
     Wide,
-    /// Words of eight bits can follow.
+    /// Words of eight bits that extend the token can follow.
     Extended,
     /// No type of token has these bits.
     Unknown,
 }
 
-/// Bits of the longest token after which [`most_of_word_at`] holds the lowest eight of the next.
+/// Greatest length in bits of a token after which [`most_of_word_at`] holds the lowest eight bits of the next one.
 const SHORT: u8 = 52;
 
-/// Properties of a token that its lowest eight bits determine: what is needed to find its end.
+/// Properties of a token that its lowest eight bits determine, from which its end is found.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     kind: RdnaKind,
@@ -173,9 +173,9 @@ struct Entry {
     nibbles: u8,
     /// First bit of the time that passes before the token.
     time_from: u8,
-    /// Mask of that field, moved to the lowest bits.
+    /// Mask of the time field, moved to the lowest bits.
     time_mask: u16,
-    /// Cycles that pass before the token besides those of the field.
+    /// Cycles that pass before the token in addition to the time field.
     implied: u8,
     /// Whether the type is WAVE_READY.
     ready: bool,
@@ -258,7 +258,7 @@ pub(super) fn bits(word: u64, low: u32, count: u32) -> u64 {
     (word >> low) & ((1 << count) - 1)
 }
 
-/// What a token TIMESTAMP says.
+/// Content of a token TIMESTAMP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TimeStamp {
     /// This number of cycles passes.
@@ -267,7 +267,7 @@ pub(super) enum TimeStamp {
     Realtime(u64),
     /// Tokens were dropped while this number of cycles passed.
     Lost(u64),
-    /// A content that has no effect.
+    /// The token has no effect.
     Other,
 }
 
@@ -298,10 +298,10 @@ impl TimeStamp {
     }
 }
 
-/// Largest number of bytes that cutting off a token reads from its begin on, rounded up.
+/// Largest number of bytes, from its begin on, that are read to cut off a token; rounded up.
 const REACH: usize = 32;
 
-/// The 64 bits of the stream from `at` on, counted in units of four bits.
+/// The 64 bits of the stream from position `at` on, which counts units of four bits.
 #[inline(always)]
 fn word_at(bytes: &[u8], at: usize) -> u64 {
     let from = at / 2;
@@ -312,8 +312,8 @@ fn word_at(bytes: &[u8], at: usize) -> u64 {
     (both >> (4 * (at % 2))) as u64
 }
 
-/// The 60 bits of the stream from `at` on, counted in units of four bits, or 64 from the begin of a byte: enough for
-/// most tokens, and sooner there than all.
+/// The 60 bits of the stream from position `at` on, which counts units of four bits; 64 bits from the begin of a byte.
+/// They suffice for most tokens, and are available sooner than all 64.
 #[inline(always)]
 fn most_of_word_at(bytes: &[u8], at: usize) -> u64 {
     let from = at / 2;
@@ -323,12 +323,12 @@ fn most_of_word_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*found) >> (4 * (at % 2))
 }
 
-/// Position in a stream, with the bits there.
+/// Position in a stream, with the bits at it.
 struct Cursor<'b> {
     bytes: &'b [u8],
     /// Position in units of four bits from the first byte.
     at: usize,
-    /// The next 60 bits, and often more.
+    /// The next 60 bits, often 64.
     word: u64,
     /// The lowest eight bits of `word`.
     low: u8,
@@ -363,7 +363,7 @@ impl<'b> Cursor<'b> {
         self.word = most_of_word_at(self.bytes, next);
     }
 
-    /// Moves on to the end of the words that extend a token, or to `stop`; whether more of them may follow.
+    /// Moves on to the end of the words that extend a token, or to `stop`. Returns whether more such words may follow.
     fn skip_extension(&mut self, stop: usize, end: usize) -> bool {
         while self.at < stop {
             if self.word & 1 == 0 || end - self.at < 2 {
@@ -375,7 +375,7 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// Cuts a stream into tokens.
+/// A stream that is cut into tokens.
 pub(crate) struct Tokens<'w, R> {
     window: &'w mut Window<R>,
     generation: Generation,
@@ -383,7 +383,7 @@ pub(crate) struct Tokens<'w, R> {
     time: i64,
     /// Whether the next token begins in the upper half of a byte.
     odd: bool,
-    /// After WAVE_START_EXT of GFX12.
+    /// Whether the last token is a WAVE_START_EXT of GFX12 that further words may extend.
     extended: bool,
     pub(super) truncated: Option<u64>,
     pub(super) unknown: u64,
@@ -410,8 +410,8 @@ impl<'w, R: Read> Tokens<'w, R> {
         }
     }
 
-    /// Cuts off tokens until there is no room for more in the batch, or none is left: then it returns false. Those that tell of time
-    /// alone are left out.
+    /// Cuts off tokens until the batch is full, or until no token is left, which returns false. Tokens that only pass
+    /// time are left out.
     pub(crate) fn fill(&mut self, batch: &mut Batch) -> bool {
         loop {
             let more = self.window.has(REACH);
@@ -430,8 +430,8 @@ impl<'w, R: Read> Tokens<'w, R> {
         }
     }
 
-    /// Cuts off the tokens that begin before `stop` while there is room in the batch; the stream is known up to `end`. Both, and the
-    /// result, which is where the next token begins, count units of four bits.
+    /// Cuts off the tokens that begin before `stop` while the batch has room. The stream is known up to `end`. Returns
+    /// the position of the next token. All positions count units of four bits.
     #[inline(never)]
     fn cut(&mut self, batch: &mut Batch, stop: usize, end: usize) -> usize {
         let bytes = self.window.bytes();

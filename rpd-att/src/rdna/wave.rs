@@ -1,16 +1,16 @@
-//! Waves of RDNA: one token for each instruction, and one for the cycle in which waves became ready.
+//! Waves of RDNA, which have one token for each instruction, and one for the cycle in which waves became ready.
 
 use super::ops::Op;
 use crate::pending::{KEEP, Pending, cycles};
 use crate::record::{Category, Pc, State};
 
-/// A wave of the traced WGP that has not ended yet, with what is known of it.
+/// A wave of the traced WGP that has not ended, with its state.
 #[derive(Debug)]
 pub(super) struct RunningWave {
     pub(super) wave: Pending,
-    /// In a trap handler, or saved: its tokens do not count.
+    /// Whether the wave is in a trap handler, or saved: its tokens do not count.
     away: bool,
-    /// The last instruction is a barrier, which lasts until the next token of the wave.
+    /// Whether the last instruction is a barrier, which lasts until the next token of the wave.
     barrier: bool,
 }
 
@@ -45,7 +45,7 @@ impl RunningWave {
         self.wave.enter(State::Exec, time + 1);
     }
 
-    /// An instruction in a wave that was stalled began when the stall did.
+    /// Time at which an instruction at `time` began: for a stalled wave, that at which the stall began.
     fn stalled(&self, time: i64) -> i64 {
         if self.wave.state == State::Stall && self.wave.since < time {
             time - self.wave.since
@@ -54,13 +54,13 @@ impl RunningWave {
         }
     }
 
-    /// The wave could issue an instruction from `time` on.
+    /// Notes that the wave could issue an instruction from `time` on.
     pub(super) fn ready(&mut self, time: i64) {
         self.extend_barrier(time - 1);
         self.wave.enter(State::Stall, time);
     }
 
-    /// An instruction of `duration` cycles.
+    /// Adds an instruction of `duration` cycles.
     #[inline(always)]
     pub(super) fn execute(&mut self, category: Category, duration: u32, time: i64) {
         self.extend_barrier(time);
@@ -78,7 +78,7 @@ impl RunningWave {
         self.wave.enter(State::Exec, time);
     }
 
-    /// An instruction that the sequencer handles.
+    /// Adds an instruction that the sequencer handles.
     #[inline]
     pub(super) fn immediate(&mut self, time: i64) {
         self.extend_barrier(time);
@@ -93,7 +93,7 @@ impl RunningWave {
         self.wave.enter(State::Exec, time + 1);
     }
 
-    /// A token INST.
+    /// Handles a token INST.
     pub(super) fn op(&mut self, op: Op, time: i64, barriers_extend: bool) {
         match op {
             Op::Is(category, duration) => self.execute(category, duration, time),
@@ -155,7 +155,7 @@ impl RunningWave {
         self.wave.contexts = self.wave.contexts.saturating_add(1);
     }
 
-    /// A token NEW_PC.
+    /// Handles a token NEW_PC.
     pub(super) fn pc(&mut self, pc: Pc, time: i64) {
         self.extend_barrier(time);
         if !self.away && !self.wave.anchors.is_empty() {

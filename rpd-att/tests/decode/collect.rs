@@ -1,4 +1,4 @@
-//! Keeps what a decoder reports.
+//! A sink that keeps all records of a decoder.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub(crate) struct OwnedWave {
     pub(crate) instructions: Vec<Executed>,
 }
 
-/// Everything that was reported.
+/// All records of a stream, in lists by kind.
 #[derive(Debug, Default)]
 pub(crate) struct All {
     pub(crate) order: Vec<&'static str>,
@@ -104,7 +104,7 @@ impl All {
     }
 }
 
-/// Decodes a stream with the code that `code` has.
+/// Decodes a stream with code; returns all records.
 pub(crate) fn all_with(stream: &[u8], code: &mut dyn Code) -> All {
     let mut all = All::default();
     let mut sink = |record: Record<'_>| all.take(record);
@@ -124,7 +124,7 @@ pub(crate) fn short_code() -> Listing {
     Listing::new(3, 0x1000, &lines)
 }
 
-/// Decodes a stream without code.
+/// Decodes a stream without code; returns all records.
 pub(crate) fn all(stream: &[u8]) -> All {
     all_with(stream, &mut NoCode)
 }

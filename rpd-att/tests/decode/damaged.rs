@@ -46,7 +46,7 @@ fn waves_of_simds_that_are_not_traced_are_not_counted() {
     assert_eq!(got.occupancy.len(), 6);
 }
 
-/// Streams with bytes that are nothing in particular, of every generation.
+/// Streams of every generation, with bytes that have no meaning.
 fn damaged(random: &mut Random) -> Vec<Vec<u8>> {
     let mut streams = vec![Gfx9::with_code().bytes];
     streams.extend((1..=4).map(|version| Rdna::new(version).bytes()));

@@ -1,7 +1,7 @@
-//! Writes streams. Lengths, patterns and places of fields stand here a second time, taken from the format's description, so
-//! that a mistake in the decoder's tables is not repeated.
+//! An encoder of streams. Lengths, patterns and places of fields are stated here a second time, taken from the format's
+//! description, so that a mistake in the decoder's tables is not repeated.
 
-/// Where the code object of most streams is loaded.
+/// Address at which the code object of most streams is loaded.
 pub(crate) const BASE: u64 = 0x7F00_0000_0000;
 
 /// Types of INST of GFX9.
@@ -18,7 +18,7 @@ pub(crate) mod inst {
     pub(crate) const TRAP: u64 = 29;
 }
 
-/// Numbers that look random and are always the same.
+/// A generator of pseudo-random numbers, the same in each run.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -46,7 +46,7 @@ pub(crate) struct Gfx9 {
 }
 
 impl Gfx9 {
-    /// With the header of an MI300: all SIMDs, compute unit `cu`.
+    /// A stream with the header of an MI300: all SIMDs, compute unit `cu`.
     pub(crate) fn new(cu: u64) -> Self {
         let header = 0x11u64 | 5 << 13 | 0xF << 16 | cu << 20;
         Self {
@@ -55,7 +55,7 @@ impl Gfx9 {
         }
     }
 
-    /// Compute unit 1, with code object 3 at [`BASE`], whose kernel is 0x1000 bytes behind it.
+    /// A stream for compute unit 1, with code object 3 at [`BASE`], whose kernel is 0x1000 bytes behind it.
     pub(crate) fn with_code() -> Self {
         let mut stream = Self::new(1);
         stream
@@ -69,7 +69,7 @@ impl Gfx9 {
         self.bytes.extend_from_slice(&word.to_le_bytes()[..bytes]);
     }
 
-    /// Lets time pass until `time`, less what the next token adds itself, and returns that: 0 or 1.
+    /// Lets time pass until `time`, less the time that the next token adds itself, which is returned: 0 or 1.
     fn until(&mut self, time: i64) -> u64 {
         assert!(time >= self.time && time % 4 == 0, "{time} {}", self.time);
         let mut units = (time - self.time) / 4;
@@ -93,7 +93,7 @@ impl Gfx9 {
         self
     }
 
-    /// A register write of micro engine field 0.
+    /// Writes a register, with the number 0 in the field of the micro engine.
     pub(crate) fn register(&mut self, time: i64, address: u64, data: u64) -> &mut Self {
         let delta = self.until(time);
         self.put(2 | delta << 4 | address << 16 | data << 32, 8);
@@ -106,7 +106,7 @@ impl Gfx9 {
         self
     }
 
-    /// The words that begin the host's packets.
+    /// Writes the words that begin the host's packets.
     pub(crate) fn start_words(&mut self) -> &mut Self {
         let time = self.time;
         self.register(time, 0xC342, 0x434F_5200);
@@ -175,7 +175,7 @@ impl Gfx9 {
         self
     }
 
-    /// `states`: slot and 1 (stall), 2 (issued) or 3 (immediate).
+    /// Writes a token ISSUE. `states`: slot and 1 (stall), 2 (issued) or 3 (immediate).
     pub(crate) fn issue(&mut self, time: i64, simd: u64, states: &[(u64, u64)]) -> &mut Self {
         let delta = self.until(time);
         let mut word = 13 | delta << 4 | simd << 5;
@@ -192,7 +192,7 @@ impl Gfx9 {
         self
     }
 
-    /// Issue and completion of an instruction of slot 0 of SIMD 0 of 4 cycles.
+    /// Writes issue and completion of an instruction of 4 cycles, of slot 0 of SIMD 0.
     pub(crate) fn run(&mut self, time: i64, kind: u64) -> &mut Self {
         self.issue(time, 0, &[(0, 2)]).inst(time + 4, 0, 0, kind)
     }
@@ -222,7 +222,7 @@ impl Gfx9 {
         self
     }
 
-    /// The token with this low word and length, whatever it is.
+    /// Writes a token with this low word and length, valid or not.
     pub(crate) fn raw(&mut self, word: u64, bytes: usize) -> &mut Self {
         self.put(word, bytes);
         self
@@ -243,7 +243,7 @@ impl Rdna {
         Self::with_header(version, 0)
     }
 
-    /// With more bits of the header.
+    /// A stream with additional bits of the header.
     pub(crate) fn with_header(version: u64, more: u64) -> Self {
         let mut stream = Self {
             bits: Vec::new(),
@@ -264,7 +264,7 @@ impl Rdna {
             .collect()
     }
 
-    /// Where the next token begins, in bits.
+    /// Position of the next token in bits.
     pub(crate) fn at(&self) -> usize {
         self.bits.len()
     }
@@ -276,7 +276,8 @@ impl Rdna {
         self
     }
 
-    /// Lets time pass until `time`, less what a token with a field of `bits` adds, and returns that.
+    /// Lets time pass until `time`, less the time that a token with a time field of `bits` bits adds, which is
+    /// returned.
     fn until(&mut self, time: i64, bits: u32) -> u64 {
         assert!(time >= self.time, "{time} {}", self.time);
         let mut left = (time - self.time) as u64;
@@ -333,7 +334,7 @@ impl Rdna {
         )
     }
 
-    /// GFX12: with a workgroup number and `words` extension words.
+    /// Writes a wave start of GFX12, with a workgroup number and `words` extension words.
     pub(crate) fn wave_start_ext(
         &mut self,
         time: i64,

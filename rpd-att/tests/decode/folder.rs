@@ -1,4 +1,4 @@
-//! Lines of a real code object, and the folder for the viewer.
+//! Lines of a real code object, and the folder for the viewer made of them.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::encoder::{BASE, Gfx9};
 
 const OBJECT: &[u8] = include_bytes!("../../../rpd-gfx/testdata/kernels-O3.co");
 
-/// The code object as number 3, and the addresses of its functions that begin with a few lines without a branch.
+/// A code object with id 3, and the address of a function in it that begins with a few lines without a branch.
 fn code() -> (CodeObjects, u64) {
     let mut code = CodeObjects::default();
     code.add(3, OBJECT).expect("a code object");
@@ -29,7 +29,8 @@ fn code() -> (CodeObjects, u64) {
     (code, entry)
 }
 
-/// Waves that execute the first lines of the kernel, up to the first branch; returns their number, too.
+/// A stream of waves that execute the first lines of the kernel, up to the first branch; returns the number of the
+/// lines, too.
 fn stream(code: &CodeObjects, entry: u64, waves: u64) -> (Vec<u8>, usize) {
     let mut stream = Gfx9::new(1);
     stream

@@ -1,4 +1,4 @@
-//! Two streams of which the records of AMD's decoder are known.
+//! Two streams for which the records of AMD's decoder are known.
 
 use rpd_att::{Category, Instruction, Pc, RdnaKind, Span, State, Token, tokens};
 

@@ -1,4 +1,4 @@
-//! The C library, through its own interface and through what loads the libraries of others.
+//! The C library, called through its own interface and through the loader for libraries of other vendors.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn stream() -> Vec<u8> {
     stream.bytes
 }
 
-/// What callbacks of a tool keep.
+/// State that callbacks of a tool keep.
 #[derive(Default)]
 struct Tool {
     stream: Vec<u8>,
@@ -227,7 +227,7 @@ fn texts_of_notes_and_statuses() {
     assert_eq!(statuses[6], "Unknown status");
 }
 
-/// The library that was built with this test.
+/// Path of the library that was built with this test.
 fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a test");
     let deps = test.parent().expect("a directory");
@@ -320,7 +320,7 @@ fn cases_2_to_5_libraries_are_found_below_folders() {
     );
 }
 
-/// A library in C with the first interface.
+/// Builds a library in C with the interface's first version.
 fn other(directory: &std::path::Path) -> PathBuf {
     let path = directory.join("librocprof-trace-decoder.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decode/other.c");

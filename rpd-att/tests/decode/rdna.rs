@@ -14,7 +14,7 @@ fn with_code(version: u64) -> Rdna {
     stream
 }
 
-/// Pattern, its bits, bits of the token, first bit and bits of its time.
+/// Form of a token: type, pattern, bits of the pattern, bits of the token, first bit of the time, bits of the time.
 type Form = (RdnaKind, u64, u32, u32, u32, u32);
 
 fn forms(version: u64) -> Vec<Form> {
@@ -371,7 +371,7 @@ fn entries_are_found_and_waves_of_other_simds_have_occupancy_only() {
     }
 }
 
-/// Hands over a few bytes at a time.
+/// A reader that returns a few bytes at a time.
 struct Pieces<'a> {
     left: &'a [u8],
     most: usize,

@@ -1,4 +1,5 @@
-//! Rules of times, states and order that AMD's decoder has as well, each where another choice would have been possible.
+//! Rules of times, states and order, which AMD's decoder has as well; each test is about one where another choice would
+//! have been possible.
 
 use rpd_att::{Category, Pc, State};
 

@@ -1,4 +1,4 @@
-//! Which instruction of the code each traced one is.
+//! Stitching: the instruction of the code for each traced instruction.
 
 use rpd_att::{Category, Info};
 
@@ -6,7 +6,7 @@ use crate::collect::{All, Listing, all_with};
 use crate::encoder::inst::{JUMP, MESSAGE, NEXT, SALU, SMEM, VALU, VMEM};
 use crate::encoder::{BASE, Gfx9, Rdna};
 
-/// One wave that writes these tokens: a type of INST, or `None` for an immediate.
+/// A stream of one wave that writes these tokens: a type of INST, or `None` for an immediate.
 fn gfx9(tokens: &[Option<u64>]) -> Gfx9 {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0);
