@@ -1,4 +1,4 @@
-//! Counter definition files: which counters there are, where hardware counts them, and what is derived.
+//! Counter definition files: counters, the hardware events that they count, and formulas of derived ones.
 //!
 //! The current form is a list:
 //!
@@ -51,7 +51,7 @@ const VERSION: u64 = 1;
 pub struct Definitions {
     /// Counters in the order of the file; no name twice for one architecture.
     pub counters: Vec<Counter>,
-    /// The form it was written in.
+    /// Layout of the file that the definitions were read from.
     pub form: Form,
 }
 
@@ -83,7 +83,7 @@ pub struct Definition {
     pub architectures: Vec<String>,
     /// The source of the counter's values.
     pub source: Source,
-    /// Text for people, where it differs from the counter's.
+    /// Description for people, where it differs from the counter's.
     pub description: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub enum Source {
     Expression(Expression),
 }
 
-/// Why a definition file cannot be used.
+/// Fault for which a definition file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct DefinitionError {
     /// Line from 1, 0 when unknown.
@@ -135,7 +135,7 @@ impl Definitions {
         }
     }
 
-    /// The counters of an architecture with what they are there.
+    /// The counters of an architecture, each with its source there.
     pub fn on<'a>(
         &'a self,
         architecture: &'a str,
@@ -149,7 +149,7 @@ impl Definitions {
         })
     }
 
-    /// The same definitions in the current form, which is the only one that SDK 1.0 reads.
+    /// The definitions as a file in the current form, which is the only one that SDK 1.0 reads.
     pub fn to_yaml(&self) -> String {
         let mut yaml = String::from("rocprofiler-sdk:\n  counters-schema-version: 1\n");
         if self.counters.is_empty() {
@@ -199,7 +199,7 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// An error with its place taken out of the message.
+/// An error of the YAML parser, with its place removed from the message.
 fn located(error: &serde_yaml::Error) -> DefinitionError {
     // Messages repeat what is in the file, line breaks included.
     let text = error.to_string().replace(char::is_control, " ");
@@ -285,7 +285,7 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
     Ok(())
 }
 
-/// Which counter is defined for which architecture already.
+/// Pairs of counter and architecture that have a definition already.
 type Seen = HashSet<(String, String)>;
 
 fn note<E: serde::de::Error>(seen: &mut Seen, counter: &Counter) -> Result<(), E> {
@@ -409,7 +409,7 @@ impl<'de> Visitor<'de> for OlderForm<'_> {
     }
 }
 
-/// `gfx90a/gfx942: {...}`.
+/// The architectures of the older form, `gfx90a/gfx942: {...}`.
 struct Architectures(Vec<Definition>);
 
 impl<'de> Deserialize<'de> for Architectures {
@@ -489,7 +489,7 @@ from_text!(Formula, "an expression", |text| {
     Expression::parse(text).map(Formula).map_err(wrong)
 });
 
-/// As much of a text as people can read, around a column from 1.
+/// An excerpt of a text around a column (from 1), short enough for a message.
 fn excerpt(text: &str, column: usize) -> String {
     const MOST: usize = 120;
     let length = text.chars().count();
@@ -560,7 +560,7 @@ impl<'de> Deserialize<'de> for PlacedDefinition {
     }
 }
 
-/// An event number, also as text.
+/// An event number, which the file may have as a number or as text.
 struct Event(u64);
 
 from_text!(Event, "an event number", |text| {

@@ -23,7 +23,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All of them, by id.
+    /// All dimensions, by id.
     pub const ALL: [Self; 7] = [
         Self::Xcc,
         Self::Aid,
@@ -34,7 +34,7 @@ impl Dimension {
         Self::Instance,
     ];
 
-    /// The provider's number of it, from 1.
+    /// The provider's number of the dimension, from 1.
     pub const fn id(self) -> u8 {
         self as u8
     }
@@ -136,7 +136,7 @@ impl Shape {
         })
     }
 
-    /// The shape without some dimensions; what is left with none has one value.
+    /// The shape without some dimensions; with none left it has one value.
     #[must_use]
     pub(crate) fn without(&self, gone: impl Fn(Dimension) -> bool) -> Self {
         let left: Vec<_> = self.0.iter().copied().filter(|&(d, _)| !gone(d)).collect();

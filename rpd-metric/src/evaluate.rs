@@ -53,7 +53,7 @@ pub struct Leaf<'a> {
     pub resolution: Resolution,
 }
 
-/// Why a metric cannot be computed.
+/// Fault for which a metric cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
     /// No counter has this name.
@@ -68,10 +68,10 @@ pub enum EvaluateError {
     /// Metrics are nested too deeply.
     #[error("`{0}` refers to more than {MAX_CHAIN} nested metrics")]
     Deep(String),
-    /// Only counters can be accumulated.
+    /// The operand is not a counter: only counters can be accumulated.
     #[error("`{0}` is derived, so it cannot be accumulated")]
     Accumulated(String),
-    /// Two parts with different instances.
+    /// The two parts have different instances.
     #[error("`{left}` and `{right}` have different instances")]
     Instances {
         /// The left operand as text.
@@ -79,7 +79,7 @@ pub enum EvaluateError {
         /// The right operand as text.
         right: String,
     },
-    /// A selection without any instance.
+    /// The selection contains no instance.
     #[error("no instance of `{0}` is selected")]
     Nothing(String),
 }
@@ -203,7 +203,7 @@ fn mismatch(left: &Node, right: &Node) -> EvaluateError {
     }
 }
 
-/// A short name for a part.
+/// A short name of a node for messages.
 fn title(node: &Node) -> String {
     match node {
         Node::Number(n) => n.to_string(),

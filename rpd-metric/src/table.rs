@@ -1,4 +1,4 @@
-//! Counters, metrics and values that are simply written down.
+//! A simple implementation of the evaluator's traits: counters, metrics and values that a caller lists.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! How large counters become when each counter that they use is put in for its name, which is what providers do.
+//! Sizes of counters after expansion: the definition of each counter takes the place of its name, which is what
+//! providers do.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,12 +7,12 @@ use super::{Definitions, Source};
 use crate::evaluate::MAX_CHAIN;
 use crate::expression::Expression;
 
-/// Most names in the expression of a counter, each counted with what it stands for.
+/// Most names in the expression of a counter, with those in the definitions that it uses.
 const MOST_PARTS: u64 = 1 << 16;
-/// Most of them in all counters of an architecture.
+/// Most names in the expressions of all counters of an architecture.
 const MOST_OF_ALL: u64 = 1 << 22;
 
-/// Why the definitions of a file cannot be put in for their names.
+/// Fault for which the definitions of a file cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExpansionError {
     /// A counter refers to itself: names of which each uses the next, and the last repeats the first.
@@ -20,19 +21,19 @@ pub enum ExpansionError {
     /// Definitions use definitions too often.
     #[error("{0} uses counters that use counters, more than {MAX_CHAIN} one after the other")]
     Deep(String),
-    /// A counter becomes too large.
+    /// A counter becomes too large when it is expanded.
     #[error(
         "{0} has more than {MOST_PARTS} parts, those of the counters that it uses counted each time"
     )]
     Large(String),
-    /// All counters become too large.
+    /// All counters together become too large when they are expanded.
     #[error(
         "the counters up to {0} have more than {MOST_OF_ALL} parts, those of the counters that they use counted each time"
     )]
     AllLarge(String),
 }
 
-/// A counter with everything that it uses.
+/// A counter with all definitions that it uses.
 #[derive(Debug, Clone, Copy)]
 struct Expanded {
     parts: u64,

@@ -9,7 +9,8 @@ use super::DefinitionError;
 
 /// Deepest nesting of lists and mappings; valid files have six levels.
 pub(super) const DEEPEST: usize = 64;
-/// Most keys, values, lists and mappings, those counted that aliases repeat. ROCm's definitions for all GPUs have a tenth of it.
+/// Most keys, values, lists and mappings, those repeated by aliases included: ten times as many as ROCm's definitions
+/// for all GPUs have.
 pub(super) const MOST_NODES: usize = 1_000_000;
 
 const TOO_DEEP: &str = "lists and mappings are nested too deeply";

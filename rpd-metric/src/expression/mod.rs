@@ -54,7 +54,7 @@ impl Expression {
         &self.root
     }
 
-    /// The counters it uses, each once, in the order in which they first appear.
+    /// The counters of the expression, each once, in the order in which they first appear.
     pub fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         self.root.visit(&mut |name, _| {
@@ -177,13 +177,13 @@ impl Operator {
 /// The function by which `reduce` combines many values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
-    /// The least.
+    /// The least value.
     Min,
-    /// The greatest.
+    /// The greatest value.
     Max,
-    /// The sum.
+    /// The sum of the values.
     Sum,
-    /// The mean.
+    /// The mean of the values.
     Average,
 }
 
@@ -223,11 +223,11 @@ impl Resolution {
     }
 }
 
-/// Why an expression cannot be parsed.
+/// Fault for which an expression cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
 pub struct ParseError {
-    /// Character at which it went wrong, from 1.
+    /// Position of the fault, as a character from 1.
     pub column: usize,
     /// Description of the error.
     pub message: String,

@@ -1,4 +1,4 @@
-//! From text to tree: a scanner and a parser by recursive descent.
+//! Parser of expressions: a scanner, and recursive descent.
 
 use std::ops::RangeInclusive;
 
@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         self.error(self.token.at, format!("expected {wanted}, found {found}"))
     }
 
-    /// Bytes from `from` on that satisfy a condition.
+    /// Number of bytes from `from` on that satisfy a condition.
     fn span(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
         let rest = &self.text.as_bytes()[from..];
         rest.iter().take_while(|&&b| belongs(b)).count()
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Length of the number at a place.
+    /// Length in bytes of the number at an offset; fails where a point or an exponent has no digits.
     fn number(&self, at: usize) -> Result<usize, ParseError> {
         let digits = |from: usize| self.span(from, |b| b.is_ascii_digit());
         let bytes = self.text.as_bytes();
@@ -352,7 +352,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Select { of, places })
     }
 
-    /// A list in brackets with at least one element.
+    /// Parses a list in brackets with at least one element.
     fn list(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<(), ParseError>,
