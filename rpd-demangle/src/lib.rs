@@ -10,10 +10,11 @@ mod print;
 mod tables;
 mod tree;
 
-/// Bytes of the longest text. Substitutions let a short mangled name stand for an exponentially long one.
+/// Length of the longest text in bytes. Substitutions let a short mangled name stand for an exponentially long one.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Which names are demangled. What two of them demangle is spelled the same, `std::bfloat16_t` aside.
+/// Set of names that are demangled. Names that two dialects demangle have the same text in both, except for
+/// `std::bfloat16_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Names that the GNU C++ library demangles, except that a text of more than 1 MiB is refused.
@@ -27,7 +28,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Bytes of the longest mangled name.
+    /// Length of the longest mangled name in bytes.
     fn longest_name(self) -> usize {
         match self {
             Dialect::Library | Dialect::Rocprofv3 => 1024,
@@ -42,13 +43,13 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
     demangle_as(name, Dialect::Library)
 }
 
-/// The demangled C++ name, or `name` itself when it is not a mangled name. For names that are only shown: longer ones
-/// than those of [`demangle`] are demangled as well.
+/// The demangled C++ name, or `name` itself when it is not a mangled name. For names that are only shown: names that
+/// are too long for [`demangle`] are demangled as well.
 pub fn demangle_any(name: &str) -> Cow<'_, str> {
     demangle_as(name, Dialect::Any)
 }
 
-/// The demangled C++ name, or `name` itself when it is not a mangled name that `dialect` has.
+/// The demangled C++ name, or `name` itself when it is not a mangled name of the dialect.
 pub fn demangle_as(name: &str, dialect: Dialect) -> Cow<'_, str> {
     if !name.starts_with("_Z") {
         return Cow::Borrowed(name);

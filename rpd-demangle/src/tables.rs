@@ -1,6 +1,6 @@
 //! Types, operators and abbreviations of the mangling.
 
-/// How a literal of a type is written.
+/// Form in which a literal of a type is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LiteralForm {
     /// The type in parentheses and the value.
@@ -34,7 +34,7 @@ macro_rules! builtins {
 }
 
 builtins! {
-    /// The type of a letter.
+    /// The type that a letter stands for.
     builtin:
     b'a' => "signed char", Cast;
     b'b' => "bool", Bool;
@@ -60,7 +60,7 @@ builtins! {
 }
 
 builtins! {
-    /// The type of a letter behind `D`.
+    /// The type that a letter behind `D` stands for.
     builtin_d:
     b'f' => "decimal32", Cast;
     b'd' => "decimal64", Cast;
@@ -84,9 +84,9 @@ pub(crate) static BFLOAT16: Builtin = Builtin {
 /// An operator of the language.
 #[derive(Debug)]
 pub(crate) struct Operator {
-    /// The two letters of it in mangled names.
+    /// The two letters that stand for the operator in mangled names.
     pub(crate) code: [u8; 2],
-    /// A blank at its end separates it from its operand.
+    /// Text of the operator. A blank at its end separates it from its operand.
     pub(crate) name: &'static str,
     pub(crate) operands: u8,
 }
@@ -184,12 +184,12 @@ impl Operator {
         Some(&OPERATORS[at])
     }
 
-    /// Whether it is one of the casts `static_cast` and so on.
+    /// Whether the operator is one of the casts `static_cast` and so on.
     pub(crate) fn is_named_cast(&self) -> bool {
         matches!(&self.code, b"cc" | b"dc" | b"rc" | b"sc")
     }
 
-    /// Whether it is a fold over a pack.
+    /// Whether the operator is a fold over a pack.
     pub(crate) fn is_fold(&self) -> bool {
         self.code[0] == b'f'
     }
@@ -199,13 +199,13 @@ impl Operator {
 #[derive(Debug)]
 pub(crate) struct Abbreviation {
     pub(crate) short: &'static str,
-    /// The whole type: as which a constructor or destructor needs it.
+    /// Text of the whole type, which constructors and destructors need.
     pub(crate) long: &'static str,
-    /// The name of its constructors and destructors.
+    /// Name of the type's constructors and destructors; `None` for a namespace.
     pub(crate) last_name: Option<&'static str>,
 }
 
-/// What a letter behind `S` abbreviates.
+/// The abbreviation with a letter behind `S`.
 pub(crate) fn abbreviation(code: u8) -> Option<&'static Abbreviation> {
     Some(match code {
         b't' => &Abbreviation {

@@ -2,18 +2,18 @@
 
 use crate::tables::{Builtin, Operator};
 
-/// The index of a part among those of its name.
+/// Index of a part among the parts of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeId(u32);
 
 impl NodeId {
-    /// The index, for tables beside that of the parts.
+    /// The index as a number, for tables with an entry for each part.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What qualifies a type, or a member function.
+/// A qualifier of a type, or of a member function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Qualifier {
     Restrict,
@@ -30,14 +30,14 @@ pub(crate) enum Qualifier {
     /// `&&` of the object of a member function.
     RvalueThis,
     TransactionSafe,
-    /// With an operand where the name has one.
+    /// `noexcept`, with an operand where the name has one.
     Noexcept,
     /// `throw`, with the types.
     Throw,
 }
 
 impl Qualifier {
-    /// Whether it belongs behind the parameters of a function.
+    /// Whether the qualifier belongs behind the parameters of a function.
     pub(crate) fn of_function(self) -> bool {
         !matches!(
             self,
@@ -45,7 +45,7 @@ impl Qualifier {
         )
     }
 
-    /// What the qualifier of a type is when the type turns out to be that of a function.
+    /// The qualifier that the qualifier of a type becomes when the type turns out to be that of a function.
     pub(crate) fn for_function(self) -> Qualifier {
         match self {
             Qualifier::Restrict => Qualifier::RestrictThis,
@@ -56,7 +56,7 @@ impl Qualifier {
     }
 }
 
-/// What stands before the type that it refers to in the mangled name, and behind it in the text.
+/// A part that stands before the type to which it refers in the mangled name, and behind it in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Indirection {
     Pointer,
@@ -85,7 +85,8 @@ pub(crate) enum Node<'n> {
     Scoped(NodeId, NodeId),
     /// A name that is local to a function.
     Local(NodeId, NodeId),
-    /// What is local to the default argument of a parameter. The last parameter has number 0.
+    /// A name in the default argument of a parameter, with the number of the parameter. The last parameter has number
+    /// 0.
     DefaultArgument(i32, NodeId),
     /// The name and the type of a function or variable.
     Typed(NodeId, NodeId),
@@ -97,19 +98,19 @@ pub(crate) enum Node<'n> {
     FunctionParam(i32),
     Constructor(NodeId),
     Destructor(NodeId),
-    /// A text, and what it is about.
+    /// A fixed text, and the part that follows it.
     Prefixed(&'static str, NodeId),
-    /// The base, and the class in which it lies.
+    /// A table of virtual functions for construction: the base, and the class in which it lies.
     ConstructionVtable(NodeId, NodeId),
     ReferenceTemporary(NodeId, i32),
-    /// A qualifier, what it applies to, and its operand.
+    /// A qualifier, the part to which it applies, and the qualifier's operand.
     Qualified(Qualifier, Option<NodeId>, Option<NodeId>),
     Indirect(Indirection, NodeId),
     /// A type with a qualifier of a compiler.
     VendorQualified(NodeId, NodeId),
     /// A type of a compiler.
     VendorType(NodeId),
-    /// A function type: what it returns, if that is known, and its parameters.
+    /// A function type: its return type, if that is known, and its parameters.
     Function(Option<NodeId>, NodeId),
     /// An array type: bound and element.
     Array(Option<NodeId>, NodeId),
@@ -123,13 +124,13 @@ pub(crate) enum Node<'n> {
         length: NodeId,
         saturating: bool,
     },
-    /// A floating point type of this many bits, and the end of its name.
+    /// A floating point type: number of bits, and the end of its name.
     SizedFloat(i32, &'static str),
-    /// An integer type of a number of bits; whether it is unsigned.
+    /// An integer type: whether it is unsigned, and its number of bits.
     SizedInteger(bool, NodeId),
-    /// An argument and the arguments behind it. A list without any has neither.
+    /// An argument of a function, and the arguments behind it. An empty list has neither.
     Arguments(Option<NodeId>, Option<NodeId>),
-    /// An argument of a template and the arguments behind it; a pack is such a list as well. A list without any has neither.
+    /// An argument of a template, and the arguments behind it. A pack is such a list, too. An empty list has neither.
     TemplateArguments(Option<NodeId>, Option<NodeId>),
     /// `type{list}`.
     Initializer(Option<NodeId>, NodeId),
@@ -139,13 +140,13 @@ pub(crate) enum Node<'n> {
     Cast(NodeId),
     /// An expression without operands.
     Nullary(NodeId),
-    /// Operator and operand.
+    /// Operator and operand of an expression.
     Unary(NodeId, NodeId),
     /// An operator behind its operand.
     Postfix(NodeId, NodeId),
-    /// Operator and operands.
+    /// Operator and operands of an expression.
     Binary(NodeId, NodeId, NodeId),
-    /// Operator and operands, the last of which `new` may lack.
+    /// Operator and operands of an expression. `new` may lack the last operand.
     Trinary(NodeId, NodeId, NodeId, Option<NodeId>),
     /// An expression of a compiler: name and arguments.
     VendorCall(NodeId, NodeId),
@@ -167,7 +168,7 @@ pub(crate) enum Node<'n> {
 }
 
 impl Node<'_> {
-    /// The parts among which a pack may be that an expansion of this part repeats, in the order in which they are
+    /// The parts in which a pack may be that an expansion of this part repeats, in the order in which they are
     /// searched.
     pub(crate) fn children(&self) -> [Option<NodeId>; 4] {
         match *self {
@@ -233,7 +234,7 @@ pub(crate) struct Tree<'n> {
 }
 
 impl<'n> Tree<'n> {
-    /// A tree without parts that has room for those of a name of `length` bytes.
+    /// An empty tree with room for the parts of a name of `length` bytes.
     pub(crate) fn for_length(length: usize) -> Tree<'n> {
         Tree {
             nodes: Vec::with_capacity(length),
@@ -257,7 +258,7 @@ impl<'n> Tree<'n> {
         self.nodes[id.index()]
     }
 
-    /// Puts another part in the place of one.
+    /// Replaces a part by another one.
     pub(crate) fn replace(&mut self, id: NodeId, node: Node<'n>) {
         self.nodes[id.index()] = node;
     }

@@ -1,4 +1,4 @@
-//! The GNU C++ library of this machine, where there is one, has the same texts: for the symbols of the libraries that
+//! Comparison with the GNU C++ library of this machine, where there is one: texts for the symbols of the libraries that
 //! this process loads, and for mutations of names.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use rpd_demangle::demangle;
 type Demangle =
     unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
 
-/// The library, or a line that says that there is none.
+/// The library; `None`, with a line that says so, where there is none.
 fn library() -> Option<Library> {
     // SAFETY: the constructors of the C++ library have no requirements.
     match unsafe { Library::new("libstdc++.so.6") } {
@@ -88,8 +88,8 @@ fn texts_are_those_of_the_installed_library() {
     }
 }
 
-/// Versions of the library before 12 and after it differ in names that no compiler makes. Short names only: the library
-/// takes for ever for some that refer to their own parts.
+/// Uses short names only: the library takes for ever for some that refer to their own parts. Versions of the library
+/// before 12 and after it differ in names that no compiler makes.
 #[test]
 fn mutated_names_have_the_texts_of_the_installed_library() {
     const LONGEST: usize = 40;

@@ -1,9 +1,9 @@
-//! Names and texts that the GNU C++ library 12 has for them: of kernels of PyTorch, of symbols of libstdc++, LLVM and
-//! PyTorch, of a C++20 program, and names made at random, some of which are none.
+//! Names with their texts by the GNU C++ library 12: kernels of PyTorch, symbols of libstdc++, LLVM and PyTorch, of a
+//! C++20 program, and random names, some of which are not mangled names.
 
 use rpd_demangle::{Dialect, demangle, demangle_as};
 
-/// Lines of mangled name, tab, text. The text of what cannot be demangled is the name.
+/// Lines of mangled name, tab, text. Names that cannot be demangled are their own text.
 const NAMES: &str = include_str!("../testdata/names.tsv");
 
 fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -60,7 +60,7 @@ fn types_that_are_newer_than_the_library_are_known_to_one_dialect() {
     assert_eq!(demangle(&long), long);
 }
 
-/// No prefix of a name panics, or is taken for the whole.
+/// No prefix of a name makes the demangler panic, or has the text of the whole name.
 #[test]
 fn names_that_are_cut_off_are_names_or_stay() {
     for (name, _) in names().filter(|(name, _)| name.len() < 80) {

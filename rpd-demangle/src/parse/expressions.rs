@@ -54,7 +54,7 @@ impl<'n> Parser<'n> {
         }
     }
 
-    /// `name`, or with the template arguments that follow.
+    /// Reads template arguments behind `name`, if there are any.
     fn with_arguments(&mut self, name: NodeId) -> Option<NodeId> {
         if self.peek() != b'I' {
             return Some(name);
@@ -83,7 +83,7 @@ impl<'n> Parser<'n> {
         self.add(Node::Scoped(scope, name))
     }
 
-    /// `fp [<number>] _` or `fpT`, which is `this`.
+    /// Reads `fp [<number>] _` or `fpT`, which is `this`.
     fn function_param(&mut self) -> Option<NodeId> {
         self.skip(2);
         let number = if self.take(b'T') {
@@ -202,7 +202,7 @@ impl<'n> Parser<'n> {
         self.add(Node::Trinary(id, first, second, Some(third)))
     }
 
-    /// `<placement> _ <type> (E | pi <initializers> E | il <initializers> E)`.
+    /// Reads a `new` expression: `<placement> _ <type> (E | pi <initializers> E | il <initializers> E)`.
     fn new_expression(&mut self, id: NodeId) -> Option<NodeId> {
         let placement = self.expression_list(b'_')?;
         let ty = self.ty()?;
@@ -218,7 +218,7 @@ impl<'n> Parser<'n> {
         self.add(Node::Trinary(id, placement, ty, initializer))
     }
 
-    /// `L <type> <value> E`, or a name as an expression, `L_Z <encoding> E`.
+    /// Reads `L <type> <value> E`, or a name as an expression, `L_Z <encoding> E`.
     pub(super) fn primary_expression(&mut self) -> Option<NodeId> {
         self.expect(b'L')?;
         if matches!(self.peek(), b'_' | b'Z') {

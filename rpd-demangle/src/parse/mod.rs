@@ -1,5 +1,5 @@
-//! From the mangled name to its parts: the grammar of the Itanium C++ ABI, as far as and as loosely as the GNU C++
-//! library reads it.
+//! Parser of mangled names: the grammar of the Itanium C++ ABI, as completely and as loosely as the GNU C++ library
+//! reads it.
 
 mod expressions;
 mod names;
@@ -13,7 +13,7 @@ use crate::tree::{Node, NodeId, Tree};
 /// more.
 const MAX_DEPTH: u32 = 1024;
 
-/// How `sr` begins an unresolved name. Two generations of compilers wrote different things.
+/// Form in which `sr` begins an unresolved name. Two generations of compilers wrote different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unresolved {
     /// In the form that the ABI has today.
@@ -24,13 +24,13 @@ enum Unresolved {
     Old,
 }
 
-/// What a mangled name is made of.
+/// A parsed name: its parts and the one that contains all others.
 pub(crate) struct Parsed<'n> {
     pub(crate) tree: Tree<'n>,
     pub(crate) root: NodeId,
 }
 
-/// What the whole of a text is.
+/// Kind of a whole mangled text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whole {
     /// A symbol, which begins with `_Z`.
@@ -79,7 +79,7 @@ struct Parser<'n> {
     at: usize,
     tree: Tree<'n>,
     substitutions: Vec<NodeId>,
-    /// The innermost class name read: that of its constructors and destructors.
+    /// The class name that was read last, which is the name of its constructors and destructors.
     last_name: Option<NodeId>,
     /// Whether an expression is being read, in which `cv` is a cast.
     in_expression: bool,
@@ -96,7 +96,7 @@ impl<'n> Parser<'n> {
         self.text.get(self.at).copied().unwrap_or(0)
     }
 
-    /// The byte after the next; 0 behind the end.
+    /// The byte after the next one; 0 behind the end.
     fn peek_second(&self) -> u8 {
         self.text.get(self.at + 1).copied().unwrap_or(0)
     }
@@ -112,7 +112,7 @@ impl<'n> Parser<'n> {
         self.at = self.text.len().min(self.at + count);
     }
 
-    /// Consumes the next byte if it is this one.
+    /// Consumes the next byte if it is `byte`; returns whether it was.
     fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == byte && self.at < self.text.len();
         if found {
@@ -125,7 +125,7 @@ impl<'n> Parser<'n> {
         self.take(byte).then_some(())
     }
 
-    /// Consumes the next bytes if they are these.
+    /// Consumes the next two bytes if they are `bytes`; returns whether they were.
     fn take_both(&mut self, bytes: &[u8; 2]) -> bool {
         let found = self.text[self.at..].starts_with(bytes);
         if found {
@@ -161,7 +161,8 @@ impl<'n> Parser<'n> {
         &self.text[from..self.at]
     }
 
-    /// `[n] <digits>`. No digits are 0; a number that is too large is -1, and its last digits are left.
+    /// Reads `[n] <digits>`. Without digits the number is 0; a number that is too large is -1, and its last digits are
+    /// not consumed.
     fn number(&mut self) -> i32 {
         let negative = self.take(b'n');
         let mut value = 0_i32;
@@ -179,7 +180,7 @@ impl<'n> Parser<'n> {
         if negative { -value } else { value }
     }
 
-    /// `[<number>] _`, one more than the number that is written.
+    /// Reads `[<number>] _`, which stands for one more than the number, or 0 without a number.
     fn compact_number(&mut self) -> Option<i32> {
         let value = match self.peek() {
             b'_' => 0,
@@ -190,7 +191,8 @@ impl<'n> Parser<'n> {
         (value >= 0).then_some(value)
     }
 
-    /// What tells entities of the same name in one function apart; not shown.
+    /// Reads a discriminator, which distinguishes entities of the same name in one function. It is not part of the
+    /// text.
     fn discriminator(&mut self) -> Option<()> {
         if !self.take(b'_') {
             return Some(());
@@ -210,7 +212,7 @@ impl<'n> Parser<'n> {
         self.substitutions.push(id);
     }
 
-    /// `S_`, `S<seq-id>_` or `S<letter>`. `in_prefix`: a constructor or destructor may follow.
+    /// Reads a substitution, `S_`, `S<seq-id>_` or `S<letter>`. `in_prefix`: a constructor or destructor may follow.
     fn substitution(&mut self, in_prefix: bool) -> Option<NodeId> {
         self.expect(b'S')?;
         let first = self.next();

@@ -4,11 +4,11 @@ use super::Parser;
 use crate::Dialect;
 use crate::tree::{Node, NodeId, Qualifier};
 
-/// What unnamed namespaces are called in mangled names: this, a separator and `N`.
+/// Name of unnamed namespaces in mangled names, which a separator and `N` follow.
 const UNNAMED_NAMESPACE: &[u8] = b"_GLOBAL_";
 
 impl<'n> Parser<'n> {
-    /// `_Z <encoding>`, at the top level with suffixes of clones.
+    /// Reads `_Z <encoding>`, at the top level with suffixes of clones.
     pub(super) fn mangled_name(&mut self, top: bool) -> Option<NodeId> {
         // Old compilers wrote names inside others without the underscore.
         if !self.take(b'_') && top {
@@ -24,7 +24,7 @@ impl<'n> Parser<'n> {
         Some(name)
     }
 
-    /// `.<word>` or `.<number>`, and numbers behind it.
+    /// Reads a suffix of a clone, `.<word>` or `.<number>`, with numbers behind it.
     fn clone_suffix(&mut self) -> Option<&'n [u8]> {
         let rest = &self.text[self.at..];
         let digits_in_words = self.dialect != Dialect::Rocprofv3;
@@ -70,14 +70,14 @@ impl<'n> Parser<'n> {
         self.add(Node::Typed(name, ty))
     }
 
-    /// Leaves out what a function returns: inside another name it would read as the type of that.
+    /// Leaves out the return type of a function: inside another name it would read as the other's type.
     fn drop_return_type(&mut self, ty: NodeId) {
         if let Node::Function(_, parameters) = self.get(ty) {
             self.tree.replace(ty, Node::Function(None, parameters));
         }
     }
 
-    /// Whether the type of a function of this name begins with what it returns.
+    /// Whether the type of a function of this name begins with its return type.
     fn has_return_type(&self, mut name: NodeId) -> bool {
         loop {
             name = match self.get(name) {
@@ -122,7 +122,8 @@ impl<'n> Parser<'n> {
         }
     }
 
-    /// `name`, or the template with the arguments that follow. `substitutable`: the name of the template is.
+    /// Reads template arguments behind `name`, if there are any. `substitutable`: substitutions can refer to the name
+    /// of the template.
     fn with_template_args(&mut self, name: NodeId, substitutable: bool) -> Option<NodeId> {
         if self.peek() != b'I' {
             return Some(name);
@@ -134,7 +135,7 @@ impl<'n> Parser<'n> {
         self.add(Node::Template(name, arguments))
     }
 
-    /// `N [<qualifiers>] <prefix> E`.
+    /// Reads `N [<qualifiers>] <prefix> E`.
     fn nested_name(&mut self) -> Option<NodeId> {
         self.expect(b'N')?;
         let qualifiers = self.qualifiers(true)?;
@@ -155,7 +156,7 @@ impl<'n> Parser<'n> {
         Some(name)
     }
 
-    /// The parts of a nested name, before the `E`. `substitutable`: each prefix of it is.
+    /// Reads the parts of a nested name, up to the `E`. `substitutable`: substitutions can refer to each prefix.
     pub(super) fn prefix(&mut self, substitutable: bool) -> Option<NodeId> {
         let mut whole: Option<NodeId> = None;
         loop {
@@ -196,7 +197,7 @@ impl<'n> Parser<'n> {
         }
     }
 
-    /// `Z <function> E <name>`.
+    /// Reads `Z <function> E <name>`.
     fn local_name(&mut self) -> Option<NodeId> {
         self.expect(b'Z')?;
         let function = self.encoding(false)?;
@@ -266,7 +267,7 @@ impl<'n> Parser<'n> {
         }
     }
 
-    /// `<length> <identifier>`.
+    /// Reads `<length> <identifier>`.
     pub(super) fn source_name(&mut self) -> Option<NodeId> {
         let length = usize::try_from(self.number()).ok()?;
         let name = self.text.get(self.at..)?.get(..length)?;
@@ -311,7 +312,7 @@ impl<'n> Parser<'n> {
         })
     }
 
-    /// `Ul <parameters> E [<number>] _`.
+    /// Reads the rest of a lambda, `Ul <parameters> E [<number>] _`.
     fn lambda(&mut self) -> Option<NodeId> {
         self.skip(2);
         let parameters = self.parameters()?;
@@ -320,7 +321,7 @@ impl<'n> Parser<'n> {
         self.add(Node::Lambda(parameters, number))
     }
 
-    /// `Ut [<number>] _`.
+    /// Reads the rest of an unnamed type, `Ut [<number>] _`.
     fn unnamed_type(&mut self) -> Option<NodeId> {
         self.skip(2);
         let number = self.compact_number()?;
@@ -329,7 +330,7 @@ impl<'n> Parser<'n> {
         Some(name)
     }
 
-    /// Names of what compilers make themselves.
+    /// Reads the name of an object or function that compilers make themselves, such as a table of virtual functions.
     fn special_name(&mut self) -> Option<NodeId> {
         let kind = (self.next(), self.next());
         let (text, about) = match kind {
@@ -377,7 +378,7 @@ impl<'n> Parser<'n> {
         self.add(Node::Prefixed(text, about))
     }
 
-    /// `<class> <offset> _ <base>`; the offset is not shown.
+    /// Reads `<class> <offset> _ <base>`; the offset is not part of the text.
     fn construction_vtable(&mut self) -> Option<NodeId> {
         let class = self.ty()?;
         if self.number() < 0 {
@@ -388,7 +389,7 @@ impl<'n> Parser<'n> {
         self.add(Node::ConstructionVtable(base, class))
     }
 
-    /// The offset of a thunk, which is not shown.
+    /// Reads the offset of a thunk, which is not part of the text.
     fn call_offset(&mut self, kind: u8) -> Option<()> {
         match kind {
             b'h' => {

@@ -5,7 +5,7 @@ use crate::Dialect;
 use crate::tables;
 use crate::tree::{Indirection, Node, NodeId, Qualifier};
 
-/// A qualifier with its operand, as it was read before what it applies to.
+/// A qualifier with its operand, read before the type to which it applies.
 type Qualification = (Qualifier, Option<NodeId>);
 
 impl Parser<'_> {
@@ -87,7 +87,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Qualifiers, the outermost first. `of_member`: of the object of a member function.
+    /// Reads qualifiers, the outermost first. `of_member`: they qualify the object of a member function.
     pub(super) fn qualifiers(&mut self, of_member: bool) -> Option<Vec<Qualification>> {
         let mut found = Vec::new();
         while self.at_qualifier() {
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Some(found)
     }
 
-    /// `inner` with all of `qualifiers`.
+    /// The type `inner` with all of `qualifiers`.
     pub(super) fn qualify(
         &mut self,
         qualifiers: Vec<Qualification>,
@@ -167,7 +167,7 @@ impl Parser<'_> {
         self.add(Node::Indirect(indirection, inner))
     }
 
-    /// `U <name> [<template-args>] <type>`.
+    /// Reads `U <name> [<template-args>] <type>`.
     fn vendor_qualified(&mut self) -> Option<NodeId> {
         self.skip(1);
         let mut qualifier = self.source_name()?;
@@ -179,7 +179,7 @@ impl Parser<'_> {
         self.add(Node::VendorQualified(ty, qualifier))
     }
 
-    /// A type that begins with `D`, and whether substitutions can refer to it.
+    /// Reads a type that begins with `D`; returns whether substitutions can refer to it, too.
     fn type_of_two_letters(&mut self) -> Option<(NodeId, bool)> {
         let code = self.next();
         Some(match code {
@@ -208,15 +208,15 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether `<digits> (_ | x | b)` comes next, behind `DF`. The GNU C++ library knows it since version 13; before, it
-    /// refused all but the last, which it took for a type of fixed point.
+    /// Whether `<digits> (_ | x | b)` comes next, behind `DF`. The GNU C++ library has known these types since version
+    /// 13; earlier versions refused all but the last form, which they took for a type of fixed point.
     fn at_sized_float(&self) -> bool {
         let rest = &self.text[self.at..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         digits > 0 && matches!(rest.get(digits), Some(b'_' | b'x' | b'b'))
     }
 
-    /// `_Float16`, `_Float64x`, `std::bfloat16_t`.
+    /// Reads a type such as `_Float16`, `_Float64x`, `std::bfloat16_t`, behind `DF`.
     fn sized_float(&mut self) -> Option<NodeId> {
         let bits = self.number();
         let suffix = match self.next() {
@@ -227,7 +227,7 @@ impl Parser<'_> {
         self.add(Node::SizedFloat(bits, suffix))
     }
 
-    /// `<digits> _` or `<expression> _`, behind `DB` or `DU`. The GNU C++ library refuses it.
+    /// Reads `<digits> _` or `<expression> _`, behind `DB` or `DU`. The GNU C++ library refuses such types.
     fn sized_integer(&mut self, unsigned: bool) -> Option<NodeId> {
         let bits = match self.peek() {
             b'0'..=b'9' => {
@@ -240,7 +240,7 @@ impl Parser<'_> {
         self.add(Node::SizedInteger(unsigned, bits))
     }
 
-    /// `[<digits>] <length> <digits> (s | n)`, behind `DF`.
+    /// Reads a type of fixed point, `[<digits>] <length> <digits> (s | n)`, behind `DF`.
     fn fixed_point(&mut self) -> Option<NodeId> {
         let accum = self.peek().is_ascii_digit();
         if accum {
@@ -256,7 +256,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `<elements> _ <type>`, behind `Dv`.
+    /// Reads a vector type, `<elements> _ <type>`, behind `Dv`.
     fn vector_type(&mut self) -> Option<NodeId> {
         let elements = if self.take(b'_') {
             self.expression()?
@@ -269,7 +269,7 @@ impl Parser<'_> {
         self.add(Node::Vector(elements, element))
     }
 
-    /// `F [Y] <types> [<reference>] E`.
+    /// Reads `F [Y] <types> [<reference>] E`.
     fn function_type(&mut self) -> Option<NodeId> {
         self.nested(|parser| {
             parser.expect(b'F')?;
@@ -290,7 +290,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What a function returns, if `returns` or the name says so, and its parameters.
+    /// Reads the return type of a function, if `returns` or the name says that it has one, and its parameters.
     pub(super) fn bare_function_type(&mut self, returns: bool) -> Option<NodeId> {
         let returns = self.take(b'J') || returns;
         let result = if returns { Some(self.ty()?) } else { None };
@@ -319,7 +319,7 @@ impl Parser<'_> {
         matches!(self.get(ty), Node::Builtin(builtin) if builtin.name == "void")
     }
 
-    /// A list of `parts`; of none, a list without anything.
+    /// Makes a list of `parts`; without any, a list of no elements.
     pub(super) fn list(
         &mut self,
         parts: Vec<NodeId>,
@@ -335,7 +335,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `A [<bound>] _ <type>`.
+    /// Reads `A [<bound>] _ <type>`.
     fn array_type(&mut self) -> Option<NodeId> {
         self.expect(b'A')?;
         let bound = match self.peek() {
@@ -375,14 +375,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `T_` or `T<number>_`.
+    /// Reads a template parameter, `T_` or `T<number>_`.
     pub(super) fn template_param(&mut self) -> Option<NodeId> {
         self.expect(b'T')?;
         let number = self.compact_number()?;
         self.add(Node::TemplateParam(number))
     }
 
-    /// `I <arguments> E`, or a pack, `J <arguments> E`.
+    /// Reads `I <arguments> E`, or a pack, `J <arguments> E`.
     pub(super) fn template_args(&mut self) -> Option<NodeId> {
         if !self.take(b'I') {
             self.expect(b'J')?;
@@ -390,7 +390,7 @@ impl Parser<'_> {
         self.nested(Self::rest_of_template_args)
     }
 
-    /// The arguments and the `E` behind them.
+    /// Reads template arguments and the `E` behind them.
     pub(super) fn rest_of_template_args(&mut self) -> Option<NodeId> {
         // A name in an argument is not that of a constructor behind the template.
         let last_name = self.last_name;

@@ -63,7 +63,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// The operator of the language that `id` is.
+    /// The operator of the language that a part is; `None` for other parts.
     fn language_operator(&self, id: NodeId) -> Option<&'static Operator> {
         match self.get(id) {
             Node::Operator(operator) => Some(operator),
@@ -71,7 +71,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Writes an operator as it is in an expression.
+    /// Writes an operator as it appears in an expression.
     fn operator(&mut self, id: NodeId) -> Result {
         match self.language_operator(id) {
             Some(operator) => self.text(operator.name.as_bytes()),
@@ -79,7 +79,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Writes an operand, in parentheses unless it cannot be mistaken.
+    /// Writes an operand, in parentheses unless it is unambiguous without.
     pub(super) fn operand(&mut self, id: NodeId) -> Result {
         match self.get(id) {
             Node::Name(_) | Node::Scoped(..) | Node::Initializer(..) | Node::FunctionParam(_) => {
@@ -245,7 +245,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Writes a fold over a pack, which stands as a whole for its elements.
+    /// Writes a fold over a pack. The pack stands for its elements as a whole.
     fn fold(
         &mut self,
         fold: &Operator,

@@ -1,4 +1,4 @@
-//! From the parts of a name to its text, in the spelling of the GNU C++ library.
+//! Printer: makes the text of a parsed name, in the spelling of the GNU C++ library.
 
 mod expressions;
 mod templates;
@@ -10,14 +10,14 @@ use crate::LONGEST_TEXT;
 use crate::parse::Parsed;
 use crate::tree::{Node, NodeId, Qualifier, Tree};
 
-/// Levels of parts in parts, beyond which the GNU C++ library refuses a name.
+/// Deepest nesting of parts; the GNU C++ library refuses names with more.
 const MAX_DEPTH: usize = 1024;
 
-/// How often a part may be visited, or searched for packs. Bounds the time for names that refer to their own parts again
-/// and again without any text.
+/// Number of times that parts may be visited or searched for packs, together. Bounds the time for names that refer to
+/// their own parts again and again without any text.
 const MAX_STEPS: u32 = 1 << 22;
 
-/// A name has no text: it is malformed in a way that only shows when it is written, or its text is too long.
+/// Error for a name without a text: a fault shows only when it is written, or its text is too long.
 #[derive(Debug)]
 pub(crate) struct Refused;
 
@@ -45,19 +45,19 @@ pub(crate) fn print(parsed: &Parsed<'_>) -> Result<Vec<u8>> {
     Ok(printer.out)
 }
 
-/// A type or name that is to be written where the type inside it has its place for it: `*` of a pointer to a function
-/// stands inside what the function's type is written as.
+/// A type or name whose text stands inside the text of another type: `*` of a pointer to a function stands inside the
+/// text of the function's type.
 #[derive(Debug, Clone, Copy)]
 struct Modifier {
     node: NodeId,
-    /// The modifier outside of it.
+    /// Index of the modifier outside of this one.
     outer: Option<usize>,
-    /// The arguments of templates that its template parameters refer to.
+    /// Index of the scope whose template arguments the modifier's template parameters refer to.
     scope: Option<usize>,
     written: bool,
 }
 
-/// A template whose arguments parameters refer to.
+/// A template whose arguments template parameters refer to.
 #[derive(Debug, Clone, Copy)]
 struct Scope {
     template: NodeId,
@@ -72,21 +72,21 @@ struct Printer<'t, 'n> {
     steps: u32,
     /// The parts that are being written, the innermost last.
     path: Vec<NodeId>,
-    /// How often each part is being written.
+    /// Number of times that each part is being written at present.
     open: Vec<u8>,
     /// All modifiers of the parts that are being written; those of interest are linked from `innermost`.
     modifiers: Vec<Modifier>,
     innermost: Option<usize>,
-    /// All scopes there have been; those in effect are linked from `scope`.
+    /// All scopes that were entered; those in effect are linked from `scope`.
     scopes: Vec<Scope>,
     scope: Option<usize>,
-    /// References to template parameters, with the scope in which each was written first.
+    /// References to template parameters, each with the scope in which it was written first.
     saved_scopes: Vec<(NodeId, Option<usize>)>,
     /// The innermost template that is being written.
     template: Option<NodeId>,
     /// The element of a pack that is being written, or `WHOLE_PACK`.
     pack_index: i32,
-    /// How many lambdas have their parameters written.
+    /// Number of lambdas whose parameters are being written.
     lambdas: u32,
 }
 
@@ -124,7 +124,7 @@ impl<'n> Printer<'_, 'n> {
         Ok(())
     }
 
-    /// Writes a part. A part may be within itself once: a template argument that names the template's function.
+    /// Writes a part. A part may contain itself once: a template argument that names the template's function.
     fn node(&mut self, id: NodeId) -> Result {
         self.step()?;
         if self.open[id.index()] > 1 || self.path.len() > MAX_DEPTH {
@@ -238,7 +238,7 @@ impl<'n> Printer<'_, 'n> {
         }
     }
 
-    /// Writes which default argument a local name is in, and returns the name itself.
+    /// Writes the default argument that contains a local name, if one does; returns the name itself.
     fn without_default_argument(&mut self, name: NodeId) -> Result<NodeId> {
         let Node::DefaultArgument(number, inner) = self.get(name) else {
             return Ok(name);
@@ -266,10 +266,10 @@ impl<'n> Printer<'_, 'n> {
         Ok(())
     }
 
-    /// Writes a name with its type. The name, and the qualifiers of a member function, are modifiers of the type,
-    /// which knows their place.
+    /// Writes a name with its type. The name, and the qualifiers of a member function, are modifiers of the type, which
+    /// has a place for them.
     fn typed(&mut self, name: NodeId, ty: NodeId) -> Result {
-        /// More qualifiers and a name than this are refused, as by the GNU C++ library.
+        /// Most qualifiers and names before a type; the GNU C++ library refuses more.
         const MAX_MODIFIERS: usize = 4;
         let outer = self.innermost.take();
         let base = self.modifiers.len();
@@ -325,7 +325,7 @@ impl<'n> Printer<'_, 'n> {
         Ok(())
     }
 
-    /// The qualifiers of a member function are no part of its name where that is written inside another.
+    /// The name of a member function without its qualifiers, which are left out inside another name.
     fn without_function_qualifiers(&self, mut name: NodeId) -> Result<NodeId> {
         while let Node::Qualified(qualifier, inner, _) = self.get(name)
             && Qualifier::of_function(qualifier)

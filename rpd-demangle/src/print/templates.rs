@@ -34,7 +34,7 @@ impl Printer<'_, '_> {
         self.text(if self.last == b'>' { b" >" } else { b">" })
     }
 
-    /// Writes the type of a conversion operator. The parameters of the operator's own template are known there, but not
+    /// Writes the type of a conversion operator. The parameters of the operator's own template are known in it, but not
     /// in its arguments, which belong to that template.
     pub(super) fn conversion(&mut self, ty: NodeId) -> Result {
         let scope = self.scope;
@@ -68,7 +68,7 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// The argument of a parameter; the current element where it is a pack.
+    /// The argument of a parameter; the current element if the argument is a pack.
     pub(super) fn argument(&mut self, number: i32) -> Result<NodeId> {
         let argument = self.argument_or_pack(number)?.ok_or(Refused)?;
         match self.get(argument) {
@@ -85,7 +85,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// The element of a list.
+    /// An element of a list; fails if the list is shorter.
     fn element(&mut self, list: NodeId, index: i32) -> Result<Option<NodeId>> {
         if index == WHOLE_PACK {
             return Ok(Some(list));
@@ -104,8 +104,8 @@ impl Printer<'_, '_> {
         })
     }
 
-    /// Has the parameter `inner` of the reference `id` mean what it meant when it was written first. Later it may be
-    /// written through a substitution, where other templates are in effect.
+    /// Gives the parameter `inner` of the reference `id` the meaning that it had when it was written first. Later it
+    /// may be written through a substitution, where other templates are in effect.
     pub(super) fn enter_saved_scope(&mut self, id: NodeId, inner: NodeId) {
         let saved = self.saved_scopes.iter().find(|(node, _)| *node == inner);
         let Some(&(_, scope)) = saved else {
@@ -138,7 +138,7 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// The first pack that a part refers to.
+    /// The first pack to which a part refers.
     pub(super) fn find_pack(&mut self, id: NodeId) -> Result<Option<NodeId>> {
         self.find_pack_within(id, 0)
     }

@@ -1,4 +1,4 @@
-//! Types, whose parts stand on both sides of what they modify.
+//! Types, whose text stands on both sides of the names and types that they modify.
 
 use super::{Modifier, Printer, Refused, Result};
 use crate::tree::{Indirection, Node, NodeId, Qualifier};
@@ -48,7 +48,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Adds a modifier inside all that there are.
+    /// Adds a modifier inside all others.
     pub(super) fn push_modifier(&mut self, node: NodeId) {
         self.modifiers.push(Modifier {
             node,
@@ -59,7 +59,7 @@ impl Printer<'_, '_> {
         self.innermost = Some(self.modifiers.len() - 1);
     }
 
-    /// Writes `inner`, and the modifier `id` where `inner` has a place for it, or behind it.
+    /// Writes `inner`, and the modifier `id` in the place that `inner` has for it, otherwise behind it.
     fn modified(&mut self, id: NodeId, inner: NodeId) -> Result {
         let outer = self.innermost;
         self.push_modifier(id);
@@ -100,7 +100,7 @@ impl Printer<'_, '_> {
         self.modified(id, inner)
     }
 
-    /// A reference; one to a reference is one reference, `&&` only if both are.
+    /// Writes a reference. A reference to a reference is one reference, `&&` only if both are.
     fn reference(&mut self, id: NodeId, kind: Indirection, inner: NodeId) -> Result {
         let scope = self.scope;
         let mut referred = inner;
@@ -140,7 +140,7 @@ impl Printer<'_, '_> {
         self.function_with(id, self.innermost)
     }
 
-    /// Writes a function type without what it returns, `modifiers` in their places.
+    /// Writes a function type without its return type, with `modifiers` in their places.
     fn function_with(&mut self, id: NodeId, modifiers: Option<usize>) -> Result {
         let Node::Function(_, parameters) = self.get(id) else {
             return Err(Refused);
@@ -185,7 +185,7 @@ impl Printer<'_, '_> {
     }
 
     fn array(&mut self, id: NodeId, element: NodeId) -> Result {
-        /// More qualifiers than this are refused, with the array itself, as by the GNU C++ library.
+        /// Most qualifiers of an array, with the array itself; the GNU C++ library refuses more.
         const MAX_MODIFIERS: usize = 4;
         let outer = self.innermost;
         let base = self.modifiers.len();
@@ -221,7 +221,7 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// Writes the bound of an array, `modifiers` before it.
+    /// Writes the bound of an array, with `modifiers` before it.
     fn array_with(&mut self, id: NodeId, modifiers: Option<usize>) -> Result {
         let Node::Array(bound, _) = self.get(id) else {
             return Err(Refused);
@@ -251,8 +251,8 @@ impl Printer<'_, '_> {
         self.text(b"]")
     }
 
-    /// Writes the modifiers from one outwards that are not written yet; those that stand behind the parameters of a
-    /// function only if `behind`.
+    /// Writes the modifiers, from one outwards, that have not been written; those whose place is behind the parameters
+    /// of a function only if `behind`.
     fn modifiers_from(&mut self, mut next: Option<usize>, behind: bool) -> Result {
         while let Some((index, modifier)) = next.map(|index| (index, self.modifiers[index])) {
             self.step()?;
@@ -292,7 +292,7 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// Writes what a modifier adds.
+    /// Writes the text of one modifier.
     pub(super) fn modifier(&mut self, id: NodeId) -> Result {
         match self.get(id) {
             Node::Qualified(qualifier, _, operand) => {
