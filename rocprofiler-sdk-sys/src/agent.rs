@@ -113,7 +113,7 @@ c_struct! {
         pub sdma_fw_version: HSA_ENGINE_VERSION,
         /// Version of the firmware of the compute engine; 0 for a CPU.
         pub fw_version: HSA_ENGINE_ID,
-        /// What the driver and the GPU support, as the KFD reports it; 0 for a CPU.
+        /// Capabilities of driver and GPU, as the KFD reports them; 0 for a CPU.
         pub capability: HSA_CAPABILITY,
         /// Compute units in each shader engine.
         pub cu_per_engine: u32,
@@ -155,7 +155,7 @@ c_struct! {
         pub logical_node_id: i32,
         /// Position among the agents of the same type, from 0.
         pub logical_node_type_id: i32,
-        /// Which runtimes are expected to see the agent, by the variables such as `ROCR_VISIBLE_DEVICES`.
+        /// Runtimes that are expected to see the agent, by the variables such as `ROCR_VISIBLE_DEVICES`.
         pub runtime_visibility: rocprofiler_agent_runtime_visiblity_t,
         /// Unique id of the device.
         pub uuid: rocprofiler_uuid_t,
@@ -190,7 +190,7 @@ c_struct! {
 c_struct! {
     /// One entry of the array `mem_banks` of an agent.
     struct rocprofiler_agent_mem_bank_t {
-        /// Whose memory it is: of the system, of the device, LDS and others.
+        /// Kind of the memory: of the system, of the device, LDS and others.
         pub heap_type: HSA_HEAPTYPE,
         /// Whether the bank can be plugged at run time, and whether it keeps its content.
         pub flags: HSA_MEMORYPROPERTY,
@@ -206,7 +206,7 @@ c_struct! {
 c_struct! {
     /// One entry of the array `io_links` of an agent: a link to another agent.
     struct rocprofiler_agent_io_link_t {
-        /// The bus: PCI Express, xGMI and others.
+        /// Kind of bus: PCI Express, xGMI and others.
         pub r#type: HSA_IOLINKTYPE,
         /// Major version of the bus's interface; 0 when unknown.
         pub version_major: u32,

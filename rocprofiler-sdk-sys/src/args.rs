@@ -18,7 +18,7 @@ macro_rules! args_block {
             #[repr(C)]
             #[derive(Clone, Copy, Debug)]
             pub struct $name {
-                /// Bytes that the call at hand does not use may be uninitialised.
+                /// Content of the union; words that the call does not use may be uninitialised.
                 pub words: [MaybeUninit<u64>; $words],
             }
 

@@ -413,7 +413,7 @@ c_struct! {
 }
 
 c_struct! {
-    /// A runtime registered its dispatch tables; `operation` says which one.
+    /// A runtime registered its dispatch tables; `operation` names the runtime.
     struct rocprofiler_buffer_tracing_runtime_initialization_record_t {
         /// Meaningful bytes of this struct.
         pub size: u64,

@@ -307,17 +307,17 @@ c_struct! {
 c_struct! {
     /// Arguments of a scratch event, by `args_kind`.
     union rocprofiler_scratch_memory_args_t {
-        /// For `SCRATCH_ALLOC_START`.
+        /// Arguments for `SCRATCH_ALLOC_START`.
         pub alloc_start: rocprofiler_scratch_memory_alloc_start_t,
-        /// For `SCRATCH_ALLOC_END`.
+        /// Arguments for `SCRATCH_ALLOC_END`.
         pub alloc_end: rocprofiler_scratch_memory_alloc_end_t,
-        /// For `SCRATCH_FREE_START`.
+        /// Arguments for `SCRATCH_FREE_START`.
         pub free_start: rocprofiler_scratch_memory_no_args,
-        /// For `SCRATCH_FREE_END`.
+        /// Arguments for `SCRATCH_FREE_END`.
         pub free_end: rocprofiler_scratch_memory_no_args,
-        /// For `SCRATCH_ASYNC_RECLAIM_START`.
+        /// Arguments for `SCRATCH_ASYNC_RECLAIM_START`.
         pub async_reclaim_start: rocprofiler_scratch_memory_no_args,
-        /// For `SCRATCH_ASYNC_RECLAIM_END`.
+        /// Arguments for `SCRATCH_ASYNC_RECLAIM_END`.
         pub async_reclaim_end: rocprofiler_scratch_memory_no_args,
     }
 }

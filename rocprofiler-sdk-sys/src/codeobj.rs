@@ -6,7 +6,7 @@ use crate::ids::{hsa_agent_t, rocprofiler_address_t, rocprofiler_agent_id_t, roc
 use crate::macros::{c_enum, c_struct};
 
 c_enum! {
-    /// Where the image of a code object is: in a file or in memory.
+    /// Location of a code object's image: in a file or in memory.
     rocprofiler_code_object_storage_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_NONE",
@@ -30,7 +30,7 @@ c_struct! {
 c_struct! {
     /// Location of an image in memory, readable during the callback.
     struct rocprofiler_code_object_storage_memory_t {
-        /// Address of its first byte in the host process.
+        /// Address of the image's first byte in the host process.
         pub memory_base: u64,
         /// Size in bytes.
         pub memory_size: u64,
@@ -40,9 +40,9 @@ c_struct! {
 c_struct! {
     /// Location of the image; an anonymous union in C.
     union rocprofiler_code_object_storage_t {
-        /// For storage type FILE.
+        /// Location for storage type FILE.
         pub file: rocprofiler_code_object_storage_file_t,
-        /// For storage type MEMORY.
+        /// Location for storage type MEMORY.
         pub memory: rocprofiler_code_object_storage_memory_t,
     }
 }
@@ -65,11 +65,11 @@ c_struct! {
         pub load_base: u64,
         /// Size of the loaded image in device memory, in bytes.
         pub load_size: u64,
-        /// Loaded address minus address in the ELF, the same for all of the code object.
+        /// Loaded address minus address in the ELF, the same for all addresses of the code object.
         pub load_delta: i64,
         /// Determines the valid member of `storage`.
         pub storage_type: rocprofiler_code_object_storage_type_t,
-        /// Where the image is, by `storage_type`.
+        /// Location of the image, by `storage_type`.
         pub storage: rocprofiler_code_object_storage_t,
     }
 }
@@ -79,7 +79,7 @@ c_struct! {
     struct rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Number of the kernel symbol in the process, from 1; dispatches refer to it.
+        /// Number of the kernel symbol in the process, from 1, by which dispatches refer to the kernel.
         pub kernel_id: u64,
         /// Code object that the kernel is in.
         pub code_object_id: u64,

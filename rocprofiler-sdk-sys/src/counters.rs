@@ -41,7 +41,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Which counter description struct a query fills.
+    /// Version of the counter description struct that a query fills.
     rocprofiler_counter_info_version_id_t: u32 {
         /// No value.
         VERSION_NONE = 0 => c"ROCPROFILER_COUNTER_INFO_VERSION_NONE",
@@ -61,7 +61,7 @@ c_struct! {
         pub id: rocprofiler_counter_id_t,
         /// Name by which users select the counter, such as `SQ_WAVES`.
         pub name: *const c_char,
-        /// What is counted, in a sentence.
+        /// Description of the counter, in a sentence.
         pub description: *const c_char,
         /// Hardware block; empty for derived counters.
         pub block: *const c_char,
@@ -90,7 +90,7 @@ c_struct! {
         pub id: rocprofiler_counter_id_t,
         /// Name by which users select the counter, such as `SQ_WAVES`.
         pub name: *const c_char,
-        /// What is counted, in a sentence.
+        /// Description of the counter, in a sentence.
         pub description: *const c_char,
         /// Hardware block; empty for derived counters.
         pub block: *const c_char,
@@ -104,7 +104,7 @@ c_struct! {
         pub dimensions: *mut *const rocprofiler_counter_record_dimension_info_t,
         /// Number of entries of `dimensions_instances`: the values of one measurement.
         pub dimensions_instances_count: u64,
-        /// Array of pointers to the descriptions of those values.
+        /// Array of pointers to the descriptions of the values of one measurement.
         pub dimensions_instances: *mut *const rocprofiler_counter_record_dimension_instance_info_t,
     }
 }
@@ -135,7 +135,7 @@ c_struct! {
     struct rocprofiler_counter_record_dimension_instance_info_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Id that the record of this value carries.
+        /// Id of this value in records.
         pub instance_id: rocprofiler_counter_instance_id_t,
         /// Handle of the counter that yields the value.
         pub counter_id: u64,
@@ -161,9 +161,9 @@ c_struct! {
 c_struct! {
     /// A measured value of a counter at one position along its dimensions.
     struct rocprofiler_counter_record_t {
-        /// Which value of which counter; decode with the record queries.
+        /// Id of the value, which has the counter and the position; the record queries decode it.
         pub id: rocprofiler_counter_instance_id_t,
-        /// What was counted at this position; an integer unless the counter is derived.
+        /// Value at this position; an integer unless the counter is derived.
         pub counter_value: f64,
         /// Dispatch that was counted; 0 for device counting.
         pub dispatch_id: rocprofiler_dispatch_id_t,
@@ -231,7 +231,7 @@ pub type rocprofiler_available_dimensions_cb_t = Option<
     ) -> rocprofiler_status_t,
 >;
 
-/// Chooses what to count for a dispatch, on the enqueuing thread, by filling `config` (zero: nothing). The user data
+/// Chooses the counters for a dispatch, on the enqueuing thread, by filling `config` (zero: none). The user data
 /// reaches the record callback.
 pub type rocprofiler_dispatch_counting_service_cb_t = Option<
     unsafe extern "C" fn(
@@ -261,7 +261,7 @@ pub type rocprofiler_device_counting_agent_cb_t = Option<
     ) -> rocprofiler_status_t,
 >;
 
-/// Called when a context starts: chooses what is counted on an agent by calling `set_config`.
+/// Called when a context starts: chooses the counters of an agent by calling `set_config`.
 pub type rocprofiler_device_counting_service_cb_t = Option<
     unsafe extern "C" fn(
         context: rocprofiler_context_id_t,

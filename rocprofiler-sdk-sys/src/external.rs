@@ -1,4 +1,4 @@
-//! External correlation: ids that a tool attaches to calls.
+//! External correlation ids, which tools attach to calls.
 
 use core::ffi::{c_int, c_void};
 

@@ -404,7 +404,7 @@ functions! {
         /// Counts per kernel dispatch as the callback variant does, into a buffer: a header record, then value
         /// records.
         ///
-        /// Errors: as above, `BUFFER_NOT_FOUND`.
+        /// Errors: those of `rocprofiler_configure_callback_dispatch_counting_service`, `BUFFER_NOT_FOUND`.
         fn rocprofiler_configure_buffer_dispatch_counting_service as rocprofiler_configure_buffer_dispatch_counting_service_fn(
             context_id: rocprofiler_context_id_t,
             buffer_id: rocprofiler_buffer_id_t,

@@ -71,7 +71,7 @@ c_enum! {
     rocprofiler_rccl_table_id_t: i32 {
         /// No value.
         TABLE_ID_NONE = -1 => c"ROCPROFILER_RCCL_TABLE_ID_NONE",
-        /// The only table.
+        /// The only table of the library.
         TABLE_ID = 0 => c"ROCPROFILER_RCCL_TABLE_ID",
         /// End marker of this version of the list.
         TABLE_ID_LAST = 1 => c"ROCPROFILER_RCCL_TABLE_ID_LAST",

@@ -3,7 +3,7 @@
 use crate::macros::c_enum;
 
 c_enum! {
-    /// What a record of buffer tracing is about; it determines the type of the record.
+    /// Subject of a buffer tracing record, which determines the type of the record.
     rocprofiler_buffer_tracing_kind_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_BUFFER_TRACING_NONE",
@@ -77,7 +77,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// What a callback is about; it determines the type of the payload.
+    /// Subject of a callback, which determines the type of the payload.
     rocprofiler_callback_tracing_kind_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CALLBACK_TRACING_NONE",

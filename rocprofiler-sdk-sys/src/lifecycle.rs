@@ -14,11 +14,11 @@ c_struct! {
     struct rocprofiler_tool_configure_result_t {
         /// Size of this struct in bytes; the SDK insists on it.
         pub size: usize,
-        /// Called once after all tools were configured.
+        /// Function that is called once after all tools were configured.
         pub initialize: rocprofiler_tool_initialize_t,
-        /// Called once at the end.
+        /// Function that is called once at the end.
         pub finalize: rocprofiler_tool_finalize_t,
-        /// Passed to both functions.
+        /// Pointer that both functions get.
         pub tool_data: *mut c_void,
     }
 }

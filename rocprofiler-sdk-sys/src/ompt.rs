@@ -132,13 +132,13 @@ c_struct! {
 c_struct! {
     /// Details of an OMPT record; the operation determines which member is valid.
     union rocprofiler_buffer_tracing_ompt_details_t {
-        /// For `target_emi`.
+        /// Arguments of `target_emi`.
         pub target: rocprofiler_buffer_tracing_ompt_target_t,
-        /// For `target_data_op_emi`.
+        /// Arguments of `target_data_op_emi`.
         pub target_data_op: rocprofiler_buffer_tracing_ompt_target_data_op_t,
-        /// For `target_submit_emi`.
+        /// Arguments of `target_submit_emi`.
         pub target_kernel: rocprofiler_buffer_tracing_ompt_target_kernel_t,
-        /// For all other operations: the arguments are not recorded.
+        /// Content for all other operations, whose arguments are not recorded.
         pub reserved: [u64; 5],
     }
 }

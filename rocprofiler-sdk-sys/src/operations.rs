@@ -105,15 +105,15 @@ c_enum! {
     rocprofiler_scratch_alloc_flag_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_SCRATCH_ALLOC_FLAG_NONE",
-        /// Released after the dispatch.
+        /// The memory is released after the dispatch.
         USE_ONCE = 1 => c"ROCPROFILER_SCRATCH_ALLOC_FLAG_USE_ONCE",
-        /// From the alternative scratch area.
+        /// The memory is from the alternative scratch area.
         ALT = 2 => c"ROCPROFILER_SCRATCH_ALLOC_FLAG_ALT",
     }
 }
 
 c_enum! {
-    /// Operations of `RUNTIME_INITIALIZATION`: which runtime registered its dispatch tables.
+    /// Operations of `RUNTIME_INITIALIZATION`: the runtime that registered its dispatch tables.
     rocprofiler_runtime_initialization_operation_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_RUNTIME_INITIALIZATION_NONE",
@@ -135,7 +135,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Scratch events as the HSA runtime numbers them; the number decides which member of the scratch arguments is valid.
+    /// Scratch events as the HSA runtime numbers them. The number determines the valid member of the scratch arguments.
     hsa_amd_tool_event_kind_t: u32 {
         /// Lower bound; no event has this number.
         MIN = 0 => c"HSA_AMD_TOOL_EVENT_MIN",

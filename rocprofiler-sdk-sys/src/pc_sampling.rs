@@ -7,7 +7,7 @@ use crate::macros::{bit_fields, c_enum, c_struct};
 use crate::status::rocprofiler_status_t;
 
 c_enum! {
-    /// How the sampled waves are chosen.
+    /// Method by which the sampled waves are chosen.
     rocprofiler_pc_sampling_method_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_METHOD_NONE",
@@ -21,7 +21,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// What the sampling interval is counted in.
+    /// Unit of the sampling interval.
     rocprofiler_pc_sampling_unit_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_UNIT_NONE",
@@ -107,13 +107,13 @@ c_enum! {
 }
 
 c_enum! {
-    /// Why the sampled wave did not issue an instruction.
+    /// Reason for which the sampled wave did not issue an instruction.
     rocprofiler_pc_sampling_instruction_not_issued_reason_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NONE",
         /// The next instruction was not fetched yet.
         NO_INSTRUCTION_AVAILABLE = 1 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_NO_INSTRUCTION_AVAILABLE",
-        /// It needs the result of an earlier arithmetic instruction.
+        /// The instruction needs the result of an earlier arithmetic instruction.
         ALU_DEPENDENCY = 2 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_ALU_DEPENDENCY",
         /// `s_waitcnt`: memory accesses are outstanding.
         WAITCNT = 3 => c"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_WAITCNT",
@@ -139,9 +139,9 @@ c_struct! {
     struct rocprofiler_pc_sampling_configuration_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// How waves are chosen.
+        /// Method by which waves are chosen.
         pub method: rocprofiler_pc_sampling_method_t,
-        /// What `min_interval` and `max_interval` count.
+        /// Unit of `min_interval` and `max_interval`.
         pub unit: rocprofiler_pc_sampling_unit_t,
         /// Smallest interval between samples, in `unit`.
         pub min_interval: usize,
@@ -199,7 +199,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// Flags of a stochastic sample: which of its fields are valid.
+    /// Flags of a stochastic sample, which say which of its fields are valid.
     #[derive(PartialEq, Eq, Hash)]
     struct rocprofiler_pc_sampling_record_stochastic_header_t {
         /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
@@ -229,45 +229,45 @@ bit_fields! {
         reason_not_issued with_reason_not_issued 0 4
         /// 1 when the arbiter issued vector arithmetic in this cycle, of any wave (bit 5).
         arb_state_issue_valu with_arb_state_issue_valu 5 1
-        /// 1 when it issued a matrix instruction (bit 6).
+        /// 1 when the arbiter issued a matrix instruction in this cycle, of any wave (bit 6).
         arb_state_issue_matrix with_arb_state_issue_matrix 6 1
-        /// 1 when it issued an access to LDS (bit 7).
+        /// 1 when the arbiter issued an access to LDS in this cycle, of any wave (bit 7).
         arb_state_issue_lds with_arb_state_issue_lds 7 1
-        /// 1 when it issued a direct read of LDS (bit 8).
+        /// 1 when the arbiter issued a direct read of LDS in this cycle, of any wave (bit 8).
         arb_state_issue_lds_direct with_arb_state_issue_lds_direct 8 1
-        /// 1 when it issued scalar arithmetic or scalar memory (bit 9).
+        /// 1 when the arbiter issued scalar arithmetic or scalar memory in this cycle, of any wave (bit 9).
         arb_state_issue_scalar with_arb_state_issue_scalar 9 1
-        /// 1 when it issued vector memory or a texture (bit 10).
+        /// 1 when the arbiter issued vector memory or a texture in this cycle, of any wave (bit 10).
         arb_state_issue_vmem_tex with_arb_state_issue_vmem_tex 10 1
-        /// 1 when it issued memory through flat addresses (bit 11).
+        /// 1 when the arbiter issued memory through flat addresses in this cycle, of any wave (bit 11).
         arb_state_issue_flat with_arb_state_issue_flat 11 1
-        /// 1 when it issued an export (bit 12).
+        /// 1 when the arbiter issued an export in this cycle, of any wave (bit 12).
         arb_state_issue_exp with_arb_state_issue_exp 12 1
-        /// 1 when it issued an instruction of no other class (bit 13).
+        /// 1 when the arbiter issued an instruction of no other class in this cycle, of any wave (bit 13).
         arb_state_issue_misc with_arb_state_issue_misc 13 1
-        /// 1 when it issued a branch or message (bit 14).
+        /// 1 when the arbiter issued a branch or message in this cycle, of any wave (bit 14).
         arb_state_issue_brmsg with_arb_state_issue_brmsg 14 1
         /// Not used (bit 15).
         arb_state_issue_reserved with_arb_state_issue_reserved 15 1
         /// 1 when vector arithmetic was chosen and stalled in this cycle, of any wave (bit 16).
         arb_state_stall_valu with_arb_state_stall_valu 16 1
-        /// 1 when a matrix instruction stalled (bit 17).
+        /// 1 when a matrix instruction was chosen and stalled in this cycle, of any wave (bit 17).
         arb_state_stall_matrix with_arb_state_stall_matrix 17 1
-        /// 1 when an access to LDS stalled (bit 18).
+        /// 1 when an access to LDS was chosen and stalled in this cycle, of any wave (bit 18).
         arb_state_stall_lds with_arb_state_stall_lds 18 1
-        /// 1 when a direct read of LDS stalled (bit 19).
+        /// 1 when a direct read of LDS was chosen and stalled in this cycle, of any wave (bit 19).
         arb_state_stall_lds_direct with_arb_state_stall_lds_direct 19 1
-        /// 1 when scalar arithmetic or scalar memory stalled (bit 20).
+        /// 1 when scalar arithmetic or scalar memory was chosen and stalled in this cycle, of any wave (bit 20).
         arb_state_stall_scalar with_arb_state_stall_scalar 20 1
-        /// 1 when vector memory or a texture stalled (bit 21).
+        /// 1 when vector memory or a texture was chosen and stalled in this cycle, of any wave (bit 21).
         arb_state_stall_vmem_tex with_arb_state_stall_vmem_tex 21 1
-        /// 1 when memory through flat addresses stalled (bit 22).
+        /// 1 when memory through flat addresses was chosen and stalled in this cycle, of any wave (bit 22).
         arb_state_stall_flat with_arb_state_stall_flat 22 1
-        /// 1 when an export stalled (bit 23).
+        /// 1 when an export was chosen and stalled in this cycle, of any wave (bit 23).
         arb_state_stall_exp with_arb_state_stall_exp 23 1
-        /// 1 when an instruction of no other class stalled (bit 24).
+        /// 1 when an instruction of no other class was chosen and stalled in this cycle, of any wave (bit 24).
         arb_state_stall_misc with_arb_state_stall_misc 24 1
-        /// 1 when a branch or message stalled (bit 25).
+        /// 1 when a branch or message was chosen and stalled in this cycle, of any wave (bit 25).
         arb_state_stall_brmsg with_arb_state_stall_brmsg 25 1
         /// Not used (bit 26).
         arb_state_state_reserved with_arb_state_state_reserved 26 1

@@ -18,7 +18,7 @@ c_enum! {
         BAD_API_TABLE_LENGTH = 3 => c"ROCP_REG_BAD_API_TABLE_LENGTH",
         /// Unknown runtime name.
         UNSUPPORTED_API = 4 => c"ROCP_REG_UNSUPPORTED_API",
-        /// The import function is not where it should be.
+        /// The import function is not at the address that the runtime gave.
         INVALID_API_ADDRESS = 5 => c"ROCP_REG_INVALID_API_ADDRESS",
         /// The SDK refused.
         ROCPROFILER_ERROR = 6 => c"ROCP_REG_ROCPROFILER_ERROR",

@@ -43,17 +43,17 @@ c_struct! {
     struct roctxCoreApiTable_t {
         /// Size of the table in bytes; shorter in older libraries.
         pub size: u64,
-        /// Operation 0.
+        /// Marks a point in time; operation 0.
         pub roctxMarkA_fn: roctxMarkA_fn_t,
-        /// Operation 1.
+        /// Begins a range that nests on its thread; operation 1.
         pub roctxRangePushA_fn: roctxRangePushA_fn_t,
-        /// Operation 2.
+        /// Ends the innermost range of the thread; operation 2.
         pub roctxRangePop_fn: roctxRangePop_fn_t,
-        /// Operation 3.
+        /// Begins a range that any thread can end; operation 3.
         pub roctxRangeStartA_fn: roctxRangeStartA_fn_t,
-        /// Operation 4.
+        /// Ends a range by its id; operation 4.
         pub roctxRangeStop_fn: roctxRangeStop_fn_t,
-        /// Operation 5.
+        /// Returns the id of the calling thread; operation 5.
         pub roctxGetThreadId_fn: roctxGetThreadId_fn_t,
     }
 }
@@ -63,9 +63,9 @@ c_struct! {
     struct roctxControlApiTable_t {
         /// Size of the table in bytes.
         pub size: u64,
-        /// Operation 0.
+        /// Pauses profiling; operation 0.
         pub roctxProfilerPause_fn: roctxProfilerPause_fn_t,
-        /// Operation 1.
+        /// Resumes profiling; operation 1.
         pub roctxProfilerResume_fn: roctxProfilerResume_fn_t,
     }
 }
@@ -75,13 +75,13 @@ c_struct! {
     struct roctxNameApiTable_t {
         /// Size of the table in bytes.
         pub size: u64,
-        /// Operation 0.
+        /// Names a thread; operation 0.
         pub roctxNameOsThread_fn: roctxNameOsThread_fn_t,
-        /// Operation 1.
+        /// Names an HSA agent; operation 1.
         pub roctxNameHsaAgent_fn: roctxNameHsaAgent_fn_t,
-        /// Operation 2.
+        /// Names a HIP device; operation 2.
         pub roctxNameHipDevice_fn: roctxNameHipDevice_fn_t,
-        /// Operation 3.
+        /// Names a HIP stream; operation 3.
         pub roctxNameHipStream_fn: roctxNameHipStream_fn_t,
     }
 }

@@ -32,7 +32,7 @@ c_enum! {
 }
 
 impl rocprofiler_thread_trace_parameter_type_t {
-    /// From SDK 1.1 on, where 7 is not an end marker: compute units whose counters are left out, one bit each.
+    /// Key from SDK 1.1 on, where 7 is not an end marker: mask of the compute units whose counters are left out.
     pub const LATER_PERFCOUNTER_EXCLUDE_MASK: Self = Self(7);
     /// From SDK 1.1 on: waves without their instructions.
     pub const LATER_NO_DETAIL: Self = Self(8);
@@ -85,7 +85,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// What a wave does during a span of time.
+    /// State of a wave during a span of time.
     rocprofiler_thread_trace_decoder_wstate_type_t: u32 {
         /// The slot holds no wave.
         EMPTY = 0 => c"ROCPROFILER_THREAD_TRACE_DECODER_WSTATE_EMPTY",
@@ -150,7 +150,7 @@ c_struct! {
 c_struct! {
     /// Value of a thread trace parameter; an anonymous union in C.
     union rocprofiler_thread_trace_parameter_value_t {
-        /// For all other settings.
+        /// Value of all other settings.
         pub value: u64,
         /// For the setting PERFCOUNTER.
         pub counter: rocprofiler_thread_trace_counter_t,
@@ -243,7 +243,7 @@ c_struct! {
         pub duration: i32,
         /// Cycle of the shader clock.
         pub time: i64,
-        /// Where the instruction is.
+        /// Location of the instruction.
         pub pc: rocprofiler_thread_trace_decoder_pc_t,
     }
 }

@@ -1,4 +1,4 @@
-//! The ABI as the C headers have it. One binary, so that the tests link once.
+//! Comparison of the ABI with the C headers. One binary, so that the tests link once.
 
 mod bits;
 mod functions;
