@@ -9,16 +9,16 @@ mod targets;
 
 pub use targets::TARGETS;
 
-/// Something to fuzz.
+/// A fuzz target: code that reads input, with inputs to begin with.
 #[derive(Debug)]
 pub struct Target {
-    /// Its name, for `cargo xtask fuzz`.
+    /// Name of the target for `cargo xtask fuzz`.
     pub name: &'static str,
-    /// Feeds the bytes to the code.
+    /// Feeds bytes to the code under test.
     pub run: fn(&[u8]),
     /// Inputs to begin with: files of the tests, and small ones that reach something special.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Bytes of the longest input.
+    /// Length of the longest input in bytes.
     pub longest: usize,
     /// Number of mutations that the tests of the crate try: as many as take a second or two.
     pub mutations: usize,

@@ -1,6 +1,6 @@
-//! The targets under libFuzzer. `RPD_FUZZ_TARGET` names the one to run; its seeds are written to the directory
-//! `RPD_FUZZ_SEEDS`, which is to be among the corpus directories on the command line. Without a target, all are listed:
-//! name and bytes of the longest input.
+//! Runs the fuzz targets under libFuzzer. `RPD_FUZZ_TARGET` names the target; its seeds are written to the directory
+//! `RPD_FUZZ_SEEDS`, which has to be among the corpus directories on the command line. Without a target, all targets
+//! are listed, each with the length of its longest input.
 
 #![no_main]
 

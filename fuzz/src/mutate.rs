@@ -55,7 +55,7 @@ impl<'a> Mutator<'a> {
         self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    /// A number below `bound`, 0 for 0.
+    /// A random number below `bound`; 0 if that is 0.
     fn below(&mut self, bound: usize) -> usize {
         match bound {
             0 => 0,

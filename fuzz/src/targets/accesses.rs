@@ -1,4 +1,4 @@
-//! Any bytes are a recording of memory accesses, which can be read and summed up, or an error.
+//! Recordings of memory accesses: any bytes can be read and summed up, or give an error.
 
 use std::sync::Mutex;
 

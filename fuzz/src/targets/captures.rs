@@ -1,4 +1,4 @@
-//! A damaged or dishonest capture: it is read in every way, or refused.
+//! Damaged or dishonest captures: each is read in every way, or refused.
 //!
 //! The highest bit of the first byte decides what the rest is: a capsule, or changes to single values of the database of a good one
 //! (nine bytes each), whose description then has no hash of the database.
@@ -22,9 +22,9 @@ pub(super) const TARGET: Target = Target {
 
 /// Bit of the input's first byte: the rest is a capsule.
 const IS_CAPSULE: u8 = 0x80;
-/// Pattern (SQL LIKE) of the names of the tables whose values are changed: all.
+/// Pattern (SQL LIKE) of the names of the tables whose values are changed, which all tables match.
 const TABLES: &str = "%";
-/// Longest data that are read.
+/// Most bytes of a single piece of data that are read.
 const LONGEST: u64 = 4 << 20;
 
 /// Folder of the good capture.
@@ -95,7 +95,7 @@ fn run(data: &[u8]) {
     });
 }
 
-/// Copies a directory.
+/// Copies a directory with everything in it.
 fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).expect("listed") {
         let entry = entry.expect("an entry");

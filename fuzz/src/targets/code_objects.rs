@@ -1,4 +1,5 @@
-//! Any bytes are an offload bundle or a code object, which can be loaded and whose kernels have descriptors, or an error.
+//! Offload bundles and code objects: any bytes can be loaded, and their kernels have descriptors, or they give an
+//! error.
 
 use rpd_gfx::codeobj::{self, CodeObject, Image, bundle};
 use rpd_gfx::device::Device;

@@ -1,4 +1,5 @@
-//! Any text is a file of counter definitions or an error in one line; what is accepted can be written and read again.
+//! Counter definition files: any text is accepted, and can then be written and read again, or gives an error in one
+//! line.
 
 use rpd_metric::Definitions;
 

@@ -1,5 +1,5 @@
-//! Any text is an expression or an error; an expression has a shape and values whatever its counters are, or an error.
-//! The first byte is the number of instances of the counters.
+//! Expressions of metrics: any text has a shape and values, whatever its counters are, or gives an error. The first
+//! byte is the number of instances of the counters.
 
 use rpd_metric::evaluate::{evaluate, leaves, shape};
 use rpd_metric::expression::Resolution;

@@ -1,5 +1,5 @@
-//! Any dwords can be decoded and executed as a kernel: it ends, with or without a fault, and touches nothing but the
-//! memory it was given.
+//! Kernels: any dwords can be decoded and executed. A kernel ends, with or without a fault, and accesses no memory but
+//! its own.
 //!
 //! The input is a kernel descriptor of 64 bytes, of which only what sizes registers and memory is used, and a bit that chooses
 //! the instruction set; then the code. It is disassembled as well.
@@ -25,11 +25,11 @@ pub(super) const TARGET: Target = Target {
     mutations: 1000,
 };
 
-/// Bytes of a kernel descriptor.
+/// Size of a kernel descriptor in bytes.
 const DESCRIPTOR: usize = 64;
 /// Instructions after which a kernel is stopped.
 const MOST_STEPS: u64 = 1000;
-/// Bytes of the code of a seed.
+/// Size of the code of a seed in bytes.
 const SEED_CODE: usize = 256;
 
 const OBJECTS: [&[u8]; 2] = [
@@ -37,7 +37,7 @@ const OBJECTS: [&[u8]; 2] = [
     include_bytes!("../../../rpd-gfx/testdata/kernels-O3.co"),
 ];
 
-/// Inputs that failed once.
+/// Inputs that once made the target fail.
 const FAILED: &[&[u8]] = &[include_bytes!(
     "../../regressions/instructions/scratch-offset"
 )];
@@ -74,7 +74,7 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// One range of memory, nothing else.
+/// Memory of a kernel: one range and nothing else.
 struct Arena(Extent);
 
 impl Memory for Arena {
@@ -89,7 +89,7 @@ impl Memory for Arena {
     }
 }
 
-/// Stops a kernel that takes too many steps.
+/// Probe that stops a kernel after a number of steps.
 struct Limit<'a> {
     steps: u64,
     stop: &'a AtomicBool,

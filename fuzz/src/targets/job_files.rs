@@ -1,4 +1,4 @@
-//! Any job file gives passes or an error in one line. The first byte chooses its kind.
+//! Job files: any text gives passes, or an error in one line. The first byte chooses the kind of file.
 
 use super::assert_one_line;
 use crate::Target;

@@ -1,6 +1,6 @@
-//! Any text is a pattern for kernel names or an error in one line; a compiled pattern is usable by the collector and
-//! looks at any name. The input is the pattern, a zero byte, and names with zero bytes between. With a first byte of 255
-//! the rest is what the collector finds in the place of a compiled pattern.
+//! Patterns for kernel names: any text is a pattern that the collector can use for any name, or gives an error in one
+//! line. The input is the pattern, a zero byte, and names with zero bytes between. With a first byte of 255 the rest
+//! takes the place of a compiled pattern.
 
 use rpd_spool::kernel_filter::{Matcher, compile};
 use rpd_spool::kernel_name::{KernelNames, formatted, spellings, truncated};

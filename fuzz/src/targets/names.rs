@@ -1,4 +1,4 @@
-//! Any text is a mangled name or stays as it is. It takes bounded time, and its text has a bounded length.
+//! Mangled names: any text has a demangled text of bounded length after a bounded time, or stays as it is.
 
 use rpd_spool::demangle::{Dialect, demangle_as, demangle_type};
 
@@ -12,7 +12,7 @@ pub(super) const TARGET: Target = Target {
     mutations: 20_000,
 };
 
-/// Bytes of the longest text.
+/// Length of the longest demangled text in bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
 const SEEDS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! A damaged or dishonest rocpd database: it is read and written in every format, or refused.
+//! Damaged or dishonest rocpd databases: each is read and written in every format, or refused.
 //!
 //! The first byte chooses the output format and, by its highest bit, what the rest is: the database file itself, or
 //! changes to single values of a good one (nine bytes each), which reach what a damaged file rarely does.
@@ -22,7 +22,7 @@ pub(super) const TARGET: Target = Target {
 
 /// Bit of the input's first byte: the rest is a database file.
 const WHOLE: u8 = 0x80;
-/// The tables whose values are changed.
+/// Pattern (SQL LIKE) of the names of the tables whose values are changed.
 const TABLES: &str = "rocpd%";
 
 /// A small database made from one of the tests: a few rows of each table.

@@ -28,7 +28,7 @@ thread_local! {
 }
 
 const HEADER: usize = size_of::<SegmentHeader>();
-/// Names of the segment files, and the stream's kind.
+/// Names of the segment files, each with the kind of its stream.
 const SEGMENTS: [(&str, u8); 4] = [
     ("meta-0.seg", 1),
     ("t1-0.seg", 2),
@@ -107,15 +107,15 @@ fn every_tag(bytes_each: u32, step: u8) -> Vec<u8> {
     segment
 }
 
-/// A record of these words behind its head.
+/// A record with these words behind its head.
 fn record(tag: u16, words: [u64; 9]) -> Vec<u8> {
     let head = [80, u32::from(tag)].into_iter().flat_map(u32::to_le_bytes);
     head.chain(words.into_iter().flat_map(u64::to_le_bytes))
         .collect()
 }
 
-/// A segment in which the process, of which calls have stacks, is described behind some of its records, which are not in the
-/// order of their times.
+/// A segment of a process whose calls have stacks. The description of the process comes after some of its records,
+/// which are not in the order of their times.
 fn process_behind_records() -> Vec<u8> {
     let allocation = |start: u64| record(tag::ALLOCATION, [1, 1, 0, start, start, 0, 0, 0, 1]);
     let process = record(tag::PROCESS, [7, 7, 1, 1, 1, 0, 1 << 32, 0, 0]);

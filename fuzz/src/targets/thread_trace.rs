@@ -25,7 +25,7 @@ const HEADERS: [[u8; 8]; 4] = [
     [0x11, 0x82, 0, 0, 0, 0, 0, 0],
 ];
 
-/// Register writes that announce code object 3 and a kernel in it, and a wave: GFX9's, and those of GFX11.
+/// Register writes that announce code object 3 and a kernel in it, and the start of a wave, for GFX9 and for GFX11.
 const GFX9: &[u8] = &[
     0x02, 0x00, 0x42, 0xc3, 0x00, 0x52, 0x4f, 0x43, 0x02, 0x00, 0x42, 0xc3, 0x04, 0x01, 0x00, 0x00,
     0x02, 0x00, 0x42, 0xc3, 0x00, 0x00, 0x01, 0x00, 0x02, 0x00, 0x42, 0xc3, 0x04, 0x00, 0x00, 0x00,
@@ -52,7 +52,7 @@ fn seeds() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Code in which the same eight instructions repeat.
+/// Code in which the same eight instructions repeat endlessly.
 struct Lines;
 
 impl Code for Lines {
