@@ -28,7 +28,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// The Rust type.
+    /// The Rust type with the same ABI.
     pub fn rust(self) -> &'static str {
         match self {
             Abi::Ptr => "*mut c_void",

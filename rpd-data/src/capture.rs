@@ -1,4 +1,4 @@
-//! Which calls of the HIP runtime a capture keeps, and how a replay repeats them.
+//! Calls of the HIP runtime in captures: which are recorded, and how a replay repeats them.
 
 use std::error::Error;
 
@@ -17,7 +17,7 @@ pub struct CaptureCall {
     /// `launch`, `code`, `memory`, `image`, `transfer`, `order`, `graph`, `context`, `query` (neither recorded nor
     /// replayed) or `unsupported` (recorded, and not replayed).
     pub group: &'static str,
-    /// Its arguments: places in the argument struct, and roles.
+    /// Arguments of the call: position in the argument struct, and role.
     pub arguments: Vec<(Argument, Role)>,
 }
 

@@ -113,7 +113,7 @@ pub enum StreamRole {
 }
 
 impl Param {
-    /// Its name as a Rust identifier.
+    /// The parameter's name as a Rust identifier.
     pub fn ident(&self) -> String {
         match self.name.as_str() {
             "fn" | "type" => format!("r#{}", self.name),

@@ -69,7 +69,7 @@ pub struct Argument {
     pub declared: &'static str,
     /// Type with typedefs resolved, as a C++ demangler spells it.
     pub resolved: &'static str,
-    /// That type as C++ compilers encode it in names.
+    /// Resolved type as C++ compilers encode it in names.
     pub mangled: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
@@ -88,7 +88,7 @@ pub struct Pointee {
     pub declared: &'static str,
     /// Type with typedefs resolved, as a C++ demangler spells it.
     pub resolved: &'static str,
-    /// That type as C++ compilers encode it in names.
+    /// Resolved type as C++ compilers encode it in names.
     pub mangled: &'static str,
     /// Size in bytes.
     pub size: u32,
@@ -127,7 +127,7 @@ impl Layout {
     }
 }
 
-/// Results of functions that are 0 when the call has succeeded, and only then are outputs written.
+/// C types of results that are 0 when the call has succeeded; only then are outputs written.
 const STATUSES: [&str; 5] = [
     "hipError_t",
     "hsa_status_t",
@@ -136,7 +136,7 @@ const STATUSES: [&str; 5] = [
     "RocJpegStatus",
 ];
 
-/// What an output parameter points to.
+/// The value that an output parameter points to; `None` for parameters that are inputs.
 fn pointee(
     parameter: &Parameter,
     types: &HashMap<&'static str, Type>,
@@ -202,7 +202,7 @@ fn types() -> Result<HashMap<&'static str, Type>, MalformedRow> {
         .collect()
 }
 
-/// The types with the form [`Form::Enum`].
+/// The C types with the form [`Form::Enum`].
 pub(crate) fn enums() -> Result<BTreeSet<&'static str>, MalformedRow> {
     let types = types()?.into_iter();
     Ok(types

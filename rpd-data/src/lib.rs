@@ -89,7 +89,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// C type, as the provider's argument unions have it.
     pub declared: &'static str,
-    /// Whether it points to one value that a call which succeeds has written.
+    /// Whether the parameter points to one value that a call has written when it succeeds.
     pub is_output: bool,
 }
 
@@ -153,7 +153,7 @@ pub struct Enumerator {
     pub declared: &'static str,
     /// The enumerator's value.
     pub value: i32,
-    /// Its name without the common prefix.
+    /// Name of the enumerator without the prefix of its type.
     pub text: &'static str,
 }
 

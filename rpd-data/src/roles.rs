@@ -52,13 +52,13 @@ pub enum Role {
     Arguments,
     /// The list with the packed arguments of a kernel.
     Extra,
-    /// A struct of that size that the call reads.
+    /// A struct of this size that the call reads.
     Struct(u32),
-    /// `hipResourceDesc` or `HIP_RESOURCE_DESC`, of that size.
+    /// `hipResourceDesc` or `HIP_RESOURCE_DESC`, of this size.
     Resource(u32),
-    /// A struct of that size that the call writes, with an address first.
+    /// A struct of this size that the call writes, with an address as its first field.
     StructOut(u32),
-    /// An array that the call reads: position of the argument that counts its elements, size of an element.
+    /// An array that the call reads: position of the argument that counts its elements, and size of an element.
     Array(u32, u32),
     /// `hip_Memcpy2D`.
     Copy2d,
@@ -84,13 +84,14 @@ pub enum Role {
     Context,
     /// `hipPitchedPtr` by value.
     Pitched,
-    /// An array of graph nodes that the call writes; the next argument that is a count has their number.
+    /// An array of graph nodes that the call writes; the next argument with the role `Count` has their number.
     NodesOut,
-    /// Pointer to which the call stores the address of the runtime's array of graph nodes; counted as for `NodesOut`.
+    /// Pointer to which the call stores the address of the runtime's array of graph nodes; the next argument with the
+    /// role `Count` has their number.
     NodeListOut,
-    /// Pointer to the number of elements of the arrays before. The call reads and writes it.
+    /// Pointer to the number of elements of the preceding arrays. The call reads and writes it.
     Count,
-    /// Passed as null.
+    /// An argument that a replay passes as null.
     Ignored,
     /// Memory that the call writes, whose content a replay does not need.
     Scratch,

@@ -1,4 +1,4 @@
-//! The shape that all tables have: comma-separated values below a line of headings.
+//! The format of all tables: comma-separated values below a line of headings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ pub struct Row<'a, const N: usize> {
     table: &'a str,
     line: usize,
     text: &'a str,
-    /// The fields, quotes removed.
+    /// The fields of the row, without quotes.
     pub fields: [&'a str; N],
 }
 
@@ -47,7 +47,7 @@ impl<const N: usize> Row<'_, N> {
         }
     }
 
-    /// One of the fields as a number.
+    /// Parses a field as a number.
     ///
     /// # Errors
     /// When it is none, or out of range.
@@ -79,7 +79,7 @@ pub fn rows<'a, const N: usize>(
     })
 }
 
-/// `None` when there are more or fewer than `N` fields.
+/// The fields of a line; `None` when there are more or fewer than `N`.
 fn split<const N: usize>(text: &str) -> Option<[&str; N]> {
     let mut fields = [""; N];
     let mut rest = Some(text);
