@@ -86,7 +86,7 @@ impl Position {
         self.0[dimension as usize - 1]
     }
 
-    /// The same place with another index along a dimension.
+    /// A position with another index along one dimension.
     #[inline]
     #[must_use]
     pub const fn with(mut self, dimension: Dimension, index: u8) -> Self {

@@ -12,7 +12,7 @@ use rpd_tests::install;
 
 use crate::shell;
 
-/// What the Debian packages of a C compiler are called: this, or this and a hyphen and more.
+/// Names of the Debian packages of a C compiler. A name with a hyphen and more behind it counts, too.
 const COMPILER: [&str; 3] = ["binutils", "cpp", "gcc"];
 
 /// Has `command` find no programs but those of Rust, the C compiler and the base system, and no home directory.

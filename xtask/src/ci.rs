@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: what continuous integration runs, and it may be a bare machine.
+//! `cargo xtask ci`: the checks of continuous integration, which need no more than a bare machine.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
@@ -10,7 +10,7 @@ use rpd_tests::install;
 
 use crate::{demo, fuzz, shell, test};
 
-/// Programs, and the Debian packages that have them.
+/// Programs that the checks need, each with the Debian package that has it.
 const NEEDED: [(&str, &str); 10] = [
     ("cc", "gcc"),
     ("c++", "g++"),
@@ -155,8 +155,8 @@ fn spool_under_miri() -> Result<()> {
     )
 }
 
-/// Installs missing programs where that is possible: as root, with apt-get, on a machine for CI.
-/// Elsewhere a missing one is only named; the tests that need it skip themselves.
+/// Installs missing programs where that is possible: as root, with apt-get, on a machine for CI. Elsewhere a missing
+/// one is only named; the tests that need it skip themselves.
 fn install_tools() -> Result<()> {
     let missing: Vec<_> = NEEDED
         .iter()

@@ -1,4 +1,4 @@
-//! The crates and what they use, as `docs/internals.md` lists and draws them.
+//! The crates and their dependencies, as `docs/internals.md` lists and draws them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn dependencies(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The crates of the workspace, by name, with what they use.
+/// The crates of the workspace, by name, with the crates that each uses.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let text = std::fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
     let members = text.split("members = [").nth(1);

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: the main job on the simulator.
+//! `cargo xtask demo`: profiles a workload on the simulator.
 
 use std::fs;
 use std::process::Command;

@@ -15,7 +15,7 @@ use crate::shell;
 const SECONDS: u64 = 60;
 /// Seconds after which a single input counts as hung. Machines for CI are slow and shared.
 const SLOWEST_INPUT: u64 = 60;
-/// MiB of memory beyond which an input counts as a mistake.
+/// Memory in MiB beyond which an input counts as a mistake.
 const MOST_MEMORY: u64 = 2048;
 
 /// A target, as the binary lists it.

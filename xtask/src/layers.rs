@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rpd_tests::install::source_root;
 use rpd_tests::sources::{files_below, is_test};
 
-/// What imports what: folders and files of one folder, by name.
+/// Imports between files and folders of one folder: for each name the names that it imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// The Rust files below `folder`, without tests.
@@ -116,7 +116,8 @@ fn cycle(imports: &Imports, start: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Fills the simulator's dispatch tables, and so names the functions of the layers that call through these tables.
+/// File that fills the simulator's dispatch tables, and therefore names the functions of the layers that call through
+/// these tables.
 const NAMES_IMPLEMENTATIONS: &str = "rpd-sim/src/api/imp.rs";
 
 /// The imports below `src`, by the folder in which the two ends are neighbours.

@@ -1,4 +1,4 @@
-//! Links that give what was built the names by which others look for it.
+//! Links by which other programs find the build's files under their usual names.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,13 +30,13 @@ pub(crate) fn compat(folder: &Path, rpd: &str) -> Result<()> {
     Ok(())
 }
 
-/// Gives what was built in a profile's folder the names by which others look for it.
+/// Makes the links to the files in a profile's folder by which others look for them.
 pub(crate) fn name_built(built: &Path) -> Result<()> {
     link("librpd_att.so", &built.join(DECODER))?;
     compat(&built.join("compat/bin"), "../../rpd")
 }
 
-/// Makes a link, in place of an older one.
+/// Makes a link, which replaces an older one.
 fn link(to: &str, path: &Path) -> Result<()> {
     if fs::read_link(path).is_ok_and(|there| there == Path::new(to)) {
         return Ok(());

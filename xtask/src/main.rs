@@ -4,6 +4,8 @@ mod bare;
 mod bench;
 mod ci;
 #[cfg(test)]
+mod comments;
+#[cfg(test)]
 mod crates;
 mod demo;
 mod dist;

@@ -30,7 +30,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], and `see` is called with each line of standard output, which is passed on.
+/// Prints the command and runs it; `see` is called with each line of standard output, which is passed on. Anything but
+/// success is an error.
 pub(crate) fn run_seeing(command: &mut Command, mut see: impl FnMut(&str)) -> Result<()> {
     eprintln!("+ {}", words(command));
     let child = command.stdout(Stdio::piped()).spawn();

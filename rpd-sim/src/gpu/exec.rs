@@ -119,7 +119,7 @@ pub(crate) struct Watch {
 /// Observations of a dispatch.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
-    /// Its counts, if it was counted.
+    /// Counts of the dispatch, if it was counted.
     pub(crate) counts: Option<Box<Counts>>,
     /// Recording of what its waves executed, if it is sampled or traced.
     pub(crate) recording: Option<Box<Recording>>,
@@ -132,7 +132,7 @@ pub(crate) enum Outcome {
     Done {
         /// What was counted and sampled while it ran.
         results: Results,
-        /// Its computing time, see [`isa::Executed::time`].
+        /// Computing time of the dispatch, see [`isa::Executed::time`].
         time: Duration,
     },
     /// The program stopped the queue before the dispatch had ended.

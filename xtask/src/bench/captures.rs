@@ -23,7 +23,7 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Captures a workload into `capture` in `folder`; what the workload printed.
+/// Captures a workload into `capture` in `folder`; returns the output of the workload.
 fn capture(bench: &Bench, folder: &Path, options: &[&str], program: &[&str]) -> Result<String> {
     let [name, arguments @ ..] = program else {
         bail!("no workload");
@@ -99,8 +99,8 @@ fn calls(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
     ])
 }
 
-/// With little room for what waits, so that the program goes as fast as its data are hashed and stored. What the copies
-/// themselves take is not counted: the rate is that of the capture.
+/// Measures captures of data. There is little room for data that wait, so that the program goes as fast as its data are
+/// hashed and stored. The time of the copies themselves is not counted: the rate is that of the capture.
 fn data(bench: &Bench, folder: &Path) -> Result<Vec<Row>> {
     const MEBIBYTES: &str = "1024";
     const PER_MEBIBYTE: &str = " ns per MiB";

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::measure::{Bench, Mode, RUNS};
 use super::{Row, Settings, Target};
 
-/// One kind of call or work: bare, and recorded through both providers.
+/// Cost of one kind of call or work: bare, and recorded through both providers.
 struct Cost {
     what: &'static str,
     program: &'static str,
@@ -17,8 +17,9 @@ struct Cost {
     runs: u32,
 }
 
-/// Runs of a program whose figure is the time between two of its threads: the thread that waits for a copy and the one that makes it.
-/// Where there are two cores the system places both on one of them in most runs, and each copy takes up to ten times as long.
+/// Number of runs of a program whose figure is the time between two of its threads: the thread that waits for a copy
+/// and the one that makes it. Where there are two cores the system places both on one of them in most runs, and each
+/// copy takes up to ten times as long.
 const HANDED_OVER: u32 = 12;
 
 const COSTS: [Cost; 3] = [
@@ -61,11 +62,12 @@ const LIGHT: [(&str, &str, &[&str], f64, u32); 3] = [
     ),
 ];
 
-/// Dispatches that eight threads submit and that are recorded, with signals of the program's, in a second.
+/// Target for the rate at which dispatches of eight threads are recorded, with signals of the program's own, per
+/// second.
 const RATE: f64 = 100_000.0;
 
-/// Calls of HIP that give the device work; and what the direct provider may add to one, or how many times as long one may
-/// take.
+/// Calls of HIP that give the device work: the most that the direct provider may add to one, or the most times as long
+/// that one may take.
 const CALLS: [(&str, &[&str], Target); 3] = [
     ("launch", &["launch", "1000", "50"], Target::AtMost(800.0)),
     ("copy", &["copy", "100", "50"], Target::AtMost(1000.0)),

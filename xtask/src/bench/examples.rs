@@ -92,7 +92,7 @@ pub(super) fn symbols(settings: &Settings) -> Result<Vec<Row>> {
     ])
 }
 
-/// Records of the rows whose target is stated for this many.
+/// Number of records of the rows whose target is stated for this number.
 const RECORDS: &str = "10000000";
 
 pub(super) fn open(settings: &Settings) -> Result<Vec<Row>> {
@@ -216,7 +216,7 @@ pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Peak memory of everything that is done with a recording, however large, in MiB.
+/// Peak memory of every step with a recording, however large, in MiB.
 const PEAK: f64 = 256.0;
 
 pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {

@@ -18,7 +18,7 @@ pub(super) const RUNS: u32 = 3;
 pub(super) enum Mode<'a> {
     /// Without a profiler.
     Bare,
-    /// With an SDK tool that subscribes to these callback kinds and does nothing in them.
+    /// With an SDK tool that subscribes to these callback kinds and does nothing in its callbacks.
     EmptyTool(&'a str),
     /// With the collector in the process, but without anything to record.
     Idle,
@@ -41,7 +41,7 @@ pub(super) struct Bench {
     bin: PathBuf,
     /// The folder with the libraries of the runtimes and the SDK.
     libraries: PathBuf,
-    /// The installation of ROCm that they belong to; none for the simulator.
+    /// The installation of ROCm that the libraries belong to; `None` for the simulator.
     rocm: Option<PathBuf>,
 }
 
@@ -57,8 +57,8 @@ impl Bench {
         })
     }
 
-    /// The same programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`, where there is one whose HIP library
-    /// they request (`RPD_HIP_SONAME`).
+    /// The built programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`; `None` without one whose HIP
+    /// library they request (`RPD_HIP_SONAME`).
     pub(super) fn on_rocm(&self) -> Option<Self> {
         let root = env::var_os("ROCM_PATH").filter(|root| !root.is_empty());
         let root = root.map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
@@ -168,7 +168,8 @@ impl Bench {
         self.per_call_of(mode, program, &[&count.to_string()])
     }
 
-    /// As [`Bench::per_call`], for a workload that takes other arguments than a count.
+    /// The workload's own "ns per call", the smallest of several runs, for a workload that takes other arguments than a
+    /// count.
     pub(super) fn per_call_of(
         &self,
         mode: Mode<'_>,
@@ -178,7 +179,7 @@ impl Bench {
         self.best_of(RUNS, mode, program, arguments)
     }
 
-    /// As [`Bench::per_call_of`], the best of so many runs.
+    /// The workload's own "ns per call", the smallest of so many runs.
     pub(super) fn best_of(
         &self,
         runs: u32,

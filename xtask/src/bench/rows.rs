@@ -1,4 +1,4 @@
-//! The rows: what is run, and what the figure is made of.
+//! The rows of the report: the programs that are run, and the computation of each figure.
 
 use std::time::Instant;
 
@@ -149,7 +149,8 @@ fn launch(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     ])
 }
 
-/// Counting makes kernels wait for each other, so its cost is stated beside that of a dispatch alone.
+/// Measures the cost of counting. Kernels wait for each other then, so the cost is stated beside that of a dispatch
+/// alone.
 fn counters(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     const LAUNCHES: u64 = 5_000;
     let cost = |mode| bench.per_call(mode, "launch-loop", LAUNCHES);
@@ -227,8 +228,9 @@ fn start(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Runs in pairs, so that both of a pair have the same load of the machine. Each run starts the program several times and
-/// has the median, because `rpd` itself reads the libraries from the disk before the first start.
+/// Measures the time to start a program, in pairs of runs, so that both of a pair have the same load of the machine.
+/// Each run starts the program several times and has the median, because `rpd` itself reads the libraries from the disk
+/// before the first start.
 fn start_on(bench: &Bench, runtimes: &str) -> Result<Vec<Row>> {
     const PAIRS: usize = 21;
     const STARTS: &str = "7";

@@ -33,8 +33,8 @@ pub(super) fn rows(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Cost of PC sampling: programs that spend their time in a kernel, run in pairs with and without samples, so that
-/// both have the same load of the machine.
+/// Measures the cost of PC sampling: programs that spend their time in a kernel run in pairs with and without samples,
+/// so that both have the same load of the machine.
 pub(super) fn sampling(bench: &Bench) -> Result<Vec<Row>> {
     const PAIRS: usize = 7;
     let program = workloads::path("inside");
@@ -78,7 +78,7 @@ pub(super) fn sampling(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Lane-instructions on one thread, as a test of the interpreter prints them.
+/// Measures the lane-instructions per second on one thread, which a test of the interpreter prints.
 fn interpreter(settings: &Settings) -> Result<Vec<Row>> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--quiet", "--package", "rpd-gfx", "--lib"]);

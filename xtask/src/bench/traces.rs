@@ -9,7 +9,7 @@ use super::measure::{Bench, Mode, files_below};
 use super::{Row, Target};
 use crate::shell;
 
-/// Traces about 30 MB, and makes the page of its database. Seconds are those of 100 MB.
+/// Measures the time to make the page of a database with about 30 MB of traces. Seconds are those for 100 MB.
 pub(super) fn page(bench: &Bench) -> Result<Vec<Row>> {
     let options = [
         "--att",
