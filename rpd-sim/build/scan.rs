@@ -7,7 +7,7 @@ use syn::{Attribute, Item, Meta, ReturnType};
 
 use rpd_data::Domain;
 
-/// Where each implemented call lives: name to Rust path.
+/// Rust path of each implemented call, by name of the call.
 pub(crate) type Implemented = HashMap<String, String>;
 
 struct Scan<'a> {

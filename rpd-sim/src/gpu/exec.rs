@@ -130,7 +130,7 @@ pub(crate) struct Results {
 pub(crate) enum Outcome {
     /// The dispatch ran to its end.
     Done {
-        /// What was counted and sampled while it ran.
+        /// Counts and samples of the dispatch.
         results: Results,
         /// Computing time of the dispatch, see [`isa::Executed::time`].
         time: Duration,

@@ -36,7 +36,7 @@ pub(crate) enum Work {
         token: Token,
         /// Counts of the dispatch, if it was counted.
         counts: Option<Box<Counts>>,
-        /// What was observed of the dispatch; `None` when nobody asked.
+        /// Recording of the dispatch; `None` when none was requested.
         recording: Option<Box<Recording>>,
         /// Begin and end in device ticks.
         ticks: (u64, u64),

@@ -50,7 +50,7 @@ pub(crate) struct Machine {
     pub(crate) kernels: KernelTable,
     /// Callbacks for memory faults.
     pub(crate) system_handlers: Mutex<Vec<(SystemEventHandler, usize)>>,
-    /// How many times `hsa_init` was called without `hsa_shut_down`.
+    /// Number of calls of `hsa_init` without a later `hsa_shut_down`.
     pub(crate) runtime_users: AtomicU32,
     /// Whether copies record their times in their signals.
     pub(crate) copy_profiling: AtomicBool,

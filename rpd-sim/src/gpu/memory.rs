@@ -109,7 +109,7 @@ impl Allocation {
     }
 }
 
-/// Why the device may not access an address.
+/// Reason for which the device may not access an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessError {
     /// No memory of the device at this address.
@@ -118,7 +118,7 @@ pub(crate) enum AccessError {
     NotAllowed,
 }
 
-/// Why an allocation failed.
+/// Reason for which an allocation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllocError {
     /// Nothing can be allocated from this pool, or the size is zero.

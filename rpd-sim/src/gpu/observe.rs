@@ -72,7 +72,7 @@ pub(crate) struct Interval {
     pub(crate) end: u64,
 }
 
-/// What was observed of a dispatch: times, counters, samples, trace.
+/// Recording of a dispatch: times, counters, samples, trace.
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// Times at which each wave issued its instructions; empty if no instruction was to be recorded.
@@ -124,9 +124,9 @@ pub(crate) struct ScratchInfo {
 /// Storage of a code object's image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeObjectStorage {
-    /// In a file that the URI names.
+    /// The image is in a file that the URI names.
     File,
-    /// In the process's memory.
+    /// The image is in the process's memory.
     Memory,
 }
 

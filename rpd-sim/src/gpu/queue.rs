@@ -40,7 +40,7 @@ pub(crate) enum QueueState {
     Destroyed = 3,
 }
 
-/// Why a queue could not be made.
+/// Reason for which a queue could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueueError {
     /// No memory or signal left.
@@ -67,7 +67,7 @@ pub(crate) struct Queue {
     tokens: Box<[AtomicU64]>,
     state: AtomicU32,
     stopping: AtomicBool,
-    /// Set while the processor works on a packet of this queue.
+    /// Whether the processor works on a packet of this queue at present.
     pub(crate) busy: AtomicBool,
     /// Completions handed to the signal handler and not yet released; later completions must queue up behind them.
     pub(crate) deferred: AtomicU64,

@@ -11,7 +11,7 @@ pub(crate) struct Serialize {
     pub(crate) after: bool,
 }
 
-/// What the environment variables of the process ask the runtime for.
+/// Settings of the runtime, from the environment variables of the process.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) kernels: Serialize,
