@@ -23,7 +23,7 @@ pub struct Dispatch {
     pub grid: [u32; 3],
     /// Work-items of a workgroup: x, y, z.
     pub workgroup: [u32; 3],
-    /// Which instructions were recorded.
+    /// Set of instructions that were recorded.
     pub level: Level,
     /// Name of the device's processor, such as `gfx90a`.
     pub device: String,
@@ -40,7 +40,7 @@ pub enum Item<'r> {
     End {
         /// Number of the dispatch in the file.
         dispatch: u32,
-        /// Why its recording ended.
+        /// Reason for which the recording of the dispatch ended.
         ending: DispatchEnd,
     },
 }
@@ -55,7 +55,7 @@ pub struct Steps<'r> {
     at: u64,
 }
 
-/// Why a recording cannot be read further.
+/// Reason for which a recording cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The file cannot be read.

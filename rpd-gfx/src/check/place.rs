@@ -3,7 +3,7 @@
 /// Location of an address of global memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In an allocation.
+    /// The address is in an allocation.
     Inside {
         /// First address of the allocation.
         base: u64,
@@ -12,12 +12,12 @@ pub enum Place {
         /// Whether it is known which bytes of the allocation have been written.
         tracked: bool,
     },
-    /// In no allocation.
+    /// The address is in no allocation.
     Outside {
         /// Address and size of the nearest allocation; `None` if none is near.
         nearest: Option<(u64, u64)>,
     },
-    /// In memory that was freed.
+    /// The address is in memory that was freed.
     Freed {
         /// First address of the allocation that was freed.
         base: u64,

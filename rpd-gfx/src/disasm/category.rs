@@ -186,15 +186,15 @@ impl Category {
 /// The place where execution continues after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// At the next instruction.
+    /// Execution continues at the next instruction.
     Next,
-    /// At this address, given in the instruction.
+    /// Execution continues at this address, which the instruction contains.
     Branch(u64),
-    /// At this address or at the next instruction.
+    /// Execution continues at this address or at the next instruction.
     Conditional(u64),
-    /// At an address in registers.
+    /// Execution continues at an address in registers.
     Indirect,
-    /// Nowhere: the wave has ended.
+    /// Execution ends: the wave has ended.
     End,
 }
 
