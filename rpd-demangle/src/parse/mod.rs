@@ -16,11 +16,11 @@ const MAX_DEPTH: u32 = 1024;
 /// Form in which `sr` begins an unresolved name. Two generations of compilers wrote different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unresolved {
-    /// In the form that the ABI has today.
+    /// The form that the ABI has today.
     New,
-    /// In the form that the ABI has today, in a name that reads differently in the old form.
+    /// The form that the ABI has today, in a name that reads differently in the old form.
     NewUsed,
-    /// In the form that old compilers wrote.
+    /// The form that old compilers wrote.
     Old,
 }
 
