@@ -11,7 +11,7 @@ use crate::macros::{c_enum, c_struct};
 use crate::status::rocprofiler_status_t;
 
 c_enum! {
-    /// Which agent struct a query delivers.
+    /// Version of the agent struct that a query delivers.
     rocprofiler_agent_version_t: u32 {
         /// No value.
         VERSION_NONE = 0 => c"ROCPROFILER_AGENT_INFO_VERSION_NONE",

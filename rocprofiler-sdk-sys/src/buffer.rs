@@ -23,7 +23,7 @@ use crate::operations::{
 c_struct! {
     /// Header of a record in a buffer. `category` and `kind` are one 64-bit `hash` in C, `category` being the low half.
     struct rocprofiler_record_header_t {
-        /// Which service the record comes from, a [`rocprofiler_buffer_category_t`] value.
+        /// Service that the record comes from, a [`rocprofiler_buffer_category_t`] value.
         pub category: u32,
         /// A `ROCPROFILER_BUFFER_TRACING_*` value.
         pub kind: u32,
@@ -40,7 +40,7 @@ impl rocprofiler_record_header_t {
 }
 
 c_enum! {
-    /// Which service a buffered record comes from.
+    /// Service that a buffered record comes from.
     rocprofiler_buffer_category_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_BUFFER_CATEGORY_NONE",

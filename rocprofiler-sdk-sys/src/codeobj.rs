@@ -10,9 +10,9 @@ c_enum! {
     rocprofiler_code_object_storage_type_t: u32 {
         /// No value.
         NONE = 0 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_NONE",
-        /// In a file that is open.
+        /// The image is in a file that is open.
         FILE = 1 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_FILE",
-        /// In host memory.
+        /// The image is in host memory.
         MEMORY = 2 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_MEMORY",
         /// End marker of this version of the list.
         LAST = 3 => c"ROCPROFILER_CODE_OBJECT_STORAGE_TYPE_LAST",
@@ -101,7 +101,7 @@ c_struct! {
         pub arch_vgpr_count: u32,
         /// Accumulation registers that a lane uses; 0 where the hardware has none.
         pub accum_vgpr_count: u32,
-        /// From the descriptor to the first instruction, in bytes.
+        /// Distance from the descriptor to the first instruction, in bytes.
         pub kernel_code_entry_byte_offset: i64,
         /// Address of the first instruction.
         pub kernel_address: rocprofiler_address_t,

@@ -95,7 +95,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// What the driver and a GPU support, as the KFD reports it (`hsakmttypes.h`).
+    /// Capabilities of the driver and a GPU, as the KFD reports them (`hsakmttypes.h`).
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_CAPABILITY {
         /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
@@ -199,7 +199,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// What a cache holds, and which units use it.
+    /// Content of a cache, and the units that use it.
     #[derive(PartialEq, Eq, Hash)]
     struct HsaCacheType {
         /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.
@@ -239,7 +239,7 @@ bit_fields! {
 }
 
 c_struct! {
-    /// What a link lacks: coherence, atomics, peer-to-peer access.
+    /// Properties that a link lacks: coherence, atomics, peer-to-peer access.
     #[derive(PartialEq, Eq, Hash)]
     struct HSA_LINKPROPERTY {
         /// All bit fields together, bit 0 being the lowest; the methods read and replace single fields.

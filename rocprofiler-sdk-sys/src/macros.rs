@@ -87,7 +87,7 @@ macro_rules! c_struct {
         c_struct!(@zero $name);
 
         impl core::fmt::Debug for $name {
-            /// Which member is live is not known here, so only the type is named.
+            /// Prints the type only: the valid member of the union is not known here.
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.write_str(concat!(stringify!($name), " { .. }"))
             }

@@ -135,7 +135,7 @@ c_enum! {
 }
 
 c_struct! {
-    /// One way an agent can be sampled.
+    /// A configuration in which an agent can be sampled.
     struct rocprofiler_pc_sampling_configuration_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
@@ -333,7 +333,7 @@ c_struct! {
     struct rocprofiler_pc_sampling_record_stochastic_v0_t {
         /// Meaningful bytes of this struct.
         pub size: u64,
-        /// Which fields of the sample are valid.
+        /// Flags that say which fields of the sample are valid.
         pub flags: rocprofiler_pc_sampling_record_stochastic_header_t,
         /// Number of the wave in its workgroup, from 0.
         pub wave_in_group: u8,

@@ -10,7 +10,7 @@ use crate::ids::{
 use crate::macros::{bit_fields, c_enum, c_struct};
 
 c_enum! {
-    /// Which setting a thread trace parameter carries.
+    /// Setting that a thread trace parameter carries.
     rocprofiler_thread_trace_parameter_type_t: u32 {
         /// Compute unit (WGP) whose instructions are traced.
         TARGET_CU = 0 => c"ROCPROFILER_THREAD_TRACE_PARAMETER_TARGET_CU",
@@ -34,9 +34,9 @@ c_enum! {
 impl rocprofiler_thread_trace_parameter_type_t {
     /// Key from SDK 1.1 on, where 7 is not an end marker: mask of the compute units whose counters are left out.
     pub const LATER_PERFCOUNTER_EXCLUDE_MASK: Self = Self(7);
-    /// From SDK 1.1 on: waves without their instructions.
+    /// Setting from SDK 1.1 on: waves are traced without their instructions.
     pub const LATER_NO_DETAIL: Self = Self(8);
-    /// From SDK 1.3 on: 0 or 1 for one buffer, 3 and more for an asynchronous copy of a single engine.
+    /// Setting from SDK 1.3 on: 0 or 1 for one buffer, 3 and more for an asynchronous copy of a single engine.
     pub const LATER_NUM_BUFFERS: Self = Self(9);
 }
 
@@ -63,7 +63,7 @@ c_enum! {
         WAVE = 3 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_WAVE",
         /// Records of `rocprofiler_thread_trace_decoder_info_t`.
         INFO = 4 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_INFO",
-        /// For the developers of the decoder.
+        /// Records for the developers of the decoder.
         DEBUG = 5 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_DEBUG",
         /// End marker of this version of the list.
         LAST = 6 => c"ROCPROFILER_THREAD_TRACE_DECODER_RECORD_LAST",
@@ -152,7 +152,7 @@ c_struct! {
     union rocprofiler_thread_trace_parameter_value_t {
         /// Value of all other settings.
         pub value: u64,
-        /// For the setting PERFCOUNTER.
+        /// Value of the setting PERFCOUNTER.
         pub counter: rocprofiler_thread_trace_counter_t,
     }
 }
