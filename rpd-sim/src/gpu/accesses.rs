@@ -52,6 +52,7 @@ pub(crate) fn start(
         return Ok(false);
     }
     std::fs::create_dir_all(folder)?;
+    // Never over another recording: its blocks would have no head.
     let mut file = File::create_new(folder.join(FILE))?;
     file.write_all(&MAGIC)?;
     let session = AccessSession {
@@ -80,6 +81,7 @@ pub(crate) struct AccessRecording {
 /// Begins the recording of a dispatch; `None` if the selection of kernels does not include the dispatch.
 pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<AccessRecording> {
     let session = SESSION.get()?;
+    // A forked child would write into the file of its parent.
     if session.process != std::process::id() || session.full.load(Ordering::Relaxed) {
         return None;
     }
@@ -87,10 +89,12 @@ pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Acc
         .output
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
+    // Counted for every kernel, because a selection may name the number of the dispatch.
     let begun = output.begun.entry(kernel.name.clone()).or_default();
     *begun += 1;
     let nth = *begun;
     let is_chosen = if session.kernels.is_empty() {
+        // Copies and fills of the runtime are not the program's kernels, and would fill the recording.
         !kernel.name.starts_with(OWN_KERNELS)
     } else {
         let takes = |choice: &KernelChoice| choice.takes(&kernel.name, nth);
@@ -122,6 +126,7 @@ pub(crate) fn begin(kernel: &Kernel, dispatch: &isa::Dispatch<'_>) -> Option<Acc
         device: dispatch.device.name.to_owned(),
     };
     drop(output);
+    // The description comes before any block with steps, which are decoded with it.
     session
         .write(described.block().finish())
         .then_some(AccessRecording { session, number })
@@ -155,6 +160,7 @@ impl AccessSession {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let length = block.len() as u64;
         if !needed {
+            // The end of a dispatch is stored in any case, so that readers know that it is incomplete.
             if self.full.load(Ordering::Relaxed) {
                 return false;
             }
@@ -165,6 +171,7 @@ impl AccessSession {
             output.left -= length;
         }
         if let Err(error) = output.file.write_all(block) {
+            // Each block would report the same fault.
             if !self.full.swap(true, Ordering::Relaxed) {
                 eprintln!(
                     "rpd-sim: {}/{FILE}: {error}; the recording of memory accesses ends here",

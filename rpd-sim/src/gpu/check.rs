@@ -65,6 +65,7 @@ impl Launches {
             }
             None => None,
         };
+        // Counts have a fixed width, so that a later one can replace the digits in place without moving what follows.
         let (text, place) = line.unwrap_or_else(|| {
             let text = format!("{:0DIGITS$}\t{kernel}\n", 1);
             let place = self.end;
@@ -100,6 +101,7 @@ pub(crate) fn start(folder: PathBuf) -> bool {
 
 impl CheckSession {
     /// Saves the code object of a kernel that has findings; returns the name of the file.
+    // The load address makes the name unique: several code objects may have kernels of the same name.
     fn save(&self, findings: &mut Findings, kernel: &Kernel) -> String {
         let name = format!("object-{}-{:x}.co", findings.process, kernel.image.base());
         if findings.saved.insert(name.clone())
@@ -146,20 +148,26 @@ impl CheckSession {
             };
         }
         let launches = self.folder.join(format!("launches-{process}"));
+        // The count is kept for a launch without findings as well: a report that finds nothing has to say what it
+        // watched.
         if let Err(error) = findings.launches.add(&launches, &kernel.name) {
             eprintln!(
                 "rpd-sim: {}: {error}; a launch is not counted",
                 launches.display()
             );
         }
+        // Findings have offsets in the loaded image. Readers of the file have the code object, so that they need its
+        // addresses.
         let first = kernel.address_in_file(kernel.program.base());
         let address = |offset: u64| first.wrapping_add(offset);
         for finding in list {
+            // The load address makes the key differ between kernels of two code objects that have the same offset.
             let key = (
                 finding.kind,
                 kernel.image.base().wrapping_add(finding.offset),
                 finding.other.map(|other| other.offset),
             );
+            // A kernel repeats a mistake in every launch; one line for each place is enough, and bounds the file.
             if findings.known.len() >= MOST || !findings.known.insert(key) {
                 continue;
             }
@@ -217,6 +225,7 @@ impl Heap for CheckSession {
 
     fn is_written(&self, address: u64, bytes: u32) -> bool {
         let written = lock(&self.written);
+        // Each byte has a bit of its own: kernels write single bytes, and structs have gaps that nobody writes.
         (address..address.saturating_add(bytes.into())).all(|byte| {
             let page = written.get(&(byte / PAGE));
             page.is_some_and(|page| page[(byte % PAGE / 64) as usize] >> (byte % 64) & 1 != 0)

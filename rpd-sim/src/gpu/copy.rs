@@ -135,12 +135,14 @@ pub(crate) fn submit(copy: Copy) {
             direction,
         })
     });
+    // The copy engines of the GPU that has the data to read serve a copy: with two GPUs, those of the source.
     let owner = if copy.src_agent.is_gpu() {
         copy.src_agent
     } else {
         copy.dst_agent
     };
     let gpu = owner.index.saturating_sub(1);
+    // One engine for each direction, so that uploads and downloads of a program overlap.
     let engine = copy.engine.unwrap_or(match direction {
         CopyDirection::HostToDevice | CopyDirection::HostToHost => 0,
         CopyDirection::DeviceToHost | CopyDirection::DeviceToDevice => 1,
@@ -185,6 +187,7 @@ impl Engine {
     fn run(&self) {
         let event = &machine().events[self.thread];
         loop {
+            // Read before the search: a signal that changes afterwards ends the wait below at once.
             let seen = event.count();
             match self.take_ready() {
                 Ok(job) => self.perform(job),
@@ -196,11 +199,14 @@ impl Engine {
     /// Removes the first copy whose dependencies are met. Without such a copy, the error says whether any copies wait.
     fn take_ready(&self) -> Result<Job, bool> {
         let mut jobs = self.jobs();
+        // A copy whose dependencies are met overtakes those that wait: streams share engines, and must not wait for
+        // each other.
         let ready = jobs.iter().position(|job| {
             let open = || job.copy.dependencies.iter().all(|&signal| met(signal));
             if open() {
                 return true;
             }
+            // Watched first and looked at again: a change in between would not wake this thread.
             job.copy
                 .dependencies
                 .iter()
@@ -230,6 +236,7 @@ impl Engine {
         if let Some(signal) = copy.completion {
             signal.set_times(ticks.0, ticks.1);
         }
+        // An observer hears of the end before the program does, on the handler's thread.
         if token != 0 {
             machine().handler.submit(Work::Copied {
                 signal: copy.completion,

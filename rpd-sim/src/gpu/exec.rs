@@ -146,6 +146,7 @@ pub(crate) fn run(
     packet: &KernelDispatchPacket,
     watch: Watch,
 ) -> Result<Outcome, Fault> {
+    // The object may be that of a code object that was unloaded after the packet was written.
     let kernel = machine().kernels.get(packet.kernel_object).ok_or_else(|| {
         Fault::kernel_object(&format!(
             "packet {index}: no loaded kernel has the kernel object {:#x}",
@@ -154,6 +155,7 @@ pub(crate) fn run(
     })?;
     let name = &kernel.name;
     let agent = queue.agent();
+    // A field beyond the number of dimensions may have any value: programs need not set it.
     let dimensions = packet.setup & 3;
     if dimensions == 0 {
         return Err(Fault::dimensions(
@@ -177,6 +179,7 @@ pub(crate) fn run(
         let what = format!("grid {grid:?} or workgroup {workgroup:?} has an empty dimension");
         return Err(Fault::dimensions(name, &what));
     }
+    // The interpreter relies on these limits, and the real packet processor stops the queue on each of them.
     if workgroup_items > u64::from(agent.workgroup_max_size) {
         let what = format!(
             "a workgroup of {workgroup_items} work-items exceeds {}",
@@ -189,6 +192,7 @@ pub(crate) fn run(
         let what = format!("{} bytes of LDS exceed {lds}", packet.group_segment_size);
         return Err(Fault::group_memory(name, &what));
     }
+    // Scratch belongs to the queue and grows only; most dispatches find that there is enough.
     provide_scratch(queue, index, name, packet.private_segment_size)?;
     let items = grid
         .iter()
@@ -219,9 +223,11 @@ pub(crate) fn run(
         stop,
         seed: seed(),
     };
+    // The models need the owner of each page, because caches treat host memory and that of peers differently.
     let memory = |address: u64| memory_of(agent, address);
     let mut model = watch.counted.then(|| Model::new(&dispatch, &memory));
     let selection = watch.records.as_ref().filter(|s| !s.is_empty());
+    // Counting and a seed need one order of execution, which several threads would not have.
     let workers = if watch.counted || control.seed.is_some() {
         1
     } else {
@@ -229,6 +235,8 @@ pub(crate) fn run(
     };
     let mut recorders =
         selection.map(|selection| Recorder::for_threads(&dispatch, selection, workers));
+    // The interpreter takes one probe: services that a tool configured come before the checker, and the checker comes
+    // before a recording of accesses.
     let result = match (&mut model, &mut recorders) {
         (None, None) if let Some(session) = check::session() => {
             let lds = packet
@@ -256,6 +264,8 @@ pub(crate) fn run(
     match result {
         Ok(executed) => {
             let record = recorders.map(Recorder::merge);
+            // A recording is made even when no instruction was selected: the duration is needed for samples of the
+            // kernel's later dispatches.
             let recording = watch.records.as_ref().map(|_| {
                 let timelines = record.map(|r| Timeline::all(&r, device, &kernel.program));
                 Box::new(Recording {
@@ -263,6 +273,7 @@ pub(crate) fn run(
                     device,
                     base: kernel.program.base(),
                     entry: dispatch.entry(),
+                    // The last workgroup of a dimension may be smaller, and counts as one.
                     groups: std::array::from_fn(|n| grid[n].div_ceil(workgroup[n].into())),
                     hardware_queue: watch.hardware_queue,
                     packet: *packet,
@@ -372,12 +383,14 @@ fn provide_scratch(
     };
     let location = &queue.amd.scratch_backing_memory_location;
     if had != 0 {
+        // The old block goes first: both together may not fit into the device's memory.
         let old = location.load(Ordering::Relaxed) as usize;
         observed(report(ScratchEvent::Free, 0, 0), &mut || {
             machine.memory.free(old, Use::Internal);
         });
     }
     let pool = agents::pool_of(agent.index, PoolKind::DeviceCoarse);
+    // The observer is told of an allocation that fails as well, as the runtime does.
     let mut block = None;
     observed(report(ScratchEvent::Alloc, bytes, slots), &mut || {
         block = pool.and_then(|pool| {
@@ -388,6 +401,7 @@ fn provide_scratch(
         });
     });
     let Some(block) = block else {
+        // The old block is gone, so that a later dispatch must not believe that the queue still has it.
         queue.scratch_per_lane.store(0, Ordering::Relaxed);
         let what = format!("{bytes} bytes of scratch exceed the memory left");
         return Err(Fault::scratch(kernel, &what));

@@ -81,6 +81,7 @@ impl Fault {
 
     /// Describes the fault of a kernel that ran on the agent of `mask`.
     pub(crate) fn of_kernel(kernel: &Kernel, mask: u64, fault: &isa::Fault) -> Self {
+        // Messages are for people; the mangled name would hide the arguments of templates.
         let name = demangle_any(&kernel.name);
         let (status, what, site) = match fault {
             isa::Fault::Instruction { instruction, site } => (
@@ -103,6 +104,7 @@ impl Fault {
                 ),
                 site,
             ),
+            // Compilers emit trap 2 for all of these, so that they cannot be told apart here.
             isa::Fault::Trap { id: 2, site } => (
                 status::EXCEPTION,
                 format!("kernel {name} ended itself (assert, abort or __builtin_trap)"),
@@ -120,9 +122,13 @@ impl Fault {
                 aim,
                 ref site,
             } => {
+                // The interpreter knows only that its cached ranges do not allow the access. The registry knows whether
+                // memory is missing or access to it.
                 let reason = machine()
                     .memory
                     .check(address as usize, bytes as usize, mask);
+                // Addresses in LDS and scratch are no memory of the registry: for them the interpreter's own bounds are
+                // the reason.
                 let missed = aim.describe();
                 let why = missed.unwrap_or_else(|| explain(address, bytes, reason.err()));
                 let message = format!(
@@ -184,6 +190,7 @@ impl Fault {
 /// Reason for which an access failed, in words: what is known of the address.
 fn explain(address: u64, bytes: u32, reason: Option<AccessError>) -> String {
     let place = match machine().memory.place(address) {
+        // The first byte is inside, so that the access runs over the end.
         Place::Inside { base, size, .. } if address + u64::from(bytes) > base + size => {
             Place::Outside {
                 nearest: Some((base, size)),

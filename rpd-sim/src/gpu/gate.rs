@@ -33,6 +33,7 @@ impl Gate {
     /// Waits until a kernel may run, together with others or alone. `None` if `stop` became true before that.
     pub(crate) fn enter(&self, alone: bool, stop: &AtomicBool) -> Option<Pass<'_>> {
         let mut state = self.lock();
+        // Counted before the wait: kernels that come later stand back, so that this one is not starved.
         if alone {
             state.wanted += 1;
         }
@@ -45,6 +46,7 @@ impl Gate {
         };
         let mut stopped = false;
         while closed(&state) {
+            // The queue may be stopped while its kernel waits; then it will never run.
             stopped = stop.load(Ordering::Relaxed);
             if stopped {
                 break;
@@ -55,6 +57,7 @@ impl Gate {
         if alone {
             state.wanted -= 1;
         }
+        // Kernels that stood back for this one may go on.
         if stopped {
             drop(state);
             self.changed.notify_all();
@@ -75,6 +78,7 @@ impl Drop for Pass<'_> {
         let mut state = self.gate.lock();
         state.running -= 1;
         state.alone = false;
+        // Nobody waits for the end of a kernel that ran together with others, except kernels that want to run alone.
         let awaited = self.alone || state.wanted != 0;
         drop(state);
         if awaited {

@@ -118,6 +118,7 @@ impl Handler {
             callback,
             data,
         });
+        // Watched before the thread looks at the list, so that no change is missed.
         signal.watch(HANDLER_THREAD);
         self.wake();
     }
@@ -129,6 +130,7 @@ impl Handler {
     }
 
     fn wake(&self) {
+        // A program without signal callbacks has no such thread.
         self.started.0.call_once(|| {
             start_thread("rpd-sim signals", || machine().handler.run());
         });
@@ -141,6 +143,7 @@ impl Handler {
         self.tid.store(tid, Ordering::Relaxed);
         let event = &machine().events[HANDLER_THREAD];
         loop {
+            // Read before the search for work, so that work that is submitted meanwhile ends the wait at once.
             let seen = event.count();
             let mut busy = false;
             // One at a time: callbacks may submit more.
@@ -157,12 +160,14 @@ impl Handler {
 
     /// Runs the callbacks whose condition holds; whether there were any, and whether others still wait.
     fn run_callbacks(&self) -> (bool, bool) {
+        // Taken out, because a callback may register another one, or destroy signals.
         let mut waiting = std::mem::take(&mut *lock(&self.waiting));
         if waiting.is_empty() {
             return (false, false);
         }
         let mut called = false;
         waiting.retain(|item| {
+            // The memory of a destroyed signal may be another signal by now.
             if item.signal.serial() != item.serial {
                 // The signal was destroyed.
                 return false;
@@ -183,6 +188,7 @@ impl Handler {
         waiting
             .iter()
             .for_each(|item| item.signal.watch(HANDLER_THREAD));
+        // Those that callbacks have registered meanwhile.
         let mut added = lock(&self.waiting);
         let late = std::mem::take(&mut *added);
         late.iter()
@@ -212,11 +218,13 @@ fn perform(work: Work) {
                 if let Some(recording) = recording {
                     observer.dispatch_recorded(token, &recording, interval(ticks));
                 }
+                // Before the signal falls: tools hear of a completion no later than the program.
                 observer.dispatch_completed(token, interval(ticks));
             }
             if let Some(signal) = signal {
                 signal.decrement();
             }
+            // From now on packets of this queue may signal without this thread.
             queue.deferred.fetch_sub(1, Ordering::AcqRel);
         }
         Work::Copied {

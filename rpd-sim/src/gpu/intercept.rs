@@ -106,6 +106,7 @@ impl Intercept {
 
     /// Rings the doorbell of the queue in front: all packets that were written there go to the handlers.
     pub(crate) fn ring(&self) {
+        // Programs may ring the doorbell of a queue that another thread destroys.
         if self.ended.load(Ordering::SeqCst) {
             return;
         }
@@ -118,6 +119,7 @@ impl Intercept {
             return;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Packets that wait are older than all in the ring in front.
         let overflow = std::mem::take(&mut state.overflow);
         let submitted = self.submit(&mut state, &overflow);
         if submitted < overflow.len() {
@@ -126,10 +128,12 @@ impl Intercept {
         }
         let write = &self.front.amd.write_dispatch_id;
         let size = u64::from(self.front.amd.hsa_queue.size);
+        // The program may have reserved more slots than the ring has.
         let end = write.load(Ordering::Acquire).min(state.next + size);
         while state.next < end && state.overflow.is_empty() {
             let index = state.next;
             let header = self.front.header(index);
+            // Reserved and not written yet; the program rings again when it has written the packet.
             if header.load(Ordering::Acquire) & 0xff == packet_type::INVALID {
                 break;
             }
@@ -140,6 +144,7 @@ impl Intercept {
                 .read()
                 .unwrap_or_else(PoisonError::into_inner)
                 .len();
+            // The handlers' functions have no argument for the queue: it is found through the thread.
             CURSOR.set(Cursor {
                 intercept: self,
                 index,
@@ -154,6 +159,7 @@ impl Intercept {
                 handler: 0,
                 state: std::ptr::null_mut(),
             });
+            // The slot is free for the program only now: its handlers may have read the packet until then.
             header.store(packet_type::INVALID, Ordering::Release);
             state.next += 1;
             let read = &self.front.amd.read_dispatch_id;
@@ -171,9 +177,11 @@ impl Intercept {
         let write = self.behind.amd.write_dispatch_id.load(Ordering::Relaxed);
         let read = self.behind.amd.read_dispatch_id.load(Ordering::Acquire);
         let free = size - (write - read) as usize;
+        // One slot for the packet that signals free space, unless such a packet is in the ring already.
         let reserved = usize::from(!state.waiting);
         let real = packets.iter().filter(|packet| !is_marker(packet)).count();
         let mut room = real;
+        // Packets that can never be there together are passed on piece by piece.
         if real >= size {
             room = free - reserved;
         } else if free < real + reserved {
@@ -183,6 +191,7 @@ impl Intercept {
         let mut first = None;
         let mut done = 0;
         for packet in packets {
+            // Markers take no slot: they are calls in the order of the packets.
             if is_marker(packet) {
                 // SAFETY: the program made this packet for this call.
                 unsafe { self.call_marker(packet, index) };
@@ -205,6 +214,7 @@ impl Intercept {
             }
             done += 1;
         }
+        // Readers see the new index no earlier than the packets, and the first header after all of them.
         if let Some((slot, header)) = first {
             self.behind
                 .amd
@@ -293,6 +303,7 @@ unsafe extern "C" fn write_on(packets: *const c_void, count: u64) {
     if count == 0 {
         return;
     }
+    // All handlers have had their turn: the packets go into the ring behind.
     let Some(index) = cursor.handler.checked_sub(1) else {
         // SAFETY: the handler's packets are that many; `ring` holds the lock and does not touch the state meanwhile.
         let (packets, state) = unsafe {
@@ -311,6 +322,7 @@ unsafe extern "C" fn write_on(packets: *const c_void, count: u64) {
         state.overflow.extend_from_slice(&packets[submitted..]);
         return;
     };
+    // Not held during the call: a handler may register another one.
     let handler = {
         let handlers = intercept
             .handlers

@@ -89,6 +89,7 @@ impl Machine {
     /// A hardware queue of a GPU, started on first use.
     pub(crate) fn processor(&'static self, gpu: usize, index: usize) -> &'static Processor {
         let slot = gpu * processors_per_gpu() + index;
+        // Thread 0 is the handler's; the numbers are bits of the signals' watcher masks.
         self.processors[slot].get_or_init(|| Processor::start(gpu, index, 1 + slot))
     }
 
@@ -129,6 +130,7 @@ pub(crate) fn generation() -> u32 {
 
 #[cold]
 fn make() -> &'static Machine {
+    // Once for the process and all its children: handlers are inherited by a fork.
     static AT_FORK: Once = Once::new();
     AT_FORK.call_once(|| {
         // SAFETY: the handler is a plain function that lives as long as the library, which is never unloaded
@@ -137,6 +139,7 @@ fn make() -> &'static Machine {
     });
     let fresh = Box::into_raw(Box::new(Machine::new()));
     let null = std::ptr::null_mut();
+    // Two threads may make the machine at the same time; the loser's is dropped before it has any thread.
     match MACHINE.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: published machines are never dropped.
         Ok(_) => unsafe { &*fresh },
@@ -153,12 +156,14 @@ fn make() -> &'static Machine {
 /// A forked child has none of the threads, so it starts over.
 unsafe extern "C" fn forget() {
     FORKS.fetch_add(1, Ordering::AcqRel);
+    // The old machine is leaked: its locks may be held by threads that the child does not have.
     MACHINE.store(std::ptr::null_mut(), Ordering::Release);
     rpd_gfx::isa::forget_helpers();
 }
 
 /// Starts a thread of the device that lives as long as the process and never takes the program's signals.
 pub(crate) fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
+    // A signal that the program handles must be delivered to one of its own threads.
     // SAFETY: both sets are local and initialised by the calls.
     let old = unsafe {
         let mut all = std::mem::zeroed::<libc::sigset_t>();
@@ -172,6 +177,7 @@ pub(crate) fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
         .spawn(body);
     // SAFETY: `old` was filled above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut()) };
+    // The program could wait for ever without the thread.
     if let Err(error) = started {
         eprintln!("rpd-sim: cannot start the device thread {name}: {error}");
         std::process::abort();

@@ -170,6 +170,7 @@ const NEAR: usize = check::GUARD;
 impl Maps {
     /// Records a freed allocation.
     fn note_freed(&mut self, allocation: &Allocation) {
+        // The list is bounded; an access to memory that was freed long ago is then reported as outside.
         if self.freed.len() >= MOST_FREED {
             self.freed.pop_first();
         }
@@ -185,6 +186,7 @@ impl Maps {
             && part.end > base
         {
             self.freed.remove(&start);
+            // A new allocation may cover a part in the middle of a freed one.
             if start < base {
                 self.freed.insert(start, Freed { end: base, ..part });
             }
@@ -231,9 +233,12 @@ impl Memory {
             .checked_next_multiple_of(GRANULE)
             .ok_or(AllocError::Exhausted)?;
         self.account(pool, mapped)?;
+        // The real runtime takes small allocations from larger blocks: kernels that read a little beyond them do not
+        // fault.
         let shared =
             pool.kind == PoolKind::DeviceCoarse && purpose == Use::Program && size <= MOST_SHARED;
         let (before, behind) = match check::session() {
+            // The checker has guard pages of its own, see `map_guarded`.
             None if shared => (0, BEHIND),
             None => (BEFORE, 0),
             Some(_) => (0, 0),
@@ -299,6 +304,7 @@ impl Memory {
             callbacks: Mutex::default(),
         });
         let mut maps = self.write();
+        // The address is valid again: accesses to it are no longer those to freed memory.
         maps.reuse(base, size);
         maps.allocations.insert(base, Arc::clone(&allocation));
         drop(maps);
@@ -309,6 +315,7 @@ impl Memory {
     pub(crate) fn free(&self, base: usize, purpose: Use) -> bool {
         let allocation = {
             let mut maps = self.write();
+            // Each part of the runtime frees its own memory only: a program must not free a queue by its address.
             match maps.allocations.get(&base) {
                 Some(found) if found.purpose == purpose => {
                     let found = maps.allocations.remove(&base);
@@ -323,10 +330,12 @@ impl Memory {
         let Some(allocation) = allocation else {
             return false;
         };
+        // After the removal, and without the lock: a callback may allocate memory at the same address.
         for (callback, data) in lock(&allocation.callbacks).drain(..) {
             // SAFETY: the program registered this function for this very call.
             unsafe { callback(base as *mut _, data as *mut _) };
         }
+        // Adopted memory belongs to its owner.
         if allocation.mapped != 0 {
             self.unaccount(allocation.pool, allocation.mapped);
             match check::session().filter(|_| purpose == Use::Program) {
@@ -356,6 +365,7 @@ impl Memory {
         let pool = agents::pool_of(0, PoolKind::SystemCoarse)?;
         let mut maps = self.write();
         let locks = maps.locks.entry(base).or_default();
+        // Ranges may be locked several times; each lock needs an unlock.
         if let Some(lock) = locks.iter_mut().find(|lock| lock.allocation.size == size) {
             lock.count += 1;
             lock.allocation.access.fetch_or(access, Ordering::Relaxed);
@@ -369,6 +379,7 @@ impl Memory {
             behind: 0,
             purpose: Use::Locked,
             pool,
+            // The host always has access to its own memory.
             access: AtomicU64::new(access | 1),
             user_data: AtomicU64::new(0),
             callbacks: Mutex::default(),
@@ -386,6 +397,7 @@ impl Memory {
         let Some(locks) = maps.locks.get_mut(&base) else {
             return false;
         };
+        // Locks of different sizes may begin at one address; an unlock has no size, so that it is for the last one.
         if let Some(last) = locks.last_mut() {
             last.count -= 1;
             if last.count == 0 {
@@ -410,6 +422,7 @@ impl Memory {
                 tracked: block.purpose == Use::Program && block.pool.kind == PoolKind::DeviceCoarse,
             };
         }
+        // Not memory of the device at present: say what was there, or what is near.
         let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, part)) = maps.freed.range(..=address).next_back()
             && address < part.end
@@ -456,6 +469,7 @@ impl Memory {
         end: impl Fn(&Allocation) -> usize,
     ) -> Option<Arc<Allocation>> {
         let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+        // Allocations of pools come first: locked ranges are rarer, and may overlap each other.
         if let Some((_, found)) = maps.allocations.range(..=address).next_back()
             && address < end(found)
         {
@@ -486,6 +500,7 @@ impl Memory {
         len: usize,
         mask: u64,
     ) -> Result<Range, AccessError> {
+        // Ranges are whole pages, as on the hardware, whose page tables know no bytes.
         let allocation = self.find(address).ok_or(AccessError::NotPresent)?;
         let end = allocation.mapped_end();
         match address.checked_add(len) {
@@ -549,6 +564,7 @@ pub(crate) fn map(bytes: usize) -> Option<usize> {
 fn map_guarded(bytes: usize) -> Option<usize> {
     let whole = bytes.checked_add(2 * check::GUARD)?;
     // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing that exists; its middle is made accessible.
+    // Inaccessible first: only the middle is opened, and the guards stay without access.
     unsafe {
         let address = libc::mmap(
             std::ptr::null_mut(),

@@ -92,11 +92,15 @@ impl Processor {
         let event = &machine().events[self.thread];
         let mut queues = Vec::new();
         loop {
+            // Read before the search for work: packets that are written afterwards change it, so that the wait below
+            // ends at once.
             let seen = event.count();
+            // Copied, so that queues can be attached and detached while this thread processes packets.
             queues.clear();
             queues.extend_from_slice(&self.queues());
             let (mut progress, mut blocked) = (false, false);
             for queue in &queues {
+                // A queue with many packets must not keep those of the others waiting.
                 for _ in 0..TURN {
                     match self.step(queue) {
                         Step::Progress => progress = true,
@@ -109,6 +113,7 @@ impl Processor {
                 }
             }
             if !progress {
+                // Without blocked queues the doorbell wakes this thread; a signal's memory may change without a wake.
                 event.wait(seen, blocked.then_some(RECHECK));
             }
         }
@@ -120,6 +125,7 @@ impl Processor {
         if index >= queue.ready() {
             return Step::Idle;
         }
+        // Set before the state is read: whoever stops the queue stores the state first and then waits for this flag.
         queue.busy.store(true, Ordering::SeqCst);
         let step = if queue.is_active() {
             self.process(queue, index)
@@ -138,6 +144,7 @@ impl Processor {
             packet_type::KERNEL_DISPATCH => {
                 // SAFETY: the packet is submitted; its format follows from the header.
                 let packet: KernelDispatchPacket = unsafe { queue.packet(index) };
+                // Taken before the kernel runs, because the slot is free for another packet as soon as that has ended.
                 let token = queue.take_token(index);
                 let observer = observe::get();
                 let counted = token != 0 && observer.is_some_and(|o| o.counts(token));
@@ -146,6 +153,7 @@ impl Processor {
                     .and_then(|o| o.records(token));
                 let traced = records.as_ref().is_some_and(|r| r.engines != 0);
                 let serialised = observer.is_some_and(|o| o.serialises(&queue.info()));
+                // Counters and traces are per device: those of a kernel that ran beside would be added.
                 let alone = counted || traced || serialised;
                 let gate = &machine().gates[self.gpu];
                 let Some(pass) = gate.enter(alone, queue.stop_flag()) else {
@@ -160,6 +168,7 @@ impl Processor {
                 };
                 let outcome = exec::run(queue, index, &packet, watch);
                 let end = clock::ticks();
+                // Others may run while this kernel's results are delivered.
                 drop(pass);
                 match outcome {
                     Ok(exec::Outcome::Done { results, time }) => {
@@ -168,6 +177,7 @@ impl Processor {
                         let end = end.min(start + clock::duration_to_ticks(time));
                         retire(queue, index, signal, token, results, (start, end))
                     }
+                    // The queue was stopped by the program, which wants no completion of what it gave up.
                     Ok(exec::Outcome::GivenUp) => {}
                     Err(fault) => stop(queue, fault),
                 }
@@ -183,6 +193,7 @@ impl Processor {
             packet_type::VENDOR_SPECIFIC => {
                 // SAFETY: as above; every vendor packet has its format byte in the same place.
                 let packet: BarrierValuePacket = unsafe { queue.packet(index) };
+                // There are other vendor packets in newer runtimes; to skip one could let a kernel run too early.
                 if packet.format != AMD_FORMAT_BARRIER_VALUE {
                     let text =
                         format!("vendor-specific packet of unknown format {}", packet.format);
@@ -217,6 +228,7 @@ impl Processor {
         completion: u64,
     ) -> Step {
         let open = |deps: &mut dyn Iterator<Item = Term>| {
+            // An OR packet whose signals are all absent is open, as an AND packet is.
             let mut count = 0;
             let mut met = 0;
             for dep in deps {
@@ -234,6 +246,7 @@ impl Processor {
         }
         deps.for_each(|dep| dep.signal.unwatch(self.thread));
         let now = clock::ticks();
+        // Observers have no token for a barrier; taking it makes the slot's next packet an unobserved one.
         let token = queue.take_token(index);
         retire(
             queue,
@@ -302,6 +315,7 @@ fn retire(
     results: Results,
     ticks: (u64, u64),
 ) {
+    // The slot is free before the signal falls: who waits for the signal may reuse the slot at once.
     queue
         .header(index)
         .store(packet_type::INVALID, Ordering::Release);
@@ -332,6 +346,7 @@ fn retire(
 /// Stops a queue on an error and calls the program's error callback on the handler's thread.
 fn stop(queue: &'static Queue, fault: Fault) {
     queue.fail();
+    // Counts as a completion, so that the queue is not destroyed before its error callback has been called.
     queue.deferred.fetch_add(1, Ordering::AcqRel);
     machine().handler.submit(Work::Fault {
         queue: Some(queue),

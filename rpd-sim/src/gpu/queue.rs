@@ -107,6 +107,7 @@ impl Queue {
     /// Makes a queue and has its processor look at it from now on.
     pub(crate) fn create(config: &QueueConfig) -> Result<&'static Self, QueueError> {
         let machine = machine();
+        // Programs write packets from the host while the packet processor reads them.
         let system = agents::pool_of(0, PoolKind::SystemFine).ok_or(QueueError::OutOfResources)?;
         let allocate = |bytes| {
             machine
@@ -114,6 +115,8 @@ impl Queue {
                 .allocate(system, bytes, Use::Internal, u64::MAX)
                 .map_err(|_| QueueError::OutOfResources)
         };
+        // Memory of a destroyed queue is used again, but never unmapped: a program with a stale handle reaches a queue
+        // without the magic, not unmapped memory.
         let spare = machine
             .spare_queues
             .lock()
@@ -124,6 +127,7 @@ impl Queue {
             None => allocate(size_of::<Self>())?.base,
         };
         let ring = allocate(config.size as usize * PACKET_BYTES)?.base;
+        // Fresh memory is zero, which would be the header of a vendor packet.
         for slot in 0..config.size as usize {
             // SAFETY: the slot lies in the ring just allocated.
             unsafe { ((ring + slot * PACKET_BYTES) as *mut u16).write(packet_type::INVALID) };
@@ -139,10 +143,13 @@ impl Queue {
             None => signal(0, signal_kind::DOORBELL)?,
         };
         let inactive_signal = signal(0, signal_kind::USER)?;
+        // A queue in front of another one is the same queue for tools and messages.
         let id = match config.behind {
             Some(behind) => behind.amd.hsa_queue.id,
             None => machine.next_queue.fetch_add(1, Ordering::Relaxed),
         };
+        // Of an intercepted pair only the queue behind has packets for a processor; a soft queue's packets are the
+        // program's.
         let hardware = config.soft_doorbell.is_none() && config.behind.is_none();
         let processor = hardware.then(|| {
             let gpu = config.agent.index - 1;
@@ -169,12 +176,14 @@ impl Queue {
             legacy_doorbell_lock: 0,
             reserved2: [0; 9],
             read_dispatch_id: AtomicU64::new(0),
+            // Offset of `read_dispatch_id` in the struct, by which device code finds the struct from the field.
             read_dispatch_id_field_base_byte_offset: 128,
             compute_tmpring_size: 0,
             scratch_resource_descriptor: [0; 4],
             scratch_backing_memory_location: AtomicU64::new(0),
             scratch_backing_memory_byte_size: AtomicU64::new(0),
             scratch_wave64_lane_byte_size: 0,
+            // Bit 1: 64-bit pointers.
             queue_properties: AtomicU32::new(1 << 1),
             scratch_last_used_index: 0,
             queue_inactive_signal: inactive_signal.handle(),
@@ -217,6 +226,7 @@ impl Queue {
             });
             &*place
         };
+        // Set before the queue can be found by its address, so that no packet passes by the interception.
         if let Some(behind) = config.behind {
             let _ = behind.front.set(queue);
             let _ = queue.intercept.set(Box::new(Intercept::new(queue, behind)));
@@ -226,6 +236,7 @@ impl Queue {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .push(queue);
+        // Last: the processor may take packets as soon as it knows the queue.
         if let Some(processor) = processor {
             processor.attach(queue);
         }
@@ -238,15 +249,18 @@ impl Queue {
     /// Ends a queue: packets not yet processed are dropped, and observed completions are delivered before this returns.
     pub(crate) fn destroy(&'static self) {
         let machine = machine();
+        // First the way in is closed, then the queue behind, which may still have packets that passed.
         if let Some(intercept) = self.intercept.get() {
             intercept.end();
         }
         self.stop(QueueState::Destroyed);
+        // Observers have references to the queue. On the handler's own thread the wait would never end.
         while self.deferred.load(Ordering::Acquire) != 0 && !machine.handler.is_current_thread() {
             std::thread::yield_now();
         }
         if self.processor.is_some()
             && let Some(observer) = observe::get()
+        // Only queues with a processor were reported when they were made.
         {
             observer.queue_destroyed(&self.info());
         }
@@ -258,6 +272,7 @@ impl Queue {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|queue| !std::ptr::eq(*queue, self));
+        // Cleared before the memory is given back: handles that programs still have become invalid.
         self.magic.store(0, Ordering::Release);
         if self.owns_doorbell {
             machine.signals.destroy(self.doorbell);
@@ -287,6 +302,7 @@ impl Queue {
     pub(crate) fn stop(&self, state: QueueState) {
         self.state.store(state as u32, Ordering::SeqCst);
         self.stopping.store(true, Ordering::SeqCst);
+        // The processor stops a queue in an error, and would wait for itself.
         let own = self.processor.is_some_and(Processor::is_current_thread);
         while !own && self.busy.load(Ordering::SeqCst) {
             std::thread::yield_now();
@@ -428,6 +444,7 @@ impl Queue {
             return;
         }
         let last = last as u64;
+        // Packets of other queues (intercepted, soft) are observed where they are processed, or not at all.
         let observer = observe::get().filter(|_| self.processor.is_some());
         if let Some(observer) = observer {
             self.observe_up_to(observer, last);
@@ -437,8 +454,10 @@ impl Queue {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let read = self.amd.read_dispatch_id.load(Ordering::Acquire);
+        // Doorbells may ring in another order than packets were written, and never beyond the ring.
         *end = (*end).max(last + 1).min(read + self.mask + 1);
         let mut ready = self.ready.load(Ordering::Relaxed);
+        // A packet whose header is not written yet holds back all behind it; the thread that writes it rings again.
         while ready < *end && self.is_written(ready) {
             if observer.is_some() {
                 let token = self.tokens[(ready & self.mask) as usize].load(Ordering::Acquire);
@@ -466,15 +485,19 @@ impl Queue {
             self.is_written(index)
                 && self.tokens[(index & self.mask) as usize].load(Ordering::Acquire) == UNSEEN
         };
+        // Another thread has reported these packets, and has rung or will.
         if last < self.ready() || !unseen(last) {
             return;
         }
+        // The ringing thread wrote the packets just before `last`; earlier ones belong to threads that report them on
+        // their own thread, with their own correlation id.
         let mut first = last;
         while first > self.ready() && unseen(first - 1) {
             first -= 1;
         }
         for index in first..=last {
             let slot = &self.tokens[(index & self.mask) as usize];
+            // Two threads may ring for the same packet.
             let claim = slot.compare_exchange(UNSEEN, CLAIMED, Ordering::AcqRel, Ordering::Acquire);
             if claim.is_err() {
                 continue;
@@ -489,6 +512,7 @@ impl Queue {
                     packet: &packet,
                 });
             }
+            // Two values stand for states of the slot, so that a token must be smaller.
             slot.store(token.min(CLAIMED - 1), Ordering::Release);
         }
     }
@@ -500,6 +524,7 @@ fn least_loaded(gpu: usize) -> &'static Processor {
         .queues
         .read()
         .unwrap_or_else(PoisonError::into_inner);
+    // Streams of one program should run at the same time: packets of queues on one processor wait for each other.
     let load = |index: usize| {
         queues
             .iter()

@@ -117,6 +117,7 @@ impl Signal {
         if self.is_doorbell() {
             self.ring(value);
         } else {
+            // A swap, not a store: it is a full fence, so that the watchers read below are no older than the value.
             self.0.amd.value.swap(value, Ordering::SeqCst);
             self.announce();
         }
@@ -160,6 +161,7 @@ impl Signal {
     /// Wakes the threads that wait for this signal.
     #[inline]
     pub(crate) fn announce(self) {
+        // Waking costs a system call, which most changes of a signal do not need.
         if self.0.sleepers.load(Ordering::SeqCst) != 0 {
             self.0.change.fetch_add(1, Ordering::SeqCst);
             wake::futex_wake_all(&self.0.change);
@@ -209,6 +211,7 @@ impl Signal {
             return value;
         }
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        // A caller that asks for an active wait expects to be woken sooner than a sleeping thread is.
         let spin = if active { SPIN * 4 } else { SPIN };
         let spin = timeout.map_or(spin, |timeout| spin.min(timeout));
         let met = wake::spin_until(spin, || {
@@ -219,6 +222,7 @@ impl Signal {
             return value;
         }
         loop {
+            // Counted before the value is read again: whoever changes it afterwards sees a sleeper.
             self.0.sleepers.fetch_add(1, Ordering::SeqCst);
             let change = self.0.change.load(Ordering::SeqCst);
             fence(Ordering::SeqCst);
@@ -227,6 +231,7 @@ impl Signal {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
             let done = condition.holds(value, reference) || left.is_some_and(|left| left.is_zero());
             if !done {
+                // Kernels change signals without waking anyone.
                 let nap = left.map_or(RECHECK, |left| left.min(RECHECK));
                 wake::futex_wait(&self.0.change, change, Some(nap));
             }
@@ -291,6 +296,7 @@ pub(crate) fn wait_many(
             return look();
         }
         if let Some(term) = pending {
+            // Short, because other terms may change without waking this thread.
             let nap = Duration::from_micros(200);
             let nap = left.map_or(nap, |left| left.min(nap));
             term.signal
@@ -312,6 +318,7 @@ impl SignalPool {
     /// Reserves the address range of all signals, which every agent can access.
     pub(crate) fn new(memory: &Memory) -> Self {
         let bytes = CAPACITY * size_of::<SignalBlock>();
+        // The whole range is mapped at once, and takes no memory before signals are used.
         let base = memory::map(bytes).unwrap_or(0);
         if base != 0
             && let Some(pool) = agents::pool_of(0, PoolKind::SystemFine)
@@ -335,6 +342,7 @@ impl SignalPool {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
+        // Recycled blocks first, so that the range is touched no further than necessary.
         let index = match recycled {
             Some(index) => index,
             None => self
@@ -351,6 +359,7 @@ impl SignalPool {
         block.amd.queue_ptr.store(queue, Ordering::Relaxed);
         block.amd.kind.store(kind, Ordering::Relaxed);
         block.watchers.store(0, Ordering::Relaxed);
+        // Last, because handles are valid from here on.
         block.magic.store(MAGIC, Ordering::Release);
         Some(Signal(block))
     }
@@ -359,6 +368,7 @@ impl SignalPool {
     pub(crate) fn destroy(&self, signal: Signal) -> bool {
         let ended = signal
             .0
+            // Two threads may destroy the same signal; one of them is told that there is none.
             .magic
             .compare_exchange(MAGIC, 0, Ordering::AcqRel, Ordering::Relaxed);
         if ended.is_err() {
@@ -382,6 +392,7 @@ impl SignalPool {
     fn find(&self, handle: u64) -> Option<Signal> {
         let offset = (handle as usize).wrapping_sub(self.base);
         let size = size_of::<SignalBlock>();
+        // Handles come from programs: any number may be passed.
         if self.base == 0 || offset >= CAPACITY * size || !offset.is_multiple_of(size) {
             return None;
         }

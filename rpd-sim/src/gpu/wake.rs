@@ -71,6 +71,7 @@ impl Event {
 
     /// Announces something, and wakes the thread that waits.
     pub(crate) fn notify(&self) {
+        // A full fence: the flag is read no earlier than the new count can be seen.
         self.count.fetch_add(1, Ordering::SeqCst);
         if self.sleeping.load(Ordering::SeqCst) != 0 {
             futex_wake_all(&self.count);
@@ -82,6 +83,8 @@ impl Event {
         if self.poll(seen) {
             return;
         }
+        // Announced before the count is read again; a notification in between is seen either by this thread or by its
+        // flag.
         self.sleeping.store(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         if self.count() == seen {
@@ -91,6 +94,7 @@ impl Event {
     }
 
     fn poll(&self, seen: u32) -> bool {
+        // Programs on a machine with few cores would lose time to threads that only look.
         if SPINNERS.fetch_add(1, Ordering::Relaxed) >= spinner_limit() {
             SPINNERS.fetch_sub(1, Ordering::Relaxed);
             return self.count() != seen;
@@ -105,6 +109,7 @@ impl Event {
 pub(crate) fn spin_until(limit: Duration, mut ready: impl FnMut() -> bool) -> bool {
     let mut begin = None;
     loop {
+        // The clock is read after some tries only: it costs more than a look.
         for _ in 0..64 {
             if ready() {
                 return true;

@@ -332,6 +332,8 @@ impl Properties {
         // 32-bit registers of the architected half of a compute unit's vector register files.
         let layout = figures.layout;
         let registers = layout.simds_per_unit * layout.vector_registers * figures.wavefront / 2;
+        // Attributes that the real runtime gives for this hardware, in the order of the struct; all that it leaves 0 is
+        // left out.
         p.shared_mem_per_block = lds_bytes;
         p.shared_mem_per_block_optin = lds_bytes;
         p.shared_mem_per_multiprocessor = lds_bytes * figures.compute_units as usize;
@@ -341,10 +343,12 @@ impl Properties {
         p.warp_size = figures.wavefront as i32;
         p.max_threads_per_block = figures.workgroup_max as i32;
         p.max_threads_dim = [figures.workgroup_max as i32; 3];
+        // The real runtime reports 16 bits for y and z, although packets have 32.
         p.max_grid_size = [i32::MAX, 65535, 65535];
         p.clock_rate = figures.clock as i32 * 1000;
         p.memory_clock_rate = figures.memory_clock as i32 * 1000;
         p.memory_bus_width = figures.memory_width as i32;
+        // Constants are ordinary device memory, so that there is no limit of their own.
         p.total_const_mem = i32::MAX as usize;
         p.major = major;
         p.minor = minor;
@@ -362,12 +366,14 @@ impl Properties {
         p.pci_device_id = figures.slot();
         p.can_map_host_memory = 1;
         p.gcn_arch_name = text(&figures.target);
+        // Workgroups of different devices can wait for each other in host memory, whatever the kernels and sizes are.
         p.cooperative_launch = 1;
         p.cooperative_multi_device_launch = 1;
         p.cooperative_multi_device_unmatched_func = 1;
         p.cooperative_multi_device_unmatched_grid_dim = 1;
         p.cooperative_multi_device_unmatched_block_dim = 1;
         p.cooperative_multi_device_unmatched_shared_mem = 1;
+        // Compute devices without image instructions report no sizes, by which programs find out.
         if figures.images {
             p.max_texture_1d = 16384;
             p.max_surface_1d = 16384;
@@ -382,15 +388,18 @@ impl Properties {
             p.max_texture_2d_layered = [16384, 16384, 8192];
             p.max_surface_2d_layered = [16384, 16384, 8192];
         }
+        // Descriptors have the address in units of 256 bytes.
         p.texture_alignment = 256;
         p.surface_alignment = 256;
         p.texture_pitch_alignment = 256;
         p.mem_pitch = i32::MAX as usize;
+        // The host reaches all device memory, which is memory of the process.
         p.is_large_bar = 1;
         p.asic_revision = figures.asic_revision as i32;
         p.ipc_event_supported = 1;
         p.stream_priorities_supported = 1;
         p.multi_gpu_board_group_id = figures.slot();
+        // One engine for each direction, see `ENGINES_PER_GPU`.
         p.async_engine_count = 2;
         p.device_overlap = 1;
         p.unified_addressing = 1;
@@ -454,6 +463,8 @@ impl Properties {
 
     /// The value of a `hipDeviceAttribute_t`.
     pub(crate) fn attribute(&self, attribute: u32) -> HipResult<i32> {
+        // Numbers of `hipDeviceAttribute_t` from HIP 6 on. Gaps are attributes of other vendors, which the real runtime
+        // refuses as well; from 10000 on they are AMD's.
         Ok(match attribute {
             0 => self.ecc_enabled,
             1 => self.access_policy_max_window_size,

@@ -152,6 +152,7 @@ impl Drop for Folder {
 /// Compiles a program for the current device.
 pub(super) fn compile(source: &Source, options: &[CString]) -> Compiled {
     let compiled = target().and_then(|target| {
+        // Looked up for each program: tests and programs change the environment between compilations.
         let installed = Hip::find(Hip::places());
         try_compile(source, options, target, installed)
     });
@@ -178,6 +179,8 @@ fn try_compile(
 ) -> io::Result<Compiled> {
     let folder = Folder::new()?;
     let built_in = Path::new(BUILT_IN);
+    // Programs include HIP's headers by name although the compiler has all of it built in. The files are there, so that
+    // the names resolve, and empty.
     for name in HEADERS {
         folder.write(&built_in.join(name), b"#pragma once\n")?;
     }
@@ -185,6 +188,7 @@ fn try_compile(
     folder.write(&header, DEVICE_HEADER.as_bytes())?;
     let header = Path::new("rpd-sim-installed.h");
     folder.write(header, INSTALLED_HEADER.as_bytes())?;
+    // The folder itself is searched before that of the built-in headers: a program's own header takes precedence.
     for (name, header) in &source.headers {
         folder.write(
             Path::new(OsStr::from_bytes(name.to_bytes())),
@@ -192,6 +196,8 @@ fn try_compile(
         )?;
     }
     let mut program = source.text.to_bytes().to_vec();
+    // Each name expression becomes the address of a variable, so that the compiler itself instantiates templates and
+    // chooses overloads.
     for (number, expression) in source.expressions.iter().enumerate() {
         program.extend_from_slice(b"\n__attribute__((device, used)) const void *");
         program.extend_from_slice(format!("{LOWERED}{number} = (const void *)&").as_bytes());
@@ -211,10 +217,12 @@ fn try_compile(
         let said = String::from_utf8_lossy(&output.stderr);
         INCOMPLETE.iter().any(|text| said.contains(text))
     };
+    // An installation may have headers without the device libraries; then programs that need neither still compile.
     if hip != Hip::BuiltIn && !output.status.success() && incomplete(&output) {
         hip = Hip::BuiltIn;
         output = run(&folder, options, target, &hip, "program.co", &[])?;
     }
+    // Warnings are part of the log of a successful compilation, too.
     let log = text(output.stderr);
     if !output.status.success() {
         return Ok(Compiled {
@@ -224,6 +232,7 @@ fn try_compile(
     }
     let code = fs::read(folder.0.join("program.co"))?;
     let mut names = HashMap::new();
+    // The code object has addresses in place of names; a listing of the same program has the names.
     if !source.expressions.is_empty() {
         let more = ["-S", "-emit-llvm"];
         run(&folder, options, target, &hip, "program.ll", &more)?;
@@ -247,6 +256,7 @@ fn run(
     result: &str,
     more: &[&str],
 ) -> io::Result<Output> {
+    // Distributions give compilers a name with the version, and not always one without.
     for compiler in COMPILERS {
         let mut command = Command::new(compiler);
         command
@@ -284,6 +294,7 @@ fn run(
             .env_remove("LD_LIBRARY_PATH")
             .env_remove("ROCP_TOOL_LIBRARIES");
         match command.output() {
+            // Only a missing program is a reason to try the next name: any other failure is the answer.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             output => return output,
         }

@@ -19,6 +19,7 @@ struct Order {
 
 unsafe fn submit(shape: Shape, dst: &'static Agent, src: &'static Agent, order: &Order) -> Outcome {
     let count = order.num_dep_signals as usize;
+    // The real runtime refuses a list that contradicts its length, in either direction.
     let missing = count != 0 && order.dep_signals.is_null();
     let extra = count == 0 && !order.dep_signals.is_null();
     ensure(!missing && !extra, status::ERROR_INVALID_ARGUMENT)?;
@@ -89,6 +90,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
             status::ERROR_INVALID_ARGUMENT,
         )?;
         let (dst_agent, src_agent) = (agent(dst_agent)?, agent(src_agent)?);
+        // The engine is a mask with one bit, as `hsa_amd_memory_copy_engine_status` returns.
         let engine = engine_id.trailing_zeros() as usize;
         let valid = engine_id.is_power_of_two() && engine < ENGINES_PER_GPU;
         ensure(valid, status::ERROR_INVALID_ARGUMENT)?;
@@ -116,6 +118,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_copy_engine_status(
         ensure(dst.is_gpu() || src.is_gpu(), status::ERROR_INVALID_AGENT)?;
         let idle = copy::idle_engines(dst, src);
         // SAFETY: the program's pointer is writable.
+        // Written even when none is idle: programs may then read a mask of 0 and wait.
         unsafe { put(engine_ids_mask, idle) }?;
         ensure(idle != 0, status::ERROR_OUT_OF_RESOURCES)
     })
@@ -141,6 +144,7 @@ fn owner(address: usize, device: bool, copy_agent: &'static Agent) -> &'static A
     if !device {
         return agents::cpu_agent();
     }
+    // Memory of another GPU than the copy agent may be on the side that the direction calls the device's.
     let block = machine().memory.find(address);
     let owner = block.map(|block| &agents::agents()[block.pool.agent]);
     owner.filter(|agent| agent.is_gpu()).unwrap_or(copy_agent)
@@ -160,6 +164,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
     completion_signal: u64,
 ) -> Status {
     api(|| {
+        // All five are read by the copy; a null one is an error of the program, not a default.
         // SAFETY: the program's pointers are null or readable.
         let parts = unsafe {
             (dst.as_ref().zip(dst_offset.as_ref()))
@@ -180,6 +185,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
                 offset.x as usize + range.x as usize,
                 offset.y as usize + range.y as usize,
             );
+            // A single row or slice may be longer than the pitch: there is no next one that it would run into.
             (range.y <= 1 || x <= plane.pitch)
                 && (range.z <= 1 || y.saturating_mul(plane.pitch) <= plane.slice)
         };
@@ -187,6 +193,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
         ensure(fits, status::ERROR_INVALID_ARGUMENT)?;
         let plane = |side: &PitchedPtr, offset: &Dim3| Plane {
             first: (side.base as usize)
+                // Wrapping: wrong offsets of the program must not panic; the span is checked below.
                 .wrapping_add((offset.z as usize).wrapping_mul(side.slice))
                 .wrapping_add((offset.y as usize).wrapping_mul(side.pitch))
                 .wrapping_add(offset.x as usize),
@@ -200,6 +207,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
             rows: range.y as usize,
             slices: range.z as usize,
         };
+        // A box whose last byte lies beyond the address space fails here, not in the engine.
         let whole = shape.span(&shape.dst).and(shape.span(&shape.src));
         whole.ok_or(status::ERROR_INVALID_ARGUMENT)?;
         let order = Order {
@@ -208,6 +216,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
             completion_signal,
             engine: None,
         };
+        // Bit 0 of the direction: the destination is a device's; bit 1: the source is.
         let dst_agent = owner(shape.dst.first, dir & 1 != 0, copy_agent);
         let src_agent = owner(shape.src.first, dir & 2 != 0, copy_agent);
         // SAFETY: the program's array has the length that it passes.

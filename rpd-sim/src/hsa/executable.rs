@@ -237,11 +237,13 @@ fn load(
     agent: &'static Agent,
     reader: Arc<Reader>,
 ) -> Result<u64, Status> {
+    // Held to the end: two threads may load into one executable, and their symbols must not mix.
     let mut contents = lock(&executable.contents);
     ensure(!contents.frozen, status::ERROR_FROZEN_EXECUTABLE)?;
     let refused = |error| refuse(&reader, &error);
     let object = CodeObject::parse(&reader.bytes).map_err(refused)?;
     let target = agents::device().target();
+    // Code for other devices, or with other features, could be decoded and would compute something else.
     if !object.target().runs_on(&target) {
         eprintln!(
             "rpd-sim: code object {}: made for {}, the agent is {target}",
@@ -250,6 +252,7 @@ fn load(
         );
         return Err(status::ERROR_INCOMPATIBLE_ARGUMENTS);
     }
+    // Variables for one agent take precedence over those for all.
     let variables = &contents.variables;
     let image = Image::load(&object, |name| {
         let own = variables.get(&(name.to_owned(), Some(agent.index)));
@@ -261,11 +264,14 @@ fn load(
     let pool = agents::pool_of(agent.index, PoolKind::DeviceCoarse).ok_or(status::ERROR)?;
     let memory = &machine().memory;
     let bytes = image.size() as usize;
+    // The image is memory of the device that programs cannot allocate any more.
     memory
         .account(pool, bytes)
         .map_err(|_| status::ERROR_OUT_OF_RESOURCES)?;
+    // Kernels can be found by packets from here on, so that this comes after all checks that can fail.
     insert_kernels(&image, &reader, &kernels).inspect_err(|_| memory.unaccount(pool, bytes))?;
     let access = agent.bit() | agents::cpu_agent().bit();
+    // The image was mapped by the loader; the registry only has to know it for access checks.
     memory.adopt(
         pool,
         image.base() as usize,
@@ -281,6 +287,7 @@ fn load(
         uri: reader.uri.clone(),
         storage: reader.storage,
         memory_base: reader.memory_base,
+        // For files the URI has the size; tools read it from there.
         memory_size: if in_memory {
             reader.bytes.len() as u64
         } else {
@@ -293,6 +300,7 @@ fn load(
         kernels: kernels.into_iter().map(|(info, _)| info).collect(),
     };
     {
+        // Handles are known before the executable lists them: programs may use one as soon as they see it.
         let mut known = lock(&state().symbols);
         for symbol in &symbols {
             known.insert(symbol.handle, Arc::clone(symbol));
@@ -315,6 +323,7 @@ fn load(
 
 /// Bytes from the lowest to the highest address of the segments.
 fn span(object: &CodeObject) -> u64 {
+    // Segments are in no particular order in the file.
     let first = object.segments().iter().map(|s| s.address).min();
     let last = object
         .segments()
@@ -389,6 +398,7 @@ fn insert_kernels(
     reader: &Reader,
     kernels: &[(KernelInfo, KernelDescriptor)],
 ) -> Outcome {
+    // Several ranges become one program: jumps between them are then possible, and gaps are never executed.
     let start = image.code().iter().map(|range| range.0).min();
     let end = image.code().iter().map(|range| range.0 + range.1).max();
     let Some((start, end)) = start.zip(end) else {

@@ -433,12 +433,14 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
             !ptr.is_null() && !info.is_null(),
             status::ERROR_INVALID_ARGUMENT,
         )?;
+        // The list of agents is allocated by the program's function, so that both pointers or neither must be there.
         let lists = (num_agents_accessible.is_null(), accessible.is_null());
         let wanted = match (alloc, lists) {
             (None, (true, true)) => None,
             (Some(alloc), (false, false)) => Some(alloc),
             _ => return Err(status::ERROR_INVALID_ARGUMENT),
         };
+        // An address that the runtime does not know is no error: programs ask in order to find out.
         let block = machine().memory.find(ptr as usize);
         let mut answer = PointerInfo {
             size: size_of::<PointerInfo>() as u32,
@@ -457,6 +459,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
             } else {
                 POINTER_TYPE_HSA
             };
+            // Device and host address are the same, because device memory is memory of this process.
             answer.agent_base_address = block.base as u64;
             answer.host_base_address = block.base as u64;
             answer.size_in_bytes = block.size;
@@ -465,6 +468,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
             answer.global_flags = block.pool.global_flags();
         }
         // SAFETY: `size` is the part of the struct that the program has; bytes are copied, not fields.
+        // Older programs have a shorter struct; newer fields must not be written behind it.
         unsafe {
             let known = (*info).size.min(answer.size);
             ensure(known != 0, status::ERROR_INVALID_ARGUMENT)?;
@@ -484,6 +488,7 @@ pub(crate) unsafe extern "C" fn hsa_amd_pointer_info(
         // SAFETY: the program's pointers are writable and its allocator answers null or enough memory.
         unsafe {
             put(num_agents_accessible, list.len() as u32)?;
+            // Allocators may return null for 0 bytes, which would look like a failure.
             let place = alloc(list.len().max(1) * size_of::<u64>()).cast::<u64>();
             ensure(!place.is_null(), status::ERROR_OUT_OF_RESOURCES)?;
             place.copy_from_nonoverlapping(list.as_ptr(), list.len());

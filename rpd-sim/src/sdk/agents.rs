@@ -67,6 +67,7 @@ fn uuid(text: &str) -> Uuid {
 }
 
 fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
+    // Figures that the device's description lacks stay 0, which means unknown in the KFD topology.
     let caches: Vec<Cache> = agent
         .caches
         .iter()
@@ -113,6 +114,7 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
             })
         })
         .collect();
+    // Tools keep pointers to the lists and texts until the process ends.
     let (banks, caches, links) = (
         Vec::leak(banks) as &[Bank],
         Vec::leak(caches) as &[Cache],
@@ -123,6 +125,7 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
         y: d[1],
         z: d[2],
     };
+    // An empty list has no address: tools test the pointer as well as the count.
     let first = |present: bool, at: *const c_void| if present { at } else { ptr::null() };
     Agent {
         size: size_of::<Agent>() as u64,
@@ -175,6 +178,7 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
         family_id: agent.family_id,
         workgroup_max_size: agent.workgroup_max_size,
         grid_max_size: agent.grid_max_size,
+        // The size of a GPU's own memory, which a host does not have.
         local_mem_size: if agent.is_gpu() {
             agent.memory_bytes
         } else {
@@ -194,6 +198,7 @@ fn describe(agent: &'static device::Agent, per_type: usize) -> Agent {
         node_id: agent.index as u32,
         logical_node_id: agent.index as i32,
         logical_node_type_id: per_type as i32,
+        // One bit for each runtime (HSA, HIP, ...): hidden devices are hidden from all of them here.
         runtime_visibility: Visibility {
             bits: match agent.is_gpu() {
                 false => 0b1111,

@@ -82,6 +82,8 @@ pub(crate) fn install(core: &[Slot], amd_ext: &[Slot]) {
     for ((slots, below, slot, hook), next) in list.into_iter().zip(&NEXT) {
         if let Some(slot_now) = slots.get(slot) {
             replace(slot_now, hook, next);
+            // The wrapper of a traced call calls the hook, which calls the runtime: this keeps the events inside of the
+            // call.
             below[slot].store(slot_now.load(Ordering::Acquire), Ordering::Release);
         }
     }
@@ -110,6 +112,7 @@ fn observe(
         BufferKind::MEMORY_ALLOCATION,
     );
     let op = operation.0 as usize;
+    // After finalisation tools have given their buffers and callbacks up.
     let active = if state::finalized() == 0 {
         context::active()
     } else {
@@ -117,9 +120,11 @@ fn observe(
     };
     let callbacks = active & context::want_callbacks(ck.0 as usize, op);
     let records = active & context::want_records(bk.0 as usize, op);
+    // Contexts that trace allocations may all be stopped at present.
     if callbacks | records == 0 {
         return call();
     }
+    // Held to the end: the id must not be retired before the records are written.
     let id = Use::current();
     let tid = thread::current();
     let ids = |index: usize| CorrelationId {
@@ -133,6 +138,7 @@ fn observe(
         )),
         ancestor: id.ancestor,
     };
+    // Each context has its own external id and user data, which both ends of the operation share.
     let mut states: Vec<(usize, CorrelationId, UserData)> = context::bits(callbacks | records)
         .map(|i| (i, ids(i), UserData::from(0)))
         .collect();
@@ -158,14 +164,17 @@ fn observe(
             }
         }
     };
+    // The address of memory that is freed is known before the call only, that of new memory afterwards.
     let free = matches!(operation, Operation::FREE | Operation::VMEM_FREE);
     if free {
         payload.address = Address::from(address());
     }
     report(Phase::ENTER, &mut payload);
+    // Only the runtime's own time counts, not that of the tools' callbacks.
     payload.start_timestamp = clock::now();
     let result = call();
     payload.end_timestamp = clock::now();
+    // A failed call has written no address.
     if !free && result == 0 {
         payload.address = Address::from(address());
     }

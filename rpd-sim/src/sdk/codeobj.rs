@@ -143,6 +143,7 @@ unsafe extern "C" fn register_function(
     };
     if !device_function.is_null() {
         // SAFETY: compilers pass text, and null or a readable value behind each of the other pointers.
+        // The program may free its text after the call; tools keep the pointer.
         let (name, [thread, block, block_size, grid_size], workgroup_size) = unsafe {
             let name = keep_c(CStr::from_ptr(device_function));
             let dimensions = [thread, block, block_size, grid_size];
@@ -151,6 +152,7 @@ unsafe extern "C" fn register_function(
         };
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
         let stubs = &mut state.get_or_insert_default().stubs;
+        // A kernel of a template may be registered by several modules; the first registration is kept.
         if !stubs.contains_key(name) {
             let payload = HostPayload {
                 size: size_of::<HostPayload>() as u64,
@@ -246,6 +248,7 @@ impl ReportedObject {
 
 /// Reports a code object that was loaded; called on the thread that froze its executable.
 pub(crate) fn loaded(info: &CodeObjectInfo) {
+    // The lock is not held while tools are called: they may load code themselves.
     let mut object = {
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
         let state = state.get_or_insert_default();
@@ -274,6 +277,8 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
             .kernels
             .iter()
             .map(|kernel| {
+                // Kernels are known to dispatches from here on, before the tools have been told, so that a launch by a
+                // callback has an id.
                 state.last_kernel += 1;
                 state
                     .kernels
@@ -284,6 +289,7 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
                         size: size_of::<SymbolPayload>() as u64,
                         kernel_id: state.last_kernel,
                         code_object_id: object_id,
+                        // Tools read names when they finalise, after the code object has gone.
                         kernel_name: keep(&kernel.name).as_ptr(),
                         kernel_object: kernel.kernel_object,
                         kernarg_segment_size: kernel.kernarg_size,
@@ -324,15 +330,18 @@ pub(crate) fn loaded(info: &CodeObjectInfo) {
             user: HashMap::new(),
         }
     };
+    // Ids are given in any case, so that those of later objects do not depend on when a tool finalised.
     if state::finalized() == 0 {
         let objects = wanting(Operation::LOAD);
         let symbols = wanting(Operation::DEVICE_KERNEL_SYMBOL_REGISTER);
         let stubs = wanting(Operation::HOST_KERNEL_SYMBOL_REGISTER);
+        // Which contexts will hear of the unload is fixed now: a context that starts later never heard of the load.
         object.reported = objects | symbols;
         object.report(Phase::LOAD, objects, symbols, stubs);
     }
     let (agent, place) = (info.agent, place(&object.payload));
     {
+        // Only now: an unload on another thread must find an object that was reported completely.
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
         state.get_or_insert_default().objects.push(object);
     }
@@ -351,6 +360,7 @@ pub(crate) fn unloaded(handle: u64) {
     let object = {
         let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
         let Some(state) = state.as_mut() else { return };
+        // An object that was loaded before the observer was set has no entry.
         let Some(at) = state.objects.iter().position(|o| o.handle == handle) else {
             return;
         };
@@ -361,6 +371,7 @@ pub(crate) fn unloaded(handle: u64) {
         object
     };
     let agent = object.payload.hsa_agent.handle;
+    // Traces are told while the object's addresses are still its own.
     thread_trace::object_changed(agent, place(&object.payload), true);
     if state::finalized() == 0 {
         unload(&mut { object });

@@ -58,6 +58,7 @@ pub(crate) fn install() {
         (CallbackKind::SCRATCH_MEMORY, BufferKind::SCRATCH_MEMORY),
         (CallbackKind::CODE_OBJECT, BufferKind::NONE),
     ];
+    // Without an observer the device does no work for tools, which most programs never have.
     if counting::configured()
         || pc_sampling::configured()
         || thread_trace::configured()
@@ -129,11 +130,13 @@ impl Work {
         }
         // SAFETY: the device hands each token back once.
         let work = unsafe { Box::from_raw(token as *mut Self) };
+        // Tools that have finalised get no more records, but the memory of the work is freed.
         (state::finalized() != 1).then_some(work)
     }
 }
 
 pub(super) fn queue_id(queue: &QueueInfo) -> QueueId {
+    // Nearly all queues are known: readers do not keep each other waiting.
     let known = QUEUES.read().unwrap_or_else(|e| e.into_inner());
     if let Some(&handle) = known.as_ref().and_then(|q| q.get(&queue.handle)) {
         return QueueId { handle };
@@ -160,8 +163,10 @@ impl Observer for Provider {
     fn dispatch_enqueued(&self, dispatch: &DispatchInfo<'_>) -> Token {
         let (ck, bk) = (CallbackKind::KERNEL_DISPATCH, BufferKind::KERNEL_DISPATCH);
         let (enqueue, complete) = (DispatchOperation::ENQUEUE.0, DispatchOperation::COMPLETE.0);
+        // Enqueueing has callbacks only; completion has callbacks and records.
         let (begin, _) = masks(ck, enqueue, bk, enqueue);
         let (callbacks, records) = masks(ck, complete, bk, complete);
+        // The services have no kind and operation, so that their contexts are found on their own.
         let (single, whole, sampled, traced) = if state::finalized() == 0 {
             let counting = (counting::of_dispatches(), counting::of_devices());
             let (sampled, traced) = (pc_sampling::of_dispatches(), thread_trace::of_dispatches());
@@ -169,6 +174,7 @@ impl Observer for Provider {
         } else {
             (0, 0, 0, 0)
         };
+        // Token 0: the device does not report this dispatch again.
         if begin | callbacks | records | single | whole | sampled | traced == 0 {
             return 0;
         }
@@ -202,6 +208,7 @@ impl Observer for Provider {
             ..DispatchPayload::default()
         };
         let request = RequestKind::KERNEL_DISPATCH;
+        // Contexts that only count whole agents need no ids: their values are not per dispatch.
         let mut seen = see(
             begin | callbacks | records | single | sampled | traced,
             request,
@@ -216,11 +223,13 @@ impl Observer for Provider {
             report(begin, seen, (id.internal, id.ancestor), tid, what, at);
         };
         report_phase(Phase::ENTER, &mut seen);
+        // Whole agents are counted even if the context with dispatch counting chooses nothing for this one.
         let counted = crate::gpu::agents::agent(dispatch.queue.agent)
             .filter(|_| single | whole != 0)
             .map(|agent| CountedDispatch {
                 agent: agent.index,
                 chosen: seen
+                    // At most one context counts dispatches, see `may_start`.
                     .iter()
                     .find(|seen| single & (1 << seen.index) != 0)
                     .and_then(|seen| {
@@ -257,6 +266,7 @@ impl Observer for Provider {
 
     fn serialises(&self, queue: &QueueInfo) -> bool {
         let agent = || crate::gpu::agents::agent(queue.agent);
+        // Contexts that count make kernels run one after the other even while nothing is chosen, as in the SDK.
         counting::of_dispatches() != 0
             || thread_trace::configured()
                 && agent().is_some_and(|agent| thread_trace::serialises(agent.index))
@@ -300,6 +310,7 @@ impl Observer for Provider {
         } else {
             pc_sampling::selection(work.agent, payload.dispatch_info.kernel_id)
         };
+        // A trace selects engines, samples a number of instructions: one recording serves both.
         match &work.traced {
             None => sampled,
             Some(traced) => Some(perf::Selection {
@@ -416,6 +427,7 @@ impl Observer for Provider {
             seen: see(callbacks, request, operation.0, thread::current(), 0),
             start: 0,
         });
+        // Two times: the callback's own time is not part of the change.
         scratch::report(&mut work, info, Phase::ENTER);
         work.start = clock::now();
         Box::into_raw(work) as Token
@@ -450,6 +462,7 @@ fn complete(token: Token, time: Interval) {
             }
         }
     }
+    // A tool that panics must not keep the process from draining at its end.
     let _done = DoneOnDrop(token != 0);
     let Some(mut work) = Work::end(token) else {
         return;

@@ -128,6 +128,7 @@ pub(crate) fn finish(dispatch: &SampledDispatch, recording: &Recording, time: In
     let duration = time.end - time.start;
     let place = records::SampleBase::new(dispatch, recording, time);
     let mut state = lock(&service.state);
+    // Kept for the next dispatch of this kernel: how much of it is worth recording depends on its duration.
     state.durations.insert(dispatch.kernel, duration as f64);
     let emit = &mut |sample: &perf::Sample| {
         if service.method == Method::HOST_TRAP {
@@ -154,6 +155,7 @@ fn configurations(device: &Device) -> Vec<Configuration> {
     };
     let mut all = Vec::new();
     if has_method(device, Method::HOST_TRAP) {
+        // Any interval in microseconds: the host's timer sets it, not the hardware.
         all.push(Configuration {
             method: Method::HOST_TRAP,
             unit: Unit::TIME,
@@ -178,6 +180,7 @@ fn configurations(device: &Device) -> Vec<Configuration> {
 
 /// Whether the hardware of a device has a sampling method. Compute units of gfx94x and later pick samples themselves.
 fn has_method(device: &Device, method: Method) -> bool {
+    // gfx940 to gfx942, and gfx950.
     let picks = device.code.version / 100 == 904 || device.code.version / 100 == 905;
     match method {
         Method::HOST_TRAP => picks || device.code.version == 90_010,
@@ -200,6 +203,7 @@ fn check(device: &Device, method: Method, unit: Unit, interval: u64) -> Result<(
     if method == Method::STOCHASTIC && !interval.is_power_of_two() {
         return Err(Status::ERROR_INVALID_ARGUMENT);
     }
+    // The driver knows pairs of method and unit, not each by itself.
     let range = |c: &Configuration| c.min_interval as u64..=c.max_interval as u64;
     let has =
         |c: &Configuration| (c.method, c.unit) == (method, unit) && range(c).contains(&interval);
@@ -275,6 +279,7 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
     let Some(buffer) = buffer::find(buffer_id) else {
         return Status::ERROR_BUFFER_NOT_FOUND;
     };
+    // The SDK refuses to count and to sample in one context.
     if counting::is_configured(context) {
         return Status::ERROR_CONTEXT_CONFLICT;
     }
@@ -283,6 +288,7 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
     if own && configured.services.iter().any(|s| s.agent == agent) {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
+    // Only one context of a process can sample, the first that is configured.
     if configured.context.is_some() && !own {
         return Status::ERROR;
     }
@@ -294,12 +300,15 @@ pub extern "C" fn rocprofiler_configure_pc_sampling_service(
     if let Err(status) = check(device, method, unit, interval) {
         return status;
     }
+    // The sampler counts nanoseconds or cycles; the interface has microseconds for host traps.
     let (method_of_sampler, interval) = if method == Method::HOST_TRAP {
         (perf::Method::HostTrap, interval.saturating_mul(1000))
     } else {
         (perf::Method::Stochastic, interval)
     };
+    // Agents have samples at different times.
     let seed = seed().wrapping_add(agent as u64);
+    // Never freed: samples of a dispatch may arrive while the process ends.
     configured
         .services
         .push(Box::leak(Box::new(SamplingService {

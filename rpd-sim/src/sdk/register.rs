@@ -34,6 +34,7 @@ pub(crate) fn tool_assumed() -> bool {
     if truth("ROCPROFILER_REGISTER_ENABLED") == Some(false) {
         return false;
     }
+    // A tool that is linked into the program needs no variable.
     if state::initialized() == 1 || discovery::global().is_some() {
         return true;
     }
@@ -53,9 +54,11 @@ const RCCL_VERSION: u64 = 0;
 
 /// Offers the tables of a simulated library to tools.
 pub(crate) fn library(library: Library) {
+    // The variable of the real HSA runtime that keeps it from registering.
     if library == Library::Hsa && truth("HSA_TOOLS_DISABLE_REGISTER") == Some(true) {
         return;
     }
+    // Without a tool nothing is wrapped, and calls take the direct way through the table.
     if !tool_assumed() {
         return;
     }
@@ -100,6 +103,8 @@ impl Slots {
     unsafe fn flat(table: *mut c_void, known: usize) -> Self {
         // SAFETY: by the contract the table begins with its size, and slots follow.
         unsafe {
+            // The runtime of the program may be older or newer than these tables: only slots that both have are
+            // touched.
             let size = *table.cast::<u64>() as usize;
             let count = (size.saturating_sub(8) / 8).min(known);
             Self(core::slice::from_raw_parts(
@@ -157,6 +162,7 @@ const RCCL: u32 = 4;
 
 /// Wraps the tables of one runtime; `false` for a name that is unknown.
 fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> bool {
+    // Tools are found at the first registration, so that they are configured before any call is made.
     lifecycle::initialize(None);
     if state::finalized() != 0 {
         return true;
@@ -175,7 +181,9 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 slots.remember(&next::HIP_RUNTIME_API);
                 slots.wrap(&trace::HIP_RUNTIME_API, &wrap::HIP_RUNTIME_API);
             }
+            // Tools hear of every instance of a runtime, wrapped or not.
             runtime::initialized(Runtime::HIP, version, instance);
+            // In front of the tracing wrappers: the event that a stream is worked on surrounds the call's own.
             if own && context::any(CallbackKind::HIP_STREAM, BufferKind::HIP_STREAM) {
                 for &(operation, wrapper) in stream::WRAPPERS {
                     if let Some(slot) = slots.0.get(operation) {
@@ -185,6 +193,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                     }
                 }
             }
+            // Last, so that tools that patch tables themselves see the wrapped functions.
             intercept::offer(InterceptTable::HIP_RUNTIME_TABLE, version, instance, tables);
         }
         "hip_compiler" => {
@@ -192,6 +201,8 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 // SAFETY: as above.
                 let slots = unsafe { Slots::flat(table, count::HIP_COMPILER_API) };
                 slots.remember(&next::HIP_COMPILER_API);
+                // The wrapper of a traced call calls what was remembered above, not this hook: stubs stay unknown then,
+                // as with the SDK.
                 if let Some(slot) = slots.0.get(REGISTER_FUNCTION) {
                     codeobj::watch_stubs(slot);
                 }
@@ -205,6 +216,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
             );
         }
         "roctx" => {
+            // Three tables are one registration; with fewer no call could be wrapped rightly.
             let &mut [core, control, name, ..] = tables else {
                 eprintln!("rpd-sim: roctx registered fewer than three tables");
                 std::process::abort();
@@ -224,6 +236,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 slots[1].wrap(&trace::MARKER_CONTROL_API, &wrap::MARKER_CONTROL_API);
                 slots[2].remember(&next::MARKER_NAME_API);
                 slots[2].wrap(&trace::MARKER_NAME_API, &wrap::MARKER_NAME_API);
+                // Ranges are seen whether or not single calls are traced: pushes and pops must be paired in any case.
                 marker::install(slots[0].0);
             }
             runtime::initialized(Runtime::MARKER, version, instance);
@@ -237,14 +250,17 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
             }
         }
         "hsa" => {
+            // Keeps the HSA runtime from loading tools of the older profiler by its own mechanism.
             // SAFETY: text ends with zero; an existing value is kept.
             unsafe {
                 libc::setenv(c"HSA_TOOLS_ROCPROFILER_V1_TOOLS".as_ptr(), c"0".as_ptr(), 0);
             }
             if first(HSA) {
+                // Device counting may be started from now on.
                 state::set_hsa_registered();
                 // SAFETY: this is the container that runtimes of that name hand over.
                 let sub = unsafe { &*table.cast::<[*mut c_void; 8]>() };
+                // Order of the pointers in `HsaApiTable`, after the version block.
                 // SAFETY: as above; the version block takes the first two words.
                 let slots = unsafe {
                     [
@@ -258,6 +274,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 slots[1].remember(&next::HSA_AMD_EXT_API);
                 slots[2].remember(&next::HSA_FINALIZE_EXT_API);
                 slots[3].remember(&next::HSA_IMAGE_EXT_API);
+                // Set before any call can create a queue or load code.
                 device::install();
                 // Allocations are observed below the tracing wrappers, which call them.
                 allocation::install(slots[0].0, slots[1].0);
@@ -266,6 +283,7 @@ fn set(name: &str, version: u64, instance: u64, tables: &mut [*mut c_void]) -> b
                 slots[2].wrap(&trace::HSA_FINALIZE_EXT_API, &wrap::HSA_FINALIZE_EXT_API);
                 slots[3].wrap(&trace::HSA_IMAGE_EXT_API, &wrap::HSA_IMAGE_EXT_API);
             }
+            // Contexts that were started before have waited for this runtime.
             counting::device::hsa_initialized();
             runtime::initialized(Runtime::HSA, version, instance);
             intercept::offer(InterceptTable::HSA_TABLE, version, instance, tables);

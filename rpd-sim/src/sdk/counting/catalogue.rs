@@ -128,7 +128,7 @@ pub(crate) struct Need {
     pub(crate) block: &'static Block,
     /// Number of the event in the block.
     pub(crate) event: u64,
-    /// How values of the instances are accumulated over time.
+    /// Accumulation of the event over time.
     pub(crate) resolution: Resolution,
 }
 

@@ -183,6 +183,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
     let Some(agent) = agents::index_of(agent_id) else {
         return Status::ERROR_AGENT_NOT_FOUND;
     };
+    // The SDK takes an empty list with a null pointer.
     if config_id.is_null() || (counters_list.is_null() && counters_count != 0) {
         return Status::ERROR_INVALID_ARGUMENT;
     }
@@ -194,6 +195,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
     };
     let catalogue = catalogue::current();
     let mut counters: Vec<&'static Counter> = Vec::new();
+    // A counter that is named twice has one value.
     for id in asked {
         let Some(counter) = catalogue.get(id.handle) else {
             return Status::ERROR_COUNTER_NOT_FOUND;
@@ -202,6 +204,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
             counters.push(counter);
         }
     }
+    // A handle in the out parameter extends that config: tools add counters one by one this way.
     // SAFETY: not null, readable by the contract.
     if let Some(before) = find(unsafe { *config_id }) {
         for counter in &before.counters {
@@ -210,6 +213,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
             }
         }
     }
+    // A CPU has no counters at all.
     let Some(names) = catalogue.agent(agent) else {
         return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT;
     };
@@ -234,6 +238,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
             return Status::ERROR_AST_GENERATION_FAILED;
         };
         for need in list {
+            // Events that the simulator does not compute must not read as 0.
             if !need.determined() {
                 return Status::ERROR_METRIC_NOT_VALID_FOR_AGENT;
             }
@@ -242,6 +247,7 @@ pub unsafe extern "C" fn rocprofiler_create_counter_config(
             }
         }
     }
+    // The hardware counts a set in one pass, so that a set that does not fit can never be collected.
     if !fits(&needs) {
         return Status::ERROR_EXCEEDS_HW_LIMIT;
     }

@@ -122,6 +122,7 @@ pub(super) fn start(context: &'static Context) -> Status {
     let Some(service) = service(context) else {
         return Status::SUCCESS;
     };
+    // A context may be started before the runtime is there; `hsa_initialized` starts the service then.
     if !state::hsa_registered() {
         return Status::ERROR_HSA_NOT_LOADED;
     }
@@ -129,12 +130,15 @@ pub(super) fn start(context: &'static Context) -> Status {
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
     for agent in service.list() {
+        // Cleared before the tool chooses: an agent for which it chooses nothing must not go on with the set of the
+        // last start.
         *agent.counting.lock().unwrap_or_else(|e| e.into_inner()) = None;
         // SAFETY: the tool gave the function for this.
         unsafe {
             (agent.choose.function)(context.id(), agent.id, Some(set_config), agent.choose.data);
         }
     }
+    // Only now do dispatches add up, with a set that is complete.
     service.state.store(COUNTING, Ordering::Release);
     Status::SUCCESS
 }
@@ -166,6 +170,7 @@ unsafe extern "C" fn set_config(context: ContextId, config: ConfigId) -> Status 
     let Some(config) = config::find(config) else {
         return Status::ERROR_PROFILE_NOT_FOUND;
     };
+    // Tools may set a config only from the callback of `start`, while the state is that of a change.
     if service.state.load(Ordering::Acquire) != CHANGING {
         return Status::ERROR_CONFIGURATION_LOCKED;
     }
@@ -186,6 +191,7 @@ fn each(index: usize, mut with: impl FnMut(&mut Counting)) {
         let Some(service) = service(context::get(context)) else {
             continue;
         };
+        // A sample is a change as well, during which dispatches go on counting.
         if service.state.load(Ordering::Acquire) == IDLE {
             continue;
         }
@@ -288,9 +294,11 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
     let Some(context) = context::find(context_id).filter(active) else {
         return Status::ERROR_CONTEXT_NOT_STARTED;
     };
+    // Without a place for records the values go to the buffer alone, and the number is not needed.
     let room = if output_records.is_null() {
         0
     } else {
+        // The records are written before the call returns, which contradicts an asynchronous request.
         if rec_count.is_null() || flags.0 & Flag::ASYNC.0 != 0 {
             return Status::ERROR_INVALID_ARGUMENT;
         }
@@ -306,6 +314,7 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
     if !state::hsa_registered() {
         return Status::ERROR_HSA_NOT_LOADED;
     }
+    // The change keeps another thread from sampling or stopping at the same time.
     if !service.begin_change(COUNTING) {
         return Status::ERROR_CONTEXT_ERROR;
     }
@@ -315,6 +324,7 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
         let Some(counting) = &*counting else {
             continue;
         };
+        // Device counting has no dispatch; tools tell samples apart by their own value.
         let template = Record {
             user_data,
             agent_id: agent.id,
@@ -332,6 +342,7 @@ pub unsafe extern "C" fn rocprofiler_sample_device_counting_service(
     if output_records.is_null() {
         return Status::SUCCESS;
     }
+    // Written even when it is too small, so that the caller knows what it needs.
     store(rec_count, all.len());
     if all.len() > room {
         return Status::ERROR_OUT_OF_RESOURCES;
