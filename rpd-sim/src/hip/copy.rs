@@ -149,12 +149,14 @@ pub(crate) fn check(op: &CopyOp) -> HipResult {
     if !matches!(op.kind, 0..=4 | kind::DEVICE_TO_DEVICE_NO_CU) {
         return Err(code::INVALID_MEMCPY_DIRECTION);
     }
+    // The real runtime accepts null pointers for copies without bytes.
     if op.is_empty() {
         return Ok(());
     }
     if op.dst.address == 0 || op.src.address == 0 {
         return Err(code::INVALID_VALUE);
     }
+    // A single row has no next one, so that its pitch does not matter.
     if (op.height > 1 || op.depth > 1) && (op.width > op.dst.pitch || op.width > op.src.pitch) {
         return Err(code::INVALID_PITCH_VALUE);
     }
@@ -165,6 +167,7 @@ pub(crate) fn check(op: &CopyOp) -> HipResult {
         kind::DEVICE_TO_DEVICE | kind::DEVICE_TO_DEVICE_NO_CU => (true, true),
         _ => (false, false),
     };
+    // A kind that names a device must not hide a pointer to ordinary host memory; `hipMemcpyDefault` takes anything.
     if (to_device && dst.is_pageable()) || (from_device && src.is_pageable()) {
         return Err(code::INVALID_VALUE);
     }
@@ -173,12 +176,16 @@ pub(crate) fn check(op: &CopyOp) -> HipResult {
 
 /// Carries a checked copy out on a stream. Pageable memory makes it end before this returns.
 pub(crate) fn run(stream: &Stream, op: &CopyOp) -> HipResult {
+    // A copy onto itself changes nothing.
     if op.is_empty() || op.dst.address == op.src.address {
         return Ok(());
     }
+    // One long copy is faster than many rows, and takes the paths for consecutive bytes below.
     let op = op.flatten();
     let (dst, src) = (CopySide::of(&op, &op.dst)?, CopySide::of(&op, &op.src)?);
     let mut step = stream.step()?;
+    // A kernel of the runtime copies within one device, as in the real runtime: the engines are left to transfers, and
+    // tools see the dispatch.
     match (dst.device(), src.device()) {
         (Some(to), Some(from))
             if to == from
@@ -188,6 +195,8 @@ pub(crate) fn run(stream: &Stream, op: &CopyOp) -> HipResult {
             step.blit()?.copy(&mut step, &op)
         }
         (None, None) if dst.is_pageable() || src.is_pageable() => {
+            // The program may change its memory as soon as the call returns, so that nothing of the copy may be left to
+            // do.
             step.drain()?;
             // SAFETY: the program vouches for its own memory, the rest was checked above.
             unsafe { on_host(&op) };
@@ -252,6 +261,7 @@ fn engine(
         // SAFETY: the ranges were checked; what is freed is waited for first.
         unsafe { hsa::copy_on_engine(dst, src, op.width, &handles, done.handle(), engine) }
     } else {
+        // Directions as in `hsa_amd_copy_direction_t`: bit 0 the destination is a device, bit 1 the source is.
         let direction = u32::from(dst_agent != device.cpu) + 2 * u32::from(src_agent != device.cpu);
         let number = |n: usize| u32::try_from(n).map_err(|_| code::INVALID_VALUE);
         let range = [number(op.width)?, number(op.height)?, number(op.depth)?];
@@ -269,6 +279,7 @@ fn engine(
         }
     };
     started?;
+    // The signals waited for are kept until the copy has ended: a destroyed one could be used again for something else.
     step.ends_with(Arc::clone(&done), deps);
     Ok(done)
 }
@@ -277,6 +288,7 @@ fn from_pageable_to_engine(step: &mut Step<'_>, op: &CopyOp, dst: &CopySide) -> 
     let runtime = runtime::get()?;
     let agents = (dst.agent(runtime), runtime.cpu);
     let to = dst.engine_box(op.dst);
+    // Pinning pages costs more than copying small amounts through a buffer that is pinned already.
     if op.is_linear() && op.width <= STAGING_BYTES {
         let stream = step.stream();
         let buffer = step.state().staging.get(stream)?;
@@ -339,6 +351,7 @@ fn pieces(op: &CopyOp, pageable: usize) -> Vec<(usize, CopyOp)> {
     }
     let mut pieces = Vec::new();
     let mut offset = 0;
+    // The first piece ends with a page, so that all others begin with one and no page is pinned twice.
     let mut most = (pageable + PINNED_BYTES).next_multiple_of(PAGE) - pageable;
     while offset < op.width {
         let size = most.min(op.width - offset);
@@ -365,6 +378,7 @@ fn through_pinned(
         address,
         ..*pageable
     };
+    // Unpinned in any case: a failed copy must not leave the program's memory pinned.
     let copied = engine(step, op, ends(pinned), agents, true);
     if let Ok(done) = &copied {
         done.wait();

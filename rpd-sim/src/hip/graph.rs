@@ -128,6 +128,7 @@ impl Node {
     /// Replaces the operation by another one of the same kind.
     pub(crate) fn set(&self, op: Op) -> HipResult {
         let mut mine = self.op();
+        // An executable graph may have been made of this node: its shape must not change.
         if mine.kind() != op.kind() {
             return Err(code::INVALID_VALUE);
         }
@@ -152,6 +153,7 @@ impl Node {
         if !self.is_enabled() {
             return Ok(());
         }
+        // Cloned, so that the node is not locked while the operation runs: a host function may change the graph.
         let op = self.op().clone();
         op.run(stream)
     }
@@ -200,6 +202,7 @@ impl Graph {
         let mut left: Vec<Arc<Node>> = lock(&self.nodes).clone();
         let mut order: Vec<Arc<Node>> = Vec::with_capacity(left.len());
         let mut placed = std::collections::HashSet::new();
+        // Each pass places at least one node, unless the rest form a circle.
         while !left.is_empty() {
             let before = left.len();
             left.retain(|node| {
@@ -227,15 +230,18 @@ impl Graph {
     pub(crate) fn copy(&self) -> HipResult<Arc<Self>> {
         let mut copy = Self::empty();
         copy.objects = self.objects.retained();
+        // In order, so that the copies of all earlier nodes are there.
         for node in self.order()? {
             let after = lock(&node.after)
                 .iter()
                 .map(|n| Arc::clone(&copy.twins[&(n.handle() as usize)]))
                 .collect();
             let op = match &*node.op() {
+                // Changes to a graph inside must not reach the copy either.
                 Op::Graph(inner) => Op::Graph(inner.copy()?),
                 op => op.clone(),
             };
+            // Nodes that were disabled stay so in the executable graph.
             let twin = copy.add(op, after);
             twin.enabled.store(node.is_enabled(), Ordering::Release);
             *lock(&twin.priority) = *lock(&node.priority);
@@ -385,17 +391,20 @@ pub(crate) struct Origin {
 
 /// Enqueues an operation on a stream; while the stream is captured, adds it to the graph.
 pub(crate) fn submit(stream: &Stream, op: Op) -> HipResult {
+    // The flag is read without a lock, because nearly all streams never capture.
     if !stream.is_capturing() {
         return op.run(stream);
     }
     let mut slot = stream.capture();
     let Some(capture) = slot.as_mut() else {
+        // The capture has ended since the flag was read.
         drop(slot);
         return op.run(stream);
     };
     if capture.is_invalid() {
         return Err(code::STREAM_CAPTURE_INVALIDATED);
     }
+    // An event recorded during a capture is a place in the graph, not a node.
     if let Op::Record(event) = &op {
         let origin = Origin {
             graph: Arc::clone(&capture.graph),
@@ -418,6 +427,7 @@ pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
     match event.recorded() {
         None => Ok(()),
         Some(Recorded::Mark { signal, .. }) => {
+            // Work outside of the graph cannot be waited for when the graph is launched.
             if stream.is_capturing() {
                 return Err(code::STREAM_CAPTURE_ISOLATION);
             }
@@ -429,9 +439,11 @@ pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
         Some(Recorded::Captured(origin)) => {
             let mut slot = stream.capture();
             if let Some(capture) = slot.as_mut() {
+                // Two captures would become one graph with two owners.
                 if !Arc::ptr_eq(&capture.graph, &origin.graph) {
                     return Err(code::STREAM_CAPTURE_MERGE);
                 }
+                // Both streams' nodes come before the next operation; common ones must not be listed twice.
                 for node in origin.after {
                     if !capture.after.iter().any(|known| Arc::ptr_eq(known, &node)) {
                         capture.after.push(node);
@@ -440,6 +452,7 @@ pub(crate) fn wait(stream: &Stream, event: &Event) -> HipResult {
                 return Ok(());
             }
             drop(slot);
+            // The event carries the capture to a stream that did not capture: its operations go into the same graph.
             stream.set_capture(Some(Capture {
                 graph: origin.graph,
                 after: origin.after,
@@ -461,6 +474,7 @@ pub(crate) fn reaches(from: &[Arc<Node>], node: &Arc<Node>) -> bool {
         if Arc::ptr_eq(&next, node) {
             return true;
         }
+        // Graphs may have many paths between two nodes; each node is looked at once.
         if seen.insert(Arc::as_ptr(&next)) {
             left.extend(lock(&next.after).iter().cloned());
         }

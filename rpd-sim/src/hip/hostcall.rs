@@ -73,11 +73,13 @@ unsafe impl Send for Buffer {}
 
 impl Buffer {
     fn new(device: &'static Device) -> HipResult<Self> {
+        // Every wave that can be on the device may have a request under way, so that none waits for a packet.
         let packets = (device.figures.compute_units * device.figures.waves_per_cu).max(2) as usize;
         let headers_at = size_of::<Head>().next_multiple_of(64);
         let payloads_at = (headers_at + packets * size_of::<Header>()).next_multiple_of(64);
         let bytes = payloads_at + packets * size_of::<[Slot; LANES]>();
         let base = hsa::allocate(device.staging_pool, bytes)?;
+        // The buffer is in host memory: the answering thread polls it without a transfer.
         hsa::allow_access(&[device.agent], base)?;
         let mask = packets.next_power_of_two() as u64 - 1;
         // The packet with index 0 is at the bottom with a tag, because 0 ends a stack.
@@ -93,6 +95,7 @@ impl Buffer {
                 headers: (base + headers_at) as u64,
                 payloads: (base + payloads_at) as u64,
                 doorbell: (base + std::mem::offset_of!(Head, signal)) as u64,
+                // The stack of free packets begins with the last packet, below which all others lie.
                 free: AtomicU64::new(packets as u64 - 1),
                 requests: AtomicU64::new(0),
                 index_mask: mask,
@@ -117,6 +120,7 @@ impl Buffer {
     fn answer(&self, state: &mut HostcallState) -> bool {
         // SAFETY: buffers live as long as the process.
         let head = unsafe { &*self.head };
+        // The whole stack is taken with one exchange: kernels push onto the empty one meanwhile.
         let mut next = head.requests.swap(0, Ordering::Acquire);
         let any = next != 0;
         while next != 0 {
@@ -125,6 +129,7 @@ impl Buffer {
             let header = unsafe { &*(head.headers as *const Header).add(index) };
             // SAFETY: as above; between request and answer the payload is the host's.
             let payload = unsafe { &mut *(head.payloads as *mut [Slot; LANES]).add(index) };
+            // Read before the answer: the wave may use the packet again at once.
             next = header.next.load(Ordering::Relaxed);
             let lanes = header.lanes.load(Ordering::Relaxed);
             let service = header.service.load(Ordering::Relaxed);
@@ -133,6 +138,7 @@ impl Buffer {
                     state.serve(self.device, service, slot);
                 }
             }
+            // Released after the payload is written, which the wave reads when it sees the bit.
             header.control.fetch_and(!READY, Ordering::Release);
         }
         any
@@ -172,6 +178,7 @@ impl HostcallState {
                 eprintln!(
                     "rpd-sim: a kernel requested service {other} of the host, which does not exist"
                 );
+                // The wave waits for an answer in any case.
                 slot[..2].fill(0);
             }
         }
@@ -180,6 +187,7 @@ impl HostcallState {
     /// Memory for the device's `malloc`, aligned so that it finds the block of an address.
     fn allocate(&mut self, device: &'static Device, bytes: u64) -> HipResult<u64> {
         const BLOCK: usize = 2 << 20;
+        // A block more than requested, so that an aligned address lies inside.
         let size = usize::try_from(bytes)
             .ok()
             .and_then(|bytes| bytes.checked_add(BLOCK))
@@ -234,6 +242,7 @@ fn listen(buffers: &Mutex<HashMap<u64, Buffer>>) {
     let mut state = HostcallState::default();
     let mut pause = PAUSES.0;
     loop {
+        // Copied, because a service may launch work that needs a new buffer.
         let all: Vec<Buffer> = lock(buffers).values().copied().collect();
         let mut any = false;
         for buffer in &all {

@@ -90,12 +90,14 @@ pub(crate) fn check(function: &Function, geometry: &Geometry) -> HipResult {
     if grid.volume() == 0 || block.volume() == 0 {
         return Err(code::INVALID_CONFIGURATION);
     }
+    // Limits that HIP documents, whatever the device could do.
     if block.x > 1024 || block.y > 1024 || block.z > 1024 || block.volume() > 1024 {
         return Err(code::INVALID_CONFIGURATION);
     }
     let sides = [(grid.x, block.x), (grid.y, block.y), (grid.z, block.z)];
     if sides
         .iter()
+        // The packet has 32 bits for the work-items of each dimension.
         .any(|&(g, b)| u64::from(g) * u64::from(b) > MAX_WORK_ITEMS)
     {
         return Err(code::INVALID_CONFIGURATION);
@@ -104,9 +106,11 @@ pub(crate) fn check(function: &Function, geometry: &Geometry) -> HipResult {
     if function.symbol.group_size as usize + geometry.shared as usize > lds_bytes {
         return Err(code::INVALID_VALUE);
     }
+    // The compiler has given out registers for this many work-items, so that more would not fit into a compute unit.
     if block.volume() > u64::from(function.max_threads()) {
         return Err(code::LAUNCH_FAILURE);
     }
+    // Code that was compiled for one size of workgroup may compute with it as a constant.
     if let Some(required) = function.kernel.reqd_workgroup_size
         && required != [block.x, block.y, block.z]
     {
@@ -129,6 +133,7 @@ pub(crate) unsafe fn gather(
     if !extra.is_null() {
         // SAFETY: by contract.
         let (buffer, size) = unsafe { read_extra(extra)? };
+        // Programs may pass more than the kernel takes, such as the padding of a struct.
         let size = size.min(block.len());
         if buffer.is_null() && size > 0 {
             return Err(code::INVALID_VALUE);
@@ -192,6 +197,8 @@ pub(crate) fn run(stream: &Stream, op: &KernelOp) -> HipResult {
 pub(crate) fn run_at(stream: &Stream, op: &KernelOp, place: GridPlace) -> HipResult {
     let mut step = stream.step()?;
     if op.geometry.cooperative {
+        // The counter must be set before the first workgroup arrives, and by the stream, which may still run an earlier
+        // launch.
         let groups = op.geometry.grid.volume();
         step.blit()?.init_wave_sync(&mut step, groups as u32 - 1)?;
     }
@@ -206,7 +213,9 @@ pub(crate) fn enqueue(
     args: &[u8],
     place: GridPlace,
 ) -> HipResult {
+    // Metadata may declare fewer bytes than the arguments have.
     let bytes = function.kernarg_bytes.max(args.len());
+    // The struct of a cooperative launch lies behind the arguments, so that both are freed together.
     let sync_offset = bytes.next_multiple_of(align_of::<SyncInfo>());
     let sync_bytes = if geometry.cooperative {
         size_of::<SyncInfo>()
@@ -217,6 +226,7 @@ pub(crate) fn enqueue(
     let queue = step.queue_address();
     // SAFETY: the ring reserved this many bytes, which are not reused before the kernel has ended.
     let block = unsafe { std::slice::from_raw_parts_mut(kernarg_address as *mut u8, bytes) };
+    // Hidden arguments that the runtime does not know must read as zero.
     block.fill(0);
     block[..args.len()].copy_from_slice(args);
     let mut sync = 0;
@@ -251,6 +261,7 @@ pub(crate) fn enqueue(
     };
     // SAFETY: the kernel is loaded, its arguments lie in the ring.
     unsafe { step.dispatch(&packet)? };
+    // Messages have to be printed before the program goes on, as with the real runtime.
     if let Some(buffer) = printed {
         step.drain()?;
         buffer.print();
@@ -272,6 +283,7 @@ fn private_segment(function: &Function) -> u32 {
 fn dimensions(geometry: &Geometry) -> u16 {
     let used = |grid: u32, block: u32| grid > 1 || block > 1;
     if used(geometry.grid.z, geometry.block.z) {
+        // Trailing dimensions of size 1 are left out: device libraries read the number as that of the grid.
         3
     } else if used(geometry.grid.y, geometry.block.y) {
         2
@@ -314,8 +326,10 @@ fn hidden(
                 .hostcalls
                 .buffer(function.device, addresses.queue)?,
             ArgKind::HiddenHeapV1 => hostcall::heap(function.device)?,
+            // Values that are zero in every launch of whole workgroups.
             _ => continue,
         };
+        // No value has more than eight bytes, whatever the metadata declare.
         let size = (*size).min(8);
         if let Some(slot) = block.get_mut(*offset..*offset + size) {
             slot.copy_from_slice(&value.to_le_bytes()[..size]);

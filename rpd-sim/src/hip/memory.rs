@@ -127,6 +127,7 @@ pub(crate) fn forget(base: usize, wanted: impl Fn(AllocationKind) -> bool) -> Op
 
 /// Other agents that may access a device's memory.
 fn sharers(runtime: &Runtime, device: &Device) -> Vec<u64> {
+    // The device itself and all that have enabled access to it.
     let enabled = |peer: &&Device| {
         peer.ordinal == device.ordinal
             || peer.peers.load(Ordering::Acquire) & (1 << device.ordinal) != 0
@@ -170,6 +171,7 @@ pub(crate) fn take_device(device: &Device, size: usize, fine: bool) -> HipResult
     }
     let base = hsa::allocate(pool, size)?;
     let agents = sharers(runtime::get()?, device);
+    // The owner has access already, so that the call is only made for peers.
     if agents.len() > 1 {
         hsa::allow_access(&agents, base)?;
     }
@@ -199,6 +201,7 @@ pub(crate) fn malloc_host(size: usize, kind: AllocationKind, flags: u32) -> HipR
     if size == 0 {
         return Ok(0);
     }
+    // Coherent memory, because programs read it while kernels run.
     let base = hsa::allocate(runtime.host.fine, size)?;
     hsa::allow_access(&runtime.gpu_agents(), base)?;
     note(base, size, kind, device.ordinal, flags, base)?;
@@ -212,6 +215,7 @@ pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(AllocationKind) -> bool
         return Ok(());
     }
     let base = pointer as usize;
+    // Checked before the wait: an invalid free must not wait for the device.
     let (device, kind) = match read(&runtime.allocations).get(&base) {
         Some(allocation) if wanted(allocation.kind) => {
             (&runtime.devices[allocation.device], allocation.kind)
@@ -233,6 +237,7 @@ pub(crate) fn free(pointer: *mut c_void, wanted: impl Fn(AllocationKind) -> bool
         AllocationKind::Device | AllocationKind::Array => give_device(device, base, forget()?.size),
         AllocationKind::Host | AllocationKind::Managed => {
             forget()?;
+            // The host waits here anyway, which is when pools give memory back that exceeds their thresholds.
             device.trim_pools();
             hsa::free(base)
         }
@@ -250,6 +255,7 @@ pub(crate) fn reset(device: &'static Device) -> HipResult {
     device.synchronize()?;
     let runtime = runtime::get()?;
     let of_device =
+        // Registered memory is the program's own and stays registered.
         |a: &Allocation| a.device == device.ordinal && a.kind != AllocationKind::Registered;
     let bases: Vec<usize> = read(&runtime.allocations)
         .iter()

@@ -65,6 +65,7 @@ impl MemPool {
             .ok_or(code::OUT_OF_MEMORY)?;
         let kept = {
             let mut free = lock(&self.free);
+            // Twice the size at most: larger blocks would be lost for the allocations that need them.
             let fits = |f: &Free| f.size >= room && f.size <= room.saturating_mul(2);
             let best = (0..free.len())
                 .filter(|&n| fits(&free[n]))
@@ -73,6 +74,7 @@ impl MemPool {
         };
         let (base, whole) = match kept {
             Some(block) => {
+                // The block may still be used by work before its free: the stream waits for that, not the program.
                 if let Some(signal) = block.after {
                     stream.follow(signal);
                 }
@@ -81,6 +83,7 @@ impl MemPool {
             None => {
                 let base = match memory::take_device(self.device, size, false) {
                     Err(code::OUT_OF_MEMORY) => {
+                        // Memory that the pool keeps for later is given back before the allocation fails.
                         self.trim(0);
                         memory::take_device(self.device, size, false)?
                     }
@@ -126,6 +129,7 @@ impl MemPool {
                 .after
                 .as_ref()
                 .is_some_and(|signal| !signal.is_done())
+            // Work that uses the block has not ended.
             {
                 n += 1;
                 continue;
@@ -168,6 +172,7 @@ fn handle_of(pool: &Arc<MemPool>) -> Handle {
 }
 
 fn resolve(handle: Handle) -> HipResult<Arc<MemPool>> {
+    // The default pools have handles too, although no program created them.
     let runtime = runtime::get()?;
     if let Some(pool) = read(&runtime.pools).get(&(handle as usize)) {
         return Ok(Arc::clone(pool));
@@ -217,6 +222,7 @@ unsafe fn allocate(
         return Err(code::INVALID_VALUE);
     }
     let stream = stream::resolve(stream)?;
+    // A captured allocation has its address at once, so that later operations of the capture can use it.
     if stream.is_capturing() {
         let block = Block::new(stream.device, size)?;
         let address = block.address;
@@ -228,6 +234,7 @@ unsafe fn allocate(
         Some(handle) => resolve(handle)?,
         None => current_pool(stream.device),
     };
+    // Null, not an error: as `hipMalloc` does.
     let base = if size == 0 {
         0
     } else {
@@ -265,15 +272,18 @@ pub(crate) unsafe extern "C" fn hipFreeAsync(pointer: *mut c_void, stream: Handl
         let base = pointer as usize;
         let place = memory::find(base)?.filter(|place| place.base == base);
         match place.ok_or(code::INVALID_VALUE)?.allocation.kind {
+            // Memory of a graph belongs to its next launch.
             AllocationKind::Graph => graph::submit(&stream, Op::Release(base)),
             _ if stream.is_capturing() => Err(code::STREAM_CAPTURE_UNSUPPORTED),
             AllocationKind::Pooled => {
+                // The position of the free in the stream decides when the memory can be used again.
                 let after = stream.last()?;
                 memory::forget(base, |kind| kind == AllocationKind::Pooled)
                     .ok_or(code::INVALID_VALUE)?;
                 give_back(stream.device, base, after)
             }
             AllocationKind::Device => {
+                // Memory of `hipMalloc` has no pool to which it could return later.
                 stream.synchronize()?;
                 let gone = memory::forget(base, |kind| kind == AllocationKind::Device);
                 let gone = gone.ok_or(code::INVALID_VALUE)?;

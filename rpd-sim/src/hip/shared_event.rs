@@ -80,9 +80,11 @@ impl SharedEvent {
             origin: PageOrigin::Allocated,
             own: AtomicU64::new(0),
         });
+        // Kernels on any GPU of the program may write the page.
         hsa::allow_access(&runtime.gpu_agents(), base)?;
         // SAFETY: the allocation has this size, and nothing else refers to it.
         unsafe { std::ptr::write_bytes(base as *mut u8, 0, BYTES) };
+        // Last, because other processes take the event for usable when they see it.
         event.page().magic.store(MAGIC, Ordering::Release);
         Ok(event)
     }
@@ -92,6 +94,7 @@ impl SharedEvent {
         if handle.magic != MAGIC {
             return Err(code::INVALID_VALUE);
         }
+        // As the real runtime: a process opens only events of others.
         if handle.process == u64::from(std::process::id()) {
             return Err(code::INVALID_CONTEXT);
         }
@@ -152,6 +155,7 @@ impl SharedEvent {
     /// Records the event in a stream that is not capturing.
     pub(super) fn record(self: &Arc<Self>, stream: &Stream) -> HipResult<EventRecord> {
         let number = self.page().latest.fetch_add(1, Ordering::AcqRel) + 1;
+        // The word of an earlier record is used again only when nobody can wait for it any more.
         if let Some(earlier) = number.checked_sub(RECORDS) {
             self.wait(earlier);
         }
@@ -201,6 +205,7 @@ impl EventRecord {
         if self.is_passed() {
             return Ok(());
         }
+        // HSA's streams wait for signals of this process only, so that a thread falls one in the event's place.
         let passed = stream.signals.take()?;
         watch(WatchedRecord {
             point: self,

@@ -99,12 +99,14 @@ impl Stream {
         legacy: bool,
     ) -> HipResult<Arc<Self>> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Streams share a few hardware queues, see `Queues::acquire`.
         let queue = device.queues.acquire(device.agent, priority)?;
         let kernargs = KernargRing::new(device.kernarg_pool, device.agent)?;
         let signals = Arc::<SignalPool>::default();
         signals.grow(4)?;
         let first = !device.blit_loaded();
         device.blit()?;
+        // Made ahead, so that the first operations of a program do not pay for them.
         if first {
             signals.grow(SIGNALS_AHEAD)?;
         }
@@ -140,6 +142,8 @@ impl Stream {
     pub(crate) fn step(&self) -> HipResult<Step<'_>> {
         let mut waits = Vec::new();
         if self.legacy {
+            // The null stream waits for the last step of every blocking stream of its device, and these wait for the
+            // null stream's.
             for other in self.device.live_streams() {
                 if !other.legacy && other.is_blocking() {
                     waits.extend(other.last()?);
@@ -150,6 +154,7 @@ impl Stream {
         {
             waits.extend(legacy.last()?);
         }
+        // Taken before this lock: two streams that wait for each other would each hold their own.
         let mut state = lock(&self.state);
         state.waits.append(&mut waits);
         state.retire();
@@ -203,6 +208,7 @@ impl Stream {
     /// Starts capturing or, with `None`, ends it.
     pub(crate) fn set_capture(&self, capture: Option<Capture>) -> Option<Capture> {
         let mut slot = lock(&self.capture);
+        // Stored with the capture locked, so that nobody sees the flag without the capture.
         self.capturing.store(capture.is_some(), Ordering::Release);
         std::mem::replace(&mut *slot, capture)
     }
@@ -245,6 +251,8 @@ impl<'a> Step<'a> {
     /// Enqueues a barrier packet that waits for `deps`; returns its completion signal.
     fn barrier(&mut self, deps: Vec<Arc<Signal>>) -> HipResult<Arc<Signal>> {
         let done = self.signal()?;
+        // A barrier packet has five slots for signals; more of them take packets in a row, of which the last one
+        // signals.
         let mut groups = deps.chunks(5).peekable();
         loop {
             let group = groups.next().unwrap_or_default();
@@ -277,6 +285,7 @@ impl<'a> Step<'a> {
         if let Tail::Signal(signal) = &self.state.tail {
             deps.push(Arc::clone(signal));
         }
+        // Signals that have fallen would only take slots of barrier packets.
         deps.retain(|signal| !signal.is_done());
         deps
     }
@@ -284,12 +293,15 @@ impl<'a> Step<'a> {
     /// Signal of the last step, made now if the step has none; `None` when all work has ended.
     pub(crate) fn last(&mut self) -> HipResult<Option<Arc<Signal>>> {
         self.state.waits.retain(|signal| !signal.is_done());
+        // A wait for another stream is the stream's last step even if nothing has been enqueued behind it.
         if !self.state.waits.is_empty() {
             let deps = self.outside();
             return self.barrier(deps).map(Some);
         }
         let signal = match &self.state.tail {
             Tail::Idle => return Ok(None),
+            // Kernels have no signals of their own, which nearly nobody waits for: a barrier behind the kernel gets one
+            // when somebody does.
             Tail::Packet(None) => return self.barrier(Vec::new()).map(Some),
             Tail::Packet(Some(signal)) | Tail::Signal(signal) => Arc::clone(signal),
         };
@@ -326,6 +338,7 @@ impl<'a> Step<'a> {
             if let Some(address) = ring.take(size) {
                 return Ok(address);
             }
+            // The ring is full: only when all kernels have ended are their arguments free to be overwritten.
             self.drain()?;
             if let Some(ring) = self.state.kernargs.as_mut() {
                 ring.reset();
@@ -340,6 +353,7 @@ impl<'a> Step<'a> {
     /// The packet's kernel object and arguments are valid.
     pub(crate) unsafe fn dispatch(&mut self, packet: &KernelDispatchPacket) -> HipResult {
         let deps = self.outside();
+        // A kernel packet has no slots for signals.
         if !deps.is_empty() {
             self.barrier(deps)?;
         }
@@ -358,6 +372,7 @@ impl<'a> Step<'a> {
             if !waits {
                 return Ok(vec![kernels]);
             }
+            // Nothing is lost by the wait for a short kernel; a long one is left to the engine.
             let ticks = runtime::get()?.clock_hz.saturating_mul(HOST_WAIT_SECONDS);
             if !kernels.wait_for(ticks) {
                 return Ok(vec![kernels]);
@@ -430,6 +445,7 @@ pub(crate) fn per_thread() -> HipResult<Arc<Stream>> {
     let runtime = std::ptr::from_ref(runtime::get()?) as usize;
     let device = runtime::current()?;
     let known = OWN.with_borrow(|list| {
+        // A thread may use devices in turn, and a forked child has another runtime than its parent.
         let same = |own: &&ThreadStream| own.runtime == runtime && own.device == device.ordinal;
         list.iter().find(same).and_then(|own| own.stream.clone())
     });

@@ -42,11 +42,13 @@ pub(super) fn end() -> Outcome {
             let text = "there is no group that could end";
             Failure::new(result::INVALID_USAGE, text)
         })?;
+        // Taken out: calls made while the group is carried out begin a new one.
         Ok((group.depth == 0).then(|| std::mem::take(group)))
     })?;
     let Some(group) = ended else {
         return Ok(());
     };
+    // A group is carried out as a whole or not at all.
     if let Some(failure) = group.failure {
         return Err(failure);
     }
@@ -63,6 +65,7 @@ fn within(body: impl FnOnce(&mut Group) -> Outcome) -> Outcome {
     let asked = GROUP.with_borrow_mut(|group| {
         let asked = body(group);
         if let Err(failure) = &asked {
+            // The first failure is the reason; later ones may follow from it.
             group.failure.get_or_insert_with(|| failure.clone());
         }
         asked
@@ -87,6 +90,8 @@ pub(super) fn operate(
     within(|group| {
         let works = works()?.into_iter().map(|work| (work, stream));
         let known = (group.operations.iter_mut()).find(|(of, _)| Arc::ptr_eq(of, communicator));
+        // Operations of one communicator are launched together, because sends and receives among them wait for each
+        // other.
         match known {
             Some((_, operations)) => operations.extend(works),
             None => {

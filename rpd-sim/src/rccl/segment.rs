@@ -121,6 +121,7 @@ pub(super) fn make_id() -> Outcome<UniqueId> {
     let failed = |error| Failure::system("making memory that ranks share", &error);
     let file = file.ok_or_else(|| failed(std::io::Error::last_os_error()))?;
     let inode = file.metadata().map_err(failed)?.ino();
+    // Other processes open the descriptor by its number, and find out by the inode whether it is still the same file.
     let place = SegmentPlace {
         mark: MARK,
         process: std::process::id(),
@@ -129,6 +130,7 @@ pub(super) fn make_id() -> Outcome<UniqueId> {
         rest: [0; 13],
     };
     let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    // Kept open until all ranks have joined, because the id names the descriptor.
     files.push((inode, file));
     // SAFETY: of equal size, and any bytes are an id.
     Ok(unsafe { std::mem::transmute::<SegmentPlace, UniqueId>(place) })
@@ -147,6 +149,7 @@ fn open(place: &SegmentPlace) -> Outcome<File> {
     }
     let path = format!("/proc/{}/fd/{}", place.process, place.descriptor);
     let file = OpenOptions::new().read(true).write(true).open(path);
+    // The descriptor may have been closed and given out again.
     let is_it = |file: &File| file.metadata().is_ok_and(|data| data.ino() == place.inode);
     file.ok().filter(is_it).ok_or_else(|| {
         let text = format!(
@@ -184,6 +187,7 @@ impl Segment {
             + all * all * MESSAGES * MESSAGE_BYTES;
         // All ranks set the same length, unless they disagree about their number, which the next step finds.
         let length = file.metadata().map(|data| data.len()).unwrap_or(0);
+        // The rank that comes first sets the size.
         if length < bytes as u64 {
             (file.set_len(bytes as u64))
                 .map_err(|error| Failure::system("memory that ranks share", &error))?;
@@ -211,9 +215,11 @@ impl Segment {
             ranks,
         };
         // SAFETY: mapped until the segment is dropped, which unregisters it.
+        // Registered before this rank counts as joined: others may launch kernels that write here as soon as it does.
         unsafe { hip::register(base, bytes)? };
         let (new, done) = (Ordering::AcqRel, Ordering::Acquire);
         let known = segment.hosts().ranks.compare_exchange(0, ranks, new, done);
+        // Ranks that disagree about their number would overwrite each other's parts.
         if let Err(other) = known
             && other != ranks
         {
@@ -222,11 +228,13 @@ impl Segment {
         }
         let me = segment.member(rank);
         let process = std::process::id();
+        // A rank that is passed twice, by mistake, would never complete.
         if me.process.compare_exchange(0, process, new, done).is_err() {
             let text = format!("rank {rank} of this id is there already");
             return Err(Failure::new(result::INVALID_USAGE, text));
         }
         me.device.store(device, Ordering::Release);
+        // Last, because `complete` reads what the members above contain.
         segment.hosts().joined.fetch_add(1, Ordering::AcqRel);
         Ok(segment)
     }
@@ -234,8 +242,10 @@ impl Segment {
     /// Waits until all ranks have joined.
     pub(super) fn complete(&self) -> Outcome {
         self.wait(|| self.hosts().joined.load(Ordering::Acquire) == self.ranks)?;
+        // All ranks have mapped the file, so that nobody opens it by its descriptor any more.
         forget_file(self.inode);
         let place = |rank| {
+            // Ranks on one GPU would wait for each other's kernels, which may not run at the same time.
             let member = self.member(rank);
             let load = Ordering::Acquire;
             (member.process.load(load), member.device.load(load))
@@ -256,6 +266,7 @@ impl Segment {
     /// Waits for a condition that other ranks make true.
     pub(super) fn wait(&self, mut condition: impl FnMut() -> bool) -> Outcome {
         while !condition() {
+            // A rank whose process was killed would keep all others waiting for ever.
             let checked = self.check_peers();
             // A process that ended may have met the condition before.
             if checked.is_err() && !condition() {

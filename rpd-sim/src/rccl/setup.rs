@@ -58,9 +58,11 @@ impl<'w> Part<'w> {
         let mut state = parent.state();
         state.splits += 1;
         let number = state.splits;
+        // Two places in turn: no rank can be two splits ahead, because each waits for all others.
         let own = &parent.segment.member(parent.segment.rank).splits[number as usize % 2];
         own.color.store(color, Ordering::Relaxed);
         own.key.store(key, Ordering::Relaxed);
+        // Published last: others read color and key when they see the number.
         own.number.store(number, Ordering::Release);
         Self {
             parent,
@@ -90,6 +92,7 @@ impl<'w> Part<'w> {
 
 /// Makes communicators one after the other, up to the first failure.
 pub(super) fn make(wanted: &[NewCommunicator]) -> Outcome {
+    // First all announcements: a thread with several ranks would wait for its own otherwise.
     let parts = wanted.iter().map(|wanted| match &wanted.source {
         Source::Id { .. } => None,
         Source::Split { parent, color, key } => Some(Part::announce(parent, *color, *key)),
@@ -101,6 +104,7 @@ pub(super) fn make(wanted: &[NewCommunicator]) -> Outcome {
         let order = part.as_ref().filter(|part| part.color >= 0);
         let order = order.map(|part| part.ranks().map(|ranks| (part, ranks)));
         let order = order.transpose()?;
+        // Every process computes the same order, so that they agree without a message about who makes the id.
         if let Some((part, ranks)) = &order
             && ranks[0] == part.parent.segment.rank
         {
@@ -129,9 +133,11 @@ pub(super) fn make(wanted: &[NewCommunicator]) -> Outcome {
                 (id, order.len() as u32, rank as u32)
             }
         };
+        // The kernel is loaded before the rank joins, which takes long and can fail: others would wait.
         hip::on_device(wanted.device, || launch::kernel(wanted.device))?;
         joined.push(Some(Segment::join(&id, ranks, rank, wanted.device)?));
     }
+    // All ranks of this thread have joined before it waits for the first.
     for segment in joined.iter().flatten() {
         segment.complete()?;
     }

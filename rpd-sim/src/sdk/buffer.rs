@@ -68,14 +68,17 @@ impl Buffer {
 
     /// Appends a record. `record` is a struct of the ABI without interior pointers to the stack.
     pub(crate) fn emit_as<T: Copy>(&self, category: Category, kind: u32, record: &T) {
+        // Records are copied as words, whatever their type.
         const { assert!(align_of::<T>() <= 8 && size_of::<T>().is_multiple_of(8)) };
         let words = size_of::<T>() / 8;
         let mut area = self.area.lock().unwrap_or_else(|e| e.into_inner());
+        // A record that is larger than the buffer is stored in an empty one all the same.
         while (area.words.len() + words) * 8 > self.capacity && !area.index.is_empty() {
             // The only thread that could make room does not wait for itself.
             if self.lossless && worker::on_worker() {
                 break;
             }
+            // Without a callback thread nobody would ever make room.
             if !self.lossless || !worker::running() {
                 drop(area);
                 self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -93,6 +96,7 @@ impl Buffer {
             area.words.set_len(first + words);
         }
         area.index.push((category.0, kind, first));
+        // Requested outside of the lock, which the delivery takes.
         let full = area.words.len() * 8 >= self.watermark;
         drop(area);
         if full {
@@ -110,13 +114,16 @@ impl Buffer {
     /// Delivers the stored records to the tool; called on the callback thread.
     pub(crate) fn deliver(&self) {
         let mut spare = self.delivery.lock().unwrap_or_else(|e| e.into_inner());
+        // Cleared before the areas are swapped: a record that comes later requests another delivery.
         self.requested.store(false, Ordering::Release);
         {
             let mut area = self.area.lock().unwrap_or_else(|e| e.into_inner());
+            // Writers go on with the spare area while the tool reads this one.
             core::mem::swap(&mut *area, &mut *spare);
         }
         self.emptied.notify_all();
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
+        // A flush of an empty buffer calls nobody, unless records were lost.
         if spare.index.is_empty() && dropped == 0 {
             return;
         }
@@ -189,7 +196,9 @@ pub unsafe extern "C" fn rocprofiler_create_buffer(
         return Status::ERROR_SERVICE_ALREADY_CONFIGURED;
     }
     let mut buffers = BUFFERS.write().unwrap_or_else(|e| e.into_inner());
+    // Handles are indices from 1, so that 0 stands for no buffer.
     let id = buffers.len() as u64 + 1;
+    // Never freed, because records of work under way refer to it without a lock.
     buffers.push(Box::leak(Box::new(Buffer {
         id,
         context,
@@ -236,6 +245,7 @@ pub extern "C" fn rocprofiler_destroy_buffer(buffer_id: BufferId) -> Status {
     let Some(buffer) = find(buffer_id) else {
         return Status::ERROR_BUFFER_NOT_FOUND;
     };
+    // The callback runs: memory that it reads must not go.
     if buffer.delivery.try_lock().is_err() {
         return Status::ERROR_BUFFER_BUSY;
     }

@@ -40,10 +40,12 @@ pub(crate) fn initialize(forced: Option<discovery::Entry>) {
         return;
     }
     // SAFETY: the handler is a function of this library.
+    // Registered before the tools register handlers of their own, which therefore run before this one.
     unsafe { libc::atexit(at_exit) };
     configure(forced);
     initialize_clients();
     if !CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).is_empty() {
+        // Threads and fork handlers only for a process that has a tool.
         worker::start();
         fork::install();
     }
@@ -56,6 +58,7 @@ extern "C" fn at_exit() {
 
 fn configure(forced: Option<discovery::Entry>) {
     for (priority, entry) in discovery::entries(forced).into_iter().enumerate() {
+        // Handles begin at another number in each process, so that tools do not take them for indices.
         let handle = client_offset() + priority as u32;
         state::set_current_client(handle);
         let mut id = Box::new(ClientId {
@@ -73,6 +76,7 @@ fn configure(forced: Option<discovery::Entry>) {
             )
         };
         if result.is_null() {
+            // A tool that declines may have created contexts before it decided to.
             activation::stop_client(handle, true);
             continue;
         }
@@ -96,6 +100,7 @@ fn configure(forced: Option<discovery::Entry>) {
 }
 
 fn initialize_clients() {
+    // Copied: an initialiser may call back into this module.
     let list: Vec<(u32, ConfigureResult)> = {
         let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());
         clients.iter().map(|c| (c.id.handle, c.result)).collect()
@@ -112,6 +117,7 @@ fn initialize_clients() {
 /// Function by which a tool finalises itself; with a single client, the whole SDK is finalised.
 unsafe extern "C" fn finalize_client(id: ClientId) {
     let count = CLIENTS.lock().unwrap_or_else(|e| e.into_inner()).len();
+    // The SDK ends with its only client.
     if count <= 1 {
         finalize();
     } else {
@@ -132,11 +138,13 @@ fn end_client(handle: u32) {
         client.done = true;
         client.result
     };
+    // Its contexts are stopped before the finaliser runs, so that no record is added while it runs.
     activation::stop_client(handle, false);
     if let Some(function) = result.finalize {
         // SAFETY: the tool gave the function for this.
         unsafe { function(result.tool_data) };
     }
+    // Removed only now: finalisers may still query contexts.
     activation::stop_client(handle, true);
 }
 
@@ -145,8 +153,10 @@ pub(crate) fn finalize() {
     if !state::begin_finalization() {
         return;
     }
+    // Work that has been started is delivered before tools are told that all is over.
     device::drain();
     counting::consumer::drain();
+    // Tools expect an unload for every load.
     codeobj::unload_all();
     let handles: Vec<u32> = {
         let clients = CLIENTS.lock().unwrap_or_else(|e| e.into_inner());

@@ -94,6 +94,7 @@ impl Settings {
                 _ => return invalid,
             }
         }
+        // Bounds that the SDK checks.
         let fits = settings.engines != 0
             && settings.bytes >= LEAST
             && settings.target <= 15
@@ -105,6 +106,7 @@ impl Settings {
         if settings.counters.len() > COUNTERS {
             return Err(Status::ERROR_OUT_OF_RESOURCES);
         }
+        // Engines share the buffer: with many of them the part of each may be too small.
         if settings.capacity() < LEAST_PER_ENGINE {
             return Err(Status::ERROR);
         }
@@ -113,6 +115,7 @@ impl Settings {
 
     /// Number of bytes that each traced engine can write.
     fn capacity(&self) -> u64 {
+        // The kernel driver divides the buffer among all engines, with one page for each that is not traced.
         let traced = u64::from(self.engines.count_ones());
         self.bytes.saturating_sub((ENGINES - traced) * PAGE) / traced / PAGE * PAGE
     }
@@ -128,7 +131,9 @@ impl Settings {
 
     /// Begins the traces of all selected engines.
     fn begin(&self, device: &Device) -> Vec<(u32, Trace)> {
+        // The header has 48 bits for the clock.
         let clock = clock::ticks() & 0xffff_ffff_ffff;
+        // Generations of the token format by architecture: gfx950, gfx940 to gfx942, and earlier ones.
         let generation = match device.code.version / 100 {
             905 => 6,
             904 => 5,
@@ -138,6 +143,7 @@ impl Settings {
             .filter(|engine| self.engines >> engine & 1 != 0)
             .map(|engine| {
                 let counters =
+                    // Counters without an interval are not read.
                     (self.control != 0 && !self.counters.is_empty()).then(|| TraceCounters {
                         interval: self.control * READING,
                         list: self.counters.clone(),
@@ -227,6 +233,7 @@ pub(crate) fn choose(
     }
     for service in services(|s| s.agent == agent && active >> s.context & 1 != 0) {
         let mut user = service.user;
+        // A service without this callback traces everything on its agent.
         let Some(choose) = &service.choose else {
             return Some(ChosenTrace { service, user });
         };
@@ -273,9 +280,11 @@ impl ChosenTrace {
                 packet.workgroup_size_z.into(),
             ],
             resources: recording.resources,
+            // Four pipes for each micro-engine.
             pipe: recording.hardware_queue % 4,
         };
         let units = service.device.layout.units_per_engine;
+        // The trace of a whole device is delivered when its context stops.
         if service.choose.is_none() {
             let mut running = lock(&service.running);
             for (_, trace) in running.iter_mut().flatten() {
@@ -284,6 +293,7 @@ impl ChosenTrace {
             return;
         }
         let mut traces = service.settings.begin(service.device);
+        // Readers of the trace need all code objects that its instructions may be in.
         for object in loaded(service.agent) {
             traces
                 .iter_mut()
@@ -300,6 +310,7 @@ impl TraceService {
     /// Calls the tool with the bytes of each engine.
     fn deliver(&self, traces: Vec<(u32, Trace)>, user: UserData) {
         for (engine, trace) in traces {
+            // Without this the reader would see fewer instructions and no reason.
             if trace.is_full() {
                 eprintln!(
                     "rpd-sim: thread trace buffer of shader engine {engine} is full ({} bytes): the rest of the trace is lost",
@@ -392,12 +403,14 @@ fn configure(
     };
     let whole_device = choose.is_none();
     let others = services(|s| s.context == context.index);
+    // The trace buffers of an agent are shared: one context has either kind of trace.
     if others.iter().any(|s| s.choose.is_none() != whole_device) {
         return Status::ERROR_CONTEXT_INVALID;
     }
     let Some(shader) = shader else {
         return Status::ERROR_INVALID_ARGUMENT;
     };
+    // No parameters means all defaults.
     let parameters = if parameters.is_null() {
         &[]
     } else {
