@@ -99,6 +99,7 @@ const ENCODINGS: [&str; 23] = [
 
 /// Encoding, opcode and the expression of an instruction.
 fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>> {
+    // The tables are text files, so that each field that is not understood has to be an error.
     let [encoding, opcode, _, state, sample, text, form] = fields else {
         return Err("not seven fields".into());
     };
@@ -116,11 +117,14 @@ fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>
         _ => text,
     };
     let mnemonic = own.split(' ').next().unwrap_or_default();
+    // The dwords are for tests, which decode the sample and compare the text.
     let sample: Vec<_> = sample
         .split(' ')
         .map(|dword| format!("0x{dword}"))
         .collect();
     let (mut operands, mut modifiers) = (String::new(), String::from("Modifiers::NONE"));
+    // The words of a form are, in this order: registers that are not encoded, fields with a number of registers and a
+    // type, fields without, and names of modifiers.
     for word in form.split_whitespace() {
         let fixed = word
             .strip_prefix('\'')
@@ -151,6 +155,7 @@ fn instruction(fields: &[String]) -> Result<(usize, u16, String), Box<dyn Error>
         } else if IMMEDIATES.contains(&word) {
             write!(operands, "op(Field::{}, 1, Type::Word), ", camel(word))?;
         } else {
+            // An unknown word becomes a modifier that does not exist, which the compiler refuses.
             modifiers = format!("{modifiers}.and(Modifiers::{})", word.to_uppercase());
         }
     }

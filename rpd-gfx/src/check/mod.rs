@@ -184,6 +184,7 @@ impl<'h> Checker<'h> {
     }
 
     fn report(&mut self, finding: Finding) {
+        // A mistake in a loop or in every wave is one finding with many occurrences.
         let key = (
             finding.kind,
             finding.offset,
@@ -217,6 +218,7 @@ impl<'h> Checker<'h> {
         let inside = |base: u64, size: u64| {
             address >= base && address.wrapping_add(bytes.into()) <= base.saturating_add(size)
         };
+        // Nearly all accesses of an instruction are to one allocation, and a lookup takes a lock.
         if let Some((base, size, tracked)) = self.last
             && inside(base, size)
         {
@@ -239,6 +241,7 @@ impl<'h> Checker<'h> {
     }
 
     fn global_access(&mut self, step: &Step<'_>, transfer: &Transfer, id: u32) {
+        // Loads past the cache count as atomic, because loops that wait for a flag use them.
         let seen = AccessKind::of(transfer.operation, step.kind);
         let AccessKind {
             reads,
@@ -251,6 +254,7 @@ impl<'h> Checker<'h> {
         } else {
             Vec::new()
         };
+        // What other waves published at these addresses happens before this access, whatever it does.
         for &address in &places {
             self.clocks.acquire(id, address);
         }
@@ -270,6 +274,7 @@ impl<'h> Checker<'h> {
                     continue;
                 }
             };
+            // Misaligned atomics fault on the hardware; plain accesses may be unaligned.
             if atomic && writes && !address.is_multiple_of(bytes.max(1).into()) {
                 self.report(finding(FindingKind::MisalignedAtomic, lane));
             }
@@ -291,6 +296,7 @@ impl<'h> Checker<'h> {
             let conflict = self.global.access(address, bytes, access, how, |before| {
                 clocks.ordered(before, id, atomic)
             });
+            // The wave has looked again, as one does that waits: what it saw before was no race.
             if atomic && !writes {
                 self.looks.remove(&(address, id));
             }
@@ -303,6 +309,8 @@ impl<'h> Checker<'h> {
                 if atomic && !writes {
                     // The reader waited for a plain store to a flag: it continues after the store.
                     self.clocks.follow(id, before.access.stamp);
+                // The store may be the one that the reader waits for: the race is reported only if the reader does not
+                // look again.
                 } else if before.atomic && !before.writes && self.looks.len() < MOST_LOOKS {
                     let reader = (address, before.access.stamp.wave);
                     let race = race();
@@ -313,9 +321,12 @@ impl<'h> Checker<'h> {
                 }
             }
             if writes {
+                // After the check, so that an instruction that loads and stores does not hide its own uninitialised
+                // read.
                 self.heap.wrote(address, bytes);
             }
         }
+        // All lanes have accessed the memory by now: an instruction publishes as a whole.
         if atomic && writes {
             for &address in &places {
                 self.clocks.release(id, address);
@@ -339,10 +350,12 @@ impl<'h> Checker<'h> {
         } else {
             Vec::new()
         };
+        // Complemented, so that no global address can be the same.
         let sync = |address: u64| !(step.group << GROUP_SHIFT | address);
         for &address in &places {
             self.clocks.acquire(id, sync(address));
         }
+        // Reported later, because the workgroup is borrowed while its accesses are stored.
         let mut found: Vec<Finding> = Vec::new();
         for lane in lanes(transfer.lanes) {
             let (address, bytes) = (transfer.addresses[lane], transfer.bytes);
@@ -360,6 +373,7 @@ impl<'h> Checker<'h> {
             };
             if reads && !group.lds.is_written(address, bytes) {
                 found.push(finding(FindingKind::UninitialisedLds, lane));
+                // Each byte is reported once.
                 group.lds.wrote(address, bytes);
             }
             let how = (reads, writes, atomic);
@@ -392,6 +406,7 @@ impl<'h> Checker<'h> {
         /// Address that stands for all barriers of the grid in the clocks. No atomic can have it.
         const ADDRESS: u64 = u64::MAX;
         if arrives {
+            // A wave at a barrier of the grid has waited for its accesses, as the device libraries do before it.
             self.clocks.wait(id, 0);
             self.clocks.release(id, ADDRESS);
             self.clocks.advance(id);
@@ -491,7 +506,9 @@ impl Probe for Checker<'_> {
             return;
         };
         let id = wave.id;
+        // The release of a barrier of the grid shows only when the wave goes on.
         let waited = std::mem::replace(&mut wave.waited, step.kind == Kind::Gds);
+        // Lanes that were inactive at the barrier run now: they have skipped it.
         if let Some((offset, lanes)) = wave.barrier
             && step.exec & !lanes != 0
         {
@@ -531,6 +548,7 @@ impl Probe for Checker<'_> {
             Kind::Gds => self.grid_barrier(id, true),
             _ => {}
         }
+        // Scalar loads bypass the vector caches, but read the same memory.
         for &(address, bytes) in step.scalar {
             let transfer = Transfer {
                 space: Space::Global,

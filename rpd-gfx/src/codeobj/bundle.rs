@@ -143,6 +143,7 @@ fn number<const N: usize>(data: &[u8], at: u64, what: &'static str) -> Result<u6
 ///
 /// `data` may hold several bundles, one after the other. They are searched in order.
 pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error> {
+    // Programs also pass a code object without a bundle.
     if data.starts_with(b"\x7fELF") {
         return Ok(Cow::Borrowed(data));
     }
@@ -166,6 +167,7 @@ pub fn pick<'a>(data: &'a [u8], device: &Target) -> Result<Cow<'a, [u8]>, Error>
             if let Some(range) = find(&table, header.uncompressed, device, &mut present)? {
                 return Ok(Cow::Owned(contents.range(range)?));
             }
+            // A compressed bundle says how long it is, even if the device's code is not in it.
             rest = &rest[(header.total as usize).min(rest.len())..];
         } else if rest.starts_with(PLAIN_MAGIC) {
             if let Some(range) = find(rest, rest.len() as u64, device, &mut present)? {
@@ -201,6 +203,7 @@ struct Entry<'a> {
 /// entries.
 fn entries(bundle: &[u8], size: u64) -> Result<Vec<Entry<'_>>, Error> {
     let count = number::<8>(bundle, 24, "bundle header")?;
+    // The count comes from the file; without a bound a damaged one would allocate without end.
     if count > MAX_ENTRIES {
         return Err(Error::malformed(
             "bundle header",
@@ -249,6 +252,7 @@ fn find(
     }
     let mut best: Option<(u32, std::ops::Range<usize>)> = None;
     for entry in entries(bundle, size)? {
+        // Bundles have an entry for the host, which is empty.
         if entry.range.is_empty() || !entry.triple.contains("amdgcn") {
             continue;
         }
@@ -257,6 +261,7 @@ fn find(
         let Ok(target) = Target::parse(entry.triple) else {
             continue;
         };
+        // Code for a feature setting is faster than code that runs with any, so that the most specific entry is taken.
         if target.runs_on(device) && best.as_ref().is_none_or(|(s, _)| *s < target.specificity()) {
             best = Some((target.specificity(), entry.range));
         }
@@ -298,6 +303,7 @@ impl Compressed {
                 });
             }
         };
+        // The payload begins behind the header.
         if total < header {
             return Err(Error::malformed(
                 WHAT,

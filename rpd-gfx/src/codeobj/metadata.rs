@@ -222,6 +222,7 @@ fn read_format(text: &[u8]) -> Option<(u64, Vec<u8>)> {
 }
 
 fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
+    // Without these two the kernel could not be found or named; everything else has a meaningful default.
     let required = |key: &str| {
         map.text(key)
             .map(str::to_owned)
@@ -232,6 +233,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
     let mut args = Vec::new();
     for arg in map.array(".args") {
         let arg = Map::of(arg, "argument metadata")?;
+        // Arguments without place or size could not be passed.
         let need = |key: &str| {
             arg.number(key).ok_or_else(|| {
                 Error::malformed(
@@ -243,6 +245,7 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
         args.push(Arg {
             offset: need(".offset")?,
             size: need(".size")?,
+            // Compilers add kinds, and an unknown one is passed like a value.
             kind: ArgKind::parse(arg.text(".value_kind").unwrap_or_default()),
             name: arg.text(".name").map(str::to_owned),
             type_name: arg.text(".type_name").map(str::to_owned),
@@ -250,14 +253,17 @@ fn read_kernel(map: &Map<'_>) -> Result<Kernel, Error> {
         });
     }
     let number = |key: &str| map.number(key).unwrap_or(0);
+    // Compilers have written flags as numbers, too.
     let flag = |key: &str| match map.get(key) {
         Some(ValueRef::Boolean(b)) => *b,
         Some(v) => v.as_u64().unwrap_or(0) != 0,
         None => false,
     };
+    // Present only if the kernel requires a size; a list of another length has no meaning.
     let sizes = map.array(".reqd_workgroup_size");
     Ok(Kernel {
         kernarg_segment_size: number(".kernarg_segment_size"),
+        // 0 is no alignment.
         kernarg_segment_align: number(".kernarg_segment_align").max(1),
         group_segment_fixed_size: number(".group_segment_fixed_size"),
         private_segment_fixed_size: number(".private_segment_fixed_size"),

@@ -134,6 +134,7 @@ impl CodeObject {
         let aligned = Aligned::copy(bytes);
         let data = aligned.bytes();
         let header = Header::parse(data).map_err(bad("ELF header"))?;
+        // Other machines' code would be decoded into nonsense.
         if header.e_machine(LE).0 != EM_AMDGPU {
             return Err(Error::Unsupported {
                 what: "ELF machine",
@@ -147,6 +148,7 @@ impl CodeObject {
             });
         }
         let abi_version = header.e_ident().abi_version;
+        // Version 2 has another layout of metadata, and later ones are not known.
         if !(1..=4).contains(&abi_version) {
             return Err(Error::Unsupported {
                 what: "code object ABI version",
@@ -161,6 +163,7 @@ impl CodeObject {
             .program_headers(LE, data)
             .map_err(bad("program headers"))?
         {
+            // Only what is loaded or read later is kept; all other kinds of segment do not matter on a device.
             if program.p_type(LE) == elf::PT_LOAD {
                 let segment = Segment {
                     address: program.p_vaddr(LE),
@@ -170,7 +173,9 @@ impl CodeObject {
                     executable: program.p_flags(LE).0 & elf::PF_X.0 != 0,
                     writable: program.p_flags(LE).0 & elf::PF_W.0 != 0,
                 };
+                // Checked once, so that loading need not check again.
                 slice(data, segment.offset, segment.file_size, "segment")?;
+                // The rest of the segment is zeros in memory, so that there can be no more in the file.
                 if segment.file_size > segment.memory_size
                     || segment.address.checked_add(segment.memory_size).is_none()
                 {
@@ -193,6 +198,7 @@ impl CodeObject {
                 }
             }
         }
+        // Without a segment there is no code that a kernel could have.
         if segments.is_empty() {
             return Err(Error::malformed(
                 "code object",
@@ -200,6 +206,7 @@ impl CodeObject {
             ));
         }
 
+        // Dynamic symbols only: others are the object's own, and stripped files lack them.
         let sections = header.sections(LE, data).map_err(bad("section headers"))?;
         let table = sections
             .symbols(LE, data, elf::SHT_DYNSYM)
@@ -207,6 +214,7 @@ impl CodeObject {
         let mut symbols = Vec::new();
         let mut by_name = HashMap::new();
         for symbol in table.iter() {
+            // Undefined symbols are found through the relocations that need them.
             if symbol.is_undefined(LE) {
                 continue;
             }

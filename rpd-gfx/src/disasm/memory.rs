@@ -64,6 +64,7 @@ impl Printer {
             };
             self.operand(&text);
         }
+        // Eight bits each for two accesses, 16 bits for one.
         let (low, high) = (self.bits(0, 8), self.bits(8, 8));
         let offset = low | high << 8;
         if self.row.has(Modifiers::OFFSET2) {
@@ -89,9 +90,13 @@ impl Printer {
         self.push(row.mnemonic);
         let scalar = self.bits(SECOND + 16, 7);
         let gfx11 = self.generation == Generation::Gfx11;
+        // The register number that stands for no scalar address; and the bit of an atomic that returns, which is the
+        // load's cache bit.
         let (none, returns) = if gfx11 { (gfx11::NULL, 14) } else { (0x7f, 16) };
         let has_scalar = row.encoding != Encoding::Flat && scalar != none;
         let scratch = row.encoding == Encoding::Scratch;
+        // GFX9 has either a vector or a scalar address for scratch, later generations both: a bit says whether the
+        // vector one is there.
         let (to_lds, has_vector) = match self.generation {
             Generation::Gfx9 => (self.bits(13, 1) != 0, !(scratch && has_scalar)),
             Generation::Gfx940 => (false, !scratch || self.bits(13, 1) != 0),
@@ -99,6 +104,7 @@ impl Printer {
         };
         for operand in row.operands {
             let text = match operand.field {
+                // Loads to LDS have no destination register; the address in LDS is in M0.
                 Field::Vdst if to_lds => continue,
                 Field::Vdst => self.data(SECOND + 24, operand, SECOND + 23),
                 Field::Rtn if self.bits(returns, 1) != 0 => {
@@ -108,6 +114,7 @@ impl Printer {
                 Field::Data => self.data(SECOND + 8, operand, SECOND + 23),
                 Field::Addr if !has_vector => "off".to_owned(),
                 Field::Addr => {
+                    // With a scalar base the vector register is a 32-bit offset, otherwise a 64-bit address.
                     let width = if has_scalar { 1 } else { operand.width };
                     registers("v", self.bits(SECOND, 8), width)
                 }
@@ -124,6 +131,7 @@ impl Printer {
             };
             self.operand(&text);
         }
+        // Flat offsets are unsigned, because the address decides the memory before the offset is added.
         let offset = match row.encoding {
             Encoding::Flat => self.bits(0, 13) as i32,
             _ => ((self.bits(0, 13) << 19) as i32) >> 19,
@@ -158,6 +166,7 @@ impl Printer {
     pub(super) fn buffer(&mut self) -> Option<()> {
         let row = self.row;
         self.push(row.mnemonic);
+        // Cache controls of this encoding have no operands.
         if row.operands.is_empty() {
             if self.generation == Generation::Gfx940 && matches!(row.opcode, 0x28 | 0x29) {
                 self.flag(14, " sc0");
@@ -167,13 +176,16 @@ impl Printer {
         }
         let typed = row.encoding == Encoding::Mtbuf;
         let gfx11 = self.generation == Generation::Gfx11;
+        // Typed buffers have their format where others have this bit.
         let to_lds = !typed && !gfx11 && self.bits(16, 1) != 0;
         let (offen, idxen, tfe) = if gfx11 {
             (SECOND + 22, SECOND + 23, Some(SECOND + 21))
         } else {
             (12, 13, None)
         };
+        // The address register holds the index, the offset, or both in this order.
         let (by_offset, by_index) = (self.bits(offen, 1), self.bits(idxen, 1));
+        // With `tfe` the load writes a status word behind the data.
         let status = tfe.map_or(0, |bit| self.bits(bit, 1) as u8);
         for operand in row.operands {
             let text = match operand.field {
@@ -194,6 +206,7 @@ impl Printer {
                         kind: Type::Word,
                     };
                     let code = self.bits(SECOND + 24, 8);
+                    // Codes of scalar sources that this field cannot have: SDWA, DPP and literals.
                     if matches!(code, 233 | 234 | 249 | 250 | 254 | 255) {
                         return None;
                     }
@@ -206,6 +219,7 @@ impl Printer {
         if typed && gfx11 {
             self.buffer_format_gfx11();
         } else if typed {
+            // Only names other than the defaults are printed, as LLVM does.
             let (data, number) = (self.bits(19, 4) as usize, self.bits(23, 3) as usize);
             let data = (data != 1).then(|| format!("BUF_DATA_FORMAT_{}", DATA_FORMATS[data]));
             let number =
@@ -221,6 +235,7 @@ impl Printer {
             0 => {}
             offset => self.push(&format!(" offset:{offset}")),
         }
+        // The three policy bits are in other places in each encoding.
         if gfx11 {
             self.cache_bits(14, 12, 13);
         } else if typed {

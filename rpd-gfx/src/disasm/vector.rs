@@ -11,6 +11,7 @@ impl Printer {
     /// Prints VOP1, VOP2 and VOPC.
     pub(super) fn short_vector(&mut self) -> Option<()> {
         let code = self.bits(0, 9);
+        // Code 249 stands for a second dword with SDWA controls.
         if code == 249 {
             return self.sub_dword();
         }
@@ -54,6 +55,7 @@ impl Printer {
     /// Prints SDWA: sources and result are parts of registers.
     fn sub_dword(&mut self) -> Option<()> {
         let row = self.row;
+        // Not every instruction has an SDWA form.
         if !row.has(Modifiers::SDWA) {
             return None;
         }
@@ -64,6 +66,7 @@ impl Printer {
             let text = match operand.field {
                 Field::Src0 => self.sub_dword_source(0, operand)?,
                 Field::Vsrc1 => self.sub_dword_source(1, operand)?,
+                // A comparison may write any scalar pair in place of VCC.
                 Field::Fixed("vcc")
                     if row.encoding == Encoding::Vopc && self.bits(SECOND + 15, 1) != 0 =>
                 {
@@ -116,6 +119,7 @@ impl Printer {
             self.bits(9, 8)
         };
         let scalar = self.bits(base + 7, 1) != 0;
+        // Scalar sources of SDWA cannot be another control dword or a literal.
         if scalar && matches!(code, 249 | 250 | 255) {
             return None;
         }
@@ -322,6 +326,7 @@ impl Printer {
             Modifiers::LONG_SEXT1,
             Modifiers::LONG_SEXT2,
         ][number as usize];
+        // The same bit is a sign for floating-point sources, and an extension for integers.
         if self.row.has(sext) && sign {
             return Some(format!("sext({})", source.text));
         }
@@ -335,6 +340,7 @@ impl Printer {
         code: u32,
         operand: &Operand,
     ) -> Option<super::operand::Source> {
+        // The source with other lanes has its register in the dword behind the instruction.
         if number == 0 && self.is_from_other_lanes(code)? {
             let register = self.bits(32 * self.row.dwords(), 8);
             return self.source(256 + register, operand);
@@ -349,6 +355,7 @@ impl Printer {
     pub(super) fn packed_vector(&mut self) -> Option<()> {
         let row = self.row;
         let lanes = self.long_mnemonic()?;
+        // Matrix instructions have their own modifiers in the bits of the others'.
         let matrix =
             row.has(Modifiers::BLGP) || row.has(Modifiers::NEG) || row.has(Modifiers::CBSZ);
         let (mut sources, mut number) = (0, 0);
@@ -391,6 +398,7 @@ impl Printer {
             };
             self.operand(&text);
         }
+        // Instructions have two or three sources, and print as many bits.
         let list = |this: &Self, bits: [u32; 3]| {
             (0..sources)
                 .map(|n| this.bits(bits[n], 1))
@@ -402,6 +410,7 @@ impl Printer {
         }
         if row.has(Modifiers::OP_SEL_HI) {
             let bits = list(self, [SECOND + 27, SECOND + 28, 14]);
+            // The default of these bits is 0 for mixed operations and 1 for all others.
             self.list("op_sel_hi", &bits, u32::from(!row.has(Modifiers::MIX)));
         }
         if row.has(Modifiers::NEG_LO) {

@@ -141,12 +141,15 @@ fn each<const WIDE: bool, const OP: u16>(
         mask,
     );
     let returns = i.has(GLC);
+    // Floating-point atomics begin with 0xd. On devices that cannot execute them in fine-grained memory they have no
+    // effect.
     let dropped_when_fine = OP >= 0xd && !x.d.device.code.fine_grained_float_atomics;
     for l in 0..64 {
         if mask >> l & 1 == 0 {
             continue;
         }
         let address = addresses[l];
+        // A misaligned atomic faults on the hardware, and could not be one access of the host.
         if !x.mem.allows(address, bytes, true) || !address.is_multiple_of(bytes) {
             return x.memory_fault(i, addresses, mask, bytes as u32, Access::Atomic);
         }
@@ -156,6 +159,7 @@ fn each<const WIDE: bool, const OP: u16>(
             0
         } else if WIDE {
             let data = u64::from(dword(0)) | u64::from(dword(1)) << 32;
+            // Only compare-and-swap has a second operand, behind the first.
             let compare = if OP == 1 {
                 u64::from(dword(2)) | u64::from(dword(3)) << 32
             } else {
@@ -179,6 +183,7 @@ fn each<const WIDE: bool, const OP: u16>(
                 .unwrap_or_else(|old| old);
             u64::from(old)
         };
+        // Written lane by lane: two lanes may change the same address, and each gets the value that it found.
         if returns {
             x.vgpr_mut(i.dst)[l] = old as u32;
             if WIDE {
@@ -186,6 +191,7 @@ fn each<const WIDE: bool, const OP: u16>(
             }
         }
     }
+    // Scratch and LDS of the workgroup are not part of the counts of memory.
     if !x.mem.last_was_own() {
         x.stats.atomics += u64::from(mask.count_ones());
     }

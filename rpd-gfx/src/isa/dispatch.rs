@@ -154,12 +154,14 @@ impl SharedDispatch {
         mut schedule: Schedule,
         trace: Option<Trace<'d>>,
     ) {
+        // Time of the CPU, because a busy host would make elapsed time depend on other programs.
         let begin = thread_cpu_time();
         let mut exhausted_at = None;
         let mut x = Exec::new(dispatch, Cache::new(memory), self.layout.entry);
         x.trace = trace.map(Box::new);
         x.own_clock = matches!(schedule, Schedule::Drawn(_));
         let mut resident: VecDeque<Group> = VecDeque::new();
+        // The memory of a workgroup is reused: clearing what a small kernel needs is faster than mapping it anew.
         let mut spare: Vec<Group> = Vec::new();
         let mut exhausted = false;
         let mut turns = 0;
@@ -180,6 +182,8 @@ impl SharedDispatch {
                     group
                 }
                 None => {
+                    // From here on this thread works on what is left, while others may have nothing to do; the
+                    // durations count separately.
                     if starts && !exhausted {
                         exhausted = true;
                         exhausted_at = Some(thread_cpu_time());
@@ -211,6 +215,7 @@ impl SharedDispatch {
         let exhausted_at = exhausted_at.unwrap_or(end);
         let mut sums = self.result.lock().unwrap_or_else(|e| e.into_inner());
         sums.stats.add(&x.stats);
+        // Work until then can be shared by any number of threads; the rest has to be waited for.
         sums.shared_time += exhausted_at.saturating_sub(begin);
         sums.last_time = sums.last_time.max(end.saturating_sub(exhausted_at));
         if let Some(fault) = x.fault {

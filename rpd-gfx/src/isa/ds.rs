@@ -304,6 +304,8 @@ fn update64(op: u16, old: u64, a: u64, b: u64) -> u64 {
 for_each_level! {
     fn handler(opcode: u32) -> Option<Handler> {
         let handler: Handler = match opcode {
+            // Opcodes come in blocks of 32: 32-bit operations without and with a returned value, then the same with 64
+            // bits. The low bits are the operation.
             0x00..=0x0c | 0x10..=0x13 | 0x15 => {
                 |x, i| modify32(x, i, false, |old, a, b| update32(i.opcode, old, a, b))
             }
@@ -318,9 +320,11 @@ for_each_level! {
             0x60..=0x6d | 0x70..=0x73 | 0x7c => {
                 |x, i| modify64(x, i, true, |old, a, b| update64(i.opcode - 0x60, old, a, b))
             }
+            // Loads and stores; the forms with two addresses count offsets in elements, or in 64 elements (`st64`).
             0x0d => |x, i| stores::<1>(x, i),
             0x0e => |x, i| store2::<1>(x, i, 4),
             0x0f => |x, i| store2::<1>(x, i, 256),
+            // `ds_nop`.
             0x14 => |_, _| {},
             0x1e => |x, i| store_small::<1>(x, i, 0),
             0x1f => |x, i| store_small::<2>(x, i, 0),
@@ -339,6 +343,7 @@ for_each_level! {
             0x4d => |x, i| stores::<2>(x, i),
             0x4e => |x, i| store2::<2>(x, i, 8),
             0x4f => |x, i| store2::<2>(x, i, 512),
+            // Forms that access one half of a register (`d16`, `d16_hi`).
             0x54 => |x, i| store_small::<1>(x, i, 16),
             0x55 => |x, i| store_small::<2>(x, i, 16),
             0x56 => |x, i| load_small::<1>(x, i, Fill::LowZero),
@@ -347,6 +352,7 @@ for_each_level! {
             0x59 => |x, i| load_small::<1>(x, i, Fill::HighSign),
             0x5a => |x, i| load_small::<2>(x, i, Fill::LowZero),
             0x5b => |x, i| load_small::<2>(x, i, Fill::HighZero),
+            // Addresses from M0 and the lane's number, without an address register (`addtid`).
             0xb6 => |x, i| {
                 let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
                 load::<1>(x, &addresses, i.literal, i.dst);
@@ -355,6 +361,7 @@ for_each_level! {
                 let addresses = std::array::from_fn(|l| (x.m0() & 0xffff) + 4 * l as u32);
                 store::<1>(x, &addresses, i.literal, i.src[1]);
             },
+            // `ds_consume` and `ds_append`.
             0xbd => |x, i| count(x, i, u32::wrapping_sub),
             0xbe => |x, i| count(x, i, u32::wrapping_add),
             0x6e => |x, i| exchange2::<2>(x, i, 8),
@@ -362,6 +369,7 @@ for_each_level! {
             0x76 => |x, i| loads::<2>(x, i),
             0x77 => |x, i| load2::<2>(x, i, 8),
             0x78 => |x, i| load2::<2>(x, i, 512),
+            // Three and four dwords.
             0xde => |x, i| stores::<3>(x, i),
             0xdf => |x, i| stores::<4>(x, i),
             0xfe => |x, i| loads::<3>(x, i),

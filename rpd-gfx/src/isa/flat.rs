@@ -56,11 +56,13 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
         class
     };
     let mut i = Inst::new(run, format, class, opcode, 2);
+    // One bit selects accumulation registers for both data and destination.
     let data = if v >> 23 & 1 != 0 { AGPR } else { VGPR };
     i.src[0] = (v & 0xff) as u16 + VGPR;
     i.src[1] = (v >> 8 & 0xff) as u16 + data;
     i.dst = (v >> 24) as u16 + data;
     let scalar = (v >> 16 & 0x7f) as u16;
+    // 0x7f is the number that stands for no scalar register; flat instructions have no field for one.
     if format != Format::Flat && scalar != 0x7f {
         i.src[2] = scalar;
         i.flags |= SCALAR_OFFSET;
@@ -77,6 +79,7 @@ pub(super) fn decode(words: [u32; 3], set: InstructionSet) -> Inst {
     if newer && w >> 13 & 1 != 0 {
         i.flags |= OFFEN;
     }
+    // The flat segment has no negative offsets.
     i.literal = if format == Format::Flat {
         w & 0xfff
     } else {

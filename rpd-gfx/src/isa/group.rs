@@ -129,9 +129,11 @@ impl Group {
         });
         let items = size[0] * size[1] * size[2];
         self.count = items.div_ceil(64) as usize;
+        // Waves are kept from earlier workgroups, which are as large in nearly all dispatches.
         while self.waves.len() < self.count {
             self.waves.push(Box::new(Wave::new()));
         }
+        // The hardware does not clear LDS; kernels must not depend on that, but runs must give the same results.
         self.lds.clear();
         self.lds.resize(layout.lds, 0);
         let scratch = layout.scratch as usize * self.count;
@@ -147,6 +149,7 @@ impl Group {
         x.stats.waves += self.count as u64;
         x.stats.work_items += u64::from(items);
         self.followed = false;
+        // A probe decides for each workgroup, because watching makes execution several times slower.
         if let Some(trace) = &mut x.trace {
             let group = Workgroup { id, items };
             self.followed = trace.probe.follows(&group);
@@ -161,7 +164,9 @@ impl Group {
     /// Gives the waves turns until all have ended (returns true), or until a fault or the end of the workgroup's own
     /// turn (returns false).
     pub(super) fn run(&mut self, x: &mut Exec<'_>, schedule: &mut Schedule) -> bool {
+        // The execution state owns LDS while the workgroup runs, which saves an indirection in each access.
         std::mem::swap(&mut self.lds, &mut x.lds);
+        // Scratch and LDS are not allocations of the device, so that their ranges come first in the cache.
         let own = [&self.scratch, &x.lds].map(|bytes| {
             let range = bytes.as_ptr_range();
             Extent {
@@ -189,6 +194,7 @@ impl Group {
             for nth in 0..self.count {
                 let number = schedule.wave(nth, self.count);
                 let wave = &mut self.waves[number];
+                // A wave that waits for other workgroups holds no turn until its condition is met.
                 if wave.state == WaveState::Global
                     && wave
                         .wait
@@ -203,6 +209,8 @@ impl Group {
                     }
                     x.wave = number as u32;
                     let turn = schedule.turn(self.count);
+                    // The wave is moved into the execution state, so that instructions reach its registers without
+                    // another pointer.
                     std::mem::swap(wave, &mut x.w);
                     if self.followed {
                         follow(x, number, &mut self.executed[number], turn);
@@ -213,7 +221,10 @@ impl Group {
                     left -= turn as i64;
                 }
                 match wave.state {
+                    // `s_sleep` gives up one turn.
                     WaveState::Yield => wave.state = WaveState::Running,
+                    // The other waves must not run on: what they do after a fault would depend on the order of
+                    // execution.
                     WaveState::Faulted => break,
                     WaveState::Running
                     | WaveState::Barrier
@@ -271,6 +282,7 @@ impl Group {
 fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
     let mut left = turn;
     while left > 0 && x.w.state == WaveState::Running {
+        // Taken out, so that instructions that are not reported run without a test for the probe.
         let Some(trace) = x.trace.take() else {
             return;
         };
@@ -294,6 +306,7 @@ fn follow(x: &mut Exec<'_>, number: usize, executed: &mut u64, turn: u64) {
             }
         }
         left -= done.min(left);
+        // The wave stopped at once, such as at a barrier: the turn is over.
         if done == 0 {
             return;
         }
@@ -311,6 +324,7 @@ fn start_wave(
     scratch: u64,
 ) {
     let descriptor = &d.descriptor;
+    // A wave's memory is used again: everything that a kernel could read of the last one is set.
     wave.s = [0; 129];
     wave.scc = false;
     wave.pc = layout.entry;
@@ -318,10 +332,12 @@ fn start_wave(
     wave.index_mode = 0;
     wave.state = WaveState::Running;
     wave.wait = None;
+    // Only the registers that the kernel has; clearing all 512 would cost more than a short kernel.
     let [vector, accumulation] = layout.registers;
     wave.v[..vector].fill([0; 64]);
     wave.v[256..256 + accumulation].fill([0; 64]);
 
+    // The last wave of a workgroup may have fewer lanes.
     let first = number * 64;
     let lanes = (size[0] * size[1] * size[2] - first).min(64);
     let exec = u64::MAX >> (64 - lanes);
@@ -341,9 +357,11 @@ fn start_wave(
         }
     }
 
+    // User SGPRs in the order of the descriptor's property bits, as the command processor writes them.
     let wave_scratch = layout.scratch * u64::from(number);
     let mut next = 0;
     let mut push = |value: u32| {
+        // A malformed descriptor may request more registers than there are.
         if next < 102 {
             wave.s[next] = value;
             next += 1;
@@ -377,6 +395,7 @@ fn start_wave(
     if enabled(6) {
         push((layout.scratch / 64) as u32);
     }
+    // Kernel arguments that the hardware loads into registers before the wave starts.
     let preload = u64::from(descriptor.preload & 0x7f);
     let preload_offset = u64::from(descriptor.preload >> 7);
     for n in 0..preload {
@@ -385,6 +404,7 @@ fn start_wave(
         push(unsafe { (address as *const u32).read_unaligned() });
     }
     let user = descriptor.user_sgprs() as usize;
+    // The descriptor may reserve more user SGPRs than its properties fill.
     next = next.max(user);
     let mut push = |value: u32| {
         if next < 102 {

@@ -99,6 +99,7 @@ fn plain(x: &mut Exec<'_>, i: &Inst, f: impl Fn(u32, u32) -> u32) {
 fn sop2(opcode: u32) -> Option<Handler> {
     let handler: Handler = match opcode {
         0x00 => |x, i| with_scc(x, i, |a, b, _| a.overflowing_add(b)),
+        // Signed additions and subtractions set SCC on overflow, unsigned ones on carry.
         0x01 => |x, i| with_scc(x, i, |a, b, _| a.overflowing_sub(b)),
         0x02 => |x, i| {
             with_scc(x, i, |a, b, _| {
@@ -112,6 +113,7 @@ fn sop2(opcode: u32) -> Option<Handler> {
                 (v as u32, o)
             })
         },
+        // With carry in from SCC.
         0x04 => |x, i| {
             with_scc(x, i, |a, b, c| {
                 let sum = u64::from(a) + u64::from(b) + u64::from(c);
@@ -204,6 +206,7 @@ fn sop2(opcode: u32) -> Option<Handler> {
 fn bfe(value: u64, field: u32, offset_mask: u32, bits: u32, signed: bool) -> u64 {
     let offset = field & offset_mask;
     let width = (field >> 16 & 0x7f).min(bits);
+    // The hardware returns 0 for an empty field.
     if width == 0 {
         return 0;
     }
@@ -275,6 +278,7 @@ fn first_or_none(count: u32, bits: u32) -> u32 {
 
 fn sop1(opcode: u32) -> Option<Handler> {
     let handler: Handler = match opcode {
+        // Moves, some of them only if SCC is set.
         0x00 => |x, i| unary(x, i, |a| a),
         0x01 => |x, i| unary64(x, i, |a| a),
         0x02 => |x, i| {
@@ -287,6 +291,7 @@ fn sop1(opcode: u32) -> Option<Handler> {
                 unary64(x, i, |a| a);
             }
         },
+        // Operations whose result sets SCC when it is not 0.
         0x04 => |x, i| {
             unary(x, i, |a| !a);
             set_scc(x, i);
@@ -321,12 +326,14 @@ fn sop1(opcode: u32) -> Option<Handler> {
             find(x, i, u64::count_ones);
             set_scc(x, i);
         },
+        // Searches for a bit return -1 when there is none.
         0x0e => |x, i| unary(x, i, |a| first_or_none(a.trailing_ones(), 32)),
         0x0f => |x, i| find(x, i, |a| first_or_none(a.trailing_ones(), 64)),
         0x10 => |x, i| unary(x, i, |a| first_or_none(a.trailing_zeros(), 32)),
         0x11 => |x, i| find(x, i, |a| first_or_none(a.trailing_zeros(), 64)),
         0x12 => |x, i| unary(x, i, |a| first_or_none(a.leading_zeros(), 32)),
         0x13 => |x, i| find(x, i, |a| first_or_none(a.leading_zeros(), 64)),
+        // The first bit that differs from the sign.
         0x14 => |x, i| {
             unary(x, i, |a| {
                 first_or_none((a ^ (a as i32 >> 31) as u32).leading_zeros(), 32)
@@ -355,6 +362,7 @@ fn sop1(opcode: u32) -> Option<Handler> {
             let bit = 1 << (x.s32(i.src[0], i.literal) & 63);
             x.set_pair(i.dst, x.pair(i.dst) | bit);
         },
+        // `s_getpc`, `s_setpc` and `s_swappc`; the program counter is that of the next instruction.
         0x1c => |x, i| x.set_pair(i.dst, x.w.pc),
         0x1d => |x, i| x.w.pc = x.s64(i.src[0], i.literal),
         0x1e => |x, i| {
@@ -362,6 +370,7 @@ fn sop1(opcode: u32) -> Option<Handler> {
             x.set_pair(i.dst, x.w.pc);
             x.w.pc = target;
         },
+        // `s_*_saveexec`: the old mask is saved and the new one set, in one instruction.
         0x20 => |x, i| save_exec(x, i, |s, e| s & e),
         0x21 => |x, i| save_exec(x, i, |s, e| s | e),
         0x22 => |x, i| save_exec(x, i, |s, e| s ^ e),
@@ -378,6 +387,7 @@ fn sop1(opcode: u32) -> Option<Handler> {
             unary64(x, i, |a| quads(a, false));
             set_scc64(x, i);
         },
+        // `s_movrel*`: M0 is added to the register number.
         0x2a => |x, i| {
             let value = x.s32(relative(x, i.src[0]), i.literal);
             x.set(i.dst, value);
@@ -398,12 +408,14 @@ fn sop1(opcode: u32) -> Option<Handler> {
             unary(x, i, |a| (a as i32).unsigned_abs());
             set_scc(x, i);
         },
+        // M0 holds more than the index, so that only its low byte changes (`s_set_gpr_idx_idx`).
         0x32 => |x, i| {
             let value = x.s32(i.src[0], i.literal);
             x.w.s[usize::from(M0)] = x.m0() & !0xff | value & 0xff;
         },
         0x33 => |x, i| save_exec(x, i, |s, e| !s & e),
         0x34 => |x, i| save_exec(x, i, |s, e| !s | e),
+        // `s_*_wrexec`, which write the new mask to the destination too.
         0x35 => |x, i| write_exec(x, i, |s, e| !s & e),
         0x36 => |x, i| write_exec(x, i, |s, e| s & !e),
         0x37 => |x, i| {

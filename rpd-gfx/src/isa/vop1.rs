@@ -16,6 +16,7 @@ for_each_level! {
         let handler: Handler = match opcode {
             0x00 => |_, _| {},
             0x01 => |x, i| mov(x, i),
+            // `v_readfirstlane`: without active lanes, lane 0.
             0x02 => |x, i| {
                 let lane = x.first_lane();
                 let value = if i.src[0] >= 256 {
@@ -25,12 +26,14 @@ for_each_level! {
                 };
                 x.set(i.dst, value);
             },
+            // Casts saturate and turn NaN into 0, as the conversions of the hardware do.
             0x03 => |x, i| from64(x, i, |a| a as i32 as u32),
             0x04 => |x, i| to64(x, i, ModifierKind::Int, |a| f64::from(a as i32)),
             0x05 => |x, i| int_to_float(x, i, |a| a as i32 as f32),
             0x06 => |x, i| int_to_float(x, i, |a| a as f32),
             0x07 => |x, i| float_to_int(x, i, |a| a as u32),
             0x08 => |x, i| float_to_int(x, i, |a| a as i32 as u32),
+            // Rounded to nearest by way of double precision, which is exact.
             0x0a => |x, i| {
                 let mut out = [0; 64];
                 {
@@ -53,8 +56,10 @@ for_each_level! {
                 }
                 x.write_f32(i, &mut out);
             },
+            // Rounds half up, in double precision, because adding 0.5 to a large odd number would round.
             0x0c => |x, i| float_to_int(x, i, |a| (f64::from(a) + 0.5).floor() as i32 as u32),
             0x0d => |x, i| float_to_int(x, i, |a| a.floor() as i32 as u32),
+            // A signed number of four bits, in units of a sixteenth.
             0x0e => |x, i| int_to_float(x, i, |a| ((a << 28) as i32 >> 28) as f32 / 16.0),
             0x0f => |x, i| {
                 from64(x, i, |a| (a as f32).to_bits());
@@ -70,11 +75,13 @@ for_each_level! {
             0x18 => |x, i| double1(x, i, f64::ceil),
             0x19 => |x, i| double1(x, i, f64::round_ties_even),
             0x1a => |x, i| double1(x, i, f64::floor),
+            // The largest number below 1: the subtraction may round to 1.
             0x1b => |x, i| float1(x, i, |a| (a - a.floor()).min(f32::from_bits(0x3f7f_ffff))),
             0x1c => |x, i| float1(x, i, f32::trunc),
             0x1d => |x, i| float1(x, i, f32::ceil),
             0x1e => |x, i| float1(x, i, f32::round_ties_even),
             0x1f => |x, i| float1(x, i, f32::floor),
+            // Computed in double precision, so that the result is rounded correctly in nearly all cases.
             0x20 | 0x4b => |x, i| float1_slow(x, i, |a| f64::from(a).exp2() as f32),
             0x21 | 0x4c => |x, i| float1_slow(x, i, |a| f64::from(a).log2() as f32),
             0x22 | 0x23 => |x, i| float1(x, i, |a| 1.0 / a),
@@ -83,10 +90,12 @@ for_each_level! {
             0x26 => |x, i| double1(x, i, |a| 1.0 / a.sqrt()),
             0x27 => |x, i| float1(x, i, f32::sqrt),
             0x28 => |x, i| double1(x, i, f64::sqrt),
+            // Angles are in turns.
             0x29 => |x, i| float1_slow(x, i, |a| (fract64(f64::from(a)) * TURN).sin() as f32),
             0x2a => |x, i| float1_slow(x, i, |a| (fract64(f64::from(a)) * TURN).cos() as f32),
             0x2b => |x, i| int1(x, i, |a| !a),
             0x2c => |x, i| int1(x, i, u32::reverse_bits),
+            // -1 for no bit.
             0x2d => |x, i| int1(x, i, |a| if a == 0 { u32::MAX } else { a.leading_zeros() }),
             0x2e => |x, i| int1(x, i, |a| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
             0x2f => |x, i| int1(x, i, sign_change),
@@ -95,6 +104,7 @@ for_each_level! {
             0x32 => |x, i| double1(x, i, fract64),
             0x33 => |x, i| float_to_int(x, i, |a| frexp64(f64::from(a)).1 as u32),
             0x34 => |x, i| float1(x, i, |a| frexp64(f64::from(a)).0 as f32),
+            // `v_clrexcp`: exceptions are not recorded.
             0x35 => |_, _| {},
             0x39 => |x, i| short_to_half(x, i, f64::from),
             0x3a => |x, i| short_to_half(x, i, |a| f64::from(a as i16)),
@@ -114,6 +124,7 @@ for_each_level! {
             0x48 => |x, i| half1(x, i, |a| (a - a.floor()).min(1.0 - 1.0 / 2048.0)),
             0x49 => |x, i| half1(x, i, |a| (fract64(a) * TURN).sin()),
             0x4a => |x, i| half1(x, i, |a| (fract64(a) * TURN).cos()),
+            // Normalised integers.
             0x4d => |x, i| {
                 half_to_short(x, i, |a| {
                     (a.clamp(-1.0, 1.0) * 32767.0).round_ties_even() as i16 as u16
@@ -130,6 +141,7 @@ for_each_level! {
                     byte(a) | byte(a >> 16) << 8
                 })
             },
+            // `v_swap`: both registers are written.
             0x51 => |x, i| {
                 let (a, b) = (*x.vgpr(i.src[0]), *x.vgpr(i.dst));
                 x.write(i, &a);

@@ -12,6 +12,7 @@ for_each_level! {
     /// The operation with this opcode.
     pub(super) fn handler(opcode: u32) -> Option<Handler> {
         let handler: Handler = match opcode {
+            // `v_cndmask`: a mask selects the lanes of the second source. Its sources may be negated like numbers.
             0x00 => |x, i| {
                 let mask = x.carry_in(i);
                 let kind = if i.neg | i.abs != 0 {
@@ -30,9 +31,12 @@ for_each_level! {
             },
             0x01 => |x, i| float2(x, i, |a, b| a + b),
             0x02 => |x, i| float2(x, i, |a, b| a - b),
+            // `*rev` operations have their sources in the other order, because only the first one can be a constant.
             0x03 => |x, i| float2(x, i, |a, b| b - a),
+            // `v_fmac_f64` adds to its destination, which the decoder has made the third source.
             0x04 => |x, i| double3(x, i, f64::mul_add),
             0x05 => |x, i| float2(x, i, |a, b| a * b),
+            // 24-bit multiplications: only the low 24 bits of the sources count.
             0x06 => |x, i| int2(x, i, |a, b| signed24(a).wrapping_mul(signed24(b)) as u32),
             0x07 => |x, i| {
                 int2(x, i, |a, b| {
@@ -51,16 +55,19 @@ for_each_level! {
             0x0d => |x, i| int2(x, i, |a, b| (a as i32).max(b as i32) as u32),
             0x0e => |x, i| int2(x, i, u32::min),
             0x0f => |x, i| int2(x, i, u32::max),
+            // Shifts use as many bits of the distance as the width has.
             0x10 => |x, i| int2(x, i, |a, b| b >> (a & 31)),
             0x11 => |x, i| int2(x, i, |a, b| (b as i32 >> (a & 31)) as u32),
             0x12 => |x, i| int2(x, i, |a, b| b << (a & 31)),
             0x13 => |x, i| int2(x, i, |a, b| a & b),
             0x14 => |x, i| int2(x, i, |a, b| a | b),
             0x15 => |x, i| int2(x, i, |a, b| a ^ b),
+            // `v_mac`, `v_madmk` and `v_madak`: not fused, so that the product is rounded.
             0x16..=0x18 => |x, i| float3(x, i, |a, b, c| a * b + c),
             0x19 => |x, i| carry(x, i, |a, b, _| a.overflowing_add(b)),
             0x1a => |x, i| carry(x, i, |a, b, _| a.overflowing_sub(b)),
             0x1b => |x, i| carry(x, i, |a, b, _| b.overflowing_sub(a)),
+            // With carry in.
             0x1c => |x, i| carry(x, i, |a, b, c| a.carrying_add(b, c)),
             0x1d => |x, i| carry(x, i, |a, b, c| a.borrowing_sub(b, c)),
             0x1e => |x, i| carry(x, i, |a, b, c| b.borrowing_sub(a, c)),
@@ -68,7 +75,9 @@ for_each_level! {
             0x20 => |x, i| half2(x, i, |a, b| a - b),
             0x21 => |x, i| half2(x, i, |a, b| b - a),
             0x22 => |x, i| half2(x, i, |a, b| a * b),
+            // `v_mac`, `v_madmk`, `v_madak` of half precision: computed exactly and rounded once.
             0x23..=0x25 => |x, i| half3(x, i, fma16),
+            // Integers saturate if `clamp` is set.
             0x26 => |x, i| saturating16(x, i, u16::wrapping_add, u16::saturating_add),
             0x27 => |x, i| saturating16(x, i, u16::wrapping_sub, u16::saturating_sub),
             0x28 => |x, i| saturating16(x, i, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)),
@@ -86,6 +95,7 @@ for_each_level! {
             0x34 => |x, i| saturating32(x, i, u32::wrapping_add, u32::saturating_add),
             0x35 => |x, i| saturating32(x, i, u32::wrapping_sub, u32::saturating_sub),
             0x36 => |x, i| saturating32(x, i, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)),
+            // Dot products that add to their destination.
             0x37 => |x, i| vop3p::dot2_f32_f16(x, i),
             0x38 => |x, i| int3(x, i, |a, b, c| vop3p::dot::<16, true>(a, b, c, false)),
             0x39 => |x, i| int3(x, i, |a, b, c| vop3p::dot::<8, true>(a, b, c, false)),

@@ -37,6 +37,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     if w >> 15 & 1 != 0 {
         i.flags |= CLAMP;
     }
+    // These have a scalar destination in the bits of the modifiers for sign and half.
     let scalar_result = matches!(opcode, 0x1e0 | 0x1e1 | 0x1e8 | 0x1e9)
         || (0x100..0x140).contains(&opcode) && vop2::has_scalar_result(opcode - 0x100);
     if opcode < 0x100 {
@@ -54,6 +55,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     if (0x100..0x140).contains(&opcode) {
         vop2::place_accumulator(&mut i);
     }
+    // One test instead of five, for the many instructions without modifiers.
     i.modified = i.neg | i.abs | i.op_sel | i.omod | (i.flags & CLAMP) != 0;
     i
 }
@@ -61,6 +63,7 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
 for_each_level! {
     fn handler(opcode: u32) -> Option<Handler> {
         let handler: Handler = match opcode {
+            // `v_mad_legacy`: 0 times anything is 0, even infinity or NaN.
             0x1c0 => |x, i| {
                 float3(
                     x,
@@ -83,6 +86,7 @@ for_each_level! {
             0x1c5 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).1),
             0x1c6 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).2),
             0x1c7 => |x, i| float3(x, i, |a, b, c| cube(a, b, c).3),
+            // Bit fields: a width of 0 yields 0.
             0x1c8 => |x, i| {
                 int3(x, i, |a, b, c| {
                     let (shift, width) = (b & 31, c & 31);
@@ -99,6 +103,7 @@ for_each_level! {
                     lane(0) | lane(8) | lane(16) | lane(24)
                 })
             },
+            // `v_alignbit` and `v_alignbyte`: a window of the two registers.
             0x1ce => |x, i| int3(x, i, |a, b, c| (pair(a, b) >> (c & 31)) as u32),
             0x1cf => |x, i| int3(x, i, |a, b, c| (pair(a, b) >> (8 * (c & 3))) as u32),
             0x1d0 => |x, i| float3(x, i, |a, b, c| min32(min32(a, b), c)),
@@ -120,8 +125,10 @@ for_each_level! {
                     med64(f64::from(a), f64::from(b), f64::from(c)) as f32
                 })
             },
+            // The median of integers is exact; that of numbers has rules for NaN.
             0x1d7 => |x, i| int3(x, i, |a, b, c| median(a as i32, b as i32, c as i32) as u32),
             0x1d8 => |x, i| int3(x, i, median),
+            // Sums of absolute differences.
             0x1d9 => |x, i| int3(x, i, sad_u8),
             0x1da => |x, i| int3(x, i, |a, b, c| (sad_u8(a, b, 0) << 16).wrapping_add(c)),
             0x1db => |x, i| {
@@ -134,6 +141,7 @@ for_each_level! {
             },
             0x1dc => |x, i| int3(x, i, |a, b, c| a.abs_diff(b).wrapping_add(c)),
             0x1dd => |x, i| cvt_pk_u8(x, i),
+            // Steps of a division, see `division`.
             0x1de => |x, i| fixup32(x, i),
             0x1df => |x, i| fixup64(x, i),
             0x1e0 => |x, i| scale32(x, i),
@@ -156,6 +164,7 @@ for_each_level! {
                         .into_parts()
                 })
             },
+            // Old and new opcodes of the same operation.
             0x1ea | 0x203 | 0x1ee | 0x206 => |x, i| half3(x, i, fma16),
             0x1eb | 0x204 => |x, i| short3(x, i, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
             0x1ec | 0x205 => |x, i| short3(x, i, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
@@ -214,6 +223,7 @@ for_each_level! {
                 })
             },
             0x288 => |x, i| ldexp_f32(x, i),
+            // `v_readlane` and `v_writelane` work on lanes whether these are active or not.
             0x289 => |x, i| {
                 let lane = (x.s32(i.src[1], 0) & 63) as usize;
                 let value = if i.src[0] >= VGPR {
@@ -229,13 +239,16 @@ for_each_level! {
                 x.vgpr_mut(i.dst)[lane] = value;
             },
             0x28b => |x, i| int2(x, i, |a, b| a.count_ones().wrapping_add(b)),
+            // Counts of lanes below the own one, for the lower and the upper half of a wave.
             0x28c => |x, i| mbcnt(x, i, 0),
             0x28d => |x, i| mbcnt(x, i, 32),
+            // The distance comes first, unlike in the scalar shifts.
             0x28f => |x, i| shift64(x, i, |a, n| a << n),
             0x290 => |x, i| shift64(x, i, |a, n| a >> n),
             0x291 => |x, i| shift64(x, i, |a, n| (a as i64 >> n) as u64),
             0x292 => |x, i| trig_preop(x, i),
             0x293 => |x, i| int2(x, i, |a, b| ((1 << (a & 31)) - 1) << (b & 31)),
+            // Two numbers converted into one register.
             0x294 => |x, i| {
                 pack_f32(x, i, |a| {
                     (norm(a, -1.0) * 32767.0).round_ties_even() as i16 as u16
@@ -285,6 +298,7 @@ for_each_level! {
                 }
             },
             0x2a0 => |x, i| pack_b32_f16(x, i),
+            // `v_mul_legacy`: 0 times anything is 0.
             0x2a1 => |x, i| float2(x, i, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
             _ => return None,
         };

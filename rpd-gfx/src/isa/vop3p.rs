@@ -15,10 +15,12 @@ pub(super) fn decode(words: [u32; 3]) -> Inst {
     let Some(run) = handler(opcode) else {
         return Inst::unknown(Format::Vop3p, opcode);
     };
+    // From here on the encoding has matrix fields in place of modifiers for halves.
     if opcode >= 0x40 {
         let moves = matches!(opcode, 0x58 | 0x59);
         let class = if moves { Class::Valu } else { Class::Mfma };
         let i = matrix_operands(words, opcode, run, class);
+        // A field that the operation does not have would be ignored silently.
         if !super::mfma::is_valid(&i) {
             return Inst::unknown(Format::Vop3p, opcode);
         }
@@ -54,6 +56,8 @@ pub(super) fn matrix_operands(words: [u32; 3], opcode: u32, run: Handler, class:
             i.src[n] += AGPR - VGPR;
         }
     }
+    // `v_accvgpr_write` has no bit for its destination, which is always an accumulation register; `v_accvgpr_read` none
+    // for its source.
     if opcode == 0x59 || opcode != 0x58 && w >> 15 & 1 != 0 {
         i.dst += AGPR - VGPR;
         if i.src[2] >= VGPR {
@@ -73,6 +77,7 @@ pub(super) fn matrix_operands(words: [u32; 3], opcode: u32, run: Handler, class:
 for_each_level! {
     fn handler(opcode: u32) -> Option<Handler> {
         let handler: Handler = match opcode {
+            // One handler for signed and unsigned, told apart by the opcode at run time: both are rare.
             0x00 | 0x09 => |x, i| {
                 short(x, i, |a, b, c| {
                     let wide = |v: u16| {
@@ -118,6 +123,7 @@ for_each_level! {
             0x10 => |x, i| half(x, i, |a, b, _| a * b),
             0x11 => |x, i| half(x, i, |a, b, _| min64(a, b)),
             0x12 => |x, i| half(x, i, |a, b, _| max64(a, b)),
+            // Mixed precision: each source is single or half.
             0x20 => |x, i| {
                 let mut out = mixed(x, i).map(|v| (v as f32).to_bits());
                 clamp_f32(i, &mut out);
@@ -132,6 +138,7 @@ for_each_level! {
             0x29 => |x, i| int_dot::<8, false>(x, i),
             0x2a => |x, i| int_dot::<4, true>(x, i),
             0x2b => |x, i| int_dot::<4, false>(x, i),
+            // Two single-precision operations in register pairs.
             0x30 => |x, i| packed_fma32(x, i),
             0x31 => |x, i| single(x, i, |a, b| a * b),
             0x32 => |x, i| single(x, i, |a, b| a + b),

@@ -185,8 +185,10 @@ impl<'d> Machine<'d> {
                     waves: Vec::new(),
                 };
                 for (number, wave) in record.waves.iter().enumerate() {
+                    // Waves are dealt to the SIMDs in turn, over all workgroups.
                     let simd = dealt % simds;
                     dealt += 1;
+                    // A wave takes the first free slot of its SIMD, as the hardware does.
                     let mut used = 0u64;
                     for &other in &running[simd] {
                         used |= 1 << waves[other].slot;
@@ -194,6 +196,7 @@ impl<'d> Machine<'d> {
                     group.waves.push(waves.len());
                     running[simd].push(waves.len());
                     let mut windows = wave.windows.clone();
+                    // Reversed, so that the next window is taken from the end.
                     windows.reverse();
                     waves.push(RunningWave {
                         group: slot,
@@ -212,6 +215,7 @@ impl<'d> Machine<'d> {
                         release: 0,
                         vector: VecDeque::new(),
                         scalar: VecDeque::new(),
+                        // The first instruction has to be fetched.
                         fetched: now + START,
                         line: u64::MAX,
                         issued: Vec::with_capacity(wave.entries.len()),
@@ -220,6 +224,7 @@ impl<'d> Machine<'d> {
                 *resident = Some(group);
             }
             let best = self.choose(&running, &mut waves, &mut first, facts);
+            // A wave has got further in its record: waves at a barrier may be free to go.
             if std::mem::take(&mut self.passed) {
                 for resident in residents.iter().flatten() {
                     release(resident, &mut waves);
@@ -235,9 +240,11 @@ impl<'d> Machine<'d> {
                 first.fill(None);
                 continue;
             };
+            // Waves are chosen in the order of their times, except that a barrier may let an earlier one continue.
             now = now.max(time);
             let slot = waves[at].group;
             self.issue(&mut waves[at], time);
+            // Only this SIMD's choice has changed, unless a barrier was released.
             first[waves[at].simd] = None;
             match waves[at].state {
                 WavePhase::Running => {}
@@ -252,6 +259,7 @@ impl<'d> Machine<'d> {
                     running[simd].retain(|&other| other != at);
                     // The next wave in the slot starts after the end of this one.
                     now = now.max(waves[at].end());
+                    // The end of a wave may be what the others at the barrier waited for.
                     if let Some(resident) = &residents[slot] {
                         release(resident, &mut waves);
                         let left = resident
@@ -267,6 +275,7 @@ impl<'d> Machine<'d> {
                 }
             }
         }
+        // Readers of timelines look waves up by their start.
         done.sort_by_key(|wave: &WaveTimeline| (wave.start, wave.group, wave.number));
         Timeline {
             unit,
@@ -287,6 +296,7 @@ impl<'d> Machine<'d> {
         facts: &mut FactsCache<'_>,
     ) -> Option<(u64, usize)> {
         loop {
+            // Only SIMDs whose last choice is no longer valid are looked at again.
             for (simd, first) in first.iter_mut().enumerate().filter(|f| f.1.is_none()) {
                 for &at in &running[simd] {
                     let wave = &mut waves[at];
@@ -297,6 +307,7 @@ impl<'d> Machine<'d> {
                         self.prepare(wave, facts);
                     }
                     let found = (self.issue_time(wave), wave.head, at);
+                    // At equal times the wave that is longest at its head, then the oldest one.
                     if first.is_none_or(|known| found < known) {
                         *first = Some(found);
                     }
@@ -405,8 +416,10 @@ impl<'d> Machine<'d> {
         };
         let mut time = current.ready;
         if current.pipe != Pipe::Internal {
+            // The port may be busy with an earlier instruction, for several quads.
             time = time.max(self.ports[wave.simd][current.pipe.port()].0);
             time = match current.pipe {
+                // Shared by the SIMDs: a queue of requests that is full holds instructions of all of them back.
                 Pipe::Vmem | Pipe::Flat => time.max(self.address.saturating_sub(ADDRESS_QUEUE)),
                 Pipe::Lds => time.max(self.lds.saturating_sub(LDS_QUEUE)),
                 _ => time,
@@ -429,25 +442,30 @@ impl<'d> Machine<'d> {
             reason,
         } = current;
         let port = &mut self.ports[wave.simd][pipe.port()];
+        // The last issue through this port, from which on the arbiter can have chosen this wave.
         let since = port.1;
         let cycles = &self.device.cycles;
         let detail = u64::from(entry.detail);
         let mut taken = false;
         let mut busy = 1;
+        // The next instruction is at the head in the quad after.
         wave.head = time + 1;
         wave.fetched = 0;
         match facts.kind {
+            // Transcendental functions have a quarter of the rate.
             Kind::Valu(kind) => {
                 busy = if kind.is_transcendental() { 4 } else { 1 };
                 write(&mut wave.registers, &facts, time + busy - 1 + ARITHMETIC);
             }
             Kind::Matrix(matrix) => {
                 busy = u64::from(matrix.cycles) / QUAD;
+                // The matrix unit is occupied for all of the operation.
                 write(&mut wave.registers, &facts, time + busy - 1 + ARITHMETIC);
             }
             Kind::Salu => write(&mut wave.registers, &facts, time + 1),
             Kind::Smem(_) => later(&mut wave.scalar, time + detail.div_ceil(QUAD)),
             Kind::Vmem(_) => {
+                // The detail of a record has both, see `Entry::detail`.
                 let (latency, requests) = (detail & 0xffff, detail >> 16);
                 self.address = self.address.max(time) + requests.div_ceil(QUAD);
                 later(&mut wave.vector, self.address + latency.div_ceil(QUAD));
@@ -463,6 +481,7 @@ impl<'d> Machine<'d> {
                 }
             }
             Kind::Barrier => {
+                // A release that was not recorded lies outside of the windows: the wave goes on.
                 let release = wave.entries.get(wave.next).filter(|e| e.offset == RELEASED);
                 if let Some(release) = release {
                     wave.state = WavePhase::Barrier(release.detail);
@@ -532,12 +551,14 @@ fn release(resident: &Resident<'_>, waves: &mut [RunningWave<'_>]) {
         } else {
             None
         };
+        // A wave has still to reach the barrier.
         if next.is_some_and(|next| next <= barrier) {
             return;
         }
     }
     let here = |wave: &&usize| waves[**wave].state == WavePhase::Barrier(barrier);
     let all: Vec<usize> = resident.waves.iter().filter(here).copied().collect();
+    // All continue in the quad after the last one came.
     let last = all.iter().map(|&at| waves[at].head).max().unwrap_or(0);
     for at in all {
         waves[at].state = WavePhase::Running;
@@ -576,6 +597,7 @@ fn finish(resident: &Resident<'_>, waves: &mut [RunningWave<'_>], done: &mut Vec
             end: wave.end(),
             issued: std::mem::take(&mut wave.issued),
         });
+        // The registers of ended waves are large, and waves are kept until the unit is done.
         wave.registers = Vec::new();
     }
 }

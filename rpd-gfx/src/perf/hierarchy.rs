@@ -191,6 +191,7 @@ impl<'a> Hierarchy<'a> {
     /// Makes a vector access to global memory or scratch; returns its cost.
     pub(super) fn vector(&mut self, access: &Access<'_>, tally: &mut Unit) -> AccessCost {
         let transfer = access.transfer;
+        // The list is kept between accesses: allocating it for each would take longer than the lookups.
         let mut lookups = std::mem::take(&mut self.lookups);
         lookups.clear();
         let (requests, coalescable) = self.coalesce(access.slot, transfer, &mut lookups);
@@ -203,9 +204,11 @@ impl<'a> Hierarchy<'a> {
         tally.lookups += lookups.len() as u64;
         let mut latency = 0;
         for (n, &(line, bytes)) in lookups.iter().enumerate() {
+            // The cache looks up one line in a cycle.
             let at = access.at + n as u64;
             self.translate(access.unit, line, at, tally);
             let found = self.look_up(access, line, bytes, at, tally);
+            // The instruction is complete when its last line is.
             latency = latency.max(found.latency(&self.device.cycles));
         }
         let cost = AccessCost {
@@ -233,6 +236,7 @@ impl<'a> Hierarchy<'a> {
         match transfer.operation {
             Operation::Load | Operation::Atomic(true) => {
                 let bytes = u64::from(transfer.lanes.count_ones()) * u64::from(transfer.bytes);
+                // Results come back 64 bytes in a cycle, at least one cycle for each line.
                 let returned = lookups.max(bytes.div_ceil(LINE));
                 unit.results
                     .occupy((at + cycles).saturating_sub(returned), returned);
@@ -247,6 +251,7 @@ impl<'a> Hierarchy<'a> {
     fn translate(&mut self, unit: usize, line: u64, at: u64, tally: &mut Unit) {
         let page = line * LINE / PAGE;
         tally.translations += 1;
+        // Translations are kept for whole pages, by LRU.
         let known = self.translations[unit].get_or_insert_with(|| Cache::new(1, TRANSLATIONS));
         if known.get(page).is_none() {
             known.insert(page, ());
@@ -334,6 +339,7 @@ impl<'a> Hierarchy<'a> {
         let cache = self.vector[access.unit].get_or_insert_with(|| cache(shape, LINE));
         let operation = access.transfer.operation;
         let mut times = self.times.as_mut().map(|t| &mut t.units[access.unit]);
+        // Loads that bypass the cache (`glc`) are looked up in the second level.
         if operation == Operation::Load
             && !access.instruction.coherent
             && let Some(fill) = cache.get(line)
@@ -369,12 +375,14 @@ impl<'a> Hierarchy<'a> {
                 tally.l2_reads += 1;
                 tally.l2_read_latency += latency;
                 tally.l2_types[kind].reads += 1;
+                // A bypassing load refreshes a line that is there.
                 let before = match cache.get(line) {
                     Some(known) => Some(std::mem::replace(known, fill)),
                     None => cache.insert(line, fill).map(|(_, old)| old),
                 };
                 (served, 0, before)
             }
+            // Stores do not allocate a line; they are written through.
             Operation::Store => {
                 self.second.write(&request, bytes);
                 tally.l2_writes += 1;
@@ -392,11 +400,13 @@ impl<'a> Hierarchy<'a> {
                     tally.l2_write_latency += served.latency(cycles);
                 }
                 tally.l2_types[kind].atomics += 1;
+                // Atomics are executed in the second level, so that the line must not stay here.
                 (served, 2, cache.remove(line))
             }
         };
         if let Some(times) = &mut times {
             times.requests.demand(at, 1);
+            // The line in the way must have arrived before it can be replaced or changed.
             if let Some(before) = before {
                 times.conflicts[conflict].occupy(at, before.wait(at));
             }
@@ -410,6 +420,7 @@ impl<'a> Hierarchy<'a> {
         for &(start, bytes) in ranges {
             for at in (start / LINE..=(start + bytes.max(1) - 1) / LINE).map(|n| n * LINE) {
                 let line = self.pages.global(at).0 / LINE;
+                // A load of several dwords looks each line up once.
                 if lines.last() != Some(&line) {
                     lines.push(line);
                 }
@@ -477,6 +488,7 @@ impl<'a> Hierarchy<'a> {
             tally.store_stall = times.stores.excess();
         }
         let units = layout.units_per_engine as usize;
+        // Compute units of an engine share caches in groups, the last of which may be smaller.
         let caches = units.div_ceil(layout.units_per_scalar_cache as usize);
         for (n, tally) in engines.iter_mut().enumerate() {
             let own = n * caches..(n + 1) * caches;

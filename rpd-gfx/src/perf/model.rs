@@ -83,6 +83,7 @@ impl<'a> Model<'a> {
     /// Ends the dispatch. Returns the counter values.
     pub fn finish(mut self) -> Counts {
         let units_per_engine = self.layout.units_per_engine as usize;
+        // Batches that were never full are still open.
         for ((unit, _), batch) in std::mem::take(&mut self.batches) {
             self.close(unit, &batch);
         }
@@ -95,6 +96,7 @@ impl<'a> Model<'a> {
         };
         let waits = self.last.chunks(units_per_engine);
         let busy = self.busy.chunks(units_per_engine);
+        // An engine is busy as long as its busiest unit; cycles are four times quads.
         for ((engine, busy), waits) in self.engines.iter_mut().zip(busy).zip(waits) {
             engine.busy = 4 * busy.iter().copied().max().unwrap_or(0);
             engine.busy_units = busy.iter().sum();
@@ -110,6 +112,7 @@ impl<'a> Model<'a> {
             device.busy = device.busy.max(engine.busy);
             device.no_room = device.no_room.max(engine.no_room);
         }
+        // The dispatch lasts as long as its busiest engine, from the reading of the packet on.
         device.cycles = self.cycles.launch + device.busy;
         for (unit, busy) in self.units.iter_mut().zip(&self.busy) {
             unit.busy = 4 * busy;
@@ -147,6 +150,7 @@ impl<'a> Model<'a> {
     }
 
     fn find(&mut self, id: u64) -> Option<usize> {
+        // Instructions of one workgroup follow each other, so that the last one found is nearly always the right one.
         if self
             .groups
             .get(self.recent)
@@ -169,6 +173,7 @@ fn rooms(dispatch: &Dispatch<'_>) -> Room<u32> {
         0 => u32::MAX,
         bytes => layout.lds_bytes / bytes,
     };
+    // A workgroup of a single wave needs no barrier.
     let barriers = if waves > 1 {
         layout.barriers_per_unit
     } else {
@@ -191,6 +196,7 @@ fn lds_of(dispatch: &Dispatch<'_>) -> u32 {
 /// Number of workgroups that a compute unit can hold at a time.
 pub(super) fn resident(dispatch: &Dispatch<'_>) -> u64 {
     let rooms = rooms(dispatch);
+    // Wave slots are no less than what registers have room for.
     let least = rooms.registers.min(rooms.lds).min(rooms.barriers);
     u64::from(least.max(1))
 }
@@ -229,6 +235,8 @@ impl Probe for Model<'_> {
         self.groups.push(Group {
             id: group.id,
             unit,
+            // Workgroups that run at the same time have different scratch memory, those that follow each other may have
+            // the same.
             slot: unit as u64 * 32 + *groups % self.resident,
             batch: *groups / self.resident,
             start: self.busy[unit],
@@ -284,6 +292,7 @@ impl Probe for Model<'_> {
         if let Some(at) = self.find(group) {
             let waves = &mut self.groups[at].waves;
             let waiting = || waves.iter().filter(|wave| wave.at_barrier);
+            // The waves go on when the last of them has come.
             let last = waiting().map(|wave| wave.clock).max().unwrap_or(0);
             for wave in waves.iter_mut().filter(|wave| wave.at_barrier) {
                 wave.clock = last;
@@ -308,6 +317,7 @@ impl Probe for Model<'_> {
         let simds = self.layout.simds_per_unit as usize;
         let batch = self.batches.entry(key).or_insert_with(|| Batch::new(simds));
         batch.add(&group.waves, group.address_cycles, group.lds_cycles);
+        // A full batch is closed at once, so that memory does not grow with the dispatch.
         if batch.ended == self.resident
             && let Some(batch) = self.batches.remove(&key)
         {

@@ -191,8 +191,10 @@ impl Recorder<'_> {
             shift: spread(dispatch.dispatch_id),
         };
         let units = u64::from(dispatch.device.layout.units());
+        // Workgroups that run at the same time on all units are one of this many sets.
         let share = groups.div_ceil(units * choice.resident).max(1);
         (0..threads.max(1))
+            // Each thread has caches of its own, because threads execute workgroups at the same time.
             .map(|_| Self {
                 device: dispatch.device,
                 choice: choice.clone(),
@@ -211,6 +213,7 @@ impl Recorder<'_> {
 
     /// Merges the records of the threads of a dispatch.
     pub fn merge(recorders: Vec<Self>) -> Record {
+        // Threads may have thinned their records differently; all get the greatest distance.
         let distance = recorders.iter().map(|r| r.distance).max().unwrap_or(1);
         let mut units: HashMap<usize, UnitRecord> = HashMap::new();
         let mut resident = 1;
@@ -265,6 +268,7 @@ impl Recorder<'_> {
             let mut windows = group.waves.iter().flat_map(|wave| &wave.windows);
             windows.any(|window| is_recorded(window.0, group.phase, 2 * self.distance))
         };
+        // Detailed records are complete.
         let mut groups = self.groups.iter().filter(|group| !group.detailed);
         if groups.any(is_left) {
             return;
@@ -277,6 +281,8 @@ impl Recorder<'_> {
 
     /// Doubles the distance of windows when recording has cost too much.
     fn restrain(&mut self) {
+        // What may be recorded grows with what was executed, so that large dispatches are not slowed down more than
+        // small ones.
         let allowed = self.choice.free() + self.executed.saturating_mul(self.share) / PART;
         if self.cost <= allowed || self.distance >= FARTHEST {
             return;

@@ -182,6 +182,7 @@ impl Trace {
 
     /// Appends a token, unless the buffer is full. The trace ends with the last token that fits.
     fn token(&mut self, value: u64, bytes: usize) {
+        // A token that is cut off would make the reader misread the rest.
         if self.full || self.bytes.len() + bytes > self.settings.capacity {
             self.full = true;
             return;
@@ -193,6 +194,7 @@ impl Trace {
     /// their own before it.
     fn at(&mut self, quad: u64, value: u64, bytes: usize) {
         let mut since = quad.saturating_sub(self.now);
+        // The field of a time token has eight bits.
         while since > 1 && !self.full {
             let part = (since - 1).min(255);
             self.token(part << 4, 2);
@@ -218,6 +220,7 @@ impl Trace {
         field(3, (object.address >> 32) as u32);
         field(1, object.size as u32);
         field(4, (object.size >> 32) as u32);
+        // Readers that know only 30 bits of an id find it in the last field; the others come before.
         if object.id >= 1 << 30 {
             field(5, object.id as u32);
             field(6, (object.id >> 32) as u32);
@@ -242,6 +245,8 @@ impl Trace {
         let (program, packet) = (dispatch.entry >> 8, dispatch.packet);
         let [x, y, z] = dispatch.workgroup;
         let [first, second, third] = dispatch.resources;
+        // In the order in which the command processor writes them: the initiator (register 0) is last and starts the
+        // dispatch.
         for (register, data) in [
             (0x07, x),
             (0x08, y),
@@ -257,6 +262,7 @@ impl Trace {
         ] {
             self.compute_register(pipe, register, data);
         }
+        // A trace has the units of one shader engine.
         let own = |t: &&Timeline| t.unit as u32 / units_per_engine == self.settings.engine;
         let own: Vec<&Timeline> = timelines.iter().filter(own).collect();
         let mut events = Vec::new();
@@ -268,7 +274,9 @@ impl Trace {
                 &mut events,
             );
         }
+        // The tokens of a stream have no times going back.
         events.sort_by_key(|(quad, event)| (*quad, event.rank()));
+        // Register writes come before the first wave, as on hardware.
         let begin = self.now + LAUNCH;
         let mut events = events.into_iter().peekable();
         while let Some((quad, event)) = events.next() {
@@ -301,12 +309,14 @@ impl Trace {
                 Event::Instruction(simd, slot, kind, target) => {
                     let whose = u64::from(slot) << 5 | u64::from(simd) << 9;
                     self.at(time, 10 | whose | u64::from(kind) << 11, 2);
+                    // The address where a wave goes on cannot be found in the code after an indirect branch.
                     if let Some(target) = target {
                         self.at(time, 11 | whose | target >> 2 << 16, 8);
                     }
                 }
                 Event::Counters(cu, bank, values) => {
                     let mut token = 14 | u64::from(cu & 15) << 6 | u64::from(bank) << 10;
+                    // Counters of the hardware stop at their greatest value.
                     for (n, value) in values.into_iter().enumerate() {
                         token |= value.min(0x1fff) << (12 + 13 * n);
                     }
@@ -362,6 +372,7 @@ impl Trace {
                     issue(end, 3);
                     continue;
                 }
+                // A wave without a fetched instruction has nothing that could stall.
                 let stalls = if issued.reason == Reason::Fetch {
                     issued.ready
                 } else {
@@ -370,6 +381,7 @@ impl Trace {
                 if stalls < issued.issue {
                     issue(stalls, 1);
                 }
+                // The instruction after an indirect branch.
                 issue(issued.issue, 2);
                 let goes_on = next.filter(|_| issued.indirect);
                 let goes_on = goes_on.map(|next| dispatch.base + u64::from(next.offset));
@@ -457,6 +469,7 @@ fn count(
             row[counter] += value;
         }
     };
+    // Counters are not instructions: those of each are added up over all waves of the selected SIMDs.
     for (n, &(counter, simds)) in counters.list.iter().enumerate() {
         for wave in timeline
             .waves
@@ -469,6 +482,7 @@ fn count(
             for issued in &wave.issued {
                 let value = match (counter, issued.kind) {
                     (TraceCounter::All, _) => 1,
+                    // Matrix instructions are issued through the port of vector arithmetic, and counted with it.
                     (TraceCounter::Instructions(Pipe::Valu), _) => {
                         u64::from(matches!(issued.pipe, Pipe::Valu | Pipe::Matrix))
                     }
@@ -484,6 +498,7 @@ fn count(
                 }
             }
         }
+        // Busy quads are split at the readings, because one wave may last over several.
         if counter == TraceCounter::Busy {
             for quad in (0..timeline.end).step_by(interval as usize) {
                 let end = timeline.end.min(quad + interval);
