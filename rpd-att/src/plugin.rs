@@ -291,6 +291,7 @@ unsafe extern "C" fn give_text(
 /// # Safety
 /// They are there, or `count` is 0.
 unsafe fn records<'a, T>(events: *const c_void, count: u64) -> &'a [T] {
+    // No record is as large as 128 bytes, so that a count up to here cannot exceed what a slice may have.
     if events.is_null() || count == 0 || count > isize::MAX as u64 / 128 {
         return &[];
     }

@@ -212,11 +212,13 @@ impl Registers {
         if write.address != USERDATA_2 {
             return CodeObjectEffect::Nothing;
         }
+        // Until the host's start word the program may use the register for values of its own.
         if !self.host_packets {
             self.host_packets = write.data == START_WORD;
             return CodeObjectEffect::Nothing;
         }
         let announced = &mut self.announced[write.slot()];
+        // An announcement takes two writes: the first says of which field the second is the value.
         let Some(kind) = announced.due.take() else {
             let opcode = write.data & 0xFF;
             let kind = write.data >> 8 & 0xF;
@@ -237,6 +239,8 @@ impl Registers {
             5 => set_low(&mut announced.id, write.data),
             6 => set_high(&mut announced.id, write.data),
             _ => {
+                // The last announcement has the flags and an id of 30 bits; a larger id was announced before, in two
+                // halves.
                 let (unload, from_start) = (write.data & 1 == 1, write.data & 2 == 2);
                 let id = match u64::from(write.data >> 2) {
                     0 => announced.id,
@@ -274,6 +278,7 @@ impl Registers {
     /// Handles a write at `time` to the register that carries the clocks.
     pub(crate) fn write_clock(&mut self, time: i64, data: u32) -> Option<Realtime> {
         if !self.host_packets {
+            // The same start word as for the packets above, before which the values are the program's.
             return None;
         }
         if self.clock_due == 0 {
@@ -305,8 +310,10 @@ impl Registers {
             self.clock_high = u64::from(high);
             low
         } else {
+            // A single word continues the reading before.
             self.clock_low
         };
+        // The low half is smaller than before: it has wrapped.
         self.clock_high = (self.clock_high + u64::from(now < before)) & 0xFFFF_FFFF;
         self.clock_low = now;
         Some(Realtime {
@@ -318,6 +325,7 @@ impl Registers {
     /// The entry point of a pipe's next wave.
     #[inline]
     pub(crate) fn entry(&mut self, me: u8, pipe: u8) -> Pc {
+        // The register has the address in units of 256 bytes.
         let address = (self.entry[slot(me, pipe)] << 8) & ((1 << 48) - 1);
         self.table.find(address)
     }

@@ -234,6 +234,7 @@ impl<'a> Stitcher<'a> {
     /// Gives the first `count` instructions of a wave their addresses (one more when two are reported in each other's
     /// place), and adds the waits for barriers that have no token.
     pub(crate) fn stitch(&mut self, wave: &mut Pending, count: usize) -> Stitched {
+        // An address may come in the stream after that of a later instruction.
         wave.anchors.sort_by_key(|anchor| anchor.index);
         let during = wave.begin..wave.end;
         let Pending {
@@ -288,6 +289,7 @@ impl<'a> Stitcher<'a> {
                 }
             }
             let category = instructions[i].category;
+            // Handlers are not in the program's code, which goes on where it was.
             if category == Category::Context {
                 i += 1;
                 continue;
@@ -302,6 +304,7 @@ impl<'a> Stitcher<'a> {
                     .map_or(count, |anchor| anchor.index.min(count));
                 continue;
             };
+            // With this setting the wait has no token: it is taken for done, if what follows in the code agrees.
             if self.exclude_barrier_wait
                 && line.class == Class::BarrierWait
                 && (!matches!(category, Category::Immed)
@@ -333,6 +336,7 @@ impl<'a> Stitcher<'a> {
                 }
                 continue;
             }
+            // GFX9 may report two neighbours of different units in each other's place.
             if self.generation == Generation::Gfx9
                 && let Some(after) = instructions.get(i + 1).copied()
                 && self.matches(after.category, line.class)
@@ -351,10 +355,12 @@ impl<'a> Stitcher<'a> {
                 continue;
             }
             failed += 1;
+            // The line may have written no token: the one behind it may match.
             if line.class != Class::Branch && !line.anchor && failed < MAX_FAILED {
                 next = Some(behind(pc, &line));
                 continue;
             }
+            // At a branch the way is not known, and after many failures the place is not either.
             (i, next) = self.again(&instructions[..count], i, pc);
             failed = 0;
         }

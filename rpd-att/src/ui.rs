@@ -126,11 +126,13 @@ impl Folder {
     /// # Errors
     /// When it cannot be written.
     pub fn wave(&mut self, engine: u32, wave: &Wave<'_>, listing: &Listing) -> io::Result<()> {
+        // A wave that only began and ended has nothing that a viewer could show.
         if wave.instructions.is_empty() && wave.timeline.len() < 3 {
             return Ok(());
         }
         let slots = self.engine(engine).waves.entry(wave.simd).or_default();
         let numbers = slots.entry(wave.slot).or_default();
+        // Slots are used again and again: the number tells the waves of one slot apart.
         let number = numbers.len() as u32;
         let name = format!("se{engine}_sm{}_sl{}_wv{number}.json", wave.simd, wave.slot);
         numbers.insert(number, (name.clone(), wave.begin, wave.end));
@@ -148,6 +150,7 @@ impl Folder {
             wave.end,
         )?;
         for (index, instruction) in wave.instructions.iter().enumerate() {
+            // Line 0 stands for an instruction that is not in the listing.
             let line = listing
                 .line(instruction.pc)
                 .filter(|_| instruction.pc.is_known());
@@ -168,6 +171,7 @@ impl Folder {
         for (index, span) in wave.timeline.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
             write!(out, "{comma}[{},{}]", span.state as u8, span.duration)?;
+            // Kept as changes, of which the sum up to a time is the number of waves in the state then.
             let states = &mut self.states[span.state as usize];
             *states.entry(time).or_default() += 1;
             time += i64::from(span.duration);
@@ -282,6 +286,7 @@ impl Folder {
         for line in listing.lines() {
             let pc = line.pc;
             if let Some(name) = listing.label(pc) {
+                // A label is a row of its own, with the number before that of its instruction.
                 rows.push(json!([
                     format!("; {name}"),
                     0,
@@ -296,6 +301,7 @@ impl Folder {
                 ]));
             }
             let source = source(pc);
+            // An inlined place is followed by those that it was inlined into, each in a file of its own.
             for place in source.split(" -> ") {
                 if let Some((file, _)) = place.rsplit_once(':') {
                     files.insert(file.to_owned());

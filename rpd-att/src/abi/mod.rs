@@ -162,10 +162,12 @@ impl Parts {
             }};
         }
         match record {
+            // The interface passes the number itself in place of the pointer.
             Record::Gfx(major) => send(kind::GFXIP, major as usize as *mut c_void, 0),
             Record::Occupancy(records) => send_list!(kind::OCCUPANCY, types::Occupancy, records),
             Record::Perf(records) => send_list!(kind::PERFEVENT, types::PerfEvent, records),
             Record::Wave(wave) => {
+                // The wave's record points into these lists, so that they live through the call.
                 self.states.clear();
                 self.states
                     .extend(wave.timeline.iter().map(types::WaveState::from));
@@ -178,10 +180,12 @@ impl Parts {
                     simd: wave.simd,
                     slot: wave.slot,
                     contexts: wave.contexts,
+                    // Four bits for the pipe and three for the micro engine above it.
                     dispatcher: wave.pipe & 15 | (wave.me & 7) << 4,
                     workgroup: wave.workgroup,
                     cluster: 0,
                     reserved: 0,
+                    // Callers tell the version of the record by its size.
                     size: size_of::<types::Wave>() as u64,
                     begin: wave.begin,
                     end: wave.end,

@@ -117,6 +117,7 @@ pub(crate) fn decode<R: Read>(
     };
     let mut tokens = 0;
     loop {
+        // The last token may be shorter than a word: only the end of the data ends the loop.
         if !window.has(8) && window.available() == 0 {
             break;
         }
@@ -166,6 +167,7 @@ impl Decoder<'_> {
                 let mut states = states;
                 let mut slot = 0;
                 while states != 0 {
+                    // Two bits for each slot, most of them 0: goes from one slot with a state to the next.
                     let zeros = states.trailing_zeros() / 2;
                     slot += zeros as usize;
                     states >>= 2 * zeros;
@@ -178,6 +180,7 @@ impl Decoder<'_> {
                     states >>= 2;
                     slot += 1;
                 }
+                // A wave that runs for long would keep its instructions in memory until its end.
                 if self.pending > MAX_PENDING {
                     self.report_part();
                 }
@@ -193,6 +196,7 @@ impl Decoder<'_> {
                     let wave = Pending::new(target, simd, slot, Pc::default(), time, spare);
                     Box::new(RunningWave::new(wave))
                 });
+                // A completion may remove instructions: one that was issued again, or none at all.
                 let before = wave.wave.instructions.len();
                 wave.complete(kind, time, &mut self.start_phase);
                 self.pending -= before - wave.wave.instructions.len();
@@ -239,6 +243,7 @@ impl Decoder<'_> {
                 ..
             } => {
                 let address = u32::from(address);
+                // The host writes its readings of the clocks into a register of their own.
                 if Registers::is_clock(address) {
                     if let Some(clocks) = self.registers.write_clock(time, data) {
                         self.output.realtime(clocks, window.offset());
@@ -292,6 +297,7 @@ impl Decoder<'_> {
                 bank,
                 values,
             } => self.sample(cu, bank, values),
+            // Samples of the second array would look like those of the first, which has the target.
             Gfx9Token::Perf { .. } => {}
         }
     }
@@ -304,6 +310,7 @@ impl Decoder<'_> {
             Misc::SaveContext => {
                 self.output
                     .plain_event(EventKind::SaveContext, time, offset);
+                // The tokens of the handler that saves the waves are not the program's.
                 for wave in self.waves.iter_mut().flatten() {
                     wave.request_save();
                 }

@@ -109,6 +109,7 @@ impl RunningWave {
         match state {
             1 => {
                 self.wave.enter(State::Stall, time);
+                // Bounded for damaged streams, in which no instruction takes the stalls.
                 if self.stalls.len() < KEEP {
                     self.stalls.push_back(time);
                 }
@@ -128,6 +129,7 @@ impl RunningWave {
 
     fn immediate(&mut self, time: i64) {
         let mut start = time;
+        // An instruction without a category was not completed yet: its completion sets the duration.
         if let Some(last) = self.wave.instructions.len().checked_sub(1)
             && self.wave.instructions[last].category != Category::None
         {
@@ -151,6 +153,7 @@ impl RunningWave {
     #[inline]
     pub(super) fn complete(&mut self, number: u8, time: i64, start_phase: &mut i64) {
         let kind = kind_of(number);
+        // A handler returns with a jump, after which the program goes on at an address that is in the stream.
         if self.trap == Trap::Returning && matches!(kind, InstKind::Jump) {
             self.wave.expect_pc(self.wave.instructions.len());
             self.trap = Trap::None;
@@ -164,11 +167,13 @@ impl RunningWave {
         if self.trap != Trap::None {
             return;
         }
+        // The issue of this instruction was lost.
         let Some(index) = self.issued.pop_front() else {
             return;
         };
         let count = self.wave.instructions.len();
         let issue = self.wave.instructions[index].time;
+        // Instructions that overlap show that the assumed phase is too early.
         if count >= 2 {
             let before = &self.wave.instructions[count - 2];
             if issue < before.time + i64::from(before.duration) {
@@ -181,6 +186,7 @@ impl RunningWave {
         let category = match kind {
             InstKind::Is(category) => category,
             InstKind::Jump => {
+                // The target of a jump comes in a token of its own.
                 self.wave.expect_pc(index + 1);
                 Category::Salu
             }
@@ -203,8 +209,11 @@ impl RunningWave {
                 return;
             }
         };
+        // A repetition names the type only, and means the last instruction of that type.
         self.last[usize::from(number & 31)] = index + 1;
 
+        // Tokens come at a fixed cycle of a turn of four, which differs between SIMDs and units: that part is not of
+        // the duration.
         let phase = (*start_phase + i64::from(self.wave.simd)).rem_euclid(4)
             + match kind {
                 InstKind::Is(category) => phase_of(category),
@@ -245,6 +254,7 @@ impl RunningWave {
     }
 
     fn remove(&mut self, index: usize) {
+        // All of these lists name instructions by their index.
         self.wave.instructions.remove(index);
         for pending in &mut self.issued {
             *pending -= usize::from(*pending > index);
@@ -318,6 +328,7 @@ impl RunningWave {
 
     /// Number of instructions that later tokens cannot change.
     pub(super) fn settled(&self) -> usize {
+        // The instruction before the oldest open one may still be shortened.
         let oldest = self.issued.front().copied();
         let limit = self.wave.instructions.len().saturating_sub(KEEP);
         oldest.map_or(limit, |oldest| oldest.saturating_sub(1).min(limit))

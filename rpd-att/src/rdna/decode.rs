@@ -86,11 +86,14 @@ pub(crate) fn decode<R: Read>(
     let mut batch = Batch::default();
     loop {
         let more = tokens.fill(&mut batch);
+        // Tokens of GFX12 are in order. Earlier generations write WAVE_READY after instructions of the cycle that
+        // follows.
         let count = match header.generation {
             Generation::Gfx12 => batch.tokens().len(),
             _ => batch.put_ready_first(more),
         };
         let ready = &batch.tokens()[..count];
+        // Decides on the generation once for a batch: fields differ in many tokens.
         match header.generation {
             Generation::Gfx12 => decoder.handle_all::<true>(ready),
             _ => decoder.handle_all::<false>(ready),
@@ -105,6 +108,7 @@ pub(crate) fn decode<R: Read>(
     diagnosis.tokens = tokens.count;
     diagnosis.truncated = tokens.truncated;
     diagnosis.invalid += tokens.unknown;
+    // Unknown tokens are found when the stream is cut, invalid ones afterwards: the first of either counts.
     if let Some(first) = tokens.first_unknown {
         let known = diagnosis.first_invalid.get_or_insert(first);
         *known = first.min(*known);
@@ -177,6 +181,7 @@ impl Decoder<'_> {
                     (field(11, 5), field(16, 46))
                 };
                 let pc = self.registers.pc(address << 2);
+                // Also for a wave that ended: its last address may come after its end.
                 if let Some(wave) = &mut self.waves[slot as usize % SLOTS] {
                     wave.pc(pc, time);
                 }
@@ -256,18 +261,21 @@ impl Decoder<'_> {
         let target = start.cu == self.target && start.simd == self.simd;
         let place = key(start.cu, start.simd, start.slot);
         let at = usize::from(start.slot) % SLOTS;
+        // No number of waves, but a marker: the hardware saves or restores the wave in this slot.
         if CONTEXT_COUNTS.contains(&start.count) {
             let bit = 1u32 << (start.count - CONTEXT_COUNTS.start);
             if SAVES & bit != 0 {
                 if target {
                     self.wave(start.slot.into(), |wave| wave.save(time));
                 }
+                // Kept for the restore, which has no entry point.
                 if let Some(pc) = self.running.remove(&place) {
                     self.saved.insert(place, pc);
                     self.occupancy(start, pc, time, false);
                 }
             } else if RESTORES & bit != 0 {
                 if target {
+                    // The wave began before the recording did, or its start was lost.
                     if self.waves[at]
                         .as_ref()
                         .is_none_or(|wave| wave.wave.complete)

@@ -476,6 +476,7 @@ impl<'w, R: Read> Tokens<'w, R> {
                 continue;
             }
             token.word = word_at(bytes, at);
+            // Zeros are padding, and a whole word of them is passed at once.
             let nibbles = match token.word {
                 0 => 16.min(end - at),
                 _ => usize::from(entry.nibbles),
@@ -498,6 +499,7 @@ impl<'w, R: Read> Tokens<'w, R> {
                     matches!(stamp, TimeStamp::Realtime(_) | TimeStamp::Lost(_))
                 }
                 Role::Wide => {
+                    // This token is longer than a word: all of its fields are in the word after its first eight bits.
                     token.word = word_at(bytes, at + 2);
                     true
                 }

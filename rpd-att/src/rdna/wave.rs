@@ -64,6 +64,7 @@ impl RunningWave {
     #[inline(always)]
     pub(super) fn execute(&mut self, category: Category, duration: u32, time: i64) {
         self.extend_barrier(time);
+        // Until the handler returns, the instructions are not the program's.
         if self.away {
             return;
         }
@@ -85,6 +86,7 @@ impl RunningWave {
         if self.away {
             return;
         }
+        // The sequencer handles one as soon as the wave is there: since the last instruction it has waited.
         let start = self.wave.last_end().map_or(time, |end| end.min(time));
         let stall = time - start;
         self.wave.push(start, Category::Immed, stall + 1, stall);
@@ -99,12 +101,14 @@ impl RunningWave {
             Op::Is(category, duration) => self.execute(category, duration, time),
             Op::Jump => {
                 self.execute(Category::Salu, 1, time);
+                // The target comes in a token NEW_PC.
                 if !self.away {
                     self.wave.expect_pc(self.wave.instructions.len());
                 }
             }
             Op::Barrier => {
                 self.immediate(time);
+                // The wait has no token for its end: what the wave does next ends it.
                 self.barrier = barriers_extend && !self.away;
             }
             Op::Trap => {
