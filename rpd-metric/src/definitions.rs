@@ -128,6 +128,7 @@ impl Definitions {
     /// The first error, with its place: YAML syntax, lists and mappings that are nested too deeply or too many, a missing part, an
     /// expression, a name used twice.
     pub fn parse(text: &str) -> Result<Self, DefinitionError> {
+        // Before the tree is built, because that may take very long for a malicious file.
         limits::check(text)?;
         match serde_yaml::from_str::<File>(text) {
             Ok(file) => Ok(file.0),
@@ -192,6 +193,7 @@ fn quoted(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted += "\\n",
             '\t' => quoted += "\\t",
+            // YAML allows no control characters, not even between quotes.
             c if c.is_control() => quoted += &format!("\\U{:08X}", c as u32),
             c => quoted.push(c),
         }
@@ -210,6 +212,7 @@ fn located(error: &serde_yaml::Error) -> DefinitionError {
             message: text,
         };
     };
+    // The place has fields of its own, and is printed before the message.
     let suffix = format!(" at line {} column {}", place.line(), place.column());
     DefinitionError {
         line: place.line(),
@@ -295,6 +298,7 @@ fn note<E: serde::de::Error>(seen: &mut Seen, counter: &Counter) -> Result<(), E
     for definition in &counter.definitions {
         for architecture in &definition.architectures {
             let name = &counter.name;
+            // Which of two definitions a provider would take cannot be foreseen.
             if !seen.insert((name.clone(), architecture.clone())) {
                 return Err(E::custom(format!(
                     "`{name}` is defined twice for {architecture}"
@@ -447,6 +451,7 @@ fn check_name<E: serde::de::Error>(name: &str) -> Result<(), E> {
             "`{name}` is not a name: letters, digits and underscores make one"
         )));
     }
+    // An expression with such a name would be read as a call.
     if ["reduce", "select", "accumulate"].contains(&name) {
         return Err(E::custom(format!("`{name}` is the name of a function")));
     }
@@ -534,6 +539,7 @@ impl<'de> Deserialize<'de> for PlacedDefinition {
                         "event" => event = map.next_value()?,
                         "expression" => formula = map.next_value()?,
                         "description" => description = map.next_value()?,
+                        // Newer files may have keys that are of no use here.
                         _ => {
                             map.next_value::<IgnoredAny>()?;
                         }

@@ -227,6 +227,7 @@ impl<'a, V: Values> Walk<'a, V> {
         resolution: Resolution,
     ) -> Result<Vec<Sample>, EvaluateError> {
         if let Some(expression) = self.from.expression(name) {
+            // For a known counter as well: accumulating it, or using it in its own definition, is an error of this use.
             enter(&mut self.chain, name, resolution)?;
             let values = match self.known.get(name) {
                 Some(known) => known.clone(),
@@ -237,6 +238,7 @@ impl<'a, V: Values> Walk<'a, V> {
             return Ok(values);
         }
         let leaf = Leaf { name, resolution };
+        // A name that does not exist is a mistake in the expression, another only has to be counted as well.
         match self.from.values(leaf) {
             Some(values) if !values.is_empty() => Ok(values),
             None if self.from.shape(name).is_none() => Err(EvaluateError::Unknown(name.to_owned())),
@@ -299,6 +301,7 @@ fn combine(
     mut left: Vec<Sample>,
     mut right: Vec<Sample>,
 ) -> Option<Vec<Sample>> {
+    // Of two single values the left one's position stays, as for lists.
     if let ([one], true) = (&*right, left.len() != right.len() || left.len() == 1) {
         let value = one.value;
         for sample in &mut left {
@@ -317,6 +320,7 @@ fn combine(
         return None;
     }
     for (n, sample) in left.iter_mut().enumerate() {
+        // Both lists nearly always have the same order, so that a search is rarely needed.
         let other = if right[n].position == sample.position {
             &right[n]
         } else {
@@ -329,6 +333,7 @@ fn combine(
 
 /// Reduces the values along `dimensions`; along all dimensions when the list is empty.
 fn reduce(values: &[Sample], reduction: Reduction, dimensions: &[Dimension]) -> Vec<Sample> {
+    // Groups keep the order of their first values, which is the order in which instances are shown.
     let mut groups: Vec<(Position, Vec<f64>)> = Vec::new();
     for sample in values {
         let place = if dimensions.is_empty() {
@@ -393,6 +398,7 @@ impl<'a, M: Metrics> Shapes<'a, M> {
             Node::Accumulate { name, resolution } => self.named(name, *resolution),
             Node::Binary { left, right, .. } => {
                 let (a, b) = (self.node(left)?, self.node(right)?);
+                // As for the values: a single one goes with any number of others.
                 if b.instances() == 1 || a == b {
                     Ok(a)
                 } else if a.instances() == 1 {

@@ -56,6 +56,7 @@ impl Definitions {
     /// # Errors
     /// The first counter that does not.
     pub fn check_expansion(&self) -> Result<(), ExpansionError> {
+        // A name may be defined differently on each architecture.
         let mut architectures: BTreeMap<&str, Expander<'_>> = BTreeMap::new();
         for counter in &self.counters {
             for definition in &counter.definitions {
@@ -84,6 +85,7 @@ impl Definitions {
 
 impl<'a> Expander<'a> {
     fn expand(&mut self, name: &'a str) -> Result<Expanded, ExpansionError> {
+        // A counter of the hardware: there is nothing to put in for its name.
         let Some(expression) = self.expressions.get(name).copied() else {
             return Ok(Expanded {
                 parts: 1,
@@ -96,6 +98,7 @@ impl<'a> Expander<'a> {
                 cycle.map(|name| (*name).to_owned()).collect(),
             ));
         }
+        // Each chain that leads to a known counter has a length of its own, so that its height is checked again.
         let height = self.known.get(name).map_or(1, |known| known.height);
         if self.chain.len() + height > MAX_CHAIN {
             let first = self.chain.first().copied().unwrap_or(name);
@@ -104,6 +107,7 @@ impl<'a> Expander<'a> {
         if let Some(known) = self.known.get(name) {
             return Ok(*known);
         }
+        // Each occurrence counts, because providers put in a copy for each.
         let mut uses = Vec::new();
         expression.root().visit(&mut |name, _| uses.push(name));
         let mut expanded = Expanded {
@@ -115,6 +119,7 @@ impl<'a> Expander<'a> {
             let used = self.expand(used)?;
             expanded.parts += used.parts;
             expanded.height = expanded.height.max(used.height);
+            // Within the loop, so that the sum cannot overflow.
             if expanded.parts > MOST_PARTS {
                 return Err(ExpansionError::Large(name.to_owned()));
             }

@@ -47,6 +47,7 @@ pub(super) fn check(text: &str) -> Result<(), DefinitionError> {
             | Event::DocumentEnd => {}
             Event::Scalar(_, _, anchor, _) => {
                 nodes += 1;
+                // Nodes without an anchor have the number 0, which no alias names.
                 sizes.insert(anchor, 1);
             }
             Event::SequenceStart(anchor, _) | Event::MappingStart(anchor, _) => {
@@ -58,6 +59,7 @@ pub(super) fn check(text: &str) -> Result<(), DefinitionError> {
                     sizes.insert(anchor, nodes - before);
                 }
             }
+            // Building the tree repeats the nodes in full: aliases of aliases would double it again and again.
             Event::Alias(anchor) => nodes += sizes.get(&anchor).copied().unwrap_or(1),
         }
         if open.len() > DEEPEST {

@@ -181,6 +181,7 @@ impl<'a> Parser<'a> {
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, ParseError>,
     ) -> Result<T, ParseError> {
+        // The parser, and what walks the tree, calls itself for each level: the stack sets the limit.
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.error(
@@ -203,6 +204,7 @@ impl<'a> Parser<'a> {
             let Some(&(_, operator)) = operators.iter().find(|(sign, _)| self.is(*sign)) else {
                 return Ok(left);
             };
+            // A long chain makes a deep tree without any nesting, so that operators count as parts as well.
             self.count()?;
             self.advance()?;
             let right = operand(self)?;
@@ -232,9 +234,11 @@ impl<'a> Parser<'a> {
                 let Ok(value) = text.parse::<f64>() else {
                     return Err(self.error(at, format!("`{text}` is not a number")));
                 };
+                // A number such as `1e999` is read as infinity.
                 if !value.is_finite() {
                     return Err(self.error(at, format!("`{text}` is too large")));
                 }
+                // SDK 1.0 reads such a number without its fraction, of which users are warned.
                 if text.contains(['.', 'e', 'E']) && value.fract() != 0.0 {
                     self.fractions.push(self.column(at));
                 }
@@ -333,6 +337,7 @@ impl<'a> Parser<'a> {
                 let at = parser.token.at;
                 let first = parser.index()?;
                 let last = if parser.is(':') {
+                    // SDK 1.0 ends the program at a range, of which users are warned.
                     parser.ranges.push(parser.column(at));
                     parser.advance()?;
                     parser.index()?
