@@ -45,6 +45,8 @@ impl Parser<'_> {
             b'S' => match self.peek_second() {
                 b'0'..=b'9' | b'A'..=b'Z' | b'_' => {
                     let ty = self.substitution(false)?;
+                    // With arguments it is a new type, to which substitutions can refer; alone it is one that they
+                    // refer to already.
                     if self.peek() == b'I' {
                         let arguments = self.template_args()?;
                         self.add(Node::Template(ty, arguments))?
@@ -55,6 +57,7 @@ impl Parser<'_> {
                 }
                 _ => {
                     let ty = self.name()?;
+                    // An abbreviation such as `Ss` is a substitution already.
                     substitutable = !matches!(self.get(ty), Node::Abbreviated(_));
                     ty
                 }
@@ -68,6 +71,7 @@ impl Parser<'_> {
             _ => {
                 let builtin = tables::builtin(first)?;
                 self.skip(1);
+                // The ABI gives builtin types no number.
                 substitutable = false;
                 self.add(Node::Builtin(builtin))?
             }
@@ -82,6 +86,7 @@ impl Parser<'_> {
     fn at_qualifier(&self) -> bool {
         match self.peek() {
             b'r' | b'V' | b'K' => true,
+            // Types begin with `D` as well: the second letter decides.
             b'D' => matches!(self.peek_second(), b'x' | b'o' | b'O' | b'w'),
             _ => false,
         }
@@ -113,6 +118,7 @@ impl Parser<'_> {
             };
             found.push((qualifier, operand));
         }
+        // Before a function type they qualify the object that the function is called on.
         if of_member || self.peek() == b'F' {
             for (qualifier, _) in &mut found {
                 *qualifier = qualifier.for_function();

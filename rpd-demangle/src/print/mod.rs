@@ -164,6 +164,7 @@ impl<'n> Printer<'_, 'n> {
             Node::Typed(name, ty) => self.typed(name, ty),
             Node::Template(name, arguments) => self.template(id, name, arguments),
             Node::TemplateParam(number) => self.template_param(number),
+            // `fpT`, the object of a member function.
             Node::FunctionParam(0) => self.text(b"this"),
             Node::FunctionParam(number) => {
                 self.text(b"{parm#")?;
@@ -194,10 +195,12 @@ impl<'n> Printer<'_, 'n> {
             }
             Node::Lambda(parameters, number) => {
                 self.text(b"{lambda(")?;
+                // Template parameters within it are those of a generic lambda, which have no arguments.
                 self.lambdas += 1;
                 self.node(parameters)?;
                 self.lambdas -= 1;
                 self.text(b")#")?;
+                // Names have numbers from 0, and texts from 1.
                 self.number(i64::from(number) + 1)?;
                 self.text(b"}")
             }
@@ -305,6 +308,7 @@ impl<'n> Printer<'_, 'n> {
                 inner = next.ok_or(Refused)?;
             }
         }
+        // Template parameters in the type are those of this template.
         if matches!(self.get(inner), Node::Template(..)) {
             let scope = self.scope;
             self.enter(inner);
