@@ -136,8 +136,10 @@ fn run(data: &[u8]) {
         assert_one_line(&found.text);
         found.bytes as usize
     });
+    // Also bytes that are no instruction have to be printed.
     assert_eq!(printed.sum::<usize>(), code.len());
     let mut descriptor = KernelDescriptor::parse(descriptor).expect("64 bytes");
+    // The program has one entry, and small sizes, so that runs are short and differ in their instructions.
     descriptor.entry_offset = 0;
     descriptor.preload = 0;
     descriptor.group_segment_size &= 0x1_ffff;
@@ -164,6 +166,7 @@ fn run(data: &[u8]) {
         program: &program,
         kernel_object: address,
         descriptor,
+        // More than a wave and no multiple of one: the last wave has lanes that are off.
         grid: [70, 1, 1],
         workgroup: [70, 1, 1],
         group_segment_size: 0,
@@ -178,6 +181,7 @@ fn run(data: &[u8]) {
         steps: 0,
         stop: &stop,
     };
+    // Several threads would make failures depend on their order.
     let control = Control {
         threads: 1,
         stop: &stop,
