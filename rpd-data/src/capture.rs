@@ -50,6 +50,7 @@ fn usual(argument: &Argument) -> Role {
     if let Some(kind) = handle(ty) {
         return Role::Handle(kind);
     }
+    // A call that creates a handle has a pointer to where it writes it.
     if let Some(kind) = ty.strip_suffix('*').and_then(handle) {
         return Role::HandleOut(kind);
     }
@@ -62,6 +63,7 @@ fn usual(argument: &Argument) -> Role {
     match argument.form {
         Form::Text => Role::Text,
         Form::Pointer | Form::Opaque | Form::Function => {
+            // Other pointers may be to memory of the host: the table says so where they are not.
             if ty == "hipDeviceptr_t" {
                 Role::Address
             } else {
@@ -73,6 +75,7 @@ fn usual(argument: &Argument) -> Role {
 }
 
 fn role(text: &str, arguments: &[Argument]) -> Option<Role> {
+    // Some roles have a size, a factor or the name of another argument behind a colon.
     let (word, value) = text.split_once(':').unwrap_or((text, ""));
     let position = |name: &str| {
         let found = arguments.iter().position(|one| one.name == name)?;
@@ -133,6 +136,7 @@ pub fn capture_calls() -> Result<Vec<CaptureCall>, Box<dyn Error>> {
             .iter()
             .map(|argument| (*argument, usual(argument)))
             .collect();
+        // Only roles that do not follow from the argument's type are listed.
         for pair in roles.split_whitespace() {
             let found = pair.split_once('=').and_then(|(name, text)| {
                 let position = layout.arguments.iter().position(|one| one.name == name)?;
@@ -148,6 +152,7 @@ pub fn capture_calls() -> Result<Vec<CaptureCall>, Box<dyn Error>> {
             arguments,
         });
     }
+    // Captures name calls by the number of the operation, so that no row may be missing or out of place.
     let known = operations()?;
     let known = known.iter().filter(|one| one.kind == "HIP_RUNTIME_API");
     if !known

@@ -256,6 +256,7 @@ pub fn layouts() -> Result<Vec<Layout>, Box<dyn std::error::Error>> {
             declared,
             resolved: ty.resolved,
             mangled: ty.mangled,
+            // The provider's structs are laid out by the C compiler: each member at a multiple of its alignment.
             offset: end(&layout.arguments).next_multiple_of(ty.align),
             size: ty.size,
             form: match ty.form {

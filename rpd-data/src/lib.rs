@@ -107,6 +107,7 @@ pub fn parameters() -> Result<Vec<Parameter>, Box<dyn Error>> {
             let row = row?;
             let [kind, operation, position, name, declared, output] = row.fields;
             let is_first = functions.insert((kind, operation));
+            // A row without a parameter stands for a call without arguments.
             if (position, name, declared, output) == ("", "", "", "") && is_first {
                 continue;
             }

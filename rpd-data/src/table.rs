@@ -67,6 +67,7 @@ pub fn rows<'a, const N: usize>(
     text.lines().enumerate().skip(1).map(move |(index, text)| {
         let mut row = Row {
             table,
+            // Counted from 1, with the headings, as editors do.
             line: index + 1,
             text,
             fields: [""; N],
