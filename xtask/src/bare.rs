@@ -23,6 +23,7 @@ pub(crate) fn confine(command: &mut Command) -> Result<()> {
     let folder = install::target_dir().join("bare");
     let programs = folder.join("bin");
     let home = folder.join("home");
+    // A program that was removed since must not be found any more.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
     }
@@ -45,6 +46,7 @@ pub(crate) fn confine(command: &mut Command) -> Result<()> {
         .env("PATH", path)
         .env("HOME", home)
         .env("CARGO_HOME", cargo_home)
+        // Names interpreters outside of the base system.
         .env_remove("RPD_TEST_PYTHONS");
     Ok(())
 }
@@ -71,6 +73,7 @@ fn base_programs() -> Result<BTreeMap<OsString, PathBuf>> {
         let is_program = path
             .parent()
             .is_some_and(|parent| folders.contains(&parent));
+        // Folders and documentation are among the files as well.
         if let Some(name) = path.file_name().filter(|_| is_program && path.is_file()) {
             programs.insert(name.to_owned(), path.to_owned());
         }

@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     };
     let start = Instant::now();
     step("tools", install_tools)?;
+    // What fails fast comes first.
     step("formatting", || {
         shell::run(shell::cargo().args(["fmt", "--all", "--check"]))
     })?;
@@ -63,6 +64,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     step("tests", || test::run(&[]))?;
     step("demo", demo::run)?;
     if long {
+        // The tests leave out what needs a missing program: most of them must not need one.
         step("tests with nothing but Rust and a C compiler", || {
             test::run(&["--bare", "--no-fail-fast"].map(str::to_owned))
         })?;

@@ -25,6 +25,7 @@ pub(crate) fn run() -> Result<()> {
     );
     let dist = install::target_dir().join("dist");
     let tree = dist.join(&name);
+    // A file that is no longer shipped must not come from an earlier run.
     if tree.exists() {
         fs::remove_dir_all(&tree)?;
     }
@@ -42,10 +43,12 @@ pub(crate) fn run() -> Result<()> {
     for library in ["librpd_collect.so", "librpd_register.so", "librpd_sim.so"] {
         copy(&built.join(library), &libraries.join(library))?;
     }
+    // Tools load a decoder of thread traces by this name.
     copy(
         &built.join("librpd_att.so"),
         &libraries.join(links::DECODER),
     )?;
+    // Programs ask for the runtimes by their own names, all of which the simulator stands for.
     for soname in install::sonames().context("rpd-sim/sonames.txt")? {
         symlink(
             "../librpd_sim.so",
@@ -62,6 +65,7 @@ pub(crate) fn run() -> Result<()> {
 
     let archive = dist.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
+    // The archive tells neither who made it nor in which order a folder lists its files.
     tar.arg("-C")
         .arg(&dist)
         .args(["--owner=0", "--group=0", "--sort=name", "-czf"])

@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             _ => wanted.push(word.clone()),
         }
     }
+    // The binary lists its targets, so that a new one is known here at once.
     let binary = build()?;
     let known = list(&binary)?;
     for name in &wanted {
@@ -53,6 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         if !wanted.is_empty() && !wanted.contains(&target.name) {
             continue;
         }
+        // Other targets do not depend on this one, and a run takes long.
         if let Err(error) = fuzz(&binary, &target, seconds) {
             eprintln!("fuzz: {}: {error:#}", target.name);
             failed.push(target.name);
@@ -69,6 +71,7 @@ fn build() -> Result<PathBuf> {
     let mut cargo = shell::cargo();
     cargo.args(["build", install::SAME_DEPENDENCIES, "--bin", "rpd-fuzz"]);
     cargo.args(["--features", "rpd-fuzz/libfuzzer"]);
+    // Cargo uses this wrapper for the crates of the workspace only: coverage of others would lead the fuzzer away.
     shell::run(cargo.env("RUSTC_WORKSPACE_WRAPPER", wrapper))?;
     Ok(install::target_dir().join("debug/rpd-fuzz"))
 }
@@ -104,6 +107,7 @@ fn fuzz(binary: &Path, target: &Target, seconds: u64) -> Result<()> {
         .arg(format!("-rss_limit_mb={MOST_MEMORY}"))
         .arg(format!("-artifact_prefix={}/", failures.display()))
         .arg("-print_final_stats=1")
+        // The fuzzer writes new inputs into the first folder, and only reads the second.
         .args([&corpus, &seeds])
         .stdout(out.try_clone()?)
         .stderr(out);
@@ -111,6 +115,7 @@ fn fuzz(binary: &Path, target: &Target, seconds: u64) -> Result<()> {
     let text = fs::read(&log).with_context(|| log.display().to_string())?;
     let text = String::from_utf8_lossy(&text);
     if !status.success() {
+        // The failure is at the end of the log, behind lines of progress.
         let lines: Vec<&str> = text.lines().collect();
         for line in &lines[lines.len().saturating_sub(40)..] {
             eprintln!("{line}");

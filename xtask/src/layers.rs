@@ -28,6 +28,7 @@ fn module(src: &Path, file: &Path) -> Vec<String> {
 
 /// The paths into its own crate that `text` names, as words from the root. `module` is where it stands.
 fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
+    // Tests may import anything.
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let code = text
         .lines()
@@ -39,6 +40,7 @@ fn paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
         .match_indices("crate::")
         .chain(code.match_indices("super::"))
     {
+        // The end of a longer name or path is not a path of this crate.
         if code[..at].ends_with(|before| is_name(before) || before == '$' || before == ':') {
             continue;
         }

@@ -41,6 +41,7 @@ fn link(to: &str, path: &Path) -> Result<()> {
     if fs::read_link(path).is_ok_and(|there| there == Path::new(to)) {
         return Ok(());
     }
+    // Also a link that leads nowhere, which does not count as existing.
     if path.symlink_metadata().is_ok() {
         fs::remove_file(path)?;
     }

@@ -89,6 +89,7 @@ pub(crate) fn build(release: bool) -> Result<PathBuf> {
         for package in install::PACKAGES {
             build.args(["--package", package]);
         }
+    // The same choice of packages as for the tests, so that nothing is built twice.
     } else {
         build.arg(install::SAME_DEPENDENCIES);
     }

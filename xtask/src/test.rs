@@ -18,6 +18,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let bin = shell::build(false)?;
     println!("workloads: {}", workloads::build().display());
     let skipped = install::target_dir().join("skipped-tests");
+    // Test processes append to it.
     fs::write(&skipped, "")?;
     let mut cargo = shell::cargo();
     cargo
@@ -29,6 +30,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         bare::confine(&mut cargo)?;
     }
     let mut total = Total::default();
+    // The tests that were left out are of interest after a failure as well, so that the error comes last.
     let ended = shell::run_seeing(&mut cargo, |line| total.add_line(line));
     let skips = Skips::read(&skipped)?;
     for line in skips.lines() {

@@ -95,6 +95,7 @@ pub(super) fn direct(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
             let options = [&["--provider", provider], cost.options].concat();
             bench.best_of(cost.runs, Mode::Rpd(&options), cost.program, cost.arguments)
         };
+        // The target is for what recording adds: how fast the program itself is depends on the machine.
         let bare = bench.best_of(cost.runs, Mode::Bare, cost.program, cost.arguments)?;
         let (sdk, direct) = (through("sdk")?, through("direct")?);
         let what = cost.what;

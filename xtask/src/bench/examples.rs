@@ -202,6 +202,7 @@ pub(super) fn formats(settings: &Settings) -> Result<Vec<Row>> {
         let Some((name, figures)) = line.split_once(": ") else {
             continue;
         };
+        // A new writer is shown without a target, until it has one.
         let target = WRITERS
             .iter()
             .find(|(writer, _)| *writer == name)
@@ -248,6 +249,7 @@ pub(super) fn large(settings: &Settings) -> Result<Vec<Row>> {
 /// Rate, processor time and peak memory of a step. One that failed has no figures, and misses its target.
 fn large_step(what: String, figures: &str) -> [Row; 3] {
     if figures.starts_with("failed") {
+        // The other steps go on, and are worth their figures.
         eprintln!("{what}: {figures}");
     }
     let figure = |unit| number_before(figures, unit).unwrap_or(f64::NAN);

@@ -86,6 +86,7 @@ impl Bench {
         program: &str,
         arguments: &[&str],
     ) -> Result<Measured> {
+        // Files of other runs would count as written by this one.
         let folder = TempDir::with_prefix("rpd-bench-")?;
         let workload = workloads::path(program);
         let program = if workload.exists() {
@@ -112,6 +113,7 @@ impl Bench {
             .args(arguments)
             .current_dir(folder.path())
             .stdin(Stdio::null());
+        // Settings of the developer's shell would change what is measured.
         for name in [
             "ROCP_TOOL_LIBRARIES",
             "ROCPROFILER_REGISTER_LIBRARY",
@@ -143,6 +145,7 @@ impl Bench {
             }
             Mode::Rpd(_) => {}
         }
+        // `rpd` sets the path itself, by its backend.
         if !matches!(mode, Mode::Rpd(_)) {
             command.env("LD_LIBRARY_PATH", &self.libraries);
         }

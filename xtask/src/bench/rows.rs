@@ -95,6 +95,7 @@ fn stacks(bench: &Bench, _: &Settings) -> Result<Vec<Row>> {
     let size = |options: &[&str]| -> Result<f64> {
         let arguments = ["tree", "2000000", "60", "3000"];
         let measured = bench.run(Mode::Rpd(options), "stacks", &arguments)?;
+        // Without `-f` the output is a database.
         Ok(measured.output_size(".db")? as f64 / 1e6)
     };
     let without = size(&["--hip-runtime-trace"])?;
@@ -331,11 +332,13 @@ fn writers(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
         .to_string_lossy()
         .into_owned();
     let calls = settings.records.to_string();
+    // As in the row spool, the program warms up with a tenth of its calls.
     let records = (settings.records + settings.records / 10) as f64;
     let mut rows = Vec::new();
     for (format, target) in [("rocpd", 0.6), ("csv", 2.0)] {
         let options = ["--hip-runtime-trace", "-f", format];
         let measured = bench.run(Mode::Rpd(&options), "exec-timer", &["1", &program, &calls])?;
+        // From the end of the program to the end of `rpd`, which only writes by then.
         let seconds = measured.ended - measured.timer("reaped at")?;
         let what = format!("{format}: session opened and written, API records");
         rows.push(Row::new(
