@@ -314,7 +314,7 @@ mod tests {
 
     /// Checks the counters of gfx90a, whose names the end-to-end tests look for.
     #[test]
-    fn counters_of_gfx90a_are_those_of_the_list() {
+    fn gfx90a_has_the_counters_of_the_golden_list() {
         let listed = include_str!("../../tests/golden/gfx90a-counter-names.txt").lines();
         let device = Device::find("gfx90a").expect("a device");
         let counters = device.counters.lines();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_are_consistent() {
+    fn device_descriptions_are_consistent() {
         for device in DEVICES {
             let (name, layout, caches) = (device.name, &device.layout, &device.caches);
             assert_eq!(Device::find(name).map(|found| found.name), Some(name));

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_name_kernels_and_their_dispatches() {
+    fn a_kernel_choice_matches_names_and_dispatch_numbers() {
         let choice = |text| KernelChoice::parse(text).expect("a choice");
         assert!(choice("scale").takes("_Z5scalePf", 7));
         assert!(choice("scale(float*)#2").takes("_Z5scalePf", 2));

@@ -146,7 +146,7 @@ fn read(bytes: &[u8]) -> (Vec<Step>, Vec<Dispatch>, Vec<DispatchEnd>, bool) {
 }
 
 #[test]
-fn what_was_recorded_is_read_again() {
+fn recorded_accesses_are_read_again() {
     let file = File(Mutex::new(MAGIC.to_vec()), usize::MAX);
     assert!(file.write(dispatch().block().finish()));
     let all = steps();
@@ -168,7 +168,7 @@ fn what_was_recorded_is_read_again() {
 }
 
 #[test]
-fn a_coalesced_load_takes_few_bytes() {
+fn a_recorded_coalesced_load_takes_few_bytes() {
     let file = File(Mutex::default(), usize::MAX);
     let load = |wave: u64| Step {
         wave,
@@ -186,7 +186,7 @@ fn a_coalesced_load_takes_few_bytes() {
 }
 
 #[test]
-fn the_level_decides_whether_other_instructions_are_there() {
+fn the_level_of_a_recording_decides_whether_it_has_other_instructions() {
     let plain = [Step {
         exec: 7,
         offset: 4,
@@ -201,7 +201,7 @@ fn the_level_decides_whether_other_instructions_are_there() {
 }
 
 #[test]
-fn a_full_file_ends_the_recording() {
+fn a_full_file_ends_the_recording_of_accesses() {
     let file = File(Mutex::new(MAGIC.to_vec()), 100_000);
     assert!(!record(&file, Level::Memory, &steps(), 4000));
     let bytes = file.0.into_inner().expect("not poisoned");
@@ -209,7 +209,7 @@ fn a_full_file_ends_the_recording() {
 }
 
 #[test]
-fn damage_is_an_error_and_no_panic() {
+fn damaged_recordings_of_accesses_are_errors_without_a_panic() {
     assert!(matches!(
         Reader::new(&b"not a recording"[..]),
         Err(Problem::Damaged { at: 0, .. })
@@ -255,7 +255,7 @@ fn totals(space: Space, lanes: u64, address: impl Fn(u64) -> u64) -> Totals {
 }
 
 #[test]
-fn patterns_are_distinguished() {
+fn totals_distinguish_patterns_of_access() {
     let all = u64::MAX;
     let coalesced = totals(Space::Global, all, |l| 0x10000 + 4 * l);
     assert_eq!(

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_described() {
+    fn addresses_are_described_by_the_nearest_allocation() {
         let outside = Place::Outside {
             nearest: Some((0x1000, 256)),
         };

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accesses_are_split_at_four_bytes() {
+    fn shadow_units_split_accesses_at_four_bytes() {
         assert_eq!(units(4, 4).collect::<Vec<_>>(), [(1, 15)]);
         assert_eq!(units(6, 1).collect::<Vec<_>>(), [(1, 4)]);
         assert_eq!(units(6, 4).collect::<Vec<_>>(), [(1, 12), (2, 3)]);

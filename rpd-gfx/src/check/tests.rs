@@ -138,7 +138,7 @@ impl<'h> Run<'h> {
 }
 
 #[test]
-fn barriers_order_waves_of_a_workgroup() {
+fn the_checker_takes_barriers_as_order_within_a_workgroup() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Lds, STORE, 16);
@@ -161,7 +161,7 @@ fn barriers_order_waves_of_a_workgroup() {
 }
 
 #[test]
-fn a_write_after_a_read_races_too() {
+fn the_checker_reports_a_write_that_races_with_a_read() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Lds, STORE, 0);
@@ -172,7 +172,7 @@ fn a_write_after_a_read_races_too() {
 }
 
 #[test]
-fn workgroups_have_local_memory_of_their_own() {
+fn the_checker_keeps_the_local_memory_of_workgroups_apart() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Lds, STORE, 0);
@@ -181,7 +181,7 @@ fn workgroups_have_local_memory_of_their_own() {
 }
 
 #[test]
-fn barriers_of_workgroups_do_not_order_others() {
+fn the_checker_takes_no_barrier_as_order_between_workgroups() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, STORE, 0x10000);
@@ -206,7 +206,7 @@ fn passed_on(release: &[Kind], acquire: &[Kind]) -> Vec<FindingKind> {
 }
 
 #[test]
-fn atomics_order_with_release_and_acquire() {
+fn the_checker_takes_release_and_acquire_as_order() {
     assert_eq!(passed_on(&[WAIT], &[WAIT, Kind::Invalidate]), []);
     for (release, acquire) in [
         (&[][..], &[WAIT, Kind::Invalidate][..]),
@@ -229,7 +229,7 @@ fn atomics_order_with_release_and_acquire() {
 }
 
 #[test]
-fn loads_past_the_cache_need_no_invalidation() {
+fn the_checker_accepts_loads_past_the_cache_without_invalidation() {
     let memory = written();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, STORE, 0x10000);
@@ -242,7 +242,7 @@ fn loads_past_the_cache_need_no_invalidation() {
 }
 
 #[test]
-fn waves_of_a_workgroup_share_a_cache() {
+fn the_checker_knows_that_waves_of_a_workgroup_share_a_cache() {
     let memory = written();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, STORE, 0x10000);
@@ -253,7 +253,7 @@ fn waves_of_a_workgroup_share_a_cache() {
 }
 
 #[test]
-fn a_wave_that_waits_for_a_plain_store_looks_again() {
+fn the_checker_accepts_a_wave_that_polls_for_a_plain_store() {
     for (looks, expected) in [(1, &[FindingKind::GlobalRace][..]), (2, &[])] {
         let memory = written();
         let mut run = Run::new(&memory);
@@ -271,7 +271,7 @@ fn a_wave_that_waits_for_a_plain_store_looks_again() {
 }
 
 #[test]
-fn barriers_of_the_grid_order_workgroups() {
+fn the_checker_takes_barriers_of_the_grid_as_order_between_workgroups() {
     let memory = written();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, STORE, 0x10000);
@@ -283,7 +283,7 @@ fn barriers_of_the_grid_order_workgroups() {
 }
 
 #[test]
-fn local_memory_ends_where_it_was_declared_to() {
+fn the_checker_ends_local_memory_at_its_declared_size() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Lds, STORE, 4092);
@@ -299,7 +299,7 @@ fn local_memory_ends_where_it_was_declared_to() {
 }
 
 #[test]
-fn different_bytes_do_not_race() {
+fn the_checker_reports_no_race_between_different_bytes() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, STORE, 0x10000);
@@ -309,7 +309,7 @@ fn different_bytes_do_not_race() {
 }
 
 #[test]
-fn places_are_distinguished() {
+fn the_checker_distinguishes_misaligned_outside_freed_and_uninitialised_memory() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.access((0, 0), Space::Global, LOAD, 0x10000);
@@ -330,7 +330,7 @@ fn places_are_distinguished() {
 }
 
 #[test]
-fn lanes_that_come_back_behind_a_barrier_have_missed_it() {
+fn the_checker_reports_lanes_that_skip_a_barrier() {
     let memory = Memory::default();
     let mut run = Run::new(&memory);
     run.step((0, 0), Kind::Barrier, 0xff, &[]);

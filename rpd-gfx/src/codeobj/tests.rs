@@ -14,7 +14,7 @@ fn gfx90a() -> Target {
 }
 
 #[test]
-fn targets() {
+fn targets_are_parsed_and_matched_with_devices() {
     let device = gfx90a();
     for (text, runs) in [
         ("gfx90a", true),
@@ -35,7 +35,7 @@ fn targets() {
 }
 
 #[test]
-fn bundles_plain_and_compressed() {
+fn plain_and_compressed_bundles_have_the_code_object_of_the_device() {
     let device = gfx90a();
     for bundle in [PLAIN, COMPRESSED] {
         let code = bundle::pick(bundle, &device).unwrap();
@@ -74,7 +74,7 @@ fn bundles_plain_and_compressed() {
 }
 
 #[test]
-fn wrapper() {
+fn from_wrapper_finds_the_bundle_and_refuses_another_magic() {
     let mut words = [0u64; 3];
     words[0] = 0x4849_5046 | 1 << 32;
     words[1] = PLAIN.as_ptr() as u64;
@@ -89,7 +89,7 @@ fn wrapper() {
 
 /// Versions 1 and 3 of the compressed header, and zlib, around the same contents.
 #[test]
-fn other_compressed_forms() {
+fn other_compressed_forms_of_bundles_are_read() {
     use std::io::Write;
     let frame = &COMPRESSED[24..];
     let size = PLAIN.len() as u64;
@@ -120,7 +120,7 @@ fn other_compressed_forms() {
 
 /// A compressed bundle is decompressed only as far as the device's code object needs.
 #[test]
-fn compressed_bundles_are_not_read_to_their_end() {
+fn compressed_bundles_are_read_only_up_to_the_code_object() {
     use std::io::Write;
     let bundle = |contents: &[u8]| {
         let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
@@ -160,7 +160,7 @@ fn compressed_bundles_are_not_read_to_their_end() {
 
 /// Code that was linked without optimisation has the notes of its object files, one after the other.
 #[test]
-fn kernels_of_all_notes() {
+fn code_objects_have_the_kernels_of_all_notes() {
     let word = |at: usize| u64::from_le_bytes(OBJECT[at..at + 8].try_into().unwrap()) as usize;
     let (headers, count) = (word(32), usize::from(OBJECT[56]));
     let header = (0..count).map(|n| headers + 56 * n);
@@ -188,7 +188,7 @@ fn kernels_of_all_notes() {
 }
 
 #[test]
-fn metadata_and_descriptors() {
+fn code_objects_have_metadata_and_descriptors() {
     let object = CodeObject::parse(OBJECT).unwrap();
     assert_eq!((object.version(), object.metadata_version()), (5, (1, 2)));
     let kernel = object.kernel("calls").unwrap();
@@ -236,7 +236,7 @@ fn metadata_and_descriptors() {
 
 /// For any change of the data, parsing returns a result and does not panic.
 #[test]
-fn hostile_input_never_panics() {
+fn parsing_hostile_code_objects_never_panics() {
     let small = bundle::pick(PLAIN, &gfx90a()).unwrap().into_owned();
     let mut state = 1u64;
     let mut random = move || {

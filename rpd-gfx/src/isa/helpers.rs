@@ -206,7 +206,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     #[test]
-    fn helpers_take_part_and_are_waited_for() {
+    fn helper_threads_take_part_and_are_waited_for() {
         let (calls, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let meeting = Barrier::new(4);
         let help = || {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_do_not_begin_after_the_work_is_complete() {
+    fn helper_threads_begin_no_call_after_the_work_is_complete() {
         let calls = AtomicUsize::new(0);
         for _ in 0..1000 {
             let mut after = 0;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn panics_of_helpers_reach_the_caller() {
+    fn panics_of_helper_threads_reach_the_caller() {
         let began = Barrier::new(2);
         let result = catch_unwind(|| {
             with(

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_are_ranges() {
+    fn lane_numbers_are_written_as_ranges() {
         assert_eq!(lane_numbers(0b1000_1111), "0-3, 7");
         assert_eq!(lane_numbers(u64::MAX), "0-63");
         assert_eq!(lane_numbers(1 << 63), "63");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_that_overlap_count_once() {
+    fn overlapping_busy_cycles_count_once() {
         let mut part = Activity::default();
         part.occupy(1000, 500);
         part.occupy(1200, 100);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_are_no_longer_kept_stay_counted() {
+    fn busy_cycles_of_dropped_windows_stay_counted() {
         let mut part = Activity::default();
         part.occupy(0, 256);
         part.demand(0, 300);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn excess_is_what_a_window_has_no_room_for() {
+    fn demand_beyond_the_capacity_of_a_window_is_excess() {
         let mut part = Activity::with_rate(2.0);
         part.demand(0, 512);
         part.demand(256, 512 + 64);

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recently_used_line_is_evicted() {
+    fn a_full_cache_evicts_the_least_recently_used_line() {
         let mut cache = Cache::new(2, 2);
         assert!(cache.insert(0, 'a').is_none());
         assert!(cache.insert(2, 'b').is_none());

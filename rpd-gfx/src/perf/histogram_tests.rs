@@ -76,7 +76,7 @@ fn straight_code_of_equal_cost_has_equal_shares() {
 }
 
 #[test]
-fn the_limit_is_that_of_tables() {
+fn the_chi_squared_limit_equals_that_of_tables() {
     for (freedom, value) in [(10, 35.564), (30, 67.633)] {
         assert!(
             (limit(freedom) / value - 1.0).abs() < 0.02,
@@ -90,7 +90,7 @@ fn the_limit_is_that_of_tables() {
 
 /// The shares of reasons are equal at one interval and at half of it.
 #[test]
-fn shares_do_not_depend_on_the_interval() {
+fn shares_of_stall_reasons_do_not_depend_on_the_interval() {
     let timelines = simple("independent_chains", 208, 256, 20);
     for method in [Method::HostTrap, Method::Stochastic] {
         let take = |interval, seed| {
@@ -117,7 +117,7 @@ fn shares_do_not_depend_on_the_interval() {
 
 /// Kernel `k` enables the first `k` lanes. Where a branch diverges, each side executes with its lanes only.
 #[test]
-fn samples_have_the_mask_of_their_kernel() {
+fn samples_have_the_execution_mask_of_their_kernel() {
     for active in 1..=64 {
         let mut out = Numbers::new(256);
         let args: [&[u8]; 3] = [

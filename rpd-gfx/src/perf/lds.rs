@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_side_by_side_do_not_conflict() {
+    fn lds_accesses_of_neighbouring_lanes_do_not_conflict() {
         assert_eq!(conflicts(4, |l| 4 * l), (2, 0));
         assert_eq!(conflicts(8, |l| 8 * l), (4, 0));
         assert_eq!(conflicts(16, |l| 16 * l), (8, 0));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn strides_conflict_as_often_as_they_share_banks() {
+    fn lds_accesses_with_a_stride_conflict_as_often_as_they_share_banks() {
         assert_eq!(conflicts(4, |l| 8 * l), (4, 2));
         assert_eq!(conflicts(4, |l| 128 * l), (64, 62));
         assert_eq!(conflicts(4, |l| 132 * l), (2, 0));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_are_not_aligned_take_longer() {
+    fn unaligned_lds_accesses_take_longer() {
         let cost = |address: fn(u64) -> u64| {
             let cost = of(Operation::Load, 4, address);
             (cost.active, cost.unaligned)
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn atomics_on_one_dword_are_serialised() {
+    fn lds_atomics_on_one_dword_are_serialised() {
         let cost = of(Operation::Atomic(true), 4, |_| 0);
         let expected = Cost {
             active: 64,

@@ -147,7 +147,7 @@ fn share(samples: &[Sample], of: impl Fn(&Sample) -> bool) -> f64 {
 }
 
 #[test]
-fn a_dependent_chain_waits_for_results_alone() {
+fn a_dependent_chain_is_sampled_as_waiting_for_results() {
     let timelines = simple("dependent_chain", 1, 64, 200);
     let shares = shares(&take(&timelines, Method::Stochastic, 1));
     assert!(shares[&None] > 0.45, "{shares:?}");
@@ -157,7 +157,7 @@ fn a_dependent_chain_waits_for_results_alone() {
 }
 
 #[test]
-fn independent_chains_of_many_waves_wait_for_the_arbiter() {
+fn independent_chains_of_many_waves_are_sampled_as_waiting_for_the_arbiter() {
     // 8 workgroups of four waves on each unit: eight waves on each SIMD.
     let timelines = simple("independent_chains", 8 * 104, 256, 20);
     assert_eq!(timelines.len(), 104);
@@ -169,7 +169,7 @@ fn independent_chains_of_many_waves_wait_for_the_arbiter() {
 }
 
 #[test]
-fn matrix_instructions_wait_for_their_unit() {
+fn matrix_instructions_are_sampled_as_waiting_for_their_unit() {
     let samples = take(&simple("matrix_chain", 8, 256, 50), Method::Stochastic, 3);
     let matrix = |sample: &Sample| matches!(sample.kind, Kind::Matrix(_));
     let found = shares(
@@ -185,7 +185,7 @@ fn matrix_instructions_wait_for_their_unit() {
 }
 
 #[test]
-fn a_pointer_chase_waits_at_one_instruction() {
+fn a_pointer_chase_is_sampled_at_one_waiting_instruction() {
     let mut out = Numbers::new(64);
     // Each pointer is in its own cache line, and together they exceed the caches.
     let mut list = vec![0u64; 1 << 22];
@@ -218,7 +218,7 @@ fn a_pointer_chase_waits_at_one_instruction() {
 }
 
 #[test]
-fn waves_wait_for_a_slow_one_at_the_barrier() {
+fn waves_are_sampled_as_waiting_for_a_slow_one_at_the_barrier() {
     waits_at_the_barrier(50);
     // A number of rounds beyond which there are gaps in the recording.
     waits_at_the_barrier(2000);
@@ -247,7 +247,7 @@ fn waits_at_the_barrier(rounds: i32) {
 }
 
 #[test]
-fn sleeping_waves_execute_an_internal_instruction() {
+fn sleeping_waves_are_sampled_at_an_internal_instruction() {
     let samples = take(&simple("sleeper", 1, 64, 100), Method::Stochastic, 6);
     // 128 quads of sleep and a loop around it.
     let asleep = share(&samples, |s| s.stalled == Some(Reason::Internal));
@@ -255,7 +255,7 @@ fn sleeping_waves_execute_an_internal_instruction() {
 }
 
 #[test]
-fn bank_conflicts_fill_the_lds() {
+fn bank_conflicts_keep_the_lds_busy_for_longer() {
     let waits = |stride: i32| {
         let mut out = Numbers::new(8 * 256);
         let args: [&[u8]; 3] = [
@@ -271,7 +271,7 @@ fn bank_conflicts_fill_the_lds() {
 }
 
 #[test]
-fn phases_have_the_samples_of_their_cycles() {
+fn phases_of_a_kernel_have_samples_in_proportion_to_their_cycles() {
     let mut out = Numbers::new(8 * 256);
     let args: [&[u8]; 3] = [&out.pointer(), &300i32.to_le_bytes(), &900i32.to_le_bytes()];
     let timelines = timelines("two_phases", 1, 256, &args);
@@ -298,7 +298,7 @@ fn phases_have_the_samples_of_their_cycles() {
 }
 
 #[test]
-fn half_the_interval_takes_twice_the_samples() {
+fn half_the_sampling_interval_gives_twice_the_samples() {
     let timelines = simple("independent_chains", 208, 256, 20);
     for method in [Method::HostTrap, Method::Stochastic] {
         let take = |interval| {
@@ -322,7 +322,7 @@ fn half_the_interval_takes_twice_the_samples() {
 
 /// Two waves that sleep at the same time take as long as one.
 #[test]
-fn units_with_more_waves_are_not_busy_for_longer() {
+fn waves_that_sleep_at_the_same_time_keep_a_unit_busy_once() {
     let selection = Selection {
         samples: Some(1 << 12),
         ..Selection::default()
@@ -349,7 +349,7 @@ fn a_seed_determines_samples() {
 }
 
 #[test]
-fn a_part_of_a_long_dispatch_stands_for_all_of_it() {
+fn the_measured_part_of_a_long_dispatch_is_sampled_for_all_of_it() {
     let length = |rounds| {
         let timelines = simple("dependent_chain", 4, 64, rounds);
         let recorded: usize = timelines
@@ -367,7 +367,7 @@ fn a_part_of_a_long_dispatch_stands_for_all_of_it() {
 }
 
 #[test]
-fn a_short_dispatch_has_a_window_at_any_effort() {
+fn a_short_dispatch_has_samples_at_any_effort() {
     for rounds in 1..40 {
         let selection = Selection {
             samples: Some(1),
@@ -380,7 +380,7 @@ fn a_short_dispatch_has_a_window_at_any_effort() {
 }
 
 #[test]
-fn traced_units_have_every_instruction_of_every_wave() {
+fn timelines_of_traced_units_have_every_instruction_of_every_wave() {
     let module = Module::load(&pick(INSIDE, &device().target()).unwrap());
     let mut out = Numbers::new(416 * 256);
     let selection = Selection {

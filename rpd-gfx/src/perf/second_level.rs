@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_a_place_of_their_own() {
+    fn each_line_of_memory_has_its_own_place_in_the_second_level_cache() {
         let caches = caches();
         let mut seen = std::collections::HashSet::new();
         for address in (0..1 << 20).step_by(L2_LINE as usize) {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_line_that_was_written_completely_is_not_fetched() {
+    fn a_completely_written_half_line_is_not_fetched_from_memory() {
         let mut caches = caches();
         caches.write(&at(0), u64::MAX);
         caches.write(&at(64), u64::from(u32::MAX));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_take_turns_and_sets_overflow() {
+    fn addresses_alternate_between_cache_channels_and_full_sets_evict() {
         let mut caches = caches();
         // 17 lines of one set of one channel: 128 sets of lines 8 KiB apart in pairs.
         for n in 0..17 {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_cached_is_accessed_each_time() {
+    fn uncached_memory_is_accessed_each_time() {
         let mut caches = caches();
         let host = Request {
             memory: PageMemory {

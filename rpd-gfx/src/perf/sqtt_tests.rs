@@ -94,7 +94,7 @@ fn traced(
 }
 
 #[test]
-fn a_trace_begins_as_the_hardware_s_do() {
+fn a_thread_trace_begins_like_one_of_the_hardware() {
     let mut trace = Trace::new(settings(), 0x1000);
     trace.object(&OBJECT, false, true);
     let hex: String = trace
@@ -112,7 +112,7 @@ fn a_trace_begins_as_the_hardware_s_do() {
 }
 
 #[test]
-fn ids_beyond_30_bits_have_packets_of_their_own() {
+fn code_object_ids_beyond_30_bits_have_packets_of_their_own() {
     let mut trace = Trace::new(settings(), 0);
     let id = 5 << 32 | 1 << 30 | 77;
     trace.object(&TracedObject { id, ..OBJECT }, true, false);
@@ -131,7 +131,7 @@ fn ids_beyond_30_bits_have_packets_of_their_own() {
 }
 
 #[test]
-fn every_wave_starts_and_ends_and_target_waves_have_their_instructions() {
+fn a_thread_trace_has_all_waves_and_the_instructions_of_the_target() {
     let (bytes, timelines, full) = traced("divergent_branch", 416, 2, settings());
     assert!(!full);
     let tokens = read(&bytes);
@@ -239,7 +239,7 @@ fn a_wave_starts_in_a_slot_after_the_one_before_has_ended() {
 }
 
 #[test]
-fn only_selected_simds_have_instructions() {
+fn a_thread_trace_has_instructions_of_selected_simds_only() {
     let settings = TraceSettings {
         simds: 0b0101,
         ..settings()
@@ -259,7 +259,7 @@ fn only_selected_simds_have_instructions() {
 }
 
 #[test]
-fn a_full_buffer_ends_with_a_whole_token() {
+fn a_full_thread_trace_buffer_ends_with_a_whole_token() {
     let settings = TraceSettings {
         capacity: 4001,
         ..settings()
@@ -270,7 +270,7 @@ fn a_full_buffer_ends_with_a_whole_token() {
 }
 
 #[test]
-fn counters_add_up() {
+fn counters_in_a_thread_trace_add_up_to_those_of_the_dispatch() {
     let counters = TraceCounters {
         interval: 128,
         list: [

@@ -106,7 +106,7 @@ fn check(counts: &Counts, expected: &[(&str, u64)]) {
 }
 
 #[test]
-fn instructions_of_the_addition_kernel() {
+fn the_addition_kernel_has_its_known_counts_of_instructions() {
     let counts = addition(&mut Numbers::new(), &mut Numbers::new());
     let waves = 32;
     check(
@@ -152,7 +152,7 @@ fn instructions_of_the_addition_kernel() {
 }
 
 #[test]
-fn memory_traffic_of_the_addition_kernel() {
+fn the_addition_kernel_has_its_known_memory_traffic() {
     let counts = addition(&mut Numbers::new(), &mut Numbers::new());
     let waves = 32;
     check(
@@ -194,7 +194,7 @@ fn memory_traffic_of_the_addition_kernel() {
 }
 
 #[test]
-fn what_is_read_twice_hits() {
+fn data_that_is_read_twice_hits_the_cache() {
     let name = "_Z15addition_kernelIfEvPT_PKS0_S3_ii";
     let (mut sums, mut both) = (Numbers::new(), Numbers::new());
     let args: [&[u8]; 5] = [
@@ -217,7 +217,7 @@ fn what_is_read_twice_hits() {
 }
 
 #[test]
-fn lds_of_the_transpose_kernel() {
+fn the_transpose_kernel_has_its_known_lds_counts() {
     let counts = transpose();
     let waves = 16;
     check(
@@ -241,7 +241,7 @@ fn lds_of_the_transpose_kernel() {
 }
 
 #[test]
-fn atomics_of_the_histogram_kernel() {
+fn the_histogram_kernel_has_its_known_counts_of_atomics() {
     let module = Module::load(OBJECTS[2].1);
     let mut numbers = [Numbers::new(), Box::new(Numbers([0.0; 4096]))];
     let [out, bytes] = numbers.each_mut().map(|numbers| numbers.pointer());
@@ -274,7 +274,7 @@ fn atomics_of_the_histogram_kernel() {
 }
 
 #[test]
-fn waves_that_are_not_full() {
+fn waves_with_inactive_lanes_have_their_known_counts() {
     let mut numbers = [Numbers::new(), Numbers::new(), Numbers::new()];
     let [a, b, c] = numbers.each_mut().map(|numbers| numbers.pointer());
     let (width, height) = (250i32.to_le_bytes(), 1i32.to_le_bytes());
@@ -298,7 +298,7 @@ fn waves_that_are_not_full() {
 }
 
 #[test]
-fn time_adds_up() {
+fn active_and_waiting_cycles_add_up_to_wave_cycles() {
     for counts in [
         addition(&mut Numbers::new(), &mut Numbers::new()),
         transpose(),
@@ -321,7 +321,7 @@ fn time_adds_up() {
 }
 
 #[test]
-fn counts_are_the_same_every_time() {
+fn counters_are_the_same_in_every_run() {
     let first = format!("{:?}", transpose());
     for _ in 0..3 {
         assert_eq!(format!("{:?}", transpose()), first);
@@ -329,7 +329,7 @@ fn counts_are_the_same_every_time() {
 }
 
 #[test]
-fn events_are_determined_or_have_no_value() {
+fn determined_events_have_a_value_and_others_have_none() {
     let gfx90a = Device::find("gfx90a").unwrap();
     let counts = transpose();
     for block in [
@@ -360,7 +360,7 @@ fn events_are_determined_or_have_no_value() {
 
 /// Every counter of the hardware can be collected, but for those that add up what another one counts.
 #[test]
-fn every_counter_of_every_device_is_determined() {
+fn every_counter_of_every_device_is_determined_except_accumulators() {
     for device in DEVICES {
         let missing: Vec<&str> = device
             .counters
@@ -384,7 +384,7 @@ fn every_counter_of_every_device_is_determined() {
 
 /// A dispatch of `groups` workgroups of 256 work-items, which all fit into one engine's first compute unit at a time.
 #[test]
-fn workgroups_that_find_no_room_wait_for_it() {
+fn workgroups_wait_for_room_on_a_compute_unit() {
     let module = Module::load(OBJECTS[2].1);
     let mut out = vec![0u32; 1 << 20];
     let address = (out.as_mut_ptr() as u64).to_le_bytes();
@@ -419,7 +419,7 @@ fn workgroups_that_find_no_room_wait_for_it() {
 }
 
 #[test]
-fn memory_is_counted_by_its_type() {
+fn memory_accesses_are_counted_by_owner_and_grain() {
     let memory = |owner, fine_grained| PageMemory {
         owner,
         fine_grained,
@@ -477,7 +477,7 @@ fn memory_is_counted_by_its_type() {
 }
 
 #[test]
-fn lines_that_are_on_their_way_are_waited_for() {
+fn requests_for_a_line_in_flight_count_as_duplicate_misses() {
     let counts = addition(&mut Numbers::new(), &mut Numbers::new());
     let parts = |names: [&str; 3]| names.map(|name| sum(&counts, name));
     let fetched = parts([
@@ -513,7 +513,7 @@ fn lines_that_are_on_their_way_are_waited_for() {
 }
 
 #[test]
-fn scratch_is_deterministic_too() {
+fn counters_of_scratch_accesses_are_the_same_in_every_run() {
     let module = Module::load(OBJECTS[0].1);
     let count = || {
         let mut numbers = [Numbers::new(), Numbers::new(), Numbers::new()];
@@ -530,7 +530,7 @@ fn scratch_is_deterministic_too() {
 }
 
 #[test]
-fn events_are_in_the_order_of_their_numbers() {
+fn events_are_listed_in_the_order_of_their_numbers() {
     let events: Vec<_> = determined_events().collect();
     for pair in events.windows(2) {
         assert!(pair[0].0 != pair[1].0 || pair[0].1 < pair[1].1, "{pair:?}");
@@ -538,7 +538,7 @@ fn events_are_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn the_manual_has_the_numbers_of_counters() {
+fn the_manual_states_the_numbers_of_counters() {
     let manual = include_str!("../../../docs/simulator.md");
     let device = Device::find("gfx90a").expect("a device");
     let counters = device.counters.lines();
@@ -556,7 +556,7 @@ fn the_manual_has_the_numbers_of_counters() {
 /// Prints the cost of counting; run with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn speed() {
+fn cost_of_counting_is_printed() {
     let module = Module::load(OBJECTS[2].1);
     let mut out = vec![0u32; 65536];
     let address = (out.as_mut_ptr() as u64).to_le_bytes();
@@ -580,7 +580,7 @@ fn speed() {
 
 /// Each event of gfx90a that another device has yields a value there as well, under that device's number.
 #[test]
-fn other_devices_have_numbers_of_their_own() {
+fn events_have_a_number_of_their_own_on_each_device() {
     let gfx942 = Device::find("gfx942").unwrap();
     for (block, event, what) in [
         ("SQ", 4, "SQ_WAVES"),

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wave_waits_for_what_is_in_flight() {
+    fn a_wave_clock_waits_for_accesses_in_flight() {
         let mut wave = WaveClock::default();
         wave.issue(Port::Vmem, 1);
         wave.start_vector(400);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn waves_on_one_simd_share_its_issue() {
+    fn waves_on_one_simd_share_its_issue_cycles() {
         let waves: Vec<WaveClock> = (0..8)
             .map(|_| {
                 let mut wave = WaveClock::default();

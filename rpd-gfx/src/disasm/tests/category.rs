@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn instructions_have_kinds() {
+fn disassembled_instructions_have_a_category() {
     for (text, category) in [
         ("v_add_f32_e32 v4, v2, v6", Category::Valu),
         (
@@ -56,7 +56,7 @@ fn instructions_have_kinds() {
 }
 
 #[test]
-fn branches_have_targets() {
+fn disassembled_branches_have_targets() {
     let disassembler = Disassembler::new("gfx90a").unwrap();
     let flow = |dword: u32| disassembler.instruction(&bytes(&[dword]), 0x1000).flow;
     assert_eq!(flow(0xbf82_0001), Flow::Branch(0x1008));

@@ -245,7 +245,7 @@ fn is_list_of_one(text: &str) -> bool {
 }
 
 #[test]
-fn random_instructions_are_printed_as_llvm_prints_them() {
+fn random_instructions_are_disassembled_as_llvm_does() {
     for processor in table::PROCESSORS {
         let disassembler = Disassembler::new(processor.name).unwrap();
         let mut random = Random(0x9e37_79b9_7f4a_7c15);

@@ -23,7 +23,7 @@ fn bytes(dwords: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn samples_of_all_instructions_are_printed() {
+fn a_sample_of_every_instruction_is_disassembled() {
     for processor in table::PROCESSORS {
         let disassembler = Disassembler::new(processor.name).unwrap();
         for row in processor.rows {
@@ -36,7 +36,7 @@ fn samples_of_all_instructions_are_printed() {
 }
 
 #[test]
-fn the_manual_lists_the_processors_with_a_table() {
+fn the_manual_lists_the_processors_with_an_instruction_table() {
     let manual = include_str!("../../../../docs/thread-trace.md");
     let manual = manual.split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, list) = manual.split_once("`rpd-gfx/data` has tables of: ").unwrap();
@@ -48,7 +48,7 @@ fn the_manual_lists_the_processors_with_a_table() {
 }
 
 #[test]
-fn processors_are_found_by_target() {
+fn disassemblers_are_found_by_target() {
     for name in [
         "gfx90a",
         "gfx90a:sramecc+:xnack-",
@@ -104,7 +104,7 @@ fn processors_without_a_table_are_disassembled_by_llvm() {
 }
 
 #[test]
-fn what_is_no_instruction_is_data() {
+fn unknown_words_are_disassembled_as_data() {
     let disassembler = Disassembler::new("gfx90a").unwrap();
     let text = |code: &[u8]| {
         let found = disassembler.instruction(code, 0);

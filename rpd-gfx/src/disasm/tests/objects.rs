@@ -50,7 +50,7 @@ fn objects() -> Vec<(String, CodeObject)> {
 }
 
 #[test]
-fn code_objects_are_printed_as_llvm_prints_them() {
+fn code_objects_are_disassembled_as_llvm_does() {
     let objects = objects();
     assert!(objects.len() > 10, "{}", objects.len());
     let rdna = |(_, object): &&(String, CodeObject)| object.target().processor == "gfx1100";

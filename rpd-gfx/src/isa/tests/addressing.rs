@@ -85,7 +85,7 @@ fn negative_buffer_offsets_in_registers_wrap() {
 
 /// For 100 bytes of LDS, 512 are allocated, and flat addresses can access all of them.
 #[test]
-fn flat_addresses_reach_all_of_the_lds_given_out() {
+fn flat_addresses_reach_all_of_the_allocated_lds() {
     for offset in [0, 96, 100, 104, 256, 508] {
         let mut out = vec![0; 2];
         run("flat_lds", &mut out, offset, 0).unwrap();
@@ -129,7 +129,7 @@ fn flat_addresses_reach_all_of_the_lds_given_out() {
 
 /// LDS instructions never fault: stores outside are dropped, loads yield 0.
 #[test]
-fn lds_instructions_outside_give_zero() {
+fn lds_loads_outside_of_the_allocation_give_zero() {
     for (offset, expected) in [
         (0, 0x55aa),
         (508, 0x55aa),

@@ -161,7 +161,7 @@ fn compare(
 }
 
 #[test]
-fn operations_on_integers_do_what_they_are_described_to_do() {
+fn integer_atomics_agree_with_their_models() {
     for set in [InstructionSet::Gfx90a, InstructionSet::Gfx942] {
         for (name, model) in INTEGERS {
             // A few different values, so that they are often equal or differ by one.
@@ -201,7 +201,7 @@ fn floats(name: &str, old: u64, data: u64) -> u64 {
 }
 
 #[test]
-fn operations_on_floats_work_in_fine_grained_memory_only_where_the_device_can() {
+fn float_atomics_work_in_fine_grained_memory_only_where_the_device_supports_them() {
     for name in [
         "global_atomic_add_f32",
         "global_atomic_add_f64",

@@ -446,7 +446,7 @@ fn module(processor: &str) -> Module {
 }
 
 #[test]
-fn kernels_compute_what_their_models_do_on_any_number_of_threads() {
+fn corpus_kernels_agree_with_their_models_on_any_number_of_threads() {
     let kernels = kernels();
     assert!(kernels.len() >= 40, "{}", kernels.len());
     for processor in ["gfx90a", "gfx942"] {
@@ -479,7 +479,7 @@ fn kernels_compute_what_their_models_do_on_any_number_of_threads() {
 }
 
 #[test]
-fn the_same_seed_leaves_the_same_memory_and_counts() {
+fn corpus_kernels_with_the_same_seed_leave_the_same_memory_and_counts() {
     let module = module("gfx90a");
     let mut inputs = inputs();
     for (name, expected) in kernels() {
@@ -663,7 +663,7 @@ const NOT_CAUSED: &[&str] = &[
 /// Checks that each event is caused by a kernel of this file or is listed: a count that nothing adds to would be 0 in
 /// every dispatch.
 #[test]
-fn kernels_cause_every_event_that_is_not_listed() {
+fn corpus_kernels_cause_every_event_except_those_listed() {
     let module = module("gfx90a");
     let mut inputs = inputs();
     let mut missing: Vec<_> = determined_events().map(|(_, _, name)| name).collect();

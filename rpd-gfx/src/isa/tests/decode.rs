@@ -4,7 +4,7 @@ use machine::listing;
 
 /// Every instruction of the test code objects is known.
 #[test]
-fn decodes_all_instructions() {
+fn all_instructions_of_the_test_objects_are_decoded() {
     for (set, level, bytes) in all_objects() {
         let module = Module::load(bytes);
         let symbols = module.object.symbols();
@@ -49,7 +49,7 @@ fn is_unknown(inst: &crate::isa::inst::Inst) -> bool {
 
 /// Every instruction of each target is decoded, and is executed or refused as the table says.
 #[test]
-fn the_listing_has_the_state_of_every_instruction() {
+fn instructions_are_executed_or_refused_as_the_table_says() {
     for &set in InstructionSet::ALL {
         let rows = listing(set);
         assert!(rows.len() > 1400);
@@ -73,7 +73,7 @@ fn the_listing_has_the_state_of_every_instruction() {
 
 /// Opcodes that the table does not have are not decoded as other instructions.
 #[test]
-fn what_is_not_listed_is_unknown() {
+fn opcodes_that_no_table_has_are_decoded_as_unknown() {
     for &set in InstructionSet::ALL {
         let mut wrong = std::collections::BTreeSet::new();
         let mut random = Random(9);
@@ -93,7 +93,7 @@ fn what_is_not_listed_is_unknown() {
 
 /// The tables are equal to LLVM's, where LLVM is installed.
 #[test]
-fn the_listings_are_those_of_llvm() {
+fn instruction_tables_equal_those_of_llvm() {
     use std::process::Command;
     if !crate::disasm::tests::llvm_is_there() {
         return;
@@ -115,7 +115,7 @@ fn the_listings_are_those_of_llvm() {
 
 /// The error for a refused instruction names it and its location.
 #[test]
-fn refused_instructions_are_named() {
+fn faults_name_refused_instructions() {
     let said = |code: &[u32]| {
         machine::execute(code, &Everything, |_| {}, |x| x.fault.clone())
             .unwrap()

@@ -75,7 +75,7 @@ fn sub_dword(name: &str, select: u32) -> [u32; 2] {
 }
 
 #[test]
-fn bytes_are_widened() {
+fn conversions_widen_eight_bit_floats() {
     for (name, bf8) in [("v_cvt_f32_fp8", false), ("v_cvt_f32_bf8", true)] {
         let [short, _] = sample_of(SET, name);
         check(&[short], |_| {}, |v| [single(eight_bits(v(2) as u8, bf8))]);
@@ -106,7 +106,7 @@ fn bytes_are_widened() {
 
 /// The long form of an instruction does the same as the short one.
 #[test]
-fn long_forms_do_the_same() {
+fn long_encodings_agree_with_short_ones() {
     for row in crate::disasm::rows("gfx942").unwrap() {
         if row.mnemonic == "v_cvt_f32_bf8_e64" {
             check(
@@ -162,7 +162,7 @@ fn numbers(x: &mut Exec<'_>, random: &mut Random) {
 }
 
 #[test]
-fn numbers_are_narrowed() {
+fn conversions_narrow_to_eight_bit_floats() {
     for (name, bf8) in [("v_cvt_pk_fp8_f32", false), ("v_cvt_pk_bf8_f32", true)] {
         let [first, second] = sample_of(SET, name);
         for (seed, (high, saturate)) in [(false, false), (true, false), (false, true)]
@@ -217,7 +217,7 @@ fn rounded_stochastically(value: f64, random: u32, bf8: bool) -> u8 {
 }
 
 #[test]
-fn numbers_are_rounded_stochastically() {
+fn stochastic_conversions_round_by_the_random_operand() {
     for (name, bf8) in [("v_cvt_sr_fp8_f32", false), ("v_cvt_sr_bf8_f32", true)] {
         let [first, second] = sample_of(SET, name);
         for byte in 0..4 {
@@ -240,7 +240,7 @@ fn numbers_are_rounded_stochastically() {
 }
 
 #[test]
-fn registers_are_moved_and_added_in_pairs() {
+fn packed_instructions_move_and_add_pairs_of_registers() {
     let [short, _] = sample_of(SET, "v_mov_b64");
     check(&[short], |_| {}, |v| [v(2), v(3)]);
     // Lane 5 of each row of sixteen.
@@ -313,7 +313,7 @@ fn half(bits: u32) -> f64 {
 
 /// Packed numbers in memory and in LDS are added by each lane.
 #[test]
-fn packed_numbers_are_added_in_memory() {
+fn atomics_add_packed_numbers_in_memory() {
     let bf16_pairs = |a: u32, b: u32| {
         let number = |bits: u32| f64::from(f32::from_bits(bits << 16));
         let sum = |a: u32, b: u32| bf16(number(a & 0xffff) + number(b & 0xffff));
@@ -409,7 +409,7 @@ fn packed_numbers_are_added_in_memory() {
 }
 
 #[test]
-fn memory_is_loaded_to_lds() {
+fn loads_to_lds_write_the_lds_of_each_lane() {
     let memory: Vec<u32> = (0..80u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
     let base = memory.as_ptr() as u64;
     for (name, read) in [
@@ -450,7 +450,7 @@ fn memory_is_loaded_to_lds() {
 
 /// FLAT loads of gfx90a have a bit for loads into LDS, where gfx942 has other opcodes. Buffer loads have a bit on both.
 #[test]
-fn loads_of_gfx90a_have_a_bit_for_lds() {
+fn loads_of_gfx90a_with_the_lds_bit_write_to_lds() {
     let memory: Vec<u32> = (0..80u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
     let base = memory.as_ptr() as u64;
     let sample = |set, name| {
@@ -514,7 +514,7 @@ fn loads_of_gfx90a_have_a_bit_for_lds() {
 
 /// A scratch address is the sum of a register, a scalar and a constant, each of which may be missing.
 #[test]
-fn scratch_addresses_are_sums() {
+fn scratch_addresses_add_register_scalar_and_constant() {
     let scratch = vec![0u32; 64 * 64];
     let base = scratch.as_ptr() as u64;
     let [store, _] = sample_of(SET, "scratch_store_dword");
@@ -561,7 +561,7 @@ fn scratch_addresses_are_sums() {
 
 /// Workgroups are distributed over the dies in turn, and can read the number of their die.
 #[test]
-fn dies_have_numbers() {
+fn workgroups_read_the_number_of_their_die() {
     for (group, die) in [(0, 0), (3, 3), (8, 0), (21, 5)] {
         // s_getreg_b32 s4, hwreg(HW_REG_XCC_ID)
         let code = [0xb884_0000 | 31 << 11 | 20];

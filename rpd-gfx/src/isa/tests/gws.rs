@@ -44,7 +44,7 @@ fn run(own: &Own, name: &str, groups: u32, seed: Option<u64>, threads: usize, ar
 }
 
 #[test]
-fn a_grid_exchanges_values_round_by_round() {
+fn workgroups_exchange_values_at_barriers_of_the_grid() {
     for (groups, rounds, threads, seed) in [
         (1u32, 3u32, 1, None),
         (7, 8, 1, None),
@@ -85,7 +85,7 @@ fn a_grid_exchanges_values_round_by_round() {
 }
 
 #[test]
-fn a_semaphore_lets_one_wave_go_on_for_each_unit() {
+fn a_gws_semaphore_releases_one_wave_for_each_unit() {
     for (threads, seed) in [(1, None), (3, None), (1, Some(4))] {
         let own = Own(WaveSync::new());
         let (mut count, mut order) = (vec![0u32], vec![0u32; 9]);

@@ -176,7 +176,7 @@ const CASES: [Case; 5] = [
 
 /// Every geometry with every addressing mode, both filters and both kinds of coordinates.
 #[test]
-fn samples_are_those_of_the_model() {
+fn image_samples_agree_with_the_model() {
     let mut texels = Texels::of_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let modes = [
@@ -271,7 +271,7 @@ fn samples_are_those_of_the_model() {
 /// Coordinates are rounded to a 256th of a texel before the texel is selected. Compilers rely on that when they round
 /// coordinates down themselves.
 #[test]
-fn coordinates_are_rounded_to_fractions_of_a_texel() {
+fn image_coordinates_are_rounded_to_fractions_of_a_texel() {
     let mut texels = Texels::of_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let image = Image::new(
@@ -404,7 +404,7 @@ fn texels_of_all_formats_are_loaded_and_stored() {
 }
 
 #[test]
-fn halves_are_converted() {
+fn image_loads_convert_to_half_precision() {
     let mut texels = Texels::of_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let size = [WIDTH as u32, HEIGHT as u32, 1];
@@ -430,7 +430,7 @@ fn halves_are_converted() {
 }
 
 #[test]
-fn slices_layers_sizes_and_atomics() {
+fn image_instructions_handle_slices_layers_sizes_and_atomics() {
     let mut texels = Texels::of_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let size = [WIDTH as u32, HEIGHT as u32, DEPTH as u32];
@@ -492,7 +492,7 @@ fn slices_layers_sizes_and_atomics() {
 }
 
 #[test]
-fn elements_of_buffers_have_formats() {
+fn buffer_elements_are_converted_by_their_format() {
     let mut texels = Texels::random(8);
     let mut coordinates: Vec<Four> = (0..N as i32)
         .map(|n| [n - 3, 0, 0, 0].map(|at| f32::from_bits(at as u32)))

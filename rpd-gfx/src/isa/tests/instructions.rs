@@ -64,7 +64,7 @@ fn check<const N: usize>(
 }
 
 #[test]
-fn segments_of_two_over_pi_are_those_of_llvm() {
+fn trig_preop_returns_the_segments_of_two_over_pi_of_llvm() {
     let rows = include_str!("../../../testdata/trig-preop.csv");
     for row in rows.lines().skip(1) {
         let [value, segment, result] = row.split(',').collect::<Vec<_>>().try_into().unwrap();
@@ -84,7 +84,7 @@ fn bytes(low: u32, high: u32) -> [u8; 8] {
 }
 
 #[test]
-fn sums_of_absolute_differences() {
+fn instructions_sum_absolute_differences() {
     check::<4>(
         "v_mqsad_u32_u8",
         // Some bytes of the reference are 0 and are left out of the sum.
@@ -131,7 +131,7 @@ fn nearest(value: f64) -> i64 {
 }
 
 #[test]
-fn normalised_numbers_are_packed() {
+fn instructions_pack_normalised_numbers() {
     let small = |x: &mut Exec<'_>, random: &mut Random| {
         for register in [2, 6] {
             // From -4 to 4.
@@ -152,7 +152,7 @@ fn normalised_numbers_are_packed() {
 }
 
 #[test]
-fn a_byte_is_converted_into_its_place() {
+fn a_number_is_converted_into_one_byte_of_its_register() {
     check(
         "v_cvt_pkaccum_u8_f32",
         |x, random| {
@@ -170,7 +170,7 @@ fn a_byte_is_converted_into_its_place() {
 
 /// The face of a cube: the axis with the largest coordinate, z before y before x.
 #[test]
-fn faces_of_a_cube() {
+fn cube_instructions_find_the_face_of_a_direction() {
     let directions = |x: &mut Exec<'_>, random: &mut Random| {
         for register in [2, 6, 8] {
             let mut number = || (random.next() % 7) as f32 - 3.0;
@@ -243,7 +243,7 @@ fn dword(bytes: &[u8], at: usize) -> u32 {
 }
 
 #[test]
-fn lanes_are_counted_in_lds() {
+fn append_and_consume_count_lanes_in_lds() {
     let lanes = 0xf0f0_0000_0000_0007u64;
     for (name, change) in [("ds_append", 11u32), ("ds_consume", 11u32.wrapping_neg())] {
         let (before, _, loaded, after) = lds(name, 12, 100, lanes);
@@ -258,7 +258,7 @@ fn lanes_are_counted_in_lds() {
 }
 
 #[test]
-fn lanes_have_places_of_their_own_in_lds() {
+fn addtid_instructions_give_each_lane_its_own_dword_of_lds() {
     let lanes = 0x8000_0000_00ff_0001u64;
     let (before, stored, _, after) = lds("ds_write_addtid_b32", 20, 8, lanes);
     let mut expected = before;

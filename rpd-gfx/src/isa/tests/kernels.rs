@@ -42,7 +42,7 @@ fn same64(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn single_precision() {
+fn kernels_compute_in_single_precision() {
     let n = 2000u32;
     let (mut a, mut b) = (floats(n as usize, 1), floats(n as usize, 2));
     with_modules(|m| {
@@ -87,7 +87,7 @@ fn single_precision() {
 }
 
 #[test]
-fn double_precision() {
+fn kernels_compute_in_double_precision() {
     let n = 1500u32;
     let mut random = Random(3);
     let mut make = |_| match random.next() % 4 {
@@ -136,7 +136,7 @@ fn double_precision() {
 }
 
 #[test]
-fn half_precision() {
+fn kernels_compute_in_half_precision() {
     use crate::isa::float::{f16_to_f32, f64_to_f16};
     let n = 4096u32;
     let mut random = Random(4);
@@ -188,7 +188,7 @@ fn half_precision() {
 }
 
 #[test]
-fn integers() {
+fn kernels_compute_with_integers() {
     let n = 1000u32;
     let mut random = Random(5);
     let mut make = |i: u32| {
@@ -243,7 +243,7 @@ fn integers() {
 }
 
 #[test]
-fn long_integers() {
+fn kernels_compute_with_long_integers() {
     let n = 700u32;
     let mut random = Random(6);
     let mut make = |i: u32| {
@@ -290,7 +290,7 @@ fn long_integers() {
 }
 
 #[test]
-fn conversions() {
+fn kernels_convert_numbers() {
     use crate::isa::float::f64_to_f16;
     let n = 512u32;
     let mut random = Random(7);
@@ -332,7 +332,7 @@ fn conversions() {
 }
 
 #[test]
-fn elementary_functions() {
+fn kernels_compute_elementary_functions() {
     let input: Vec<f32> = (0..64).map(|i| 0.03 + i as f32 * 0.37).collect();
     with_modules(|m| {
         let mut input = input.clone();
@@ -366,7 +366,7 @@ fn elementary_functions() {
 }
 
 #[test]
-fn packed_and_small_types() {
+fn kernels_compute_with_packed_and_small_types() {
     use crate::isa::float::{f16_to_f32, f64_to_f16};
     let n = 256usize;
     with_modules(|m| {

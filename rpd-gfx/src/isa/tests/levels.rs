@@ -42,7 +42,7 @@ fn same(a: &[Lanes], b: &[Lanes], register: usize, lane: usize) -> bool {
 }
 
 #[test]
-fn results_do_not_depend_on_the_level() {
+fn results_do_not_depend_on_the_vector_extensions_of_the_host() {
     let mut compared = 0;
     for set in [InstructionSet::Gfx90a, InstructionSet::Gfx942] {
         for row in listing(set) {

@@ -137,12 +137,12 @@ fn look_back(groups: usize, threads: usize) {
 }
 
 #[test]
-fn aligned_accesses_are_not_torn() {
+fn aligned_memory_accesses_are_not_torn() {
     tearing(60_000);
 }
 
 #[test]
-fn what_was_stored_before_a_flag_is_loaded_after_it() {
+fn data_stored_before_a_flag_is_loaded_after_it() {
     message_passing(20_000);
 }
 
@@ -152,7 +152,7 @@ fn sequential_consistency_forbids_store_buffering() {
 }
 
 #[test]
-fn scans_with_look_back_are_right() {
+fn scans_with_look_back_compute_their_sums() {
     for threads in [1, 2, 4] {
         look_back(3_000, threads);
     }

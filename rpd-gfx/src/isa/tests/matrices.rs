@@ -155,7 +155,7 @@ fn check(case: &Case, fields: Fields, seed: u64) {
 }
 
 #[test]
-fn products_of_matrices() {
+fn matrix_instructions_agree_with_the_model() {
     for (seed, case) in CASES.iter().enumerate() {
         for (n, (ab, cd)) in [(false, false), (false, true), (true, false), (true, true)]
             .into_iter()
@@ -185,7 +185,7 @@ fn products_of_matrices() {
 }
 
 #[test]
-fn blocks_of_a_are_broadcast_and_lanes_of_b_moved() {
+fn matrix_instructions_broadcast_blocks_of_a_and_move_lanes_of_b() {
     for (seed, case) in CASES
         .iter()
         .enumerate()
@@ -219,7 +219,7 @@ fn blocks_of_a_are_broadcast_and_lanes_of_b_moved() {
 
 /// An instruction with fields that it does not support ends the dispatch with its name.
 #[test]
-fn wrong_fields_are_refused() {
+fn matrix_instructions_with_unsupported_fields_are_refused() {
     let last = |name: &str| CASES.iter().position(|case| case.name == name).unwrap();
     for (name, fields) in [
         (
@@ -256,7 +256,7 @@ fn wrong_fields_are_refused() {
 
 /// Every sum is rounded as a fused multiplication and addition.
 #[test]
-fn sums_are_rounded_after_each_product() {
+fn matrix_sums_are_rounded_after_each_product() {
     let case = &CASES[4];
     let mut random = Random(77);
     let mut number = || f32::from_bits(0x3f00_0000 | random.next() as u32 & 0x00ff_ffff);
@@ -289,7 +289,7 @@ fn sums_are_rounded_after_each_product() {
 
 /// gfx942 does not flush denormal numbers of matrices, in contrast to gfx90a.
 #[test]
-fn denormal_numbers_count() {
+fn matrix_instructions_of_gfx942_keep_denormal_numbers() {
     for (name, one, least) in [
         ("v_mfma_f32_4x4x4_16b_f16", 0x3c00_3c00, 2f64.powi(-24)),
         ("v_mfma_f32_4x4x4_16b_bf16", 0x3f80_3f80, 2f64.powi(-133)),
@@ -320,7 +320,7 @@ static MATRICES: &[u8] = include_bytes!("../../../testdata/matrices.co");
 
 /// Kernels of `testdata/matrices.hip` compute the same as the host, and their matrix instructions are counted.
 #[test]
-fn compiled_kernels_multiply_and_are_counted() {
+fn compiled_matrix_kernels_multiply_and_are_counted() {
     let module = Module::load(MATRICES);
     let counted =
         |name: &str, args: &[&[u8]]| module.dispatch(name, [64, 1, 1], [64, 1, 1], 0, args, watch);

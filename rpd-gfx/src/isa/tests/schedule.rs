@@ -49,7 +49,7 @@ fn order(seed: u64) -> Vec<u32> {
 }
 
 #[test]
-fn the_same_seed_makes_the_same_schedule() {
+fn schedules_with_the_same_seed_are_the_same() {
     for seed in [0, 1, 2, u64::MAX] {
         assert_eq!(updates(Some(seed)), updates(Some(seed)));
         assert_eq!(order(seed), order(seed));
@@ -57,7 +57,7 @@ fn the_same_seed_makes_the_same_schedule() {
 }
 
 #[test]
-fn other_seeds_show_other_outcomes_of_a_race() {
+fn schedules_with_other_seeds_have_other_outcomes_of_a_race() {
     let outcomes: BTreeSet<u32> = (0..20).map(|seed| updates(Some(seed)).0).collect();
     assert!(outcomes.len() >= 10, "{outcomes:?}");
     assert!(
@@ -83,7 +83,7 @@ fn waves_interleave_without_a_seed() {
 
 /// A missing barrier has an effect: waves do not simply run one after the other.
 #[test]
-fn a_missing_barrier_shows() {
+fn a_missing_barrier_changes_results() {
     let wrong = |seed: Option<u64>| {
         let mut out = vec![u32::MAX; 512];
         seeded(seed, "missing_barrier", 512, 256, &[&pointer(&mut out)]).unwrap();
@@ -100,7 +100,7 @@ fn a_missing_barrier_shows() {
 
 /// With a seed, counts and clocks are the same in every run, with and without a probe.
 #[test]
-fn counts_and_clocks_follow_from_the_seed() {
+fn the_seed_determines_counts_and_clocks() {
     #[repr(align(4096))]
     struct Clocks([u64; 3 * 128]);
     let module = Module::load(SCHEDULE);

@@ -195,7 +195,7 @@ fn check(name: &str, cbsz: u32, abid: u32, seed: u64) {
 }
 
 #[test]
-fn products_of_sparse_matrices() {
+fn sparse_matrix_instructions_agree_with_the_model() {
     let rows = listing(SET);
     let names: Vec<_> = rows
         .iter()

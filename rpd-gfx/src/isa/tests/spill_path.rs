@@ -78,7 +78,7 @@ fn check(code: &[u32], what: &str, model: impl Fn(&mut Registers)) {
 
 /// Instructions that read or write a lane do so whatever the mask is. The number of the lane is taken modulo 64.
 #[test]
-fn lanes_are_read_and_written_whatever_the_mask() {
+fn readlane_and_writelane_ignore_the_execution_mask() {
     let [write, _] = sample("v_writelane_b32");
     let [read, _] = sample("v_readlane_b32");
     // Sources of the lane's number: s6, M0, and the constants 0, 31 and 63.
@@ -104,7 +104,7 @@ fn lanes_are_read_and_written_whatever_the_mask() {
 }
 
 #[test]
-fn the_first_active_lane_is_read() {
+fn readfirstlane_reads_the_first_active_lane() {
     check(
         &sample("v_readfirstlane_b32")[..1],
         "v_readfirstlane",
@@ -116,7 +116,7 @@ fn the_first_active_lane_is_read() {
 }
 
 #[test]
-fn accumulation_registers_are_moved_in_active_lanes() {
+fn accumulation_registers_are_moved_in_active_lanes_only() {
     let moved = |r: &mut Registers, to: usize, from: &dyn Fn(&Registers, usize) -> u32| {
         for lane in 0..64 {
             if r.is_active(lane) {
@@ -160,7 +160,7 @@ fn accumulation_registers_are_moved_in_active_lanes() {
 }
 
 #[test]
-fn masks_are_saved_and_replaced() {
+fn saveexec_saves_and_replaces_the_execution_mask() {
     type Operation = fn(u64, u64) -> u64;
     let operations: [(&str, Operation); 10] = [
         ("and", |s, exec| s & exec),

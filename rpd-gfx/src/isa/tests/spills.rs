@@ -38,7 +38,7 @@ fn debayered(raw: &[u8], width: i32, height: i32, gain: f32, shift: u32) -> Vec<
 }
 
 #[test]
-fn debayer_without_optimisation() {
+fn a_debayer_kernel_built_without_optimisation_runs() {
     let module = Module::load(SPILLS);
     let (width, height, shift, gain) = (70i32, 37i32, 1u32, 0.625f32);
     let mut random = Random(5);
@@ -81,7 +81,7 @@ fn pressed(input: &[u32], i: u32) -> u32 {
 }
 
 #[test]
-fn many_values_alive_over_calls_and_branches() {
+fn values_spilled_over_calls_and_branches_keep_their_contents() {
     let module = Module::load(SPILLS);
     let mut random = Random(7);
     let mut input: Vec<u32> = (0..300).map(|_| random.next() as u32).collect();

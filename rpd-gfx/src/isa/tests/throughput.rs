@@ -19,7 +19,7 @@ fn processor_seconds() -> f64 {
 /// Prints executed lane-instructions per second for three kinds of kernel: the best of ten runs on one thread.
 #[test]
 #[ignore = "a measurement"]
-fn throughput() {
+fn throughput_of_three_kernels_is_printed() {
     let module = Module::load(SCHEDULE);
     let mut numbers: [Vec<f32>; 3] =
         [0, 1, 2].map(|k| (0..1 << 20).map(|n| (n % 7 + k) as f32).collect());

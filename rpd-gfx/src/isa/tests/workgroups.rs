@@ -4,7 +4,7 @@ use super::kernels::floats;
 use super::*;
 
 #[test]
-fn transposes_through_lds() {
+fn kernels_transpose_through_lds() {
     let (width, height) = (70u32, 45u32);
     let input: Vec<f32> = (0..width * height).map(|i| i as f32).collect();
     with_modules(|m| {
@@ -35,7 +35,7 @@ fn transposes_through_lds() {
 }
 
 #[test]
-fn reduces_and_counts() {
+fn kernels_reduce_and_count() {
     let n = 5000u32;
     let input: Vec<u32> = (0..n).map(|i| i * 7 + 1).collect();
     let text: Vec<u8> = (0..n).map(|i| ((i * i) >> 3) as u8).collect();
@@ -64,7 +64,7 @@ fn reduces_and_counts() {
 }
 
 #[test]
-fn atomic_operations() {
+fn kernels_execute_atomic_operations() {
     with_modules(|m| {
         let n = 320u32;
         let mut o = vec![0u32; 16 + n as usize];
@@ -98,7 +98,7 @@ fn fib(n: u32) -> u32 {
 }
 
 #[test]
-fn calls_with_structs_and_recursion() {
+fn kernels_call_functions_with_structs_and_recursion() {
     let n = 200u32;
     let input: Vec<f32> = (0..n).map(|i| i as f32 * 0.5 - 20.0).collect();
     with_modules(|m| {
@@ -144,7 +144,7 @@ fn calls_with_structs_and_recursion() {
 }
 
 #[test]
-fn scratch_arrays_and_function_pointers() {
+fn kernels_use_scratch_arrays_and_function_pointers() {
     let n = 128usize;
     let index: Vec<u32> = (0..n as u32).map(|i| i * 13 % 29).collect();
     with_modules(|m| {
@@ -185,7 +185,7 @@ fn scratch_arrays_and_function_pointers() {
 }
 
 #[test]
-fn lane_exchanges() {
+fn kernels_exchange_values_between_lanes() {
     let input: Vec<u32> = (0..64).map(|i| i * i * 977 + 5).collect();
     with_modules(|m| {
         let mut input = input.clone();
@@ -210,7 +210,7 @@ fn lane_exchanges() {
 }
 
 #[test]
-fn grids_of_three_dimensions_with_partial_groups() {
+fn kernels_run_on_grids_of_three_dimensions_with_partial_groups() {
     with_modules(|m| {
         let mut out = vec![u32::MAX; 10 * 7 * 5];
         let args: [&[u8]; 1] = [&pointer(&mut out)];
@@ -225,7 +225,7 @@ fn grids_of_three_dimensions_with_partial_groups() {
 }
 
 #[test]
-fn divergent_loops_and_vectors() {
+fn kernels_run_divergent_loops_and_vectors() {
     with_modules(|m| {
         let n = 500u32;
         let mut out = vec![0u32; n as usize];
@@ -277,7 +277,7 @@ fn workgroups_may_wait_for_each_other() {
 }
 
 #[test]
-fn threads_share_a_dispatch() {
+fn host_threads_share_the_workgroups_of_a_dispatch() {
     let mut module = Module::load(OBJECTS[2].1);
     module.threads = 3;
     let n = 20_000u32;
@@ -311,7 +311,7 @@ fn threads_share_a_dispatch() {
 }
 
 #[test]
-fn faults_name_kernel_and_address() {
+fn memory_faults_name_kernel_and_address() {
     with_modules(|m| {
         let fault = m
             .run("wild", [64, 1, 1], [64, 1, 1], 0, &[&0x10u64.to_le_bytes()])
@@ -331,7 +331,7 @@ fn faults_name_kernel_and_address() {
 /// Prints the cost of an instruction of a wave; run with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn speed() {
+fn interpreter_speed_is_printed() {
     let module = Module::load(OBJECTS[2].1);
     let report = |name: &str, run: &dyn Fn() -> Stats| {
         run();

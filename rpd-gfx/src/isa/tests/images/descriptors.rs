@@ -4,7 +4,7 @@ use super::*;
 
 /// The fields of descriptors are where the hardware has them.
 #[test]
-fn descriptors_have_the_layout_of_the_hardware() {
+fn image_descriptors_have_the_layout_of_the_hardware() {
     let format = TexelFormat::new(8, 4, Number::Unorm).unwrap();
     let image = Image::new(
         0x7f12_3456_7800,
@@ -62,7 +62,7 @@ fn descriptors_have_the_layout_of_the_hardware() {
 
 /// Unsupported features end the dispatch with an error that names them.
 #[test]
-fn unsupported_descriptors_are_named() {
+fn unsupported_image_descriptors_are_named_in_the_fault() {
     let mut texels = Texels::random(1);
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let words = Image::new(texels.base(), format, Geometry::D2, [4, 4, 1], 4).encode();
@@ -120,7 +120,7 @@ fn unsupported(name: &'static str, value: u32) -> Unsupported {
 }
 
 #[test]
-fn unsupported_samplers_are_named() {
+fn unsupported_samplers_are_named_in_the_fault() {
     let words = Sampler {
         address: [AddressMode::Clamp; 3],
         normalized: true,

@@ -92,7 +92,7 @@ fn around(random: &mut Random, size: [usize; 3], level: i64) -> [i64; 4] {
 
 /// Offset of the last texel of each level of an image, as AMD's address library computes it.
 #[test]
-fn levels_lie_where_devices_have_them() {
+fn mip_levels_have_the_offsets_of_the_hardware() {
     let cases: [(Geometry, u32, [u32; 3], &[u64]); 6] = [
         (
             Geometry::D2,
@@ -156,7 +156,7 @@ fn levels_lie_where_devices_have_them() {
 }
 
 #[test]
-fn texels_of_levels_are_loaded() {
+fn texels_of_mip_levels_are_loaded() {
     let mut memory = Memory::new();
     let mut random = Random(21);
     for (kernel, placed, dimensions) in [
@@ -204,7 +204,7 @@ fn texels_of_levels_are_loaded() {
 }
 
 #[test]
-fn texels_of_levels_are_stored() {
+fn texels_of_mip_levels_are_stored() {
     let mut memory = Memory::new();
     let mut expected = memory.0;
     let object = Object::new(&D2.image(memory.base(), 1, 2).encode(), [0; 4]);
@@ -239,7 +239,7 @@ fn texels_of_levels_are_stored() {
 }
 
 #[test]
-fn sizes_are_those_of_levels() {
+fn size_queries_return_the_size_of_the_mip_level() {
     let mut memory = Memory::new();
     let object = Object::new(&D3.image(memory.base(), 1, 3).encode(), [0; 4]);
     let mut coordinates = vec![at(0, 0, 0, 99); N];
@@ -267,7 +267,7 @@ fn sizes_are_those_of_levels() {
 
 /// Without filtering between levels, samples are of the first level that instructions can address.
 #[test]
-fn samples_are_of_the_first_level() {
+fn sampling_reads_the_first_mip_level() {
     let mut memory = Memory::new();
     let image = D2.image(memory.base(), 1, 2);
     let sampler = Sampler {

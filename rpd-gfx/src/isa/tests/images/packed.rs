@@ -188,7 +188,7 @@ fn packed_texels_are_stored() {
 }
 
 #[test]
-fn integers_and_buffers_of_ten_bits() {
+fn packed_integers_and_buffers_of_ten_bits_are_loaded() {
     let mut texels = Texels::random(34);
     let format = TexelFormat::of_bits([10, 10, 10, 2], Number::Uint).unwrap();
     let view = BufferView::new(format);
@@ -224,7 +224,7 @@ fn integers_and_buffers_of_ten_bits() {
 }
 
 #[test]
-fn packed_formats_have_few_numbers() {
+fn packed_formats_exist_for_few_number_types() {
     for (bits, number, exists) in [
         ([5, 6, 5, 0], Number::Unorm, true),
         ([5, 6, 5, 0], Number::Uint, false),
