@@ -187,7 +187,7 @@ mod tests {
     use std::mem::{offset_of, size_of};
 
     #[test]
-    fn layouts_are_those_of_the_header() {
+    fn amd_smi_types_have_the_layout_of_the_header() {
         assert_eq!(size_of::<Version>(), 24);
         assert_eq!(size_of::<EnumerationInfo>(), 272);
         assert_eq!(size_of::<AsicInfo>(), 896);

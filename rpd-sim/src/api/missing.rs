@@ -77,7 +77,7 @@ mod tests {
     const DOCUMENTS: &str = include_str!("../../../docs/simulator.md");
 
     #[test]
-    fn documents_list_what_is_not_supported() {
+    fn the_manual_lists_the_unsupported_functions() {
         let missing: BTreeSet<&str> = GENERATED
             .lines()
             .filter_map(|line| line.strip_prefix("api_missing!(")?.split(", ").nth(1))

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_those_of_the_abi() {
+    fn dispatch_tables_have_the_sizes_of_the_abi() {
         assert_eq!(size_of_val(&HSA), 64);
         assert_eq!(size_of_val(&HSA_CORE_API), 1016);
         assert_eq!(size_of_val(&HSA_AMD_EXT_API), 608);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_slot_is_filled() {
+    fn every_slot_of_the_dispatch_tables_is_filled() {
         let all = HIP_RUNTIME_API.slots.iter().chain(&HIP_COMPILER_API.slots);
         for slot in all.chain(&HSA_CORE_API.slots).chain(&HSA_AMD_EXT_API.slots) {
             assert!(!slot.load(Ordering::Relaxed).is_null());

@@ -499,7 +499,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_find_their_agents_and_pools() {
+    fn agents_and_pools_are_found_by_handle() {
         for agent_ in agents() {
             assert_eq!(
                 agent(agent_.handle()).map(|found| found.index),

@@ -162,7 +162,7 @@ mod tests {
     use std::mem::{offset_of, size_of};
 
     #[test]
-    fn layouts_are_those_of_the_headers() {
+    fn aql_packets_have_the_layout_of_the_headers() {
         assert_eq!(size_of::<KernelDispatchPacket>(), PACKET_BYTES);
         assert_eq!(offset_of!(KernelDispatchPacket, kernel_object), 32);
         assert_eq!(offset_of!(KernelDispatchPacket, kernarg_address), 40);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_convert_to_host_time_within_one_tick() {
+    fn device_ticks_convert_to_host_time_within_one_tick() {
         let before = host_ns();
         let tick = ticks();
         let after = host_ns();

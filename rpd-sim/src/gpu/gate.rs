@@ -93,7 +93,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     #[test]
-    fn who_is_alone_is_alone() {
+    fn the_gate_admits_an_exclusive_dispatch_alone() {
         let gate = Gate::default();
         let stop = AtomicBool::new(false);
         let inside = AtomicUsize::new(0);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_queue_does_not_wait() {
+    fn the_gate_returns_for_a_stopped_queue() {
         let gate = Gate::default();
         let stop = AtomicBool::new(false);
         let first = gate.enter(false, &stop);

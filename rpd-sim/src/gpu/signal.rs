@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn handles_are_checked() {
+    fn signals_are_found_by_valid_handles_only() {
         let signal = make(7);
         assert_eq!(
             Signal::from_handle(signal.handle()).map(Signal::load),
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeping_waiter_wakes_at_the_change() {
+    fn a_waiter_on_a_signal_wakes_at_the_change() {
         let signal = make(1);
         let thread = std::thread::spawn(move || signal.wait(Condition::Lt, 1, None, false));
         std::thread::sleep(Duration::from_millis(4));
@@ -443,14 +443,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_times_out_with_the_value() {
+    fn a_signal_wait_times_out_with_the_value() {
         let signal = make(5);
         let value = signal.wait(Condition::Eq, 0, Some(Duration::from_millis(1)), false);
         assert_eq!(value, 5);
     }
 
     #[test]
-    fn many_signals_any_and_all() {
+    fn wait_many_waits_for_any_or_all_signals() {
         let (a, b) = (make(1), make(0));
         let term = |signal| Term {
             signal,

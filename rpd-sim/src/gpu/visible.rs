@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_end_at_what_names_no_device() {
+    fn a_list_of_visible_devices_ends_at_the_first_invalid_entry() {
         let ids = ["GPU-a", "GPU-b", "GPU-c"].map(str::to_owned);
         assert_eq!(chosen("2,0", &ids), [2, 0]);
         assert_eq!(chosen("GPU-b, 0", &ids), [1, 0]);

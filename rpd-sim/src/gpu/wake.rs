@@ -134,7 +134,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn an_announcement_before_the_wait_is_not_lost() {
+    fn a_notification_before_the_wait_is_not_lost() {
         let event = Event::default();
         let seen = event.count();
         event.notify();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_is_woken() {
+    fn a_notification_wakes_a_waiting_thread() {
         let event = Arc::new(Event::default());
         let seen = event.count();
         let other = Arc::clone(&event);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_ends_the_wait() {
+    fn a_timeout_ends_the_wait_for_a_notification() {
         let event = Event::default();
         event.wait(event.count(), Some(Duration::from_millis(1)));
     }

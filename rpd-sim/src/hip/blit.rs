@@ -227,7 +227,7 @@ mod tests {
     use rpd_gfx::device::Device;
 
     #[test]
-    fn every_device_has_its_kernels() {
+    fn every_device_has_blit_kernels() {
         for name in Device::simulated_names() {
             let found = CODE_OBJECTS.iter().find(|(known, _)| *known == name);
             let (_, bytes) = found.unwrap_or_else(|| panic!("{name}: no code object"));

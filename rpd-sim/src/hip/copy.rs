@@ -392,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pageable_memory_is_copied_in_pieces_that_end_with_a_page() {
+    fn copies_of_pageable_memory_are_split_at_pages() {
         let sizes = |address, width| -> Vec<usize> {
             let op = CopyOp::linear(1 << 40, address, width, kind::HOST_TO_DEVICE);
             let pieces = pieces(&op, address);

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_stick_until_read() {
+    fn the_last_hip_error_is_kept_until_it_is_read() {
         assert_eq!(api(|| Err(code::INVALID_VALUE)), code::INVALID_VALUE);
         assert_eq!(api(|| Ok(())), code::SUCCESS);
         assert_eq!(api(|| Err(code::NOT_READY)), code::NOT_READY);
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_becomes_an_error() {
+    fn a_panic_in_a_hip_call_becomes_an_error() {
         assert_eq!(api(|| panic!("inside")), code::UNKNOWN);
         // SAFETY: no arguments.
         unsafe { hipGetLastError() };
     }
 
     #[test]
-    fn names_and_texts() {
+    fn hip_errors_have_names_and_texts() {
         // SAFETY: both answer static C strings.
         unsafe {
             assert_eq!(CStr::from_ptr(hipGetErrorName(600)), c"hipErrorNotReady");

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pattern_turns_with_the_address() {
+    fn the_fill_pattern_is_rotated_by_the_address() {
         let at = |dst, value, element| FillOp::linear(dst, 8, value, element).word(dst);
         assert_eq!(at(1, 0xab, 1), 0xabab_abab);
         assert_eq!(at(2, 0x1234, 2), 0x1234_1234);

@@ -228,7 +228,7 @@ mod tests {
     use std::mem::size_of;
 
     #[test]
-    fn sizes_are_those_of_the_headers() {
+    fn image_types_have_the_sizes_of_the_headers() {
         assert_eq!(size_of::<ArrayDescriptor>(), 24);
         assert_eq!(size_of::<Array3dDescriptor>(), 40);
         assert_eq!(size_of::<ResourceDesc>(), 64);

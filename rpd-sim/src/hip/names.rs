@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_by_id() {
+    fn api_names_are_found_by_id() {
         assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert_eq!(api_name(u32::MAX), c"unknown");
         let (id, name) = NAMES[7];

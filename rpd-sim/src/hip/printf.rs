@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_split() {
+    fn printf_formats_are_split_into_texts_and_conversions() {
         use Piece::{Conversion, Text};
         assert_eq!(
             pieces(b"a %5.*f%% b%s%q"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_in_two_requests_is_put_together() {
+    fn a_printf_message_in_two_requests_is_put_together() {
         let mut messages = Messages::default();
         // To standard error, so that the test's own output is not disturbed: control word 1, an empty format.
         let mut first = [
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn text_with_a_width_takes_its_own_length() {
+    fn printf_texts_are_padded_to_eight_bytes() {
         let mut words = Arguments {
             bytes: b"abc\0....next\0...",
         };

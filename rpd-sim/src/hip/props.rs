@@ -558,7 +558,7 @@ mod tests {
     use std::mem::{offset_of, size_of};
 
     #[test]
-    fn layouts_are_those_of_the_headers() {
+    fn device_properties_have_the_layout_of_the_headers() {
         assert_eq!(size_of::<Properties>(), 1472);
         assert_eq!(offset_of!(Properties, total_global_mem), 288);
         assert_eq!(offset_of!(Properties, multi_processor_count), 388);

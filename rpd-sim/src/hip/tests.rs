@@ -195,7 +195,7 @@ mod texture_references;
 mod virtual_memory;
 
 #[test]
-fn devices_are_described() {
+fn hip_describes_devices() {
     let mut count = 0;
     ok!(hipGetDeviceCount(&mut count));
     assert!(count >= 1);

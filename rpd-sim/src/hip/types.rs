@@ -365,7 +365,7 @@ mod tests {
     use std::mem::size_of;
 
     #[test]
-    fn sizes_are_those_of_the_headers() {
+    fn hip_types_have_the_sizes_of_the_headers() {
         assert_eq!(size_of::<PitchedPtr>(), 32);
         assert_eq!(size_of::<Memcpy3D>(), 160);
         assert_eq!(size_of::<DrvMemcpy2D>(), 128);

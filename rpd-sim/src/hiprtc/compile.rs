@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_in_a_listing() {
+    fn lowered_names_are_found_in_a_listing() {
         let listing = "@rpd_sim_lowered_name_0 = addrspace(1) global ptr @_Z3addIfEvPT_, align 8\n\
              @rpd_sim_lowered_name_1 = global ptr addrspacecast (ptr addrspace(4) @\"odd name\" to ptr)\n";
         assert_eq!(lowered(listing, 0).as_deref(), Some("_Z3addIfEvPT_"));

@@ -157,7 +157,7 @@ mod tests {
     static DATA: [u8; 4] = [1, 2, 3, 4];
 
     #[test]
-    fn uris_name_files_and_memory() {
+    fn code_object_uris_name_files_and_memory() {
         assert_eq!(file_uri(b"/a b/c"), "file:///a%20b/c");
         let heap = Box::new([0u8; 64]);
         let uri = memory_uri(heap.as_ptr() as u64, 64);

@@ -93,7 +93,7 @@ mod tests {
     use rpd_gfx::device::{DEVICES, Device};
 
     #[test]
-    fn the_bundle_has_code_for_every_device() {
+    fn the_rccl_bundle_has_code_for_every_device() {
         let simulated = Device::simulated_names();
         for device in DEVICES
             .iter()

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fractions_are_rounded_to_their_type() {
+    fn reductions_round_fractions_to_their_type() {
         let fraction = |kind, n| DataType::new(kind).expect("a type").fraction(n);
         assert_eq!(fraction(6, 2), Some(0x3800));
         assert_eq!(fraction(6, 3), Some(0x3555));

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_count_from_zero_and_end_at_minus_one() {
+    fn roctx_levels_count_from_zero_and_end_at_minus_one() {
         let text = c"x".as_ptr();
         // SAFETY: the functions take any text.
         let levels = unsafe {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_handles_are_not_found() {
+    fn starting_and_stopping_an_unknown_context_fails() {
         assert_eq!(
             rocprofiler_start_context(ContextId { handle: 0 }),
             Status::ERROR_CONTEXT_NOT_FOUND

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_those_of_the_sdk() {
+    fn arguments_are_written_as_by_the_sdk() {
         let count = arg("hipGetDeviceCount", 0);
         assert_eq!((count.name, count.mangled), (c"count", c"Pi"));
         let one = 1i32;

@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_come_in_order() {
+    fn bits_lists_set_bits_in_order() {
         assert_eq!(bits(0b1010_0001).collect::<Vec<_>>(), [0, 5, 7]);
         assert_eq!(bits(1 << 63).collect::<Vec<_>>(), [63]);
         assert_eq!(bits(0).count(), 0);

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_nest_and_ancestors_are_the_enclosing_ones() {
+    fn nested_calls_have_the_enclosing_call_as_ancestor() {
         let mut outer = Scope::unused();
         outer.enter();
         let mut inner = Scope::unused();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_left_open_inside_a_call_goes_with_it() {
+    fn a_correlation_scope_left_open_ends_with_its_call() {
         let mut call = Scope::unused();
         call.enter();
         let mut range = Box::new(Scope::unused());
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn work_outside_calls_gets_an_id_of_its_own() {
+    fn work_outside_of_calls_gets_a_correlation_id_of_its_own() {
         let (a, b) = (Use::current(), Use::current());
         assert_ne!(a.internal, b.internal);
         assert_eq!(a.ancestor, 0);

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_the_last_colon_of_a_list_is_ignored() {
+    fn the_part_after_the_last_colon_of_a_tool_list_is_ignored() {
         assert_eq!(listed("/a/b.so"), ["/a/b.so"]);
         assert_eq!(listed("/a.so:/b.so"), ["/a.so"]);
         assert_eq!(listed("/a.so:/b.so:"), ["/a.so", "/b.so"]);

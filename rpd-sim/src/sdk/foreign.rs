@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_told_apart_by_library() {
+    fn is_own_distinguishes_code_by_its_library() {
         assert!(is_own(provider as *const c_void));
         assert!(!is_own(libc::getpid as *const c_void));
     }

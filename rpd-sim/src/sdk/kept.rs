@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_texts_are_kept_once() {
+    fn keep_returns_one_address_for_equal_texts() {
         let first = keep("one");
         assert_eq!(first.to_bytes(), b"one");
         assert_eq!(keep("one").as_ptr(), first.as_ptr());

@@ -299,7 +299,7 @@ mod tests {
     use crate::api::table::count as table;
 
     #[test]
-    fn kinds_have_the_operations_of_the_tables() {
+    fn tracing_kinds_have_the_operations_of_the_tables() {
         let count = |k| buffer_operations(k).map(|o| o.names.len());
         let hip = Some(table::HIP_RUNTIME_API);
         assert_eq!(count(BufferKind::HIP_RUNTIME_API), hip);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_answer_as_the_reference_says() {
+    fn name_queries_answer_as_the_reference_says() {
         let (mut name, mut length) = (ptr::null(), 0u64);
         // SAFETY: the places are writable.
         unsafe {

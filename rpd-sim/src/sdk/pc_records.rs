@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_of_packed_words() {
+    fn pc_sample_records_have_the_known_packed_words() {
         // Hardware id 0x41844713 on die 2.
         let id = HardwareId::default()
             .with_chiplet(2)

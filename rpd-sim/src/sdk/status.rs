@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_has_a_name_and_a_text_and_the_end_has_none() {
+    fn every_sdk_status_has_a_name_and_a_text_and_other_numbers_have_none() {
         for code in 0..41 {
             assert!(!rocprofiler_get_status_name(Status(code)).is_null());
             assert!(!rocprofiler_get_status_string(Status(code)).is_null());

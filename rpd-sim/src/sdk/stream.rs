@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_sequential_and_the_null_stream_is_zero() {
+    fn stream_ids_are_sequential_and_the_null_stream_has_zero() {
         assert_eq!(id(0), 0);
         let first = id(0x1000);
         assert_eq!(id(0x1000), first);

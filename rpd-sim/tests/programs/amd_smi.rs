@@ -4,7 +4,7 @@ use crate::common;
 use rpd_tests::skips::tool_for;
 
 #[test]
-fn devices_are_described_as_they_are() {
+fn amd_smi_describes_the_simulated_devices() {
     let libraries = ["-lamd_smi", "-lamdhip64"];
     let (folder, program) = common::build("amd_smi", "amd_smi.c", &[], &libraries);
     let variables = [("RPD_SIM_GPUS", "2"), ("HIP_VISIBLE_DEVICES", "0")];

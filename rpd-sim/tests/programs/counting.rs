@@ -15,7 +15,7 @@ fn output_of(name: &str, gpus: &str) -> (String, String) {
 }
 
 #[test]
-fn counting_goes_as_the_reference_says() {
+fn the_counting_services_answer_as_the_reference_says() {
     let (said, complaints) = output_of("counting", "1");
     let expected = include_str!("counting.txt");
     // Numbers of instructions are the compiler's affair; what they have to do with each other is not.

@@ -5,7 +5,7 @@ use rpd_tests::skips::lacks;
 use std::process::Command;
 
 #[test]
-fn programs_are_compiled_at_run_time() {
+fn hiprtc_compiles_programs_at_run_time() {
     let libraries = ["-lamdhip64", "-lhiprtc"];
     let (folder, program) = common::build("hiprtc", "hiprtc.c", &[], &libraries);
 
@@ -34,7 +34,7 @@ fn programs_are_compiled_at_run_time() {
 
 /// Programs have the headers and device libraries of ROCm where it is installed.
 #[test]
-fn an_installation_provides_headers_and_device_libraries() {
+fn hiprtc_finds_headers_and_device_libraries_of_an_installation() {
     if lacks("clang-19") {
         return;
     }

@@ -66,7 +66,7 @@ fn fields(line: &str) -> HashMap<&str, u64> {
 }
 
 #[test]
-fn sampling_is_configured_as_the_reference_says() {
+fn pc_sampling_is_configured_as_the_reference_says() {
     let variables = [("MODE", "sample")];
     let (said, ..) = output_of("inside-statuses", &["two_phases", "1", "1"], &variables);
     assert_eq!(statuses(&said, "query"), [17, 17, 7, 0, 0]);
@@ -83,7 +83,7 @@ fn sampling_is_configured_as_the_reference_says() {
 }
 
 #[test]
-fn samples_are_of_what_was_executed() {
+fn pc_samples_are_of_executed_instructions() {
     let run = |name, seed| {
         let variables = [("MODE", "sample"), ("RPD_SIM_SEED", seed)];
         output_of(name, &["barrier_imbalance", "300", "8"], &variables).0
@@ -169,7 +169,7 @@ fn tokens(folder: &Path, number: u32) -> (u64, BTreeMap<u8, Vec<u64>>) {
 }
 
 #[test]
-fn chosen_dispatches_are_traced() {
+fn thread_trace_has_the_chosen_dispatches() {
     let variables = [("MODE", "dispatch"), ("RPD_SIM_SEED", "1")];
     let (said, _, folder) = output_of(
         "inside-traces",
@@ -238,7 +238,7 @@ fn chosen_dispatches_are_traced() {
 }
 
 #[test]
-fn a_device_is_traced_from_start_to_stop() {
+fn device_thread_trace_runs_from_start_to_stop() {
     let variables = [("MODE", "device"), ("RPD_SIM_SEED", "1")];
     let (said, _, folder) = output_of(
         "inside-device",
@@ -268,7 +268,7 @@ fn a_device_is_traced_from_start_to_stop() {
 }
 
 #[test]
-fn counters_are_in_the_trace() {
+fn thread_trace_has_the_chosen_counters() {
     let variables = [("MODE", "counters"), ("RPD_SIM_SEED", "1")];
     let (said, _, folder) = output_of("inside-counters", &["two_phases", "3", "208"], &variables);
     assert!(statuses(&said, "trace(").ends_with(&[0, 16]));
@@ -286,7 +286,7 @@ fn counters_are_in_the_trace() {
 }
 
 #[test]
-fn a_full_buffer_is_reported() {
+fn thread_trace_reports_a_full_buffer() {
     let variables = [
         ("MODE", "dispatch"),
         ("SIZE", "0x100000"),
@@ -311,7 +311,7 @@ fn a_full_buffer_is_reported() {
 }
 
 #[test]
-fn traces_are_decoded_by_the_library_that_the_tool_names() {
+fn thread_traces_are_decoded_by_the_library_that_the_tool_names() {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];
     let (folder, program) = common::build("inside-decoder", "inside.c", &["-rdynamic"], &libraries);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/decoder.c");

@@ -24,7 +24,7 @@ fn probe(name: &str, options: &[&str]) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn statuses_and_deliveries_are_those_of_the_reference() {
+fn the_sdk_life_cycle_has_the_statuses_of_the_reference() {
     let (folder, program) = probe("lifecycle", &["-rdynamic"]);
     let said = run(&folder, &program, &["fork"], &[]);
     let expected = include_str!("lifecycle.txt");
@@ -35,7 +35,7 @@ fn statuses_and_deliveries_are_those_of_the_reference() {
 }
 
 #[test]
-fn without_a_visible_tool_nothing_begins() {
+fn registration_without_a_visible_tool_does_nothing() {
     let (folder, program) = probe("no-tool", &[]);
     let said = run(&folder, &program, &[], &[]);
     assert!(
@@ -50,7 +50,7 @@ fn without_a_visible_tool_nothing_begins() {
 }
 
 #[test]
-fn registration_can_be_switched_off() {
+fn registration_with_the_sdk_can_be_switched_off() {
     let (folder, program) = probe("switched-off", &["-rdynamic"]);
     let said = run(
         &folder,
@@ -71,7 +71,7 @@ fn registration_can_be_switched_off() {
 }
 
 #[test]
-fn the_library_can_initialise_when_it_is_loaded() {
+fn the_sdk_library_can_initialise_when_it_is_loaded() {
     let (folder, program) = probe("constructor", &["-rdynamic"]);
     let said = run(&folder, &program, &[], &[("ROCPROFILER_LIBRARY_CTOR", "1")]);
     assert!(said.starts_with("configure 10000 1.0.0 0\n"), "{said}");

@@ -4,7 +4,7 @@ use crate::common;
 
 /// HSA and HIP have the number 2 for PCI Express and 4 for xGMI, ROCm SMI 1 and 2.
 #[test]
-fn all_libraries_describe_links_alike() {
+fn hip_hsa_and_rocm_smi_describe_the_same_links() {
     let libraries = ["-lamdhip64", "-lhsa-runtime64", "-lrocm_smi64"];
     let (folder, program) = common::build("links", "links.c", &[], &libraries);
     let said = common::run_loudly(&folder, &program, &[], &[("RPD_SIM_GPUS", "2")]);

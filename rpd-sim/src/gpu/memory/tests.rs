@@ -7,7 +7,7 @@ fn device_pool() -> &'static Pool {
 }
 
 #[test]
-fn accounting_follows_allocations_and_refuses_too_much() {
+fn memory_accounting_follows_allocations_and_refuses_too_much() {
     let memory = Memory::default();
     let pool = device_pool();
     let block = memory.allocate(pool, 5000, Use::Program, 0).expect("fits");
@@ -26,7 +26,7 @@ fn accounting_follows_allocations_and_refuses_too_much() {
 }
 
 #[test]
-fn nothing_is_mapped_before_large_allocations() {
+fn memory_before_a_large_allocation_is_not_accessible() {
     let memory = Memory::default();
     let allocate = |size: usize| memory.allocate(device_pool(), size, Use::Program, 0);
     // The system maps the next one below the one before it.
@@ -65,7 +65,7 @@ fn small_allocations_have_accessible_memory_behind_them() {
 }
 
 #[test]
-fn the_rest_of_a_freed_allocation_is_known_when_a_part_is_used_again() {
+fn a_freed_range_stays_known_around_a_reused_part() {
     let mut maps = Maps::default();
     let freed = Freed {
         end: 100,
@@ -91,7 +91,7 @@ fn the_rest_of_a_freed_allocation_is_known_when_a_part_is_used_again() {
 }
 
 #[test]
-fn access_is_checked_by_range_and_agent() {
+fn memory_access_is_checked_by_range_and_agent() {
     let memory = Memory::default();
     let block = memory
         .allocate(
@@ -114,7 +114,7 @@ fn access_is_checked_by_range_and_agent() {
 }
 
 #[test]
-fn locks_count() {
+fn locked_memory_stays_accessible_until_the_last_unlock() {
     let memory = Memory::default();
     let data = [0u8; 64];
     let base = data.as_ptr() as usize;

@@ -44,7 +44,7 @@ const IMPLICIT: (u32, u32) = (
 );
 
 #[test]
-fn waits_for_devices_and_synchronous_copies_end_captures() {
+fn device_waits_and_synchronous_copies_end_captures() {
     for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
         for other in [false, true] {
             // SAFETY: no arguments.
@@ -66,7 +66,7 @@ fn waits_for_devices_and_synchronous_copies_end_captures() {
 }
 
 #[test]
-fn allocations_and_waits_depend_on_the_mode() {
+fn the_capture_mode_decides_whether_threads_may_allocate_and_wait() {
     for (mode, other, expected) in [
         (GLOBAL, false, UNSUPPORTED),
         (GLOBAL, true, UNSUPPORTED),
@@ -119,7 +119,7 @@ fn a_wait_for_the_captured_stream_ends_the_capture() {
 
 /// A thread may change what is permitted to it.
 #[test]
-fn threads_have_a_mode_of_their_own() {
+fn a_thread_may_exchange_its_own_capture_mode() {
     for (own, expected) in [
         (GLOBAL, UNSUPPORTED),
         (THREAD_LOCAL, PERMITTED),

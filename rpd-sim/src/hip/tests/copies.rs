@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn rectangles_move_in_every_direction() {
+fn hip_copies_rectangles_in_every_direction() {
     const W: usize = 37;
     const H: usize = 11;
     let (mut device, mut pitch) = (null_mut(), 0);
@@ -66,7 +66,7 @@ fn rectangles_move_in_every_direction() {
 }
 
 #[test]
-fn fills_touch_exactly_their_range() {
+fn hip_fills_touch_exactly_their_range() {
     let data = device_memory(4096);
     for (offset, length) in [
         (0usize, 4096usize),
@@ -123,7 +123,7 @@ fn large_pageable_memory_is_pinned_for_its_copy() {
 }
 
 #[test]
-fn addresses_are_known() {
+fn pointer_attributes_describe_addresses() {
     let data = device_memory(1000);
     // SAFETY: plain numbers and null pointers.
     let mut attributes: PointerAttributes = unsafe { std::mem::zeroed() };

@@ -95,7 +95,7 @@ fn run(exec: Handle) {
 }
 
 #[test]
-fn parameters_are_read_and_changed() {
+fn parameters_of_graph_nodes_are_read_and_changed() {
     let data = device_memory(BYTES);
     let graph = new_graph();
     let mut fill = null_mut();
@@ -177,7 +177,7 @@ fn parameters_are_read_and_changed() {
 }
 
 #[test]
-fn edges_clones_and_descriptions() {
+fn graphs_return_edges_clones_and_descriptions() {
     let data = device_memory(BYTES);
     let graph = new_graph();
     let first = add_affine(graph, &[], data, 1, 1);
@@ -261,7 +261,7 @@ fn edges_clones_and_descriptions() {
 }
 
 #[test]
-fn memory_of_graphs() {
+fn graphs_allocate_and_free_memory() {
     let _alone = Alone::new();
     let out = device_memory(BYTES);
     let graph = new_graph();
@@ -345,7 +345,7 @@ fn memory_of_graphs() {
 }
 
 #[test]
-fn nodes_by_their_type() {
+fn graph_nodes_are_added_by_their_type() {
     let data = device_memory(BYTES);
     let graph = new_graph();
     // SAFETY: plain numbers and pointers.
@@ -391,7 +391,7 @@ fn nodes_by_their_type() {
 }
 
 #[test]
-fn captures_are_described_and_steered() {
+fn stream_captures_are_described_and_get_dependencies() {
     let _alone = Alone::new();
     let data = device_memory(BYTES);
     let stream = new_stream(STREAM_NON_BLOCKING);
@@ -425,7 +425,7 @@ fn captures_are_described_and_steered() {
 }
 
 #[test]
-fn objects_live_as_long_as_their_graphs() {
+fn user_objects_live_as_long_as_their_graphs() {
     static DESTROYED: AtomicU32 = AtomicU32::new(0);
     unsafe extern "C" fn destroy(_: *mut c_void) {
         DESTROYED.fetch_add(1, Ordering::SeqCst);
@@ -450,7 +450,7 @@ fn objects_live_as_long_as_their_graphs() {
 }
 
 #[test]
-fn values_in_batches() {
+fn batches_of_memory_operations_write_and_await_values() {
     let data = device_memory(16);
     ok!(hipMemset(data, 0, 16));
     // Write 7 to the first number, wait for it, write 9 to the second (operations 2, 1 and 5).

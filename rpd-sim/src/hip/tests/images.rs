@@ -87,7 +87,7 @@ fn clamped() -> TextureDesc {
 }
 
 #[test]
-fn arrays_are_copied_in_every_direction() {
+fn hip_arrays_are_copied_in_every_direction() {
     let (mut first, mut second) = (null_mut(), null_mut());
     ok!(hipMallocArray(&mut first, &FLOAT, W, H, 0));
     ok!(hipMallocArray(&mut second, &FLOAT, W, H, 0));
@@ -188,7 +188,7 @@ fn arrays_are_copied_in_every_direction() {
 }
 
 #[test]
-fn arrays_report_their_properties() {
+fn hip_arrays_report_their_properties() {
     let mut array = null_mut();
     let shorts = channels([16, 16, 0, 0], 0);
     ok!(hipMalloc3DArray(
@@ -229,7 +229,7 @@ fn arrays_report_their_properties() {
 
 /// A 3D copy into an array, of which each slice is read back by the driver's function and all of it by a texture.
 #[test]
-fn three_dimensions_and_layers_are_sampled() {
+fn arrays_with_three_dimensions_or_layers_are_sampled() {
     let source: Vec<f32> = (0..W * H * D).map(|n| n as f32 * 0.5).collect();
     for (flags, kernel) in [
         (0, c"sample_3d"),
@@ -297,7 +297,7 @@ fn three_dimensions_and_layers_are_sampled() {
 }
 
 #[test]
-fn memory_is_sampled_in_place() {
+fn textures_sample_linear_memory_in_place() {
     let source: Vec<u8> = (0..256 * H).map(|n| (n * 7) as u8).collect();
     let memory = device_memory(256 * H);
     ok!(hipMemcpy(
@@ -392,7 +392,7 @@ fn memory_is_sampled_in_place() {
 }
 
 #[test]
-fn surfaces_are_written_and_textures_view_them() {
+fn surfaces_are_written_and_read_through_textures() {
     let mut array = null_mut();
     ok!(hipMallocArray(
         &mut array,

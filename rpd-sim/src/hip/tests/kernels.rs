@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_kernel_adds_what_copies_brought() {
+fn a_kernel_adds_copied_numbers() {
     const N: usize = 1000;
     let stream = new_stream(STREAM_NON_BLOCKING);
     let (mut a, mut b, mut c) = (device_memory(4 * N), device_memory(4 * N), null_mut());
@@ -38,7 +38,7 @@ fn a_kernel_adds_what_copies_brought() {
 }
 
 #[test]
-fn registered_kernels_and_variables() {
+fn registered_kernels_and_variables_are_found() {
     #[repr(C)]
     struct Wrapper(u32, u32, *const u8, *const u8);
     static STUB: u8 = 0;
@@ -127,7 +127,7 @@ fn registered_kernels_and_variables() {
 }
 
 #[test]
-fn packed_arguments_and_dynamic_local_memory() {
+fn launches_take_packed_arguments_and_dynamic_local_memory() {
     const N: usize = 256;
     let data = device_memory(4 * N);
     let source: Vec<u32> = (0..N as u32).collect();
@@ -181,7 +181,7 @@ fn packed_arguments_and_dynamic_local_memory() {
 }
 
 #[test]
-fn modules_and_their_variables() {
+fn modules_have_variables() {
     let mut module = null_mut();
     ok!(hipModuleLoadData(&mut module, KERNELS.as_ptr().cast()));
     let (mut address, mut size) = (null_mut(), 0);
@@ -215,7 +215,7 @@ fn modules_and_their_variables() {
 }
 
 #[test]
-fn more_launches_than_the_argument_ring_holds() {
+fn launches_beyond_the_argument_ring_run_in_order() {
     const N: u32 = 64;
     let data = device_memory(4 * N as usize);
     ok!(hipMemset(data, 0, 4 * N as usize));
@@ -230,7 +230,7 @@ fn more_launches_than_the_argument_ring_holds() {
 }
 
 #[test]
-fn recursion_has_the_stack_of_the_device_limit() {
+fn recursive_kernels_have_the_stack_of_the_device_limit() {
     const STACK: u32 = 0;
     static SPILLS: &[u8] = include_bytes!("../../../../rpd-gfx/testdata/spills.co");
     let (mut module, mut function) = (null_mut(), null_mut());
@@ -268,7 +268,7 @@ fn recursion_has_the_stack_of_the_device_limit() {
 }
 
 #[test]
-fn constants_are_counted_as_the_real_runtime_does() {
+fn the_constant_size_of_a_kernel_equals_that_of_the_real_runtime() {
     // `counter` has four bytes; one is taken off for the variable that hipcc adds to each module, which this one lacks.
     let mut bytes = 0;
     ok!(hipFuncGetAttribute(&mut bytes, 2, kernel(c"affine")));

@@ -7,7 +7,7 @@ use super::super::types::*;
 use super::*;
 
 #[test]
-fn libraries_and_their_kernels() {
+fn hip_libraries_are_loaded_and_their_kernels_run() {
     let mut library = null_mut();
     ok!(hipLibraryLoadData(
         &mut library,
@@ -79,7 +79,7 @@ fn libraries_and_their_kernels() {
 }
 
 #[test]
-fn batches_of_copies() {
+fn hip_copies_batches() {
     let from = [[1u32; 16], [2; 16], [3; 16]];
     let to = device_memory(3 * 64);
     let targets: Vec<*mut c_void> = (0..3).map(|n| to.wrapping_byte_add(n * 64)).collect();
@@ -112,7 +112,7 @@ fn batches_of_copies() {
 }
 
 #[test]
-fn rows_are_filled_with_numbers() {
+fn hip_fills_rows_with_numbers() {
     let data = device_memory(4 * 32);
     ok!(hipMemset(data, 0, 4 * 32));
     ok!(hipMemsetD2D16(data, 32, 0x0102, 4, 3));
@@ -126,7 +126,7 @@ fn rows_are_filled_with_numbers() {
 }
 
 #[test]
-fn streams_have_numbers_and_attributes() {
+fn hip_streams_have_ids_and_attributes() {
     let (one, two) = (new_stream(0), new_stream(0));
     let (mut first, mut second) = (0, 0);
     ok!(hipStreamGetId(one, &mut first));

@@ -70,7 +70,7 @@ fn mipmapped_arrays_are_not_supported() {
 }
 
 #[test]
-fn textures_have_no_mipmapped_array() {
+fn textures_report_no_mipmapped_array() {
     let mut some = 0u32;
     let array = (&raw mut some).cast();
     let resource = ResourceDesc {

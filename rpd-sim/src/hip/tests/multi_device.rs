@@ -47,7 +47,7 @@ fn linear(x: u32) -> Dim3 {
 }
 
 #[test]
-fn captured_streams_launch_at_once() {
+fn multi_device_launches_run_on_captured_streams_at_once() {
     let _alone = Alone::new();
     let mut data = device_memory(4 * N as usize);
     let stream = new_stream(0);
@@ -92,7 +92,7 @@ fn captured_streams_launch_at_once() {
 }
 
 #[test]
-fn launches_that_need_not_cooperate_are_checked_as_well() {
+fn multi_device_launches_without_cooperation_are_checked() {
     let mut launch = LaunchParams {
         func: stub(),
         grid: linear(1),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn streams_keep_their_order() {
+fn work_on_a_hip_stream_runs_in_order() {
     const N: u32 = 4096;
     let data = device_memory(4 * N as usize);
     let stream = new_stream(0);
@@ -111,7 +111,7 @@ fn events_order_streams_and_measure() {
 }
 
 #[test]
-fn host_functions_run_in_order() {
+fn host_functions_on_a_stream_run_in_order() {
     static SEEN: AtomicU32 = AtomicU32::new(0);
     unsafe extern "C" fn look(data: *mut c_void) {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -160,7 +160,7 @@ fn streams_write_and_await_values() {
 }
 
 #[test]
-fn threads_have_streams_of_their_own() {
+fn threads_have_a_default_stream_of_their_own() {
     const PER_THREAD: usize = 2;
     let threads: Vec<_> = (0..8u32)
         .map(|t| {
@@ -184,7 +184,7 @@ fn threads_have_streams_of_their_own() {
 }
 
 #[test]
-fn captured_work_runs_when_launched() {
+fn captured_work_runs_when_its_graph_is_launched() {
     let _alone = Alone::new();
     const N: u32 = 256;
     let data = device_memory(4 * N as usize);

@@ -55,7 +55,7 @@ fn index(n: u32) -> [f32; 4] {
 }
 
 #[test]
-fn kernels_read_what_is_bound() {
+fn kernels_read_memory_bound_to_a_texture_reference() {
     let (module, reference) = module();
     let texels: Vec<f32> = (0..W * H).map(|n| n as f32 * 0.5).collect();
     let memory = device_memory(W * H * 4);
@@ -130,7 +130,7 @@ fn kernels_read_what_is_bound() {
 }
 
 #[test]
-fn references_return_what_was_set() {
+fn texture_references_return_the_settings() {
     let (module, reference) = module();
     let mut again = null_mut();
     ok!(hipModuleGetTexRef(

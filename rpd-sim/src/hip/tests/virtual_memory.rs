@@ -16,7 +16,7 @@ fn properties() -> [u64; 4] {
 }
 
 #[test]
-fn memory_is_mapped_piece_by_piece() {
+fn virtual_memory_is_mapped_piece_by_piece() {
     let properties = properties();
     let properties = properties.as_ptr().cast();
     let (mut bytes, mut base) = (0, null_mut());

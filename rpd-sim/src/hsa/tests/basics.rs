@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn null_pointers_and_bad_handles_have_statuses() {
+fn hsa_calls_refuse_null_pointers_and_bad_handles() {
     init();
     let null = std::ptr::null_mut::<c_void>();
     let mut out = 0u64;
@@ -70,7 +70,7 @@ fn null_pointers_and_bad_handles_have_statuses() {
 }
 
 #[test]
-fn agents_and_their_instruction_set() {
+fn hsa_agents_have_an_instruction_set() {
     init();
     unsafe extern "C" fn collect(agent: u64, data: *mut c_void) -> Status {
         // SAFETY: the test passes its vector.
@@ -113,7 +113,7 @@ fn agents_and_their_instruction_set() {
 }
 
 #[test]
-fn atomics_in_all_orders() {
+fn hsa_signals_have_atomics_in_all_orders() {
     init();
     let signal = new_signal(12);
     // SAFETY: takes no pointers.
@@ -135,7 +135,7 @@ fn atomics_in_all_orders() {
 }
 
 #[test]
-fn asynchronous_handlers_run_until_they_have_enough() {
+fn asynchronous_signal_handlers_run_until_they_return_false() {
     init();
     static CALLS: AtomicU32 = AtomicU32::new(0);
     unsafe extern "C" fn twice(value: i64, data: *mut c_void) -> bool {

@@ -174,7 +174,7 @@ fn sampler(descriptor: &SamplerDescriptor) -> u64 {
 }
 
 #[test]
-fn agents_report_their_image_formats() {
+fn hsa_agents_report_their_image_formats() {
     init();
     let capability = |agent, geometry, channel_type, channel_order| {
         let format = ImageFormat {
@@ -222,7 +222,7 @@ fn agents_report_their_image_formats() {
 }
 
 #[test]
-fn what_there_is_not_is_refused() {
+fn unsupported_image_descriptions_are_refused() {
     init();
     let image = |sizes| described(geometry::D2, sizes, FLOAT, R);
     assert_eq!(
@@ -443,7 +443,7 @@ fn kernels_write_images_that_are_read_back() {
 
 /// Red is in the highest bits, as OpenCL has it.
 #[test]
-fn packed_texels_are_read_and_written() {
+fn packed_texels_of_hsa_images_are_read_and_written() {
     init();
     let places: Vec<[f32; 4]> = (0..4).map(|n| [f32::from_bits(n), 0.0, 0.0, 0.0]).collect();
     let whole = at([0; 3], [4, 1, 1]);
@@ -493,7 +493,7 @@ fn packed_texels_are_read_and_written() {
 }
 
 #[test]
-fn regions_are_filled_and_colours_converted() {
+fn image_fills_convert_colours() {
     init();
     let plain = image(&described(geometry::D2, [4, 3, 0, 0], UNORM8, RGBA));
     let srgb = image(&described(geometry::D2, [4, 3, 0, 0], UNORM8, SRGBA));

@@ -69,7 +69,7 @@ fn intercepted(handlers: &[&Seen]) -> *mut HsaQueue {
 }
 
 #[test]
-fn handlers_see_every_packet_and_add_more_than_the_ring_holds() {
+fn intercept_handlers_see_every_packet_and_add_more_than_the_ring_holds() {
     init();
     let module = Module::load();
     let inner = Seen::default();
@@ -107,7 +107,7 @@ fn handlers_see_every_packet_and_add_more_than_the_ring_holds() {
 }
 
 #[test]
-fn plain_queues_take_no_handlers() {
+fn plain_queues_refuse_intercept_handlers() {
     init();
     let queue = new_queue(None, std::ptr::null_mut());
     let none = std::ptr::null_mut();

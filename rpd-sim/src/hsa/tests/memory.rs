@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn copies_wait_for_their_dependencies_and_have_times() {
+fn asynchronous_copies_wait_for_their_dependencies_and_are_timed() {
     init();
     let bytes = 1 << 20;
     let host = allocate(0, PoolKind::SystemCoarse, bytes);
@@ -118,7 +118,7 @@ fn a_rectangle_is_copied_row_by_row() {
 }
 
 #[test]
-fn pointers_are_described() {
+fn pointer_info_describes_allocations() {
     init();
     let block = allocate(1, PoolKind::DeviceCoarse, 10_000);
     let mut info = PointerInfo {

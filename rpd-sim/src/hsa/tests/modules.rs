@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn symbols_have_their_attributes() {
+fn executable_symbols_have_their_attributes() {
     init();
     let module = Module::load();
     unsafe extern "C" fn collect(_: u64, symbol: u64, data: *mut c_void) -> Status {
@@ -60,7 +60,7 @@ fn symbols_have_their_attributes() {
 }
 
 #[test]
-fn the_loader_extension_lists_what_is_loaded() {
+fn the_loader_extension_lists_loaded_code_objects() {
     init();
     let module = Module::load();
     let kernel = module.kernel(c"nothing.kd") as *const c_void;

@@ -104,8 +104,8 @@ impl Observer for Notes {
 }
 
 #[test]
-fn waiters_return_after_the_observer_was_called() {
-    alone("waiters_return_after_the_observer_was_called", || {
+fn signal_waits_return_after_the_observer_was_called() {
+    alone("signal_waits_return_after_the_observer_was_called", || {
         init();
         let notes: &'static Notes = Box::leak(Box::default());
         assert!(observe::set(notes));
@@ -167,8 +167,8 @@ fn waiters_return_after_the_observer_was_called() {
 }
 
 #[test]
-fn a_forked_child_starts_over() {
-    alone("a_forked_child_starts_over", || {
+fn a_forked_child_has_to_initialise_hsa_again() {
+    alone("a_forked_child_has_to_initialise_hsa_again", || {
         init();
         let queue = new_queue(None, std::ptr::null_mut());
         let done = new_signal(1);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn barriers_hold_and_open() {
+fn barrier_packets_wait_for_their_signals() {
     init();
     let queue = new_queue(None, std::ptr::null_mut());
     let (a, b, and_done, or_done) = (new_signal(1), new_signal(1), new_signal(1), new_signal(1));
@@ -39,7 +39,7 @@ fn barriers_hold_and_open() {
 }
 
 #[test]
-fn one_queue_waiting_does_not_hold_another() {
+fn a_waiting_queue_does_not_block_another() {
     init();
     let queues: Vec<_> = (0..20)
         .map(|_| new_queue(None, std::ptr::null_mut()))
@@ -109,7 +109,7 @@ fn kernels_run_and_their_dispatches_are_timed() {
 }
 
 #[test]
-fn variables_of_a_module_are_reachable() {
+fn variables_of_an_executable_have_an_address() {
     init();
     let module = Module::load();
     let queue = new_queue(None, std::ptr::null_mut());
@@ -153,7 +153,7 @@ fn fail(packet: &KernelDispatchPacket, header: u16) -> Status {
 }
 
 #[test]
-fn errors_stop_the_queue_and_reach_its_callback() {
+fn packet_errors_stop_the_queue_and_reach_its_callback() {
     init();
     let module = Module::load();
     let kernel = packet_type::KERNEL_DISPATCH;
@@ -179,7 +179,7 @@ fn errors_stop_the_queue_and_reach_its_callback() {
 }
 
 #[test]
-fn an_error_nobody_hears_of_ends_the_process() {
+fn a_packet_error_without_a_callback_ends_the_process() {
     if std::env::var_os("RPD_SIM_TEST_ABORT").is_some() {
         init();
         let queue = new_queue(None, std::ptr::null_mut());
@@ -192,7 +192,7 @@ fn an_error_nobody_hears_of_ends_the_process() {
         return;
     }
     use std::os::unix::process::ExitStatusExt;
-    let test = "hsa::tests::queues::an_error_nobody_hears_of_ends_the_process";
+    let test = "hsa::tests::queues::a_packet_error_without_a_callback_ends_the_process";
     let output = std::process::Command::new(std::env::current_exe().expect("own path"))
         .args(["--exact", test, "--nocapture"])
         .env("RPD_SIM_TEST_ABORT", "1")
@@ -222,7 +222,7 @@ fn a_queue_is_destroyed_while_its_kernel_spins() {
 /// Prints the time that a launch and its completion take; run with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn cost_of_a_packet() {
+fn cost_of_a_packet_is_printed() {
     init();
     let module = Module::load();
     let queue = new_queue(None, std::ptr::null_mut());

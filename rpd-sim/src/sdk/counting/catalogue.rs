@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_in_fits_together() {
+    fn built_in_counters_have_ids_and_can_be_computed() {
         let all = Catalogue::build(None).expect("a catalogue");
         let agent = all.agent(1).expect("a GPU");
         assert_eq!(agent.list.len(), agent.names.len(), "each name once");
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_are_what_the_hardware_counts() {
+    fn needs_lists_the_hardware_counters_of_a_metric() {
         let all = Catalogue::build(None).expect("a catalogue");
         let agent = all.agent(1).expect("a GPU");
         let needs = |name: &str| {
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_stand_beside_the_built_in_ones_or_in_their_place() {
+    fn definitions_are_added_to_built_in_counters_or_replace_them() {
         let text = list("expression: reduce(SQ_WAVES,sum)*2");
         let both = build(&text, true).expect("a catalogue");
         let alone = Catalogue::build(None).expect("a catalogue");
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_refused() {
+    fn counter_definitions_that_cannot_be_computed_are_refused() {
         let refused = |body: &str| build(&list(body), true).err().expect("refused");
         assert_eq!(
             refused("block: XYZ\n      event: 1"),
