@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_of_instructions() {
+    fn instructions_have_the_class_of_their_tokens() {
         for (text, class) in [
             (
                 "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]",

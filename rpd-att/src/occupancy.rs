@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_agree_however_long_the_trace_is() {
+    fn occupancy_sums_do_not_depend_on_the_length_of_the_trace() {
         for scale in [1, 1000, 1 << 40] {
             let mut sums = OccupancySums::default();
             sums.add(&[

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_follow_from_the_instruction_and_its_operands() {
+    fn stall_reasons_follow_from_the_instruction_and_its_operands() {
         let fma = operands("v_fma_f32 v0, v0, v1, v2");
         let other = operands("v_mul_f32_e32 v9, s4, v8");
         for (text, before, reason) in [

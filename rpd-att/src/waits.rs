@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_waits() {
+    fn limit_reads_the_counters_of_wait_instructions() {
         let two = "s_waitcnt vmcnt(3) lgkmcnt(0)";
         assert_eq!(limit(two, "vmcnt"), Some(3));
         assert_eq!(limit(two, "lgkmcnt"), Some(0));

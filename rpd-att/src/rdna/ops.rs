@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_of_the_generations() {
+    fn operation_numbers_have_the_meaning_of_their_generation() {
         use Category::{Bvh, Flat, Jump, Lds, Valu, Vmem};
         let (ten, eleven, twelve) = (
             of(Generation::Gfx10),

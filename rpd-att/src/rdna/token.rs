@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn gfx11_leaves_50_entries_without_the_exec_tokens() {
+    fn gfx11_has_50_unassigned_token_entries_without_the_exec_tokens() {
         let is_exec = |entry: &Entry| matches!(entry.kind, RdnaKind::VmemExec | RdnaKind::AluExec);
         let table = table(Generation::Gfx11);
         let unassigned = |entry: &&Entry| entry.role == Role::Unknown || is_exec(entry);

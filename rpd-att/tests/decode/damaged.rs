@@ -7,7 +7,7 @@ use crate::encoder::inst::{SALU, VALU};
 use crate::encoder::{BASE, Gfx9, Random, Rdna};
 
 #[test]
-fn a_trace_that_names_no_code_object_says_so() {
+fn a_trace_without_code_objects_is_diagnosed() {
     let mut stream = Gfx9::new(1);
     stream
         .kernel(BASE + 0x1000)
@@ -25,7 +25,7 @@ fn a_trace_that_names_no_code_object_says_so() {
 }
 
 #[test]
-fn waves_of_simds_that_are_not_traced_are_not_counted() {
+fn waves_of_untraced_simds_are_not_counted_as_missing() {
     let mut stream = Gfx9::with_code();
     // SIMD 0 alone.
     stream.bytes[2] &= 0xF1;

@@ -236,7 +236,7 @@ fn case_48_a_trace_without_waves_of_the_target() {
 }
 
 #[test]
-fn sources_that_exist_are_copied() {
+fn existing_sources_are_copied_into_the_folder() {
     let (code, entry) = code();
     let (stream, _) = stream(&code, entry, 1);
     let directory = tempfile::tempdir().expect("a directory");

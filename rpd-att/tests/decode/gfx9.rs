@@ -413,7 +413,7 @@ fn case_61_counters_in_the_stream() {
 }
 
 #[test]
-fn slots_that_do_not_exist_are_skipped_and_counted() {
+fn tokens_with_a_slot_that_does_not_exist_are_skipped_and_counted() {
     let mut stream = Gfx9::with_code();
     let at = stream.bytes.len() as u64;
     stream.raw(3 | 1 << 6 | 12 << 10, 4);
@@ -430,7 +430,7 @@ fn slots_that_do_not_exist_are_skipped_and_counted() {
 }
 
 #[test]
-fn an_end_without_a_start_ran_before_the_trace() {
+fn a_wave_end_without_a_start_counts_as_running_since_the_beginning() {
     let mut stream = Gfx9::with_code();
     stream.wave_end(40, 5, 2, 7);
     // One on the traced compute unit as well.
@@ -444,7 +444,7 @@ fn an_end_without_a_start_ran_before_the_trace() {
 }
 
 #[test]
-fn repetitions_after_a_page_fault_belong_to_the_first_try() {
+fn a_repetition_after_a_page_fault_extends_the_first_issue() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, VMEM).run(80, SALU);
     // Issued again and completed as a repetition of the vector read.
@@ -464,7 +464,7 @@ fn repetitions_after_a_page_fault_belong_to_the_first_try() {
 }
 
 #[test]
-fn a_saved_and_restored_wave() {
+fn a_saved_and_restored_wave_has_one_context_and_its_own_instructions() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU).misc(10, 6);
     stream.wave_start_counted(200, 1, 0, 0, 65).run(220, SALU);
@@ -494,7 +494,7 @@ fn a_saved_and_restored_wave() {
 }
 
 #[test]
-fn clocks_of_the_host() {
+fn readings_of_the_host_s_clock_are_put_together_from_their_halves() {
     let mut stream = Gfx9::with_code();
     let mut clock = |time, words: &[u64]| {
         stream.register(time, 0xC343, 5 | (words.len() as u64) << 12);
@@ -527,7 +527,7 @@ fn clocks_of_the_host() {
 }
 
 #[test]
-fn waves_of_other_compute_units_have_occupancy_only() {
+fn waves_of_other_compute_units_have_occupancy_and_no_instructions() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 2, 1, 3).wave_end(80, 2, 1, 3);
     let got = all(&stream.bytes);
@@ -544,7 +544,7 @@ fn waves_of_other_compute_units_have_occupancy_only() {
 }
 
 #[test]
-fn a_very_long_wave_comes_in_parts() {
+fn a_very_long_gfx9_wave_is_reported_in_parts() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0);
     let count = 2_500_000i64;

@@ -156,7 +156,7 @@ fn case_23_data_that_is_no_trace() {
 }
 
 #[test]
-fn handles_have_their_own_code_and_callbacks() {
+fn decoder_handles_have_their_own_code_and_callbacks() {
     let mut handle = types::Handle { handle: 0 };
     // SAFETY: it can be written.
     let made = unsafe { abi::rocprof_trace_decoder_create_handle(&raw mut handle) };
@@ -206,7 +206,7 @@ fn handles_have_their_own_code_and_callbacks() {
 }
 
 #[test]
-fn texts_of_notes_and_statuses() {
+fn each_note_and_status_has_a_text_of_its_own() {
     let shown = |text: *const c_char| {
         // SAFETY: the texts are terminated and never freed.
         unsafe { CStr::from_ptr(text) }
@@ -237,7 +237,7 @@ fn built() -> PathBuf {
 }
 
 #[test]
-fn the_library_decodes_as_the_crate_does() {
+fn the_c_library_delivers_the_records_of_the_crate() {
     let library = Library::open(&built()).expect("a library");
     assert!(
         library

@@ -212,7 +212,7 @@ fn case_32_lost_packets_are_reported_once() {
 }
 
 #[test]
-fn real_time_stamps_are_pairs_of_clocks() {
+fn real_time_stamps_are_reported_as_pairs_of_clocks() {
     let mut stream = with_code(4);
     stream.misc(100, 0).raw(0b1 | 1 << 7 | 0x1_2345 << 12, 64);
     stream.misc(200, 0).raw(0b1 | 1 << 7 | 0x1_2400 << 12, 64);
@@ -279,7 +279,7 @@ fn case_60_extension_words_of_gfx12() {
 }
 
 #[test]
-fn jumps_to_registers_need_an_address() {
+fn rdna_jumps_to_registers_go_on_at_the_address_in_the_trace() {
     for version in 2..=4 {
         let mut stream = with_code(version);
         stream
@@ -298,7 +298,7 @@ fn jumps_to_registers_need_an_address() {
 }
 
 #[test]
-fn what_stalls_is_the_time_since_the_wave_was_ready() {
+fn an_instruction_is_stalled_since_its_wave_was_ready() {
     let mut stream = with_code(3);
     stream
         .wave_start(3, 1, 0, 2)
@@ -333,7 +333,7 @@ fn what_stalls_is_the_time_since_the_wave_was_ready() {
 }
 
 #[test]
-fn barriers_last_until_the_next_token_before_gfx12() {
+fn barriers_before_gfx12_last_until_the_next_token() {
     let times = |version| {
         let mut stream = with_code(version);
         stream
@@ -353,7 +353,7 @@ fn barriers_last_until_the_next_token_before_gfx12() {
 }
 
 #[test]
-fn entries_are_found_and_waves_of_other_simds_have_occupancy_only() {
+fn waves_of_other_simds_have_an_entry_and_no_instructions() {
     for version in 2..=4 {
         let mut stream = with_code(version);
         stream
@@ -388,7 +388,7 @@ impl std::io::Read for Pieces<'_> {
 }
 
 #[test]
-fn pieces_of_any_size_have_the_same_tokens() {
+fn streams_read_in_pieces_of_any_size_have_the_same_tokens() {
     for version in 2..=4 {
         let mut stream = with_code(version);
         stream.wave_start(3, 1, 0, 2);
@@ -420,7 +420,7 @@ fn pieces_of_any_size_have_the_same_tokens() {
 
 /// Wherever tokens are put together to be handled, WAVE_READY is handled before the instructions of its cycle.
 #[test]
-fn waves_are_ready_before_the_instruction_after_any_number_of_tokens() {
+fn wave_ready_is_handled_before_the_instructions_of_its_cycle() {
     for before in 480..540 {
         let mut stream = with_code(3);
         stream.wave_start(3, 1, 0, 2);
@@ -437,7 +437,7 @@ fn waves_are_ready_before_the_instruction_after_any_number_of_tokens() {
 }
 
 #[test]
-fn a_very_long_wave_comes_in_parts() {
+fn a_very_long_rdna_wave_is_reported_in_parts() {
     let mut stream = with_code(3);
     stream.wave_start(3, 1, 0, 2);
     let count = 2_500_000i64;

@@ -10,7 +10,7 @@ use crate::encoder::{BASE, Rdna};
 const BUNDLE: &[u8] = include_bytes!("../../../tests/workloads/kernels/prebuilt/vector_ops.hipfb");
 
 #[test]
-fn instructions_of_gfx11_have_addresses_and_texts() {
+fn gfx11_code_has_the_addresses_and_texts_of_its_instructions() {
     let target = Target::parse("gfx1100").expect("a target");
     let object = pick(BUNDLE, &target).expect("code for gfx1100");
     let mut code = CodeObjects::default();

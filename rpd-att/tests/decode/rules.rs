@@ -31,7 +31,7 @@ fn timeline(got: &All) -> Vec<(State, i32)> {
 }
 
 #[test]
-fn cycles_between_issue_and_completion_depend_on_the_phase_of_the_simd() {
+fn durations_on_gfx9_depend_on_the_phase_of_the_simd() {
     let durations = |simd: u64| {
         let mut stream = Gfx9::with_code();
         stream.wave_start(40, 1, simd, 0);
@@ -51,7 +51,7 @@ fn cycles_between_issue_and_completion_depend_on_the_phase_of_the_simd() {
 }
 
 #[test]
-fn the_last_of_several_stalls_is_that_of_the_instruction() {
+fn an_instruction_has_the_last_of_several_stalls() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU);
     stream
@@ -67,7 +67,7 @@ fn the_last_of_several_stalls_is_that_of_the_instruction() {
 }
 
 #[test]
-fn waits_that_follow_each_other_have_a_span_each() {
+fn consecutive_waits_have_a_span_each() {
     let mut stream = Gfx9::with_code();
     stream
         .wave_start(40, 1, 0, 0)
@@ -134,7 +134,7 @@ fn an_instruction_that_does_not_complete_stays_without_a_category() {
 }
 
 #[test]
-fn an_address_that_is_due_at_a_trap_is_that_of_what_follows_it() {
+fn an_address_due_at_a_trap_belongs_to_the_instruction_after_it() {
     let mut stream = Gfx9::with_code();
     stream
         .wave_start(40, 1, 0, 0)
@@ -163,7 +163,7 @@ fn an_address_that_is_due_at_a_trap_is_that_of_what_follows_it() {
 }
 
 #[test]
-fn loading_scales_is_a_part_of_a_matrix_instruction() {
+fn scale_loads_are_merged_into_their_matrix_instruction() {
     let lines = [
         "ds_read_b128 v[0:3], v4",
         "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21",
@@ -188,7 +188,7 @@ fn loading_scales_is_a_part_of_a_matrix_instruction() {
 }
 
 #[test]
-fn registers_and_memory_of_a_dispatch() {
+fn a_dispatch_has_the_registers_and_memory_that_were_written() {
     let mut stream = Gfx9::with_code();
     let time = stream.time;
     // 24 vector and 32 scalar registers, 4 user registers, 1,024 bytes of LDS.
@@ -281,7 +281,7 @@ fn waits_for_barriers_of_gfx12_lie_between_the_instructions_around_them() {
 }
 
 #[test]
-fn readings_of_the_clocks_at_one_time_are_one() {
+fn clock_readings_at_one_time_are_merged() {
     let mut stream = Rdna::new(4);
     stream.start_words().misc(100, 0);
     for clock in [0x2000u64, 0x2002] {

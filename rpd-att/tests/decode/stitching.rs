@@ -123,7 +123,7 @@ fn case_39_code_that_is_not_the_traced_one() {
 }
 
 #[test]
-fn instructions_in_each_others_place_on_gfx9() {
+fn gfx9_instructions_reported_in_each_others_place_are_swapped() {
     let code = ["v_add_u32_e32 v0, v0, v1", "s_mov_b32 s0, s1", "s_endpgm"];
     let got = all_with(
         &gfx9(&[Some(SALU), Some(VALU)]).bytes,
@@ -137,7 +137,7 @@ fn instructions_in_each_others_place_on_gfx9() {
 }
 
 #[test]
-fn a_barrier_of_gfx9_is_a_message_and_an_immediate() {
+fn a_gfx9_barrier_matches_a_message_and_an_immediate() {
     let code = [
         "v_mov_b32_e32 v0, 0",
         "s_barrier",
@@ -150,7 +150,7 @@ fn a_barrier_of_gfx9_is_a_message_and_an_immediate() {
 }
 
 #[test]
-fn jumps_to_registers_go_on_at_the_address_in_the_trace() {
+fn gfx9_jumps_to_registers_go_on_at_the_address_in_the_trace() {
     let mut stream = gfx9(&[]);
     let time = stream.time + 40;
     stream.wave_start(time, 1, 0, 0).run(time + 20, 7);
@@ -170,7 +170,7 @@ fn jumps_to_registers_go_on_at_the_address_in_the_trace() {
 }
 
 #[test]
-fn matching_goes_on_behind_the_next_branch() {
+fn matching_continues_behind_the_next_branch_after_a_failure() {
     // The code has a wait that the trace does not.
     let code = [
         "v_mov_b32_e32 v0, 0",          // 1000
@@ -187,7 +187,7 @@ fn matching_goes_on_behind_the_next_branch() {
 }
 
 #[test]
-fn each_line_is_requested_once() {
+fn stitching_requests_each_line_once() {
     let code = ["s_mov_b32 s0, s1", "s_branch 65534"];
     let mut tokens = Vec::new();
     for _ in 0..1000 {
@@ -200,7 +200,7 @@ fn each_line_is_requested_once() {
 }
 
 #[test]
-fn memory_without_active_lanes_is_an_immediate_on_rdna() {
+fn rdna_memory_lines_without_active_lanes_match_an_immediate() {
     let mut stream = Rdna::new(3);
     stream
         .start_words()
