@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_ids_lead_back() {
+    fn dimensions_are_found_by_name_and_id() {
         for dimension in Dimension::ALL {
             assert_eq!(Dimension::from_name(dimension.name()), Some(dimension));
             assert_eq!(Dimension::from_id(dimension.id().into()), Some(dimension));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_dimension_varies_fastest() {
+    fn positions_vary_the_first_dimension_fastest() {
         let shape = Shape::new([(Dimension::Instance, 2), (Dimension::ShaderEngine, 3)]);
         let places: Vec<_> = shape
             .positions()

@@ -77,7 +77,7 @@ mod tests {
     use crate::evaluate;
 
     #[test]
-    fn what_a_pass_computed_is_used_as_it_is() {
+    fn a_table_uses_the_values_of_a_metric_before_its_expression() {
         let metric = |text: &str| text.parse::<Expression>().expect("an expression");
         let mut table = Table::new();
         table

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn many_large_counters_are_refused() {
+    fn definitions_with_many_large_counters_are_refused() {
         let long = ["SQ_WAVES"; 1000].join("+");
         let base = [("A".to_owned(), long)];
         let many = (0..2000).map(|number| (format!("B{number}"), ["A"; 30].join("+")));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_is_refused() {
+    fn a_long_chain_of_definitions_is_refused() {
         let chain = |steps: usize| {
             (0..steps).map(|step| match step {
                 0 => ("M00000".to_owned(), "SQ_WAVES".to_owned()),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_named() {
+    fn the_error_for_a_cycle_names_its_counters() {
         let own = |name: &str, expression: &str| (name.to_owned(), expression.to_owned());
         let error = check([own("A", "B+1"), own("B", "C*C"), own("C", "SQ_WAVES+B")]);
         let error = error.expect_err("endless").to_string();

@@ -30,7 +30,7 @@ fn wrong(text: &str) -> String {
 }
 
 #[test]
-fn the_list_form_is_read() {
+fn parse_reads_definitions_in_a_list() {
     let all = Definitions::parse(LIST).expect("definitions");
     assert_eq!(all.form, Form::List);
     let names: Vec<_> = all.on("gfx90a").map(|(c, _)| c.name.as_str()).collect();
@@ -48,7 +48,7 @@ fn the_list_form_is_read() {
 }
 
 #[test]
-fn the_older_form_is_read_and_becomes_the_newer_one() {
+fn definitions_in_a_map_are_read_and_written_as_a_list() {
     let text = "\
 CYCLES:
   architectures:
@@ -74,7 +74,7 @@ CYCLES:
 }
 
 #[test]
-fn a_counter_needs_a_definition_in_either_form() {
+fn counters_without_definitions_are_refused_in_either_form() {
     for text in [
         "rocprofiler-sdk:\n  counters-schema-version: 1\n  counters:\n    - {name: X, description: x, definitions: []}\n",
         "X: {description: x, architectures: {}}\n",
@@ -85,14 +85,14 @@ fn a_counter_needs_a_definition_in_either_form() {
 }
 
 #[test]
-fn errors_are_one_line() {
+fn definition_errors_take_one_line() {
     let text = "X: {description: x, architectures: {gfx90a: {expression: \"A\\nB: C\"}}}\n";
     let message = wrong(text);
     assert!(message.contains("in `A B: C`"), "{message}");
 }
 
 #[test]
-fn nothing_defines_nothing() {
+fn empty_files_define_no_counters() {
     for text in [
         "",
         "# only a comment\n",
@@ -107,7 +107,7 @@ fn nothing_defines_nothing() {
 }
 
 #[test]
-fn errors_have_a_place() {
+fn definition_errors_name_line_and_column() {
     let replaced = |from: &str, to: &str| wrong(&LIST.replacen(from, to, 1));
     assert_eq!(
         replaced("max)*", "mex)*"),
@@ -130,7 +130,7 @@ fn errors_have_a_place() {
 }
 
 #[test]
-fn nesting_and_repetition_have_limits() {
+fn deep_nesting_and_many_aliases_are_refused() {
     // Building the tree of this takes more than a minute.
     let deep = format!("{}\n{}", LIST, "[".repeat(100_000));
     for text in [
@@ -153,14 +153,14 @@ fn nesting_and_repetition_have_limits() {
 
 proptest! {
     #[test]
-    fn parsing_never_panics(text in "\\PC{0,80}", cut in 0..LIST.len()) {
+    fn parsing_definitions_never_panics(text in "\\PC{0,80}", cut in 0..LIST.len()) {
         let _ = Definitions::parse(&text);
         let _ = Definitions::parse(&LIST[..cut]);
     }
 }
 
 #[test]
-fn a_long_expression_is_cut_in_messages() {
+fn definition_errors_show_a_part_of_a_long_expression() {
     let message = |expression: &str| {
         let file = format!(
             "A:\n  architectures:\n    gfx90a:\n      expression: {expression}\n  description: x\n"

@@ -73,7 +73,7 @@ fn refused(text: &str) -> EvaluateError {
 }
 
 #[test]
-fn values_combine_instance_by_instance() {
+fn operators_combine_values_instance_by_instance() {
     assert_eq!(numbers("G+H"), [3., 4., 5., 4., 7., 8.]);
     assert_eq!(numbers("G/H"), [0.5, 1., 1.5, 0., 2.5, 3.]);
     assert_eq!(numbers("G*ONE"), [10., 20., 30., 40., 50., 60.]);
@@ -84,7 +84,7 @@ fn values_combine_instance_by_instance() {
 }
 
 #[test]
-fn division_by_zero_is_zero() {
+fn dividing_by_zero_gives_zero() {
     assert_eq!(numbers("1/0"), [0.]);
     assert_eq!(numbers("100*ONE/(ONE-10)"), [0.]);
 }
@@ -103,7 +103,7 @@ fn reductions_fold_all_or_some_dimensions() {
 }
 
 #[test]
-fn selections_keep_what_they_name() {
+fn select_keeps_the_instances_that_it_names() {
     assert_eq!(numbers("select(G,[DIMENSION_SHADER_ENGINE=[1]])"), [3., 4.]);
     assert_eq!(
         numbers("select(G,[DIMENSION_SHADER_ENGINE=[0,2],DIMENSION_INSTANCE=[1]])"),
@@ -123,7 +123,7 @@ fn selections_keep_what_they_name() {
 }
 
 #[test]
-fn different_instances_do_not_combine() {
+fn operands_with_different_instances_are_refused() {
     assert_eq!(
         refused("G+L"),
         EvaluateError::Instances {
@@ -142,7 +142,7 @@ fn different_instances_do_not_combine() {
 }
 
 #[test]
-fn shapes_follow_the_values() {
+fn shapes_have_the_positions_of_the_values() {
     let mut t = table();
     t.derive("A", "2*G")
         .derive("B", "reduce(A,sum,[DIMENSION_INSTANCE])")
@@ -159,7 +159,7 @@ fn shapes_follow_the_values() {
 }
 
 #[test]
-fn metrics_of_metrics_end_somewhere() {
+fn metrics_that_refer_to_themselves_are_refused() {
     let mut t = table();
     t.derive("A", "B+1")
         .derive("B", "reduce(C,sum)")
@@ -175,7 +175,7 @@ fn metrics_of_metrics_end_somewhere() {
 }
 
 #[test]
-fn unknown_and_uncounted_are_different_errors() {
+fn unknown_and_uncounted_counters_have_different_errors() {
     assert_eq!(refused("NOPE"), EvaluateError::Unknown("NOPE".into()));
     assert_eq!(
         refused("accumulate(G,HIGH_RES)"),
@@ -187,7 +187,7 @@ fn unknown_and_uncounted_are_different_errors() {
 }
 
 #[test]
-fn leaves_are_what_has_to_be_counted() {
+fn leaves_lists_each_counter_that_has_to_be_counted_once() {
     let mut t = table();
     t.derive("M", "reduce(accumulate(G,HIGH_RES),sum)/P+G")
         .derive("P", "ONE*2+G");

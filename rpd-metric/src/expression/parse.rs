@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_as_usual_and_to_the_left() {
+    fn operators_have_the_usual_precedence_and_bind_to_the_left() {
         let tree = |text| shown(parse(text).expect("an expression").root());
         assert_eq!(tree("1-2-3*4/5"), "((1-2)-((3*4)/5))");
         assert_eq!(tree(" ( 1 - 2 ) * A_b1 // why\n"), "((1-2)*A_b1)");
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_and_ranges_are_read() {
+    fn select_is_parsed_with_dimensions_and_ranges() {
         let e =
             parse("select(reduce(A,sum,[DIMENSION_INSTANCE]),[DIMENSION_SHADER_ENGINE=[0,2:3]])")
                 .expect("an expression");
@@ -461,13 +461,13 @@ mod tests {
     }
 
     #[test]
-    fn names_come_once_in_order() {
+    fn an_expression_lists_each_name_once_in_order() {
         let e = parse("B/(A+B)*reduce(C,max)").expect("an expression");
         assert_eq!(e.names(), ["B", "A", "C"]);
     }
 
     #[test]
-    fn errors_have_columns() {
+    fn expression_errors_name_the_column() {
         let starts = |text: &str, column: usize, message: &str| {
             let (at, said) = fails(text);
             assert!(
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn size_and_depth_are_limited() {
+    fn large_and_deep_expressions_are_refused() {
         let deep = "(".repeat(100) + "1" + &")".repeat(100);
         assert!(fails(&deep).1.contains("nested deeper"));
         let long = vec!["1"; 5000].join("+");
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_fractions_and_those_that_the_sdk_truncates_are_listed() {
+    fn fractions_are_kept_and_listed_where_the_sdk_truncates_them() {
         let e = parse("A*0.5+2.0").expect("an expression");
         assert_eq!(shown(e.root()), "((A*0.5)+2)");
         assert_eq!(e.fractions(), [3]);
@@ -520,12 +520,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parsing_never_panics(text in "\\PC{0,60}") {
+        fn parsing_expressions_never_panics(text in "\\PC{0,60}") {
             let _ = parse(&text);
         }
 
         #[test]
-        fn nor_on_almost_expressions(parts in prop::collection::vec(prop::sample::select(vec![
+        fn parsing_texts_like_expressions_never_panics(parts in prop::collection::vec(prop::sample::select(vec![
             "reduce", "select", "accumulate", "(", ")", "[", "]", ",", "=", ":", "+", "-", "*", "/", "1", "63",
             "2.5", "A", "sum", "HIGH_RES", "DIMENSION_XCC", " ", "//", "\n",
         ]), 0..40)) {
