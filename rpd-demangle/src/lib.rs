@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_golden_run() {
+    fn demangle_writes_the_kernel_names_of_the_golden_run() {
         assert_eq!(
             demangle("_Z15addition_kernelIfEvPT_PKS0_S3_ii"),
             "void addition_kernel<float>(float*, float const*, float const*, int, int)"
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_are_those_of_the_gnu_demangler() {
+    fn demangle_spells_names_as_the_gnu_demangler_does() {
         for (mangled, text) in [
             ("_Z1fILj64EEvv", "void f<64u>()"),
             ("_Z1fILin5ELm0ELxn7EEvv", "void f<-5, 0ul, -7ll>()"),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn types() {
+    fn demangle_type_writes_types() {
         for (mangled, text) in [
             ("PKv", "void const*"),
             ("m", "unsigned long"),

@@ -77,7 +77,7 @@ fn symbols_of_loaded_libraries() -> BTreeSet<String> {
 }
 
 #[test]
-fn texts_are_those_of_the_installed_library() {
+fn demangled_names_equal_those_of_the_installed_library() {
     let Some(library) = library() else {
         return;
     };
@@ -91,7 +91,7 @@ fn texts_are_those_of_the_installed_library() {
 /// Uses short names only: the library takes for ever for some that refer to their own parts. Versions of the library
 /// before 12 and after it differ in names that no compiler makes.
 #[test]
-fn mutated_names_have_the_texts_of_the_installed_library() {
+fn demangled_mutated_names_equal_those_of_the_installed_library() {
     const LONGEST: usize = 40;
     const PARTS: &[&str] = &[
         "S_",

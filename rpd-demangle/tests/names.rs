@@ -13,7 +13,7 @@ fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 #[test]
-fn texts_are_those_of_the_library() {
+fn demangled_names_equal_the_recorded_ones_of_the_library() {
     let wrong: Vec<String> = names()
         .filter(|(name, text)| demangle(name) != *text)
         .map(|(name, text)| format!("{name}\n  {text}\n  {}", demangle(name)))
@@ -23,7 +23,7 @@ fn texts_are_those_of_the_library() {
 }
 
 #[test]
-fn dialects_differ_in_what_they_accept_only() {
+fn dialects_agree_on_names_that_both_accept() {
     for (name, text) in names().filter(|(name, text)| name != text) {
         assert_eq!(demangle_as(name, Dialect::Any), text);
         let original = demangle_as(name, Dialect::Rocprofv3);
@@ -42,7 +42,7 @@ fn dialects_differ_in_what_they_accept_only() {
 }
 
 #[test]
-fn types_that_are_newer_than_the_library_are_known_to_one_dialect() {
+fn types_newer_than_the_library_are_written_in_one_dialect_only() {
     for (name, text) in [
         ("_Z1kPDF16_S_", "k(_Float16*, _Float16*)"),
         ("_Z1kIDF16bEvT_", "void k<std::bfloat16_t>(std::bfloat16_t)"),
@@ -62,7 +62,7 @@ fn types_that_are_newer_than_the_library_are_known_to_one_dialect() {
 
 /// No prefix of a name makes the demangler panic, or has the text of the whole name.
 #[test]
-fn names_that_are_cut_off_are_names_or_stay() {
+fn demangling_a_name_cut_off_anywhere_gives_a_text() {
     for (name, _) in names().filter(|(name, _)| name.len() < 80) {
         for end in (0..name.len()).filter(|&end| name.is_char_boundary(end)) {
             let text = demangle(&name[..end]);
