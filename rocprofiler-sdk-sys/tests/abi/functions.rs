@@ -22,7 +22,7 @@ fn address_of(name: &CStr) -> *mut c_void {
 }
 
 #[test]
-fn names_go_to_their_own_slots() {
+fn load_fills_each_slot_with_the_function_of_its_name() {
     // SAFETY: only the one function with the right type is called below.
     let table = unsafe { Functions::load(address_of) }.expect("all names are present");
     let mut status = 0;
@@ -33,7 +33,7 @@ fn names_go_to_their_own_slots() {
 }
 
 #[test]
-fn optional_functions_may_be_absent() {
+fn load_accepts_absent_optional_functions() {
     let lookup = |name: &CStr| match Functions::OPTIONAL.contains(&name) {
         true => null_mut(),
         false => address_of(name),
@@ -45,7 +45,7 @@ fn optional_functions_may_be_absent() {
 }
 
 #[test]
-fn each_required_function_is_named_when_absent() {
+fn load_names_an_absent_required_function() {
     for missing in Functions::REQUIRED {
         let lookup = |name: &CStr| {
             if name == *missing {

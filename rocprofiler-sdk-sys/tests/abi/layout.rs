@@ -29,7 +29,7 @@ macro_rules! layout {
 }
 
 #[test]
-fn lifecycle() {
+fn structs_of_registration_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_tool_configure_result_t 32 {
             size 0 8, initialize 8 8, finalize 16 8, tool_data 24 8,
@@ -41,7 +41,7 @@ fn lifecycle() {
 }
 
 #[test]
-fn small_values() {
+fn small_structs_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_user_data_t 8 {
             value 0 8, ptr 0 8,
@@ -68,7 +68,7 @@ fn small_values() {
 }
 
 #[test]
-fn headers() {
+fn record_headers_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_record_header_t 16 {
             category 0 4, kind 4 4, payload 8 8,
@@ -81,7 +81,7 @@ fn headers() {
 }
 
 #[test]
-fn agents() {
+fn structs_of_agents_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_agent_v0_t 312 {
             size 0 8, id 8 8, r#type 16 4, cpu_cores_count 20 4, simd_count 24 4, mem_banks_count 28 4,
@@ -134,7 +134,7 @@ fn agents() {
 }
 
 #[test]
-fn buffer_records() {
+fn buffer_records_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_buffer_tracing_hip_api_record_t 64 {
             size 0 8, kind 8 4, operation 12 4, correlation_id 16 24, start_timestamp 40 8,
@@ -247,7 +247,7 @@ fn buffer_records() {
 }
 
 #[test]
-fn callback_payloads() {
+fn callback_payloads_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_callback_tracing_hip_api_data_t 120 {
             size 0 8, args 8 88, retval 96 24,
@@ -316,7 +316,7 @@ fn callback_payloads() {
 }
 
 #[test]
-fn return_values() {
+fn return_values_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_hip_api_retval_t 24 {
             uint64_t_retval 0 8, int_retval 0 4, const_charp_retval 0 8, hipError_t_retval 0 4,
@@ -341,7 +341,7 @@ fn return_values() {
 }
 
 #[test]
-fn counters() {
+fn structs_of_counters_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_dispatch_counting_service_data_t 168 {
             size 0 8, correlation_id 8 16, start_timestamp 24 8, end_timestamp 32 8, dispatch_info 40 128,
@@ -373,7 +373,7 @@ fn counters() {
 }
 
 #[test]
-fn pc_sampling() {
+fn structs_of_pc_sampling_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_pc_sampling_configuration_t 40 {
             size 0 8, method 8 4, unit 12 4, min_interval 16 8, max_interval 24 8, flags 32 8,
@@ -401,7 +401,7 @@ fn pc_sampling() {
 }
 
 #[test]
-fn thread_trace() {
+fn structs_of_thread_trace_have_the_layout_of_the_headers() {
     layout! {
         rocprofiler_thread_trace_clocks_t 16 {
             gpu 0 8, system 8 8,
@@ -437,7 +437,7 @@ fn thread_trace() {
 }
 
 #[test]
-fn roctx_tables() {
+fn roctx_tables_have_the_layout_of_the_headers() {
     layout! {
         roctxCoreApiTable_t 56 {
             size 0 8, roctxMarkA_fn 8 8, roctxRangePushA_fn 16 8, roctxRangePop_fn 24 8,
@@ -454,7 +454,7 @@ fn roctx_tables() {
 }
 
 #[test]
-fn handles_numbers_and_argument_blocks() {
+fn handles_numbers_and_argument_blocks_have_the_size_of_the_headers() {
     layout! {
         rocprofiler_hip_api_args_t 88 {}
         rocprofiler_hsa_api_args_t 192 {}
@@ -510,7 +510,7 @@ fn handles_numbers_and_argument_blocks() {
 }
 
 #[test]
-fn header_hash_joins_category_and_kind() {
+fn the_hash_of_a_record_header_joins_category_and_kind() {
     let header = rocprofiler_record_header_t {
         category: 2,
         kind: 3,
@@ -529,7 +529,7 @@ fn argument_blocks_are_aligned_like_their_members() {
 }
 
 #[test]
-fn passed_by_value() {
+fn structs_passed_by_value_have_the_layout_of_the_headers() {
     layout! {
         dim3 12 { x 0 4, y 4 4, z 8 4, }
         hipExtent 24 { width 0 8, height 8 8, depth 16 8, }

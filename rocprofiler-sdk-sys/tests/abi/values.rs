@@ -24,7 +24,7 @@ macro_rules! values {
 }
 
 #[test]
-fn tracing() {
+fn enums_of_tracing_have_the_values_of_the_headers() {
     values! {
         rocprofiler_code_object_operation_t "ROCPROFILER_CODE_OBJECT_" {
             NONE 0, LOAD 1, DEVICE_KERNEL_SYMBOL_REGISTER 2, HOST_KERNEL_SYMBOL_REGISTER 3, LAST 4,
@@ -93,7 +93,7 @@ fn tracing() {
 }
 
 #[test]
-fn measuring() {
+fn enums_of_counters_sampling_and_thread_trace_have_the_values_of_the_headers() {
     values! {
         rocprofiler_counter_record_kind_t "ROCPROFILER_COUNTER_RECORD_" {
             NONE 0, PROFILE_COUNTING_DISPATCH_HEADER 1, VALUE 2, LAST 3,
@@ -149,7 +149,7 @@ fn measuring() {
 }
 
 #[test]
-fn kernel_driver() {
+fn enums_of_the_kernel_driver_have_the_values_of_the_headers() {
     values! {
         rocprofiler_kfd_event_page_migrate_operation_t "ROCPROFILER_KFD_EVENT_PAGE_MIGRATE_" {
             NONE -1, PREFETCH 0, PAGEFAULT_GPU 1, PAGEFAULT_CPU 2, TTM_EVICTION 3, END 4, LAST 5,
@@ -183,7 +183,7 @@ fn kernel_driver() {
 }
 
 #[test]
-fn other() {
+fn enums_of_statuses_and_agents_have_the_values_of_the_headers() {
     values! {
         rocprofiler_status_t "ROCPROFILER_STATUS_" {
             SUCCESS 0, ERROR 1, ERROR_CONTEXT_NOT_FOUND 2, ERROR_BUFFER_NOT_FOUND 3, ERROR_KIND_NOT_FOUND 4,
@@ -263,7 +263,7 @@ fn other() {
 }
 
 #[test]
-fn links() {
+fn enums_of_links_have_the_values_of_the_headers() {
     // The C names do not share one prefix.
     let all = [
         (HSA_IOLINKTYPE::UNDEFINED, 0u32, c"HSA_IOLINKTYPE_UNDEFINED"),
@@ -330,7 +330,7 @@ fn links() {
 }
 
 #[test]
-fn unknown_values_are_tolerated_and_aliases_take_the_first_name() {
+fn unknown_values_are_kept_and_aliases_are_shown_by_the_first_name() {
     assert_eq!(rocprofiler_status_t(4711).c_name(), None);
     assert_eq!(
         format!("{:?}", rocprofiler_status_t(4711)),
