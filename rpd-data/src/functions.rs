@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_those_of_the_headers() {
+    fn signatures_equal_those_of_the_headers() {
         assert_eq!(
             function("HIP_RUNTIME_API", "hipLaunchKernel").signature(),
             "(function_address: *mut c_void, numBlocks: Dim3, dimBlocks: Dim3, args: *mut c_void, \
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_lie_as_in_the_layouts() {
+    fn parameters_have_the_sizes_of_the_argument_layouts() {
         let layouts = crate::layouts().expect("the tables");
         for domain in functions().expect("the tables") {
             for function in &domain.functions {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_found_by_their_parameter() {
+    fn stream_parameters_have_the_role_that_the_function_gives_them() {
         let role = |name: &str| function("HIP_RUNTIME_API", name).stream();
         assert_eq!(role("hipLaunchKernel"), Some(StreamRole::Set(5)));
         assert_eq!(role("hipStreamCreate"), Some(StreamRole::Create(0)));

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_has_its_place() {
+    fn layouts_have_an_argument_for_every_parameter() {
         let parameters = parameters().expect("the tables");
         assert!(parameters.len() > 2400, "{}", parameters.len());
         let layouts = layouts().expect("the tables");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_follow_the_c_rules() {
+    fn argument_offsets_follow_the_rules_of_c() {
         let launch = layout("HIP_RUNTIME_API", "hipLaunchKernel");
         let offsets: Vec<u32> = launch.arguments.iter().map(|a| a.offset).collect();
         assert_eq!(offsets, [0, 8, 20, 32, 40, 48]);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn argument_structs_fit_the_unions() {
+    fn argument_structs_fit_into_the_providers_unions() {
         for layout in layouts().expect("the tables") {
             let union = match layout.kind {
                 "HIP_RUNTIME_API" | "HIP_COMPILER_API" => 88,
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_are_values_that_calls_write() {
+    fn outputs_lists_the_pointers_that_calls_write_through() {
         let outputs =
             |kind, operation| -> Vec<(u32, u32)> { layout(kind, operation).outputs().collect() };
         assert_eq!(outputs("HIP_RUNTIME_API", "hipMalloc"), [(0, 8)]);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_inputs_only() {
+    fn texts_leaves_out_texts_that_calls_write() {
         let texts = |kind, operation| -> Vec<u32> { layout(kind, operation).texts().collect() };
         assert_eq!(texts("HIP_COMPILER_API", "__hipRegisterFunction"), [16, 24]);
         assert_eq!(texts("HIP_RUNTIME_API", "hipModuleGetFunction"), [16]);

@@ -117,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn quoted_fields_hold_commas() {
+    fn quoted_fields_may_contain_commas() {
         let text = "a,b,c\n1,\"f(x, y)\",3\n,,\n\"1\",2,\"\"\n";
         let expected = vec![["1", "f(x, y)", "3"], ["", "", ""], ["1", "2", ""]];
         assert_eq!(fields::<3>(text), Ok(expected));
     }
 
     #[test]
-    fn rows_of_another_width_are_named() {
+    fn rows_with_another_number_of_fields_are_refused() {
         for line in ["1", "1,2,3", "\"1,2", "\"1\"x,2"] {
             let expected = format!("t.csv:2: `{line}`: 2 fields are expected");
             assert_eq!(fields::<2>(&format!("a,b\n{line}\n")), Err(expected));
