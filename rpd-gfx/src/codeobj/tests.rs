@@ -35,7 +35,7 @@ fn targets_are_parsed_and_matched_with_devices() {
 }
 
 #[test]
-fn plain_and_compressed_bundles_have_the_code_object_of_the_device() {
+fn pick_finds_code_in_plain_and_compressed_bundles() {
     let device = gfx90a();
     for bundle in [PLAIN, COMPRESSED] {
         let code = bundle::pick(bundle, &device).unwrap();
@@ -48,25 +48,40 @@ fn plain_and_compressed_bundles_have_the_code_object_of_the_device() {
                 .variables()
                 .any(|v| v.name == "variable" && v.size == 4)
         );
+    }
+}
 
-        let mut other = device.clone();
-        other.processor = "gfx1100".into();
+#[test]
+fn pick_names_the_targets_of_a_bundle_without_code_for_the_device() {
+    let mut other = gfx90a();
+    other.processor = "gfx1100".into();
+    for bundle in [PLAIN, COMPRESSED] {
         let error = bundle::pick(bundle, &other).unwrap_err().to_string();
         assert!(
             error.contains("gfx1100") && error.contains("gfx906"),
             "{error}"
         );
+    }
+}
 
-        // A second bundle after the first is found too.
+#[test]
+fn pick_finds_code_in_a_second_bundle() {
+    let mut other = gfx90a();
+    other.processor = "gfx906".into();
+    for bundle in [PLAIN, COMPRESSED] {
         let mut two = bundle.to_vec();
         two.resize(two.len().next_multiple_of(4096), 0);
         two.extend_from_slice(PLAIN);
-        other.processor = "gfx906".into();
         assert!(bundle::pick(&two, &other).is_ok());
+    }
+}
 
+#[test]
+fn from_pointer_finds_the_end_of_bundles_and_code_objects() {
+    for bundle in [PLAIN, COMPRESSED] {
         // SAFETY: the bundle is whole and static.
         let extent = unsafe { bundle::from_pointer(bundle.as_ptr()) }.unwrap();
-        assert!(extent.len() <= bundle.len() && bundle::pick(extent, &device).is_ok());
+        assert!(extent.len() <= bundle.len() && bundle::pick(extent, &gfx90a()).is_ok());
     }
     // SAFETY: as above.
     let extent = unsafe { bundle::from_pointer(OBJECT.as_ptr()) }.unwrap();
@@ -188,7 +203,7 @@ fn code_objects_have_the_kernels_of_all_notes() {
 }
 
 #[test]
-fn code_objects_have_metadata_and_descriptors() {
+fn kernels_of_code_objects_have_their_arguments() {
     let object = CodeObject::parse(OBJECT).unwrap();
     assert_eq!((object.version(), object.metadata_version()), (5, (1, 2)));
     let kernel = object.kernel("calls").unwrap();
@@ -207,7 +222,11 @@ fn code_objects_have_metadata_and_descriptors() {
             .any(|a| a.kind == ArgKind::HiddenGroupSizeX && a.offset == 48 + 12)
     );
     assert_eq!(kernel.kernarg_bytes(), 48 + 256);
+}
 
+#[test]
+fn loaded_code_objects_have_descriptors_variables_and_relocations() {
+    let object = CodeObject::parse(OBJECT).unwrap();
     let image = Image::load(&object, |_| None).unwrap();
     for kernel in object.kernels() {
         let (address, descriptor) = image.descriptor(&object, &kernel.symbol).unwrap();

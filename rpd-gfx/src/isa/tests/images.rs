@@ -430,7 +430,7 @@ fn image_loads_convert_to_half_precision() {
 }
 
 #[test]
-fn image_instructions_handle_slices_layers_sizes_and_atomics() {
+fn images_with_layers_are_stored_loaded_as_slices_and_measured() {
     let mut texels = Texels::of_floats();
     let format = TexelFormat::new(32, 4, Number::Float).unwrap();
     let size = [WIDTH as u32, HEIGHT as u32, DEPTH as u32];
@@ -464,8 +464,13 @@ fn image_instructions_handle_slices_layers_sizes_and_atomics() {
     run("size_2d_layered", &stored, &mut coordinates, &mut back, 1);
     let sizes = [WIDTH, HEIGHT, DEPTH, 1].map(|size| f32::from_bits(size as u32));
     assert!(back.iter().all(|found| *found == sizes));
+}
 
-    // All work-items add to the same texel, or to none.
+/// All work-items add to the same texel, except one, which adds outside of the image.
+#[test]
+fn image_atomics_add_to_a_texel_and_drop_those_outside() {
+    let mut texels = Texels::of_floats();
+    let size = [WIDTH as u32, HEIGHT as u32, DEPTH as u32];
     let format = TexelFormat::new(32, 1, Number::Uint).unwrap();
     let image = Image::new(texels.base(), format, Geometry::D2, size, PITCH as u32);
     texels.0[3 * PITCH + 2] = 1000;

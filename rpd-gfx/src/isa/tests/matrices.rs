@@ -7,6 +7,7 @@ use super::machine::{execute, execute_on, fill, sample_of};
 use super::matrix_cases::{CASES, Case, Kind};
 use super::*;
 use crate::isa::exec::WaveState;
+use crate::perf::Counts;
 use crate::perf::tests::{sum, watch};
 
 /// Fields of the encoding that a test sets.
@@ -318,14 +319,14 @@ fn matrix_instructions_of_gfx942_keep_denormal_numbers() {
 
 static MATRICES: &[u8] = include_bytes!("../../../testdata/matrices.co");
 
-/// Kernels of `testdata/matrices.hip` compute the same as the host, and their matrix instructions are counted.
-#[test]
-fn compiled_matrix_kernels_multiply_and_are_counted() {
-    let module = Module::load(MATRICES);
-    let counted =
-        |name: &str, args: &[&[u8]]| module.dispatch(name, [64, 1, 1], [64, 1, 1], 0, args, watch);
-    let mut random = Random(3);
+/// Runs a kernel of `testdata/matrices.hip` with one wave and counts its events.
+fn counted(name: &str, args: &[&[u8]]) -> Counts {
+    Module::load(MATRICES).dispatch(name, [64, 1, 1], [64, 1, 1], 0, args, watch)
+}
 
+#[test]
+fn a_compiled_kernel_multiplies_matrices_in_single_precision_and_is_counted() {
+    let mut random = Random(3);
     let mut single = || -> Vec<f32> {
         (0..1024)
             .map(|_| (random.next() % 16) as f32 - 8.0)
@@ -352,7 +353,11 @@ fn compiled_matrix_kernels_multiply_and_are_counted() {
     assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F32"), 16 * 4096 / 512);
     assert_eq!(sum(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 16 * 64);
     assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_F64"), 0);
+}
 
+#[test]
+fn a_compiled_kernel_multiplies_matrices_in_double_precision_and_is_counted() {
+    let mut random = Random(4);
     let mut double = || -> Vec<f64> {
         (0..256)
             .map(|_| (random.next() % 1024) as f64 - 512.0)
@@ -376,7 +381,11 @@ fn compiled_matrix_kernels_multiply_and_are_counted() {
     assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_F64"), 4);
     assert_eq!(sum(&counts, "SQ_INSTS_VALU_MFMA_MOPS_F64"), 4 * 2048 / 512);
     assert_eq!(sum(&counts, "SQ_VALU_MFMA_BUSY_CYCLES"), 4 * 32);
+}
 
+#[test]
+fn a_compiled_kernel_multiplies_matrices_of_bytes_and_is_counted() {
+    let mut random = Random(5);
     let mut bytes = || -> Vec<i8> { (0..256).map(|_| random.next() as i8).collect() };
     let (mut left, mut right, mut out) = (bytes(), bytes(), vec![0i32; 256]);
     let counts = counted(
