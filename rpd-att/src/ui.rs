@@ -215,6 +215,7 @@ impl Folder {
         for (state, changes) in self.states.iter().enumerate() {
             self.write_states(state, changes)?;
         }
+        // Viewers look files up by the names listed here: an engine without records has no entry.
         let (mut waves, mut others, mut data) = (
             serde_json::Map::new(),
             serde_json::Map::new(),
