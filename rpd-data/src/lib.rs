@@ -1,4 +1,4 @@
-//! Facts about the traced interfaces, from the tables in `data/`: which operations a kind has, which arguments an
+//! Facts about the traced interfaces, from the tables in `data/` of this crate: which operations a kind has, which arguments an
 //! operation has, what each C type is, and the short names of enumerators.
 //!
 //! A build dependency: build scripts turn what they need into Rust source, so that nothing parses
