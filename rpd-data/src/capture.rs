@@ -7,7 +7,7 @@ use crate::operations;
 pub use crate::roles::{HandleKind, Role};
 use crate::table::rows;
 
-const CALLS: &str = include_str!("../../data/capture-calls.csv");
+const CALLS: &str = include_str!("../data/capture-calls.csv");
 
 /// A call of the HIP runtime.
 #[derive(Debug, Clone)]

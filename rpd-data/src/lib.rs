@@ -1,4 +1,4 @@
-//! Facts about the traced interfaces, from the tables in `data/`: which operations a kind has, which arguments an
+//! Facts about the traced interfaces, from the tables in `data/` of this crate: which operations a kind has, which arguments an
 //! operation has, what each C type is, and the short names of enumerators.
 //!
 //! A build dependency: build scripts turn what they need into Rust source, so that nothing parses
@@ -19,16 +19,16 @@ pub use functions::{Domain, Function, Param, StreamRole, functions, macro_calls}
 pub use layout::{Argument, Form, Layout, Pointee, layouts};
 pub use table::{MalformedRow, rows};
 
-const OPERATIONS: &str = include_str!("../../data/operations.csv");
+const OPERATIONS: &str = include_str!("../data/operations.csv");
 const ARGUMENTS: [(&str, &str); 2] = [
-    ("api-args.csv", include_str!("../../data/api-args.csv")),
+    ("api-args.csv", include_str!("../data/api-args.csv")),
     (
         "api-args-media.csv",
-        include_str!("../../data/api-args-media.csv"),
+        include_str!("../data/api-args-media.csv"),
     ),
 ];
-const TYPES: &str = include_str!("../../data/arg-types.csv");
-const ENUMERATORS: &str = include_str!("../../data/arg-enums.csv");
+const TYPES: &str = include_str!("../data/arg-types.csv");
+const ENUMERATORS: &str = include_str!("../data/arg-enums.csv");
 
 /// An operation of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

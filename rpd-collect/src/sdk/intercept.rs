@@ -75,7 +75,7 @@ use wrappers::{COUNT, WRAPPERS};
 /// The runtime's own functions, by slot.
 static NEXT: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT];
 
-/// Slots of the compiler's table, `data/operations.csv`.
+/// Slots of the compiler's table, `rpd-data/data/operations.csv`.
 mod compiler {
     pub(super) const REGISTER_FUNCTION: usize = 3;
     pub(super) const REGISTER_MANAGED_VAR: usize = 4;

@@ -1,7 +1,7 @@
 //! The dispatch tables of runtimes: arrays of functions that a runtime calls its own implementation through.
 //!
 //! Slot n of a table is operation n of its kind. What each function is (its slot, name, parameters and result) is generated
-//! from the tables in `data/`; a module that needs a piece of code for every function defines the macros `api_fn` and
+//! from the tables in `rpd-data/data`; a module that needs a piece of code for every function defines the macros `api_fn` and
 //! `api_domain`, has [`types`] in scope and includes `functions.rs` from the build's output folder
 //! (`rpd_data::macro_calls` describes it).
 

@@ -144,7 +144,7 @@ pub(crate) static HSA: HsaTable = HsaTable {
     pc_sampling: &HSA_PC_SAMPLING,
 };
 
-/// Slots of each table, as `data/operations.csv` has them.
+/// Slots of each table, as `rpd-data/data/operations.csv` has them.
 pub(crate) mod count {
     include!(concat!(env!("OUT_DIR"), "/api_counts.rs"));
 }

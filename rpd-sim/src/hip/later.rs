@@ -7,24 +7,24 @@
 use core::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::Ordering;
 
-use super::copy::CopyOp;
-use super::copy_params;
-use super::device_api;
 use super::error::{HipResult, api, code, put};
-use super::fill::FillOp;
-use super::fill_api;
-use super::graph;
-use super::graph_node as node_op;
 use super::hsa::CopyBox;
-use super::managed_api;
 use super::misc;
-use super::module;
-use super::occupancy;
 use super::runtime;
-use super::stream::{self, Stream};
 use super::types::{
     Extent, Handle, LaunchAttributeValue, MemLocation, PitchedPtr, Pos, kind, launch_attribute,
 };
+use crate::hip::copy::CopyOp;
+use crate::hip::copy::fill::FillOp;
+use crate::hip::copy::fill_api;
+use crate::hip::copy::params;
+use crate::hip::device::api as device_api;
+use crate::hip::graph;
+use crate::hip::graph::node as node_op;
+use crate::hip::memory::managed_api;
+use crate::hip::module;
+use crate::hip::module::occupancy;
+use crate::hip::stream::{self, Stream};
 
 /// Defines exported functions whose bodies return a [`HipResult`].
 macro_rules! exported {
@@ -354,7 +354,7 @@ exported! {
     }
 
     /// Gives the properties of a device in their layout before HIP 6.
-    fn hipGetDeviceProperties(out: *mut super::props::OldProperties, device: c_int) {
+    fn hipGetDeviceProperties(out: *mut crate::hip::device::props::OldProperties, device: c_int) {
         // SAFETY: the caller's pointer, checked for null.
         unsafe { device_api::old_properties(out, device) }
     }
@@ -429,8 +429,8 @@ fn peer_copy(stream: &Stream, parameters: *const PeerBox) -> HipResult {
     runtime::device(p.src_device)?;
     runtime::device(p.dst_device)?;
     let op = CopyOp {
-        dst: copy_params::part(p.dst_ptr, p.dst_pos),
-        src: copy_params::part(p.src_ptr, p.src_pos),
+        dst: params::part(p.dst_ptr, p.dst_pos),
+        src: params::part(p.src_ptr, p.src_pos),
         width: p.extent.width,
         height: p.extent.height,
         depth: p.extent.depth,

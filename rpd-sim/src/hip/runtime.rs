@@ -7,21 +7,21 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, RwLock};
 
-use super::callback::Worker;
-use super::device::Device;
 use super::error::{HipResult, code};
-use super::event::Event;
-use super::graph::Graphs;
-use super::hostcall::Hostcalls;
 use super::hsa;
-use super::memory::Allocation;
-use super::module::Functions;
-use super::multi_device_api::GridCounters;
-use super::pool::MemPool;
-use super::stream::Stream;
-use super::texture::Images;
 use super::types::Handle;
-use super::virtual_api::Mappings;
+use crate::hip::device::Device;
+use crate::hip::graph::Graphs;
+use crate::hip::image::texture::Images;
+use crate::hip::launch::hostcall::Hostcalls;
+use crate::hip::launch::multi_device_api::GridCounters;
+use crate::hip::memory::Allocation;
+use crate::hip::memory::pool::MemPool;
+use crate::hip::memory::virtual_api::Mappings;
+use crate::hip::module::Functions;
+use crate::hip::stream::Stream;
+use crate::hip::stream::callback::Worker;
+use crate::hip::stream::event::Event;
 use crate::hsa::types::{
     DEVICE_TYPE_CPU, DEVICE_TYPE_GPU, GLOBAL_FLAG_COARSE_GRAINED, GLOBAL_FLAG_FINE_GRAINED,
     GLOBAL_FLAG_KERNARG,
@@ -85,7 +85,7 @@ thread_local! {
 
 struct ForkLocks {
     _making: MutexGuard<'static, ()>,
-    _registry: std::sync::RwLockWriteGuard<'static, super::fatbin::Registry>,
+    _registry: std::sync::RwLockWriteGuard<'static, crate::hip::module::fatbin::Registry>,
 }
 
 /// The runtime, made now if this is the first call that needs it.
@@ -274,7 +274,7 @@ unsafe extern "C" fn before_fork() {
     if let Ok(making) = CREATING.try_lock() {
         let locks = ForkLocks {
             _making: making,
-            _registry: super::fatbin::lock_for_fork(),
+            _registry: crate::hip::module::fatbin::lock_for_fork(),
         };
         FORKING.with_borrow_mut(|slot| *slot = Some(locks));
     }

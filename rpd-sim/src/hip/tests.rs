@@ -7,29 +7,29 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
-use super::capture_api::*;
-use super::copy_api::*;
-use super::device_api::*;
 use super::error::{code, hipGetLastError};
-use super::event::*;
-use super::fatbin::{
+use super::types::{Handle, PointerAttributes, STREAM_NON_BLOCKING, kind};
+use crate::api::types::Dim3;
+use crate::hip::copy::api::*;
+use crate::hip::copy::fill_api::*;
+use crate::hip::device::api::*;
+use crate::hip::device::props::Properties;
+use crate::hip::graph::api::*;
+use crate::hip::graph::capture_api::*;
+use crate::hip::launch::api::*;
+use crate::hip::memory::api::*;
+use crate::hip::memory::pointer::*;
+use crate::hip::memory::pool::*;
+use crate::hip::module::fatbin::{
     __hipRegisterFatBinary, __hipRegisterFunction, __hipRegisterVar, __hipUnregisterFatBinary,
 };
-use super::fill_api::*;
-use super::graph_api::*;
-use super::launch_api::*;
-use super::memory_api::*;
-use super::module::{
+use crate::hip::module::{
     hipFuncGetAttribute, hipModuleGetFunction, hipModuleGetGlobal, hipModuleLoad,
     hipModuleLoadData, hipModuleUnload,
 };
-use super::pointer::*;
-use super::pool::*;
-use super::props::Properties;
-use super::stream_api::*;
-use super::stream_value::*;
-use super::types::{Handle, PointerAttributes, STREAM_NON_BLOCKING, kind};
-use crate::api::types::Dim3;
+use crate::hip::stream::api::*;
+use crate::hip::stream::event::*;
+use crate::hip::stream::value::*;
 
 static KERNELS: &[u8] = include_bytes!("testdata/kernels.co");
 

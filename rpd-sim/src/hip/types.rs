@@ -297,7 +297,7 @@ pub(crate) struct DrvLaunchConfig {
 pub(crate) struct BatchMemOpNodeParams {
     pub(crate) context: Handle,
     pub(crate) count: u32,
-    pub(crate) list: *mut super::stream_value::BatchMemOp,
+    pub(crate) list: *mut crate::hip::stream::value::BatchMemOp,
     pub(crate) flags: u32,
 }
 

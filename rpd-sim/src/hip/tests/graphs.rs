@@ -4,10 +4,10 @@ use core::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::super::graph_params_api::*;
 use super::super::types::*;
-use super::super::user_object::*;
 use super::*;
+use crate::hip::graph::params_api::*;
+use crate::hip::graph::user_object::*;
 
 const N: u32 = 256;
 const BYTES: usize = 4 * N as usize;

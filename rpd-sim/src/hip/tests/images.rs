@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::api::types::{ChannelFormatDesc, Extent, PitchedPtr};
-use crate::hip::array_api::*;
-use crate::hip::array_copy_api::*;
-use crate::hip::image_types::*;
-use crate::hip::texture_api::*;
+use crate::hip::image::array_api::*;
+use crate::hip::image::array_copy_api::*;
+use crate::hip::image::texture_api::*;
+use crate::hip::image::types::*;
 use crate::hip::types::{DrvMemcpy3D, Memcpy3D, Pos, memory_type};
 
 static IMAGES: &[u8] =

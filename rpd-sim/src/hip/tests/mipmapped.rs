@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::api::types::{ChannelFormatDesc, Extent};
-use crate::hip::image_types::*;
-use crate::hip::mipmapped_api::*;
-use crate::hip::texture_api::*;
-use crate::hip::texture_reference_api::*;
+use crate::hip::image::mipmapped_api::*;
+use crate::hip::image::texture_api::*;
+use crate::hip::image::texture_reference_api::*;
+use crate::hip::image::types::*;
 
 static IMAGES: &[u8] =
     include_bytes!("../../../../tests/workloads/kernels/prebuilt/images-gfx90a.co");

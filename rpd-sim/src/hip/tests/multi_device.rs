@@ -1,7 +1,7 @@
 //! Kernel launches over several devices.
 
 use super::*;
-use crate::hip::multi_device_api::*;
+use crate::hip::launch::multi_device_api::*;
 use crate::hip::types::{FunctionLaunchParams, LaunchParams};
 
 const N: u32 = 64;

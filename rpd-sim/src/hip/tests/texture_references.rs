@@ -4,9 +4,9 @@ use std::ffi::c_int;
 
 use super::*;
 use crate::api::types::ChannelFormatDesc;
-use crate::hip::array_api::*;
-use crate::hip::image_types::*;
-use crate::hip::texture_reference_api::*;
+use crate::hip::image::array_api::*;
+use crate::hip::image::texture_reference_api::*;
+use crate::hip::image::types::*;
 
 static IMAGES: &[u8] =
     include_bytes!("../../../../tests/workloads/kernels/prebuilt/images-gfx90a.co");
@@ -108,7 +108,7 @@ fn kernels_read_memory_bound_to_a_texture_reference() {
     ok!(hipMallocArray(&mut array, &channels, W, H, 0));
     let kind = kind::HOST_TO_DEVICE;
     let source = bytes.as_ptr().cast();
-    ok!(crate::hip::array_copy_api::hipMemcpy2DToArray(
+    ok!(crate::hip::image::array_copy_api::hipMemcpy2DToArray(
         array, 0, 0, source, W, W, H, kind
     ));
     ok!(hipTexRefSetArray(reference, array, 1));

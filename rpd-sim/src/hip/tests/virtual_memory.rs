@@ -2,11 +2,11 @@
 
 use std::ptr::null_mut;
 
-use super::super::shared_api::*;
 use super::super::types::*;
-use super::super::virtual_api::*;
 use super::*;
 use crate::api::types::IpcHandle;
+use crate::hip::memory::shared_api::*;
+use crate::hip::memory::virtual_api::*;
 
 const PART: usize = 1 << 16;
 
