@@ -30,8 +30,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Prints the command and runs it; `see` is called with each line of standard output, which is passed on. Anything but
-/// success is an error.
+/// Runs the command like [`run`], and calls `see` with each line of standard output, which is passed on.
 pub(crate) fn run_seeing(command: &mut Command, mut see: impl FnMut(&str)) -> Result<()> {
     eprintln!("+ {}", words(command));
     let child = command.stdout(Stdio::piped()).spawn();

@@ -57,8 +57,8 @@ impl Bench {
         })
     }
 
-    /// The built programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`; `None` without one whose HIP
-    /// library they request (`RPD_HIP_SONAME`).
+    /// The measured programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`, where there is one whose HIP library
+    /// they request (`RPD_HIP_SONAME`).
     pub(super) fn on_rocm(&self) -> Option<Self> {
         let root = env::var_os("ROCM_PATH").filter(|root| !root.is_empty());
         let root = root.map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
@@ -171,8 +171,7 @@ impl Bench {
         self.per_call_of(mode, program, &[&count.to_string()])
     }
 
-    /// The workload's own "ns per call", the smallest of several runs, for a workload that takes other arguments than a
-    /// count.
+    /// The workload's own "ns per call" with these arguments, the smallest of several runs.
     pub(super) fn per_call_of(
         &self,
         mode: Mode<'_>,
@@ -182,7 +181,7 @@ impl Bench {
         self.best_of(RUNS, mode, program, arguments)
     }
 
-    /// The workload's own "ns per call", the smallest of so many runs.
+    /// The workload's own "ns per call" with these arguments, the smallest of `runs` runs.
     pub(super) fn best_of(
         &self,
         runs: u32,
