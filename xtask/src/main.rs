@@ -2,6 +2,8 @@
 
 mod bare;
 mod bench;
+#[cfg(test)]
+mod cases;
 mod ci;
 #[cfg(test)]
 mod crates;

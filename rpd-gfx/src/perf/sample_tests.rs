@@ -146,6 +146,7 @@ fn share(samples: &[Sample], of: impl Fn(&Sample) -> bool) -> f64 {
     samples.iter().filter(|sample| of(sample)).count() as f64 / samples.len() as f64
 }
 
+/// Checks sampling-11.
 #[test]
 fn a_dependent_chain_waits_for_results_alone() {
     let timelines = simple("dependent_chain", 1, 64, 200);
@@ -156,6 +157,7 @@ fn a_dependent_chain_waits_for_results_alone() {
     assert!(!shares.contains_key(&Some(Reason::NotChosen)), "{shares:?}");
 }
 
+/// Checks sampling-10.
 #[test]
 fn independent_chains_of_many_waves_wait_for_the_arbiter() {
     // 8 workgroups of four waves on each unit: eight waves on each SIMD.
@@ -168,6 +170,7 @@ fn independent_chains_of_many_waves_wait_for_the_arbiter() {
     assert!(samples.iter().filter(|s| s.waves == 32).count() * 10 > samples.len() * 9);
 }
 
+/// Checks sampling-12.
 #[test]
 fn matrix_instructions_wait_for_their_unit() {
     let samples = take(&simple("matrix_chain", 8, 256, 50), Method::Stochastic, 3);
@@ -184,6 +187,7 @@ fn matrix_instructions_wait_for_their_unit() {
     assert!(found[&Some(Reason::PipeFull)] > 0.85, "{found:?}");
 }
 
+/// Checks sampling-7.
 #[test]
 fn a_pointer_chase_waits_at_one_instruction() {
     let mut out = Numbers::new(64);
@@ -217,6 +221,7 @@ fn a_pointer_chase_waits_at_one_instruction() {
     );
 }
 
+/// Checks sampling-8.
 #[test]
 fn waves_wait_for_a_slow_one_at_the_barrier() {
     waits_at_the_barrier(50);
@@ -246,6 +251,7 @@ fn waits_at_the_barrier(rounds: i32) {
     }
 }
 
+/// Checks sampling-9.
 #[test]
 fn sleeping_waves_execute_an_internal_instruction() {
     let samples = take(&simple("sleeper", 1, 64, 100), Method::Stochastic, 6);
@@ -270,6 +276,7 @@ fn bank_conflicts_fill_the_lds() {
     assert!(all > 2.0 * none, "{all} {none}");
 }
 
+/// Checks sampling-14.
 #[test]
 fn phases_have_the_samples_of_their_cycles() {
     let mut out = Numbers::new(8 * 256);
@@ -297,6 +304,7 @@ fn phases_have_the_samples_of_their_cycles() {
     );
 }
 
+/// Checks sampling-19.
 #[test]
 fn half_the_interval_takes_twice_the_samples() {
     let timelines = simple("independent_chains", 208, 256, 20);
@@ -335,6 +343,7 @@ fn units_with_more_waves_are_not_busy_for_longer() {
     assert!(least > 0.97 * most, "{least} to {most}");
 }
 
+/// Checks sampling-17.
 #[test]
 fn a_seed_determines_samples() {
     let take = |seed| {

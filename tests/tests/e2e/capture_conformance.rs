@@ -1,24 +1,5 @@
-//! The conformance cases of captures, by number, and those that are not in the other modules on captures.
-//!
-//! | cases | where |
-//! |---|---|
-//! | 1, 2, 3, 4, 5, 8, 12, 14 to 17, 20, 21, 25 to 27, 32, 35, 36, 39 to 41, 43, 44, 51, 52, 57, 59 to 63, 68 | `captures` |
-//! | 50, 56 | `capture_excerpts` |
-//! | 49 | `capture_regions` |
-//! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
-//! | 42, and others again | `capture_programs` |
-//! | 6, 11, 29, 44, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
-//! | 19, 22 | units of `rpd-gfx`: metadata whose segment is too small, bundles with several targets |
-//! | 28, 30, 31 | units of `rpd-replay`: addresses after memory, addresses that are taken, memory that shares a page |
-//! | 47 | a unit of `rpd-collect`: a table of the runtime with more functions (`intercept`) |
-//! | 33 | `captures`, in the shallow replay of pointers: data are changed only with `--deep` |
-//!
-//! What has no test:
-//!
-//! | case | reason |
-//! |---|---|
-//! | 24 | no simulated GPU has page faults that are retried (units of `rpd-gfx`: on which targets code runs; case 23: what a replay answers) |
-//! | 67 | it needs a GPU |
+//! Captures of programs with zeros, kernels without arguments, many streams, polling, host functions, replaced kernels and
+//! children.
 
 use rpd_tests::outputs::Database;
 use rpd_tests::run::Rpd;
@@ -27,7 +8,7 @@ use rpd_tests::{install, workloads};
 use crate::captures::{capture_of, captured, database, replayed, round_trip};
 use crate::sudden_ends::on_small_disk;
 
-/// Case 13, smaller.
+/// Checks capture-13, with less memory.
 #[test]
 fn zeros_take_no_room() {
     let run = captured(&[], "capture", &["upload", "64", "1"]).success();
@@ -41,7 +22,7 @@ fn zeros_take_no_room() {
     );
 }
 
-/// Case 18.
+/// Checks capture-18.
 #[test]
 fn kernels_without_arguments_come_back() {
     let run = captured(&[], "launch-loop", &["50"]).success();
@@ -53,7 +34,8 @@ fn kernels_without_arguments_come_back() {
     let _ = replayed(&capture, &[]).success();
 }
 
-/// Cases 7, 9 and 34: handles beyond 32 bits, streams of threads, memory that is freed and allocated again.
+/// Checks capture-7, capture-9 and capture-34: handles beyond 32 bits, streams of threads, memory that is freed and
+/// allocated again.
 #[test]
 fn default_streams_of_threads_come_back() {
     round_trip("capture", &["perthread"], false);
@@ -63,13 +45,13 @@ fn default_streams_of_threads_come_back() {
     assert!(database.number("SELECT count(*) - count(DISTINCT va) FROM alloc") > 0);
 }
 
-/// Case 10.
+/// Checks capture-10.
 #[test]
 fn data_that_are_overwritten_after_the_call_come_back() {
     round_trip("capture", &["overwrite"], false);
 }
 
-/// Case 37.
+/// Checks capture-37.
 #[test]
 fn questions_become_one_wait() {
     round_trip("capture", &["poll"], false);
@@ -79,7 +61,7 @@ fn questions_become_one_wait() {
     assert_eq!(asked, 3);
 }
 
-/// Case 38.
+/// Checks capture-38.
 #[test]
 fn host_functions_are_not_called_again() {
     round_trip("capture", &["callback"], false);
@@ -90,7 +72,7 @@ fn variables_of_modules_come_back() {
     round_trip("capture", &["module"], false);
 }
 
-/// Case 23.
+/// Checks capture-23.
 #[test]
 fn code_for_another_gpu_is_refused() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -108,7 +90,7 @@ fn code_for_another_gpu_is_refused() {
     );
 }
 
-/// Case 46.
+/// Checks capture-46.
 #[test]
 fn calls_that_cannot_be_replayed_are_named() {
     let run = captured(&[], "capture", &["shared"]).success();
@@ -138,7 +120,7 @@ fn calls_that_cannot_be_replayed_are_named() {
     let _ = replayed(&capture, &["--force"]).success();
 }
 
-/// Case 54, and another build of a kernel.
+/// Checks capture-54, and another build of a kernel.
 #[test]
 fn kernels_are_replaced() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -160,7 +142,7 @@ fn kernels_are_replaced() {
     );
 }
 
-/// Case 58.
+/// Checks capture-58.
 #[test]
 fn children_are_captured_on_request() {
     let captures = |options: &[&str]| {

@@ -121,7 +121,7 @@ fn capsules_have_what_the_launch_reaches() {
     let _ = replayed(&capsule_of(&managed), &[]).success();
 }
 
-/// Case 56.
+/// Checks capture-56.
 #[test]
 fn a_capsule_with_another_result_is_reported() {
     let run = captured(&[], "capture", &["add", "3"]).success();
@@ -155,7 +155,7 @@ fn a_capsule_with_another_result_is_reported() {
         "{}",
         changed.stderr
     );
-    // Without the hash of the database the replay itself finds it (case 56).
+    // Without the hash of the database the replay itself finds it (capture-56).
     let manifest = unpacked.join("capture.json");
     let text = std::fs::read_to_string(&manifest).expect("a description");
     let mut description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -283,7 +283,7 @@ fn trimmed(mode: &[&str], from: usize, until: usize) -> (u64, u64) {
     (size_of(&whole), size_of(&out))
 }
 
-/// Cases 49 and 50.
+/// Checks capture-49 and capture-50.
 #[test]
 fn parts_of_captures_play_alone() {
     let (whole, part) = trimmed(&["add", "40"], 19, 20);

@@ -1,5 +1,4 @@
-//! The files of captures: damage, other versions, and commands that read them. Numbers of cases are those of the list of
-//! conformance cases for captures.
+//! The files of captures: damage, other versions, and commands that read them.
 
 use std::path::Path;
 
@@ -7,7 +6,7 @@ use rpd_tests::run::Rpd;
 
 use crate::captures::{capture_of, captured, database, replayed};
 
-/// Case 14.
+/// Checks capture-14.
 #[test]
 fn changed_data_are_named_and_nothing_is_played() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -56,7 +55,7 @@ fn captures_of_newer_versions_and_other_files_are_refused() {
     assert!(none.stderr.contains("is not a capture"), "{}", none.stderr);
 }
 
-/// Cases 61 and 62.
+/// Checks capture-61 and capture-62.
 #[test]
 fn captures_are_not_overwritten_and_can_be_moved() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -71,7 +70,7 @@ fn captures_are_not_overwritten_and_can_be_moved() {
     let _ = replayed(&moved, &[]).success();
 }
 
-/// Case 63, and views for HIPTracer's users.
+/// Checks capture-63, and views for HIPTracer's users.
 #[test]
 fn captures_are_read_without_a_gpu() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -123,7 +122,7 @@ fn captures_are_read_without_a_gpu() {
     );
 }
 
-/// Case 57, on two captures.
+/// Checks capture-57, on two captures.
 #[test]
 fn the_first_different_launch_is_named() {
     let good = captured(&[], "capture", &["add", "10"]).success();

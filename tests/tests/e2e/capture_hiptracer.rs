@@ -5,7 +5,7 @@ use rpd_tests::{outputs::Database, workloads};
 
 use super::captures::replayed;
 
-/// Case 68.
+/// Checks capture-68.
 #[test]
 fn databases_of_hiptracer_are_recognised() {
     let folder = tempfile::tempdir().expect("a folder");

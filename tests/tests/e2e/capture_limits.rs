@@ -1,5 +1,5 @@
 //! Captures of programs whose data change under way, whose results vary, that use several GPUs, or that find their runtime in
-//! another place. Numbers of cases are those of the list of conformance cases for captures.
+//! another place.
 
 use rpd_tests::install;
 use rpd_tests::run::{self, Outcome, Rpd};
@@ -13,7 +13,7 @@ fn limits(mode: &str) -> Outcome {
     captured(&[], "capture-limits", &[mode]).success()
 }
 
-/// Case 6.
+/// Checks capture-6.
 #[test]
 fn sizes_beyond_32_bits_are_exact() {
     let run = captured(&["--data", "none"], "capture-limits", &["large"]).success();
@@ -62,7 +62,7 @@ fn new_data_stay_where_the_program_staged_them() {
     let _ = replayed(&capture, &["--allow-no-results"]).success();
 }
 
-/// Case 11.
+/// Checks capture-11.
 #[test]
 fn pinned_memory_that_changes_before_the_copy_is_reported_or_read_back() {
     let run = limits("late");
@@ -90,7 +90,7 @@ fn pinned_memory_that_changes_before_the_copy_is_reported_or_read_back() {
     let _ = replayed(&capture_of(&run), &[]).success();
 }
 
-/// Case 11, for rectangles and boxes.
+/// Checks capture-11, for rectangles and boxes.
 #[test]
 fn boxes_of_pinned_memory_are_read_back() {
     let run = limits("boxes");
@@ -159,7 +159,7 @@ fn parts_are_taken_at_other_addresses() {
     }
 }
 
-/// Case 29.
+/// Checks capture-29.
 #[test]
 fn addresses_that_the_runtime_does_not_grant_are_named() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -194,7 +194,7 @@ fn addresses_that_the_runtime_does_not_grant_are_named() {
     );
 }
 
-/// Case 45.
+/// Checks capture-45.
 #[test]
 fn files_that_are_read_into_pinned_memory_come_back() {
     round_trip("capture-limits", &["file"], false);
@@ -213,7 +213,7 @@ fn round_trip_with(memory: &str, workload: &str, mode: &str) -> Outcome {
     run
 }
 
-/// Cases 44 and 45, with all host memory taken: as a whole, and by the pages that were written.
+/// Checks capture-44 and capture-45, with all host memory taken: as a whole, and by the pages that were written.
 #[test]
 fn host_memory_that_changes_between_launches_comes_back() {
     for memory in ["snapshot", "pageguard"] {
@@ -263,7 +263,8 @@ fn host_memory_behind_device_memory_is_taken_on_request() {
     let _ = replayed(&capture_of(&run), &["--va", "same"]).expect_code(4);
 }
 
-/// Case 44: where memory is taken as arguments of launches point to it, launches that may read other memory are reported.
+/// Checks capture-44: where memory is taken as arguments of launches point to it, launches that may read other memory are
+/// reported.
 #[test]
 fn host_memory_behind_device_memory_is_reported() {
     let expected = "4 launches: only memory of the device points to host-visible memory that the launch may read; \
@@ -375,7 +376,7 @@ fn memory_that_cannot_be_protected_is_compared() {
     }
 }
 
-/// Case 48.
+/// Checks capture-48.
 #[test]
 fn runtimes_in_other_folders_are_captured() {
     if run::tool("python3").is_none() {
@@ -414,7 +415,7 @@ fn runtimes_in_other_folders_are_captured() {
     );
 }
 
-/// Case 51, for device variables: every run finds the value that the program had.
+/// Checks capture-51, for device variables: every run finds the value that the program had.
 #[test]
 fn variables_are_put_back_between_runs() {
     let run = limits("counting");
@@ -434,7 +435,7 @@ fn variables_are_put_back_between_runs() {
     );
 }
 
-/// Case 53.
+/// Checks capture-53.
 #[test]
 fn kernels_that_write_other_memory_in_each_run_are_found() {
     let run = limits("moving");
@@ -449,7 +450,7 @@ fn kernels_that_write_other_memory_in_each_run_are_found() {
     );
 }
 
-/// Case 55.
+/// Checks capture-55.
 #[test]
 fn results_that_vary_are_distinguished_from_wrong_ones() {
     let run = limits("varying");
@@ -524,7 +525,7 @@ fn two_replays_are_requested_as_one() {
     );
 }
 
-/// Case 64.
+/// Checks capture-64.
 #[test]
 fn other_tools_see_what_is_captured() {
     let run = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
@@ -539,7 +540,7 @@ fn other_tools_see_what_is_captured() {
     let _ = replayed(&capture_of(&run), &["--verify", "exact"]).success();
 }
 
-/// Case 65, of the whole and of a part that begins between the copies.
+/// Checks capture-65, of the whole and of a part that begins between the copies.
 #[test]
 fn copies_between_gpus_come_back_on_either() {
     let two_gpus = |command: &[&str]| Rpd::plain(command).env("RPD_SIM_GPUS", "2");
@@ -572,7 +573,7 @@ fn copies_between_gpus_come_back_on_either() {
     }
 }
 
-/// Case 66.
+/// Checks capture-66.
 #[test]
 fn kernels_that_print_and_allocate_come_back() {
     round_trip("device-calls", &["memory"], false);

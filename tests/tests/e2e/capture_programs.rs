@@ -1,5 +1,4 @@
-//! Captures of programs with graphs of nodes and with variables that the runtime sets. Numbers of cases are those of the list of
-//! conformance cases for captures.
+//! Captures of programs with graphs of nodes and with variables that the runtime sets.
 
 use rpd_tests::run::Rpd;
 use rpd_tests::workloads;
@@ -7,7 +6,7 @@ use rpd_tests::workloads;
 use crate::capture_excerpts::{capsule_of, packed};
 use crate::captures::{capture_of, captured, database, replayed, round_trip};
 
-/// Cases 39 and 40, with nodes: host memory of copies that other parameters replace.
+/// Checks capture-39 and capture-40, with nodes: host memory of copies that other parameters replace.
 #[test]
 fn graphs_of_nodes_come_back() {
     round_trip("capture-graphs", &["nodes"], false);
@@ -36,7 +35,7 @@ fn work_beside_a_stream_capture_comes_back() {
     round_trip("capture-graphs", &["beside"], false);
 }
 
-/// Case 44, for managed variables.
+/// Checks capture-44, for managed variables.
 #[test]
 fn managed_variables_come_back() {
     round_trip("capture-variables", &["managed"], false);
@@ -59,7 +58,7 @@ fn managed_variables_of_modules_come_back() {
     round_trip("capture-variables", &["module"], false);
 }
 
-/// Case 44: memory that only other such memory points to.
+/// Checks capture-44: managed memory that only other managed memory points to.
 #[test]
 fn lists_in_managed_memory_come_back() {
     let run = captured(&[], "capture-variables", &["list"]).success();
@@ -73,13 +72,14 @@ fn lists_in_managed_memory_come_back() {
     }
 }
 
-/// Case 43, where two code objects have variables of one name.
+/// Checks capture-43, where two code objects have variables of one name.
 #[test]
 fn variables_of_one_name_come_back() {
     round_trip("capture-variables", &["twins"], false);
 }
 
-/// Case 42: the functions of the library interface are in no dispatch table of the provider, what they load and launch is captured.
+/// Checks capture-42: functions of the library interface are in no dispatch table of the provider, and what they load and
+/// launch is captured.
 #[test]
 fn kernels_of_libraries_come_back() {
     round_trip("capture-variables", &["library"], false);
@@ -146,7 +146,7 @@ fn memory_that_is_mapped_twice_comes_back() {
     );
 }
 
-/// Case 39: nodes of every type from one function, those of the driver's functions, and operations on memory.
+/// Checks capture-39: nodes of every type from one function, those of the driver's functions, and operations on memory.
 #[test]
 fn nodes_of_all_kinds_come_back() {
     for mode in ["any", "driver", "values", "into"] {

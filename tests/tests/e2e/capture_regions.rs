@@ -20,7 +20,8 @@ fn region(choice: &str) -> Outcome {
     captured(&["--region", choice], "capture-region", &[])
 }
 
-/// Case 49: streams, events, modules with their variables, memory, an array, a surface and a texture are older than the region.
+/// Checks capture-49: streams, events, modules with their variables, memory, an array, a surface and a texture are older
+/// than the region.
 #[test]
 fn regions_between_markers_play_alone() {
     let whole = captured(&[], "capture-region", &[]).success();

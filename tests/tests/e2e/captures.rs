@@ -1,5 +1,4 @@
-//! Captures of GPU calls and their replay, on real programs and files. Numbers of cases are those of the list of
-//! conformance cases for captures.
+//! Captures of GPU calls and their replay, on real programs and files.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,13 +57,13 @@ pub(crate) fn round_trip(workload: &str, arguments: &[&str], deep: bool) {
     );
 }
 
-/// Case 1.
+/// Checks capture-1.
 #[test]
 fn vector_addition_comes_back() {
     round_trip("capture", &["add"], false);
 }
 
-/// Cases 8, 35, 36.
+/// Checks capture-8, capture-35 and capture-36.
 #[test]
 fn streams_events_and_pools_come_back() {
     round_trip("capture", &["streams"], false);
@@ -87,7 +86,7 @@ fn reductions_come_back() {
     round_trip("capture", &["reduce"], false);
 }
 
-/// Cases 15, 17, 43.
+/// Checks capture-15, capture-17 and capture-43.
 #[test]
 fn hidden_arguments_and_variables_come_back() {
     round_trip("capture", &["hidden"], false);
@@ -102,7 +101,7 @@ fn hidden_arguments_and_variables_come_back() {
     assert_eq!(stored, 12);
 }
 
-/// Cases 25, 26, 27.
+/// Checks capture-25, capture-26, capture-27 and, with pointers that are not followed, capture-33.
 #[test]
 fn pointers_in_structures_and_in_memory_come_back() {
     round_trip("capture", &["pointers"], true);
@@ -116,24 +115,24 @@ fn pointers_in_structures_and_in_memory_come_back() {
     // Without --deep the pointers in memory are the old ones, and a note says so.
     let shallow = replayed(&capture, &["--va", "remap"]);
     assert_ne!(shallow.code(), 0);
-    // Case 32: what is not declared a pointer is left alone.
+    // capture-32: what is not declared a pointer is left alone.
     let guessed = replayed(&capture, &["--va", "remap", "--deep", "--no-guess"]);
     assert_ne!(guessed.code(), 0);
 }
 
-/// Case 44.
+/// Checks capture-44.
 #[test]
 fn managed_and_mapped_memory_come_back() {
     round_trip("capture", &["managed"], false);
 }
 
-/// Cases 39, 40.
+/// Checks capture-39 and capture-40.
 #[test]
 fn graphs_come_back_with_the_data_of_each_launch() {
     round_trip("capture", &["graph"], false);
 }
 
-/// Cases 16, 20, 21, 41: both argument forms, compressed bundles and code object V4.
+/// Checks capture-16, capture-20, capture-21 and capture-41: both argument forms, compressed bundles and code object V4.
 #[test]
 fn modules_come_back() {
     round_trip("module-load", &[], false);
@@ -146,7 +145,7 @@ fn programs_of_the_guide_come_back() {
     round_trip("copies", &[], false);
 }
 
-/// Cases 2 and 59.
+/// Checks capture-2 and capture-59.
 #[test]
 fn the_program_does_not_notice() {
     let run = captured(&[], "exit-midway", &["5"]);
@@ -155,7 +154,7 @@ fn the_program_does_not_notice() {
     assert_eq!(run.stdout, bare.stdout);
     let launches = database(&capture_of(&run)).number("SELECT count(*) FROM launch");
     assert_eq!(launches, 5);
-    // Case 60.
+    // No control characters where standard error is no terminal: capture-60.
     assert!(
         !run.stderr.contains('\x1b') && !run.stderr.contains('\r'),
         "{:?}",
@@ -163,7 +162,7 @@ fn the_program_does_not_notice() {
     );
 }
 
-/// Case 4.
+/// Checks capture-4.
 #[test]
 fn calls_of_many_threads_are_all_there() {
     let run = captured(&[], "many-threads", &["8", "100"]).success();
@@ -175,7 +174,7 @@ fn calls_of_many_threads_are_all_there() {
     assert_eq!(database.number(disorder), 0);
 }
 
-/// Case 5.
+/// Checks capture-5.
 #[test]
 fn calls_wait_for_little_staging_space() {
     let run = captured(&["--staging", "300K"], "vector-ops", &["1", "20"]).success();
@@ -230,7 +229,7 @@ fn calls_wait_while_no_data_are_taken() {
     check_that_calls_waited(&run);
 }
 
-/// Case 12 and the size of captures.
+/// Checks capture-12, and the size of captures.
 #[test]
 fn data_are_stored_once() {
     let run = captured(&[], "vector-ops", &["4", "50"]).success();
@@ -253,7 +252,7 @@ fn data_are_stored_once() {
     assert!(size < 2 * distinct as u64, "{size} bytes for {distinct}");
 }
 
-/// Case 3 of killed programs: what was captured opens and plays.
+/// Checks capture-3: what a killed program left opens and plays.
 #[test]
 fn killed_programs_leave_captures_that_play() {
     for milliseconds in [120, 260, 430] {
@@ -313,7 +312,7 @@ fn killed_after(milliseconds: u64, mode: &str) {
     );
 }
 
-/// Cases 51 and 52.
+/// Checks capture-51 and capture-52.
 #[test]
 fn one_launch_is_run_many_times() {
     let run = captured(&[], "capture", &["strided"]).success();

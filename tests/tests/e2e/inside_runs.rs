@@ -8,8 +8,9 @@ use rpd_tests::run::{Outcome, Rpd};
 
 use super::thread_trace_runs::traced;
 
+/// Checks thread-trace-1.
 #[test]
-fn case_1_a_decoder_library_that_is_nowhere() {
+fn a_missing_decoder_library_is_an_error_before_the_program_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
     for path in [&first, &second] {
@@ -34,8 +35,9 @@ fn stats(outcome: &Outcome) -> (Table, Vec<usize>) {
     (table, lines)
 }
 
+/// Checks thread-trace-45.
 #[test]
-fn case_45_a_kernel_without_line_tables() {
+fn a_kernel_without_line_tables_has_no_source_in_its_trace() {
     let outcome = Rpd::new([
         "--att",
         "--att-target-cu",
@@ -60,8 +62,9 @@ fn case_45_a_kernel_without_line_tables() {
     assert!(hot.success().stdout.contains("(no line)"));
 }
 
+/// Checks thread-trace-46.
 #[test]
-fn case_46_calls_that_were_inlined() {
+fn an_inlined_call_has_its_outer_places_in_the_trace() {
     let outcome = traced(&["-f", "csv"], &["two_phases", "2"]);
     let (table, lines) = stats(&outcome);
     let sources = table.column("Source");
@@ -96,6 +99,7 @@ const STOCHASTIC: [&str; 9] = [
     "1024",
 ];
 
+/// Checks sampling-6.
 #[test]
 fn every_gpu_that_is_used_has_samples() {
     let outcome = Rpd::new(STOCHASTIC)
@@ -113,6 +117,7 @@ fn every_gpu_that_is_used_has_samples() {
     assert_eq!(page.matches("{\"agent\":").count(), 2);
 }
 
+/// Checks sampling-16 and sampling-23.
 #[test]
 fn samples_add_up_and_lie_in_their_dispatches() {
     let outcome = Rpd::new(STOCHASTIC)
@@ -194,6 +199,7 @@ fn samples_add_up_and_lie_in_their_dispatches() {
 }
 
 /// Sleeping waves on all compute units: how many samples there are follows from the time of the dispatch alone.
+/// Checks sampling-18.
 #[test]
 fn samples_are_as_many_as_the_time_says() {
     let sampled = |gpu: &str, method: &str, unit: &str, interval: &str, blocks: &str| {
@@ -240,6 +246,7 @@ fn samples_are_as_many_as_the_time_says() {
     );
 }
 
+/// Checks sampling-17.
 #[test]
 fn the_same_seed_takes_the_same_samples() {
     let samples = |seed: &str| {
@@ -258,6 +265,7 @@ fn the_same_seed_takes_the_same_samples() {
 }
 
 /// A sleep of 8 units, in the trace of a wave that is alone.
+/// Checks sampling-9.
 #[test]
 fn a_sleep_takes_64_cycles_for_each_unit() {
     let outcome = traced(&["-f", "csv"], &["sleeper", "20", "1"]);

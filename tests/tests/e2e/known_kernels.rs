@@ -241,6 +241,7 @@ fn host_trap_samples_show_where_the_time_is() {
     check(&KNOWN[6], Way::HostTrap, "gfx942");
 }
 
+/// Checks sampling-7.
 #[test]
 fn stochastic_samples_show_where_the_time_is_and_why() {
     for known in &KNOWN {

@@ -24,6 +24,7 @@ fn sampled(more: &[&str], workload: &[&str]) -> Outcome {
 }
 
 /// The columns and keys of the original, and what its validators check of host trap samples.
+/// Checks sampling-20, sampling-21 and sampling-23.
 #[test]
 fn files_are_as_the_originals() {
     let outcome = sampled(&["-f", "csv", "json", "rocpd"], &["lane_mask", "200"]);
@@ -85,6 +86,7 @@ fn files_are_as_the_originals() {
 }
 
 /// A kernel whose waves have their first lanes enabled, and no others.
+/// Checks sampling-5 and sampling-22.
 #[test]
 fn samples_have_the_lanes_that_are_active() {
     let outcome = sampled(&["--kernel-trace"], &["lane_mask", "2000"]);

@@ -164,6 +164,7 @@ fn line_of(source: &str, text: &str) -> usize {
     found.expect("a line") + 1
 }
 
+/// Checks stacks-1, stacks-2, stacks-4, stacks-5 and stacks-13.
 #[test]
 fn the_first_example_of_the_guide() {
     if tool("c++").is_none() {
@@ -216,6 +217,7 @@ fn the_first_example_of_the_guide() {
     }
 }
 
+/// Checks stacks-8 and stacks-95.
 #[test]
 fn the_second_example_of_the_guide() {
     if tool("c++").is_none() {
@@ -273,6 +275,7 @@ fn the_second_example_of_the_guide() {
     assert!(!folded.contains("wrap_allocate"), "{folded}");
 }
 
+/// Checks stacks-6.
 #[test]
 fn the_third_example_of_the_guide() {
     if tool("c++").is_none() {
@@ -318,6 +321,7 @@ fn the_third_example_of_the_guide() {
     assert_eq!(Database::open(&path).rows(stacks), ids);
 }
 
+/// Checks stacks-94.
 #[test]
 fn places_costs_and_what_was_not_freed() {
     if tool("c++").is_none() {
@@ -388,6 +392,7 @@ fn places_costs_and_what_was_not_freed() {
     assert_eq!(folded(&["--weight", "gpu"]), gpu);
 }
 
+/// Checks stacks-47 and stacks-93.
 #[test]
 fn an_exported_file_has_the_rows_of_the_view() {
     if tool("c++").is_none() {
@@ -439,7 +444,7 @@ fn an_exported_file_has_the_rows_of_the_view() {
     assert_eq!(file.number("select count(*) from rocpd_api"), 0);
 }
 
-/// `rpd stacks` and `rpd flame` on files of RPD. Case 12: in stacks of ten frames and more RPD puts the last digits of the
+/// `rpd stacks` and `rpd flame` on files of RPD (stacks-12): in stacks of ten frames and more RPD puts the last digits of the
 /// call's address after its name.
 #[test]
 fn files_of_rpd_have_the_answers_of_their_database() {

@@ -86,6 +86,7 @@ fn jit_frames(database: &Database) -> Vec<String> {
     rows.into_iter().flatten().collect()
 }
 
+/// Checks stacks-28.
 #[test]
 fn code_that_is_made_at_run_time_is_named_by_its_map() {
     if lacks("cc") {

@@ -184,6 +184,7 @@ fn stacks_are_stored_only_on_request() {
     assert!(!json.contains("stack_id") && !json.contains("call_stacks"));
 }
 
+/// Checks stacks-51 and stacks-52.
 #[test]
 fn globs_choose_calls_markers_and_allocations() {
     let run = |globs: &str| {
@@ -239,6 +240,7 @@ fn globs_choose_calls_markers_and_allocations() {
     );
 }
 
+/// Checks stacks-53.
 #[test]
 fn one_call_in_some_and_long_calls_only() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "--stacks-every", "10"])
@@ -307,6 +309,7 @@ fn databases(outcome: &Outcome) -> Vec<Vec<String>> {
     found
 }
 
+/// Checks stacks-42.
 #[test]
 fn a_forked_child_has_stacks_of_its_own() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
@@ -324,6 +327,7 @@ fn a_forked_child_has_stacks_of_its_own() {
     }
 }
 
+/// Checks stacks-44.
 #[test]
 fn a_program_that_is_executed_in_its_place_begins_anew() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
@@ -354,6 +358,7 @@ fn a_program_that_is_executed_in_its_place_begins_anew() {
     );
 }
 
+/// Checks stacks-98.
 #[test]
 fn a_sudden_end_loses_no_stack() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
@@ -391,6 +396,7 @@ fn a_tree_of_stacks_costs_calls_little_room() {
     assert!(each <= 30.0, "{each:.1} bytes for each call");
 }
 
+/// Checks stacks-45.
 #[test]
 fn databases_that_are_merged_converted_and_queried_keep_stacks() {
     let record = |mode: &str| {
@@ -497,6 +503,7 @@ for packet in trace.packet:
     print(name + ":", " ".join(words))
 "#;
 
+/// Checks stacks-96.
 #[test]
 fn slices_of_perfetto_have_callstacks() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "pftrace"])

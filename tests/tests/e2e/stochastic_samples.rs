@@ -1,5 +1,5 @@
-//! Stochastic PC samples on a simulated gfx942: what the original's validators check of each sample. Which instruction is on top and why
-//! it waits is in `known_kernels.rs`, and where all other cases are in `inside_cases.rs`.
+//! Stochastic PC samples on a simulated gfx942: what the original's validators check of each sample. Which instruction is on top
+//! and why it waits is tested in `known_kernels.rs`.
 
 use rpd_tests::outputs::Table;
 use rpd_tests::run::{Outcome, Rpd};
@@ -94,6 +94,7 @@ const RULES: [(&str, &[&str], &str, &[&str]); 15] = [
     ),
 ];
 
+/// Checks sampling-24.
 #[test]
 fn every_sample_is_what_its_instruction_can_be() {
     let outcome = sampled(&["-f", "csv", "json"], &["all", "5"]);
@@ -189,6 +190,7 @@ fn every_sample_is_what_its_instruction_can_be() {
     }
 }
 
+/// Checks sampling-15.
 #[test]
 fn a_program_without_kernels_has_no_file_of_samples() {
     let outcome = Rpd::new(STOCHASTIC)

@@ -119,7 +119,7 @@ fn kernels(outcome: &run::Outcome) -> usize {
     outcome.csv("kernel_trace").rows.len()
 }
 
-/// Case 62 of thread traces: the dispatch that runs when the signal comes has its trace as well.
+/// Checks thread-trace-62: the dispatch that runs when the signal comes has its trace as well.
 #[test]
 fn traces_under_way_are_complete_after_a_signal() {
     let options = ["--att", "--att-target-cu", "0", "-f", "json", "rocpd"];
@@ -136,7 +136,7 @@ fn traces_under_way_are_complete_after_a_signal() {
     }
 }
 
-/// Case 62, too: traces that go on until they are stopped have what had run by then.
+/// Checks thread-trace-62: traces that go on until they are stopped have what had run by then.
 #[test]
 fn traces_of_whole_gpus_are_delivered_after_a_signal() {
     for options in [

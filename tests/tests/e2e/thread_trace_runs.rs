@@ -1,5 +1,4 @@
-//! Thread traces of real programs on the simulated GPU, and what is made of them. Numbers are those of the conformance cases of
-//! thread traces, which `inside_cases.rs` lists with their tests.
+//! Thread traces of real programs on the simulated GPU, and what is made of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -120,7 +119,8 @@ fn a_trace_without_interception_has_all_kernels() {
     );
 }
 
-/// Cases 37, 42 to 44, 49 to 52: sums in the files agree with one another and with the database.
+/// Checks thread-trace-37, thread-trace-42 to thread-trace-44 and thread-trace-49 to thread-trace-52: sums in the files
+/// agree with one another and with the database.
 #[test]
 fn sums_of_a_trace_agree() {
     let outcome = traced(
@@ -178,32 +178,35 @@ fn sums_of_a_trace_agree() {
             .iter()
             .map(|span| integer(&span[1]))
             .sum();
-        assert_eq!(states, end - begin, "case 44");
+        assert_eq!(states, end - begin, "thread-trace-44");
         let mut last = begin;
         for instruction in list(&wave["instructions"]) {
             let (time, duration) = (integer(&instruction[0]), integer(&instruction[3]));
-            assert!(time >= last, "case 44: instructions overlap: {instruction}");
+            assert!(
+                time >= last,
+                "thread-trace-44: instructions overlap: {instruction}"
+            );
             last = time + duration;
             if integer(&instruction[4]) != 0 {
                 latency += duration;
             }
         }
         for key in ["instructions", "timeline", "waitcnt"] {
-            assert!(wave[key].is_array(), "case 52: {key}");
+            assert!(wave[key].is_array(), "thread-trace-52: {key}");
         }
     }
-    assert_eq!(sum(4), latency, "case 43");
+    assert_eq!(sum(4), latency, "thread-trace-43");
     let stalls = lines.iter().all(|row| {
         row[5].parse::<u64>().expect("a number") <= row[4].parse::<u64>().expect("a number")
     });
-    assert!(stalls, "case 43");
+    assert!(stalls, "thread-trace-43");
     for state in 0..5 {
         let path = folder.join(format!("wstates{state}.json"));
         if path.exists() {
             let curve = json(&path);
             let counts: Vec<i64> = list(&curve["state"]).iter().map(integer).collect();
-            assert!(counts.iter().all(|count| *count >= 0), "case 49");
-            assert_eq!(counts.last(), Some(&0), "case 49");
+            assert!(counts.iter().all(|count| *count >= 0), "thread-trace-49");
+            assert_eq!(counts.last(), Some(&0), "thread-trace-49");
         }
     }
     let occupancy = json(&folder.join("occupancy.json"));
@@ -214,7 +217,7 @@ fn sums_of_a_trace_agree() {
     }
     assert!(
         !running.is_empty() && running.values().all(|waves| *waves == 0),
-        "case 50"
+        "thread-trace-50"
     );
     let database = Database::open(&outcome.file("results.db"));
     let number = |query: &str| database.number(query);
@@ -248,7 +251,7 @@ fn sums_of_a_trace_agree() {
     );
 }
 
-/// Case 53: the files of a run say the same when they are decoded once more, and case 54: code objects are as they were
+/// Checks thread-trace-53: the files of a run say the same when they are decoded once more, and thread-trace-54: code objects are as they were
 /// loaded.
 #[test]
 fn files_of_a_run_are_decoded_again() {
@@ -285,7 +288,7 @@ fn files_of_a_run_are_decoded_again() {
     }
 }
 
-/// Case 48.
+/// Checks thread-trace-48.
 #[test]
 fn a_target_without_waves_has_occupancy_and_a_warning() {
     let outcome = Rpd::new(["--att", "--att-target-cu", "12", "-f", "json", "rocpd"])
@@ -318,7 +321,7 @@ fn a_target_without_waves_has_occupancy_and_a_warning() {
     );
 }
 
-/// Case 56.
+/// Checks thread-trace-56.
 #[test]
 fn a_full_buffer_is_reported_and_the_rest_is_decoded() {
     let outcome = Rpd::new(TRACED)
@@ -338,7 +341,7 @@ fn a_full_buffer_is_reported_and_the_rest_is_decoded() {
     assert!(database.number("SELECT count(*) FROM thread_trace_waves") > 0);
 }
 
-/// Cases 12, 16 and 61.
+/// Checks thread-trace-12, thread-trace-16 and thread-trace-61.
 #[test]
 fn counters_are_in_the_trace() {
     let outcome = Rpd::new(TRACED)
@@ -387,7 +390,7 @@ fn counters_are_in_the_trace() {
     );
 }
 
-/// What was complete is kept; case 62 is in `sudden_ends.rs`.
+/// What was complete is kept; thread-trace-62 is in `sudden_ends.rs`.
 #[test]
 fn a_program_that_is_killed_keeps_its_traces() {
     let outcome = Rpd::new(TRACED)
@@ -444,7 +447,7 @@ fn two_runs_are_compared_by_line() {
     assert_eq!(shown(paths[1]), shown(copy.to_str().expect("text")));
 }
 
-/// Case 55.
+/// Checks thread-trace-55.
 #[test]
 fn two_gpus_have_traces_of_their_own() {
     let outcome = Rpd::new(TRACED)

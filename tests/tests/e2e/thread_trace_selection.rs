@@ -1,4 +1,4 @@
-//! Which dispatches are traced, and on what. Numbers are those of the conformance cases of thread traces.
+//! Which dispatches are traced, and on what.
 
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd};
@@ -15,7 +15,7 @@ fn numbers(outcome: &Outcome) -> Vec<u64> {
     numbers
 }
 
-/// Cases 17 to 19.
+/// Checks thread-trace-17 to thread-trace-19.
 #[test]
 fn iterations_and_filters_choose_dispatches() {
     // 64 launches of one kernel.
@@ -33,7 +33,7 @@ fn iterations_and_filters_choose_dispatches() {
     );
 }
 
-/// Case 9.
+/// Checks thread-trace-9.
 #[test]
 fn shader_engines_are_those_of_the_mask() {
     let outcome = traced(
@@ -62,7 +62,7 @@ fn shader_engines_are_those_of_the_mask() {
     );
 }
 
-/// Case 58: with one kernel after the other, a trace ends this many kernels after the selected one.
+/// Checks thread-trace-58: with one kernel after the other, a trace ends this many kernels after the selected one.
 #[test]
 fn a_trace_of_consecutive_kernels() {
     let outcome = traced(

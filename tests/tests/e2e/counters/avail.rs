@@ -58,8 +58,9 @@ fn agents() {
     }
 }
 
+/// Checks command-line-287 and command-line-288.
 #[test]
-fn cases_287_and_288_what_fits_a_pass() {
+fn pmc_check_names_the_gpus_on_which_counters_fit() {
     let outcome = avail(&["-d", "0", "pmc-check", "SQ_WAVES", "GRBM_COUNT", "TCC_HIT"]).success();
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -83,8 +84,9 @@ fn cases_287_and_288_what_fits_a_pass() {
     );
 }
 
+/// Checks command-line-289.
 #[test]
-fn case_289_the_device_before_and_after() {
+fn pmc_check_takes_the_device_before_or_after_the_request() {
     let before = avail(&["-d", "0", "pmc-check", "SQ_WAVES"]).success();
     for words in [
         ["pmc-check", "-d", "0", "SQ_WAVES"],
@@ -95,8 +97,9 @@ fn case_289_the_device_before_and_after() {
     }
 }
 
+/// Checks command-line-290 to command-line-293.
 #[test]
-fn cases_290_to_293_what_does_not_fit() {
+fn pmc_check_refuses_counters_that_do_not_fit() {
     let all: Vec<&str> = ["pmc-check"].into_iter().chain(COUNTERS.lines()).collect();
     for (words, says) in [
         (&all[..], "gfx90a"),
@@ -141,8 +144,9 @@ fn for_programs() {
     parsed(&["pmc-check", "SQ_WAVES"]);
 }
 
+/// Checks command-line-295 and command-line-296.
 #[test]
-fn cases_295_and_296_the_list_before_a_run() {
+fn list_avail_prints_the_list_before_a_run() {
     let outcome = Rpd::plain(["--backend", "sim", "--list-avail"])
         .run()
         .success();
@@ -155,8 +159,9 @@ fn cases_295_and_296_the_list_before_a_run() {
     assert_eq!(outcome.csv("kernel_trace").rows.len(), 4);
 }
 
+/// Checks command-line-285.
 #[test]
-fn case_285_without_a_request() {
+fn avail_without_a_request_succeeds() {
     // The original prints nothing.
     assert_eq!(
         avail(&[]).success().stdout,

@@ -70,7 +70,7 @@ fn a_text_file_of_two_lines() {
     // No other lines are read.
     assert!(
         outcome.stderr.contains("input.txt"),
-        "case 171, deprecated:\n{}",
+        "command-line-171, deprecated:\n{}",
         outcome.stderr
     );
 }
@@ -125,7 +125,7 @@ fn groups_that_take_turns() {
         .success();
     assert_eq!(outcome.stdout, "ok\n");
     assert_eq!(reproduced(&outcome), MULTIPLEX);
-    // Case 284: with an interval of 1 neighbours differ.
+    // command-line-284: with an interval of 1 neighbours differ.
     let input = r#"{"jobs": [{"pmc_groups": [["SQ_WAVES", "GRBM_COUNT"], ["GRBM_GUI_ACTIVE"]]}]}"#;
     let outcome = with_input("mux.json", input, ["-f", "csv"])
         .workload("vector-ops", ["1", "2"])

@@ -26,8 +26,9 @@ fn listed_ranks_are_counted() {
     }
 }
 
+/// Checks command-line-239 and command-line-240.
 #[test]
-fn cases_239_and_240_other_ranks_run_bare() {
+fn ranks_outside_the_list_run_without_the_profiler() {
     let script =
         "echo \"${LD_PRELOAD-none} ${ROCP_TOOL_LIBRARIES-none} ${RPD_SPOOL-none}\"; exit 7";
     let outcome = rank("0-1").target(["/bin/sh", "-c", script]).expect_code(7);
@@ -38,8 +39,9 @@ fn cases_239_and_240_other_ranks_run_bare() {
     assert_eq!(outcome.files(), [""; 0]);
 }
 
+/// Checks command-line-236 to command-line-238.
 #[test]
-fn cases_236_to_238_variables_of_ones_own() {
+fn named_rank_variables_replace_those_of_mpi() {
     let own = |list: &str, names: [&str; 2]| {
         let options = [
             "--pmc",

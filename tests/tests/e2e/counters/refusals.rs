@@ -160,8 +160,9 @@ fn blocks_are_full_on_their_own() {
     assert_eq!(super::rows(&outcome).len(), 4 * 6);
 }
 
+/// Checks command-line-103.
 #[test]
-fn case_103_an_empty_group_among_several() {
+fn an_empty_pmc_group_among_several_is_refused() {
     has_words(&refused(&["--pmc", "SQ_WAVES", "--pmc"]), &["--pmc"]);
 }
 
@@ -185,7 +186,7 @@ fn patterns_and_ranges() {
         &with(&["--kernel-include-regex", r"(a)\1"]),
         &["--kernel-include-regex"],
     );
-    // Case 277
+    // A range with letters or with two dashes: command-line-277.
     for range in ["a", "1-2-3", "[1-]", "[x-y]"] {
         has_words(
             &with(&["--kernel-iteration-range", range]),
@@ -243,7 +244,7 @@ fn conflicts_are_found_before_the_first_pass() {
         &file_refused("job.yaml", second, &["--hip-trace=no"]),
         &["hip_trace"],
     );
-    // Cases 213 and 214
+    // Several passes and a collection period: command-line-213 and command-line-214.
     let two = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
     let outcome = file_refused("job.yaml", two, &["--collection-period", "0:100:1"]);
     has_words(&outcome, &["--collection-period"]);
