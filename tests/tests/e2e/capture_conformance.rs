@@ -10,7 +10,7 @@ use crate::sudden_ends::on_small_disk;
 
 /// Checks capture-13, with less memory.
 #[test]
-fn zeros_take_no_room() {
+fn capture_stores_zeros_in_little_space() {
     let run = captured(&[], "capture", &["upload", "64", "1"]).success();
     let noise = database(&capture_of(&run)).number("SELECT sum(stored) FROM chunk");
     assert!(noise >= 16 << 20, "{noise}");
@@ -24,7 +24,7 @@ fn zeros_take_no_room() {
 
 /// Checks capture-18.
 #[test]
-fn kernels_without_arguments_come_back() {
+fn replay_runs_kernels_without_arguments() {
     let run = captured(&[], "launch-loop", &["50"]).success();
     let capture = capture_of(&run);
     let lengths = database(&capture).rows(
@@ -37,7 +37,7 @@ fn kernels_without_arguments_come_back() {
 /// Checks capture-7, capture-9 and capture-34: handles beyond 32 bits, streams of threads, memory that is freed and
 /// allocated again.
 #[test]
-fn default_streams_of_threads_come_back() {
+fn replay_keeps_default_streams_of_threads_apart() {
     round_trip("capture", &["perthread"], false);
     let run = captured(&[], "capture", &["streams", "5"]).success();
     let database = database(&capture_of(&run));
@@ -47,13 +47,13 @@ fn default_streams_of_threads_come_back() {
 
 /// Checks capture-10.
 #[test]
-fn data_that_are_overwritten_after_the_call_come_back() {
+fn replay_has_pageable_data_that_was_overwritten_after_the_call() {
     round_trip("capture", &["overwrite"], false);
 }
 
 /// Checks capture-37.
 #[test]
-fn questions_become_one_wait() {
+fn replay_waits_once_for_an_event_that_was_polled() {
     round_trip("capture", &["poll"], false);
     let run = captured(&[], "capture", &["poll"]).success();
     let asked = database(&capture_of(&run))
@@ -63,18 +63,18 @@ fn questions_become_one_wait() {
 
 /// Checks capture-38.
 #[test]
-fn host_functions_are_not_called_again() {
+fn replay_does_not_call_host_functions() {
     round_trip("capture", &["callback"], false);
 }
 
 #[test]
-fn variables_of_modules_come_back() {
+fn replay_restores_variables_of_modules() {
     round_trip("capture", &["module"], false);
 }
 
 /// Checks capture-23.
 #[test]
-fn code_for_another_gpu_is_refused() {
+fn replay_refuses_code_for_another_gpu() {
     let run = captured(&[], "capture", &["add"]).success();
     let refused = Rpd::plain(["replay", "--backend", "sim"])
         .env("RPD_SIM_GPU", "gfx942")
@@ -92,7 +92,7 @@ fn code_for_another_gpu_is_refused() {
 
 /// Checks capture-46.
 #[test]
-fn calls_that_cannot_be_replayed_are_named() {
+fn capture_names_calls_that_cannot_be_replayed() {
     let run = captured(&[], "capture", &["shared"]).success();
     assert!(
         run.stderr
@@ -122,7 +122,7 @@ fn calls_that_cannot_be_replayed_are_named() {
 
 /// Checks capture-54, and another build of a kernel.
 #[test]
-fn kernels_are_replaced() {
+fn replay_replaces_kernels_and_refuses_other_arguments() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let bundle = workloads::path("kernels").join("capture.hipfb");
@@ -144,7 +144,7 @@ fn kernels_are_replaced() {
 
 /// Checks capture-58.
 #[test]
-fn children_are_captured_on_request() {
+fn capture_includes_children_only_on_request() {
     let captures = |options: &[&str]| {
         let run = captured(options, "fork-exec", &["tree"]).success();
         let entries = std::fs::read_dir(run.folder.path())
@@ -160,7 +160,7 @@ fn children_are_captured_on_request() {
 
 /// Counters, samples and thread traces of one launch that is run many times, each in one command.
 #[test]
-fn one_launch_is_counted_sampled_and_traced() {
+fn one_replayed_launch_can_be_counted_sampled_and_traced() {
     let captured = captured(&[], "capture", &["strided"]).success();
     let capture = capture_of(&captured);
     let under = |options: &[&str]| {
@@ -213,7 +213,7 @@ fn one_launch_is_counted_sampled_and_traced() {
 
 /// A full disk ends the capture, not the program.
 #[test]
-fn full_disks_end_the_capture() {
+fn a_full_disk_ends_the_capture_and_not_the_program() {
     for kib in [300, 1500, 4000] {
         let Some(outcome) = on_small_disk(
             kib,
@@ -245,7 +245,7 @@ fn full_disks_end_the_capture() {
 
 /// Code objects lie beside the packs, for people and their tools.
 #[test]
-fn missing_and_changed_code_objects_are_named() {
+fn replay_names_missing_and_changed_code_objects() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let code = std::fs::read_dir(capture.join("code")).expect("a folder");
@@ -267,7 +267,7 @@ fn missing_and_changed_code_objects_are_named() {
 
 /// What an option names is looked for before anything is played.
 #[test]
-fn devices_and_replacements_that_are_not_there_are_named() {
+fn replay_names_missing_devices_and_replacements_before_it_starts() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     for (options, expected) in [

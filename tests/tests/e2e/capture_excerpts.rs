@@ -37,7 +37,7 @@ fn launches(capture: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_launch_replays_from_one_file() {
+fn a_packed_launch_replays_from_its_capsule() {
     let run = captured(&[], "capture", &["add", "3"]).success();
     let capture = capture_of(&run);
     let launch = launches(&capture)[1].clone();
@@ -96,7 +96,7 @@ fn a_launch_replays_from_one_file() {
 
 /// What a launch can reach is packed with it, and nothing else: pointers in structures, in device memory, and variables.
 #[test]
-fn capsules_have_what_the_launch_reaches() {
+fn a_capsule_contains_only_memory_that_its_launch_reaches() {
     let run = captured(&[], "capture", &["pointers"]).success();
     let table = packed(&capture_of(&run), "table_kernel").success();
     assert!(
@@ -123,7 +123,7 @@ fn capsules_have_what_the_launch_reaches() {
 
 /// Checks capture-56.
 #[test]
-fn a_capsule_with_another_result_is_reported() {
+fn replay_reports_a_capsule_with_a_changed_result() {
     let run = captured(&[], "capture", &["add", "3"]).success();
     let pack = packed(&capture_of(&run), "add_kernel#2").success();
     let unpacked = pack.folder.path().join("unpacked");
@@ -177,7 +177,7 @@ fn a_capsule_with_another_result_is_reported() {
 }
 
 #[test]
-fn hostile_capsules_are_refused_in_one_line() {
+fn replay_refuses_hostile_capsules_in_one_line() {
     let run = captured(&[], "capture", &["add"]).success();
     let pack = packed(&capture_of(&run), "add_kernel").success();
     let good = std::fs::read(capsule_of(&pack)).expect("a capsule");
@@ -211,7 +211,7 @@ fn hostile_capsules_are_refused_in_one_line() {
 }
 
 #[test]
-fn packing_names_what_is_wrong() {
+fn pack_names_a_missing_kernel_and_other_mistakes() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let none = packed(&capture, "nothing").expect_code(1);
@@ -285,7 +285,7 @@ fn trimmed(mode: &[&str], from: usize, until: usize) -> (u64, u64) {
 
 /// Checks capture-49 and capture-50.
 #[test]
-fn parts_of_captures_play_alone() {
+fn trimmed_captures_replay_alone() {
     let (whole, part) = trimmed(&["add", "40"], 19, 20);
     assert!(part < whole / 2, "{part} of {whole} bytes");
     let _ = trimmed(&["streams", "4"], 2, 3);
@@ -296,7 +296,7 @@ fn parts_of_captures_play_alone() {
 }
 
 #[test]
-fn parts_that_are_none_are_refused() {
+fn trim_refuses_ranges_outside_the_capture() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let last = database(&capture).number("SELECT max(seq) FROM call");
@@ -328,7 +328,7 @@ fn parts_that_are_none_are_refused() {
 
 /// A region of `rpd capture` is what `trim` and `pack` make of the whole.
 #[test]
-fn regions_of_runs_play_alone() {
+fn captured_regions_equal_trimmed_captures() {
     let one = ["--region", "kernel:strided_kernel#2"];
     let one = captured(&one, "capture", &["strided"]).success();
     let launch = capture_of(&one);
@@ -361,7 +361,7 @@ fn regions_of_runs_play_alone() {
 }
 
 #[test]
-fn regions_that_are_none_leave_the_whole_capture() {
+fn a_region_that_never_occurs_leaves_the_whole_capture() {
     let run = captured(&["--region", "kernel:nothing"], "capture", &["strided"]).expect_code(1);
     assert!(
         run.stderr

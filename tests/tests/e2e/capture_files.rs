@@ -8,7 +8,7 @@ use crate::captures::{capture_of, captured, database, replayed};
 
 /// Checks capture-14.
 #[test]
-fn changed_data_are_named_and_nothing_is_played() {
+fn check_names_damaged_data_and_replay_refuses_it() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let pack = capture.join("blobs/pack-00001.rpdp");
@@ -37,7 +37,7 @@ fn changed_data_are_named_and_nothing_is_played() {
 }
 
 #[test]
-fn captures_of_newer_versions_and_other_files_are_refused() {
+fn replay_refuses_newer_captures_and_other_files() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let manifest = capture.join("capture.json");
@@ -57,7 +57,7 @@ fn captures_of_newer_versions_and_other_files_are_refused() {
 
 /// Checks capture-61 and capture-62.
 #[test]
-fn captures_are_not_overwritten_and_can_be_moved() {
+fn captures_are_not_overwritten_and_replay_after_a_move() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let again = Rpd::plain(["capture", "--backend", "sim", "-o"])
@@ -72,7 +72,7 @@ fn captures_are_not_overwritten_and_can_be_moved() {
 
 /// Checks capture-63, and views for HIPTracer's users.
 #[test]
-fn captures_are_read_without_a_gpu() {
+fn capture_info_ls_show_and_export_need_no_gpu() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let info = Rpd::plain(["capture", "info"])
@@ -124,7 +124,7 @@ fn captures_are_read_without_a_gpu() {
 
 /// Checks capture-57, on two captures.
 #[test]
-fn the_first_different_launch_is_named() {
+fn capture_diff_names_the_first_different_launch() {
     let good = captured(&[], "capture", &["add", "10"]).success();
     let bad = captured(&[], "capture", &["wrong", "4"]).success();
     let same = Rpd::plain(["capture", "diff"])

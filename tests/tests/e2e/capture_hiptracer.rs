@@ -7,7 +7,7 @@ use super::captures::replayed;
 
 /// Checks capture-68.
 #[test]
-fn databases_of_hiptracer_are_recognised() {
+fn capture_info_recognises_hiptracer_databases() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("tracer-default.db");
     let made = rusqlite::Connection::open(&path).expect("a database");
@@ -29,7 +29,7 @@ fn databases_of_hiptracer_are_recognised() {
 }
 
 #[test]
-fn the_name_hiptracer_has_its_switches() {
+fn rpd_called_as_hiptracer_takes_its_switches() {
     let program = workloads::path("capture");
     let run = Rpd::bare("hiptracer", ["-t", "capture", "-o", "mine.db"])
         .option([&program])

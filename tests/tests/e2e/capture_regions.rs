@@ -23,7 +23,7 @@ fn region(choice: &str) -> Outcome {
 /// Checks capture-49: streams, events, modules with their variables, memory, an array, a surface and a texture are older
 /// than the region.
 #[test]
-fn regions_between_markers_play_alone() {
+fn marked_regions_replay_with_older_objects() {
     let whole = captured(&[], "capture-region", &[]).success();
     let all = database(&capture_of(&whole));
     for (choice, note, launches, calls) in [
@@ -74,7 +74,7 @@ fn regions_between_markers_play_alone() {
 }
 
 #[test]
-fn regions_that_the_program_does_not_mark_are_reported() {
+fn capture_reports_a_region_that_the_program_does_not_mark() {
     for (choice, why) in [
         (
             "roctx:none",
@@ -102,7 +102,7 @@ fn regions_that_the_program_does_not_mark_are_reported() {
 
 /// Patterns choose kernels where no name is meant.
 #[test]
-fn kernels_are_chosen_by_patterns() {
+fn region_patterns_choose_kernels() {
     let run = captured(
         &["--region", "kernel:s(tore|ample)_2d$#4"],
         "capture-region",
@@ -144,7 +144,7 @@ fn kernels_are_chosen_by_patterns() {
 
 /// Every other beginning of a part while there are arrays, in programs that read, write and add to them.
 #[test]
-fn parts_begin_while_there_are_arrays() {
+fn trimmed_captures_restore_arrays_textures_and_surfaces() {
     for mode in ["arrays", "textures", "reference", "surfaces", "atomics"] {
         let run = captured(&[], "capture-images", &[mode]).success();
         let whole = capture_of(&run);
@@ -170,7 +170,7 @@ fn parts_begin_while_there_are_arrays() {
 
 /// What a kernel adds to an array is undone before each run of it, and reported when it differs.
 #[test]
-fn runs_of_a_kernel_find_the_arrays_as_they_were() {
+fn repeated_kernels_find_arrays_restored() {
     let run = captured(&[], "capture-images", &["atomics"]).success();
     let whole = capture_of(&run);
     let last = database(&whole)

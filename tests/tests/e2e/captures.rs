@@ -59,13 +59,13 @@ pub(crate) fn round_trip(workload: &str, arguments: &[&str], deep: bool) {
 
 /// Checks capture-1.
 #[test]
-fn vector_addition_comes_back() {
+fn replay_of_a_vector_addition_has_equal_results() {
     round_trip("capture", &["add"], false);
 }
 
 /// Checks capture-8, capture-35 and capture-36.
 #[test]
-fn streams_events_and_pools_come_back() {
+fn replay_keeps_the_order_of_streams_events_and_pools() {
     round_trip("capture", &["streams"], false);
     let run = captured(&[], "capture", &["streams"]).success();
     let serial = replayed(&capture_of(&run), &["--streams", "serial"]).success();
@@ -77,18 +77,18 @@ fn streams_events_and_pools_come_back() {
 }
 
 #[test]
-fn strided_accesses_come_back() {
+fn replay_of_strided_accesses_has_equal_results() {
     round_trip("capture", &["strided"], false);
 }
 
 #[test]
-fn reductions_come_back() {
+fn replay_of_reductions_has_equal_results() {
     round_trip("capture", &["reduce"], false);
 }
 
 /// Checks capture-15, capture-17 and capture-43.
 #[test]
-fn hidden_arguments_and_variables_come_back() {
+fn replay_has_hidden_arguments_and_device_variables() {
     round_trip("capture", &["hidden"], false);
     let run = captured(&[], "capture", &["hidden"]).success();
     let database = database(&capture_of(&run));
@@ -103,7 +103,7 @@ fn hidden_arguments_and_variables_come_back() {
 
 /// Checks capture-25, capture-26, capture-27 and, with pointers that are not followed, capture-33.
 #[test]
-fn pointers_in_structures_and_in_memory_come_back() {
+fn replay_translates_pointers_in_structures_and_memory() {
     round_trip("capture", &["pointers"], true);
     let run = captured(&[], "capture", &["pointers"]).success();
     let capture = capture_of(&run);
@@ -122,24 +122,24 @@ fn pointers_in_structures_and_in_memory_come_back() {
 
 /// Checks capture-44.
 #[test]
-fn managed_and_mapped_memory_come_back() {
+fn replay_has_managed_and_mapped_memory() {
     round_trip("capture", &["managed"], false);
 }
 
 /// Checks capture-39 and capture-40.
 #[test]
-fn graphs_come_back_with_the_data_of_each_launch() {
+fn replay_gives_each_graph_launch_its_data() {
     round_trip("capture", &["graph"], false);
 }
 
 /// Checks capture-16, capture-20, capture-21 and capture-41: both argument forms, compressed bundles and code object V4.
 #[test]
-fn modules_come_back() {
+fn replay_runs_kernels_of_modules() {
     round_trip("module-load", &[], false);
 }
 
 #[test]
-fn programs_of_the_guide_come_back() {
+fn replay_of_example_programs_has_equal_results() {
     round_trip("vector-ops", &["3", "5"], false);
     round_trip("transpose", &[], false);
     round_trip("copies", &[], false);
@@ -147,7 +147,7 @@ fn programs_of_the_guide_come_back() {
 
 /// Checks capture-2 and capture-59.
 #[test]
-fn the_program_does_not_notice() {
+fn capture_changes_neither_output_nor_status() {
     let run = captured(&[], "exit-midway", &["5"]);
     let bare = run::simulated("exit-midway", ["5"]);
     assert_eq!(run.code(), bare.code());
@@ -164,7 +164,7 @@ fn the_program_does_not_notice() {
 
 /// Checks capture-4.
 #[test]
-fn calls_of_many_threads_are_all_there() {
+fn capture_has_all_calls_of_many_threads_in_order() {
     let run = captured(&[], "many-threads", &["8", "100"]).success();
     let database = database(&capture_of(&run));
     assert_eq!(database.number("SELECT count(*) FROM launch"), 800);
@@ -176,7 +176,7 @@ fn calls_of_many_threads_are_all_there() {
 
 /// Checks capture-5.
 #[test]
-fn calls_wait_for_little_staging_space() {
+fn calls_wait_when_the_staging_space_is_small() {
     let run = captured(&["--staging", "300K"], "vector-ops", &["1", "20"]).success();
     let capture = capture_of(&run);
     let _ = replayed(&capture, &[]).success();
@@ -210,7 +210,7 @@ pub(crate) fn check_that_calls_waited(run: &Outcome) {
 
 /// Callers wait for room as long as there is somebody who makes it, also when that takes very long.
 #[test]
-fn calls_wait_while_no_data_are_taken() {
+fn calls_wait_while_rpd_takes_no_data() {
     let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(["--staging", "4M"])
         .start_workload("capture", ["upload", "128", "64"]);
@@ -231,7 +231,7 @@ fn calls_wait_while_no_data_are_taken() {
 
 /// Checks capture-12, and the size of captures.
 #[test]
-fn data_are_stored_once() {
+fn capture_stores_repeated_data_once() {
     let run = captured(&[], "vector-ops", &["4", "50"]).success();
     let database = database(&capture_of(&run));
     let distinct = database.number("SELECT sum(size) FROM chunk");
@@ -254,7 +254,7 @@ fn data_are_stored_once() {
 
 /// Checks capture-3: what a killed program left opens and plays.
 #[test]
-fn killed_programs_leave_captures_that_play() {
+fn captures_of_killed_programs_replay() {
     for milliseconds in [120, 260, 430] {
         killed_after(milliseconds, "add 1000000");
     }
@@ -263,7 +263,7 @@ fn killed_programs_leave_captures_that_play() {
 
 #[test]
 #[ignore = "takes minutes: cargo xtask ci --long runs it"]
-fn programs_killed_fifty_times_leave_captures_that_play() {
+fn captures_of_fifty_killed_programs_replay() {
     killed_at_random(50);
 }
 
@@ -314,7 +314,7 @@ fn killed_after(milliseconds: u64, mode: &str) {
 
 /// Checks capture-51 and capture-52.
 #[test]
-fn one_launch_is_run_many_times() {
+fn replay_repeats_one_launch_with_restored_memory() {
     let run = captured(&[], "capture", &["strided"]).success();
     let played = replayed(
         &capture_of(&run),
@@ -350,7 +350,7 @@ fn one_launch_is_run_many_times() {
 }
 
 #[test]
-fn a_limit_ends_the_capture_and_not_the_program() {
+fn max_bytes_ends_the_capture_and_not_the_program() {
     let run = captured(&["--max-bytes", "100K"], "capture", &["add", "20"]).expect_code(1);
     assert_eq!(run.stdout, "ok\n");
     assert!(
@@ -371,7 +371,7 @@ fn a_limit_ends_the_capture_and_not_the_program() {
 
 /// Counters of a replay: one command.
 #[test]
-fn counters_are_collected_in_a_replay() {
+fn counters_can_be_collected_in_a_replay() {
     let captured = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&captured);
     let counted = Rpd::new(["--pmc", "SQ_WAVES", "--kernel-trace", "-f", "csv"])
@@ -388,7 +388,7 @@ fn counters_are_collected_in_a_replay() {
 
 /// A prompt that shows calls and memory.
 #[test]
-fn a_replay_can_be_stepped_through() {
+fn replay_step_shows_calls_and_memory() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let address =
@@ -427,7 +427,7 @@ fn a_replay_can_be_stepped_through() {
 
 /// Addresses in data lead nowhere at other addresses, and the runtime ends the process then.
 #[test]
-fn a_replay_that_is_aborted_names_the_option_that_is_missing() {
+fn an_aborted_replay_names_the_missing_option() {
     let run = captured(&[], "capture", &["pointers"]).success();
     let replay = replayed(&capture_of(&run), &["--va", "remap"]);
     assert!(!replay.status.success());
@@ -441,7 +441,7 @@ fn a_replay_that_is_aborted_names_the_option_that_is_missing() {
 }
 
 #[test]
-fn a_range_of_calls_does_not_end_before_it_begins() {
+fn replay_and_trim_refuse_a_range_that_ends_before_it_begins() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     for (action, name) in [

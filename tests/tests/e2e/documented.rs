@@ -255,7 +255,7 @@ pages! {
 }
 
 #[test]
-fn every_page_with_commands_is_run() {
+fn every_documentation_page_with_commands_has_a_test() {
     let folder = fs::read_dir(install::source_root().join("docs")).expect("a folder");
     let names = folder.map(|entry| entry.expect("an entry").file_name());
     let pages = names.map(|name| format!("docs/{}", name.to_string_lossy()));
@@ -269,7 +269,7 @@ fn every_page_with_commands_is_run() {
 }
 
 #[test]
-fn commands_are_told_from_what_they_print() {
+fn commands_in_documentation_are_distinguished_from_output() {
     let text = "\
 Text
     rpd one   # a remark

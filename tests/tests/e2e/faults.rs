@@ -40,7 +40,7 @@ fn of_store(what: &str) -> String {
 }
 
 #[test]
-fn the_address_is_described() {
+fn fault_messages_describe_the_address() {
     assert_eq!(
         error(&[STORE, "-64"]),
         of_store(
@@ -75,7 +75,7 @@ fn of(name: &str, heading: &str, place: &str) -> String {
 }
 
 #[test]
-fn lanes_are_those_whose_access_failed() {
+fn fault_messages_list_the_failing_lanes() {
     assert_eq!(
         error(&["_ZN6faults10some_lanesEPjl", "-64"]),
         of(
@@ -98,7 +98,7 @@ fn lanes_are_those_whose_access_failed() {
 }
 
 #[test]
-fn local_memory_and_scratch_are_named_in_messages() {
+fn fault_messages_name_lds_and_scratch() {
     assert_eq!(
         error(&["_ZN6faults5localEPjl", "1000"]),
         of(
@@ -120,7 +120,7 @@ fn local_memory_and_scratch_are_named_in_messages() {
 }
 
 #[test]
-fn other_errors_are_named() {
+fn fault_messages_name_misaligned_and_other_errors() {
     assert_eq!(
         error(&["_ZN6faults3oddEPjl", "0"]),
         of(

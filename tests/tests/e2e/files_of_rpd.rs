@@ -38,7 +38,7 @@ fn frames(database: &Database) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn merged_databases_have_the_views_of_rpd() {
+fn merged_databases_keep_stacks_and_rpd_views() {
     let folder = tempfile::tempdir().expect("a folder");
     let outcomes = [
         recorded(&["tree", "6", "4", "2"]),
@@ -108,7 +108,7 @@ fn merged_databases_have_the_views_of_rpd() {
 }
 
 #[test]
-fn query_and_summary_read_files_of_rpd() {
+fn query_and_summary_read_rpd_files() {
     let outcome = Rpd::new([
         "--hip-trace",
         "--marker-trace",

@@ -101,7 +101,7 @@ const STOCHASTIC: [&str; 9] = [
 
 /// Checks sampling-6.
 #[test]
-fn every_gpu_that_is_used_has_samples() {
+fn every_used_gpu_has_samples() {
     let outcome = Rpd::new(STOCHASTIC)
         .env("RPD_SIM_GPUS", "2")
         .option(["-f", "rocpd", "html"])
@@ -119,7 +119,7 @@ fn every_gpu_that_is_used_has_samples() {
 
 /// Checks sampling-16 and sampling-23.
 #[test]
-fn samples_add_up_and_lie_in_their_dispatches() {
+fn samples_add_up_and_lie_within_their_dispatches() {
     let outcome = Rpd::new(STOCHASTIC)
         .option(["--kernel-trace", "-f", "rocpd"])
         .workload("inside", ["all", "10"])
@@ -201,7 +201,7 @@ fn samples_add_up_and_lie_in_their_dispatches() {
 /// Sleeping waves on all compute units: how many samples there are follows from the time of the dispatch alone.
 /// Checks sampling-18.
 #[test]
-fn samples_are_as_many_as_the_time_says() {
+fn the_number_of_samples_follows_from_time_and_interval() {
     let sampled = |gpu: &str, method: &str, unit: &str, interval: &str, blocks: &str| {
         let outcome = Rpd::new(["--sim-gpu", gpu, "--kernel-trace", "-f", "csv", "rocpd"])
             .option(["--pc-sampling-beta-enabled", "--pc-sampling-method", method])
@@ -248,7 +248,7 @@ fn samples_are_as_many_as_the_time_says() {
 
 /// Checks sampling-17.
 #[test]
-fn the_same_seed_takes_the_same_samples() {
+fn equal_seeds_give_equal_samples() {
     let samples = |seed: &str| {
         let outcome = Rpd::new(STOCHASTIC)
             .env("RPD_SIM_SEED", seed)
@@ -267,7 +267,7 @@ fn the_same_seed_takes_the_same_samples() {
 /// A sleep of 8 units, in the trace of a wave that is alone.
 /// Checks sampling-9.
 #[test]
-fn a_sleep_takes_64_cycles_for_each_unit() {
+fn a_traced_sleep_takes_64_cycles_for_each_unit() {
     let outcome = traced(&["-f", "csv"], &["sleeper", "20", "1"]);
     let (table, lines) = stats(&outcome);
     let texts = table.column("Instruction");

@@ -16,7 +16,7 @@ fn hostname() -> String {
 }
 
 #[test]
-fn the_default_is_host_and_process() {
+fn output_names_default_to_host_and_process() {
     let outcome = plain(["--kernel-trace"])
         .workload("vector-ops", ["1", "1"])
         .success();
@@ -42,7 +42,7 @@ fn the_default_is_host_and_process() {
 }
 
 #[test]
-fn placeholders_are_filled_in() {
+fn placeholders_in_output_names_are_replaced() {
     let outcome = Rpd::new([
         "--kernel-trace",
         "-o",
@@ -70,7 +70,7 @@ fn placeholders_are_filled_in() {
 }
 
 #[test]
-fn children_and_second_images_have_suffixes() {
+fn outputs_of_children_and_second_images_have_suffixes() {
     let outcome = Rpd::new(["--kernel-trace", "-o", "x"])
         .workload("fork-exec", ["tree"])
         .success();
@@ -94,7 +94,7 @@ fn children_and_second_images_have_suffixes() {
 }
 
 #[test]
-fn many_short_processes_overwrite_nothing() {
+fn outputs_of_many_short_processes_are_not_overwritten() {
     let program = rpd_tests::workloads::path("no-gpu-linked");
     let gpu = rpd_tests::workloads::path("fork-exec");
     let script = format!(
@@ -135,7 +135,7 @@ fn kernel_names<const N: usize>(options: [&str; N]) -> Vec<String> {
 }
 
 #[test]
-fn kernels_are_named_as_requested() {
+fn kernel_names_follow_the_name_options() {
     assert_eq!(
         kernel_names(["--mangled-kernels"]),
         [
@@ -164,7 +164,7 @@ fn kernel_trace(outcome: Outcome) -> Table {
 }
 
 #[test]
-fn queues_instead_of_streams() {
+fn group_by_queue_shows_queues_of_traced_kernels() {
     let run = |options: &[&str]| {
         let all = ["--kernel-trace", "-f", "csv"].iter().chain(options);
         kernel_trace(Rpd::new(all).workload("vector-ops", ["2", "1"]))
@@ -181,7 +181,7 @@ fn queues_instead_of_streams() {
 }
 
 #[test]
-fn agents_are_numbered_as_requested() {
+fn agent_index_numbers_agents_as_requested() {
     for (how, agent) in [
         ("absolute", "Agent 1"),
         ("relative", "Agent 1"),

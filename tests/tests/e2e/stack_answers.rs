@@ -166,7 +166,7 @@ fn line_of(source: &str, text: &str) -> usize {
 
 /// Checks stacks-1, stacks-2, stacks-4, stacks-5 and stacks-13.
 #[test]
-fn the_first_example_of_the_guide() {
+fn stacks_of_a_cpp_program_have_the_rows_of_the_guide() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -219,7 +219,7 @@ fn the_first_example_of_the_guide() {
 
 /// Checks stacks-8 and stacks-95.
 #[test]
-fn the_second_example_of_the_guide() {
+fn stacks_through_python_bindings_have_the_rows_of_the_guide() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -277,7 +277,7 @@ fn the_second_example_of_the_guide() {
 
 /// Checks stacks-6.
 #[test]
-fn the_third_example_of_the_guide() {
+fn stacks_of_a_stripped_program_are_completed_by_symbolize() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -323,7 +323,7 @@ fn the_third_example_of_the_guide() {
 
 /// Checks stacks-94.
 #[test]
-fn places_costs_and_what_was_not_freed() {
+fn stacks_and_flame_show_places_costs_and_unfreed_memory() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -394,7 +394,7 @@ fn places_costs_and_what_was_not_freed() {
 
 /// Checks stacks-47 and stacks-93.
 #[test]
-fn an_exported_file_has_the_rows_of_the_view() {
+fn an_exported_rpd_file_has_the_rows_of_the_stack_view() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -447,7 +447,7 @@ fn an_exported_file_has_the_rows_of_the_view() {
 /// `rpd stacks` and `rpd flame` on files of RPD (stacks-12): in stacks of ten frames and more RPD puts the last digits of the
 /// call's address after its name.
 #[test]
-fn files_of_rpd_have_the_answers_of_their_database() {
+fn stacks_and_flame_answer_equally_from_rpd_files() {
     if lacks("c++") || lacks("python3") {
         return;
     }
@@ -512,7 +512,7 @@ db.commit()
 }
 
 #[test]
-fn without_stacks_the_message_names_the_option() {
+fn stacks_and_flame_without_stacks_name_the_option() {
     let outcome = Rpd::new(["--hip-runtime-trace", "-f", "rocpd"])
         .workload("regions", [] as [&str; 0])
         .success();
@@ -533,7 +533,7 @@ fn without_stacks_the_message_names_the_option() {
 
 /// Servers for debug information are queried by `rpd symbolize`, and not at the end of a run.
 #[test]
-fn debuginfod_is_queried_on_request_only() {
+fn symbolize_alone_queries_debuginfod() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }

@@ -227,7 +227,7 @@ fn code_registered_with_debuggers_has_its_name_in_stacks() {
 }
 
 #[test]
-fn call_sites_are_no_frames_of_the_runtime() {
+fn stacks_from_rpdt_stackframes_begin_at_the_call_site() {
     let outcome = Rpd::new(["--hip-trace", "-f", "rocpd"])
         .env("RPDT_STACKFRAMES", "1")
         .workload("stacks", ["kinds"])

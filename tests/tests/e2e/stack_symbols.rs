@@ -17,7 +17,7 @@ fn found(database: &Database) -> (i64, i64) {
 }
 
 #[test]
-fn what_is_not_looked_up_in_time_is_reported_and_looked_up_later() {
+fn symbols_beyond_the_time_limit_are_reported_and_looked_up_later() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd"])
         .option(["--stacks-symbolize-limit", "0"])
         .workload("stacks", ["tree", "1", "1", "1"])
@@ -88,7 +88,7 @@ fn jit_frames(database: &Database) -> Vec<String> {
 
 /// Checks stacks-28.
 #[test]
-fn code_that_is_made_at_run_time_is_named_by_its_map() {
+fn code_made_at_run_time_is_named_by_its_map_file() {
     if lacks("cc") {
         return;
     }
@@ -128,7 +128,7 @@ fn code_that_is_made_at_run_time_is_named_by_its_map() {
 }
 
 #[test]
-fn views_add_up_what_stacks_cost() {
+fn stack_views_add_up_costs() {
     let run = |calls: &str| -> Outcome {
         Rpd::new([
             "--hip-trace",

@@ -120,7 +120,7 @@ fn has_stacks(database: &Database) -> bool {
 }
 
 #[test]
-fn stacks_lead_to_the_functions_of_the_program() {
+fn stacks_have_the_functions_of_the_program() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
         .workload("stacks", ["tree", "12", "3", "4"])
         .success();
@@ -186,7 +186,7 @@ fn stacks_are_stored_only_on_request() {
 
 /// Checks stacks-51 and stacks-52.
 #[test]
-fn globs_choose_calls_markers_and_allocations() {
+fn stack_globs_choose_calls_markers_and_allocations() {
     let run = |globs: &str| {
         Rpd::new(["--sys-trace", "--stacks", "native", "--stacks-apis", globs])
             .workload("stacks", ["kinds"])
@@ -242,7 +242,7 @@ fn globs_choose_calls_markers_and_allocations() {
 
 /// Checks stacks-53.
 #[test]
-fn one_call_in_some_and_long_calls_only() {
+fn stacks_are_taken_of_one_call_in_n_or_of_long_calls() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "--stacks-every", "10"])
         .workload("stacks", ["tree", "95", "3", "1"])
         .success();
@@ -266,7 +266,7 @@ fn one_call_in_some_and_long_calls_only() {
 }
 
 #[test]
-fn frames_in_the_middle_are_left_out() {
+fn deep_stacks_leave_out_frames_in_the_middle() {
     let depth = |options: &[&str]| {
         let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
             .option(options)
@@ -329,7 +329,7 @@ fn a_forked_child_has_stacks_of_its_own() {
 
 /// Checks stacks-44.
 #[test]
-fn a_program_that_is_executed_in_its_place_begins_anew() {
+fn a_program_executed_in_place_has_stacks_of_its_own() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
         .workload("stacks", ["replace"])
         .success();
@@ -360,7 +360,7 @@ fn a_program_that_is_executed_in_its_place_begins_anew() {
 
 /// Checks stacks-98.
 #[test]
-fn a_sudden_end_loses_no_stack() {
+fn a_killed_program_loses_no_stack() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
         .workload("stacks", ["kill", "5000", "20", "64"])
         .expect_code(128 + libc::SIGKILL);
@@ -375,7 +375,7 @@ fn a_sudden_end_loses_no_stack() {
 }
 
 #[test]
-fn a_tree_of_stacks_costs_calls_little_room() {
+fn stacks_add_little_to_the_size_of_the_database() {
     let size = |options: &[&str]| {
         let outcome = Rpd::new(["--hip-trace"])
             .option(options)
@@ -398,7 +398,7 @@ fn a_tree_of_stacks_costs_calls_little_room() {
 
 /// Checks stacks-45.
 #[test]
-fn databases_that_are_merged_converted_and_queried_keep_stacks() {
+fn merge_convert_and_query_keep_stacks() {
     let record = |mode: &str| {
         Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd", "json"])
             .workload("stacks", [mode, "6", "4", "2"])
@@ -505,7 +505,7 @@ for packet in trace.packet:
 
 /// Checks stacks-96.
 #[test]
-fn slices_of_perfetto_have_callstacks() {
+fn perfetto_slices_have_callstacks() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "pftrace"])
         .workload("stacks", ["tree", "3", "2", "1"])
         .success();
@@ -538,7 +538,7 @@ fn slices_of_perfetto_have_callstacks() {
 }
 
 #[test]
-fn the_page_shows_the_stack_of_a_call() {
+fn the_html_report_shows_the_stack_of_a_call() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "html"])
         .workload("stacks", ["tree", "3", "2", "1"])
         .success();
@@ -574,7 +574,7 @@ fn the_page_shows_the_stack_of_a_call() {
 }
 
 #[test]
-fn python_frames_stand_among_native_ones() {
+fn merged_stacks_have_python_frames_among_native_ones() {
     let Some(python) = tool("python3") else {
         return skipped("stacks of a Python program", "no python3");
     };

@@ -96,7 +96,7 @@ const RULES: [(&str, &[&str], &str, &[&str]); 15] = [
 
 /// Checks sampling-24.
 #[test]
-fn every_sample_is_what_its_instruction_can_be() {
+fn stochastic_samples_fit_their_instructions() {
     let outcome = sampled(&["-f", "csv", "json"], &["all", "5"]);
     let text = std::fs::read_to_string(outcome.file("results.json")).expect("readable");
     let json: Value = serde_json::from_str(&text).expect("JSON");

@@ -71,7 +71,7 @@ fn raw_trace_files_are_decoded_without_a_gpu() {
 
 /// Checks thread-trace-23.
 #[test]
-fn what_is_wrong_with_trace_files() {
+fn att_decode_reports_faulty_trace_files() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
     let none = rpd(directory, &["att", "decode", "."]);
@@ -105,7 +105,7 @@ fn what_is_wrong_with_trace_files() {
 
 /// Checks thread-trace-4.
 #[test]
-fn decoder_libraries_of_others() {
+fn att_decode_uses_decoder_libraries_of_others() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
     std::fs::write(directory.join("8118_shader_engine_0_1.att"), stream()).expect("written");

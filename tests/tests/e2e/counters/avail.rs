@@ -14,7 +14,7 @@ fn avail(words: &[&str]) -> Outcome {
 const COUNTERS: &str = include_str!("../../../golden/gfx90a-counter-names.txt");
 
 #[test]
-fn every_name_is_listed() {
+fn avail_lists_every_counter_of_gfx90a() {
     let golden: BTreeSet<&str> = COUNTERS.lines().collect();
     for words in [&["list"][..], &["list", "--pmc"]] {
         let outcome = avail(words).success();
@@ -26,7 +26,7 @@ fn every_name_is_listed() {
 }
 
 #[test]
-fn what_a_counter_is() {
+fn avail_info_describes_a_counter() {
     let info = |name: &str| {
         let outcome = avail(&["info", "--pmc", name]).success();
         let positional = avail(&["info", name]).success();
@@ -41,7 +41,7 @@ fn what_a_counter_is() {
 }
 
 #[test]
-fn agents() {
+fn avail_lists_properties_of_agents() {
     let outcome = avail(&["list", "--agent"]).success();
     for label in [
         "GPU:0",
@@ -127,7 +127,7 @@ fn pmc_check_refuses_counters_that_do_not_fit() {
 }
 
 #[test]
-fn for_programs() {
+fn avail_json_lists_counters_for_programs() {
     let parsed = |words: &[&str]| -> Value {
         let outcome = avail(&[words, &["--json"]].concat()).success();
         serde_json::from_str(&outcome.stdout)
@@ -170,7 +170,7 @@ fn avail_without_a_request_succeeds() {
 }
 
 #[test]
-fn filters() {
+fn avail_filters_by_name_and_device() {
     let listed = avail(&["--filter", "lds_bank", "list"]).success().stdout;
     assert!(listed.contains("SQ_LDS_BANK_CONFLICT"), "{listed}");
     assert!(!listed.contains("SQ_WAVES"), "{listed}");
@@ -190,7 +190,7 @@ fn filters() {
 }
 
 #[test]
-fn without_rocm_the_message_names_the_packages() {
+fn avail_without_rocm_names_the_missing_packages() {
     let empty = tempfile::tempdir().expect("a folder");
     let root = empty.path().to_str().expect("text");
     let outcome = Rpd::plain(["avail", "--backend", "rocm", "--rocm-root", root, "list"])

@@ -74,7 +74,7 @@ fn assert_within(outcome: &Outcome, stretches: &[(u64, u64)]) {
 }
 
 #[test]
-fn two_rounds_and_no_more() {
+fn a_collection_period_repeats_as_often_as_requested() {
     let outcome = spin(&["-P", "400:300:2"], Duration::from_millis(2100));
     let stretches = stretches(&outcome, 400 * MS);
     assert_eq!(stretches.len(), 2, "{stretches:?}");

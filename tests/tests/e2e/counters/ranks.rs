@@ -19,7 +19,7 @@ fn rank(list: &str) -> Rpd {
 }
 
 #[test]
-fn listed_ranks_are_counted() {
+fn ranks_in_the_list_are_counted() {
     for list in ["2", "0, 2-3", "1-2"] {
         let outcome = rank(list).workload("vector-ops", ["1", "1"]).success();
         assert_eq!(rows(&outcome).len(), 4, "{list}");
@@ -70,7 +70,7 @@ fn named_rank_variables_replace_those_of_mpi() {
 }
 
 #[test]
-fn ranks_name_files() {
+fn rank_placeholders_name_counter_files() {
     let options = ["--pmc", "SQ_WAVES", "-f", "csv", "-o", "r%rank%of%size%"];
     let outcome = Rpd::new(options)
         .env("OMPI_COMM_WORLD_RANK", "2")

@@ -48,7 +48,7 @@ fn has_words(outcome: &Outcome, words: &[&str]) {
 }
 
 #[test]
-fn unknown_counters_with_their_nearest_names() {
+fn unknown_counters_are_refused_with_the_nearest_names() {
     has_words(&refused(&["--pmc", "SQ_WAVE"]), &["SQ_WAVE", "SQ_WAVES"]);
     has_words(
         &refused(&["--pmc", "sq_waves", "GRBM_COUNT"]),
@@ -79,7 +79,7 @@ fn unknown_counters_with_their_nearest_names() {
 }
 
 #[test]
-fn counters_that_the_device_cannot_count() {
+fn counters_that_the_device_cannot_count_are_refused() {
     // It adds up the level of another counter, and the number of waves is none.
     let outcome = refused(&["--pmc", "SQ_WAVES", "SQ_ACCUM_PREV_HIRES"]);
     has_words(&outcome, &["SQ_ACCUM_PREV_HIRES", "gfx90a"]);
@@ -88,7 +88,7 @@ fn counters_that_the_device_cannot_count() {
 }
 
 #[test]
-fn sets_that_do_not_fit_are_refused_with_flags_that_do() {
+fn counters_that_do_not_fit_are_refused_with_a_split_that_fits() {
     let nine = [
         "SQ_WAVES",
         "SQ_INSTS_VALU",
@@ -137,7 +137,7 @@ fn sets_that_do_not_fit_are_refused_with_flags_that_do() {
 }
 
 #[test]
-fn blocks_are_full_on_their_own() {
+fn counters_are_refused_when_one_block_is_full() {
     let tcc = ["TCC_HIT", "TCC_MISS", "TCC_REQ", "TCC_READ", "TCC_WRITE"];
     refused(&[&["--pmc"][..], &tcc[..]].concat());
     refused(&["--pmc", "GRBM_COUNT", "GRBM_GUI_ACTIVE", "GRBM_CP_BUSY"]);
@@ -167,7 +167,7 @@ fn an_empty_pmc_group_among_several_is_refused() {
 }
 
 #[test]
-fn patterns_and_ranges() {
+fn wrong_kernel_patterns_and_ranges_are_refused() {
     let pmc = ["--pmc", "SQ_WAVES"];
     let with = |more: &[&str]| refused(&[&pmc[..], more].concat());
     has_words(
@@ -207,7 +207,7 @@ fn patterns_and_ranges() {
 }
 
 #[test]
-fn job_files_with_faults_and_where_they_are() {
+fn faulty_job_files_are_refused_with_the_place() {
     let words =
         |name: &str, text: &str, words: &[&str]| has_words(&file_refused(name, text, &[]), words);
     words("job.yaml", "jobs: [a", &["job.yaml:"]);
@@ -235,7 +235,7 @@ fn job_files_with_faults_and_where_they_are() {
 }
 
 #[test]
-fn conflicts_are_found_before_the_first_pass() {
+fn conflicts_in_later_jobs_are_refused_before_the_first_pass() {
     let second = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    output_format: [csv]\n";
     let outcome = file_refused("job.yaml", second, &["-f", "json"]);
     has_words(&outcome, &["output_format", "job.yaml:4:"]);
@@ -258,7 +258,7 @@ fn conflicts_are_found_before_the_first_pass() {
 }
 
 #[test]
-fn definition_files_with_faults() {
+fn faulty_counter_definitions_are_refused_with_the_place() {
     let refused = |definitions: &str, words: &[&str]| {
         let rpd = Rpd::new(["--pmc", "MINE", "-E", "mine.yaml"]);
         fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
@@ -285,7 +285,7 @@ fn definition_files_with_faults() {
 }
 
 #[test]
-fn definitions_of_ones_own_are_counted() {
+fn user_defined_counters_are_counted() {
     let rpd = Rpd::new([
         "--pmc",
         "WAVES_TWICE",
@@ -312,7 +312,7 @@ fn definitions_of_ones_own_are_counted() {
 }
 
 #[test]
-fn a_counter_that_never_moves_is_pointed_out() {
+fn a_counter_that_is_always_zero_is_reported() {
     let outcome = pmc(["SQ_INSTS_LDS", "SQ_WAVES"])
         .workload("vector-ops", ["1", "1"])
         .success();

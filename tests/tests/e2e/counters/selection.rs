@@ -46,7 +46,7 @@ fn kernel_filters_choose_counted_kernels_and_leave_traces_whole() {
 }
 
 #[test]
-fn names_are_matched_as_they_are_shown() {
+fn kernel_filters_match_names_as_shown() {
     let count = |options: &[&str]| rows(&selected(options, "1")).len();
     // Arguments are part of the full name alone; `.kd` and the mangling of the registered one.
     assert_eq!(count(&["--kernel-include-regex", "float const"]), 4);
@@ -63,14 +63,14 @@ fn names_are_matched_as_they_are_shown() {
 }
 
 #[test]
-fn nothing_selected_is_no_counter_file() {
+fn a_filter_that_selects_no_kernel_writes_no_counter_file() {
     let outcome = selected(&["--kernel-include-regex", "no such kernel"], "1");
     assert!(outcome.files_ending("counter_collection.csv").is_empty());
     assert_eq!(outcome.csv("kernel_trace").rows.len(), 4);
 }
 
 #[test]
-fn iterations_are_those_of_each_kernel() {
+fn iteration_ranges_count_launches_of_each_kernel() {
     for (case, range, iterations) in [
         (
             "command-line-273",
@@ -100,7 +100,7 @@ fn iterations_are_those_of_each_kernel() {
 }
 
 #[test]
-fn only_dispatches_with_the_right_name_are_numbered() {
+fn iteration_ranges_number_only_selected_kernels() {
     let options = [
         "--kernel-iteration-range",
         "[2]",
@@ -116,7 +116,7 @@ fn only_dispatches_with_the_right_name_are_numbered() {
 }
 
 #[test]
-fn a_counter_on_one_gpu_alone() {
+fn a_device_qualifier_counts_on_that_gpu_alone() {
     let outcome = pmc(["SQ_WAVES:device=1", "GRBM_COUNT"])
         .env("RPD_SIM_GPUS", "2")
         .workload("devices", [""; 0])
@@ -145,7 +145,7 @@ fn a_counter_of_a_missing_gpu_is_accepted_and_counts_nothing() {
 }
 
 #[test]
-fn groups_take_turns_among_selected_dispatches() {
+fn counter_groups_take_turns_among_selected_dispatches() {
     let job = "jobs:
   - pmc_groups: [[SQ_WAVES], [GRBM_COUNT]]
     kernel_include_regex: addition|divide
