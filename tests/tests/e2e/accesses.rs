@@ -174,7 +174,7 @@ fn mem_table_is_written_as_csv_and_parquet() {
 }
 
 #[test]
-fn mem_trace_of_a_replay_equals_that_of_the_program() {
+fn mem_trace_of_a_replay_shows_accesses_of_the_program() {
     let capture = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .workload("accesses", ["strided", "32"])
         .success();

@@ -192,7 +192,7 @@ fn changed(capture: &Path, sql: &str) {
 }
 
 #[test]
-fn replay_refuses_a_database_with_views_in_place_of_tables() {
+fn captures_with_views_in_place_of_tables_are_refused() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     changed(

@@ -249,7 +249,7 @@ fn printed(stderr: &str, domain: &str) -> BTreeMap<String, (u64, u64)> {
 }
 
 #[test]
-fn statistics_agree_in_csv_and_database() {
+fn statistics_agree_in_summary_csv_and_database() {
     let outcome = Rpd::new(["--sys-trace", "--stats", "-f", "csv", "rocpd"])
         .workload("vector-ops", ["2", "3"])
         .success();

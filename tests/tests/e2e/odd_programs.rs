@@ -96,7 +96,7 @@ fn csv_files_below_the_minimum_are_named() {
 }
 
 #[test]
-fn dispatch_numbers_count_only_recorded_dispatches() {
+fn dispatch_numbers_include_counted_dispatches_of_a_pause() {
     let outcome = Rpd::new([
         "--kernel-trace",
         "--marker-trace",
@@ -223,12 +223,12 @@ fn all_or_reported(outcome: &Outcome) {
 }
 
 #[test]
-fn a_file_size_limit_loses_nothing_silently() {
+fn records_lost_to_a_file_size_limit_are_reported() {
     all_or_reported(&odd(&["file-size"]));
 }
 
 #[test]
-fn a_changed_root_or_user_loses_nothing_silently() {
+fn records_lost_to_a_changed_root_or_user_are_reported() {
     if !is_root() {
         return skipped("chroot and setuid", "not root");
     }
