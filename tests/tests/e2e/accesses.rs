@@ -207,7 +207,7 @@ fn mem_trace_of_a_replay_shows_accesses_of_the_program() {
 }
 
 #[test]
-fn mem_trace_refuses_impossible_requests_with_a_reason() {
+fn capture_trace_refuses_wrong_words_and_kernels() {
     let refused = |arguments: &[&str], status: i32, message: &str| {
         let outcome = Rpd::plain(arguments).run().expect_code(status);
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
@@ -223,6 +223,10 @@ fn mem_trace_refuses_impossible_requests_with_a_reason() {
         2,
         "expected a name, or a name and the number of a dispatch such as scale#3",
     );
+}
+
+#[test]
+fn show_refuses_a_capture_without_recorded_accesses() {
     let outcome = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .workload("accesses", ["coalesced", "0"])
         .success();
@@ -234,6 +238,10 @@ fn mem_trace_refuses_impossible_requests_with_a_reason() {
         "{}",
         none.stderr
     );
+}
+
+#[test]
+fn show_refuses_a_damaged_recording_of_accesses() {
     let traced = traced(&["mem"], &["coalesced", "0"]).success();
     let file = traced.folder.path().join("capture/accesses/accesses.bin");
     let mut bytes = std::fs::read(&file).expect("a recording");

@@ -211,7 +211,7 @@ fn replay_refuses_hostile_capsules_in_one_line() {
 }
 
 #[test]
-fn pack_names_a_missing_kernel_and_other_mistakes() {
+fn pack_refuses_a_kernel_that_is_not_launched() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let none = packed(&capture, "nothing").expect_code(1);
@@ -222,6 +222,10 @@ fn pack_names_a_missing_kernel_and_other_mistakes() {
         none.stderr
     );
     assert!(!capsule_of(&none).exists());
+}
+
+#[test]
+fn pack_refuses_a_kernel_that_a_graph_launches() {
     let run = captured(&[], "capture", &["graph"]).success();
     let node = packed(&capture_of(&run), "add_kernel").expect_code(1);
     assert!(
@@ -230,6 +234,12 @@ fn pack_names_a_missing_kernel_and_other_mistakes() {
         "{}",
         node.stderr
     );
+}
+
+#[test]
+fn pack_refuses_a_malformed_launch_number() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let odd = packed(&capture, "add_kernel#x").expect_code(2);
     assert!(
         odd.stderr
@@ -237,6 +247,12 @@ fn pack_names_a_missing_kernel_and_other_mistakes() {
         "{}",
         odd.stderr
     );
+}
+
+#[test]
+fn pack_refuses_a_launch_number_beyond_the_last() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let far = packed(&capture, "add_kernel#3").expect_code(1);
     assert!(
         far.stderr
@@ -295,6 +311,16 @@ fn trimmed_captures_replay_alone() {
     let _ = trimmed(&["hidden"], 1, 1);
 }
 
+/// Checks that no temporary directory stays beside a capture.
+fn assert_nothing_temporary(run: &Outcome) {
+    let left: Vec<_> = std::fs::read_dir(run.folder.path())
+        .expect("a folder")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(".rpd-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 fn trim_refuses_ranges_outside_the_capture() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -309,6 +335,13 @@ fn trim_refuses_ranges_outside_the_capture() {
     let text = format!("its calls are 1 to {last}, not 1 to {beyond}");
     assert!(refused.stderr.contains(&text), "{}", refused.stderr);
     assert!(!out.exists());
+    assert_nothing_temporary(&run);
+}
+
+#[test]
+fn trim_refuses_to_write_over_its_capture() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let over = Rpd::plain(["capture", "trim", "--backend", "sim"])
         .option([capture.as_os_str(), "-o".as_ref(), capture.as_os_str()])
         .run()
@@ -318,12 +351,7 @@ fn trim_refuses_ranges_outside_the_capture() {
         "{}",
         over.stderr
     );
-    let left: Vec<_> = std::fs::read_dir(run.folder.path())
-        .expect("a folder")
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(".rpd-"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_nothing_temporary(&run);
 }
 
 /// A region of `rpd capture` is what `trim` and `pack` make of the whole.
@@ -371,6 +399,10 @@ fn a_region_that_never_occurs_leaves_the_whole_capture() {
     );
     assert_eq!(run.stdout, "ok\n");
     let _ = replayed(&capture_of(&run), &[]).success();
+}
+
+#[test]
+fn capture_refuses_malformed_regions() {
     for wrong in [
         "roctxx",
         "roctx:",
@@ -389,6 +421,10 @@ fn a_region_that_never_occurs_leaves_the_whole_capture() {
             refused.stderr
         );
     }
+}
+
+#[test]
+fn capture_refuses_a_region_with_children() {
     let both = captured(&["--region", "1..2", "--children"], "capture", &["strided"]);
     assert!(
         both.expect_code(2)

@@ -70,7 +70,7 @@ fn captures_are_not_overwritten_and_replay_after_a_move() {
     let _ = replayed(&moved, &[]).success();
 }
 
-/// Checks capture-63, and views for HIPTracer's users.
+/// Checks capture-63.
 #[test]
 fn capture_info_ls_show_and_export_need_no_gpu() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -109,6 +109,12 @@ fn capture_info_ls_show_and_export_need_no_gpu() {
         "{}",
         shown.stdout
     );
+}
+
+#[test]
+fn captures_have_the_views_of_hiptracer() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let events = database(&capture);
     let rows = events.rows(
         "SELECT KernelName, NumX, DimX FROM EventLaunch JOIN Events USING (Id) WHERE EventType = 5 LIMIT 1",

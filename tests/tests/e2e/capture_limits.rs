@@ -491,9 +491,8 @@ fn replay_distinguishes_varying_results_from_wrong_ones() {
     );
 }
 
-/// The options of a replay are those of both, and errors of the first are printed once, with their status.
 #[test]
-fn self_comparison_takes_the_options_of_one_replay() {
+fn self_comparison_refuses_an_incomplete_tolerance() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let refused = replayed(&capture, &["--verify", "self:1"]).expect_code(2);
@@ -502,6 +501,13 @@ fn self_comparison_takes_the_options_of_one_replay() {
         "{}",
         refused.stderr
     );
+}
+
+/// A replay that compares with itself plays twice, and errors of the first time end it.
+#[test]
+fn self_comparison_reports_a_missing_kernel_once() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let lacks = replayed(
         &capture,
         &["--quiet", "--verify", "self", "--kernel", "none"],
@@ -513,6 +519,12 @@ fn self_comparison_takes_the_options_of_one_replay() {
         "{}",
         lacks.stderr
     );
+}
+
+#[test]
+fn self_comparison_takes_the_options_of_one_replay() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let part = replayed(
         &capture,
         &["--verify", "self", "--va", "remap", "--from", "9"],

@@ -12,7 +12,7 @@ fn document(outcome: &Outcome, suffix: &str) -> Value {
 }
 
 #[test]
-fn compat_summaries_have_titles_and_stream_of_rocprofv3() {
+fn summaries_of_rocprofv3_have_its_titles_on_standard_output() {
     let options = ["--hip-trace", "--kernel-trace", "--stats", "-f", "csv"];
     let outcome = Rpd::called("rocprofv3", options.iter().chain(&["-S", "-D"]))
         .workload("vector-ops", ["1", "2"])
@@ -32,7 +32,11 @@ fn compat_summaries_have_titles_and_stream_of_rocprofv3() {
         );
         assert!(outcome.stderr.contains(&line), "{line}{}", outcome.stderr);
     }
+}
 
+#[test]
+fn stats_of_rocprofv3_are_written_and_not_printed() {
+    let options = ["--hip-trace", "--kernel-trace", "--stats", "-f", "csv"];
     let outcome = Rpd::called("rocprofv3", options)
         .workload("vector-ops", ["1", "2"])
         .success();
@@ -45,7 +49,11 @@ fn compat_summaries_have_titles_and_stream_of_rocprofv3() {
             .any(|file| file.ends_with("_hip_api_stats.csv")),
         "{files:?}"
     );
+}
 
+#[test]
+fn stats_of_rpd_are_printed_on_standard_error() {
+    let options = ["--hip-trace", "--kernel-trace", "--stats", "-f", "csv"];
     let outcome = Rpd::new(options)
         .workload("vector-ops", ["1", "2"])
         .success();

@@ -120,7 +120,7 @@ fn fault_messages_name_lds_and_scratch() {
 }
 
 #[test]
-fn fault_messages_name_misaligned_and_other_errors() {
+fn a_fault_message_names_a_misaligned_atomic() {
     assert_eq!(
         error(&["_ZN6faults3oddEPjl", "0"]),
         of(
@@ -130,6 +130,10 @@ fn fault_messages_name_misaligned_and_other_errors() {
             "45:5, offset 0x44 of the kernel, workgroup 0, wave 0, lane 0"
         )
     );
+}
+
+#[test]
+fn a_fault_message_names_a_kernel_that_ended_itself() {
     assert_eq!(
         error(&["_ZN6faults5trapsEPjl", "0"]),
         of(
@@ -138,6 +142,10 @@ fn fault_messages_name_misaligned_and_other_errors() {
             "51:9, offset 0x30 of the kernel, workgroup 0, wave 0, lanes 0-63"
         )
     );
+}
+
+#[test]
+fn a_fault_message_names_an_unsupported_instruction() {
     assert_eq!(
         error(&["_ZN6faults6packedEPjl", "0"]),
         of(

@@ -117,13 +117,18 @@ fn every_used_gpu_has_samples() {
     assert_eq!(page.matches("{\"agent\":").count(), 2);
 }
 
-/// Checks sampling-16 and sampling-23.
-#[test]
-fn samples_add_up_and_lie_within_their_dispatches() {
-    let outcome = Rpd::new(STOCHASTIC)
+/// A recording of all kernels of the workload with stochastic samples.
+fn all_kernels_sampled() -> Outcome {
+    Rpd::new(STOCHASTIC)
         .option(["--kernel-trace", "-f", "rocpd"])
         .workload("inside", ["all", "10"])
-        .success();
+        .success()
+}
+
+/// Checks sampling-16 and sampling-23.
+#[test]
+fn samples_lie_within_their_dispatches_and_the_gpu() {
+    let outcome = all_kernels_sampled();
     let database = outcome.database();
     let number = |query: &str| database.number(query);
     let all = number("SELECT count(*) FROM pc_samples");
@@ -134,6 +139,16 @@ fn samples_add_up_and_lie_within_their_dispatches() {
     let odd = "SELECT count(*) FROM pc_samples WHERE wave_count NOT BETWEEN 1 AND 32 OR chiplet >= 8 OR simd >= 4 \
         OR wave_slot >= 8";
     assert_eq!(number(odd), 0);
+}
+
+/// Checks sampling-16.
+#[test]
+fn samples_add_up_by_kernel_line_and_instruction() {
+    let outcome = all_kernels_sampled();
+    let database = outcome.database();
+    let number = |query: &str| database.number(query);
+    let all = number("SELECT count(*) FROM pc_samples");
+    assert!(all > 500, "{all} samples");
     // By instruction, by line, and by whether an instruction was issued.
     for sums in [
         "SELECT sum(samples) FROM pc_instructions",
@@ -170,7 +185,13 @@ fn samples_add_up_and_lie_within_their_dispatches() {
     for by in ["kernel", "line", "instruction"] {
         assert_eq!(hot(by), all, "{by}");
     }
-    // A run compared with itself has the same shares, in functions that kernels call, too.
+}
+
+/// The shares are equal in functions that kernels call, too.
+#[test]
+fn annotate_compares_a_run_with_itself_without_a_difference() {
+    let outcome = all_kernels_sampled();
+    let path = outcome.file("results.db");
     let file = outcome.out().join("annotated.csv");
     let path = path.to_str().expect("text");
     let _ = Rpd::plain([

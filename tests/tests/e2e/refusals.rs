@@ -84,8 +84,12 @@ fn a_program_without_separator_is_refused_with_a_hint() {
 }
 
 #[test]
-fn missing_files_and_programs_are_refused() {
+fn a_missing_preload_library_is_refused() {
     refused(&["--sys-trace", "--preload", "no/such.so"], 1);
+}
+
+#[test]
+fn a_rocm_root_that_is_no_directory_is_refused() {
     let outcome = refused(&["--backend", "rocm", "--rocm-root", "/no/rocm", "-s"], 1);
     assert!(
         outcome
@@ -94,12 +98,20 @@ fn missing_files_and_programs_are_refused() {
         "{}",
         outcome.stderr
     );
+}
+
+#[test]
+fn a_missing_program_ends_with_status_127() {
     let missing = Rpd::new(["-s"]).target(["./missing"]).expect_code(127);
     refusal(&missing, &["./missing"]);
     let missing = Rpd::new(["-s"])
         .target(["no-such-program-anywhere"])
         .expect_code(127);
     refusal(&missing, &["no-such-program-anywhere"]);
+}
+
+#[test]
+fn a_program_that_cannot_be_executed_ends_with_status_126() {
     let folder = Rpd::new(["-s"]).target(["/usr"]).expect_code(126);
     refusal(&folder, &["/usr"]);
     let data = Rpd::new(["-s"]).target(["/etc/passwd"]).expect_code(126);

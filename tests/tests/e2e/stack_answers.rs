@@ -321,9 +321,8 @@ fn stacks_of_a_stripped_program_are_completed_by_symbolize() {
     assert_eq!(Database::open(&path).rows(stacks), ids);
 }
 
-/// Checks stacks-94.
 #[test]
-fn stacks_and_flame_show_places_costs_and_unfreed_memory() {
+fn stacks_shows_calls_and_bytes_at_each_call_site() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -333,7 +332,6 @@ fn stacks_and_flame_show_places_costs_and_unfreed_memory() {
     let database = path.to_str().expect("text");
     let main = built.text("main.cpp");
     let place = |text: &str| format!("main_foo(int, char**) at {main}:{}", line_of(PROGRAM, text));
-
     let table = rpd(&["stacks", database, "--api", "hipMemcpy*", "-f", "csv"]).stdout;
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 3, "{table}");
@@ -354,7 +352,19 @@ fn stacks_and_flame_show_places_costs_and_unfreed_memory() {
         second.is_some_and(|row| row.contains(",131072,")),
         "{table}"
     );
+}
 
+#[test]
+fn stacks_shows_unfreed_and_peak_memory() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
+    let built = Built::new(PROGRAM, &["-g"]);
+    let outcome = recorded("native", &[&built.text("program")]);
+    let path = outcome.file("_results.db");
+    let database = path.to_str().expect("text");
+    let main = built.text("main.cpp");
+    let place = |text: &str| format!("main_foo(int, char**) at {main}:{}", line_of(PROGRAM, text));
     let leaks = rpd(&["stacks", database, "--leaks", "-f", "csv"]).stdout;
     let lost: Vec<&str> = leaks
         .lines()
@@ -375,8 +385,18 @@ fn stacks_and_flame_show_places_costs_and_unfreed_memory() {
         last.is_some_and(|line| line.contains(",4096,4096,")),
         "{memory}"
     );
+}
 
-    // The weights of a graph add up to the calls.
+/// Checks stacks-94.
+#[test]
+fn flame_weights_add_up_to_calls_and_gpu_time() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
+    let built = Built::new(PROGRAM, &["-g"]);
+    let outcome = recorded("native", &[&built.text("program")]);
+    let path = outcome.file("_results.db");
+    let database = path.to_str().expect("text");
     let folded = |options: &[&str]| {
         let mut all = vec!["flame", database, "-f", "folded"];
         all.extend(options);

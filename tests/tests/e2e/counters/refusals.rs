@@ -167,9 +167,8 @@ fn an_empty_pmc_group_among_several_is_refused() {
 }
 
 #[test]
-fn wrong_kernel_patterns_and_ranges_are_refused() {
-    let pmc = ["--pmc", "SQ_WAVES"];
-    let with = |more: &[&str]| refused(&[&pmc[..], more].concat());
+fn invalid_kernel_patterns_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     has_words(
         &with(&["--kernel-include-regex", "(unclosed"]),
         &["--kernel-include-regex"],
@@ -186,22 +185,46 @@ fn wrong_kernel_patterns_and_ranges_are_refused() {
         &with(&["--kernel-include-regex", r"(a)\1"]),
         &["--kernel-include-regex"],
     );
-    // A range with letters or with two dashes: command-line-277.
+}
+
+/// Checks command-line-277.
+#[test]
+fn malformed_iteration_ranges_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     for range in ["a", "1-2-3", "[1-]", "[x-y]"] {
         has_words(
             &with(&["--kernel-iteration-range", range]),
             &["--kernel-iteration-range"],
         );
     }
+}
+
+#[test]
+fn malformed_collection_periods_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     for period in ["1:1", "1:1:1:1", "a:1:1", "1:1:x", "-1:1:1"] {
         let period = format!("--collection-period={period}");
         has_words(&with(&[&period]), &["--collection-period"]);
     }
+}
+
+#[test]
+fn selected_regions_with_a_collection_period_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     has_words(
         &with(&["--selected-regions", "-P", "1:1:1"]),
         &["--selected-regions", "--collection-period"],
     );
+}
+
+#[test]
+fn a_rank_list_that_runs_backwards_is_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     has_words(&with(&["--profile-mpi-ranks", "3-1"]), &["3-1"]);
+}
+
+#[test]
+fn malformed_counter_devices_are_refused() {
     refused(&["--pmc", "SQ_WAVES:device=x"]);
     refused(&["--pmc", "SQ_WAVES:gpu=1"]);
 }
@@ -234,8 +257,9 @@ fn faulty_job_files_are_refused_with_the_place() {
     has_words(&refused(&["-i", "missing.yaml"]), &["missing.yaml"]);
 }
 
+/// Checks command-line-D4.
 #[test]
-fn conflicts_in_later_jobs_are_refused_before_the_first_pass() {
+fn conflicts_of_a_later_job_are_refused_before_the_first_pass() {
     let second = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    output_format: [csv]\n";
     let outcome = file_refused("job.yaml", second, &["-f", "json"]);
     has_words(&outcome, &["output_format", "job.yaml:4:"]);
@@ -244,14 +268,23 @@ fn conflicts_in_later_jobs_are_refused_before_the_first_pass() {
         &file_refused("job.yaml", second, &["--hip-trace=no"]),
         &["hip_trace"],
     );
-    // Several passes and a collection period: command-line-213 and command-line-214.
+}
+
+/// Checks command-line-213 and command-line-214.
+#[test]
+fn several_passes_with_a_collection_period_are_refused() {
     let two = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
     let outcome = file_refused("job.yaml", two, &["--collection-period", "0:100:1"]);
     has_words(&outcome, &["--collection-period"]);
     let second =
         "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    collection_period: [\"0:100:1\"]\n";
     has_words(&file_refused("job.yaml", second, &[]), &["collection"]);
-    // The guide's two-job example with one more flag, which the original ends after its first pass: it runs.
+}
+
+/// The guide has this example; the original ends it after its first pass.
+#[test]
+fn two_jobs_and_a_format_on_the_command_line_run_two_passes() {
+    let two = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
     let rpd = with_input("job.yaml", two, ["-f", "csv"]);
     let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
     assert_eq!(outcome.files_ending("counter_collection.csv").len(), 2);
