@@ -30,7 +30,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// As [`run`], and `see` is called with each line of standard output, which is passed on.
+/// Runs the command like [`run`], and calls `see` with each line of standard output, which is passed on.
 pub(crate) fn run_seeing(command: &mut Command, mut see: impl FnMut(&str)) -> Result<()> {
     eprintln!("+ {}", words(command));
     let child = command.stdout(Stdio::piped()).spawn();

@@ -211,7 +211,7 @@ fn one_replayed_launch_can_be_counted_sampled_and_traced() {
     assert!(statistics.next().is_some(), "{:?}", traced.files());
 }
 
-/// A full disk ends the capture, not the program.
+/// A full disk stands here as a small file system of its own.
 #[test]
 fn a_full_disk_ends_the_capture_and_not_the_program() {
     for kib in [300, 1500, 4000] {

@@ -114,7 +114,7 @@ fn recover_completes_a_capture_whose_rpd_was_killed() {
     let info = Rpd::plain(["capture", "info"]).option([&capture]).run();
     let info = info.expect_code(1);
     assert!(info.stderr.contains("rpd recover"), "{}", info.stderr);
-    // It is left alone while the program runs.
+    // Recovery leaves the capture alone while the program runs.
     wait_until("not recovered", || {
         let recovered = Rpd::plain(["recover"]).option([&capture]).run().success();
         recovered.stderr.contains("rpd: wrote ")

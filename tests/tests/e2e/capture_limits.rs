@@ -22,7 +22,7 @@ fn capture_keeps_sizes_beyond_32_bits() {
     assert_eq!(database.rows("SELECT size FROM copy"), [["3221225472"]]);
 }
 
-/// Data that were staged before are not staged again, and come back all the same.
+/// Data that were staged before are not staged again, and the replay has them.
 #[test]
 fn capture_stages_and_stores_equal_data_once() {
     let run = captured(&["--staging", "20M"], "capture", &["upload", "512", "1"]).success();
@@ -113,7 +113,7 @@ fn pinned_exact_reads_rectangles_and_boxes_back() {
     }
 }
 
-/// What the device writes to pinned memory is no change by the host.
+/// Copies from the device write pinned memory, which is not reported as a change by the host.
 #[test]
 fn copies_from_the_device_do_not_count_as_host_changes() {
     let run = limits("back");
@@ -283,7 +283,8 @@ fn capture_reports_launches_with_host_memory_behind_device_pointers() {
     assert!(!run.stderr.contains("only memory"), "{}", run.stderr);
 }
 
-/// The host writes what was there before the device changed it: nothing seems to have changed, and the replay needs it all the same.
+/// The host writes back what memory had before the device changed it: the content seems unchanged, and the replay needs
+/// the write.
 #[test]
 fn replay_has_host_content_that_the_host_wrote_back() {
     for memory in ["assisted", "snapshot", "pageguard"] {

@@ -127,7 +127,7 @@ fn an_unpacked_capsule_is_private_and_removed_after_a_signal() {
             .env("TMPDIR", folder.path())
             .input(std::fs::File::from(std::os::fd::OwnedFd::from(input)))
             .start();
-        // It is unpacked, or being unpacked; the replay asks before its first call.
+        // The capsule is being unpacked until the replay asks before its first call.
         let begin = Instant::now();
         let unpacked = loop {
             let found = below(folder.path());

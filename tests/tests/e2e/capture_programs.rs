@@ -85,7 +85,7 @@ fn replay_runs_kernels_of_hip_libraries() {
     round_trip("capture-variables", &["library"], false);
 }
 
-/// Another build of a kernel has variables of its own.
+/// A kernel is replaced by another build of it, which has device variables of its own.
 #[test]
 fn replaced_kernels_find_the_device_variables() {
     let run = captured(&[], "capture-variables", &["twins"]).success();
@@ -136,7 +136,7 @@ fn replay_has_memory_that_is_mapped_twice() {
     let refused = replayed(&capture, &["--va", "same"]).expect_code(1);
     assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    // The same in a part of it.
+    // Memory at such addresses is in a capsule, too.
     let pack = packed(&capture, "increment_kernel#2").success();
     let played = replayed(&capsule_of(&pack), &[]).success();
     assert!(

@@ -94,7 +94,7 @@ fn capture_reports_a_region_that_the_program_does_not_mark() {
         assert_eq!(run.stdout, "ok\n");
         plays(&capture_of(&run), 6);
     }
-    // As with `--selected-regions`, the first pause ends what several resumes have begun.
+    // The first pause ends a region, however many resumes have begun it.
     let nested = captured(&["--region", "roctx#2"], "regions", &[]).success();
     let waves = database(&capture_of(&nested)).rows("SELECT gx FROM launch ORDER BY seq");
     assert_eq!(waves, [["4"], ["5"]]);

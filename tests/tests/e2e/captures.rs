@@ -208,7 +208,7 @@ pub(crate) fn check_that_calls_waited(run: &Outcome) {
     let _ = replayed(&capture_of(run), &["--allow-no-results"]).success();
 }
 
-/// Callers wait for room as long as there is somebody who makes it, also when that takes very long.
+/// Callers wait for staging space as long as rpd runs, also when rpd takes very long to make some.
 #[test]
 fn calls_wait_while_rpd_takes_no_data() {
     let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
@@ -369,7 +369,7 @@ fn max_bytes_ends_the_capture_and_not_the_program() {
     );
 }
 
-/// Counters of a replay: one command.
+/// One command replays a capture and counts.
 #[test]
 fn counters_can_be_collected_in_a_replay() {
     let captured = captured(&[], "capture", &["add"]).success();
@@ -386,7 +386,7 @@ fn counters_can_be_collected_in_a_replay() {
     assert_eq!(table.count("Kernel_Name", "add_kernel"), 2);
 }
 
-/// A prompt that shows calls and memory.
+/// `rpd replay --step` has a prompt that shows calls and memory.
 #[test]
 fn replay_step_shows_calls_and_memory() {
     let run = captured(&[], "capture", &["add"]).success();
@@ -425,7 +425,7 @@ fn replay_step_shows_calls_and_memory() {
     assert_eq!(refused.count(), 2, "{}", played.stdout);
 }
 
-/// Addresses in data lead nowhere at other addresses, and the runtime ends the process then.
+/// Pointers in data are wrong when memory has other addresses, and the runtime ends the process then.
 #[test]
 fn an_aborted_replay_names_the_missing_option() {
     let run = captured(&[], "capture", &["pointers"]).success();

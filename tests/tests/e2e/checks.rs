@@ -263,7 +263,7 @@ fn check_does_not_call_a_program_without_kernels_clean() {
     }
 }
 
-/// The collector finds the provider's function by its name. Here it has another: the rest of the provider is the same.
+/// The collector finds the provider's function by its name, which a copy of the simulator lacks here.
 #[test]
 fn check_refuses_a_provider_that_cannot_check_kernels() {
     let folder = tempfile::tempdir_in(install::target_dir()).expect("a folder");

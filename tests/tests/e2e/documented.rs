@@ -37,9 +37,9 @@ const NOT_RUN: [(&str, &str); 4] = [
 const STATUSES: [(&str, i32); 3] = [
     // A counter that does not exist.
     ("rpd --pmc SQ_WAVE -- ", 1),
-    // It has the error that it is named after.
+    // The program `errors` has the error that its argument names.
     ("rpd check -- ./errors", 1),
-    // A part lacks calls of the whole.
+    // `capture diff` of a part and the whole finds calls missing.
     ("rpd capture diff run part", 4),
 ];
 

@@ -36,7 +36,7 @@ fn cooperative_launches_report_misuse_by_status() {
     assert_eq!(said, expected);
 }
 
-/// One call makes a dispatch on each device.
+/// One call of the program makes a dispatch on each device.
 #[test]
 fn a_multi_device_launch_is_traced_on_each_device() {
     let outcome = Rpd::new(["--hip-runtime-trace", "--kernel-trace", "-f", "csv"])

@@ -60,7 +60,7 @@ fn a_light_recording_of_a_long_run_stays_within_its_bound() {
     assert_eq!(database.number(copies), 1);
     let buckets = "SELECT (SELECT sum(count) FROM rpd_device_total) = (SELECT sum(count) FROM rpd_device_duration)";
     assert_eq!(database.number(buckets), 1);
-    // The latest, each once.
+    // The last dispatches are kept, each once.
     let last = "SELECT max(dispatch_id) - min(dispatch_id) + 1 = count(*) AND max(dispatch_id) = 30065 FROM kernels";
     assert_eq!(database.number(last), 1, "{kept}");
 

@@ -107,7 +107,7 @@ fn dispatch_numbers_include_counted_dispatches_of_a_pause() {
     ])
     .workload("odd", ["pause"])
     .success();
-    // Counting listens all the time.
+    // Counters are collected during the pause, too, and take numbers.
     let numbers = outcome.csv("kernel_trace").numbers("Dispatch_Id");
     assert_eq!(numbers, [1, 2, 6, 7, 8, 9], "{}", outcome.stderr);
 }

@@ -208,7 +208,7 @@ fn a_forked_child_reports_that_it_is_not_sampled() {
     );
 }
 
-/// The page: code with shares, and how many samples each compute unit has, with links to both.
+/// The HTML report has code with shares and the number of samples of each compute unit, with links to both.
 #[test]
 fn the_html_report_shows_sampled_code_and_compute_units() {
     let outcome = sampled(&["-f", "html"], &["two_phases", "300"]);
@@ -234,7 +234,7 @@ fn the_html_report_shows_sampled_code_and_compute_units() {
     ] {
         assert!(shown.contains(text), "{text}");
     }
-    // Traces have no link where there are none.
+    // The report links to thread traces only where there are some.
     assert!(!shown.contains("href=\"#traces\""));
 }
 

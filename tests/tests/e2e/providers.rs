@@ -50,10 +50,11 @@ const BY_TIMING: &str = "r.category LIKE 'HSA%' AND (r.name LIKE 'hsa\\_signal%'
 /// Which calls of HSA are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Hsa {
+    /// Every call.
     All,
-    /// Those that do not depend on the times of work.
+    /// Calls that do not depend on the times of work.
     Steady,
-    /// None: which thread makes them depends on which of several threads is first.
+    /// No calls: which thread makes them depends on which of several threads is first.
     None,
 }
 
@@ -264,7 +265,7 @@ fn the_direct_provider_keeps_completion_signals_of_the_program() {
     }
 }
 
-/// A queue is destroyed with work under way: the program goes on, and its end does not wait for that work.
+/// A queue that is destroyed with work under way delays neither the program nor its end.
 #[test]
 fn a_queue_destroyed_with_work_under_way_delays_nothing() {
     let begin = std::time::Instant::now();
@@ -299,7 +300,7 @@ fn the_direct_provider_keeps_older_records_of_a_killed_program() {
     assert!(old > 0 && dispatches >= old, "{dispatches} of {old}");
 }
 
-/// A tool that needs the SDK goes on working, and rpd records through the SDK beside it.
+/// A tool that needs the SDK works as without rpd, which then records through the SDK as well.
 #[test]
 fn a_tool_that_needs_the_sdk_works_beside_the_direct_provider() {
     let tool = rpd_tests::workloads::path("empty-tool.so");

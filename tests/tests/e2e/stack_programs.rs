@@ -11,7 +11,7 @@ use rpd_tests::install::{rpd, simulator_dir};
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd, lacks, skipped, tool};
 
-/// A folder with a stub of the HIP library, and what is built there.
+/// A temporary directory with a stub of the HIP library, and programs that are built in it.
 struct Folder(tempfile::TempDir);
 
 impl Folder {

@@ -162,7 +162,7 @@ fn stochastic_samples_fit_their_instructions() {
             "{instruction}: {sample}"
         );
         if reason == "ARBITER_NOT_WIN" {
-            // Another wave has the pipe.
+            // A wave that did not win the arbiter waits for another one that has the pipe.
             assert!(bit("issue", pipe), "{instruction}: {sample}");
         }
         if reason == "ARBITER_WIN_EX_STALL" {

@@ -168,7 +168,7 @@ fn thread_traces_of_whole_gpus_are_delivered_after_a_signal() {
     }
 }
 
-/// A trace that a signal came before is said to be missing, beside others and where nothing else was recorded.
+/// A trace that a signal prevented is reported as missing, beside other traces and where nothing else was recorded.
 #[test]
 fn a_thread_trace_missing_after_a_signal_is_reported() {
     let missing = "the thread traces of 1 of ";

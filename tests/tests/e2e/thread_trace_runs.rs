@@ -68,7 +68,7 @@ fn hot_and_annotate_show_cycles_of_thread_traces() {
     );
 }
 
-/// Both sides of a branch are executed by the waves whose lanes disagree.
+/// Waves whose lanes disagree about a branch execute both of its sides.
 #[test]
 fn thread_traces_have_both_sides_of_a_divergent_branch() {
     let outcome = traced(&[], &["divergent_branch", "3"]);
@@ -251,8 +251,8 @@ fn thread_trace_sums_agree_in_files_and_database() {
     );
 }
 
-/// Checks thread-trace-53: the files of a run say the same when they are decoded once more, and thread-trace-54: code objects are as they were
-/// loaded.
+/// Checks thread-trace-53 and thread-trace-54: decoding the raw files again gives the same tables, and code objects are
+/// saved as they were loaded.
 #[test]
 fn att_decode_reproduces_the_files_of_a_run() {
     let outcome = traced(&["-f", "csv"], &["dependent_chain", "4"]);
@@ -390,7 +390,7 @@ fn thread_traces_contain_requested_counters() {
     );
 }
 
-/// What was complete is kept; thread-trace-62 is in `sudden_ends.rs`.
+/// Traces that were complete when the program was killed are kept.
 #[test]
 fn an_aborted_program_keeps_its_thread_traces() {
     let outcome = Rpd::new(TRACED)

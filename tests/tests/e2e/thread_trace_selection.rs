@@ -105,7 +105,7 @@ fn each_selected_region_has_a_thread_trace() {
     assert_eq!(first, 1);
 }
 
-/// What is wrong with many traces is not said of each.
+/// A warning that applies to many traces is printed once.
 #[test]
 fn warnings_about_many_thread_traces_are_joined() {
     let outcome = Rpd::new(["--att", "--att-target-cu", "12"])

@@ -65,7 +65,7 @@ fn raw_trace_files_are_decoded_without_a_gpu() {
     let traced = rpd(directory, &["att", "decode", "-f", "pftrace", "--", "."]);
     assert!(traced.status.success());
     assert!(directory.join(format!("{folder}.pftrace")).exists());
-    // Once more, over what is there.
+    // Decoding again replaces the files that are there.
     assert!(rpd(directory, &["att", "decode", "."]).status.success());
 }
 

@@ -57,7 +57,7 @@ impl Bench {
         })
     }
 
-    /// The same programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`, where there is one whose HIP library
+    /// The measured programs on the installation of ROCm in `ROCM_PATH` or `/opt/rocm`, where there is one whose HIP library
     /// they request (`RPD_HIP_SONAME`).
     pub(super) fn on_rocm(&self) -> Option<Self> {
         let root = env::var_os("ROCM_PATH").filter(|root| !root.is_empty());
@@ -168,7 +168,7 @@ impl Bench {
         self.per_call_of(mode, program, &[&count.to_string()])
     }
 
-    /// As [`Bench::per_call`], for a workload that takes other arguments than a count.
+    /// The workload's own "ns per call" with these arguments, the smallest of several runs.
     pub(super) fn per_call_of(
         &self,
         mode: Mode<'_>,
@@ -178,7 +178,7 @@ impl Bench {
         self.best_of(RUNS, mode, program, arguments)
     }
 
-    /// As [`Bench::per_call_of`], the best of so many runs.
+    /// The workload's own "ns per call" with these arguments, the smallest of `runs` runs.
     pub(super) fn best_of(
         &self,
         runs: u32,
@@ -257,7 +257,7 @@ mod tests {
     use super::number_before;
 
     #[test]
-    fn numbers_are_found_before_their_label() {
+    fn bench_reads_numbers_before_their_label() {
         assert_eq!(
             number_before("warm\n17.5 ns per call, 9 calls\n", " ns per call").ok(),
             Some(17.5)

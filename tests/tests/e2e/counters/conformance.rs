@@ -50,7 +50,7 @@ fn plain(options: &[&str]) -> Outcome {
         .success()
 }
 
-/// The same with an input file.
+/// `rpd <options> -i <name> -f csv -o x -- vector-ops 1 1`, with an input file of this name and content.
 fn file(name: &str, contents: &str, options: &[&str]) -> Outcome {
     let options = options.iter().chain(&["-f", "csv", "-o", "x"]).copied();
     with_input(name, contents, options)

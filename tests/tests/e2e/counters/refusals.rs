@@ -11,7 +11,7 @@ fn refused(options: &[&str]) -> Outcome {
     nothing_happened(Rpd::new(options), options, &[])
 }
 
-/// The same with an input file `job.yaml` (or another name).
+/// The refusal of an input file of this name and content; nothing runs and nothing is written.
 fn file_refused(name: &str, contents: &str, options: &[&str]) -> Outcome {
     let rpd = with_input(name, contents, options.iter().copied());
     nothing_happened(rpd, options, &[name])
@@ -80,7 +80,7 @@ fn unknown_counters_are_refused_with_the_nearest_names() {
 
 #[test]
 fn counters_that_the_device_cannot_count_are_refused() {
-    // It adds up the level of another counter, and the number of waves is none.
+    // `SQ_ACCUM_PREV_HIRES` adds up the level of another counter, and the number of waves is no level.
     let outcome = refused(&["--pmc", "SQ_WAVES", "SQ_ACCUM_PREV_HIRES"]);
     has_words(&outcome, &["SQ_ACCUM_PREV_HIRES", "gfx90a"]);
     // Spread over passes it could not be counted either.

@@ -324,7 +324,7 @@ fn counters_are_separate_for_several_gpus() {
     );
 }
 
-/// The same program on the other device: its own code object, counters of eight dies, summed.
+/// A gfx942 has a code object of its own, and its counters are sums over eight dies.
 #[test]
 fn counters_of_gfx942_are_summed_over_its_dies() {
     let outcome = pmc([
