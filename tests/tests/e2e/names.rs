@@ -15,6 +15,7 @@ fn hostname() -> String {
     name.trim().to_owned()
 }
 
+/// Checks command-line-254.
 #[test]
 fn output_names_default_to_host_and_process() {
     let outcome = plain(["--kernel-trace"])
@@ -180,6 +181,7 @@ fn group_by_queue_shows_queues_of_traced_kernels() {
     );
 }
 
+/// Checks command-line-282.
 #[test]
 fn agent_index_numbers_agents_as_requested() {
     for (how, agent) in [

@@ -69,6 +69,7 @@ fn named_rank_variables_replace_those_of_mpi() {
     assert_eq!(own("0", ["NO_RANK", "NO_SIZE"]), 1, "no rank is known");
 }
 
+/// Checks command-line-266.
 #[test]
 fn rank_placeholders_name_counter_files() {
     let options = ["--pmc", "SQ_WAVES", "-f", "csv", "-o", "r%rank%of%size%"];

@@ -317,6 +317,7 @@ fn faulty_counter_definitions_are_refused_with_the_place() {
     );
 }
 
+/// Checks command-line-94.
 #[test]
 fn user_defined_counters_are_counted() {
     let rpd = Rpd::new([
