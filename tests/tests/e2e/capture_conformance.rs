@@ -2,7 +2,7 @@
 //! children.
 
 use rpd_tests::outputs::Database;
-use rpd_tests::run::Rpd;
+use rpd_tests::run::{Outcome, Rpd};
 use rpd_tests::{install, workloads};
 
 use crate::captures::{capture_of, captured, database, replayed, round_trip};
@@ -120,19 +120,23 @@ fn capture_names_calls_that_cannot_be_replayed() {
     let _ = replayed(&capture, &["--force"]).success();
 }
 
-/// Checks capture-54, and another build of a kernel.
-#[test]
-fn replay_replaces_kernels_and_refuses_other_arguments() {
+/// A replay of a vector addition with the kernel of this name taken from one of the workloads' bundles.
+fn replayed_with(name: &str, bundle: &str) -> Outcome {
     let run = captured(&[], "capture", &["add"]).success();
-    let capture = capture_of(&run);
-    let bundle = workloads::path("kernels").join("capture.hipfb");
-    let replace = |name: &str, file: &std::path::Path| {
-        let text = format!("{name}={}", file.display());
-        replayed(&capture, &["--replace", &text])
-    };
-    let _ = replace("add_kernel", &bundle).success();
-    let other = workloads::path("kernels").join("module.hipfb");
-    let refused = replace("add_kernel", &other).expect_code(1);
+    let bundle = workloads::path("kernels").join(bundle);
+    let text = format!("{name}={}", bundle.display());
+    replayed(&capture_of(&run), &["--replace", &text])
+}
+
+#[test]
+fn replay_replaces_a_kernel_with_another_build() {
+    let _ = replayed_with("add_kernel", "capture.hipfb").success();
+}
+
+/// Checks capture-54.
+#[test]
+fn replay_refuses_a_replacement_without_the_kernel() {
+    let refused = replayed_with("add_kernel", "module.hipfb").expect_code(1);
     assert!(
         refused
             .stderr
@@ -158,33 +162,38 @@ fn capture_includes_children_only_on_request() {
     assert!(captures(&["--children"]) > 1);
 }
 
-/// Counters, samples and thread traces of one launch that is run many times, each in one command.
-#[test]
-fn one_replayed_launch_can_be_counted_sampled_and_traced() {
+/// A replay under `rpd` with these options of the second launch of a strided kernel, twenty times.
+fn replayed_under(options: &[&str]) -> Outcome {
     let captured = captured(&[], "capture", &["strided"]).success();
     let capture = capture_of(&captured);
-    let under = |options: &[&str]| {
-        Rpd::new(options)
-            .target([
-                install::rpd().into_os_string(),
-                "replay".into(),
-                "--quiet".into(),
-                capture.clone().into(),
-                "--kernel".into(),
-                "strided_kernel#2".into(),
-                "--iterations".into(),
-                "20".into(),
-                "--warmup".into(),
-                "0".into(),
-            ])
-            .success()
-    };
-    let counted = under(&["--pmc", "SQ_WAVES", "SQ_INSTS_VALU", "-f", "csv"]);
+    Rpd::new(options)
+        .target([
+            install::rpd().into_os_string(),
+            "replay".into(),
+            "--quiet".into(),
+            capture.into(),
+            "--kernel".into(),
+            "strided_kernel#2".into(),
+            "--iterations".into(),
+            "20".into(),
+            "--warmup".into(),
+            "0".into(),
+        ])
+        .success()
+}
+
+#[test]
+fn a_launch_that_is_replayed_many_times_can_be_counted() {
+    let counted = replayed_under(&["--pmc", "SQ_WAVES", "SQ_INSTS_VALU", "-f", "csv"]);
     let table = counted.csv("counter_collection");
     // Two counters of the launch before it, of one that shows what is written, of twenty, and of the launch in its place. What
     // puts memory back between them is counted as well, where the runtime copies with kernels.
     assert_eq!(table.count("Kernel_Name", "strided_kernel"), 2 * 23);
-    let sampled = under(&[
+}
+
+#[test]
+fn a_launch_that_is_replayed_many_times_can_be_sampled() {
+    let sampled = replayed_under(&[
         "--pc-sampling-beta-enabled",
         "--pc-sampling-method",
         "host_trap",
@@ -197,7 +206,11 @@ fn one_replayed_launch_can_be_counted_sampled_and_traced() {
     ]);
     let samples = sampled.csv("pc_sampling_host_trap");
     assert!(!samples.rows.is_empty());
-    let traced = under(&["--att", "--kernel-include-regex", "strided", "-f", "csv"]);
+}
+
+#[test]
+fn a_launch_that_is_replayed_many_times_can_be_traced() {
+    let traced = replayed_under(&["--att", "--kernel-include-regex", "strided", "-f", "csv"]);
     assert!(
         traced.stderr.contains("1 thread trace, 0 dropped"),
         "{}",

@@ -37,7 +37,7 @@ fn check_names_damaged_data_and_replay_refuses_it() {
 }
 
 #[test]
-fn replay_refuses_newer_captures_and_other_files() {
+fn replay_refuses_a_capture_of_a_newer_version() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let manifest = capture.join("capture.json");
@@ -49,15 +49,25 @@ fn replay_refuses_newer_captures_and_other_files() {
         "{}",
         newer.stderr
     );
-    std::fs::write(&manifest, "{").expect("written");
+}
+
+#[test]
+fn replay_refuses_a_capture_with_a_damaged_manifest() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    std::fs::write(capture.join("capture.json"), "{").expect("written");
     let _ = replayed(&capture, &[]).expect_code(2);
+}
+
+#[test]
+fn replay_refuses_a_path_without_a_capture() {
     let none = replayed(Path::new("/proc/nonexistent"), &[]).expect_code(1);
     assert!(none.stderr.contains("is not a capture"), "{}", none.stderr);
 }
 
-/// Checks capture-61 and capture-62.
+/// Checks capture-61.
 #[test]
-fn captures_are_not_overwritten_and_replay_after_a_move() {
+fn capture_does_not_overwrite_a_capture_unless_told_to() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let again = Rpd::plain(["capture", "--backend", "sim", "-o"])
@@ -65,6 +75,13 @@ fn captures_are_not_overwritten_and_replay_after_a_move() {
         .workload("capture", ["add"])
         .expect_code(1);
     assert!(again.stderr.contains("--overwrite"), "{}", again.stderr);
+}
+
+/// Checks capture-62.
+#[test]
+fn a_capture_that_was_moved_replays() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let moved = run.folder.path().join("moved");
     std::fs::rename(&capture, &moved).expect("moved");
     let _ = replayed(&moved, &[]).success();

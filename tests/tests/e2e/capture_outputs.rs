@@ -86,8 +86,9 @@ fn outputs_inside_their_own_capture_are_refused() {
         &["capture", "show", named, "--parquet", &fresh],
     ] {
         let refused = Rpd::plain(arguments).run().expect_code(2);
-        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-        assert!(refused.stderr.contains("is an input"), "{}", refused.stderr);
+        let said = refused.stderr;
+        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+        assert!(said.contains("is an input"), "{arguments:?}: {said}");
     }
     for arguments in [
         &["capture", "export", capsule_text, "-o", capsule_text][..],

@@ -100,9 +100,8 @@ fn capture_reports_a_region_that_the_program_does_not_mark() {
     assert_eq!(waves, [["4"], ["5"]]);
 }
 
-/// Patterns choose kernels where no name is meant.
 #[test]
-fn region_patterns_choose_kernels() {
+fn a_pattern_chooses_the_kernel_of_a_region() {
     let run = captured(
         &["--region", "kernel:s(tore|ample)_2d$#4"],
         "capture-region",
@@ -115,28 +114,52 @@ fn region_patterns_choose_kernels() {
         run.stderr
     );
     plays(&capture_of(&run), 1);
+}
+
+/// A replay of the workload with regions, of the kernel that a pattern chooses, twice.
+fn played_twice(pattern: &str) -> Outcome {
     let whole = captured(&[], "capture-region", &[]).success();
-    let whole = capture_of(&whole);
-    let many = |kernel: &str| replayed(&whole, &["--kernel", kernel, "--iterations", "2"]);
-    let second = many("^w.*gh_#2").success();
+    replayed(
+        &capture_of(&whole),
+        &["--kernel", pattern, "--iterations", "2"],
+    )
+}
+
+#[test]
+fn a_pattern_chooses_the_kernel_of_a_replay() {
+    let second = played_twice("^w.*gh_#2").success();
     assert!(
         second.stderr.contains("weigh_kernel: 2 runs"),
         "{}",
         second.stderr
     );
-    let none = many("^eigh").expect_code(1);
+}
+
+#[test]
+fn replay_refuses_a_pattern_that_matches_no_kernel() {
+    let none = played_twice("^eigh").expect_code(1);
     assert!(
         none.stderr
             .contains("--kernel ^eigh: the capture launches no such kernel (it launches "),
         "{}",
         none.stderr
     );
-    let wrong = many("weigh(").expect_code(1);
+}
+
+#[test]
+fn replay_refuses_an_invalid_pattern() {
+    let wrong = played_twice("weigh(").expect_code(1);
     assert!(
         wrong.stderr.contains("; as a pattern it is wrong: "),
         "{}",
         wrong.stderr
     );
+}
+
+#[test]
+fn a_pattern_chooses_the_launch_of_a_capsule() {
+    let whole = captured(&[], "capture-region", &[]).success();
+    let whole = capture_of(&whole);
     // The table of the module has addresses of its other variable.
     let capsule = packed(&whole, "^weigh_kernel$#3").success();
     plays(&capsule_of(&capsule), 1);

@@ -331,7 +331,7 @@ fn replay_repeats_one_launch_with_restored_memory() {
     )
     .success();
     assert!(played.stderr.contains("10 runs"), "{}", played.stderr);
-    // In place: with a wrong restore the results that follow would differ.
+    // The last run stands for the launch itself: with memory restored wrongly the results that follow would differ.
     assert!(
         played.stderr.contains("1 of 1 results are equal"),
         "{}",
@@ -341,6 +341,11 @@ fn replay_repeats_one_launch_with_restored_memory() {
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let kernel = &report["kernel"];
     assert_eq!(kernel["milliseconds"].as_array().map(Vec::len), Some(10));
+}
+
+#[test]
+fn replay_refuses_a_kernel_that_is_not_launched() {
+    let run = captured(&[], "capture", &["strided"]).success();
     let unknown = replayed(&capture_of(&run), &["--kernel", "nothing"]).expect_code(1);
     assert!(
         unknown.stderr.contains("launches no such kernel"),

@@ -121,7 +121,7 @@ fn outputs_of_many_short_processes_are_not_overwritten() {
     );
 }
 
-fn kernel_names<const N: usize>(options: [&str; N]) -> Vec<String> {
+fn kernel_names(options: &[&str]) -> Vec<String> {
     let mut all = vec!["--kernel-trace", "-f", "csv"];
     all.extend(options);
     let outcome = Rpd::new(all).workload("vector-ops", ["1", "1"]).success();
@@ -136,9 +136,9 @@ fn kernel_names<const N: usize>(options: [&str; N]) -> Vec<String> {
 }
 
 #[test]
-fn kernel_names_follow_the_name_options() {
+fn mangled_kernels_shows_the_names_of_symbols() {
     assert_eq!(
-        kernel_names(["--mangled-kernels"]),
+        kernel_names(&["--mangled-kernels"]),
         [
             "_Z13divide_kernelPfPKfS1_ii.kd",
             "_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd",
@@ -146,16 +146,26 @@ fn kernel_names_follow_the_name_options() {
             "_Z15subtract_kernelPfPKfS1_ii.kd",
         ]
     );
+}
+
+/// Checks command-line-280 and command-line-281.
+#[test]
+fn truncate_kernels_shows_bare_names_with_and_without_mangled_kernels() {
     let bare = [
         "addition_kernel",
         "divide_kernel",
         "multiply_kernel",
         "subtract_kernel",
     ];
-    assert_eq!(kernel_names(["--truncate-kernels"]), bare);
-    assert_eq!(kernel_names(["-T", "-M"]), bare, "truncation wins");
+    for options in [&["--truncate-kernels"][..], &["-T", "-M"]] {
+        assert_eq!(kernel_names(options), bare, "{options:?}");
+    }
+}
+
+#[test]
+fn kernel_rename_shows_the_name_of_the_region() {
     assert_eq!(
-        kernel_names(["--marker-trace", "--kernel-rename"]),
+        kernel_names(&["--marker-trace", "--kernel-rename"]),
         ["iteration"; 4]
     );
 }

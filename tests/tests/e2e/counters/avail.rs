@@ -170,10 +170,14 @@ fn avail_without_a_request_succeeds() {
 }
 
 #[test]
-fn avail_filters_by_name_and_device() {
+fn avail_filter_lists_only_counters_with_that_text() {
     let listed = avail(&["--filter", "lds_bank", "list"]).success().stdout;
     assert!(listed.contains("SQ_LDS_BANK_CONFLICT"), "{listed}");
     assert!(!listed.contains("SQ_WAVES"), "{listed}");
+}
+
+#[test]
+fn avail_lists_only_the_requested_device() {
     let gpus = |words: &[&str]| {
         let outcome = Rpd::plain(["avail", "--backend", "sim"].iter().chain(words))
             .env("RPD_SIM_GPUS", "2")
