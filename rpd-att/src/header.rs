@@ -153,16 +153,18 @@ mod tests {
         Header::parse(&bytes)
     }
 
+    /// Checks thread-trace-22.
     #[test]
-    fn case_22_the_software_header_of_gfx9() {
+    fn the_software_header_of_gfx9_is_read() {
         let header = parse([0x11, 0xa0, 0x1f, 0, 0, 0, 0, 0]).expect("a header");
         assert_eq!(header.generation, Generation::Gfx9);
         assert_eq!((header.version, header.simds), (5, 0xF));
         assert_eq!((header.target, header.shader_engine), (1, Some(0)));
     }
 
+    /// Checks thread-trace-23.
     #[test]
-    fn case_23_what_is_no_header() {
+    fn data_without_a_header_is_refused() {
         assert_eq!(parse([0; 8]), Err(HeaderError::Unknown([0; 8])));
         // The low 13 bits are 0, and the three above them too.
         let random = [0, 0, 0xAB, 0x17, 0x99, 4, 5, 6];
@@ -174,8 +176,9 @@ mod tests {
         assert_eq!(Header::parse(&[1, 2]), Err(HeaderError::Short(2)));
     }
 
+    /// Checks thread-trace-24.
     #[test]
-    fn case_24_versions_of_hardware_headers() {
+    fn versions_of_hardware_headers_name_the_generation() {
         let with = |version: u64| parse((0x11u64 | version << 7).to_le_bytes());
         assert_eq!(with(1).expect("a header").generation, Generation::Gfx10);
         assert_eq!(with(2).expect("a header").generation, Generation::Gfx10);

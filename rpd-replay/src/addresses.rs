@@ -355,6 +355,7 @@ mod tests {
         }
     }
 
+    /// Checks capture-31.
     #[test]
     fn memory_in_one_page_is_one_region() {
         let all = [
@@ -370,6 +371,7 @@ mod tests {
         assert_eq!(shape, [(0x10_0000, 4096, false), (0x20_0000, 8192, true)]);
     }
 
+    /// Checks capture-28.
     #[test]
     fn addresses_are_translated_by_range() {
         let mut translation = Translation::default();
@@ -394,6 +396,7 @@ mod tests {
         );
     }
 
+    /// Checks capture-30.
     #[test]
     fn a_range_that_is_taken_names_who_has_it() {
         let here = main_address() / 4096 * 4096;

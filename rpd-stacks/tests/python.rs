@@ -1,7 +1,5 @@
-//! Python frames, in real interpreters: each case of `python/cases.py` runs in every interpreter that `rpd_tests::pythons`
-//! finds.
-//!
-//! The numbers of the cases are those of the conformance cases of stacks.
+//! Python frames, in real interpreters: each function of `python/cases.py` runs in every interpreter that
+//! `rpd_tests::pythons` finds.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -49,8 +47,10 @@ fn run(interpreter: &Path, script: &str, arguments: &[&str]) -> Output {
 fn run_in_all(script: &str, arguments: &[&str]) {
     let mut failures = Vec::new();
     for (version, interpreter) in interpreters() {
-        // Structures of later versions are not known: case 88 tests that.
-        if version.starts_with("3.15") && arguments != ["88"] {
+        // Structures of later versions are not known, which one test checks.
+        if version.starts_with("3.15")
+            && arguments != ["an_unknown_version_is_read_by_its_own_functions"]
+        {
             continue;
         }
         let output = run(interpreter, script, arguments);
@@ -68,56 +68,94 @@ fn run_in_all(script: &str, arguments: &[&str]) {
     );
 }
 
+/// Tests that run the function of their name in `cases.py`.
 macro_rules! cases {
-    ($($name:ident = $number:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
         $(
+            $(#[$doc])*
             #[test]
             fn $name() {
-                run_in_all("cases.py", &[$number]);
+                run_in_all("cases.py", &[stringify!($name)]);
             }
         )*
     };
 }
 
 cases! {
-    case_55_nested_functions_and_a_native_call = "55";
-    case_56_the_same_with_the_gil_released = "56";
-    case_57_a_thread_that_never_ran_python = "57";
-    case_58_a_callback_through_map = "58";
-    case_59_reduce_nested_100_deep_in_a_sort_key = "59";
-    case_60_a_c_library_calls_back = "60";
-    case_60_native_frames_that_come_and_go = "60_depths";
-    case_61_a_generator = "61";
-    case_62_a_delegating_generator = "62";
-    case_63_a_coroutine_awaits_a_coroutine = "63";
-    case_64_a_task_after_a_suspension = "64";
-    case_65_comprehensions = "65";
-    case_66_class_bodies_and_imports = "66";
-    case_67_code_from_strings = "67";
-    case_68_finalizers = "68";
-    case_69_while_an_exception_is_handled = "69";
-    case_70_an_exception_that_a_binding_layer_translates = "70";
-    case_71_wrappers_and_methods = "71";
-    case_72_lines_and_columns = "72";
-    case_73_deep_recursion = "73";
-    case_73_a_gap_beyond_the_limit = "73_gap";
-    case_74_frames_that_are_being_set_up = "74";
-    case_75_profile_and_trace_hooks = "75";
-    case_76_a_replaced_evaluator = "76";
-    case_77_perf_trampolines = "77";
-    case_78_a_thread_that_hogs_the_gil = "78";
-    case_79_code_objects_at_one_address = "79";
-    case_80_a_function_that_is_redefined_while_it_runs = "80";
-    case_81_names_that_are_not_ascii = "81";
-    case_84_while_the_interpreter_ends = "84";
-    case_85_a_sub_interpreter = "85";
-    case_86_greenlets = "86";
-    case_87_forked_and_spawned_children = "87";
-    case_88_a_version_that_is_not_known = "88";
-    case_90_threads_and_reference_counts = "90";
+    /// Checks stacks-55.
+    nested_functions_have_rows_in_call_order;
+    /// Checks stacks-56.
+    rows_are_equal_with_and_without_the_gil;
+    /// Checks stacks-57.
+    a_thread_that_never_ran_python_has_native_rows_alone;
+    /// Checks stacks-58.
+    a_callback_of_map_has_a_row_inside_its_caller;
+    /// Checks stacks-59.
+    a_hundred_nested_callbacks_alternate_with_native_rows;
+    /// Checks stacks-60.
+    python_rows_surround_a_c_library_that_calls_back;
+    /// Checks stacks-60.
+    python_rows_stay_while_native_frames_come_and_go;
+    /// Checks stacks-61.
+    a_generator_has_a_row_inside_its_consumer;
+    /// Checks stacks-62.
+    delegating_generators_have_rows_in_call_order;
+    /// Checks stacks-63.
+    awaited_coroutines_have_rows_in_call_order;
+    /// Checks stacks-64.
+    a_resumed_task_has_rows_of_itself_and_the_event_loop;
+    /// Checks stacks-65.
+    comprehensions_have_a_row_before_python_3_12;
+    /// Checks stacks-66.
+    class_bodies_and_imports_have_rows;
+    /// Checks stacks-67.
+    code_from_strings_has_its_name_and_line;
+    /// Checks stacks-68.
+    finalizers_have_a_row_inside_their_cause;
+    /// Checks stacks-69.
+    captures_leave_pending_exceptions_unchanged;
+    /// Checks stacks-70.
+    a_translated_exception_leaves_later_stacks_right;
+    /// Checks stacks-71.
+    wrappers_and_methods_have_a_row_for_each_frame;
+    /// Checks stacks-72.
+    lines_and_columns_are_those_of_tracebacks;
+    /// Checks stacks-73.
+    deep_recursion_has_every_frame;
+    /// Checks stacks-73.
+    recursion_beyond_the_limit_has_a_gap;
+    /// Checks stacks-74.
+    frames_that_are_being_set_up_shift_no_row;
+    /// Checks stacks-75.
+    profile_and_trace_hooks_leave_rows_unchanged;
+    /// Checks stacks-76.
+    a_replaced_evaluator_keeps_the_order_of_rows;
+    /// Checks stacks-77.
+    perf_trampolines_leave_python_rows_right;
+    /// Checks stacks-78.
+    a_thread_that_hogs_the_gil_delays_no_capture;
+    /// Checks stacks-79.
+    code_at_a_used_address_has_its_own_name_and_lines;
+    /// Checks stacks-80.
+    a_function_redefined_while_it_runs_keeps_its_row;
+    /// Checks stacks-81.
+    names_that_are_not_ascii_are_exact;
+    /// Checks stacks-84.
+    captures_survive_the_end_of_the_interpreter;
+    /// Checks stacks-85.
+    a_sub_interpreter_has_its_own_rows_or_none;
+    /// Checks stacks-86.
+    a_greenlet_has_its_own_rows;
+    /// Checks stacks-87.
+    forked_and_spawned_children_have_right_stacks;
+    /// Checks stacks-88.
+    an_unknown_version_is_read_by_its_own_functions;
+    /// Checks stacks-90.
+    captures_of_many_threads_change_no_reference_count;
 }
 
 /// PyTorch's own tracebacks, where the `python3` on the path has PyTorch: backward passes, workers, compiled code.
+/// Checks stacks-76.
 #[test]
 fn places_of_pytorch_have_all_frames_of_its_own_tracebacks() {
     let Some(python) = tool_for("stacks at places of PyTorch", "python3") else {
@@ -157,9 +195,9 @@ fn shared_library(interpreter: &Path) -> Option<PathBuf> {
     (path.extension().is_some_and(|extension| extension != "a") && path.is_file()).then_some(path)
 }
 
-/// Cases 82, 83 and 84: a program that loads Python late and for itself alone.
+/// Checks stacks-82, stacks-83 and stacks-84: a program that loads Python late and for itself alone.
 #[test]
-fn case_82_83_84_a_host_that_loads_python_late_and_locally() {
+fn a_host_that_loads_python_late_and_locally_has_python_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let host = folder.path().join("host");
     let built = Command::new("cc")
@@ -223,9 +261,9 @@ fn case_82_83_84_a_host_that_loads_python_late_and_locally() {
     }
 }
 
-/// Case 89: an interpreter without any symbols but those that it exports.
+/// Checks stacks-89: an interpreter without any symbols but those that it exports.
 #[test]
-fn case_89_a_stripped_interpreter() {
+fn a_stripped_interpreter_has_the_rows_of_an_unstripped_one() {
     for (version, interpreter) in interpreters() {
         let Some(python) = shared_library(interpreter) else {
             continue;
@@ -245,7 +283,11 @@ fn case_89_a_stripped_interpreter() {
             continue;
         }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/cases.py");
-        for case in ["55", "58", "63"] {
+        for case in [
+            "nested_functions_have_rows_in_call_order",
+            "a_callback_of_map_has_a_row_inside_its_caller",
+            "awaited_coroutines_have_rows_in_call_order",
+        ] {
             let output = Command::new(interpreter)
                 .arg(&script)
                 .arg(case)
@@ -256,7 +298,7 @@ fn case_89_a_stripped_interpreter() {
                 .expect("the interpreter ran before");
             assert!(
                 output.status.success(),
-                "{version} case {case}: {}{}",
+                "{version}, {case}: {}{}",
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr)
             );

@@ -331,6 +331,7 @@ mod tests {
         assert_eq!(readable("main"), "main");
     }
 
+    /// Checks stacks-48.
     #[test]
     fn long_names_end_with_dots() {
         let long = "ä".repeat(LONGEST_FUNCTION);

@@ -6,7 +6,6 @@
 //! are otherwise built with Cargo at the first use; `RPD_TEST_SKIPS` names a file to which checks that are
 //! left out are appended.
 
-pub mod cases;
 pub mod install;
 pub mod memory;
 #[cfg(feature = "outputs")]

@@ -11,7 +11,7 @@ use crate::run::Outcome;
 pub struct Table {
     /// The names in its first line.
     pub columns: Vec<String>,
-    /// The other lines, each as long as `columns`.
+    /// The lines below the first one, each as long as `columns`.
     pub rows: Vec<Vec<String>>,
 }
 

@@ -36,7 +36,7 @@ impl Outcome {
             .unwrap_or(-1)
     }
 
-    /// This, if the status was 0.
+    /// The outcome itself, of a command that ended with status 0.
     ///
     /// # Panics
     /// With everything the command wrote, if it was not.
@@ -203,7 +203,7 @@ impl Rpd {
         self
     }
 
-    /// Another time limit than two minutes.
+    /// Sets the time after which the command is killed; two minutes unless set.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
@@ -245,7 +245,7 @@ impl Rpd {
         finish(self.start())
     }
 
-    /// Starts it; `target` is what follows `--`. For tests that send signals or look while it runs.
+    /// Starts the command; what follows `--` is set already. For tests that send signals or look while it runs.
     ///
     /// # Panics
     /// When the program cannot be started.
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn output_and_status_are_kept() {
+    fn a_command_keeps_its_output_and_status() {
         let outcome = finish(shell("echo out; echo err >&2; exit 7", LIMIT));
         assert_eq!(
             (
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_show_as_in_a_shell() {
+    fn a_signal_gives_the_status_of_a_shell() {
         let running = shell("sleep 60", LIMIT);
         running.signal_group(libc::SIGTERM);
         assert_eq!(running.finish().code(), 128 + libc::SIGTERM);
@@ -511,7 +511,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "no end within the time limit")]
-    fn an_endless_command_is_killed() {
+    fn an_endless_command_is_killed_at_its_limit() {
         let _ = finish(shell(
             "echo started; sleep 60 & sleep 60",
             Duration::from_millis(50),

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_are_counted_once_by_reason() {
+    fn skipped_checks_are_counted_once_by_reason() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("skips");
         assert_eq!(Skips::read(&path).expect("no file").count(), 0);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_missing_is_found_nowhere() {
+    fn tool_finds_no_missing_program() {
         assert!(tool("sh").is_some());
         assert_eq!(tool("no-such-program-of-rpd"), None);
     }

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_of_the_base_system_and_the_compiler_are_told_from_others() {
+    fn bare_keeps_packages_of_the_base_system_and_compiler() {
         for (line, is_base) in [
             ("coreutils yes required", true),
             ("mount no required", true),

@@ -45,7 +45,7 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn the_picture_has_every_crate_in_its_row() {
+fn docs_draw_every_crate_in_the_row_above_what_it_uses() {
     fn row(name: &str, crates: &BTreeMap<String, BTreeSet<String>>) -> usize {
         let below = crates[name].iter().map(|used| row(used, crates) + 1);
         below.max().unwrap_or(0)
@@ -71,7 +71,7 @@ fn the_picture_has_every_crate_in_its_row() {
 }
 
 #[test]
-fn the_manual_lists_what_each_crate_uses() {
+fn docs_list_the_crates_that_each_crate_uses() {
     let (root, manual) = (root(), manual());
     let mut listed = 0;
     for row in manual.lines() {

@@ -178,7 +178,7 @@ fn no_cycle_of_imports_spans_folders() {
 }
 
 #[test]
-fn paths_of_imports_are_read() {
+fn import_paths_are_read_from_sources() {
     let text = "use super::{self, a::{B, c::D}, E};\nuse crate::f::*;\n// crate::comment::G\nlet h = $crate::h();";
     let module = ["folder", "file"].map(str::to_owned);
     let found = paths(text, &module).into_iter();

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_original_lead_to_what_was_built() {
+    fn links_with_names_of_the_original_lead_to_the_build() {
         let tree = tempfile::tempdir().expect("a folder");
         fs::write(tree.path().join("rpd"), "the binary").expect("written");
         fs::write(tree.path().join("librpd_att.so"), "the decoder").expect("written");

@@ -1,7 +1,10 @@
-//! Project tasks: demo, test, ci, fuzz, bench, kernels, dist.
+//! Project tasks: demo, test, bless, ci, fuzz, bench, kernels, dist.
 
 mod bare;
 mod bench;
+mod bless;
+#[cfg(test)]
+mod cases;
 mod ci;
 #[cfg(test)]
 mod comments;
@@ -28,6 +31,7 @@ usage: cargo xtask TASK [ARGUMENTS]
                     build, then run the tests of the whole workspace (arguments go to `cargo test`), and print which
                     checks were skipped, and why; --bare: with no programs but those of Rust, the C compiler and the
                     base system (on Debian)
+  bless             rewrite the golden files of rpd's own output with what the tests get now
   ci [--long]       formatting, lints, tests and documentation, as continuous integration runs them;
                     --long: then tests that take minutes, and each fuzz target for a minute
   fuzz [TARGET ...] [--seconds N]
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
     let result = match task.as_str() {
         "demo" => demo::run(),
         "test" => test::run(&rest),
+        "bless" => bless::run(&rest),
         "ci" => ci::run(&rest),
         "fuzz" => fuzz::run(&rest),
         "bench" => bench::run(&rest),

@@ -81,7 +81,7 @@ mod tests {
     use super::Total;
 
     #[test]
-    fn results_of_test_binaries_add_up() {
+    fn totals_add_up_results_of_test_binaries() {
         let mut total = Total::default();
         for line in [
             "running 3 tests",

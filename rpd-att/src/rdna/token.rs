@@ -525,8 +525,9 @@ impl<'w, R: Read> Tokens<'w, R> {
 mod tests {
     use super::*;
 
+    /// Checks thread-trace-28.
     #[test]
-    fn case_28_patterns_are_prefix_free() {
+    fn token_patterns_are_prefix_free() {
         for generation in [Generation::Gfx10, Generation::Gfx11, Generation::Gfx12] {
             let forms = forms(generation);
             for (index, a) in forms.iter().enumerate() {

@@ -80,8 +80,9 @@ fn read(directory: &Path, name: &str) -> Value {
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// Checks thread-trace-42, thread-trace-43, thread-trace-47, thread-trace-51 and thread-trace-52.
 #[test]
-fn cases_42_43_51_and_52_lines_and_files() {
+fn decoded_files_have_the_lines_and_sums_of_the_trace() {
     let (code, entry) = code();
     let (stream, executed) = stream(&code, entry, 3);
     assert!(executed > 3, "{executed}");
@@ -107,7 +108,7 @@ fn cases_42_43_51_and_52_lines_and_files() {
     assert_eq!(diagnosis.to_string(), "");
     assert_eq!(diagnosis.instructions as usize, 3 * executed);
 
-    // Case 43: sums over lines are the sums over instructions.
+    // thread-trace-43: sums over lines are the sums over instructions.
     let lines = listing.lines();
     assert_eq!(
         lines.iter().map(|line| line.latency).sum::<u64>(),
@@ -116,7 +117,7 @@ fn cases_42_43_51_and_52_lines_and_files() {
     assert_eq!(lines.iter().map(|line| line.stall).sum::<u64>(), stalls);
     assert!(lines.iter().all(|line| line.stall <= line.latency));
     assert_eq!(lines.iter().filter(|line| line.hits == 3).count(), executed);
-    // Case 42: the whole kernel is there, with zeros.
+    // thread-trace-42: the whole kernel is there, with zeros.
     let pc = Pc {
         address: entry,
         code_object: 3,
@@ -128,7 +129,7 @@ fn cases_42_43_51_and_52_lines_and_files() {
     assert_eq!(listing.label(pc), Some(kernel.name.as_str()));
     assert_eq!(lines[0].number, 1);
 
-    // Sources with all that JSON has to escape: case 47.
+    // Sources with all that JSON has to escape: thread-trace-47.
     let source = |pc: Pc| match pc.address == entry {
         true => "/a \"b\"/c,d\\e.hip:3 -> /f.hip:9".to_owned(),
         false => String::new(),
@@ -184,7 +185,7 @@ fn cases_42_43_51_and_52_lines_and_files() {
     assert_eq!(occupancy["dispatches"]["0"], "0 / 0x0");
     assert_eq!(occupancy["dispatches"]["1"], kernel.name);
 
-    // Case 49: numbers of waves in a state are never negative, and 0 at the end.
+    // thread-trace-49: numbers of waves in a state are never negative, and 0 at the end.
     for state in 1..5 {
         let name = format!("wstates{state}.json");
         if !directory.join(&name).exists() {
@@ -200,8 +201,9 @@ fn cases_42_43_51_and_52_lines_and_files() {
     }
 }
 
+/// Checks thread-trace-48.
 #[test]
-fn case_48_a_trace_without_waves_of_the_target() {
+fn a_trace_without_waves_of_the_target_has_files_and_a_warning() {
     let code = CodeObjects::default();
     let mut stream = Gfx9::new(1);
     stream

@@ -6,8 +6,9 @@ use crate::collect::{Listing, all, all_with, short_code};
 use crate::encoder::inst::{SALU, SMEM, VALU, VMEM};
 use crate::encoder::{BASE, Gfx9, Random};
 
+/// Checks thread-trace-27.
 #[test]
-fn case_27_random_sequences_come_back() {
+fn random_gfx9_sequences_decode_to_themselves() {
     let mut random = Random::new(27);
     for sequence in 0..10_000 {
         let mut stream = Gfx9::new(random.below(16));
@@ -159,8 +160,9 @@ fn case_27_random_sequences_come_back() {
     }
 }
 
+/// Checks thread-trace-29.
 #[test]
-fn case_29_a_token_that_is_cut_off() {
+fn a_cut_off_gfx9_token_ends_the_decoding() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU).run(72, VALU);
     let whole = all(&stream.bytes);
@@ -184,8 +186,9 @@ fn case_29_a_token_that_is_cut_off() {
     assert_eq!(text, expected);
 }
 
+/// Checks thread-trace-30.
 #[test]
-fn case_30_random_bytes_behind_the_header() {
+fn random_bytes_behind_a_gfx9_header_are_decoded_without_a_panic() {
     let mut random = Random::new(30);
     for _ in 0..300 {
         let mut stream = Gfx9::new(1).bytes;
@@ -200,8 +203,9 @@ fn case_30_random_bytes_behind_the_header() {
     }
 }
 
+/// Checks thread-trace-31.
 #[test]
-fn case_31_a_wave_without_an_end() {
+fn a_gfx9_wave_without_an_end_is_incomplete() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 1, 0, 0).run(60, SALU);
     let got = all_with(&stream.bytes, &mut short_code());
@@ -213,8 +217,9 @@ fn case_31_a_wave_without_an_end() {
     assert_eq!(got.waves[0].instructions.len(), 1);
 }
 
+/// Checks thread-trace-32.
 #[test]
-fn case_32_lost_packets_are_reported_once() {
+fn lost_gfx9_packets_are_reported_once() {
     let mut stream = Gfx9::with_code();
     stream.misc(3, 2).misc(1, 2).wave_end(400, 1, 0, 3);
     let got = all(&stream.bytes);
@@ -227,8 +232,9 @@ fn case_32_lost_packets_are_reported_once() {
     assert!(got.occupancy.is_empty());
 }
 
+/// Checks thread-trace-33.
 #[test]
-fn case_33_the_clock_is_set_by_time_stamps() {
+fn gfx9_time_stamps_set_the_clock() {
     let mut stream = Gfx9::new(1);
     let shader_data = |stream: &mut Gfx9| {
         let time = stream.time;
@@ -254,8 +260,9 @@ fn case_33_the_clock_is_set_by_time_stamps() {
     assert_eq!(got.order, ["gfx", "shader data"]);
 }
 
+/// Checks thread-trace-34.
 #[test]
-fn case_34_ids_of_code_objects() {
+fn large_ids_of_code_objects_are_put_together() {
     for id in [1, (1 << 30) - 1, 1 << 30, 0x1234_5678_9ABC] {
         let mut stream = Gfx9::new(1);
         stream
@@ -272,8 +279,9 @@ fn case_34_ids_of_code_objects() {
     }
 }
 
+/// Checks thread-trace-35.
 #[test]
-fn case_35_an_entry_outside_every_code_object() {
+fn an_entry_outside_every_code_object_keeps_its_address() {
     let mut stream = Gfx9::with_code();
     stream
         .kernel(0x5000_0000)
@@ -294,8 +302,9 @@ fn case_35_an_entry_outside_every_code_object() {
     assert_eq!(got.diagnosis.without_code, 1);
 }
 
+/// Checks thread-trace-36.
 #[test]
-fn case_36_code_objects_that_follow_one_another_at_an_address() {
+fn code_objects_that_follow_one_another_at_an_address_are_distinguished() {
     let mut stream = Gfx9::with_code();
     stream.wave_start(40, 2, 0, 0);
     // Unloaded while the wave runs.
@@ -321,8 +330,9 @@ fn case_36_code_objects_that_follow_one_another_at_an_address() {
     );
 }
 
+/// Checks thread-trace-44.
 #[test]
-fn case_44_timelines_add_up_and_instructions_do_not_overlap() {
+fn gfx9_timelines_add_up_and_instructions_do_not_overlap() {
     let mut random = Random::new(44);
     for _ in 0..500 {
         let mut stream = Gfx9::with_code();
@@ -368,7 +378,7 @@ fn case_44_timelines_add_up_and_instructions_do_not_overlap() {
                 assert!(instruction.time >= wave.begin);
             }
         }
-        // Case 50: every start has its end, unless the wave is incomplete.
+        // thread-trace-50: every start has its end, unless the wave is incomplete.
         for slot in 0..10 {
             let of_slot = got.occupancy.iter().filter(|o| o.slot == slot);
             let mut expected = true;
@@ -381,8 +391,9 @@ fn case_44_timelines_add_up_and_instructions_do_not_overlap() {
     }
 }
 
+/// Checks thread-trace-61.
 #[test]
-fn case_61_counters_in_the_stream() {
+fn counters_in_a_gfx9_stream_have_their_times_and_order() {
     let mut stream = Gfx9::with_code();
     let time = stream.time;
     // 100 cycles between samples.

@@ -43,8 +43,9 @@ fn at(address: u64, code_object: u64) -> Pc {
     }
 }
 
+/// Checks thread-trace-25.
 #[test]
-fn case_25_the_golden_stream_of_gfx9() {
+fn the_golden_stream_of_gfx9_has_its_known_records() {
     let code = [
         "s_load_dwordx2 s[0:1], s[4:5], 0x0",
         "s_waitcnt lgkmcnt(0)",
@@ -101,8 +102,9 @@ fn case_25_the_golden_stream_of_gfx9() {
     assert_eq!(got.diagnosis.bytes, 168);
 }
 
+/// Checks thread-trace-26.
 #[test]
-fn case_26_the_golden_stream_of_gfx11() {
+fn the_golden_stream_of_gfx11_has_its_known_records() {
     let stream = bytes(GFX11);
     assert_eq!(stream.len(), 48);
     let mut found = Vec::new();

@@ -103,8 +103,9 @@ unsafe extern "C" fn text(
     types::SUCCESS
 }
 
+/// Checks thread-trace-40.
 #[test]
-fn case_40_a_text_that_is_longer_than_the_buffer() {
+fn a_text_longer_than_the_buffer_is_asked_for_again() {
     let mut tool = Tool {
         stream: stream(),
         text: format!("s_load_dword s0, s[0:1], 0x0 ; {}", "x".repeat(1000)),
@@ -132,8 +133,9 @@ fn case_40_a_text_that_is_longer_than_the_buffer() {
     assert!(tool.kinds.contains(&(types::kind::INFO, 1)));
 }
 
+/// Checks thread-trace-23.
 #[test]
-fn case_23_data_that_is_no_trace() {
+fn data_that_is_no_trace_has_the_status_for_invalid_data() {
     let mut tool = Tool {
         stream: vec![0; 64],
         ..Tool::default()
@@ -275,8 +277,9 @@ fn the_c_library_delivers_the_records_of_the_crate() {
     );
 }
 
+/// Checks thread-trace-2 and thread-trace-5.
 #[test]
-fn cases_2_to_5_libraries_are_found_below_folders() {
+fn libraries_are_found_below_directories() {
     let root = tempfile::tempdir().expect("a directory");
     let (bad, good) = (root.path().join("bad"), root.path().join("good"));
     let inner = good.join("lib");
@@ -333,8 +336,9 @@ fn other(directory: &std::path::Path) -> PathBuf {
     path
 }
 
+/// Checks thread-trace-6, thread-trace-40 and thread-trace-41.
 #[test]
-fn cases_6_40_and_41_a_library_with_the_first_interface() {
+fn a_library_with_the_first_interface_decodes() {
     let directory = tempfile::tempdir().expect("a directory");
     let library = Library::open(&other(directory.path())).expect("a library");
     assert_eq!(library.own_version(), None);

@@ -1,6 +1,4 @@
 //! Decodes streams that are known from hardware's decoder, and streams that an encoder of our own made.
-//!
-//! Tests are named after the conformance case that they cover.
 
 mod collect;
 mod damaged;

@@ -62,8 +62,9 @@ fn forms(version: u64) -> Vec<Form> {
     forms
 }
 
+/// Checks thread-trace-28.
 #[test]
-fn case_28_random_sequences_come_back() {
+fn random_rdna_sequences_decode_to_themselves() {
     for version in 1..=4 {
         let forms = forms(version);
         let mut random = Random::new(28 + version);
@@ -146,8 +147,9 @@ fn case_28_random_sequences_come_back() {
     }
 }
 
+/// Checks thread-trace-29.
 #[test]
-fn case_29_a_token_that_is_cut_off() {
+fn a_cut_off_rdna_token_ends_the_decoding() {
     for version in 2..=4 {
         let mut stream = with_code(version);
         stream.wave_start(3, 1, 0, 2).inst(8, 2, 0);
@@ -163,8 +165,9 @@ fn case_29_a_token_that_is_cut_off() {
     }
 }
 
+/// Checks thread-trace-30.
 #[test]
-fn case_30_random_bytes_behind_the_header() {
+fn random_bytes_behind_an_rdna_header_are_decoded_without_a_panic() {
     let mut random = Random::new(31);
     for version in 1..=4 {
         for _ in 0..100 {
@@ -179,8 +182,9 @@ fn case_30_random_bytes_behind_the_header() {
     }
 }
 
+/// Checks thread-trace-31.
 #[test]
-fn case_31_a_wave_without_an_end() {
+fn an_rdna_wave_without_an_end_is_incomplete() {
     for version in 2..=4 {
         let mut stream = with_code(version);
         stream.wave_start(3, 1, 0, 2).inst(8, 2, 0);
@@ -191,8 +195,9 @@ fn case_31_a_wave_without_an_end() {
     }
 }
 
+/// Checks thread-trace-32.
 #[test]
-fn case_32_lost_packets_are_reported_once() {
+fn lost_rdna_packets_are_reported_once() {
     let mut ten = with_code(2);
     ten.misc(9, 1).misc(30, 1);
     // A time stamp with the flag.
@@ -223,8 +228,9 @@ fn real_time_stamps_are_reported_as_pairs_of_clocks() {
     assert_eq!(pairs, [(100, 0x1_2345), (200, 0x1_2400)]);
 }
 
+/// Checks thread-trace-59.
 #[test]
-fn case_59_instructions_of_other_simds() {
+fn instructions_of_other_simds_are_not_counted_for_the_wave() {
     // LDS with 3 cycles, FLAT with 4 and VMEM with 7.
     for (version, vmem) in [(3, 96), (4, 194)] {
         let mut stream = with_code(version);
@@ -260,8 +266,9 @@ fn case_59_instructions_of_other_simds() {
     }
 }
 
+/// Checks thread-trace-60.
 #[test]
-fn case_60_extension_words_of_gfx12() {
+fn extension_words_of_gfx12_are_skipped() {
     for words in 0..4 {
         let mut code = Listing::new(3, 0x1000, &["s_load_b32 s0, s[0:1], 0x0", "s_endpgm"]);
         let mut stream = with_code(4);

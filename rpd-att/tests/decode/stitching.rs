@@ -32,8 +32,9 @@ fn hits(got: &All, address: u64) -> usize {
     addresses(got).iter().filter(|at| **at == address).count()
 }
 
+/// Checks thread-trace-37.
 #[test]
-fn case_37_a_loop_of_100_rounds() {
+fn lines_of_a_loop_of_100_rounds_have_100_hits() {
     let code = [
         "s_mov_b32 s0, 100",        // 1000
         "v_add_u32_e32 v0, v0, v1", // 1004
@@ -63,8 +64,9 @@ fn case_37_a_loop_of_100_rounds() {
     assert_eq!(categories[99], Category::Next);
 }
 
+/// Checks thread-trace-38.
 #[test]
-fn case_38_lines_without_tokens() {
+fn lines_without_tokens_are_stepped_over() {
     let mut stream = Rdna::new(3);
     stream
         .start_words()
@@ -87,8 +89,9 @@ fn case_38_lines_without_tokens() {
     assert_eq!(addresses(&got), [0x1000, 0x100c, 0x1010]);
 }
 
+/// Checks thread-trace-39.
 #[test]
-fn case_39_code_that_is_not_the_traced_one() {
+fn code_that_is_not_the_traced_one_is_reported_once() {
     let code = ["s_branch 3", "s_waitcnt vmcnt(0)", "s_endpgm"];
     let tokens = [Some(VALU), Some(SMEM), None, Some(VMEM), Some(VALU)];
     let mut stream = gfx9(&tokens);

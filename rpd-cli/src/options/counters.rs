@@ -104,7 +104,7 @@ mod tests {
         for (words, expected) in [
             (&["SQ_WAVES", "GRBM_COUNT"][..], "GRBM_COUNT SQ_WAVES"),
             (&["SQ_WAVES,GRBM_COUNT"], "GRBM_COUNT SQ_WAVES"),
-            // Case 105.
+            // A counter that is named twice is counted once, and a comment is ignored: command-line-105.
             (&["B", "A", "A", "#", "C"], "A B"),
             (&["B", "A#x", "C"], "A B"),
             (&["A B", " C;D "], "A B C D"),
@@ -113,7 +113,7 @@ mod tests {
                 &["A:device=1", "A:device=0", "A"],
                 "A A:device=0 A:device=1",
             ),
-            // Case 104.
+            // A counter of a GPU that is not there is accepted: command-line-104.
             (&["SQ_CYCLES:device=16384"], "SQ_CYCLES:device=16384"),
             (&["A:device=99999999999"], "A:device=4294967295"),
             (&["auto:B,A", "C"], "auto:A B C"),

@@ -98,21 +98,21 @@ mod tests {
     #[test]
     fn ranges() {
         for (case, words, expected) in [
-            (273, &["[1, 3, 5, [8-12]]"][..], "1 3 5 8-12"),
-            (274, &["[11-14], [4-5]"], "11-14 4-5"),
-            (274, &["[11-14]", "[4-5]"], "11-14 4-5"),
-            (275, &["[[3-6], 1, 13]"], "3-6 1 13"),
-            (276, &["[5-3]"], "5-3"),
-            (0, &["5"], "5"),
-            (0, &["[]"], ""),
+            ("command-line-273", &["[1, 3, 5, [8-12]]"][..], "1 3 5 8-12"),
+            ("command-line-274", &["[11-14], [4-5]"], "11-14 4-5"),
+            ("command-line-274", &["[11-14]", "[4-5]"], "11-14 4-5"),
+            ("command-line-275", &["[[3-6], 1, 13]"], "3-6 1 13"),
+            ("command-line-276", &["[5-3]"], "5-3"),
+            ("unnumbered", &["5"], "5"),
+            ("unnumbered", &["[]"], ""),
         ] {
-            assert_eq!(shown(words).as_deref(), Ok(expected), "case {case}");
+            assert_eq!(shown(words).as_deref(), Ok(expected), "{case}");
         }
         for word in ["a", "1-2-3", "-1", "1-", "+1", "99999999999999999999"] {
             let message = shown(&[word]).expect_err(word);
             assert!(
                 message.contains(&format!("'{word}'")),
-                "case 277: {message}"
+                "command-line-277: {message}"
             );
         }
     }
@@ -123,11 +123,15 @@ mod tests {
             let period = period(word, unit)?;
             Ok::<_, String>((period.delay, period.duration, period.repeat))
         };
-        assert_eq!(got("0:1:1", "sec"), Ok((0, 1_000_000_000, 1)), "case 283");
+        assert_eq!(
+            got("0:1:1", "sec"),
+            Ok((0, 1_000_000_000, 1)),
+            "command-line-283"
+        );
         assert_eq!(
             got("0.5:0.5:0", "sec"),
             Ok((500_000_000, 500_000_000, 0)),
-            "case 283"
+            "command-line-283"
         );
         assert_eq!(
             got("1:2:3", "hour"),

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_first_named_cause_wins() {
-        // Case 216.
+        // The reasons of several passes: command-line-216.
         for (groups, jobs, combined, expected) in [
             (2, 1, false, Some("multiple --pmc flags")),
             (0, 2, false, Some("multiple input-file jobs")),

@@ -1,4 +1,4 @@
-//! Conformance cases of the command line, by number. Where a case looks at a variable of the original, the
+//! The command line, as `tests/cases/command-line.md` describes it. Where a case is about a variable of the original, the
 //! resolved option is looked at. Statuses 1 and 2 are as rpd defines them.
 
 mod counters;
@@ -133,20 +133,23 @@ fn traced(options: &Options) -> Vec<String> {
 
 #[test]
 fn help_and_version() {
-    assert!(matches!(run_with("", &[]), Got::Help), "case 1");
-    assert!(matches!(run_with("-h", &[]), Got::Help), "case 2");
+    assert!(matches!(run_with("", &[]), Got::Help), "command-line-1");
+    assert!(matches!(run_with("-h", &[]), Got::Help), "command-line-2");
     assert!(
         matches!(run_with("--help -- true", &[]), Got::Help),
-        "case 2"
+        "command-line-2"
     );
-    assert!(matches!(run_with("--version", &[]), Got::Version), "case 3");
+    assert!(
+        matches!(run_with("--version", &[]), Got::Version),
+        "command-line-3"
+    );
     assert!(
         matches!(run_with("-v -- false", &[]), Got::Version),
-        "case 4"
+        "command-line-4"
     );
     assert!(
         matches!(run_with("-i missing.json -v", &[]), Got::Version),
-        "case 5"
+        "command-line-5"
     );
 }
 
@@ -155,66 +158,66 @@ fn the_cut_is_textual() {
     assert_eq!(
         options("--hip-trace --echo -- true -- --x").command,
         ["true", "--", "--x"],
-        "case 14"
+        "command-line-14"
     );
     assert_eq!(
         options("--hip-trace --echo -- --hip-trace").command,
         ["--hip-trace"],
-        "case 15"
+        "command-line-15"
     );
 }
 
 #[test]
 fn values_in_all_their_spellings() {
     for (case, line) in [
-        (19, "-d=foo -s -- a"),
-        (20, "-dfoo -s -- a"),
-        (0, "-d foo/ -s -- a"),
-        (0, "--output-directory=foo -s -- a"),
+        ("command-line-19", "-d=foo -s -- a"),
+        ("command-line-20", "-dfoo -s -- a"),
+        ("unnumbered", "-d foo/ -s -- a"),
+        ("unnumbered", "--output-directory=foo -s -- a"),
     ] {
-        assert_eq!(options(line).output_directory, "/cwd/foo", "case {case}");
+        assert_eq!(options(line).output_directory, "/cwd/foo", "{case}");
     }
     assert!(
         traced(&options("-sno --hip-trace --echo -- true")).len() == 2,
-        "case 22"
+        "command-line-22"
     );
     assert_eq!(
         json!(options("-f CSV Rocpd -s -- a").formats),
         json!(["csv", "rocpd"]),
-        "case 24"
+        "command-line-24"
     );
     assert_eq!(
         json!(options("--log-level WARNING -s -- a").log_level),
         json!("warning"),
-        "case 27"
+        "command-line-27"
     );
     assert!(
         traced(&options("--hip-trace=1 --hip-trace=0 --echo -- true")).is_empty(),
-        "case 37"
+        "command-line-37"
     );
     assert_eq!(
         json!(options("-f csv -f rocpd -s -- a").formats),
         json!(["rocpd"]),
-        "case 38"
+        "command-line-38"
     );
     assert!(
         matches!(
             run_with("--ompt-trace=false --hip-trace -- a", &[]),
             Got::Plan(_)
         ),
-        "case 43"
+        "command-line-43"
     );
     for word in ["y", "YES", "t", "True", "oN", "1"] {
         assert_eq!(
             traced(&options(&format!("--kernel-trace {word} -- a"))),
             ["kernel"],
-            "case 44"
+            "command-line-44"
         );
     }
     for word in ["N", "no", "f", "FALSE", "Off", "0"] {
         assert!(
             traced(&options(&format!("--kernel-trace {word} -- a"))).is_empty(),
-            "case 45"
+            "command-line-45"
         );
     }
 }
@@ -228,17 +231,25 @@ fn inherited_variables_are_defaults() {
         "--hip-trace -f rocpd -- a",
         &[("ROCPROF_OUTPUT_FORMAT", "csv")],
     );
-    assert_eq!(json!(both.formats), json!(["csv", "rocpd"]), "case 68");
+    assert_eq!(
+        json!(both.formats),
+        json!(["csv", "rocpd"]),
+        "command-line-68"
+    );
     let both = with("--hip-trace -- a", &[("ROCPROF_OUTPUT_FORMAT", "csv")]);
-    assert_eq!(json!(both.formats), json!(["csv", "rocpd"]), "case 69");
-    // Case 67 differs: an inherited variable is a default, which the command line overrides.
+    assert_eq!(
+        json!(both.formats),
+        json!(["csv", "rocpd"]),
+        "command-line-69"
+    );
+    // command-line-67 differs: an inherited variable is a default, which the command line overrides.
     let inherited = [("ROCPROF_KERNEL_TRACE", "1")];
     assert!(
         !with("--kernel-trace=no --hip-trace -- a", &inherited)
             .collector
             .traces
             .kernel,
-        "case 67"
+        "command-line-67"
     );
     assert!(with("--hip-trace -- a", &inherited).collector.traces.kernel);
     let names = with(
@@ -271,7 +282,7 @@ fn inherited_variables_are_defaults() {
         assert_eq!(
             preload,
             expected.iter().map(PathBuf::from).collect::<Vec<_>>(),
-            "cases 226, 227"
+            "command-line-226, command-line-227"
         );
     }
     let launch = with(
@@ -293,36 +304,42 @@ fn simple_options() {
     assert_eq!(
         options("--hip-trace -- a").output_directory,
         "/cwd",
-        "case 70"
+        "command-line-70"
     );
     assert_eq!(
         options("--hip-trace -- a").output_file,
         "%hostname%/%pid%",
-        "case 71"
+        "command-line-71"
     );
-    assert!(options("-M -s -- a").kernel_names.mangled, "case 76");
-    assert!(options("-T -s -- a").kernel_names.truncate, "case 77");
+    assert!(
+        options("-M -s -- a").kernel_names.mangled,
+        "command-line-76"
+    );
+    assert!(
+        options("-T -s -- a").kernel_names.truncate,
+        "command-line-77"
+    );
     assert_eq!(
         options("--minimum-output-data 10 -s -- a").minimum_output_bytes,
         10240,
-        "case 78"
+        "command-line-78"
     );
     assert_eq!(
         options("--minimum-output-data 0 -s -- a").minimum_output_bytes,
         0,
-        "case 79"
+        "command-line-79"
     );
     assert!(
         options("--disable-signal-handlers -s -- a")
             .collector
             .disable_signal_handlers,
-        "case 80"
+        "command-line-80"
     );
     assert!(
         !options("--disable-signal-handlers=false -s -- a")
             .collector
             .disable_signal_handlers,
-        "case 80"
+        "command-line-80"
     );
     assert_eq!(
         options("--rocm-path r -s -- a").rocm_root,
@@ -331,12 +348,12 @@ fn simple_options() {
     assert_eq!(
         options("--preload A B --kernel-trace -- a").preload,
         [PathBuf::from("A"), PathBuf::from("B")],
-        "case 224"
+        "command-line-224"
     );
     assert_eq!(
         options("-d %cwd%/x -s -- a").output_directory,
         "%cwd%/x",
-        "D17"
+        "command-line-D17"
     );
     assert_eq!(options("-d / -s -- a").output_directory, "/");
     assert_eq!(

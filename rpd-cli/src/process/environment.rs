@@ -281,7 +281,7 @@ mod tests {
         })
     }
 
-    /// Conformance cases 224 to 230; the SDK core stays out of the list by design.
+    /// Checks command-line-224 to command-line-230; the SDK core stays out of the list by design.
     #[test]
     fn preload_order() {
         let with = |preload: &[&str], marker: bool| {
@@ -295,23 +295,43 @@ mod tests {
         let mut regions = with(&[], false);
         regions.collector.selected_regions = true;
         for (case, options, inherited, expected) in [
-            (224, with(&["A", "B"], false), "", "A:B:/rpd/register"),
-            (225, with(&["A"], false), "X", "A:X:/rpd/register"),
-            (228, with(&[], true), "", "/rpd/register:/sdk/roctx"),
             (
-                230,
+                "command-line-224",
+                with(&["A", "B"], false),
+                "",
+                "A:B:/rpd/register",
+            ),
+            (
+                "command-line-225",
+                with(&["A"], false),
+                "X",
+                "A:X:/rpd/register",
+            ),
+            (
+                "command-line-228",
+                with(&[], true),
+                "",
+                "/rpd/register:/sdk/roctx",
+            ),
+            (
+                "command-line-230",
                 with(&["A"], true),
                 "X Y",
                 "A:X:Y:/rpd/register:/sdk/roctx",
             ),
-            (0, with(&[], false), ":/rpd/register:", "/rpd/register"),
-            (0, regions, "", "/rpd/register:/sdk/roctx"),
+            (
+                "unnumbered",
+                with(&[], false),
+                ":/rpd/register:",
+                "/rpd/register",
+            ),
+            ("unnumbered", regions, "", "/rpd/register:/sdk/roctx"),
         ] {
             let environment = [("LD_PRELOAD", inherited)];
             assert_eq!(
                 value(&options, true, &environment, "LD_PRELOAD"),
                 expected,
-                "case {case}"
+                "{case}"
             );
         }
         let hidden = changes(
@@ -325,7 +345,7 @@ mod tests {
         assert_eq!(
             hidden["LD_PRELOAD"].as_deref(),
             Some(OsStr::new("/rpd/register")),
-            "case 229"
+            "command-line-229"
         );
         let query = preload(&with(&["A"], true), Some("X:Y".into()));
         assert_eq!(query, "A:X:Y", "the query process loads no library of rpd");

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 use crate::setup::{self, Setup, entries, text};
 
-/// Cases 220 to 222, with rpd's statuses.
+/// Checks command-line-220 to command-line-222, with rpd's statuses.
 #[test]
 fn the_status_is_the_targets() {
     let setup = Setup::new();
@@ -100,7 +100,7 @@ fn mistakes_start_and_write_nothing() {
     let error = text(&output.stderr);
     assert!(
         error.contains("--rocm-root: /proc/nonexistent is no directory"),
-        "case 223: {error}"
+        "command-line-223: {error}"
     );
 }
 
@@ -205,10 +205,10 @@ fn version_and_help() {
     let setup = Setup::new();
     let version = setup.run(&["--version"]);
     assert_eq!(version.status.code(), Some(0));
-    assert_eq!(text(&version.stdout).lines().count(), 9, "case 3");
+    assert_eq!(text(&version.stdout).lines().count(), 9, "command-line-3");
     let help = setup.run(&[]);
     assert_eq!(help.status.code(), Some(0));
-    assert!(text(&help.stdout).contains("--sys-trace"), "case 1");
+    assert!(text(&help.stdout).contains("--sys-trace"), "command-line-1");
 }
 
 /// A signal for rpd reaches the target; rpd outlives it.

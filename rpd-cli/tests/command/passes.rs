@@ -22,7 +22,7 @@ fn passes<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
     words
 }
 
-/// Cases 210 (as D5 has it) and 217.
+/// Checks command-line-210, command-line-217 and command-line-D5.
 #[test]
 fn the_first_pass_that_fails_is_the_last() {
     let setup = with_jobs();
@@ -60,7 +60,7 @@ fn the_first_pass_that_fails_is_the_last() {
     assert_eq!(last, "rpd: 3 of 3 passes failed: passes 1, 2, 3");
 }
 
-/// D4: what stands in the way of a later pass is found before the first.
+/// Checks command-line-D4: what stands in the way of a later pass is found before the first.
 #[test]
 fn nothing_runs_when_a_later_pass_cannot() {
     let setup = with_jobs();
@@ -135,7 +135,7 @@ fn counters_are_checked_before_anything_runs() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
-/// Cases 286, 292 and 293: what is wrong with the words needs no provider.
+/// Checks command-line-286, command-line-292 and command-line-293: what is wrong with the words needs no provider.
 #[test]
 fn words_of_avail() {
     let setup = Setup::new();

@@ -147,6 +147,7 @@ mod tests {
         }
     }
 
+    /// Checks thread-trace-54.
     #[test]
     fn the_bytes_of_a_file_and_of_memory_are_read() {
         let folder = tempfile::tempdir().expect("a folder");

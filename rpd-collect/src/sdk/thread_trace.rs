@@ -527,6 +527,7 @@ unsafe fn take(chunk: Chunk, bytes: *const c_void, size: usize) {
 mod tests {
     use super::*;
 
+    /// Checks thread-trace-58.
     #[test]
     fn a_trace_of_consecutive_kernels_ends_behind_the_last_selected_one() {
         let window = Window::new(3);

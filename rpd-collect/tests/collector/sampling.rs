@@ -120,6 +120,7 @@ fn samples_are_recorded_field_by_field() {
     );
 }
 
+/// Checks sampling-3.
 #[test]
 fn what_is_not_recorded_is_counted() {
     let found = run(

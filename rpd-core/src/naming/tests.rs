@@ -29,59 +29,74 @@ fn expand(pattern: &str, command: &[&str]) -> String {
     .expand(pattern)
 }
 
-/// Conformance cases 256 to 265.
+/// Checks command-line-256 to command-line-265.
 #[test]
 fn placeholders_of_the_contract() {
     let transpose = ["./transpose", "2", "500", "10"];
     for (case, pattern, command, expected) in [
         (
-            256,
+            "command-line-256",
             "D/%argt%-trace",
             &["./simple-transpose"][..],
             "D/simple-transpose-trace",
         ),
-        (257, "%argt%", &transpose[..], "transpose2_500_10"),
-        (258, "%args%", &transpose[..], "2_500_10"),
-        (259, "%arg9%-x", &transpose[..], "x"),
-        (259, "{arg9}_/-x%arg1%", &transpose[..], "x2"),
         (
-            260,
+            "command-line-257",
+            "%argt%",
+            &transpose[..],
+            "transpose2_500_10",
+        ),
+        ("command-line-258", "%args%", &transpose[..], "2_500_10"),
+        ("command-line-259", "%arg9%-x", &transpose[..], "x"),
+        ("command-line-259", "{arg9}_/-x%arg1%", &transpose[..], "x2"),
+        (
+            "command-line-260",
             "D/%env{NESTED}%",
             &["bin/transpose"][..],
             "D/transpose-trace-inp-yaml",
         ),
-        (261, "%env{SLASHES}%", &transpose[..], "a_b_c"),
-        (262, "<%env{UNSET}%>", &transpose[..], "<>"),
         (
-            263,
+            "command-line-261",
+            "%env{SLASHES}%",
+            &transpose[..],
+            "a_b_c",
+        ),
+        ("command-line-262", "<%env{UNSET}%>", &transpose[..], "<>"),
+        (
+            "command-line-263",
             "$ENV{SLASHES}$env{SLASHES}",
             &transpose[..],
             "a_b_ca_b_c",
         ),
         (
-            264,
+            "command-line-264",
             "%q{SLASHES}.%q{SLASHES}%",
             &transpose[..],
             "a_b_c.a_b_c",
         ),
-        (265, "%h.%p", &transpose[..], "node.42"),
+        ("command-line-265", "%h.%p", &transpose[..], "node.42"),
         (
-            265,
+            "command-line-265",
             "%h_%p-%hostname%%pid%",
             &transpose[..],
             "node_42-node42",
         ),
-        (0, "%pidx", &transpose[..], "42idx"),
-        (0, "@pid@ 100% {", &transpose[..], "@pid@ 100% {"),
-        (0, "{rank}.%size%.%job%.%nid%", &transpose[..], "0.1.0.42"),
+        ("unnumbered", "%pidx", &transpose[..], "42idx"),
+        ("unnumbered", "@pid@ 100% {", &transpose[..], "@pid@ 100% {"),
         (
-            0,
+            "unnumbered",
+            "{rank}.%size%.%job%.%nid%",
+            &transpose[..],
+            "0.1.0.42",
+        ),
+        (
+            "unnumbered",
             "%argv%",
             &["./../bin/app", "--", "-v", "../x y"][..],
             ".._bin_app_-v_x y",
         ),
     ] {
-        assert_eq!(expand(pattern, command), expected, "case {case}: {pattern}");
+        assert_eq!(expand(pattern, command), expected, "{case}: {pattern}");
     }
 }
 

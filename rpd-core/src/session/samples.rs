@@ -157,6 +157,7 @@ impl Issue {
 mod tests {
     use super::*;
 
+    /// Checks sampling-1 and sampling-2.
     #[test]
     fn vectors_of_packed_words() {
         // Hardware id 0x41844713 on chiplet 2.

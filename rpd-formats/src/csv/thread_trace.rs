@@ -85,8 +85,9 @@ mod tests {
         );
     }
 
+    /// Checks thread-trace-42 and thread-trace-47.
     #[test]
-    fn case_42_and_47_rows_of_lines() {
+    fn rows_of_lines_have_order_and_quotes() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory
             .path()

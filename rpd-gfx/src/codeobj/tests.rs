@@ -34,6 +34,7 @@ fn targets_are_parsed_and_matched_with_devices() {
     assert!(Target::parse("gfx90a:xnack").is_err() && Target::parse("gfx90a:other+").is_err());
 }
 
+/// Checks capture-22.
 #[test]
 fn pick_finds_code_in_plain_and_compressed_bundles() {
     let device = gfx90a();
@@ -251,6 +252,16 @@ fn loaded_code_objects_have_descriptors_variables_and_relocations() {
     // SAFETY: as above.
     let first = unsafe { (table as *const u64).read() };
     assert!((image.base()..image.base() + image.size()).contains(&first));
+}
+
+/// Checks capture-19.
+#[test]
+fn a_segment_that_ends_before_its_last_argument_is_extended() {
+    let object = CodeObject::parse(OBJECT).unwrap();
+    let mut kernel = object.kernel("calls").unwrap().clone();
+    let end = kernel.args.iter().map(|arg| arg.offset + arg.size).max();
+    kernel.kernarg_segment_size = 8;
+    assert_eq!(Some(kernel.kernarg_bytes()), end);
 }
 
 /// For any change of the data, parsing returns a result and does not panic.

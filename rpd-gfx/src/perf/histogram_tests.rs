@@ -51,6 +51,7 @@ fn of_equal_cost(timelines: &[Timeline]) -> Vec<u32> {
     quads.into_keys().collect()
 }
 
+/// Checks sampling-13.
 #[test]
 fn straight_code_of_equal_cost_has_equal_shares() {
     for method in [Method::HostTrap, Method::Stochastic] {
@@ -89,6 +90,7 @@ fn the_chi_squared_limit_equals_that_of_tables() {
 }
 
 /// The shares of reasons are equal at one interval and at half of it.
+/// Checks sampling-19.
 #[test]
 fn shares_of_stall_reasons_do_not_depend_on_the_interval() {
     let timelines = simple("independent_chains", 208, 256, 20);
@@ -116,6 +118,7 @@ fn shares_of_stall_reasons_do_not_depend_on_the_interval() {
 }
 
 /// Kernel `k` enables the first `k` lanes. Where a branch diverges, each side executes with its lanes only.
+/// Checks sampling-5.
 #[test]
 fn samples_have_the_execution_mask_of_their_kernel() {
     for active in 1..=64 {

@@ -146,6 +146,7 @@ fn share(samples: &[Sample], of: impl Fn(&Sample) -> bool) -> f64 {
     samples.iter().filter(|sample| of(sample)).count() as f64 / samples.len() as f64
 }
 
+/// Checks sampling-11.
 #[test]
 fn a_dependent_chain_is_sampled_as_waiting_for_results() {
     let timelines = simple("dependent_chain", 1, 64, 200);
@@ -156,6 +157,7 @@ fn a_dependent_chain_is_sampled_as_waiting_for_results() {
     assert!(!shares.contains_key(&Some(Reason::NotChosen)), "{shares:?}");
 }
 
+/// Checks sampling-10.
 #[test]
 fn independent_chains_of_many_waves_are_sampled_as_waiting_for_the_arbiter() {
     // 8 workgroups of four waves on each unit: eight waves on each SIMD.
@@ -168,6 +170,7 @@ fn independent_chains_of_many_waves_are_sampled_as_waiting_for_the_arbiter() {
     assert!(samples.iter().filter(|s| s.waves == 32).count() * 10 > samples.len() * 9);
 }
 
+/// Checks sampling-12.
 #[test]
 fn matrix_instructions_are_sampled_as_waiting_for_their_unit() {
     let samples = take(&simple("matrix_chain", 8, 256, 50), Method::Stochastic, 3);
@@ -184,6 +187,7 @@ fn matrix_instructions_are_sampled_as_waiting_for_their_unit() {
     assert!(found[&Some(Reason::PipeFull)] > 0.85, "{found:?}");
 }
 
+/// Checks sampling-7.
 #[test]
 fn a_pointer_chase_is_sampled_at_one_waiting_instruction() {
     let mut out = Numbers::new(64);
@@ -217,6 +221,7 @@ fn a_pointer_chase_is_sampled_at_one_waiting_instruction() {
     );
 }
 
+/// Checks sampling-8.
 #[test]
 fn waves_are_sampled_as_waiting_for_a_slow_one_at_the_barrier() {
     waits_at_the_barrier(50);
@@ -246,6 +251,7 @@ fn waits_at_the_barrier(rounds: i32) {
     }
 }
 
+/// Checks sampling-9.
 #[test]
 fn sleeping_waves_are_sampled_at_an_internal_instruction() {
     let samples = take(&simple("sleeper", 1, 64, 100), Method::Stochastic, 6);
@@ -270,6 +276,7 @@ fn bank_conflicts_keep_the_lds_busy_for_longer() {
     assert!(all > 2.0 * none, "{all} {none}");
 }
 
+/// Checks sampling-14.
 #[test]
 fn phases_of_a_kernel_have_samples_in_proportion_to_their_cycles() {
     let mut out = Numbers::new(8 * 256);
@@ -297,6 +304,7 @@ fn phases_of_a_kernel_have_samples_in_proportion_to_their_cycles() {
     );
 }
 
+/// Checks sampling-19.
 #[test]
 fn half_the_sampling_interval_gives_twice_the_samples() {
     let timelines = simple("independent_chains", 208, 256, 20);
@@ -335,6 +343,7 @@ fn waves_that_sleep_at_the_same_time_keep_a_unit_busy_once() {
     assert!(least > 0.97 * most, "{least} to {most}");
 }
 
+/// Checks sampling-17.
 #[test]
 fn a_seed_determines_samples() {
     let take = |seed| {

@@ -227,6 +227,7 @@ mod tests {
         }
     }
 
+    /// Checks sampling-1 and sampling-2.
     #[test]
     fn pc_sample_records_have_the_known_packed_words() {
         // Hardware id 0x41844713 on die 2.

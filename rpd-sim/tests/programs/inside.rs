@@ -82,6 +82,7 @@ fn pc_sampling_is_configured_as_the_reference_says() {
     );
 }
 
+/// Checks sampling-4 and sampling-17.
 #[test]
 fn pc_samples_are_of_executed_instructions() {
     let run = |name, seed| {
@@ -168,6 +169,7 @@ fn tokens(folder: &Path, number: u32) -> (u64, BTreeMap<u8, Vec<u64>>) {
     (header, tokens)
 }
 
+/// Checks thread-trace-20 and thread-trace-21.
 #[test]
 fn thread_trace_has_the_chosen_dispatches() {
     let variables = [("MODE", "dispatch"), ("RPD_SIM_SEED", "1")];
@@ -237,6 +239,7 @@ fn thread_trace_has_the_chosen_dispatches() {
     }
 }
 
+/// Checks thread-trace-20.
 #[test]
 fn device_thread_trace_runs_from_start_to_stop() {
     let variables = [("MODE", "device"), ("RPD_SIM_SEED", "1")];
@@ -267,6 +270,7 @@ fn device_thread_trace_runs_from_start_to_stop() {
     assert_eq!(words[10..12], [4, 1 << 2]);
 }
 
+/// Checks thread-trace-61.
 #[test]
 fn thread_trace_has_the_chosen_counters() {
     let variables = [("MODE", "counters"), ("RPD_SIM_SEED", "1")];
@@ -285,6 +289,7 @@ fn thread_trace_has_the_chosen_counters() {
     assert_eq!(of_target, valu.count() as u64);
 }
 
+/// Checks thread-trace-56.
 #[test]
 fn thread_trace_reports_a_full_buffer() {
     let variables = [
@@ -310,6 +315,7 @@ fn thread_trace_reports_a_full_buffer() {
     assert!(errors.lines().any(|said| said == line), "{errors}");
 }
 
+/// Checks thread-trace-5.
 #[test]
 fn thread_traces_are_decoded_by_the_library_that_the_tool_names() {
     let libraries = ["-lrocprofiler-sdk", "-lamdhip64"];

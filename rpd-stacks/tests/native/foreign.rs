@@ -43,8 +43,9 @@ const SIGNALS: &str = r#"
     }
 "#;
 
+/// Checks stacks-36.
 #[test]
-fn n36_a_stack_crosses_a_signal_frame_into_the_interrupted_function() {
+fn a_stack_crosses_a_signal_frame_into_the_interrupted_function() {
     let library = Library::of("signals", &["-O2"], SIGNALS);
     let process = Process::new(512);
     let taken = process.run(|probe| {
@@ -62,8 +63,9 @@ fn n36_a_stack_crosses_a_signal_frame_into_the_interrupted_function() {
     }
 }
 
+/// Checks stacks-37.
 #[test]
-fn n37_a_signal_stack_is_walked_to_its_end_and_into_the_interrupted_stack() {
+fn a_signal_stack_is_walked_to_its_end_and_into_the_interrupted_stack() {
     let library = Library::of("signals", &["-O2"], SIGNALS);
     let process = Process::new(512);
     let taken = process.run(|probe| {
@@ -117,8 +119,9 @@ const COROUTINES: &str = r#"
     }
 "#;
 
+/// Checks stacks-37.
 #[test]
-fn n37_coroutine_stacks_are_walked_and_marked() {
+fn coroutine_stacks_are_walked_and_marked() {
     let library = Library::of("coroutines", &["-O2"], COROUTINES);
     let process = Process::new(512);
     let taken = process.run_with(false, |probe| library.function("start")(probe));

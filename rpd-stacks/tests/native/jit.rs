@@ -61,8 +61,9 @@ fn kinds(process: &Process, taken: &Taken) -> Vec<LocationKind> {
         .collect()
 }
 
+/// Checks stacks-25.
 #[test]
-fn n25_code_with_a_frame_pointer_is_walked_through() {
+fn code_with_a_frame_pointer_is_walked_through() {
     let code = Code::new(WITH_FRAME_POINTER);
     let process = Process::new(512);
     let plain = process.run(|probe| repeat(2, || probe(1)));
@@ -94,8 +95,9 @@ fn n25_code_with_a_frame_pointer_is_walked_through() {
     assert_eq!(with[with.len() - OUTER..], without[without.len() - OUTER..]);
 }
 
+/// Checks stacks-26.
 #[test]
-fn n26_code_without_frame_pointer_or_information_ends_the_stack() {
+fn code_without_frame_pointer_or_information_ends_the_stack() {
     let code = Code::new(WITHOUT_FRAME_POINTER);
     let process = Process::new(512);
     let taken = process.run_with(false, |probe| repeat(3, || code.function()(probe)));
@@ -115,8 +117,9 @@ fn n26_code_without_frame_pointer_or_information_ends_the_stack() {
     }
 }
 
+/// Checks stacks-27.
 #[test]
-fn n27_registered_unwind_information_is_used() {
+fn registered_unwind_information_is_used() {
     unsafe extern "C" {
         fn __register_frame(begin: *const c_void);
         fn __deregister_frame(begin: *const c_void);
@@ -180,8 +183,9 @@ fn registered(process: &Process, taken: &Taken) -> (u32, Vec<u8>) {
     (frame.id, parts.unwrap_or_default())
 }
 
+/// Checks stacks-27.
 #[test]
-fn n27_code_is_distinguished_by_what_is_registered_for_it() {
+fn code_is_distinguished_by_what_is_registered_for_it() {
     let include = rpd_tests::install::source_root().join("tests/workloads/include");
     let flags = ["-I", include.to_str().unwrap(), "-Wno-unused-function"];
     let library = Library::of("registers", &flags, REGISTERS);

@@ -38,8 +38,9 @@ fn module_of(process: &Process, taken: &Taken, path: &Path) -> (u32, ModuleFact)
     (id, facts.modules[&id].clone())
 }
 
+/// Checks stacks-21.
 #[test]
-fn n21_a_plugin_is_known_by_path_and_build_id_after_it_was_unloaded() {
+fn a_plugin_is_known_by_path_and_build_id_after_it_was_unloaded() {
     let path = plugin("first");
     let process = Process::new(512);
     let taken = process.run(|probe| Library::open(&path).function("start")(probe));
@@ -51,8 +52,9 @@ fn n21_a_plugin_is_known_by_path_and_build_id_after_it_was_unloaded() {
     assert!(module.range.0 < module.range.1 && module.bias == module.range.0);
 }
 
+/// Checks stacks-22.
 #[test]
-fn n22_plugins_at_one_address_are_distinguished() {
+fn plugins_at_one_address_are_distinguished() {
     // The same file under two names, too: then even the code is the same.
     let (one, other) = (plugin("first"), plugin("other"));
     let copy = one.with_extension("copy");
@@ -78,8 +80,9 @@ fn n22_plugins_at_one_address_are_distinguished() {
     process.agree(&taken);
 }
 
+/// Checks stacks-23.
 #[test]
-fn n23_the_build_id_is_of_the_code_that_ran_not_of_a_file_that_replaced_it() {
+fn the_build_id_is_of_the_code_that_ran_not_of_a_file_that_replaced_it() {
     let (path, newer) = (plugin("first"), plugin("other"));
     let library = Library::open(&path);
     std::fs::rename(&newer, &path).unwrap();
@@ -90,8 +93,9 @@ fn n23_the_build_id_is_of_the_code_that_ran_not_of_a_file_that_replaced_it() {
     assert!(!file.windows(20).any(|bytes| bytes == module.build_id));
 }
 
+/// Checks stacks-24.
 #[test]
-fn n24_a_library_that_is_loaded_twice_is_two_modules() {
+fn a_library_that_is_loaded_twice_is_two_modules() {
     let path = plugin("first");
     let name = CString::new(path.as_os_str().as_bytes()).unwrap();
     // SAFETY: the library has no dependencies whose second copy would matter.
@@ -158,8 +162,9 @@ fn unloading_something_else_keeps_rules_and_stacks() {
     assert!(taken.iter().all(|one| one.captured == taken[0].captured));
 }
 
+/// Checks stacks-40.
 #[test]
-fn n40_a_constructor_under_dlopen_has_the_loader_on_its_stack() {
+fn a_constructor_under_dlopen_has_the_loader_on_its_stack() {
     // The constructor finds the probe through a variable of the environment: nothing else is there yet.
     let source = r#"
         #include <stdlib.h>
@@ -187,8 +192,9 @@ fn n40_a_constructor_under_dlopen_has_the_loader_on_its_stack() {
     assert!(files[constructor + 1].starts_with("ld-linux"), "{files:?}");
 }
 
+/// Checks stacks-41.
 #[test]
-fn n41_a_storm_of_dlopen_and_dlclose_in_another_thread_disturbs_nothing() {
+fn a_storm_of_dlopen_and_dlclose_in_another_thread_disturbs_nothing() {
     let mine = Library::open(&plugin("first"));
     let theirs: Vec<_> = ["second", "third"].map(plugin).into_iter().collect();
     let process = Process::new(512);

@@ -2,8 +2,9 @@
 
 use crate::support::{Library, Process, counts, repeat, undisturbed};
 
+/// Checks stacks-30.
 #[test]
-fn n30_one_place_has_one_stack_and_two_lines_share_their_callers() {
+fn one_place_has_one_stack_and_two_lines_share_their_callers() {
     let source = r#"
         typedef void (*probe_fn)(int);
         volatile int sink;
@@ -48,8 +49,9 @@ fn n30_one_place_has_one_stack_and_two_lines_share_their_callers() {
     );
 }
 
+/// Checks stacks-31.
 #[test]
-fn n31_a_million_equal_calls_add_nothing_to_the_tree() {
+fn a_million_equal_calls_add_nothing_to_the_tree() {
     let source = r#"
         typedef void (*probe_fn)(int);
         void start(probe_fn p) { for (int i = 0; i < 1000000; i++) p(i); }
@@ -77,8 +79,9 @@ fn n31_a_million_equal_calls_add_nothing_to_the_tree() {
     );
 }
 
+/// Checks stacks-32.
 #[test]
-fn n32_stacks_alternate_with_two_callers_of_equal_frame_size() {
+fn stacks_alternate_with_two_callers_of_equal_frame_size() {
     let source = r#"
         typedef void (*probe_fn)(int);
         volatile int sink;

@@ -130,8 +130,9 @@ const PROGRAM: &str = r#"
     }
 "#;
 
+/// Checks stacks-19.
 #[test]
-fn n19_offsets_are_link_time_addresses_with_and_without_pie() {
+fn offsets_are_link_time_addresses_with_and_without_pie() {
     if lacks("c++") {
         return;
     }
@@ -169,8 +170,9 @@ fn n19_offsets_are_link_time_addresses_with_and_without_pie() {
     }
 }
 
+/// Checks stacks-20.
 #[test]
-fn n20_two_runs_have_the_same_build_ids_and_offsets() {
+fn two_runs_have_the_same_build_ids_and_offsets() {
     if lacks("c++") {
         return;
     }

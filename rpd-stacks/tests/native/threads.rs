@@ -14,8 +14,9 @@ const RECURSION: &str = r#"
     void start(probe_fn p) { sink = down(p, 50); }
 "#;
 
+/// Checks stacks-38.
 #[test]
-fn n38_the_outermost_frame_of_a_thread_is_its_entry() {
+fn the_outermost_frame_of_a_thread_is_its_entry() {
     let source = r#"
         #include <pthread.h>
         typedef void (*probe_fn)(int);
@@ -75,8 +76,9 @@ fn n38_the_outermost_frame_of_a_thread_is_its_entry() {
     assert!(files[2].starts_with("spawn"), "{files:?}");
 }
 
+/// Checks stacks-39.
 #[test]
-fn n39_64_threads_all_get_their_stacks() {
+fn stacks_are_taken_on_64_threads_at_once() {
     let library = Library::of("recursion", &["-O1"], RECURSION);
     let process = Process::new(512);
     let all: Vec<Vec<_>> = std::thread::scope(|scope| {
@@ -178,8 +180,9 @@ extern "C" fn small_probe(_: i32) {
         .stack;
 }
 
+/// Checks stacks-42.
 #[test]
-fn n42_a_forked_child_reports_all_facts_again_and_the_parent_none() {
+fn a_forked_child_reports_all_facts_again_and_the_parent_none() {
     let library = Library::open(&shared_recursion());
     let start = library.function("start");
     let mut small = Small {
@@ -225,8 +228,9 @@ fn n42_a_forked_child_reports_all_facts_again_and_the_parent_none() {
     );
 }
 
+/// Checks stacks-43.
 #[test]
-fn n43_a_child_of_a_fork_during_captures_of_other_threads_captures() {
+fn a_child_of_a_fork_during_captures_of_other_threads_captures() {
     let library = Library::open(&shared_recursion());
     let process = Process::new(512);
     let stop = AtomicBool::new(false);

@@ -86,8 +86,9 @@ fn frames_of_all_shapes_are_walked_with_any_optimisation() {
     }
 }
 
+/// Checks stacks-14.
 #[test]
-fn n14_stripped_code_is_walked() {
+fn stripped_code_is_walked() {
     let stripped = Library::of("stripped", &["-O2", "-s", "-fomit-frame-pointer"], SHAPES);
     let process = Process::new(512);
     let taken = process.run(|probe| stripped.function("start")(probe));
@@ -106,8 +107,9 @@ fn n14_stripped_code_is_walked() {
     assert!(inside.count() >= 12);
 }
 
+/// Checks stacks-18.
 #[test]
-fn n18_calls_from_a_split_off_cold_part_are_walked() {
+fn calls_from_a_split_off_cold_part_are_walked() {
     let source = r#"
         #include <stdio.h>
         typedef void (*probe_fn)(int);
@@ -138,8 +140,9 @@ fn n18_calls_from_a_split_off_cold_part_are_walked() {
     );
 }
 
+/// Checks stacks-29.
 #[test]
-fn n29_recursion_of_5000_frames_is_kept_whole_or_with_a_gap() {
+fn recursion_of_5000_frames_is_kept_whole_or_with_a_gap() {
     let source = r#"
         typedef void (*probe_fn)(int);
         volatile int sink;
@@ -186,8 +189,9 @@ fn n29_recursion_of_5000_frames_is_kept_whole_or_with_a_gap() {
     }
 }
 
+/// Checks stacks-33.
 #[test]
-fn n33_frames_that_a_longjmp_left_are_gone() {
+fn frames_that_a_longjmp_left_are_gone() {
     let source = r#"
         #include <setjmp.h>
         typedef void (*probe_fn)(int);
@@ -232,8 +236,9 @@ const EXCEPTIONS: &str = r#"
     extern "C" void start(probe_fn p) { probe = p; catches(); probe(22); }
 "#;
 
+/// Checks stacks-34.
 #[test]
-fn n34_stacks_are_right_after_an_exception() {
+fn stacks_are_right_after_an_exception() {
     if lacks("c++") {
         return;
     }
@@ -254,8 +259,9 @@ fn n34_stacks_are_right_after_an_exception() {
     }
 }
 
+/// Checks stacks-35.
 #[test]
-fn n35_destructors_during_unwinding_show_the_landing_pad() {
+fn destructors_during_unwinding_show_the_landing_pad() {
     if lacks("c++") {
         return;
     }

@@ -1,4 +1,4 @@
-"""The cases of Python frames, by number: `cases.py NUMBER`. Runs on 3.8 and later; prints what it checked."""
+"""Tests of Python frames: `cases.py NAME` runs the function of that name. Runs on 3.8 and later; prints what it checked."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ class Skip(Exception):
     """The case does not exist on this interpreter."""
 
 
-def case_55():
+def nested_functions_have_rows_in_call_order():
     def f():
         return g()
 
@@ -44,7 +44,7 @@ def case_55():
         assert kinds[first : first + count] == ["P"] * count, "one evaluator runs them all"
 
 
-def case_56():
+def rows_are_equal_with_and_without_the_gil():
     # `check` compares both; this test checks that only the native rows between them differ.
     def both():
         return capture(held), capture(released)
@@ -55,7 +55,7 @@ def case_56():
     check()
 
 
-def case_57():
+def a_thread_that_never_ran_python_has_native_rows_alone():
     # A thread of the C library, which calls the probe and nothing of Python.
     number = ctypes.c_size_t()
     pthread = ctypes.CDLL(None)
@@ -72,7 +72,7 @@ def case_57():
         assert threading.active_count() == 1
 
 
-def case_58():
+def a_callback_of_map_has_a_row_inside_its_caller():
     def f():
         return list(map(lambda value: check(), [1]))[0]
 
@@ -86,7 +86,7 @@ def case_58():
         assert runs == 2, (runs, stack)
 
 
-def case_59():
+def a_hundred_nested_callbacks_alternate_with_native_rows():
     stacks = []
 
     def nested(depth):
@@ -102,7 +102,7 @@ def case_59():
         assert evaluators >= 102, evaluators
 
 
-def case_60():
+def python_rows_surround_a_c_library_that_calls_back():
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
     def compare(a, b):
@@ -121,7 +121,7 @@ def case_60():
     assert held.probe_call(callback, 0) and released.probe_call(callback, 0)
 
 
-def case_60_depths():
+def python_rows_stay_while_native_frames_come_and_go():
     # The Python frames stay, while native frames further in come and go.
     def inner():
         depths = [0, 3, 1, 0, 7, 7, 2, 0]
@@ -141,7 +141,7 @@ def case_60_depths():
         assert names(stacks[0])[-2:] == ["<lambda>", "inner"], stacks[0]
 
 
-def case_61():
+def a_generator_has_a_row_inside_its_consumer():
     def gen():
         yield 1
         yield check()
@@ -155,7 +155,7 @@ def case_61():
     assert names(next(check() for _ in [0]))[-1] == "<genexpr>"
 
 
-def case_62():
+def delegating_generators_have_rows_in_call_order():
     def inner():
         yield check()
 
@@ -168,7 +168,7 @@ def case_62():
     assert names(consumer())[-3:] == ["consumer", "outer", "inner"]
 
 
-def case_63():
+def awaited_coroutines_have_rows_in_call_order():
     async def inner():
         return check()
 
@@ -184,7 +184,7 @@ def case_63():
     assert names(drive(outer()))[-3:] == ["drive", "outer", "inner"]
 
 
-def case_64():
+def a_resumed_task_has_rows_of_itself_and_the_event_loop():
     async def task(name):
         await asyncio.sleep(0)
         await asyncio.sleep(0.001)
@@ -198,7 +198,7 @@ def case_64():
         assert "_run_once" in names(stack) and "both" not in names(stack)
 
 
-def case_65():
+def comprehensions_have_a_row_before_python_3_12():
     def f():
         return [check() for _ in [0]][0]
 
@@ -208,7 +208,7 @@ def case_65():
     assert names({0: check() for _ in [0]}[0])
 
 
-def case_66(tmp="rpd_stacks_case_66_module"):
+def class_bodies_and_imports_have_rows(tmp="rpd_stacks_imported_module"):
     stacks = []
 
     class Body:
@@ -226,7 +226,7 @@ def case_66(tmp="rpd_stacks_case_66_module"):
     assert any(row.file == "<frozen importlib._bootstrap>" for row in stack.python())
 
 
-def case_67():
+def code_from_strings_has_its_name_and_line():
     stack = eval("1 and check()")
     row = [row for row in stack.python() if row.file == "<string>"][-1]
     assert (row.name, row.line) == ("<module>", 1)
@@ -235,7 +235,7 @@ def case_67():
     assert [row.line for row in space["stack"].python() if row.file == "<string>"] == [3]
 
 
-def case_68():
+def finalizers_have_a_row_inside_their_cause():
     stacks = []
 
     class Tail:
@@ -259,7 +259,7 @@ def case_68():
     assert names(stacks[-1])[-2:] == ["collect", "__del__"], stacks
 
 
-def case_69():
+def captures_leave_pending_exceptions_unchanged():
     def raising():
         try:
             raise ValueError("kept")
@@ -326,7 +326,7 @@ extern "C" int binding_call(void (*call)(), Capture capture) {
 """
 
 
-def case_70():
+def a_translated_exception_leaves_later_stacks_right():
     compiler = shutil.which("c++")
     if compiler is None:
         raise Skip("no c++")
@@ -351,19 +351,19 @@ def case_70():
     for _ in range(3):
         stack, text = translated()
         assert text == "thrown in C++"
-        assert names(stack)[-2:] == ["case_70", "translated"], stack
-    assert [found[-3:] for found in called] == [["case_70", "translated", "callback"]] * 3, called
+        assert names(stack)[-2:] == ["a_translated_exception_leaves_later_stacks_right", "translated"], stack
+    assert [found[-3:] for found in called] == [["a_translated_exception_leaves_later_stacks_right", "translated", "callback"]] * 3, called
     # The stack that a destructor took while the exception unwound the function.
     flags = ctypes.c_uint32()
     number = binding.binding_taken(ctypes.byref(flags))
     during = probe.Stack(number, flags.value)
-    assert during.flags == 0 and [row.name for row in during.python()][-2:] == ["case_70", "translated"], during
+    assert during.flags == 0 and [row.name for row in during.python()][-2:] == ["a_translated_exception_leaves_later_stacks_right", "translated"], during
     # The function that throws, whose landing pad calls it, has no symbol.
     assert [row.symbol for row in during.rows[-3:]] == ["binding_call", "?", "probe_capture"], during
     probe.check_places(during)
 
 
-def case_71():
+def wrappers_and_methods_have_a_row_for_each_frame():
     def decorate(function):
         @functools.wraps(function)
         def wrapper(*arguments):
@@ -403,10 +403,10 @@ def case_71():
     assert names(cached())[-2:] == ["wrapper", "<lambda>"]
     if V >= (3, 11):
         row = [row for row in Callable().value.python() if row.name == "value"][0]
-        assert row.qualname == "case_71.<locals>.Callable.value"
+        assert row.qualname == "wrappers_and_methods_have_a_row_for_each_frame.<locals>.Callable.value"
 
 
-def case_72():
+def lines_and_columns_are_those_of_tracebacks():
     # fmt: off
     stack = (
         check
@@ -421,7 +421,7 @@ def case_72():
     assert stack.python() and second.python()  # lines and columns were compared
 
 
-def case_73():
+def deep_recursion_has_every_frame():
     def deep(depth):
         return deep(depth - 1) if depth else check()
 
@@ -435,7 +435,7 @@ def case_73():
     assert names(result[0]).count("deep") == 5001
 
 
-def case_73_gap():
+def recursion_beyond_the_limit_has_a_gap():
     probe.open_probe(probe.MERGED, 64)
 
     def deep(depth):
@@ -450,7 +450,7 @@ def case_73_gap():
     assert [row.name for row in inner][-1] == "capture"
 
 
-def case_74():
+def frames_that_are_being_set_up_shift_no_row():
     # Finalizers run while a frame is being set up: cells are made and arguments are freed before the first instruction
     # that has a line.
     stacks = []
@@ -486,7 +486,7 @@ def case_74():
     assert len(stacks) >= 100
 
 
-def case_75():
+def profile_and_trace_hooks_leave_rows_unchanged():
     def target():
         return check()
 
@@ -508,7 +508,7 @@ def case_75():
     assert names(traced) == names(plain)
 
 
-def case_76():
+def a_replaced_evaluator_keeps_the_order_of_rows():
     if V < (3, 9):
         raise Skip("3.9 is the first in which the evaluator can be replaced by a function")
     api = ctypes.pythonapi
@@ -536,13 +536,13 @@ def case_76():
     assert all(rows[i - 1].kind == "N" for i in inner), "one activation of the evaluator for each"
 
 
-def case_77():
+def perf_trampolines_leave_python_rows_right():
     if V < (3, 12):
         raise Skip("3.12 has the first perf trampolines")
-    if not os.environ.get("RPD_CASE_77_INNER"):
-        environment = dict(os.environ, RPD_CASE_77_INNER="1")
+    if not os.environ.get("RPD_PERF_TRAMPOLINES_ARE_ON"):
+        environment = dict(os.environ, RPD_PERF_TRAMPOLINES_ARE_ON="1")
         result = subprocess.run(
-            [sys.executable, "-X", "perf", __file__, "77"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            [sys.executable, "-X", "perf", __file__, "perf_trampolines_leave_python_rows_right"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         text = result.stdout.decode()
         if "perf" in text and "not available" in text:
@@ -565,7 +565,7 @@ def case_77():
     del frame
 
 
-def case_78():
+def a_thread_that_hogs_the_gil_delays_no_capture():
     stop = threading.Event()
 
     def spin():
@@ -589,7 +589,7 @@ def case_78():
     assert took < 20, took
 
 
-def case_79():
+def code_at_a_used_address_has_its_own_name_and_lines():
     # The allocator often gives a new code object the address of the last one, and its parts those of the last one's parts.
     seen, repeated = set(), 0
     for round in range(400):
@@ -616,7 +616,7 @@ def case_79():
         exec(compile(text, "same", "exec"), space)
 
 
-def case_80():
+def a_function_redefined_while_it_runs_keeps_its_row():
     space = {"check": check}
     exec(
         "def first():\n first.__code__ = second.__code__\n return check()\ndef second():\n return check()\n",
@@ -626,7 +626,7 @@ def case_80():
     assert names(space["first"]())[-1] == "second"
 
 
-def case_81():
+def names_that_are_not_ascii_are_exact():
     space = {"check": check}
     for name in ("größe", "имя", "名前", "𝔛𝔶", "a𝔛é名"):
         exec(compile("def %s():\n    return check()\nstack = %s()" % (name, name), "datei-%s.py" % name, "exec"), space)
@@ -639,7 +639,7 @@ def case_81():
     exec(compile("stack = check_it()", surrogate, "exec"), {"check_it": capture})
 
 
-def case_84():
+def captures_survive_the_end_of_the_interpreter():
     # Daemon threads capture while the interpreter ends; the exit status is whether it could.
     text = """
 import sys, threading
@@ -663,7 +663,7 @@ import time; time.sleep(0.02)
     assert clean > 3, "%d of 10 ended without a signal" % clean
 
 
-def case_85():
+def a_sub_interpreter_has_its_own_rows_or_none():
     interpreters = None
     for name in ("_interpreters", "_xxsubinterpreters"):
         with contextlib.suppress(ImportError):
@@ -699,7 +699,7 @@ os.write(%d, repr((stack.flags, [(r.kind, getattr(r, "name", "")) for r in stack
     check()
 
 
-def case_86():
+def a_greenlet_has_its_own_rows():
     try:
         from greenlet import greenlet
     except ImportError:
@@ -746,7 +746,7 @@ def worker_of_pool(value):
     return names(check())[-1] == "worker_of_pool"
 
 
-def case_87():
+def forked_and_spawned_children_have_right_stacks():
     check()
     stop = threading.Event()
     thread = threading.Thread(target=lambda: [released.probe_bench(1000) for _ in iter(stop.is_set, True)])
@@ -767,7 +767,7 @@ def case_87():
             assert pool.map(worker_of_pool, [1, 2]) == [True, True]
 
 
-def case_88():
+def an_unknown_version_is_read_by_its_own_functions():
     known = V < (3, 15)
     if known:
         assert probe.interpreter() == "Some(None)", probe.interpreter()
@@ -789,7 +789,7 @@ def case_88():
     assert [(r.file, r.name) for r in rows] == [(f, n) for f, _, n in want]
 
 
-def case_90():
+def captures_of_many_threads_change_no_reference_count():
     def f():
         return check()
 
@@ -825,19 +825,19 @@ def case_90():
 
 
 def main():
-    number = sys.argv[1]
+    name = sys.argv[1]
     library = os.environ.get("RPD_CASE_PYTHON")
     if library:
         with open("/proc/self/maps") as maps:
             assert library in maps.read(), "another interpreter than " + library
-    if number != "73_gap":
+    if name != "recursion_beyond_the_limit_has_a_gap":
         probe.open_probe()
     try:
-        globals()["case_" + number]()
+        globals()[name]()
     except Skip as reason:
-        print("skipped: case %s on %d.%d: %s" % (number, V[0], V[1], reason))
+        print("skipped: %s on %d.%d: %s" % (name, V[0], V[1], reason))
         return
-    print("case %s: %d comparisons" % (number, probe.checks))
+    print("%s: %d comparisons" % (name, probe.checks))
 
 
 if __name__ == "__main__":

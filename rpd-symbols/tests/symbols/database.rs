@@ -82,6 +82,7 @@ impl Example {
     }
 }
 
+/// Checks stacks-3.
 #[test]
 fn the_sql_of_the_guide_runs_unchanged() {
     if lacks("c++") {
@@ -145,6 +146,7 @@ fn the_sql_of_the_guide_runs_unchanged() {
     );
 }
 
+/// Checks stacks-7.
 #[test]
 fn frames_of_the_runtime_are_shown_on_request() {
     if lacks("c++") {
@@ -176,6 +178,7 @@ fn frames_of_the_runtime_are_shown_on_request() {
     assert!(frames(&example.recording)[1].starts_with("#1 (inlined)"));
 }
 
+/// Checks stacks-91.
 #[test]
 fn looking_up_again_uses_what_was_installed() {
     if lacks("c++") {
@@ -259,6 +262,7 @@ fn python_frames_have_lines_and_hide_the_interpreter() {
     assert_eq!(all[2], "#2 0x0000555500000300 at /usr/bin/python3.10");
 }
 
+/// Checks stacks-11.
 #[test]
 fn stacks_without_an_address_of_the_call_and_long_ones() {
     let mut recording = Recording::new();

@@ -135,6 +135,7 @@ fn ours(frames: &[Frame]) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Checks stacks-17.
 #[test]
 fn three_inlined_functions_have_their_own_call_sites() {
     if lacks("c++") {
@@ -160,6 +161,7 @@ fn three_inlined_functions_have_their_own_call_sites() {
     }
 }
 
+/// Checks stacks-6.
 #[test]
 fn stripped_programs_have_what_is_left() {
     if lacks("c++") {
@@ -201,6 +203,7 @@ fn stripped_programs_have_what_is_left() {
     assert_eq!(only(frames(&wholly, &[], hidden)), (None, Evidence::None));
 }
 
+/// Checks stacks-15 and stacks-92.
 #[test]
 fn debug_files_are_found_by_build_id_and_by_link() {
     if lacks("c++") {
@@ -244,6 +247,7 @@ fn debug_files_are_found_by_build_id_and_by_link() {
     assert_eq!(without.problem(&module), Some(NoFile::Missing));
 }
 
+/// Checks stacks-16.
 #[test]
 fn files_of_another_build_are_not_trusted() {
     if lacks("c++") {

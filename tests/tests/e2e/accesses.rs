@@ -30,7 +30,7 @@ fn row(outcome: &Outcome, line: u32, access: &str) -> String {
 }
 
 #[test]
-fn patterns_have_their_figures() {
+fn mem_trace_counts_lanes_bytes_and_cache_lines_of_each_pattern() {
     // Space, access, instructions, executions, lanes, bytes, cache lines, ideal ones, distinct ones, coalescing, cycles of LDS, those of
     // conflicts, stride, its share. 4 waves of 64 lanes.
     let cases: [(&[&str], u32, &str); 8] = [
@@ -84,7 +84,7 @@ fn patterns_have_their_figures() {
 }
 
 #[test]
-fn the_table_for_people() {
+fn mem_table_shows_kernels_lines_and_shares() {
     let outcome = traced(&["mem"], &["strided", "32", "3"]).success();
     assert!(
         outcome.stderr.contains("rpd: recorded memory accesses, "),
@@ -108,7 +108,7 @@ fn the_table_for_people() {
 }
 
 #[test]
-fn one_dispatch_of_a_kernel() {
+fn mem_trace_of_one_dispatch_has_that_dispatch_alone() {
     let outcome = traced(&["mem", "--kernel", "strided#2"], &["strided", "1", "3"]).success();
     let first = shown(&outcome, &[]).success().stdout;
     assert!(first.starts_with("strided: 1 dispatch\n"), "{first}");
@@ -130,7 +130,7 @@ fn one_dispatch_of_a_kernel() {
 }
 
 #[test]
-fn all_instructions() {
+fn inst_trace_counts_every_instruction() {
     let outcome = traced(&["inst"], &["coalesced", "0"]).success();
     let csv = shown(&outcome, &["-f", "csv"]).success().stdout;
     let plain = csv.lines().filter(|row| row.contains(".hip,7,,,")).count();
@@ -139,14 +139,14 @@ fn all_instructions() {
 }
 
 #[test]
-fn a_killed_program_keeps_what_it_had() {
+fn mem_trace_of_a_killed_program_keeps_its_dispatches() {
     let outcome = traced(&["mem"], &["coalesced", "0", "5", "9"]).expect_code(137);
     let table = shown(&outcome, &[]).success().stdout;
     assert!(table.starts_with("coalesced: 5 dispatches\n"), "{table}");
 }
 
 #[test]
-fn a_limit_ends_the_recording() {
+fn max_bytes_ends_a_mem_trace_with_a_message() {
     let outcome = traced(&["mem", "--max-bytes", "2K"], &["strided", "1", "200"]);
     let shown = shown(&outcome, &[]).success();
     assert!(
@@ -159,7 +159,7 @@ fn a_limit_ends_the_recording() {
 }
 
 #[test]
-fn files_of_the_table() {
+fn mem_table_is_written_as_csv_and_parquet() {
     let outcome = traced(&["mem"], &["coalesced", "0"]).success();
     let file = |name: &str| outcome.folder.path().join(name);
     let (csv, parquet) = (file("table.csv"), file("table.parquet"));
@@ -174,7 +174,7 @@ fn files_of_the_table() {
 }
 
 #[test]
-fn a_replay_is_traced_as_well() {
+fn mem_trace_of_a_replay_shows_accesses_of_the_program() {
     let capture = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .workload("accesses", ["strided", "32"])
         .success();
@@ -207,7 +207,7 @@ fn a_replay_is_traced_as_well() {
 }
 
 #[test]
-fn what_cannot_be_done_is_reported() {
+fn capture_trace_refuses_wrong_words_and_kernels() {
     let refused = |arguments: &[&str], status: i32, message: &str| {
         let outcome = Rpd::plain(arguments).run().expect_code(status);
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
@@ -223,6 +223,10 @@ fn what_cannot_be_done_is_reported() {
         2,
         "expected a name, or a name and the number of a dispatch such as scale#3",
     );
+}
+
+#[test]
+fn show_refuses_a_capture_without_recorded_accesses() {
     let outcome = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .workload("accesses", ["coalesced", "0"])
         .success();
@@ -234,6 +238,10 @@ fn what_cannot_be_done_is_reported() {
         "{}",
         none.stderr
     );
+}
+
+#[test]
+fn show_refuses_a_damaged_recording_of_accesses() {
     let traced = traced(&["mem"], &["coalesced", "0"]).success();
     let file = traced.folder.path().join("capture/accesses/accesses.bin");
     let mut bytes = std::fs::read(&file).expect("a recording");

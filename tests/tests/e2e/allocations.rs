@@ -18,7 +18,7 @@ fn counted(text: &str) -> (u64, u64) {
 }
 
 #[test]
-fn only_a_new_segment_of_the_spool_allocates() {
+fn recording_allocates_memory_only_for_new_spool_segments() {
     const ROUNDS: u64 = 20_000;
     let program = workloads::path("allocations");
     // Looked at when the program has ended and the front end has not yet turned the spool into files.

@@ -22,7 +22,7 @@ fn of<'a>(found: &'a [[String; 4]], function: &str, name: &str) -> Vec<(&'a str,
 }
 
 #[test]
-fn what_a_call_returned_is_the_value_of_its_argument() {
+fn output_arguments_have_the_value_that_the_call_returned() {
     for provider in ["sdk", "direct"] {
         let outcome = Rpd::new([
             "--hip-trace",
@@ -68,7 +68,7 @@ fn what_a_call_returned_is_the_value_of_its_argument() {
 }
 
 #[test]
-fn the_mode_of_the_original_has_addresses_of_variables() {
+fn compat_mode_shows_output_arguments_as_addresses() {
     for provider in ["sdk", "direct"] {
         let options = [
             "--compat",

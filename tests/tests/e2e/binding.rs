@@ -14,7 +14,7 @@ fn calls(outcome: &run::Outcome) -> usize {
 const HIP: [&str; 3] = ["--hip-trace", "-f", "csv"];
 
 #[test]
-fn no_tool_is_visible_in_the_target() {
+fn recording_exports_no_tool_symbols_into_the_target() {
     if run::tool("python3").is_none() {
         return;
     }
@@ -29,7 +29,7 @@ fn no_tool_is_visible_in_the_target() {
 }
 
 #[test]
-fn tools_of_the_user_are_served_as_well() {
+fn user_tools_receive_events_beside_the_recording() {
     let alone = Rpd::new(HIP).workload("vector-ops", ["1", "1"]).success();
     let tool = workloads::path("event-log.so");
     let both = Rpd::new(HIP)
@@ -43,7 +43,7 @@ fn tools_of_the_user_are_served_as_well() {
 }
 
 #[test]
-fn an_sdk_that_would_begin_early_waits() {
+fn an_sdk_set_to_start_early_waits_for_the_collector() {
     let outcome = Rpd::new(HIP)
         .env("ROCPROFILER_LIBRARY_CTOR", "1")
         .workload("vector-ops", ["1", "1"])

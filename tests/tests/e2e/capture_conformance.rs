@@ -1,35 +1,16 @@
-//! The conformance cases of captures, by number, and those that are not in the other modules on captures.
-//!
-//! | cases | where |
-//! |---|---|
-//! | 1, 2, 3, 4, 5, 8, 12, 14 to 17, 20, 21, 25 to 27, 32, 35, 36, 39 to 41, 43, 44, 51, 52, 57, 59 to 63, 68 | `captures` |
-//! | 50, 56 | `capture_excerpts` |
-//! | 49 | `capture_regions` |
-//! | 7, 9, 10, 13, 18, 23, 34, 37, 38, 46, 54, 58 | here |
-//! | 42, and others again | `capture_programs` |
-//! | 6, 11, 29, 44, 45, 48, 53, 55, 64 to 66 | `capture_limits` |
-//! | 19, 22 | units of `rpd-gfx`: metadata whose segment is too small, bundles with several targets |
-//! | 28, 30, 31 | units of `rpd-replay`: addresses after memory, addresses that are taken, memory that shares a page |
-//! | 47 | a unit of `rpd-collect`: a table of the runtime with more functions (`intercept`) |
-//! | 33 | `captures`, in the shallow replay of pointers: data are changed only with `--deep` |
-//!
-//! What has no test:
-//!
-//! | case | reason |
-//! |---|---|
-//! | 24 | no simulated GPU has page faults that are retried (units of `rpd-gfx`: on which targets code runs; case 23: what a replay answers) |
-//! | 67 | it needs a GPU |
+//! Captures of programs with zeros, kernels without arguments, many streams, polling, host functions, replaced kernels and
+//! children.
 
 use rpd_tests::outputs::Database;
-use rpd_tests::run::Rpd;
+use rpd_tests::run::{Outcome, Rpd};
 use rpd_tests::{install, workloads};
 
 use crate::captures::{capture_of, captured, database, replayed, round_trip};
 use crate::sudden_ends::on_small_disk;
 
-/// Case 13, smaller.
+/// Checks capture-13, with less memory.
 #[test]
-fn zeros_take_no_room() {
+fn capture_stores_zeros_in_little_space() {
     let run = captured(&[], "capture", &["upload", "64", "1"]).success();
     let noise = database(&capture_of(&run)).number("SELECT sum(stored) FROM chunk");
     assert!(noise >= 16 << 20, "{noise}");
@@ -41,9 +22,9 @@ fn zeros_take_no_room() {
     );
 }
 
-/// Case 18.
+/// Checks capture-18.
 #[test]
-fn kernels_without_arguments_come_back() {
+fn replay_runs_kernels_without_arguments() {
     let run = captured(&[], "launch-loop", &["50"]).success();
     let capture = capture_of(&run);
     let lengths = database(&capture).rows(
@@ -53,9 +34,10 @@ fn kernels_without_arguments_come_back() {
     let _ = replayed(&capture, &[]).success();
 }
 
-/// Cases 7, 9 and 34: handles beyond 32 bits, streams of threads, memory that is freed and allocated again.
+/// Checks capture-7, capture-9 and capture-34: handles beyond 32 bits, streams of threads, memory that is freed and
+/// allocated again.
 #[test]
-fn default_streams_of_threads_come_back() {
+fn replay_keeps_default_streams_of_threads_apart() {
     round_trip("capture", &["perthread"], false);
     let run = captured(&[], "capture", &["streams", "5"]).success();
     let database = database(&capture_of(&run));
@@ -63,15 +45,15 @@ fn default_streams_of_threads_come_back() {
     assert!(database.number("SELECT count(*) - count(DISTINCT va) FROM alloc") > 0);
 }
 
-/// Case 10.
+/// Checks capture-10.
 #[test]
-fn data_that_are_overwritten_after_the_call_come_back() {
+fn replay_has_pageable_data_that_was_overwritten_after_the_call() {
     round_trip("capture", &["overwrite"], false);
 }
 
-/// Case 37.
+/// Checks capture-37.
 #[test]
-fn questions_become_one_wait() {
+fn replay_waits_once_for_an_event_that_was_polled() {
     round_trip("capture", &["poll"], false);
     let run = captured(&[], "capture", &["poll"]).success();
     let asked = database(&capture_of(&run))
@@ -79,20 +61,20 @@ fn questions_become_one_wait() {
     assert_eq!(asked, 3);
 }
 
-/// Case 38.
+/// Checks capture-38.
 #[test]
-fn host_functions_are_not_called_again() {
+fn replay_does_not_call_host_functions() {
     round_trip("capture", &["callback"], false);
 }
 
 #[test]
-fn variables_of_modules_come_back() {
+fn replay_restores_variables_of_modules() {
     round_trip("capture", &["module"], false);
 }
 
-/// Case 23.
+/// Checks capture-23.
 #[test]
-fn code_for_another_gpu_is_refused() {
+fn replay_refuses_code_for_another_gpu() {
     let run = captured(&[], "capture", &["add"]).success();
     let refused = Rpd::plain(["replay", "--backend", "sim"])
         .env("RPD_SIM_GPU", "gfx942")
@@ -108,9 +90,9 @@ fn code_for_another_gpu_is_refused() {
     );
 }
 
-/// Case 46.
+/// Checks capture-46.
 #[test]
-fn calls_that_cannot_be_replayed_are_named() {
+fn capture_names_calls_that_cannot_be_replayed() {
     let run = captured(&[], "capture", &["shared"]).success();
     assert!(
         run.stderr
@@ -138,19 +120,23 @@ fn calls_that_cannot_be_replayed_are_named() {
     let _ = replayed(&capture, &["--force"]).success();
 }
 
-/// Case 54, and another build of a kernel.
-#[test]
-fn kernels_are_replaced() {
+/// A replay of a vector addition with the kernel of this name taken from one of the workloads' bundles.
+fn replayed_with(name: &str, bundle: &str) -> Outcome {
     let run = captured(&[], "capture", &["add"]).success();
-    let capture = capture_of(&run);
-    let bundle = workloads::path("kernels").join("capture.hipfb");
-    let replace = |name: &str, file: &std::path::Path| {
-        let text = format!("{name}={}", file.display());
-        replayed(&capture, &["--replace", &text])
-    };
-    let _ = replace("add_kernel", &bundle).success();
-    let other = workloads::path("kernels").join("module.hipfb");
-    let refused = replace("add_kernel", &other).expect_code(1);
+    let bundle = workloads::path("kernels").join(bundle);
+    let text = format!("{name}={}", bundle.display());
+    replayed(&capture_of(&run), &["--replace", &text])
+}
+
+#[test]
+fn replay_replaces_a_kernel_with_another_build() {
+    let _ = replayed_with("add_kernel", "capture.hipfb").success();
+}
+
+/// Checks capture-54.
+#[test]
+fn replay_refuses_a_replacement_without_the_kernel() {
+    let refused = replayed_with("add_kernel", "module.hipfb").expect_code(1);
     assert!(
         refused
             .stderr
@@ -160,9 +146,9 @@ fn kernels_are_replaced() {
     );
 }
 
-/// Case 58.
+/// Checks capture-58.
 #[test]
-fn children_are_captured_on_request() {
+fn capture_includes_children_only_on_request() {
     let captures = |options: &[&str]| {
         let run = captured(options, "fork-exec", &["tree"]).success();
         let entries = std::fs::read_dir(run.folder.path())
@@ -176,33 +162,38 @@ fn children_are_captured_on_request() {
     assert!(captures(&["--children"]) > 1);
 }
 
-/// Counters, samples and thread traces of one launch that is run many times, each in one command.
-#[test]
-fn one_launch_is_counted_sampled_and_traced() {
+/// A replay under `rpd` with these options of the second launch of a strided kernel, twenty times.
+fn replayed_under(options: &[&str]) -> Outcome {
     let captured = captured(&[], "capture", &["strided"]).success();
     let capture = capture_of(&captured);
-    let under = |options: &[&str]| {
-        Rpd::new(options)
-            .target([
-                install::rpd().into_os_string(),
-                "replay".into(),
-                "--quiet".into(),
-                capture.clone().into(),
-                "--kernel".into(),
-                "strided_kernel#2".into(),
-                "--iterations".into(),
-                "20".into(),
-                "--warmup".into(),
-                "0".into(),
-            ])
-            .success()
-    };
-    let counted = under(&["--pmc", "SQ_WAVES", "SQ_INSTS_VALU", "-f", "csv"]);
+    Rpd::new(options)
+        .target([
+            install::rpd().into_os_string(),
+            "replay".into(),
+            "--quiet".into(),
+            capture.into(),
+            "--kernel".into(),
+            "strided_kernel#2".into(),
+            "--iterations".into(),
+            "20".into(),
+            "--warmup".into(),
+            "0".into(),
+        ])
+        .success()
+}
+
+#[test]
+fn a_launch_that_is_replayed_many_times_can_be_counted() {
+    let counted = replayed_under(&["--pmc", "SQ_WAVES", "SQ_INSTS_VALU", "-f", "csv"]);
     let table = counted.csv("counter_collection");
     // Two counters of the launch before it, of one that shows what is written, of twenty, and of the launch in its place. What
     // puts memory back between them is counted as well, where the runtime copies with kernels.
     assert_eq!(table.count("Kernel_Name", "strided_kernel"), 2 * 23);
-    let sampled = under(&[
+}
+
+#[test]
+fn a_launch_that_is_replayed_many_times_can_be_sampled() {
+    let sampled = replayed_under(&[
         "--pc-sampling-beta-enabled",
         "--pc-sampling-method",
         "host_trap",
@@ -215,7 +206,11 @@ fn one_launch_is_counted_sampled_and_traced() {
     ]);
     let samples = sampled.csv("pc_sampling_host_trap");
     assert!(!samples.rows.is_empty());
-    let traced = under(&["--att", "--kernel-include-regex", "strided", "-f", "csv"]);
+}
+
+#[test]
+fn a_launch_that_is_replayed_many_times_can_be_traced() {
+    let traced = replayed_under(&["--att", "--kernel-include-regex", "strided", "-f", "csv"]);
     assert!(
         traced.stderr.contains("1 thread trace, 0 dropped"),
         "{}",
@@ -229,9 +224,9 @@ fn one_launch_is_counted_sampled_and_traced() {
     assert!(statistics.next().is_some(), "{:?}", traced.files());
 }
 
-/// A full disk ends the capture, not the program.
+/// A full disk stands here as a small file system of its own.
 #[test]
-fn full_disks_end_the_capture() {
+fn a_full_disk_ends_the_capture_and_not_the_program() {
     for kib in [300, 1500, 4000] {
         let Some(outcome) = on_small_disk(
             kib,
@@ -263,7 +258,7 @@ fn full_disks_end_the_capture() {
 
 /// Code objects lie beside the packs, for people and their tools.
 #[test]
-fn missing_and_changed_code_objects_are_named() {
+fn replay_names_missing_and_changed_code_objects() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let code = std::fs::read_dir(capture.join("code")).expect("a folder");
@@ -285,7 +280,7 @@ fn missing_and_changed_code_objects_are_named() {
 
 /// What an option names is looked for before anything is played.
 #[test]
-fn devices_and_replacements_that_are_not_there_are_named() {
+fn replay_names_missing_devices_and_replacements_before_it_starts() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     for (options, expected) in [

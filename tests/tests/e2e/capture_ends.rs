@@ -16,7 +16,7 @@ fn captured_over(capture: &Path, workload: &str, arguments: &[&str]) -> Outcome 
 }
 
 #[test]
-fn overwriting_removes_the_files_of_the_capture_alone() {
+fn overwriting_a_capture_keeps_foreign_files() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let others = ["notes.txt", "blobs/mine", "code/kernel.co", "more/data"];
@@ -43,7 +43,7 @@ fn overwriting_removes_the_files_of_the_capture_alone() {
 }
 
 #[test]
-fn a_run_that_captures_nothing_leaves_the_capture_that_is_there() {
+fn an_empty_capture_does_not_replace_an_existing_one() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let nothing = captured_over(&capture, "no-gpu", &[]).expect_code(1);
@@ -58,7 +58,7 @@ fn a_run_that_captures_nothing_leaves_the_capture_that_is_there() {
 }
 
 #[test]
-fn a_directory_with_a_manifest_of_another_program_is_not_replaced() {
+fn capture_refuses_a_directory_with_a_foreign_manifest() {
     let folder = tempfile::tempdir().expect("a folder");
     let directory = folder.path().join("videos");
     fs::create_dir(&directory).expect("a folder");
@@ -96,7 +96,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_capture_whose_rpd_was_killed_is_recovered() {
+fn recover_completes_a_capture_whose_rpd_was_killed() {
     // The program goes on alone: its calls do not wait for an rpd that takes the data.
     let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(["--staging", "1G"])
@@ -114,7 +114,7 @@ fn a_capture_whose_rpd_was_killed_is_recovered() {
     let info = Rpd::plain(["capture", "info"]).option([&capture]).run();
     let info = info.expect_code(1);
     assert!(info.stderr.contains("rpd recover"), "{}", info.stderr);
-    // It is left alone while the program runs.
+    // Recovery leaves the capture alone while the program runs.
     wait_until("not recovered", || {
         let recovered = Rpd::plain(["recover"]).option([&capture]).run().success();
         recovered.stderr.contains("rpd: wrote ")
@@ -135,7 +135,7 @@ fn a_capture_whose_rpd_was_killed_is_recovered() {
 
 /// The results of a kernel that writes nothing but a device variable are compared.
 #[test]
-fn device_variables_are_results() {
+fn replay_compares_device_variables() {
     let run = captured(&[], "capture-limits", &["counting"]).success();
     let capture = capture_of(&run);
     let capsule = run.folder.path().join("counting.rpdk");
@@ -165,7 +165,7 @@ fn device_variables_are_results() {
 }
 
 #[test]
-fn a_replay_without_a_result_fails_unless_that_is_allowed() {
+fn replay_without_results_fails_unless_allowed() {
     let run = captured(&["--outputs", "none"], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let played = replayed(&capture, &[]).expect_code(1);
@@ -192,7 +192,7 @@ fn changed(capture: &Path, sql: &str) {
 }
 
 #[test]
-fn databases_that_are_programs_are_refused() {
+fn captures_with_views_in_place_of_tables_are_refused() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     changed(
@@ -218,7 +218,7 @@ fn databases_that_are_programs_are_refused() {
 }
 
 #[test]
-fn data_are_no_larger_than_what_they_are_for() {
+fn replay_refuses_data_larger_than_their_use() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     // All data of a copy are one chunk, twenty thousand times.
@@ -242,7 +242,7 @@ fn data_are_no_larger_than_what_they_are_for() {
 }
 
 #[test]
-fn impossible_sizes_are_refused() {
+fn replay_refuses_impossible_allocation_sizes() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     changed(&capture, "UPDATE alloc SET size = 1 << 62 WHERE num = 1");
@@ -255,7 +255,7 @@ fn impossible_sizes_are_refused() {
 }
 
 #[test]
-fn a_fault_of_the_gpu_ends_a_replay_with_a_status_of_its_own() {
+fn a_gpu_fault_ends_a_replay_with_status_3() {
     let store = "_ZN6faults5storeIfEEvPT_l";
     let run = captured(&[], "faults", &[store, "6", "null"]);
     let capture = capture_of(&run);

@@ -37,7 +37,7 @@ fn launches(capture: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_launch_replays_from_one_file() {
+fn a_packed_launch_replays_from_its_capsule() {
     let run = captured(&[], "capture", &["add", "3"]).success();
     let capture = capture_of(&run);
     let launch = launches(&capture)[1].clone();
@@ -96,7 +96,7 @@ fn a_launch_replays_from_one_file() {
 
 /// What a launch can reach is packed with it, and nothing else: pointers in structures, in device memory, and variables.
 #[test]
-fn capsules_have_what_the_launch_reaches() {
+fn a_capsule_contains_only_memory_that_its_launch_reaches() {
     let run = captured(&[], "capture", &["pointers"]).success();
     let table = packed(&capture_of(&run), "table_kernel").success();
     assert!(
@@ -121,9 +121,9 @@ fn capsules_have_what_the_launch_reaches() {
     let _ = replayed(&capsule_of(&managed), &[]).success();
 }
 
-/// Case 56.
+/// Checks capture-56.
 #[test]
-fn a_capsule_with_another_result_is_reported() {
+fn replay_reports_a_capsule_with_a_changed_result() {
     let run = captured(&[], "capture", &["add", "3"]).success();
     let pack = packed(&capture_of(&run), "add_kernel#2").success();
     let unpacked = pack.folder.path().join("unpacked");
@@ -155,7 +155,7 @@ fn a_capsule_with_another_result_is_reported() {
         "{}",
         changed.stderr
     );
-    // Without the hash of the database the replay itself finds it (case 56).
+    // Without the hash of the database the replay itself finds it (capture-56).
     let manifest = unpacked.join("capture.json");
     let text = std::fs::read_to_string(&manifest).expect("a description");
     let mut description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -177,7 +177,7 @@ fn a_capsule_with_another_result_is_reported() {
 }
 
 #[test]
-fn hostile_capsules_are_refused_in_one_line() {
+fn replay_refuses_hostile_capsules_in_one_line() {
     let run = captured(&[], "capture", &["add"]).success();
     let pack = packed(&capture_of(&run), "add_kernel").success();
     let good = std::fs::read(capsule_of(&pack)).expect("a capsule");
@@ -211,7 +211,7 @@ fn hostile_capsules_are_refused_in_one_line() {
 }
 
 #[test]
-fn packing_names_what_is_wrong() {
+fn pack_refuses_a_kernel_that_is_not_launched() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let none = packed(&capture, "nothing").expect_code(1);
@@ -222,6 +222,10 @@ fn packing_names_what_is_wrong() {
         none.stderr
     );
     assert!(!capsule_of(&none).exists());
+}
+
+#[test]
+fn pack_refuses_a_kernel_that_a_graph_launches() {
     let run = captured(&[], "capture", &["graph"]).success();
     let node = packed(&capture_of(&run), "add_kernel").expect_code(1);
     assert!(
@@ -230,6 +234,12 @@ fn packing_names_what_is_wrong() {
         "{}",
         node.stderr
     );
+}
+
+#[test]
+fn pack_refuses_a_malformed_launch_number() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let odd = packed(&capture, "add_kernel#x").expect_code(2);
     assert!(
         odd.stderr
@@ -237,6 +247,12 @@ fn packing_names_what_is_wrong() {
         "{}",
         odd.stderr
     );
+}
+
+#[test]
+fn pack_refuses_a_launch_number_beyond_the_last() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let far = packed(&capture, "add_kernel#3").expect_code(1);
     assert!(
         far.stderr
@@ -283,9 +299,9 @@ fn trimmed(mode: &[&str], from: usize, until: usize) -> (u64, u64) {
     (size_of(&whole), size_of(&out))
 }
 
-/// Cases 49 and 50.
+/// Checks capture-49 and capture-50.
 #[test]
-fn parts_of_captures_play_alone() {
+fn trimmed_captures_replay_alone() {
     let (whole, part) = trimmed(&["add", "40"], 19, 20);
     assert!(part < whole / 2, "{part} of {whole} bytes");
     let _ = trimmed(&["streams", "4"], 2, 3);
@@ -295,8 +311,18 @@ fn parts_of_captures_play_alone() {
     let _ = trimmed(&["hidden"], 1, 1);
 }
 
+/// Checks that no temporary directory stays beside a capture.
+fn assert_nothing_temporary(run: &Outcome) {
+    let left: Vec<_> = std::fs::read_dir(run.folder.path())
+        .expect("a folder")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(".rpd-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
-fn parts_that_are_none_are_refused() {
+fn trim_refuses_ranges_outside_the_capture() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let last = database(&capture).number("SELECT max(seq) FROM call");
@@ -309,6 +335,13 @@ fn parts_that_are_none_are_refused() {
     let text = format!("its calls are 1 to {last}, not 1 to {beyond}");
     assert!(refused.stderr.contains(&text), "{}", refused.stderr);
     assert!(!out.exists());
+    assert_nothing_temporary(&run);
+}
+
+#[test]
+fn trim_refuses_to_write_over_its_capture() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let over = Rpd::plain(["capture", "trim", "--backend", "sim"])
         .option([capture.as_os_str(), "-o".as_ref(), capture.as_os_str()])
         .run()
@@ -318,17 +351,12 @@ fn parts_that_are_none_are_refused() {
         "{}",
         over.stderr
     );
-    let left: Vec<_> = std::fs::read_dir(run.folder.path())
-        .expect("a folder")
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(".rpd-"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_nothing_temporary(&run);
 }
 
 /// A region of `rpd capture` is what `trim` and `pack` make of the whole.
 #[test]
-fn regions_of_runs_play_alone() {
+fn captured_regions_equal_trimmed_captures() {
     let one = ["--region", "kernel:strided_kernel#2"];
     let one = captured(&one, "capture", &["strided"]).success();
     let launch = capture_of(&one);
@@ -361,7 +389,7 @@ fn regions_of_runs_play_alone() {
 }
 
 #[test]
-fn regions_that_are_none_leave_the_whole_capture() {
+fn a_region_that_never_occurs_leaves_the_whole_capture() {
     let run = captured(&["--region", "kernel:nothing"], "capture", &["strided"]).expect_code(1);
     assert!(
         run.stderr
@@ -371,6 +399,10 @@ fn regions_that_are_none_leave_the_whole_capture() {
     );
     assert_eq!(run.stdout, "ok\n");
     let _ = replayed(&capture_of(&run), &[]).success();
+}
+
+#[test]
+fn capture_refuses_malformed_regions() {
     for wrong in [
         "roctxx",
         "roctx:",
@@ -389,6 +421,10 @@ fn regions_that_are_none_leave_the_whole_capture() {
             refused.stderr
         );
     }
+}
+
+#[test]
+fn capture_refuses_a_region_with_children() {
     let both = captured(&["--region", "1..2", "--children"], "capture", &["strided"]);
     assert!(
         both.expect_code(2)

@@ -1,5 +1,4 @@
-//! The files of captures: damage, other versions, and commands that read them. Numbers of cases are those of the list of
-//! conformance cases for captures.
+//! The files of captures: damage, other versions, and commands that read them.
 
 use std::path::Path;
 
@@ -7,9 +6,9 @@ use rpd_tests::run::Rpd;
 
 use crate::captures::{capture_of, captured, database, replayed};
 
-/// Case 14.
+/// Checks capture-14.
 #[test]
-fn changed_data_are_named_and_nothing_is_played() {
+fn check_names_damaged_data_and_replay_refuses_it() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let pack = capture.join("blobs/pack-00001.rpdp");
@@ -38,7 +37,7 @@ fn changed_data_are_named_and_nothing_is_played() {
 }
 
 #[test]
-fn captures_of_newer_versions_and_other_files_are_refused() {
+fn replay_refuses_a_capture_of_a_newer_version() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let manifest = capture.join("capture.json");
@@ -50,15 +49,25 @@ fn captures_of_newer_versions_and_other_files_are_refused() {
         "{}",
         newer.stderr
     );
-    std::fs::write(&manifest, "{").expect("written");
+}
+
+#[test]
+fn replay_refuses_a_capture_with_a_damaged_manifest() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
+    std::fs::write(capture.join("capture.json"), "{").expect("written");
     let _ = replayed(&capture, &[]).expect_code(2);
+}
+
+#[test]
+fn replay_refuses_a_path_without_a_capture() {
     let none = replayed(Path::new("/proc/nonexistent"), &[]).expect_code(1);
     assert!(none.stderr.contains("is not a capture"), "{}", none.stderr);
 }
 
-/// Cases 61 and 62.
+/// Checks capture-61.
 #[test]
-fn captures_are_not_overwritten_and_can_be_moved() {
+fn capture_does_not_overwrite_a_capture_unless_told_to() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let again = Rpd::plain(["capture", "--backend", "sim", "-o"])
@@ -66,14 +75,21 @@ fn captures_are_not_overwritten_and_can_be_moved() {
         .workload("capture", ["add"])
         .expect_code(1);
     assert!(again.stderr.contains("--overwrite"), "{}", again.stderr);
+}
+
+/// Checks capture-62.
+#[test]
+fn a_capture_that_was_moved_replays() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let moved = run.folder.path().join("moved");
     std::fs::rename(&capture, &moved).expect("moved");
     let _ = replayed(&moved, &[]).success();
 }
 
-/// Case 63, and views for HIPTracer's users.
+/// Checks capture-63.
 #[test]
-fn captures_are_read_without_a_gpu() {
+fn capture_info_ls_show_and_export_need_no_gpu() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let info = Rpd::plain(["capture", "info"])
@@ -110,6 +126,12 @@ fn captures_are_read_without_a_gpu() {
         "{}",
         shown.stdout
     );
+}
+
+#[test]
+fn captures_have_the_views_of_hiptracer() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let events = database(&capture);
     let rows = events.rows(
         "SELECT KernelName, NumX, DimX FROM EventLaunch JOIN Events USING (Id) WHERE EventType = 5 LIMIT 1",
@@ -123,9 +145,9 @@ fn captures_are_read_without_a_gpu() {
     );
 }
 
-/// Case 57, on two captures.
+/// Checks capture-57, on two captures.
 #[test]
-fn the_first_different_launch_is_named() {
+fn capture_diff_names_the_first_different_launch() {
     let good = captured(&[], "capture", &["add", "10"]).success();
     let bad = captured(&[], "capture", &["wrong", "4"]).success();
     let same = Rpd::plain(["capture", "diff"])

@@ -5,9 +5,9 @@ use rpd_tests::{outputs::Database, workloads};
 
 use super::captures::replayed;
 
-/// Case 68.
+/// Checks capture-68.
 #[test]
-fn databases_of_hiptracer_are_recognised() {
+fn capture_info_recognises_hiptracer_databases() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("tracer-default.db");
     let made = rusqlite::Connection::open(&path).expect("a database");
@@ -29,7 +29,7 @@ fn databases_of_hiptracer_are_recognised() {
 }
 
 #[test]
-fn the_name_hiptracer_has_its_switches() {
+fn hiptracer_writes_a_capture_to_the_named_database() {
     let program = workloads::path("capture");
     let run = Rpd::bare("hiptracer", ["-t", "capture", "-o", "mine.db"])
         .option([&program])
@@ -42,6 +42,11 @@ fn the_name_hiptracer_has_its_switches() {
         2
     );
     let _ = replayed(&database, &[]).success();
+}
+
+#[test]
+fn hiptracer_with_s_stores_no_data_to_replay() {
+    let program = workloads::path("capture");
     let light = Rpd::bare("hiptracer", ["-s"])
         .option([&program])
         .option(["add"])
@@ -49,6 +54,10 @@ fn the_name_hiptracer_has_its_switches() {
         .success();
     let refused = replayed(&light.folder.path().join("tracer-default.db"), &[]).expect_code(2);
     assert!(refused.stderr.contains("--data none"), "{}", refused.stderr);
+}
+
+#[test]
+fn hiptracer_refuses_unknown_switches() {
     for word in ["--nosuch", "-sXYZ", "-x"] {
         let refused = Rpd::bare("hiptracer", [word, "true"]).run().expect_code(2);
         assert_eq!(
@@ -56,6 +65,11 @@ fn the_name_hiptracer_has_its_switches() {
             format!("rpd: hiptracer: unrecognized arguments: {word} (see hiptracer -h)\n")
         );
     }
+}
+
+#[test]
+fn hiptracer_memory_tracing_switches_record_accesses() {
+    let program = workloads::path("capture");
     for option in [
         ["-t", "memtrace"],
         ["-t", "./libmemtrace.so"],
@@ -74,6 +88,10 @@ fn the_name_hiptracer_has_its_switches() {
             "{option:?}"
         );
     }
+}
+
+#[test]
+fn the_variable_of_hiptracer_names_the_capture() {
     let variable = Rpd::plain(["capture", "--backend", "sim"])
         .env("HIPTRACER_EVENTDB", "other.db")
         .workload("capture", ["add"])

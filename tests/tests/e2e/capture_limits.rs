@@ -1,5 +1,5 @@
 //! Captures of programs whose data change under way, whose results vary, that use several GPUs, or that find their runtime in
-//! another place. Numbers of cases are those of the list of conformance cases for captures.
+//! another place.
 
 use rpd_tests::install;
 use rpd_tests::run::{self, Outcome, Rpd};
@@ -13,18 +13,18 @@ fn limits(mode: &str) -> Outcome {
     captured(&[], "capture-limits", &[mode]).success()
 }
 
-/// Case 6.
+/// Checks capture-6.
 #[test]
-fn sizes_beyond_32_bits_are_exact() {
+fn capture_keeps_sizes_beyond_32_bits() {
     let run = captured(&["--data", "none"], "capture-limits", &["large"]).success();
     let database = database(&capture_of(&run));
     assert_eq!(database.rows("SELECT size FROM alloc"), [["5368709120"]]);
     assert_eq!(database.rows("SELECT size FROM copy"), [["3221225472"]]);
 }
 
-/// Data that were staged before are not staged again, and come back all the same.
+/// Data that were staged before are not staged again, and the replay has them.
 #[test]
-fn equal_data_are_stored_once() {
+fn capture_stages_and_stores_equal_data_once() {
     let run = captured(&["--staging", "20M"], "capture", &["upload", "512", "1"]).success();
     let capture = capture_of(&run);
     let database = database(&capture);
@@ -45,7 +45,7 @@ fn equal_data_are_stored_once() {
 
 /// Data that compression does not make smaller stay in the file in which the program staged them, which becomes a pack.
 #[test]
-fn new_data_stay_where_the_program_staged_them() {
+fn incompressible_data_stay_in_their_staging_file() {
     let run = captured(&["--staging", "20M"], "capture", &["upload", "128", "64"]).success();
     let capture = capture_of(&run);
     // Chunks that were copied have heads before them.
@@ -62,9 +62,9 @@ fn new_data_stay_where_the_program_staged_them() {
     let _ = replayed(&capture, &["--allow-no-results"]).success();
 }
 
-/// Case 11.
+/// Checks capture-11.
 #[test]
-fn pinned_memory_that_changes_before_the_copy_is_reported_or_read_back() {
+fn pinned_memory_changed_before_its_copy_is_reported_or_read_back() {
     let run = limits("late");
     let note = "2 copies from pinned memory: the host changed the source after the call and before it had waited for the copy; \
                 the data are those of the call (--pinned exact takes what the device reads)";
@@ -90,9 +90,9 @@ fn pinned_memory_that_changes_before_the_copy_is_reported_or_read_back() {
     let _ = replayed(&capture_of(&run), &[]).success();
 }
 
-/// Case 11, for rectangles and boxes.
+/// Checks capture-11, for rectangles and boxes.
 #[test]
-fn boxes_of_pinned_memory_are_read_back() {
+fn pinned_exact_reads_rectangles_and_boxes_back() {
     let run = limits("boxes");
     assert!(
         run.stderr
@@ -113,9 +113,9 @@ fn boxes_of_pinned_memory_are_read_back() {
     }
 }
 
-/// What the device writes to pinned memory is no change by the host.
+/// Copies from the device write pinned memory, which is not reported as a change by the host.
 #[test]
-fn copies_back_to_pinned_memory_are_no_change_by_the_host() {
+fn copies_from_the_device_do_not_count_as_host_changes() {
     let run = limits("back");
     assert!(!run.stderr.contains("pinned memory"), "{}", run.stderr);
     round_trip("capture-limits", &["back"], false);
@@ -123,7 +123,7 @@ fn copies_back_to_pinned_memory_are_no_change_by_the_host() {
 
 /// Parts of captures are the same when they are taken while memory has other addresses.
 #[test]
-fn parts_are_taken_at_other_addresses() {
+fn trim_and_pack_give_equal_parts_at_other_addresses() {
     let run = captured(&[], "capture", &["pointers"]).success();
     let capture = capture_of(&run);
     let take = |action: &str, addresses: &str, part: &[&str]| {
@@ -159,9 +159,9 @@ fn parts_are_taken_at_other_addresses() {
     }
 }
 
-/// Case 29.
+/// Checks capture-29.
 #[test]
-fn addresses_that_the_runtime_does_not_grant_are_named() {
+fn replay_names_addresses_that_the_runtime_does_not_grant() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let replay = |addresses: &str| {
@@ -194,9 +194,9 @@ fn addresses_that_the_runtime_does_not_grant_are_named() {
     );
 }
 
-/// Case 45.
+/// Checks capture-45.
 #[test]
-fn files_that_are_read_into_pinned_memory_come_back() {
+fn replay_has_files_read_into_pinned_memory() {
     round_trip("capture-limits", &["file"], false);
 }
 
@@ -213,9 +213,9 @@ fn round_trip_with(memory: &str, workload: &str, mode: &str) -> Outcome {
     run
 }
 
-/// Cases 44 and 45, with all host memory taken: as a whole, and by the pages that were written.
+/// Checks capture-44 and capture-45, with all host memory taken: as a whole, and by the pages that were written.
 #[test]
-fn host_memory_that_changes_between_launches_comes_back() {
+fn replay_has_host_memory_that_changes_between_launches() {
     for memory in ["snapshot", "pageguard"] {
         let _ = round_trip_with(memory, "capture", "managed");
         let _ = round_trip_with(memory, "capture-limits", "file");
@@ -233,7 +233,7 @@ fn host_memory_that_changes_between_launches_comes_back() {
 
 /// Only the pages that have changed are taken.
 #[test]
-fn pages_that_were_not_written_are_not_taken() {
+fn pageguard_takes_only_written_pages() {
     let taken = |memory: &str| {
         let run = captured(
             &["--memory", memory],
@@ -254,7 +254,7 @@ fn pages_that_were_not_written_are_not_taken() {
 
 /// Memory to which only memory of the device points is taken with all the rest.
 #[test]
-fn host_memory_behind_device_memory_is_taken_on_request() {
+fn host_memory_behind_device_pointers_is_captured_on_request() {
     for memory in ["snapshot", "pageguard"] {
         let run = captured(&["--memory", memory], "capture-memory", &["table"]).success();
         let _ = replayed(&capture_of(&run), &["--va", "same"]).success();
@@ -263,9 +263,10 @@ fn host_memory_behind_device_memory_is_taken_on_request() {
     let _ = replayed(&capture_of(&run), &["--va", "same"]).expect_code(4);
 }
 
-/// Case 44: where memory is taken as arguments of launches point to it, launches that may read other memory are reported.
+/// Checks capture-44: where memory is taken as arguments of launches point to it, launches that may read other memory are
+/// reported.
 #[test]
-fn host_memory_behind_device_memory_is_reported() {
+fn capture_reports_launches_with_host_memory_behind_device_pointers() {
     let expected = "4 launches: only memory of the device points to host-visible memory that the launch may read; \
                 its content was not taken (--memory snapshot or pageguard takes it)";
     let run = captured(&[], "capture-memory", &["table"]).success();
@@ -282,9 +283,10 @@ fn host_memory_behind_device_memory_is_reported() {
     assert!(!run.stderr.contains("only memory"), "{}", run.stderr);
 }
 
-/// The host writes what was there before the device changed it: nothing seems to have changed, and the replay needs it all the same.
+/// The host writes back what memory had before the device changed it: the content seems unchanged, and the replay needs
+/// the write.
 #[test]
-fn content_that_is_put_back_comes_back() {
+fn replay_has_host_content_that_the_host_wrote_back() {
     for memory in ["assisted", "snapshot", "pageguard"] {
         let run = round_trip_with(memory, "capture-memory", "put-back");
         for launch in ["struct_kernel#3", "struct_kernel#9"] {
@@ -301,7 +303,7 @@ fn content_that_is_put_back_comes_back() {
 
 /// A call may read more than may wait: none of it is taken before the call has returned.
 #[test]
-fn calls_read_more_than_may_wait() {
+fn calls_that_read_more_than_the_staging_space_are_captured() {
     let options = ["--memory", "snapshot", "--staging", "600K"];
     let run = captured(&options, "capture-memory", &["many"]).success();
     check_that_calls_waited(&run);
@@ -309,7 +311,7 @@ fn calls_read_more_than_may_wait() {
 
 /// Where the kernel lacks the system call for written pages, memory is compared, and one line gives the reason.
 #[test]
-fn kernels_without_write_protection_are_reported() {
+fn pageguard_says_why_the_kernel_cannot_protect_pages() {
     let old = "because the kernel cannot protect pages asynchronously (Linux 6.7 can)";
     let forbidden = "because userfaultfd or /proc/self/pagemap is forbidden here";
     let refused = "of a kind that the kernel does not protect";
@@ -359,7 +361,7 @@ fn kernels_without_write_protection_are_reported() {
 
 /// Where written pages cannot be requested, memory is compared, and the capture reports that.
 #[test]
-fn memory_that_cannot_be_protected_is_compared() {
+fn pageguard_compares_memory_that_cannot_be_protected() {
     for (mode, why) in [
         ("shared", "1 shared with other processes or with a file"),
         ("removed", "1 replaced by the program with other memory"),
@@ -375,9 +377,9 @@ fn memory_that_cannot_be_protected_is_compared() {
     }
 }
 
-/// Case 48.
+/// Checks capture-48.
 #[test]
-fn runtimes_in_other_folders_are_captured() {
+fn a_runtime_in_another_directory_is_captured() {
     if run::tool("python3").is_none() {
         run::skipped("a runtime in another folder", "python3 is not installed");
         return;
@@ -414,9 +416,9 @@ fn runtimes_in_other_folders_are_captured() {
     );
 }
 
-/// Case 51, for device variables: every run finds the value that the program had.
+/// Checks capture-51, for device variables: every run finds the value that the program had.
 #[test]
-fn variables_are_put_back_between_runs() {
+fn repeated_kernels_find_device_variables_restored() {
     let run = limits("counting");
     let options = [
         "--kernel",
@@ -434,9 +436,9 @@ fn variables_are_put_back_between_runs() {
     );
 }
 
-/// Case 53.
+/// Checks capture-53.
 #[test]
-fn kernels_that_write_other_memory_in_each_run_are_found() {
+fn replay_restores_all_memory_when_a_kernel_writes_other_memory_each_run() {
     let run = limits("moving");
     let options = ["--kernel", "moving_kernel", "--iterations", "100"];
     let replay = replayed(&capture_of(&run), &options).success();
@@ -449,9 +451,9 @@ fn kernels_that_write_other_memory_in_each_run_are_found() {
     );
 }
 
-/// Case 55.
+/// Checks capture-55.
 #[test]
-fn results_that_vary_are_distinguished_from_wrong_ones() {
+fn an_exact_comparison_refuses_results_that_vary() {
     let run = limits("varying");
     let capture = capture_of(&run);
     let exact = replayed(&capture, &["--verify", "exact"]).expect_code(4);
@@ -460,6 +462,13 @@ fn results_that_vary_are_distinguished_from_wrong_ones() {
         "{}",
         exact.stderr
     );
+}
+
+/// Checks capture-55.
+#[test]
+fn self_comparison_accepts_results_that_vary_from_replay_to_replay() {
+    let run = limits("varying");
+    let capture = capture_of(&run);
     let twice = replayed(&capture, &["--verify", "self", "--json", "report"]).success();
     for text in [
         "16384 bytes at ",
@@ -472,6 +481,12 @@ fn results_that_vary_are_distinguished_from_wrong_ones() {
     let report = std::fs::read(twice.folder.path().join("report")).expect("a report");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     assert_eq!(report["varying"][0]["launch"][1], "varying_kernel");
+}
+
+#[test]
+fn self_comparison_without_tolerance_refuses_results_that_vary() {
+    let run = limits("varying");
+    let capture = capture_of(&run);
     let strict = replayed(&capture, &["--verify", "self:0,0"]).expect_code(4);
     assert!(
         strict
@@ -480,7 +495,10 @@ fn results_that_vary_are_distinguished_from_wrong_ones() {
         "{}",
         strict.stderr
     );
-    // Where replays agree there is no tolerance.
+}
+
+#[test]
+fn self_comparison_needs_no_tolerance_where_replays_agree() {
     let run = captured(&[], "capture", &["add"]).success();
     let steady = replayed(&capture_of(&run), &["--verify", "self:1e9,1e9"]).success();
     assert!(
@@ -490,9 +508,8 @@ fn results_that_vary_are_distinguished_from_wrong_ones() {
     );
 }
 
-/// The options of a replay are those of both, and errors of the first are printed once, with their status.
 #[test]
-fn two_replays_are_requested_as_one() {
+fn self_comparison_refuses_an_incomplete_tolerance() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let refused = replayed(&capture, &["--verify", "self:1"]).expect_code(2);
@@ -501,6 +518,13 @@ fn two_replays_are_requested_as_one() {
         "{}",
         refused.stderr
     );
+}
+
+/// A replay that compares with itself plays twice, and errors of the first time end it.
+#[test]
+fn self_comparison_reports_a_missing_kernel_once() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let lacks = replayed(
         &capture,
         &["--quiet", "--verify", "self", "--kernel", "none"],
@@ -512,6 +536,12 @@ fn two_replays_are_requested_as_one() {
         "{}",
         lacks.stderr
     );
+}
+
+#[test]
+fn self_comparison_takes_the_options_of_one_replay() {
+    let run = captured(&[], "capture", &["add"]).success();
+    let capture = capture_of(&run);
     let part = replayed(
         &capture,
         &["--verify", "self", "--va", "remap", "--from", "9"],
@@ -524,9 +554,9 @@ fn two_replays_are_requested_as_one() {
     );
 }
 
-/// Case 64.
+/// Checks capture-64.
 #[test]
-fn other_tools_see_what_is_captured() {
+fn other_tools_receive_the_captured_calls() {
     let run = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .env("ROCP_TOOL_LIBRARIES", workloads::path("event-log.so"))
         .env("RPD_EVENT_LOG", "events")
@@ -539,9 +569,9 @@ fn other_tools_see_what_is_captured() {
     let _ = replayed(&capture_of(&run), &["--verify", "exact"]).success();
 }
 
-/// Case 65, of the whole and of a part that begins between the copies.
+/// Checks capture-65, of the whole and of a part that begins between the copies.
 #[test]
-fn copies_between_gpus_come_back_on_either() {
+fn replay_copies_between_gpus_with_exchanged_numbers() {
     let two_gpus = |command: &[&str]| Rpd::plain(command).env("RPD_SIM_GPUS", "2");
     for (mode, from) in [("peer", "9"), ("peers", "22")] {
         let run = two_gpus(&["capture", "--backend", "sim", "-o", "capture"])
@@ -572,9 +602,9 @@ fn copies_between_gpus_come_back_on_either() {
     }
 }
 
-/// Case 66.
+/// Checks capture-66.
 #[test]
-fn kernels_that_print_and_allocate_come_back() {
+fn replay_runs_kernels_that_print_and_allocate() {
     round_trip("device-calls", &["memory"], false);
     let run = captured(&[], "device-calls", &["print"]).success();
     let replay = replayed(&capture_of(&run), &["--allow-no-results"]).success();

@@ -31,7 +31,7 @@ fn durations(table: &str) -> Vec<f64> {
 }
 
 #[test]
-fn times_of_a_launch_are_those_of_its_dispatches_in_every_kind_of_stream() {
+fn replay_times_equal_traced_dispatches_in_every_kind_of_stream() {
     let run = captured(&[], "capture-order", &["kinds"]).success();
     let capture = capture_of(&run);
     for (index, kind) in KINDS.iter().enumerate() {
@@ -85,16 +85,16 @@ fn replays_are_equal(mode: &str, options: &[&str]) {
 }
 
 #[test]
-fn memory_is_not_written_while_a_copy_under_way_reads_it() {
+fn replay_does_not_write_memory_that_a_running_copy_reads() {
     replays_are_equal("polled", &[]);
 }
 
 #[test]
-fn memory_that_only_the_device_writes_is_left_to_it() {
+fn replay_leaves_memory_that_only_the_device_writes() {
     replays_are_equal("chained", &[]);
 }
 
 #[test]
-fn memory_is_not_written_before_the_copies_that_read_it_have_read_it_exactly() {
+fn replay_with_exact_pinned_data_does_not_write_memory_that_a_running_copy_reads() {
     replays_are_equal("polled", &["--pinned", "exact"]);
 }

@@ -39,7 +39,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn outputs_that_lie_in_their_capture_are_refused() {
+fn outputs_inside_their_own_capture_are_refused() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let pack = packed(&capture, "add_kernel").success();
@@ -86,8 +86,9 @@ fn outputs_that_lie_in_their_capture_are_refused() {
         &["capture", "show", named, "--parquet", &fresh],
     ] {
         let refused = Rpd::plain(arguments).run().expect_code(2);
-        assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-        assert!(refused.stderr.contains("is an input"), "{}", refused.stderr);
+        let said = refused.stderr;
+        assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+        assert!(said.contains("is an input"), "{arguments:?}: {said}");
     }
     for arguments in [
         &["capture", "export", capsule_text, "-o", capsule_text][..],
@@ -115,7 +116,7 @@ fn outputs_that_lie_in_their_capture_are_refused() {
 }
 
 #[test]
-fn a_capsule_is_unpacked_for_its_owner_and_not_left_behind() {
+fn an_unpacked_capsule_is_private_and_removed_after_a_signal() {
     let run = captured(&[], "capture", &["add"]).success();
     let pack = packed(&capture_of(&run), "add_kernel").success();
     let capsule = capsule_of(&pack);
@@ -127,7 +128,7 @@ fn a_capsule_is_unpacked_for_its_owner_and_not_left_behind() {
             .env("TMPDIR", folder.path())
             .input(std::fs::File::from(std::os::fd::OwnedFd::from(input)))
             .start();
-        // It is unpacked, or being unpacked; the replay asks before its first call.
+        // The capsule is being unpacked until the replay asks before its first call.
         let begin = Instant::now();
         let unpacked = loop {
             let found = below(folder.path());
@@ -169,7 +170,7 @@ fn a_capsule_is_unpacked_for_its_owner_and_not_left_behind() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_pack_is_named() {
+fn a_pipe_in_place_of_a_pack_is_refused_by_name() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let pack = capture.join("blobs/pack-00001.rpdp");
@@ -201,7 +202,7 @@ fn a_pipe_in_the_place_of_a_pack_is_named() {
 }
 
 #[test]
-fn foreign_names_in_a_capture_are_shown_with_escapes() {
+fn control_characters_in_captured_names_are_escaped() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let path = capture.join("capture.json");
@@ -225,7 +226,7 @@ fn foreign_names_in_a_capture_are_shown_with_escapes() {
 
 /// A limit of the size of files stands for a full disk.
 #[test]
-fn a_full_disk_is_blamed_on_the_exported_file() {
+fn export_to_a_full_disk_names_the_output_file() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let output = Command::new("sh")

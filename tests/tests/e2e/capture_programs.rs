@@ -1,5 +1,4 @@
-//! Captures of programs with graphs of nodes and with variables that the runtime sets. Numbers of cases are those of the list of
-//! conformance cases for captures.
+//! Captures of programs with graphs of nodes and with variables that the runtime sets.
 
 use rpd_tests::run::Rpd;
 use rpd_tests::workloads;
@@ -7,14 +6,14 @@ use rpd_tests::workloads;
 use crate::capture_excerpts::{capsule_of, packed};
 use crate::captures::{capture_of, captured, database, replayed, round_trip};
 
-/// Cases 39 and 40, with nodes: host memory of copies that other parameters replace.
+/// Checks capture-39 and capture-40, with nodes: host memory of copies that other parameters replace.
 #[test]
-fn graphs_of_nodes_come_back() {
+fn replay_runs_graphs_made_of_nodes() {
     round_trip("capture-graphs", &["nodes"], false);
 }
 
 #[test]
-fn memory_of_graphs_comes_back() {
+fn replay_has_memory_that_graphs_allocate() {
     round_trip("capture-graphs", &["memory"], false);
     let run = captured(&[], "capture-graphs", &["memory"]).success();
     let database = database(&capture_of(&run));
@@ -26,19 +25,19 @@ fn memory_of_graphs_comes_back() {
 
 /// Kernels of graphs read pinned memory themselves.
 #[test]
-fn pinned_memory_of_kernels_in_graphs_comes_back() {
+fn replay_has_pinned_memory_of_graph_kernels() {
     round_trip("capture-graphs", &["pinned"], false);
 }
 
 /// The calls of other threads are made in the thread in which a stream captures, and results are compared meanwhile.
 #[test]
-fn work_beside_a_stream_capture_comes_back() {
+fn replay_runs_work_beside_a_stream_capture() {
     round_trip("capture-graphs", &["beside"], false);
 }
 
-/// Case 44, for managed variables.
+/// Checks capture-44, for managed variables.
 #[test]
-fn managed_variables_come_back() {
+fn replay_restores_managed_variables() {
     round_trip("capture-variables", &["managed"], false);
     let run = captured(&[], "capture-variables", &["managed"]).success();
     let shown = Rpd::plain(["capture", "show"])
@@ -55,13 +54,13 @@ fn managed_variables_come_back() {
 
 /// A module whose managed variable the runtime makes, in the first call of all.
 #[test]
-fn managed_variables_of_modules_come_back() {
+fn replay_restores_managed_variables_of_modules() {
     round_trip("capture-variables", &["module"], false);
 }
 
-/// Case 44: memory that only other such memory points to.
+/// Checks capture-44: managed memory that only other managed memory points to.
 #[test]
-fn lists_in_managed_memory_come_back() {
+fn replay_restores_lists_in_managed_memory() {
     let run = captured(&[], "capture-variables", &["list"]).success();
     for options in [&["--va", "same"][..], &["--va", "remap", "--deep"]] {
         let replay = replayed(&capture_of(&run), options).success();
@@ -73,21 +72,22 @@ fn lists_in_managed_memory_come_back() {
     }
 }
 
-/// Case 43, where two code objects have variables of one name.
+/// Checks capture-43, where two code objects have variables of one name.
 #[test]
-fn variables_of_one_name_come_back() {
+fn replay_restores_equally_named_variables_of_two_modules() {
     round_trip("capture-variables", &["twins"], false);
 }
 
-/// Case 42: the functions of the library interface are in no dispatch table of the provider, what they load and launch is captured.
+/// Checks capture-42: functions of the library interface are in no dispatch table of the provider, and what they load and
+/// launch is captured.
 #[test]
-fn kernels_of_libraries_come_back() {
+fn replay_runs_kernels_of_hip_libraries() {
     round_trip("capture-variables", &["library"], false);
 }
 
-/// Another build of a kernel has variables of its own.
+/// A kernel is replaced by another build of it, which has device variables of its own.
 #[test]
-fn replaced_kernels_find_the_variables_as_they_are() {
+fn replaced_kernels_find_the_device_variables() {
     let run = captured(&[], "capture-variables", &["twins"]).success();
     let bundle = workloads::path("kernels").join("varying.hipfb");
     let other = format!("counting_kernel={}", bundle.display());
@@ -101,12 +101,12 @@ fn replaced_kernels_find_the_variables_as_they_are() {
 
 /// Nodes that copy to and from device variables.
 #[test]
-fn variables_of_graphs_come_back() {
+fn replay_restores_variables_that_graphs_copy() {
     round_trip("capture-graphs", &["symbols"], false);
 }
 
 #[test]
-fn memory_at_reserved_addresses_comes_back() {
+fn replay_has_memory_at_reserved_addresses() {
     round_trip("capture-limits", &["mapped"], false);
     let run = captured(&[], "capture-limits", &["mapped"]).success();
     let database = database(&capture_of(&run));
@@ -118,7 +118,7 @@ fn memory_at_reserved_addresses_comes_back() {
 
 /// Physical memory that is mapped several times is one memory in a replay at other addresses, and cannot have those of the capture.
 #[test]
-fn memory_that_is_mapped_twice_comes_back() {
+fn replay_has_memory_that_is_mapped_twice() {
     let run = captured(&[], "capture-limits", &["aliased"]).success();
     let capture = capture_of(&run);
     let expected = "maps physical memory that was mapped at another address before";
@@ -136,7 +136,7 @@ fn memory_that_is_mapped_twice_comes_back() {
     let refused = replayed(&capture, &["--va", "same"]).expect_code(1);
     assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
-    // The same in a part of it.
+    // Memory at such addresses is in a capsule, too.
     let pack = packed(&capture, "increment_kernel#2").success();
     let played = replayed(&capsule_of(&pack), &[]).success();
     assert!(
@@ -146,9 +146,9 @@ fn memory_that_is_mapped_twice_comes_back() {
     );
 }
 
-/// Case 39: nodes of every type from one function, those of the driver's functions, and operations on memory.
+/// Checks capture-39: nodes of every type from one function, those of the driver's functions, and operations on memory.
 #[test]
-fn nodes_of_all_kinds_come_back() {
+fn replay_runs_graph_nodes_of_all_kinds() {
     for mode in ["any", "driver", "values", "into"] {
         round_trip("capture-nodes", &[mode], false);
     }
@@ -171,7 +171,7 @@ fn nodes_of_all_kinds_come_back() {
 
 /// A stream that waits for the host goes on in a replay, which has no such host.
 #[test]
-fn values_that_the_host_writes_come_back() {
+fn replay_has_values_that_the_host_writes() {
     round_trip("capture-nodes", &["released"], false);
     // In one stream nothing can wait for what comes later: other results, but an end.
     let run = captured(&[], "capture-nodes", &["released"]).success();
@@ -185,7 +185,7 @@ fn values_that_the_host_writes_come_back() {
 
 /// Launches with a configuration and its attributes, and launches in parts.
 #[test]
-fn launches_in_other_forms_come_back() {
+fn replay_runs_launches_of_every_form() {
     round_trip("capture-nodes", &["launches"], false);
     let run = captured(&[], "capture-nodes", &["launches"]).success();
     let capture = capture_of(&run);
@@ -228,7 +228,7 @@ fn launches_in_other_forms_come_back() {
 }
 
 #[test]
-fn arrays_textures_and_surfaces_come_back() {
+fn replay_restores_arrays_textures_and_surfaces() {
     for mode in [
         "arrays",
         "textures",
@@ -243,7 +243,7 @@ fn arrays_textures_and_surfaces_come_back() {
 
 /// A launch that reads a texture has the array or the memory that it is about.
 #[test]
-fn launches_with_textures_are_packed() {
+fn pack_includes_textures_of_a_launch() {
     let run = captured(&[], "capture-images", &["textures"]).success();
     let capture = capture_of(&run);
     let bound = captured(&[], "capture-images", &["references"]).success();

@@ -20,9 +20,10 @@ fn region(choice: &str) -> Outcome {
     captured(&["--region", choice], "capture-region", &[])
 }
 
-/// Case 49: streams, events, modules with their variables, memory, an array, a surface and a texture are older than the region.
+/// Checks capture-49: streams, events, modules with their variables, memory, an array, a surface and a texture are older
+/// than the region.
 #[test]
-fn regions_between_markers_play_alone() {
+fn marked_regions_replay_with_older_objects() {
     let whole = captured(&[], "capture-region", &[]).success();
     let all = database(&capture_of(&whole));
     for (choice, note, launches, calls) in [
@@ -73,7 +74,7 @@ fn regions_between_markers_play_alone() {
 }
 
 #[test]
-fn regions_that_the_program_does_not_mark_are_reported() {
+fn capture_reports_a_region_that_the_program_does_not_mark() {
     for (choice, why) in [
         (
             "roctx:none",
@@ -93,15 +94,14 @@ fn regions_that_the_program_does_not_mark_are_reported() {
         assert_eq!(run.stdout, "ok\n");
         plays(&capture_of(&run), 6);
     }
-    // As with `--selected-regions`, the first pause ends what several resumes have begun.
+    // The first pause ends a region, however many resumes have begun it.
     let nested = captured(&["--region", "roctx#2"], "regions", &[]).success();
     let waves = database(&capture_of(&nested)).rows("SELECT gx FROM launch ORDER BY seq");
     assert_eq!(waves, [["4"], ["5"]]);
 }
 
-/// Patterns choose kernels where no name is meant.
 #[test]
-fn kernels_are_chosen_by_patterns() {
+fn a_pattern_chooses_the_kernel_of_a_region() {
     let run = captured(
         &["--region", "kernel:s(tore|ample)_2d$#4"],
         "capture-region",
@@ -114,28 +114,52 @@ fn kernels_are_chosen_by_patterns() {
         run.stderr
     );
     plays(&capture_of(&run), 1);
+}
+
+/// A replay of the workload with regions, of the kernel that a pattern chooses, twice.
+fn played_twice(pattern: &str) -> Outcome {
     let whole = captured(&[], "capture-region", &[]).success();
-    let whole = capture_of(&whole);
-    let many = |kernel: &str| replayed(&whole, &["--kernel", kernel, "--iterations", "2"]);
-    let second = many("^w.*gh_#2").success();
+    replayed(
+        &capture_of(&whole),
+        &["--kernel", pattern, "--iterations", "2"],
+    )
+}
+
+#[test]
+fn a_pattern_chooses_the_kernel_of_a_replay() {
+    let second = played_twice("^w.*gh_#2").success();
     assert!(
         second.stderr.contains("weigh_kernel: 2 runs"),
         "{}",
         second.stderr
     );
-    let none = many("^eigh").expect_code(1);
+}
+
+#[test]
+fn replay_refuses_a_pattern_that_matches_no_kernel() {
+    let none = played_twice("^eigh").expect_code(1);
     assert!(
         none.stderr
             .contains("--kernel ^eigh: the capture launches no such kernel (it launches "),
         "{}",
         none.stderr
     );
-    let wrong = many("weigh(").expect_code(1);
+}
+
+#[test]
+fn replay_refuses_an_invalid_pattern() {
+    let wrong = played_twice("weigh(").expect_code(1);
     assert!(
         wrong.stderr.contains("; as a pattern it is wrong: "),
         "{}",
         wrong.stderr
     );
+}
+
+#[test]
+fn a_pattern_chooses_the_launch_of_a_capsule() {
+    let whole = captured(&[], "capture-region", &[]).success();
+    let whole = capture_of(&whole);
     // The table of the module has addresses of its other variable.
     let capsule = packed(&whole, "^weigh_kernel$#3").success();
     plays(&capsule_of(&capsule), 1);
@@ -143,7 +167,7 @@ fn kernels_are_chosen_by_patterns() {
 
 /// Every other beginning of a part while there are arrays, in programs that read, write and add to them.
 #[test]
-fn parts_begin_while_there_are_arrays() {
+fn trimmed_captures_restore_arrays_textures_and_surfaces() {
     for mode in ["arrays", "textures", "reference", "surfaces", "atomics"] {
         let run = captured(&[], "capture-images", &[mode]).success();
         let whole = capture_of(&run);
@@ -169,7 +193,7 @@ fn parts_begin_while_there_are_arrays() {
 
 /// What a kernel adds to an array is undone before each run of it, and reported when it differs.
 #[test]
-fn runs_of_a_kernel_find_the_arrays_as_they_were() {
+fn repeated_kernels_find_arrays_restored() {
     let run = captured(&[], "capture-images", &["atomics"]).success();
     let whole = capture_of(&run);
     let last = database(&whole)

@@ -1,5 +1,4 @@
-//! Captures of GPU calls and their replay, on real programs and files. Numbers of cases are those of the list of
-//! conformance cases for captures.
+//! Captures of GPU calls and their replay, on real programs and files.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,15 +57,15 @@ pub(crate) fn round_trip(workload: &str, arguments: &[&str], deep: bool) {
     );
 }
 
-/// Case 1.
+/// Checks capture-1.
 #[test]
-fn vector_addition_comes_back() {
+fn replay_of_a_vector_addition_has_equal_results() {
     round_trip("capture", &["add"], false);
 }
 
-/// Cases 8, 35, 36.
+/// Checks capture-8, capture-35 and capture-36.
 #[test]
-fn streams_events_and_pools_come_back() {
+fn replay_keeps_the_order_of_streams_events_and_pools() {
     round_trip("capture", &["streams"], false);
     let run = captured(&[], "capture", &["streams"]).success();
     let serial = replayed(&capture_of(&run), &["--streams", "serial"]).success();
@@ -78,18 +77,18 @@ fn streams_events_and_pools_come_back() {
 }
 
 #[test]
-fn strided_accesses_come_back() {
+fn replay_of_strided_accesses_has_equal_results() {
     round_trip("capture", &["strided"], false);
 }
 
 #[test]
-fn reductions_come_back() {
+fn replay_of_reductions_has_equal_results() {
     round_trip("capture", &["reduce"], false);
 }
 
-/// Cases 15, 17, 43.
+/// Checks capture-15, capture-17 and capture-43.
 #[test]
-fn hidden_arguments_and_variables_come_back() {
+fn replay_has_hidden_arguments_and_device_variables() {
     round_trip("capture", &["hidden"], false);
     let run = captured(&[], "capture", &["hidden"]).success();
     let database = database(&capture_of(&run));
@@ -102,9 +101,9 @@ fn hidden_arguments_and_variables_come_back() {
     assert_eq!(stored, 12);
 }
 
-/// Cases 25, 26, 27.
+/// Checks capture-25, capture-26, capture-27 and, with pointers that are not followed, capture-33.
 #[test]
-fn pointers_in_structures_and_in_memory_come_back() {
+fn replay_translates_pointers_in_structures_and_memory() {
     round_trip("capture", &["pointers"], true);
     let run = captured(&[], "capture", &["pointers"]).success();
     let capture = capture_of(&run);
@@ -116,46 +115,46 @@ fn pointers_in_structures_and_in_memory_come_back() {
     // Without --deep the pointers in memory are the old ones, and a note says so.
     let shallow = replayed(&capture, &["--va", "remap"]);
     assert_ne!(shallow.code(), 0);
-    // Case 32: what is not declared a pointer is left alone.
+    // capture-32: what is not declared a pointer is left alone.
     let guessed = replayed(&capture, &["--va", "remap", "--deep", "--no-guess"]);
     assert_ne!(guessed.code(), 0);
 }
 
-/// Case 44.
+/// Checks capture-44.
 #[test]
-fn managed_and_mapped_memory_come_back() {
+fn replay_has_managed_and_mapped_memory() {
     round_trip("capture", &["managed"], false);
 }
 
-/// Cases 39, 40.
+/// Checks capture-39 and capture-40.
 #[test]
-fn graphs_come_back_with_the_data_of_each_launch() {
+fn replay_gives_each_graph_launch_its_data() {
     round_trip("capture", &["graph"], false);
 }
 
-/// Cases 16, 20, 21, 41: both argument forms, compressed bundles and code object V4.
+/// Checks capture-16, capture-20, capture-21 and capture-41: both argument forms, compressed bundles and code object V4.
 #[test]
-fn modules_come_back() {
+fn replay_runs_kernels_of_modules() {
     round_trip("module-load", &[], false);
 }
 
 #[test]
-fn programs_of_the_guide_come_back() {
+fn replay_of_example_programs_has_equal_results() {
     round_trip("vector-ops", &["3", "5"], false);
     round_trip("transpose", &[], false);
     round_trip("copies", &[], false);
 }
 
-/// Cases 2 and 59.
+/// Checks capture-2 and capture-59.
 #[test]
-fn the_program_does_not_notice() {
+fn capture_changes_neither_output_nor_status() {
     let run = captured(&[], "exit-midway", &["5"]);
     let bare = run::simulated("exit-midway", ["5"]);
     assert_eq!(run.code(), bare.code());
     assert_eq!(run.stdout, bare.stdout);
     let launches = database(&capture_of(&run)).number("SELECT count(*) FROM launch");
     assert_eq!(launches, 5);
-    // Case 60.
+    // No control characters where standard error is no terminal: capture-60.
     assert!(
         !run.stderr.contains('\x1b') && !run.stderr.contains('\r'),
         "{:?}",
@@ -163,9 +162,9 @@ fn the_program_does_not_notice() {
     );
 }
 
-/// Case 4.
+/// Checks capture-4.
 #[test]
-fn calls_of_many_threads_are_all_there() {
+fn capture_has_all_calls_of_many_threads_in_order() {
     let run = captured(&[], "many-threads", &["8", "100"]).success();
     let database = database(&capture_of(&run));
     assert_eq!(database.number("SELECT count(*) FROM launch"), 800);
@@ -175,9 +174,9 @@ fn calls_of_many_threads_are_all_there() {
     assert_eq!(database.number(disorder), 0);
 }
 
-/// Case 5.
+/// Checks capture-5.
 #[test]
-fn calls_wait_for_little_staging_space() {
+fn calls_wait_when_the_staging_space_is_small() {
     let run = captured(&["--staging", "300K"], "vector-ops", &["1", "20"]).success();
     let capture = capture_of(&run);
     let _ = replayed(&capture, &[]).success();
@@ -209,9 +208,9 @@ pub(crate) fn check_that_calls_waited(run: &Outcome) {
     let _ = replayed(&capture_of(run), &["--allow-no-results"]).success();
 }
 
-/// Callers wait for room as long as there is somebody who makes it, also when that takes very long.
+/// Callers wait for staging space as long as rpd runs, also when rpd takes very long to make some.
 #[test]
-fn calls_wait_while_no_data_are_taken() {
+fn calls_wait_while_rpd_takes_no_data() {
     let running = Rpd::plain(["capture", "--backend", "sim", "-o", "capture"])
         .option(["--staging", "4M"])
         .start_workload("capture", ["upload", "128", "64"]);
@@ -230,9 +229,9 @@ fn calls_wait_while_no_data_are_taken() {
     check_that_calls_waited(&run);
 }
 
-/// Case 12 and the size of captures.
+/// Checks capture-12, and the size of captures.
 #[test]
-fn data_are_stored_once() {
+fn capture_stores_repeated_data_once() {
     let run = captured(&[], "vector-ops", &["4", "50"]).success();
     let database = database(&capture_of(&run));
     let distinct = database.number("SELECT sum(size) FROM chunk");
@@ -253,9 +252,9 @@ fn data_are_stored_once() {
     assert!(size < 2 * distinct as u64, "{size} bytes for {distinct}");
 }
 
-/// Case 3 of killed programs: what was captured opens and plays.
+/// Checks capture-3: what a killed program left opens and plays.
 #[test]
-fn killed_programs_leave_captures_that_play() {
+fn captures_of_killed_programs_replay() {
     for milliseconds in [120, 260, 430] {
         killed_after(milliseconds, "add 1000000");
     }
@@ -264,7 +263,7 @@ fn killed_programs_leave_captures_that_play() {
 
 #[test]
 #[ignore = "takes minutes: cargo xtask ci --long runs it"]
-fn programs_killed_fifty_times_leave_captures_that_play() {
+fn captures_of_fifty_killed_programs_replay() {
     killed_at_random(50);
 }
 
@@ -313,9 +312,9 @@ fn killed_after(milliseconds: u64, mode: &str) {
     );
 }
 
-/// Cases 51 and 52.
+/// Checks capture-51 and capture-52.
 #[test]
-fn one_launch_is_run_many_times() {
+fn replay_repeats_one_launch_with_restored_memory() {
     let run = captured(&[], "capture", &["strided"]).success();
     let played = replayed(
         &capture_of(&run),
@@ -332,7 +331,7 @@ fn one_launch_is_run_many_times() {
     )
     .success();
     assert!(played.stderr.contains("10 runs"), "{}", played.stderr);
-    // In place: with a wrong restore the results that follow would differ.
+    // The last run stands for the launch itself: with memory restored wrongly the results that follow would differ.
     assert!(
         played.stderr.contains("1 of 1 results are equal"),
         "{}",
@@ -342,6 +341,11 @@ fn one_launch_is_run_many_times() {
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let kernel = &report["kernel"];
     assert_eq!(kernel["milliseconds"].as_array().map(Vec::len), Some(10));
+}
+
+#[test]
+fn replay_refuses_a_kernel_that_is_not_launched() {
+    let run = captured(&[], "capture", &["strided"]).success();
     let unknown = replayed(&capture_of(&run), &["--kernel", "nothing"]).expect_code(1);
     assert!(
         unknown.stderr.contains("launches no such kernel"),
@@ -351,7 +355,7 @@ fn one_launch_is_run_many_times() {
 }
 
 #[test]
-fn a_limit_ends_the_capture_and_not_the_program() {
+fn max_bytes_ends_the_capture_and_not_the_program() {
     let run = captured(&["--max-bytes", "100K"], "capture", &["add", "20"]).expect_code(1);
     assert_eq!(run.stdout, "ok\n");
     assert!(
@@ -370,9 +374,9 @@ fn a_limit_ends_the_capture_and_not_the_program() {
     );
 }
 
-/// Counters of a replay: one command.
+/// One command replays a capture and counts.
 #[test]
-fn counters_are_collected_in_a_replay() {
+fn counters_can_be_collected_in_a_replay() {
     let captured = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&captured);
     let counted = Rpd::new(["--pmc", "SQ_WAVES", "--kernel-trace", "-f", "csv"])
@@ -387,9 +391,9 @@ fn counters_are_collected_in_a_replay() {
     assert_eq!(table.count("Kernel_Name", "add_kernel"), 2);
 }
 
-/// A prompt that shows calls and memory.
+/// `rpd replay --step` has a prompt that shows calls and memory.
 #[test]
-fn a_replay_can_be_stepped_through() {
+fn replay_step_shows_calls_and_memory() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     let address =
@@ -426,9 +430,9 @@ fn a_replay_can_be_stepped_through() {
     assert_eq!(refused.count(), 2, "{}", played.stdout);
 }
 
-/// Addresses in data lead nowhere at other addresses, and the runtime ends the process then.
+/// Pointers in data are wrong when memory has other addresses, and the runtime ends the process then.
 #[test]
-fn a_replay_that_is_aborted_names_the_option_that_is_missing() {
+fn an_aborted_replay_names_the_missing_option() {
     let run = captured(&[], "capture", &["pointers"]).success();
     let replay = replayed(&capture_of(&run), &["--va", "remap"]);
     assert!(!replay.status.success());
@@ -442,7 +446,7 @@ fn a_replay_that_is_aborted_names_the_option_that_is_missing() {
 }
 
 #[test]
-fn a_range_of_calls_does_not_end_before_it_begins() {
+fn replay_and_trim_refuse_a_range_that_ends_before_it_begins() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);
     for (action, name) in [

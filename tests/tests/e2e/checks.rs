@@ -19,7 +19,7 @@ fn report(output: &Output) -> String {
 }
 
 #[test]
-fn kernels_without_errors_are_clean() {
+fn check_reports_nothing_for_correct_kernels() {
     for kernel in [
         "sum_clean",
         "count_clean",
@@ -47,7 +47,7 @@ fn kernels_without_errors_are_clean() {
 }
 
 #[test]
-fn errors_are_found_at_their_lines() {
+fn check_reports_each_error_at_its_source_line() {
     let cases: [(&[&str], &str, &str); 22] = [
         (
             &["sum_without_barrier"],
@@ -175,7 +175,7 @@ fn errors_are_found_at_their_lines() {
 }
 
 #[test]
-fn findings_as_json() {
+fn check_writes_findings_as_json() {
     let mut command = Command::new(install::rpd());
     command
         .args(["check", "--json", "-", "--"])
@@ -200,7 +200,7 @@ fn findings_as_json() {
 }
 
 #[test]
-fn the_simulated_gpu_can_be_chosen() {
+fn check_passes_the_chosen_simulated_gpu_on() {
     let output = Command::new(install::rpd())
         .args(["check", "--sim-gpu", "gfx942", "--"])
         .args(["sh", "-c", "echo $RPD_SIM_GPU"])
@@ -210,7 +210,7 @@ fn the_simulated_gpu_can_be_chosen() {
 }
 
 #[test]
-fn what_cannot_be_started_is_reported() {
+fn check_reports_programs_that_cannot_start() {
     let refused = |words: &[&str], status, message: &str| {
         let output = Command::new(install::rpd())
             .arg("check")
@@ -247,7 +247,7 @@ fn what_cannot_be_started_is_reported() {
 }
 
 #[test]
-fn a_program_whose_kernels_do_not_run_is_not_called_clean() {
+fn check_does_not_call_a_program_without_kernels_clean() {
     for (words, status) in [(&["true"][..], 1), (&["sh", "-c", "exit 5"], 5)] {
         let output = Command::new(install::rpd())
             .args(["check", "--"])
@@ -263,9 +263,9 @@ fn a_program_whose_kernels_do_not_run_is_not_called_clean() {
     }
 }
 
-/// The collector finds the provider's function by its name. Here it has another: the rest of the provider is the same.
+/// The collector finds the provider's function by its name, which a copy of the simulator lacks here.
 #[test]
-fn a_provider_that_cannot_check_kernels_is_refused() {
+fn check_refuses_a_provider_that_cannot_check_kernels() {
     let folder = tempfile::tempdir_in(install::target_dir()).expect("a folder");
     let bin = install::bin_dir();
     for name in ["rpd", "librpd_collect.so", "librpd_register.so"] {

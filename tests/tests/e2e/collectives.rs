@@ -16,7 +16,7 @@ fn simulated(gpus: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Stri
 }
 
 #[test]
-fn results_are_right_between_ranks_of_one_thread() {
+fn collectives_are_right_between_ranks_of_one_thread() {
     assert_eq!(simulated("1", &[], &["one", "1", "7"]), "ok\n");
     assert_eq!(simulated("2", &[], &["one", "2"]), "ok\n");
     assert_eq!(simulated("4", &[], &["one", "4", "500"]), "ok\n");
@@ -24,14 +24,14 @@ fn results_are_right_between_ranks_of_one_thread() {
 
 /// Several steps of each operation, on the other device, and with a number of ranks that is no power of two.
 #[test]
-fn results_are_right_for_many_elements() {
+fn collectives_are_right_for_many_elements_and_three_ranks() {
     let gfx942 = [("RPD_SIM_GPU", "gfx942")];
     assert_eq!(simulated("3", &gfx942, &["one", "3", "40001"]), "ok\n");
 }
 
 /// Each number of 8 bits with each: rounding, numbers that are too large, and those that are none.
 #[test]
-fn reductions_of_8_bit_floats_are_right_for_all_pairs() {
+fn collectives_reduce_8_bit_floats_right_for_all_pairs() {
     for gpu in ["gfx90a", "gfx942"] {
         let variables = [("RPD_SIM_GPU", gpu)];
         assert_eq!(simulated("2", &variables, &["bytes", "2", "65536"]), "ok\n");
@@ -39,7 +39,7 @@ fn reductions_of_8_bit_floats_are_right_for_all_pairs() {
 }
 
 #[test]
-fn results_are_right_between_threads() {
+fn collectives_are_right_between_threads() {
     assert_eq!(simulated("3", &[], &["threads", "3"]), "ok\n");
     let seeded = [("RPD_SIM_SEED", "7")];
     assert_eq!(simulated("2", &seeded, &["threads", "2", "300"]), "ok\n");
@@ -47,18 +47,18 @@ fn results_are_right_between_threads() {
 
 /// Processes have simulated GPUs of their own, also where only one is visible to each.
 #[test]
-fn results_are_right_between_processes() {
+fn collectives_are_right_between_processes() {
     assert_eq!(simulated("4", &[], &["processes", "4", "500"]), "ok\n");
     assert_eq!(simulated("1", &[], &["processes", "2"]), "ok\n");
 }
 
 #[test]
-fn graphs_are_launched_again() {
+fn graphs_with_collectives_can_be_launched_again() {
     assert_eq!(simulated("2", &[], &["graph", "2"]), "ok\n");
 }
 
 #[test]
-fn ranks_that_wait_can_be_aborted() {
+fn waiting_ranks_of_collectives_can_be_aborted() {
     assert_eq!(simulated("2", &[], &["abort", "2"]), "ok\n");
     let said = simulated("1", &[], &["lost", "2"]);
     let text = "the process of another rank has ended\nok\n";
@@ -66,7 +66,7 @@ fn ranks_that_wait_can_be_aborted() {
 }
 
 #[test]
-fn errors_name_what_is_wrong() {
+fn collective_errors_name_the_wrong_argument() {
     let said = simulated("2", &[], &["errors", "2"]);
     let argument = "invalid argument (NCCL_DEBUG=WARN prints which)";
     let usage = "invalid usage (NCCL_DEBUG=WARN prints why)";
@@ -195,7 +195,7 @@ fn traced(provider: &str) {
 }
 
 #[test]
-fn traces_show_calls_and_dispatches() {
+fn traces_of_collectives_have_calls_and_dispatches() {
     traced("sdk");
     traced("direct");
 }

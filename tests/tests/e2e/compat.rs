@@ -12,7 +12,7 @@ fn document(outcome: &Outcome, suffix: &str) -> Value {
 }
 
 #[test]
-fn summaries_have_the_words_and_the_stream_of_the_original() {
+fn summaries_of_rocprofv3_have_its_titles_on_standard_output() {
     let options = ["--hip-trace", "--kernel-trace", "--stats", "-f", "csv"];
     let outcome = Rpd::called("rocprofv3", options.iter().chain(&["-S", "-D"]))
         .workload("vector-ops", ["1", "2"])
@@ -32,7 +32,11 @@ fn summaries_have_the_words_and_the_stream_of_the_original() {
         );
         assert!(outcome.stderr.contains(&line), "{line}{}", outcome.stderr);
     }
+}
 
+#[test]
+fn stats_of_rocprofv3_are_written_and_not_printed() {
+    let options = ["--hip-trace", "--kernel-trace", "--stats", "-f", "csv"];
     let outcome = Rpd::called("rocprofv3", options)
         .workload("vector-ops", ["1", "2"])
         .success();
@@ -45,7 +49,11 @@ fn summaries_have_the_words_and_the_stream_of_the_original() {
             .any(|file| file.ends_with("_hip_api_stats.csv")),
         "{files:?}"
     );
+}
 
+#[test]
+fn stats_of_rpd_are_printed_on_standard_error() {
+    let options = ["--hip-trace", "--kernel-trace", "--stats", "-f", "csv"];
     let outcome = Rpd::new(options)
         .workload("vector-ops", ["1", "2"])
         .success();
@@ -57,7 +65,7 @@ fn summaries_have_the_words_and_the_stream_of_the_original() {
 }
 
 #[test]
-fn documents_hold_statistics_for_every_option_that_computes_some() {
+fn json_has_statistics_for_every_summary_option() {
     for (option, is_summary) in [
         (&["--stats"][..], false),
         (&["--summary"], true),
@@ -83,7 +91,7 @@ fn documents_hold_statistics_for_every_option_that_computes_some() {
 }
 
 #[test]
-fn the_configuration_has_every_key_of_the_original() {
+fn config_json_has_every_key_of_rocprofv3() {
     let outcome = Rpd::new(["--hip-trace", "--output-config", "--summary", "-f", "json"])
         .env("OMPI_COMM_WORLD_RANK", "2")
         .env("OMPI_COMM_WORLD_SIZE", "4")
@@ -114,7 +122,7 @@ fn the_configuration_has_every_key_of_the_original() {
 }
 
 #[test]
-fn arguments_have_the_types_of_the_original_in_its_mode() {
+fn compat_mode_writes_argument_types_of_rocprofv3() {
     let types_of = |name: &str| -> Vec<String> {
         let outcome = Rpd::called(name, ["--hip-runtime-trace", "-f", "json"])
             .workload("vector-ops", ["1", "1"])
@@ -153,7 +161,7 @@ fn arguments_have_the_types_of_the_original_in_its_mode() {
 }
 
 #[test]
-fn listings_by_the_original_s_name() {
+fn rocprofv3_avail_prints_listings_of_the_original() {
     let list = |name: &str, words: &[&str]| Rpd::bare(name, words).run().success().stdout;
     let original = list("rocprofv3-avail", &["list", "--backend", "sim"]);
     assert!(!original.contains("Not available"), "{original}");

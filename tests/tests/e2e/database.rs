@@ -10,7 +10,7 @@ use rpd_tests::workloads;
 const VIEWS: &str = include_str!("../../golden/rocpd-views.txt");
 
 #[test]
-fn counts_of_the_long_run() {
+fn database_of_a_long_run_has_every_record() {
     let outcome = Rpd::new(["--sys-trace"])
         .workload("vector-ops", ["4", "50"])
         .success();
@@ -40,7 +40,7 @@ fn counts_of_the_long_run() {
 }
 
 #[test]
-fn every_view_with_its_columns_and_rows() {
+fn database_views_have_the_columns_of_rocprofv3() {
     let outcome = Rpd::new(["--sys-trace"])
         .workload("vector-ops", ["2", "2"])
         .success();
@@ -51,6 +51,14 @@ fn every_view_with_its_columns_and_rows() {
         let found: Vec<&str> = found.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(found.join(" "), columns, "{view}");
     }
+}
+
+#[test]
+fn database_views_have_the_rows_of_the_run() {
+    let outcome = Rpd::new(["--sys-trace"])
+        .workload("vector-ops", ["2", "2"])
+        .success();
+    let database = outcome.database();
     let number = |query: &str| database.number(query);
     for (view, rows) in [
         ("processes", 1),
@@ -74,6 +82,15 @@ fn every_view_with_its_columns_and_rows() {
     assert!(number("SELECT count(*) FROM kernel_symbols") >= 4);
     assert!(number("SELECT count(*) FROM code_objects") >= 1);
     assert!(number("SELECT count(*) FROM memory_allocations") >= 12);
+}
+
+#[test]
+fn database_views_agree_with_one_another() {
+    let outcome = Rpd::new(["--sys-trace"])
+        .workload("vector-ops", ["2", "2"])
+        .success();
+    let database = outcome.database();
+    let number = |query: &str| database.number(query);
     assert_eq!(
         number("SELECT count(*) FROM regions_and_samples"),
         number("SELECT (SELECT count(*) FROM regions) + (SELECT count(*) FROM samples)")
@@ -118,7 +135,7 @@ fn every_view_with_its_columns_and_rows() {
 }
 
 #[test]
-fn ancestors_exist_and_enclose() {
+fn database_parents_enclose_their_children() {
     let outcome = Rpd::new(["--sys-trace"])
         .workload("vector-ops", ["3", "4"])
         .success();
@@ -175,7 +192,7 @@ fn arguments(database: &rpd_tests::outputs::Database, name: &str) -> Vec<Vec<Str
 }
 
 #[test]
-fn arguments_as_the_original_writes_them() {
+fn database_arguments_are_written_as_by_rocprofv3() {
     let outcome = Rpd::new(["--sys-trace"])
         .workload("vector-ops", ["1", "1"])
         .success();
@@ -249,7 +266,7 @@ fn printed(stderr: &str, domain: &str) -> BTreeMap<String, (u64, u64)> {
 }
 
 #[test]
-fn tables_files_and_views_agree() {
+fn statistics_agree_in_summary_csv_and_database() {
     let outcome = Rpd::new(["--sys-trace", "--stats", "-f", "csv", "rocpd"])
         .workload("vector-ops", ["2", "3"])
         .success();
@@ -292,7 +309,7 @@ fn tables_files_and_views_agree() {
 }
 
 #[test]
-fn python_through_ctypes() {
+fn database_of_a_ctypes_program_has_its_calls() {
     let Some(python) = tool("python3") else {
         return skipped("a Python script", "no python3");
     };

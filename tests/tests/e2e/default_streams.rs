@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rpd_tests::run::Rpd;
 
 #[test]
-fn the_null_stream_has_one_number_and_each_thread_its_own() {
+fn default_streams_have_one_number_for_null_and_one_for_each_thread() {
     for provider in ["sdk", "direct"] {
         let outcome = Rpd::new([
             "--kernel-trace",

@@ -37,9 +37,9 @@ const NOT_RUN: [(&str, &str); 4] = [
 const STATUSES: [(&str, i32); 3] = [
     // A counter that does not exist.
     ("rpd --pmc SQ_WAVE -- ", 1),
-    // It has the error that it is named after.
+    // The program `errors` has the error that its argument names.
     ("rpd check -- ./errors", 1),
-    // A part lacks calls of the whole.
+    // `capture diff` of a part and the whole finds calls missing.
     ("rpd capture diff run part", 4),
 ];
 
@@ -255,7 +255,7 @@ pages! {
 }
 
 #[test]
-fn every_page_with_commands_is_run() {
+fn every_documentation_page_with_commands_has_a_test() {
     let folder = fs::read_dir(install::source_root().join("docs")).expect("a folder");
     let names = folder.map(|entry| entry.expect("an entry").file_name());
     let pages = names.map(|name| format!("docs/{}", name.to_string_lossy()));
@@ -269,7 +269,7 @@ fn every_page_with_commands_is_run() {
 }
 
 #[test]
-fn commands_are_told_from_what_they_print() {
+fn commands_in_documentation_are_distinguished_from_output() {
     let text = "\
 Text
     rpd one   # a remark

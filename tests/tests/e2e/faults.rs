@@ -40,7 +40,7 @@ fn of_store(what: &str) -> String {
 }
 
 #[test]
-fn the_address_is_described() {
+fn fault_messages_describe_the_address() {
     assert_eq!(
         error(&[STORE, "-64"]),
         of_store(
@@ -75,7 +75,7 @@ fn of(name: &str, heading: &str, place: &str) -> String {
 }
 
 #[test]
-fn lanes_are_those_whose_access_failed() {
+fn fault_messages_list_the_failing_lanes() {
     assert_eq!(
         error(&["_ZN6faults10some_lanesEPjl", "-64"]),
         of(
@@ -98,7 +98,7 @@ fn lanes_are_those_whose_access_failed() {
 }
 
 #[test]
-fn local_memory_and_scratch_are_named_in_messages() {
+fn fault_messages_name_lds_and_scratch() {
     assert_eq!(
         error(&["_ZN6faults5localEPjl", "1000"]),
         of(
@@ -120,7 +120,7 @@ fn local_memory_and_scratch_are_named_in_messages() {
 }
 
 #[test]
-fn other_errors_are_named() {
+fn a_fault_message_names_a_misaligned_atomic() {
     assert_eq!(
         error(&["_ZN6faults3oddEPjl", "0"]),
         of(
@@ -130,6 +130,10 @@ fn other_errors_are_named() {
             "45:5, offset 0x44 of the kernel, workgroup 0, wave 0, lane 0"
         )
     );
+}
+
+#[test]
+fn a_fault_message_names_a_kernel_that_ended_itself() {
     assert_eq!(
         error(&["_ZN6faults5trapsEPjl", "0"]),
         of(
@@ -138,6 +142,10 @@ fn other_errors_are_named() {
             "51:9, offset 0x30 of the kernel, workgroup 0, wave 0, lanes 0-63"
         )
     );
+}
+
+#[test]
+fn a_fault_message_names_an_unsupported_instruction() {
     assert_eq!(
         error(&["_ZN6faults6packedEPjl", "0"]),
         of(

@@ -1,7 +1,7 @@
 //! SQL and tools of RPD on what rpd writes: views of its names in merged databases, and its own files in `rpd query` and
 //! `rpd summary`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd};
@@ -38,7 +38,7 @@ fn frames(database: &Database) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn merged_databases_have_the_views_of_rpd() {
+fn merged_databases_keep_stacks_and_rpd_views() {
     let folder = tempfile::tempdir().expect("a folder");
     let outcomes = [
         recorded(&["tree", "6", "4", "2"]),
@@ -107,8 +107,8 @@ fn merged_databases_have_the_views_of_rpd() {
     );
 }
 
-#[test]
-fn query_and_summary_read_files_of_rpd() {
+/// A run, its database, and the file of RPD that was made of this database.
+fn exported() -> (Outcome, PathBuf, PathBuf) {
     let outcome = Rpd::new([
         "--hip-trace",
         "--marker-trace",
@@ -119,14 +119,17 @@ fn query_and_summary_read_files_of_rpd() {
     .workload("vector-ops", ["2", "2"])
     .success();
     let database = outcome.file("_results.db");
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("trace.rpd");
+    let file = outcome.folder.path().join("trace.rpd");
     rpd(
         &["export", "--rpd", file.to_str().expect("text")],
         &[&database],
     );
+    (outcome, database, file)
+}
 
-    // The same figures as of the database that it was made of.
+#[test]
+fn summary_of_an_rpd_file_equals_that_of_its_database() {
+    let (_run, database, file) = exported();
     let rows = |path: &Path| {
         let printed = rpd(&["summary", "--domain-summary"], &[path]).stdout;
         // Copies have other names there: CopyHostToDevice for MEMORY_COPY_HOST_TO_DEVICE.
@@ -146,7 +149,11 @@ fn query_and_summary_read_files_of_rpd() {
         "{own:?}"
     );
     assert_eq!(own, of_database);
+}
 
+#[test]
+fn query_reads_tables_and_views_of_an_rpd_file() {
+    let (_run, _, file) = exported();
     let query = |sql: &str| rpd(&["query", "-f", "csv", "--query", sql, "-i"], &[&file]).stdout;
     let calls = Database::open(&file).number("select count(*) from rocpd_api");
     assert_eq!(
@@ -155,7 +162,11 @@ fn query_and_summary_read_files_of_rpd() {
     );
     // The file's own view, not the one that rpd makes for its databases.
     assert!(query("SELECT * FROM busy").starts_with("gpuId,GpuTime,WallTime,Busy\n"));
+}
 
+#[test]
+fn query_and_summary_refuse_windows_and_changes_of_rpd_files() {
+    let (_run, database, file) = exported();
     let refused = |arguments: &[&str], paths: &[&Path]| {
         let command = Rpd::plain(
             arguments

@@ -32,7 +32,7 @@ fn nothing_forged(outcome: &Outcome, what: &str) {
 }
 
 #[test]
-fn foreign_text_begins_no_line() {
+fn foreign_text_cannot_forge_message_lines() {
     const EVIL: &str = "x\nrpd: forged\x1b[2J\r\u{202e}";
     let option = format!("--{EVIL}");
     nothing_forged(&sim(["-s", &option]).target(["/bin/true"]), "an option");
@@ -55,7 +55,7 @@ fn foreign_text_begins_no_line() {
 }
 
 #[test]
-fn bytes_that_are_no_text_pass_untouched() {
+fn arguments_that_are_not_utf8_reach_the_program_unchanged() {
     let rpd = sim(["-s", "--output-config", "-f", "json"]);
     let folder = rpd.folder().to_owned();
     let script = folder.join(os(b"s\xfe.sh"));
@@ -99,7 +99,7 @@ fn bytes_that_are_no_text_pass_untouched() {
 }
 
 #[test]
-fn values_stay_in_the_output_directory() {
+fn placeholder_values_cannot_leave_the_output_directory() {
     let outcome = sim([
         "--kernel-trace",
         "-d",
@@ -126,7 +126,7 @@ fn values_stay_in_the_output_directory() {
 }
 
 #[test]
-fn a_name_that_is_too_long_is_found_before_the_start() {
+fn a_too_long_output_name_is_refused_before_the_program_starts() {
     let name = "n".repeat(300);
     let outcome = sim(["--kernel-trace", "-o", &name])
         .target(["/bin/echo", "started"])
@@ -140,7 +140,7 @@ fn a_name_that_is_too_long_is_found_before_the_start() {
 }
 
 #[test]
-fn secrets_are_in_no_output() {
+fn secret_variables_are_in_no_output() {
     let names = [
         "ROCM_APIKEY",
         "HSA_PASSPHRASE",
@@ -193,7 +193,7 @@ fn secrets_are_in_no_output() {
 }
 
 #[test]
-fn sanitized_programs_end_as_without() {
+fn sanitized_programs_end_as_without_rpd() {
     let Some(compiler) = tool("gcc") else {
         return skipped("sanitized programs", "no gcc");
     };
@@ -252,7 +252,7 @@ fn sanitized_programs_end_as_without() {
 }
 
 #[test]
-fn a_program_without_a_loader_is_named_as_such() {
+fn a_static_program_is_reported_as_static() {
     let Some(compiler) = tool("gcc") else {
         return skipped("statically linked programs", "no gcc");
     };
@@ -278,7 +278,7 @@ fn a_program_without_a_loader_is_named_as_such() {
 }
 
 #[test]
-fn a_deleted_directory_is_named() {
+fn a_deleted_working_directory_is_reported() {
     let Some(folder) = std::env::var_os("RPD_BIN_DIR") else {
         return skipped("a deleted directory", "RPD_BIN_DIR is not set");
     };
@@ -306,7 +306,7 @@ fn csv_rows(python: &std::path::Path, file: &std::path::Path) -> String {
 }
 
 #[test]
-fn cells_that_look_like_formulas_are_marked_on_request() {
+fn csv_cells_that_look_like_formulas_are_marked_on_request() {
     let Some(python) = tool("python3") else {
         return skipped("CSV files in the eyes of Python", "no python3");
     };
@@ -351,7 +351,7 @@ fn cells_that_look_like_formulas_are_marked_on_request() {
 }
 
 #[test]
-fn sub_commands_take_names_that_are_no_text() {
+fn sub_commands_accept_paths_that_are_not_utf8() {
     let run = sim(["--kernel-trace", "-d", "out", "-o", "x"])
         .workload("vector-ops", ["1", "1"])
         .success();

@@ -14,7 +14,7 @@ fn simulated(gpu: &str, mode: &str) -> Outcome {
 
 /// The workgroups of a gfx90a synchronise through global wave sync, those of a gfx942 through counters in memory.
 #[test]
-fn workgroups_synchronise_within_and_between_devices() {
+fn grid_barriers_synchronise_within_and_between_devices() {
     for gpu in ["gfx90a", "gfx942"] {
         for mode in ["one", "devices", "module"] {
             let said = simulated(gpu, mode).stdout;
@@ -24,7 +24,7 @@ fn workgroups_synchronise_within_and_between_devices() {
 }
 
 #[test]
-fn misuse_has_its_status() {
+fn cooperative_launches_report_misuse_by_status() {
     let said = simulated("gfx90a", "errors").stdout;
     let expected = "no list: hipErrorInvalidValue\n\
                     no launches: hipErrorInvalidValue\n\
@@ -36,9 +36,9 @@ fn misuse_has_its_status() {
     assert_eq!(said, expected);
 }
 
-/// One call makes a dispatch on each device.
+/// One call of the program makes a dispatch on each device.
 #[test]
-fn traces_show_a_dispatch_on_each_device() {
+fn a_multi_device_launch_is_traced_on_each_device() {
     let outcome = Rpd::new(["--hip-runtime-trace", "--kernel-trace", "-f", "csv"])
         .env("RPD_SIM_GPUS", "3")
         .workload("grids", ["devices", "3"])

@@ -8,8 +8,9 @@ use rpd_tests::run::{Outcome, Rpd};
 
 use super::thread_trace_runs::traced;
 
+/// Checks thread-trace-1.
 #[test]
-fn case_1_a_decoder_library_that_is_nowhere() {
+fn a_missing_decoder_library_is_an_error_before_the_program_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
     for path in [&first, &second] {
@@ -34,8 +35,9 @@ fn stats(outcome: &Outcome) -> (Table, Vec<usize>) {
     (table, lines)
 }
 
+/// Checks thread-trace-45.
 #[test]
-fn case_45_a_kernel_without_line_tables() {
+fn a_kernel_without_line_tables_has_no_source_in_its_trace() {
     let outcome = Rpd::new([
         "--att",
         "--att-target-cu",
@@ -60,8 +62,9 @@ fn case_45_a_kernel_without_line_tables() {
     assert!(hot.success().stdout.contains("(no line)"));
 }
 
+/// Checks thread-trace-46.
 #[test]
-fn case_46_calls_that_were_inlined() {
+fn an_inlined_call_has_its_outer_places_in_the_trace() {
     let outcome = traced(&["-f", "csv"], &["two_phases", "2"]);
     let (table, lines) = stats(&outcome);
     let sources = table.column("Source");
@@ -96,8 +99,9 @@ const STOCHASTIC: [&str; 9] = [
     "1024",
 ];
 
+/// Checks sampling-6.
 #[test]
-fn every_gpu_that_is_used_has_samples() {
+fn every_used_gpu_has_samples() {
     let outcome = Rpd::new(STOCHASTIC)
         .env("RPD_SIM_GPUS", "2")
         .option(["-f", "rocpd", "html"])
@@ -113,12 +117,18 @@ fn every_gpu_that_is_used_has_samples() {
     assert_eq!(page.matches("{\"agent\":").count(), 2);
 }
 
-#[test]
-fn samples_add_up_and_lie_in_their_dispatches() {
-    let outcome = Rpd::new(STOCHASTIC)
+/// A recording of all kernels of the workload with stochastic samples.
+fn all_kernels_sampled() -> Outcome {
+    Rpd::new(STOCHASTIC)
         .option(["--kernel-trace", "-f", "rocpd"])
         .workload("inside", ["all", "10"])
-        .success();
+        .success()
+}
+
+/// Checks sampling-16 and sampling-23.
+#[test]
+fn samples_lie_within_their_dispatches_and_the_gpu() {
+    let outcome = all_kernels_sampled();
     let database = outcome.database();
     let number = |query: &str| database.number(query);
     let all = number("SELECT count(*) FROM pc_samples");
@@ -129,6 +139,16 @@ fn samples_add_up_and_lie_in_their_dispatches() {
     let odd = "SELECT count(*) FROM pc_samples WHERE wave_count NOT BETWEEN 1 AND 32 OR chiplet >= 8 OR simd >= 4 \
         OR wave_slot >= 8";
     assert_eq!(number(odd), 0);
+}
+
+/// Checks sampling-16.
+#[test]
+fn samples_add_up_by_kernel_line_and_instruction() {
+    let outcome = all_kernels_sampled();
+    let database = outcome.database();
+    let number = |query: &str| database.number(query);
+    let all = number("SELECT count(*) FROM pc_samples");
+    assert!(all > 500, "{all} samples");
     // By instruction, by line, and by whether an instruction was issued.
     for sums in [
         "SELECT sum(samples) FROM pc_instructions",
@@ -165,7 +185,13 @@ fn samples_add_up_and_lie_in_their_dispatches() {
     for by in ["kernel", "line", "instruction"] {
         assert_eq!(hot(by), all, "{by}");
     }
-    // A run compared with itself has the same shares, in functions that kernels call, too.
+}
+
+/// The shares are equal in functions that kernels call, too.
+#[test]
+fn annotate_compares_a_run_with_itself_without_a_difference() {
+    let outcome = all_kernels_sampled();
+    let path = outcome.file("results.db");
     let file = outcome.out().join("annotated.csv");
     let path = path.to_str().expect("text");
     let _ = Rpd::plain([
@@ -194,8 +220,9 @@ fn samples_add_up_and_lie_in_their_dispatches() {
 }
 
 /// Sleeping waves on all compute units: how many samples there are follows from the time of the dispatch alone.
+/// Checks sampling-18.
 #[test]
-fn samples_are_as_many_as_the_time_says() {
+fn the_number_of_samples_follows_from_time_and_interval() {
     let sampled = |gpu: &str, method: &str, unit: &str, interval: &str, blocks: &str| {
         let outcome = Rpd::new(["--sim-gpu", gpu, "--kernel-trace", "-f", "csv", "rocpd"])
             .option(["--pc-sampling-beta-enabled", "--pc-sampling-method", method])
@@ -240,8 +267,9 @@ fn samples_are_as_many_as_the_time_says() {
     );
 }
 
+/// Checks sampling-17.
 #[test]
-fn the_same_seed_takes_the_same_samples() {
+fn equal_seeds_give_equal_samples() {
     let samples = |seed: &str| {
         let outcome = Rpd::new(STOCHASTIC)
             .env("RPD_SIM_SEED", seed)
@@ -258,8 +286,9 @@ fn the_same_seed_takes_the_same_samples() {
 }
 
 /// A sleep of 8 units, in the trace of a wave that is alone.
+/// Checks sampling-9.
 #[test]
-fn a_sleep_takes_64_cycles_for_each_unit() {
+fn a_traced_sleep_takes_64_cycles_for_each_unit() {
     let outcome = traced(&["-f", "csv"], &["sleeper", "20", "1"]);
     let (table, lines) = stats(&outcome);
     let texts = table.column("Instruction");

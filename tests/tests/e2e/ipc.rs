@@ -12,18 +12,18 @@ fn simulated(mode: &str) -> String {
 }
 
 #[test]
-fn streams_wait_for_events_of_the_other_process() {
+fn streams_wait_for_ipc_events_of_another_process() {
     assert_eq!(simulated("events"), "ok\n");
 }
 
 /// More records than the memory of an event has places for.
 #[test]
-fn events_are_recorded_often() {
+fn ipc_events_can_be_recorded_many_times() {
     assert_eq!(simulated("many"), "ok\n");
 }
 
 #[test]
-fn misuse_has_its_status() {
+fn ipc_event_misuse_is_reported_by_status() {
     let said = simulated("errors");
     let expected = [
         "with times: hipErrorInvalidValue",
@@ -43,7 +43,7 @@ fn misuse_has_its_status() {
 
 /// Each process has its file.
 #[test]
-fn both_processes_are_traced() {
+fn both_processes_of_ipc_events_are_traced() {
     let outcome = Rpd::new(["--hip-runtime-trace", "-f", "csv"])
         .workload("ipc", ["events"])
         .success();

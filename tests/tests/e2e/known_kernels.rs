@@ -150,7 +150,7 @@ fn check(known: &Known, way: Way, gpu: &str) {
     let source = fs::read_to_string(source_root().join(SOURCE)).expect("the kernels' source");
     let outcome = run(known, way, gpu);
     let kernel = known.kernel;
-    // The line on top.
+    // The hottest line is the one that the kernel spends its time on.
     let lines = table(&outcome, &["hot", "--by", "line", "--kernel", kernel]);
     let file = lines.column("File")[0];
     assert!(file.ends_with(SOURCE), "{gpu}, {kernel}: {file}");
@@ -205,7 +205,7 @@ fn check(known: &Known, way: Way, gpu: &str) {
             );
         }
     }
-    // The same beside the code.
+    // `rpd annotate` shows these shares beside the code.
     let annotated = table(&outcome, &["annotate", kernel]);
     let counts = annotated.numbers(match way {
         Way::Trace => "Cycles",
@@ -241,6 +241,7 @@ fn host_trap_samples_show_where_the_time_is() {
     check(&KNOWN[6], Way::HostTrap, "gfx942");
 }
 
+/// Checks sampling-7.
 #[test]
 fn stochastic_samples_show_where_the_time_is_and_why() {
     for known in &KNOWN {

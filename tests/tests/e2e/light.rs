@@ -27,7 +27,7 @@ fn sum(table: &Table, column: &str) -> u64 {
 
 /// A long run stays within its bound, its sums are of all dispatches, and every output states which part of them it has.
 #[test]
-fn a_long_run_stays_within_its_bound() {
+fn a_light_recording_of_a_long_run_stays_within_its_bound() {
     const LAUNCHES: u64 = 30_000;
     // One to warm up, one of them checked, and its copy.
     const DISPATCHES: u64 = LAUNCHES + 65;
@@ -60,7 +60,7 @@ fn a_long_run_stays_within_its_bound() {
     assert_eq!(database.number(copies), 1);
     let buckets = "SELECT (SELECT sum(count) FROM rpd_device_total) = (SELECT sum(count) FROM rpd_device_duration)";
     assert_eq!(database.number(buckets), 1);
-    // The latest, each once.
+    // The last dispatches are kept, each once.
     let last = "SELECT max(dispatch_id) - min(dispatch_id) + 1 = count(*) AND max(dispatch_id) = 30065 FROM kernels";
     assert_eq!(database.number(last), 1, "{kept}");
 
@@ -131,7 +131,7 @@ fn a_long_run_stays_within_its_bound() {
 
 /// The sums can be looked at while the program runs, and a killed program keeps them.
 #[test]
-fn sums_are_there_during_the_run_and_after_a_kill() {
+fn light_sums_are_readable_during_the_run_and_after_a_kill() {
     let running =
         Rpd::new(["--light", "-f", "csv", "--stats"]).start_workload("spin", ["progress"]);
     let out = running.folder().join("out");
@@ -174,7 +174,7 @@ fn sums_are_there_during_the_run_and_after_a_kill() {
 }
 
 #[test]
-fn without_a_light_recording_there_is_nothing_to_look_at() {
+fn live_without_a_light_recording_is_refused() {
     let running = Rpd::new(["--kernel-trace"]).start_workload("spin", ["progress"]);
     let [.., pid] = super::sudden_ends::spinning(&running, 1);
     let out = running.folder().join("out");
@@ -201,7 +201,7 @@ fn without_a_light_recording_there_is_nothing_to_look_at() {
 
 /// Each process of a light recording has sums of its own.
 #[test]
-fn forked_processes_begin_anew() {
+fn forked_processes_have_their_own_light_sums() {
     let outcome = Rpd::new(["--light", "-f", "csv"])
         .workload("fork-exec", ["late"])
         .success();

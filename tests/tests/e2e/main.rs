@@ -27,7 +27,6 @@ mod files_of_rpd;
 mod foreign;
 mod gate;
 mod grids;
-mod inside_cases;
 mod inside_runs;
 mod ipc;
 mod known_kernels;

@@ -139,7 +139,7 @@ fn assert_made_by(table: &Table, calls: &HashMap<u64, (String, u64)>, name: Opti
 }
 
 #[test]
-fn without_hsa_the_work_belongs_to_hip_calls() {
+fn without_hsa_tracing_gpu_work_belongs_to_hip_calls() {
     let options = [
         "--hip-trace",
         "--kernel-trace",
@@ -166,14 +166,14 @@ fn without_hsa_the_work_belongs_to_hip_calls() {
 }
 
 #[test]
-fn every_call_dispatch_copy_and_marker_once() {
+fn every_call_dispatch_copy_and_marker_is_recorded_once() {
     let outcome = Rpd::new(CSV).workload("vector-ops", ["4", "50"]).success();
     assert_eq!(outcome.stdout, "ok\n");
     assert_vector_ops(&outcome, 4, 50);
 }
 
 #[test]
-fn the_database_has_the_same_records() {
+fn the_database_has_every_record_of_vector_ops() {
     let outcome = Rpd::new(["--sys-trace"])
         .workload("vector-ops", ["2", "2"])
         .success();
@@ -189,7 +189,7 @@ fn the_database_has_the_same_records() {
 }
 
 #[test]
-fn statistics_are_printed_whatever_the_format() {
+fn statistics_are_printed_with_every_format() {
     let outcome = Rpd::new(["--sys-trace", "--stats"])
         .workload("vector-ops", ["1", "2"])
         .success();
@@ -210,7 +210,7 @@ fn statistics_are_printed_whatever_the_format() {
 }
 
 #[test]
-fn nothing_of_the_spool_is_left() {
+fn the_spool_is_removed_after_a_run() {
     let outcome = Rpd::new(CSV).workload("vector-ops", ["1", "1"]).success();
     assert!(
         !outcome.out().join(".rpd").exists(),
@@ -220,7 +220,7 @@ fn nothing_of_the_spool_is_left() {
 }
 
 #[test]
-fn a_program_without_gpu_is_a_success() {
+fn recording_a_program_without_gpu_succeeds() {
     for name in ["no-gpu", "no-gpu-linked"] {
         let outcome = Rpd::new(CSV).workload(name, [""; 0]).success();
         assert_eq!(outcome.stdout, "ok\n");
@@ -233,7 +233,7 @@ fn a_program_without_gpu_is_a_success() {
 }
 
 #[test]
-fn sudden_ends_lose_nothing() {
+fn aborts_and_faults_of_the_program_lose_no_record() {
     for (name, code) in [
         ("abort-midway", 134),
         ("segv-midway", 139),
@@ -256,7 +256,7 @@ fn sudden_ends_lose_nothing() {
 }
 
 #[test]
-fn killed_programs_keep_all_but_the_last_moment() {
+fn a_killed_program_keeps_all_but_its_last_records() {
     let running = Rpd::new(CSV).start_workload("spin", ["progress"]);
     let file = running.folder().join("progress");
     let progress = || -> [u64; 3] {
@@ -317,7 +317,7 @@ fn each_process_has_its_own_files() {
 }
 
 #[test]
-fn every_workload_passes_under_full_tracing() {
+fn every_workload_succeeds_under_full_tracing() {
     for (name, arguments, stdout) in [
         ("transpose", [""; 0].as_slice(), "ok\n"),
         ("copies", &[], "ok, 160 copies\n"),
@@ -331,7 +331,7 @@ fn every_workload_passes_under_full_tracing() {
 }
 
 #[test]
-fn many_threads_are_all_there() {
+fn calls_of_many_threads_are_all_recorded() {
     let outcome = Rpd::new(CSV)
         .workload("many-threads", ["40", "5"])
         .success();

@@ -15,8 +15,9 @@ fn hostname() -> String {
     name.trim().to_owned()
 }
 
+/// Checks command-line-254.
 #[test]
-fn the_default_is_host_and_process() {
+fn output_names_default_to_host_and_process() {
     let outcome = plain(["--kernel-trace"])
         .workload("vector-ops", ["1", "1"])
         .success();
@@ -42,7 +43,7 @@ fn the_default_is_host_and_process() {
 }
 
 #[test]
-fn placeholders_are_filled_in() {
+fn placeholders_in_output_names_are_replaced() {
     let outcome = Rpd::new([
         "--kernel-trace",
         "-o",
@@ -70,7 +71,7 @@ fn placeholders_are_filled_in() {
 }
 
 #[test]
-fn children_and_second_images_have_suffixes() {
+fn outputs_of_children_and_second_images_have_suffixes() {
     let outcome = Rpd::new(["--kernel-trace", "-o", "x"])
         .workload("fork-exec", ["tree"])
         .success();
@@ -94,7 +95,7 @@ fn children_and_second_images_have_suffixes() {
 }
 
 #[test]
-fn many_short_processes_overwrite_nothing() {
+fn outputs_of_many_short_processes_are_not_overwritten() {
     let program = rpd_tests::workloads::path("no-gpu-linked");
     let gpu = rpd_tests::workloads::path("fork-exec");
     let script = format!(
@@ -120,7 +121,7 @@ fn many_short_processes_overwrite_nothing() {
     );
 }
 
-fn kernel_names<const N: usize>(options: [&str; N]) -> Vec<String> {
+fn kernel_names(options: &[&str]) -> Vec<String> {
     let mut all = vec!["--kernel-trace", "-f", "csv"];
     all.extend(options);
     let outcome = Rpd::new(all).workload("vector-ops", ["1", "1"]).success();
@@ -135,9 +136,9 @@ fn kernel_names<const N: usize>(options: [&str; N]) -> Vec<String> {
 }
 
 #[test]
-fn kernels_are_named_as_requested() {
+fn mangled_kernels_shows_the_names_of_symbols() {
     assert_eq!(
-        kernel_names(["--mangled-kernels"]),
+        kernel_names(&["--mangled-kernels"]),
         [
             "_Z13divide_kernelPfPKfS1_ii.kd",
             "_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd",
@@ -145,16 +146,26 @@ fn kernels_are_named_as_requested() {
             "_Z15subtract_kernelPfPKfS1_ii.kd",
         ]
     );
+}
+
+/// Checks command-line-280 and command-line-281.
+#[test]
+fn truncate_kernels_shows_bare_names_with_and_without_mangled_kernels() {
     let bare = [
         "addition_kernel",
         "divide_kernel",
         "multiply_kernel",
         "subtract_kernel",
     ];
-    assert_eq!(kernel_names(["--truncate-kernels"]), bare);
-    assert_eq!(kernel_names(["-T", "-M"]), bare, "truncation wins");
+    for options in [&["--truncate-kernels"][..], &["-T", "-M"]] {
+        assert_eq!(kernel_names(options), bare, "{options:?}");
+    }
+}
+
+#[test]
+fn kernel_rename_shows_the_name_of_the_region() {
     assert_eq!(
-        kernel_names(["--marker-trace", "--kernel-rename"]),
+        kernel_names(&["--marker-trace", "--kernel-rename"]),
         ["iteration"; 4]
     );
 }
@@ -164,7 +175,7 @@ fn kernel_trace(outcome: Outcome) -> Table {
 }
 
 #[test]
-fn queues_instead_of_streams() {
+fn group_by_queue_shows_queues_of_traced_kernels() {
     let run = |options: &[&str]| {
         let all = ["--kernel-trace", "-f", "csv"].iter().chain(options);
         kernel_trace(Rpd::new(all).workload("vector-ops", ["2", "1"]))
@@ -180,8 +191,9 @@ fn queues_instead_of_streams() {
     );
 }
 
+/// Checks command-line-282.
 #[test]
-fn agents_are_numbered_as_requested() {
+fn agent_index_numbers_agents_as_requested() {
     for (how, agent) in [
         ("absolute", "Agent 1"),
         ("relative", "Agent 1"),

@@ -31,7 +31,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn habits_lose_nothing() {
+fn programs_with_odd_habits_lose_no_record() {
     for mode in [
         "close-fds",
         "chdir",
@@ -53,7 +53,7 @@ fn habits_lose_nothing() {
 }
 
 #[test]
-fn pausing_leaves_out_what_happens_meanwhile() {
+fn a_pause_leaves_out_calls_made_during_it() {
     let outcome = odd(&["pause"]).success();
     assert_eq!(dispatches(&outcome), [6]);
     let calls = outcome.csv("hip_api_trace");
@@ -74,7 +74,7 @@ fn pausing_leaves_out_what_happens_meanwhile() {
 }
 
 #[test]
-fn a_pause_is_said_in_the_mode_of_the_original() {
+fn compat_mode_reports_pauses_of_the_program() {
     let options = ["--kernel-trace", "--marker-trace", "-f", "csv"];
     let compat = ["--compat", "rocprofv3"];
     let outcome = Rpd::new(compat.into_iter().chain(options)).workload("odd", ["pause"]);
@@ -86,7 +86,7 @@ fn a_pause_is_said_in_the_mode_of_the_original() {
 }
 
 #[test]
-fn csv_files_that_a_minimum_leaves_out_are_named() {
+fn csv_files_below_the_minimum_are_named() {
     let options = ["-s", "-f", "csv", "--minimum-output-data", "1"];
     let outcome = Rpd::new(options).workload("odd", ["pause"]).success();
     let said = "]: CSV files left out, with fewer records than --minimum-output-data requests: ";
@@ -96,7 +96,7 @@ fn csv_files_that_a_minimum_leaves_out_are_named() {
 }
 
 #[test]
-fn numbers_of_dispatches_count_what_somebody_listens_to() {
+fn dispatch_numbers_include_counted_dispatches_of_a_pause() {
     let outcome = Rpd::new([
         "--kernel-trace",
         "--marker-trace",
@@ -107,13 +107,13 @@ fn numbers_of_dispatches_count_what_somebody_listens_to() {
     ])
     .workload("odd", ["pause"])
     .success();
-    // Counting listens all the time.
+    // Counters are collected during the pause, too, and take numbers.
     let numbers = outcome.csv("kernel_trace").numbers("Dispatch_Id");
     assert_eq!(numbers, [1, 2, 6, 7, 8, 9], "{}", outcome.stderr);
 }
 
 #[test]
-fn host_functions_belong_to_their_kernels() {
+fn json_host_functions_refer_to_their_kernels() {
     let functions = |options: &[&str]| -> Vec<(u64, String)> {
         let rpd = Rpd::new(options.iter().copied().chain(["-f", "json"]));
         let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
@@ -165,7 +165,7 @@ fn host_functions_belong_to_their_kernels() {
 }
 
 #[test]
-fn an_exit_while_other_threads_launch_has_the_status_of_the_program() {
+fn an_exit_during_launches_of_other_threads_keeps_the_status() {
     for _ in 0..8 {
         let alone = run::simulated("odd", ["exit-launching"]).expect_code(7);
         assert_eq!(
@@ -196,7 +196,7 @@ fn lost_child(outcome: &Outcome) {
 }
 
 #[test]
-fn children_that_cannot_record_are_counted() {
+fn children_that_cannot_record_are_reported() {
     lost_child(&odd(&["lost-child"]));
     if !is_root() {
         return skipped("chroot and setuid of a child", "not root");
@@ -223,12 +223,12 @@ fn all_or_reported(outcome: &Outcome) {
 }
 
 #[test]
-fn files_that_may_not_grow() {
+fn records_lost_to_a_file_size_limit_are_reported() {
     all_or_reported(&odd(&["file-size"]));
 }
 
 #[test]
-fn another_root_or_user() {
+fn records_lost_to_a_changed_root_or_user_are_reported() {
     if !is_root() {
         return skipped("chroot and setuid", "not root");
     }
@@ -244,7 +244,7 @@ fn another_root_or_user() {
 }
 
 #[test]
-fn daemons_are_waited_for_or_recovered() {
+fn daemons_are_awaited_or_left_to_recover() {
     let outcome = odd(&["daemon", "0.1"]).success();
     assert_eq!(outcome.stdout, "ok\n");
     let soon = dispatches(&outcome);
@@ -280,7 +280,7 @@ fn daemons_are_waited_for_or_recovered() {
 }
 
 #[test]
-fn exec_loses_nothing() {
+fn work_before_a_bare_exec_is_recorded() {
     let program = workloads::path("static");
     let outcome = odd(&["bare-exec", program.to_str().expect("text")]).success();
     assert_eq!(outcome.stdout, "ok\n");
@@ -288,7 +288,7 @@ fn exec_loses_nothing() {
 }
 
 #[test]
-fn wrappers_that_become_the_program_are_little_news() {
+fn wrappers_that_execute_the_program_are_reported_in_one_line() {
     let program = workloads::path("vector-ops");
     let mut target = vec!["env"; 10];
     target.extend([program.to_str().expect("text"), "1", "1"]);
@@ -316,7 +316,7 @@ fn a_static_program_is_reported_as_not_recorded() {
 }
 
 #[test]
-fn two_million_calls() {
+fn two_million_calls_are_recorded_without_a_drop() {
     let outcome = Rpd::new(["--hip-trace", "--stats", "-f", "csv"])
         .workload("api-loop", ["2000000"])
         .success();
@@ -336,7 +336,7 @@ fn two_million_calls() {
 
 /// Columns of tables and widths of formatting have upper limits; names do not.
 #[test]
-fn a_name_of_any_length_is_in_every_output() {
+fn names_of_any_length_are_in_every_output() {
     for length in [65_534, 65_535, 65_536, 200_000] {
         let outcome = Rpd::new(["--sys-trace", "--stats", "-S", "-D", "-f", "csv", "rocpd"])
             .workload("odd", ["long-name".to_owned(), length.to_string()])

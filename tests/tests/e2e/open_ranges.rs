@@ -43,7 +43,7 @@ fn check(outcome: &Outcome, provider: &str) {
 }
 
 #[test]
-fn open_ranges_last_until_the_program_ends() {
+fn open_marker_ranges_last_until_the_program_ends() {
     for provider in ["sdk", "direct"] {
         let outcome = Rpd::new(TRACES)
             .option([
@@ -75,7 +75,7 @@ fn open_ranges_last_until_the_program_ends() {
 }
 
 #[test]
-fn open_ranges_of_a_killed_program_last_until_the_last_record() {
+fn open_marker_ranges_of_a_killed_program_end_with_its_last_record() {
     for provider in ["sdk", "direct"] {
         let outcome = Rpd::new(TRACES)
             .option(["--provider", provider, "-f", "rocpd"])

@@ -24,8 +24,9 @@ fn sampled(more: &[&str], workload: &[&str]) -> Outcome {
 }
 
 /// The columns and keys of the original, and what its validators check of host trap samples.
+/// Checks sampling-20, sampling-21 and sampling-23.
 #[test]
-fn files_are_as_the_originals() {
+fn host_trap_sample_files_have_the_columns_of_rocprofv3() {
     let outcome = sampled(&["-f", "csv", "json", "rocpd"], &["lane_mask", "200"]);
     let table = Table::read(&outcome.file("pc_sampling_host_trap.csv"));
     let rows = &table.rows;
@@ -85,8 +86,9 @@ fn files_are_as_the_originals() {
 }
 
 /// A kernel whose waves have their first lanes enabled, and no others.
+/// Checks sampling-5 and sampling-22.
 #[test]
-fn samples_have_the_lanes_that_are_active() {
+fn samples_have_the_active_lanes_of_their_kernel() {
     let outcome = sampled(&["--kernel-trace"], &["lane_mask", "2000"]);
     let database = Database::open(&outcome.file("results.db"));
     let rows = database.rows(
@@ -112,7 +114,7 @@ fn samples_have_the_lanes_that_are_active() {
 
 /// What `rpd hot` and `rpd annotate` print of samples.
 #[test]
-fn lines_and_their_instructions_are_shown() {
+fn hot_and_annotate_show_lines_with_samples() {
     let outcome = sampled(&["--kernel-trace"], &["matrix_chain", "200"]);
     let database = outcome.file("results.db");
     let database = database.to_str().expect("text");
@@ -166,7 +168,7 @@ fn a_converted_database_has_the_same_samples() {
 
 /// A function that the kernel calls is named beside its lines, and has a frame of its own, as inlined ones have.
 #[test]
-fn called_functions_are_named() {
+fn hot_names_functions_that_the_kernel_calls() {
     let outcome = sampled(&["--kernel-trace"], &["two_phases", "300"]);
     let database = outcome.file("results.db");
     let said = |more: &[&str]| {
@@ -191,7 +193,7 @@ fn called_functions_are_named() {
 }
 
 #[test]
-fn a_forked_child_says_that_it_is_not_sampled() {
+fn a_forked_child_reports_that_it_is_not_sampled() {
     let outcome = Rpd::new(HOST_TRAP)
         .option(["--kernel-trace"])
         .workload("fork-exec", &[] as &[&str])
@@ -206,9 +208,9 @@ fn a_forked_child_says_that_it_is_not_sampled() {
     );
 }
 
-/// The page: code with shares, and how many samples each compute unit has, with links to both.
+/// The HTML report has code with shares and the number of samples of each compute unit, with links to both.
 #[test]
-fn the_page_shows_code_and_compute_units() {
+fn the_html_report_shows_sampled_code_and_compute_units() {
     let outcome = sampled(&["-f", "html"], &["two_phases", "300"]);
     let page = outcome.file("report.html");
     let Some(chromium) = rpd_tests::run::tool("chromium") else {
@@ -232,12 +234,12 @@ fn the_page_shows_code_and_compute_units() {
     ] {
         assert!(shown.contains(text), "{text}");
     }
-    // Traces have no link where there are none.
+    // The report links to thread traces only where there are some.
     assert!(!shown.contains("href=\"#traces\""));
 }
 
 #[test]
-fn a_configuration_that_no_gpu_has_is_refused_before_the_launch() {
+fn a_sampling_configuration_that_no_gpu_has_is_refused() {
     let refused = |method: &str, unit: &str, interval: &str| {
         let outcome = Rpd::new(["--pc-sampling-beta-enabled"])
             .option(["--pc-sampling-method", method])
@@ -258,7 +260,7 @@ fn a_configuration_that_no_gpu_has_is_refused_before_the_launch() {
 }
 
 #[test]
-fn a_database_without_samples_is_named() {
+fn hot_refuses_a_database_without_samples() {
     let outcome = Rpd::new(["--kernel-trace"])
         .workload("inside", ["sleeper"])
         .success();
@@ -275,7 +277,7 @@ fn a_database_without_samples_is_named() {
 }
 
 #[test]
-fn a_kernel_without_samples_is_named() {
+fn annotate_refuses_a_kernel_without_samples() {
     let outcome = sampled(&[], &["sleeper", "100000"]);
     let database = outcome.file("results.db");
     let database = database.to_str().expect("text");

@@ -42,7 +42,7 @@ fn is_root(test: &str) -> bool {
 }
 
 #[test]
-fn passes_of_many_rpd_share_a_directory() {
+fn many_rpd_processes_share_an_output_directory() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = workloads::path("no-gpu");
     for round in 0..5 {
@@ -213,7 +213,7 @@ fn a_process_of_a_pid_namespace_is_recovered_once_it_has_ended() {
 }
 
 #[test]
-fn recover_takes_a_running_process_for_ended_when_it_is_told_to() {
+fn recover_force_treats_a_running_process_as_ended() {
     let Some(running) = killed_around_a_namespace() else {
         return;
     };
@@ -275,7 +275,7 @@ fn preloaded(variable: &str) -> Outcome {
 }
 
 #[test]
-fn the_variables_of_hiptracer_make_a_capture_without_a_command() {
+fn variables_of_hiptracer_start_a_capture() {
     let outcome = preloaded("HIPTRACER_EVENTDB").success();
     assert_eq!(outcome.stdout, "ok\n");
     let folder = outcome.folder.path();
@@ -286,7 +286,7 @@ fn the_variables_of_hiptracer_make_a_capture_without_a_command() {
 }
 
 #[test]
-fn the_variables_of_rpd_make_its_file_without_a_command() {
+fn variables_of_rpd_start_a_recording_into_its_file() {
     let outcome = preloaded("RPDT_FILENAME").success();
     assert_eq!(outcome.stdout, "ok\n");
     let folder = outcome.folder.path();
@@ -313,7 +313,7 @@ fn the_variables_of_rpd_make_its_file_without_a_command() {
 }
 
 #[test]
-fn a_low_limit_on_open_files_is_named_before_the_start() {
+fn a_too_low_limit_on_open_files_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = "ulimit -n 5; exec \"$0\" -d \"$1\" --backend sim -s -- \"$2\"";
     let (rpd, out) = (install::rpd(), folder.path().join("out"));
@@ -335,7 +335,7 @@ fn a_low_limit_on_open_files_is_named_before_the_start() {
 }
 
 #[test]
-fn a_target_with_a_limit_on_memory_ends_as_it_does_alone() {
+fn a_program_with_a_memory_limit_ends_as_without_rpd() {
     for kibibytes in ["200000", "100000", "60000"] {
         let script = "ulimit -v \"$1\"; exec \"$0\"";
         let program = workloads::path("no-gpu");
@@ -395,7 +395,7 @@ fn the_direct_provider_needs_no_sdk() {
 }
 
 #[test]
-fn an_installation_that_does_not_exist_is_an_error() {
+fn a_missing_rocm_root_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let none = folder.path().join("none");
     let outcome = Rpd::plain(["-d", "out", "-s", "--rocm-root"])
@@ -407,7 +407,7 @@ fn an_installation_that_does_not_exist_is_an_error() {
 }
 
 #[test]
-fn a_fault_in_a_thread_loses_nothing_of_the_direct_provider() {
+fn a_fault_in_a_thread_loses_no_record_of_the_direct_provider() {
     for _ in 0..10 {
         let outcome = Rpd::new(CSV)
             .option(["--provider", "direct"])

@@ -50,10 +50,11 @@ const BY_TIMING: &str = "r.category LIKE 'HSA%' AND (r.name LIKE 'hsa\\_signal%'
 /// Which calls of HSA are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Hsa {
+    /// Every call.
     All,
-    /// Those that do not depend on the times of work.
+    /// Calls that do not depend on the times of work.
     Steady,
-    /// None: which thread makes them depends on which of several threads is first.
+    /// No calls: which thread makes them depends on which of several threads is first.
     None,
 }
 
@@ -173,7 +174,7 @@ fn compare_providers(options: &[&str], name: &str, arguments: &[&str], hsa: Hsa)
 }
 
 #[test]
-fn calls_and_device_work_of_hip_programs() {
+fn providers_record_equal_calls_and_work_of_hip_programs() {
     compare_providers(&[], "vector-ops", &["2", "2"], Hsa::None);
     compare_providers(&[], "transpose", &["2"], Hsa::Steady);
     compare_providers(&[], "copies", &[], Hsa::Steady);
@@ -182,12 +183,12 @@ fn calls_and_device_work_of_hip_programs() {
 }
 
 #[test]
-fn calls_and_device_work_of_an_hsa_program() {
+fn providers_record_equal_calls_and_work_of_an_hsa_program() {
     compare_providers(&[], "hsa-direct", &[], Hsa::All);
 }
 
 #[test]
-fn threads_and_processes() {
+fn providers_record_equal_threads_and_processes() {
     compare_providers(&[], "many-threads", &["12", "4"], Hsa::None);
     compare_providers(&[], "fork-exec", &[], Hsa::Steady);
     compare_providers(&[], "fork-exec", &["late"], Hsa::Steady);
@@ -197,7 +198,7 @@ fn threads_and_processes() {
 /// Work that is complete when a program replaces itself is recorded, by whichever function that is, and the function gets its
 /// arguments.
 #[test]
-fn programs_that_replace_themselves() {
+fn the_direct_provider_records_work_before_every_kind_of_exec() {
     for function in [
         "execv", "execvp", "execvpe", "execve", "execl", "execlp", "execle", "fexecve", "execveat",
     ] {
@@ -214,7 +215,7 @@ fn programs_that_replace_themselves() {
 }
 
 #[test]
-fn pauses_regions_and_renaming() {
+fn providers_record_equal_pauses_regions_and_renamed_kernels() {
     compare_providers(&[], "regions", &[], Hsa::Steady);
     compare_providers(&["--selected-regions"], "regions", &[], Hsa::Steady);
     compare_providers(&["--kernel-rename"], "vector-ops", &["2", "2"], Hsa::None);
@@ -227,14 +228,14 @@ fn pauses_regions_and_renaming() {
 }
 
 #[test]
-fn sudden_ends() {
+fn providers_record_equal_aborts_and_exits() {
     compare_providers(&[], "abort-midway", &["5"], Hsa::Steady);
     compare_providers(&[], "exit-midway", &["5"], Hsa::Steady);
 }
 
 /// Completion signals of the program in every role: their values are right, and each piece of work is recorded once.
 #[test]
-fn signals_of_the_program_keep_their_values() {
+fn the_direct_provider_keeps_completion_signals_of_the_program() {
     for mode in [
         "plain",
         "signals",
@@ -264,9 +265,9 @@ fn signals_of_the_program_keep_their_values() {
     }
 }
 
-/// A queue is destroyed with work under way: the program goes on, and its end does not wait for that work.
+/// A queue that is destroyed with work under way delays neither the program nor its end.
 #[test]
-fn destroyed_queues_delay_neither_calls_nor_the_end() {
+fn a_queue_destroyed_with_work_under_way_delays_nothing() {
     let begin = std::time::Instant::now();
     let outcome = Rpd::new(["--kernel-trace", "--provider", "direct"])
         .workload("hsa-queues", ["busy", "256"])
@@ -281,7 +282,7 @@ fn destroyed_queues_delay_neither_calls_nor_the_end() {
 
 /// Everything that was complete a quarter of a second before a program is killed is recorded.
 #[test]
-fn a_killed_program_loses_nothing_old() {
+fn the_direct_provider_keeps_older_records_of_a_killed_program() {
     let running = Rpd::new(["--hip-trace", "--kernel-trace", "--provider"])
         .option(["direct", "-f", "rocpd"])
         .start_workload("spin", ["progress"]);
@@ -299,9 +300,9 @@ fn a_killed_program_loses_nothing_old() {
     assert!(old > 0 && dispatches >= old, "{dispatches} of {old}");
 }
 
-/// A tool that needs the SDK goes on working, and rpd records through the SDK beside it.
+/// A tool that needs the SDK works as without rpd, which then records through the SDK as well.
 #[test]
-fn a_tool_of_the_sdk_keeps_it() {
+fn a_tool_that_needs_the_sdk_works_beside_the_direct_provider() {
     let tool = rpd_tests::workloads::path("empty-tool.so");
     let outcome = Rpd::new(["--hip-trace", "--provider", "direct", "-f", "rocpd"])
         .env("ROCP_TOOL_LIBRARIES", tool)

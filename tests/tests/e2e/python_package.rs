@@ -128,7 +128,7 @@ fn check_generated(python: &Path, how: &str) {
 }
 
 #[test]
-fn lines_of_generated_files_lead_to_their_sources() {
+fn frames_of_generated_files_lead_to_their_sources() {
     if interpreters().is_empty() {
         return skipped("sources of generated code", "no Python interpreter");
     }
@@ -142,7 +142,7 @@ fn lines_of_generated_files_lead_to_their_sources() {
 }
 
 #[test]
-fn a_file_without_known_sources_is_looked_up_again() {
+fn generated_files_without_known_sources_are_looked_up_again() {
     let Some(python) = interpreters().values().next_back() else {
         return skipped("sources of generated code", "no Python interpreter");
     };
@@ -150,7 +150,7 @@ fn a_file_without_known_sources_is_looked_up_again() {
 }
 
 #[test]
-fn without_a_function_path_and_line_stay_and_the_text_is_kept() {
+fn generated_frames_without_a_lookup_function_keep_path_and_line() {
     let Some(python) = interpreters().values().next_back() else {
         return skipped("generated code", "no Python interpreter");
     };
@@ -187,7 +187,7 @@ except TypeError as error:
 "#;
 
 #[test]
-fn markers_and_control_reach_the_recording() {
+fn markers_and_control_of_the_python_package_reach_the_recording() {
     let Some(python) = interpreters().values().next_back() else {
         return skipped("markers of the Python package", "no Python interpreter");
     };
@@ -248,7 +248,7 @@ train()
 "#;
 
 #[test]
-fn torch_script_functions_have_frames_with_the_helper() {
+fn torch_script_functions_have_frames() {
     let Some(python) = interpreters().values().next_back() else {
         return skipped("TorchScript frames", "no Python interpreter");
     };
@@ -267,7 +267,7 @@ fn torch_script_functions_have_frames_with_the_helper() {
 }
 
 #[test]
-fn outside_of_the_profiler_the_package_does_nothing() {
+fn the_python_package_does_nothing_without_the_profiler() {
     if interpreters().is_empty() {
         return skipped("the Python package alone", "no Python interpreter");
     }
@@ -296,7 +296,7 @@ print('done')
 }
 
 #[test]
-fn pip_installs_the_package() {
+fn pip_installs_the_python_package() {
     let has_pip = |python: &&PathBuf| {
         let modules = ["-m", "pip", "--version"];
         let output = Command::new(python).args(modules).output();

@@ -100,7 +100,7 @@ fn killed_run(options: &[&str], mode: &str) -> Outcome {
 }
 
 #[test]
-fn call_stacks_of_a_recovered_run_have_symbols() {
+fn recovered_call_stacks_have_symbols() {
     let options = ["--hip-trace", "--stacks", "native", "-f", "rocpd"];
     let rpd = killing(Rpd::new(options), 1, Some("proc-"));
     let outcome = rpd
@@ -128,7 +128,7 @@ const OPTIONS: [&str; 7] = [
 ];
 
 #[test]
-fn kills_while_a_recovery_writes_and_cleans_lose_nothing() {
+fn kills_during_a_recovery_lose_no_record() {
     let outcome = killed_run(&OPTIONS, "tree");
     let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
     fs::rename(&out, &saved).expect("renamed");
@@ -169,7 +169,7 @@ fn kills_while_a_recovery_writes_and_cleans_lose_nothing() {
 }
 
 #[test]
-fn kills_while_the_front_end_cleans_lose_nothing() {
+fn kills_during_the_cleanup_of_a_run_lose_no_record() {
     let mut kills = 0;
     for at in 1.. {
         // What is counted begins when the first recording is marked as reported.
@@ -193,7 +193,7 @@ fn kills_while_the_front_end_cleans_lose_nothing() {
 }
 
 #[test]
-fn a_process_that_ended_before_its_first_record_is_no_obstacle() {
+fn recover_handles_a_process_that_ended_before_its_first_record() {
     let outcome = killed_run(&["-s", "-f", "csv"], "child");
     let out = outcome.out();
     let run = only(&out.join(".rpd"), "run-");
@@ -219,7 +219,7 @@ fn a_process_that_ended_before_its_first_record_is_no_obstacle() {
 }
 
 #[test]
-fn a_process_that_still_runs_is_kept_through_kills() {
+fn recover_keeps_recordings_of_running_processes_through_kills() {
     let outcome = killed_run(&["-s", "-f", "csv"], "late");
     let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
     let run = only(&out.join(".rpd"), "run-");
@@ -264,7 +264,7 @@ fn a_process_that_still_runs_is_kept_through_kills() {
 }
 
 #[test]
-fn temporary_files_of_killed_runs_are_removed() {
+fn recover_removes_temporary_files_of_killed_runs() {
     let parts = |outcome: &Outcome| -> Vec<String> {
         let names = outcome.files();
         names
@@ -289,7 +289,7 @@ fn temporary_files_of_killed_runs_are_removed() {
 }
 
 #[test]
-fn files_go_into_the_output_directory_or_the_one_that_the_user_names() {
+fn recover_writes_into_the_output_directory_or_the_named_one() {
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
     let out = outcome.out();
     let run = only(&out.join(".rpd"), "run-");
@@ -359,7 +359,7 @@ fn folders_named(folder: &Path, begin: &str) -> bool {
 /// it takes minutes: RPD_KILLS is the number of kills (300).
 #[test]
 #[ignore = "an experiment of some minutes"]
-fn kills_at_random_moments_lose_nothing() {
+fn kills_at_random_moments_lose_no_record() {
     const THREADS: usize = 24;
     let rounds = std::env::var("RPD_KILLS").ok();
     let rounds: u64 = rounds.and_then(|text| text.parse().ok()).unwrap_or(300);
@@ -434,7 +434,7 @@ fn kills_at_random_moments_lose_nothing() {
 }
 
 #[test]
-fn a_missing_library_is_named_before_the_run_and_its_recording_is_kept() {
+fn a_missing_otf2_library_is_named_and_the_recording_is_kept() {
     let options = [
         "-s",
         "-f",

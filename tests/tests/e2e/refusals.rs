@@ -29,7 +29,7 @@ fn refusal(outcome: &Outcome, what: &[&str]) {
 }
 
 #[test]
-fn wrong_words() {
+fn unknown_and_abbreviated_options_are_refused() {
     let outcome = refused(&["--kernel-tracing"], 2);
     assert!(
         outcome.stderr.contains("--kernel-trace"),
@@ -47,7 +47,7 @@ fn wrong_words() {
 }
 
 #[test]
-fn wrong_values_of_stack_options() {
+fn wrong_values_of_stack_options_are_refused() {
     for (option, value, words) in [
         ("--stacks", "on", "'on'"),
         (
@@ -75,7 +75,7 @@ fn wrong_values_of_stack_options() {
 }
 
 #[test]
-fn a_forgotten_separator() {
+fn a_program_without_separator_is_refused_with_a_hint() {
     let outcome = Rpd::plain(["--sys-trace", "/bin/true"])
         .run()
         .expect_code(1);
@@ -84,8 +84,12 @@ fn a_forgotten_separator() {
 }
 
 #[test]
-fn missing_files_and_programs() {
+fn a_missing_preload_library_is_refused() {
     refused(&["--sys-trace", "--preload", "no/such.so"], 1);
+}
+
+#[test]
+fn a_rocm_root_that_is_no_directory_is_refused() {
     let outcome = refused(&["--backend", "rocm", "--rocm-root", "/no/rocm", "-s"], 1);
     assert!(
         outcome
@@ -94,12 +98,20 @@ fn missing_files_and_programs() {
         "{}",
         outcome.stderr
     );
+}
+
+#[test]
+fn a_missing_program_ends_with_status_127() {
     let missing = Rpd::new(["-s"]).target(["./missing"]).expect_code(127);
     refusal(&missing, &["./missing"]);
     let missing = Rpd::new(["-s"])
         .target(["no-such-program-anywhere"])
         .expect_code(127);
     refusal(&missing, &["no-such-program-anywhere"]);
+}
+
+#[test]
+fn a_program_that_cannot_be_executed_ends_with_status_126() {
     let folder = Rpd::new(["-s"]).target(["/usr"]).expect_code(126);
     refusal(&folder, &["/usr"]);
     let data = Rpd::new(["-s"]).target(["/etc/passwd"]).expect_code(126);
@@ -107,7 +119,7 @@ fn missing_files_and_programs() {
 }
 
 #[test]
-fn folders_that_cannot_be_written() {
+fn output_directories_that_cannot_be_written_are_refused() {
     let places = tempfile::tempdir().expect("a folder");
     let pipe = places.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
@@ -135,7 +147,7 @@ fn folders_that_cannot_be_written() {
 }
 
 #[test]
-fn a_read_only_mount() {
+fn a_read_only_output_directory_is_refused() {
     let Some(unshare) = rpd_tests::run::tool("unshare") else {
         return skipped("a read-only mount", "no unshare");
     };
@@ -163,7 +175,7 @@ fn a_read_only_mount() {
 }
 
 #[test]
-fn help_and_version() {
+fn help_and_version_are_printed() {
     let help = Rpd::plain(["--help"]).run().success();
     for option in [
         "--sys-trace",

@@ -117,7 +117,7 @@ fn assert_same(ours: &[String], real: &[String]) {
 }
 
 #[test]
-fn vector_ops_has_the_events_of_the_real_sdk() {
+fn the_simulator_delivers_the_events_of_the_real_sdk() {
     let golden = install::source_root().join("tests/golden/sdk-events-vector-ops-1-1.txt");
     let golden = transcript(&fs::read_to_string(golden).expect("the golden transcript"));
     assert!(
@@ -145,7 +145,7 @@ fn vector_ops_has_the_events_of_the_real_sdk() {
 
 /// Tools keep the pointers to names and read them when they finalise, after the code objects have gone.
 #[test]
-fn names_outlive_their_code_objects() {
+fn names_of_kernels_outlive_their_code_objects() {
     let tool = workloads::path("event-log.so");
     let variables = [
         ("ROCP_TOOL_LIBRARIES", tool.as_os_str()),

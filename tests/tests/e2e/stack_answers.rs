@@ -164,8 +164,9 @@ fn line_of(source: &str, text: &str) -> usize {
     found.expect("a line") + 1
 }
 
+/// Checks stacks-1, stacks-2, stacks-4, stacks-5 and stacks-13.
 #[test]
-fn the_first_example_of_the_guide() {
+fn stacks_of_a_cpp_program_have_the_rows_of_the_guide() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -216,8 +217,9 @@ fn the_first_example_of_the_guide() {
     }
 }
 
+/// Checks stacks-8 and stacks-95.
 #[test]
-fn the_second_example_of_the_guide() {
+fn stacks_through_python_bindings_have_the_rows_of_the_guide() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -273,8 +275,9 @@ fn the_second_example_of_the_guide() {
     assert!(!folded.contains("wrap_allocate"), "{folded}");
 }
 
+/// Checks stacks-6.
 #[test]
-fn the_third_example_of_the_guide() {
+fn stacks_of_a_stripped_program_are_completed_by_symbolize() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -319,7 +322,7 @@ fn the_third_example_of_the_guide() {
 }
 
 #[test]
-fn places_costs_and_what_was_not_freed() {
+fn stacks_shows_calls_and_bytes_at_each_call_site() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -329,7 +332,6 @@ fn places_costs_and_what_was_not_freed() {
     let database = path.to_str().expect("text");
     let main = built.text("main.cpp");
     let place = |text: &str| format!("main_foo(int, char**) at {main}:{}", line_of(PROGRAM, text));
-
     let table = rpd(&["stacks", database, "--api", "hipMemcpy*", "-f", "csv"]).stdout;
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 3, "{table}");
@@ -350,7 +352,19 @@ fn places_costs_and_what_was_not_freed() {
         second.is_some_and(|row| row.contains(",131072,")),
         "{table}"
     );
+}
 
+#[test]
+fn stacks_shows_unfreed_and_peak_memory() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
+    let built = Built::new(PROGRAM, &["-g"]);
+    let outcome = recorded("native", &[&built.text("program")]);
+    let path = outcome.file("_results.db");
+    let database = path.to_str().expect("text");
+    let main = built.text("main.cpp");
+    let place = |text: &str| format!("main_foo(int, char**) at {main}:{}", line_of(PROGRAM, text));
     let leaks = rpd(&["stacks", database, "--leaks", "-f", "csv"]).stdout;
     let lost: Vec<&str> = leaks
         .lines()
@@ -371,8 +385,18 @@ fn places_costs_and_what_was_not_freed() {
         last.is_some_and(|line| line.contains(",4096,4096,")),
         "{memory}"
     );
+}
 
-    // The weights of a graph add up to the calls.
+/// Checks stacks-94.
+#[test]
+fn flame_weights_add_up_to_calls_and_gpu_time() {
+    if tool("c++").is_none() {
+        return skipped("call stacks of C++ programs", "no c++");
+    }
+    let built = Built::new(PROGRAM, &["-g"]);
+    let outcome = recorded("native", &[&built.text("program")]);
+    let path = outcome.file("_results.db");
+    let database = path.to_str().expect("text");
     let folded = |options: &[&str]| {
         let mut all = vec!["flame", database, "-f", "folded"];
         all.extend(options);
@@ -388,8 +412,9 @@ fn places_costs_and_what_was_not_freed() {
     assert_eq!(folded(&["--weight", "gpu"]), gpu);
 }
 
+/// Checks stacks-47 and stacks-93.
 #[test]
-fn an_exported_file_has_the_rows_of_the_view() {
+fn an_exported_rpd_file_has_the_rows_of_the_stack_view() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }
@@ -439,10 +464,10 @@ fn an_exported_file_has_the_rows_of_the_view() {
     assert_eq!(file.number("select count(*) from rocpd_api"), 0);
 }
 
-/// `rpd stacks` and `rpd flame` on files of RPD. Case 12: in stacks of ten frames and more RPD puts the last digits of the
+/// `rpd stacks` and `rpd flame` on files of RPD (stacks-12): in stacks of ten frames and more RPD puts the last digits of the
 /// call's address after its name.
 #[test]
-fn files_of_rpd_have_the_answers_of_their_database() {
+fn stacks_and_flame_answer_equally_from_rpd_files() {
     if lacks("c++") || lacks("python3") {
         return;
     }
@@ -507,7 +532,7 @@ db.commit()
 }
 
 #[test]
-fn without_stacks_the_message_names_the_option() {
+fn stacks_and_flame_without_stacks_name_the_option() {
     let outcome = Rpd::new(["--hip-runtime-trace", "-f", "rocpd"])
         .workload("regions", [] as [&str; 0])
         .success();
@@ -528,7 +553,7 @@ fn without_stacks_the_message_names_the_option() {
 
 /// Servers for debug information are queried by `rpd symbolize`, and not at the end of a run.
 #[test]
-fn debuginfod_is_queried_on_request_only() {
+fn symbolize_alone_queries_debuginfod() {
     if tool("c++").is_none() {
         return skipped("call stacks of C++ programs", "no c++");
     }

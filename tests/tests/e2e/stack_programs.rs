@@ -11,7 +11,7 @@ use rpd_tests::install::{rpd, simulator_dir};
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd, lacks, skipped, tool};
 
-/// A folder with a stub of the HIP library, and what is built there.
+/// A temporary directory with a stub of the HIP library, and programs that are built in it.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -56,8 +56,9 @@ static __attribute__((noinline, noclone)) int nested(int depth, int argument) {{
     )
 }
 
+/// Checks stacks-10.
 #[test]
-fn case_10_158_frames_through_libraries_without_symbols() {
+fn a_stack_of_158_frames_without_symbols_is_complete() {
     const FRAMES: usize = 158;
     const CONVOLUTION: usize = 40;
     if lacks("cc") {
@@ -158,8 +159,9 @@ fn stacks_of(database: &Path) -> Vec<(u32, String)> {
     rows.collect()
 }
 
+/// Checks stacks-27.
 #[test]
-fn case_27_code_that_is_registered_with_debuggers_has_its_name() {
+fn code_registered_with_debuggers_has_its_name_in_stacks() {
     let record = |symbolize: &str| -> Outcome {
         Rpd::new([
             "--hip-trace",
@@ -225,7 +227,7 @@ fn case_27_code_that_is_registered_with_debuggers_has_its_name() {
 }
 
 #[test]
-fn call_sites_are_no_frames_of_the_runtime() {
+fn stacks_from_rpdt_stackframes_begin_at_the_call_site() {
     let outcome = Rpd::new(["--hip-trace", "-f", "rocpd"])
         .env("RPDT_STACKFRAMES", "1")
         .workload("stacks", ["kinds"])
@@ -255,8 +257,9 @@ fn call_sites_are_no_frames_of_the_runtime() {
 
 /// A program that the loader gives another user's rights. It names the simulator's folder itself, because the loader takes no
 /// folders from the environment then; the runtime takes the profiler's libraries from there all the same.
+/// Checks stacks-54.
 #[test]
-fn case_54_a_program_with_the_rights_of_another_user() {
+fn a_program_with_rights_of_another_user_is_refused() {
     const NOBODY: u32 = 65534;
     const SOURCE: &str = "#include <stdio.h>
 #include <sys/auxv.h>
@@ -355,9 +358,10 @@ def nested(depth):
 print(nested(26))
 ";
 
+/// Checks stacks-97.
 #[test]
 #[ignore = "a measurement: cargo xtask ci --long"]
-fn case_97_what_60_frames_cost() {
+fn a_stack_of_60_frames_costs_less_than_its_limit() {
     /// Nanoseconds for a call.
     const MOST: f64 = 600.0;
     let Some(python) = tool("python3") else {

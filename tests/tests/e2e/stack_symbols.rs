@@ -17,7 +17,7 @@ fn found(database: &Database) -> (i64, i64) {
 }
 
 #[test]
-fn what_is_not_looked_up_in_time_is_reported_and_looked_up_later() {
+fn symbols_beyond_the_time_limit_are_reported_and_looked_up_later() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd"])
         .option(["--stacks-symbolize-limit", "0"])
         .workload("stacks", ["tree", "1", "1", "1"])
@@ -86,8 +86,9 @@ fn jit_frames(database: &Database) -> Vec<String> {
     rows.into_iter().flatten().collect()
 }
 
+/// Checks stacks-28.
 #[test]
-fn code_that_is_made_at_run_time_is_named_by_its_map() {
+fn code_made_at_run_time_is_named_by_its_map_file() {
     if lacks("cc") {
         return;
     }
@@ -126,22 +127,24 @@ fn code_that_is_made_at_run_time_is_named_by_its_map() {
     );
 }
 
+/// A run of the workload that makes this number of calls below a tree of functions.
+fn tree_of(calls: &str) -> Outcome {
+    Rpd::new([
+        "--hip-trace",
+        "--kernel-trace",
+        "--stacks",
+        "native",
+        "-f",
+        "rocpd",
+    ])
+    .workload("stacks", ["tree", calls, "3", "4"])
+    .success()
+}
+
 #[test]
-fn views_add_up_what_stacks_cost() {
-    let run = |calls: &str| -> Outcome {
-        Rpd::new([
-            "--hip-trace",
-            "--kernel-trace",
-            "--stacks",
-            "native",
-            "-f",
-            "rocpd",
-        ])
-        .workload("stacks", ["tree", calls, "3", "4"])
-        .success()
-    };
-    let (before, after) = (run("12"), run("20"));
-    let database = before.database();
+fn stack_views_add_up_calls_and_durations() {
+    let outcome = tree_of("12");
+    let database = outcome.database();
     let calls = "SELECT count(*) FROM rpd_api_stack a JOIN rocpd_region r ON r.event_id = a.api_id";
     assert_eq!(
         database.rows("SELECT sum(self_calls), max(total_calls) FROM stack_top"),
@@ -161,7 +164,11 @@ fn views_add_up_what_stacks_cost() {
         database.rows("SELECT sum(\"end\" - start) FROM rocpd_region WHERE event_id IN (SELECT api_id FROM rpd_api_stack)")
     );
     assert_eq!(database.number("SELECT count(*) FROM stack_diff"), 0);
-    // Of two recordings: in one file, and queried together.
+}
+
+#[test]
+fn the_stack_diff_view_compares_two_recordings() {
+    let (before, after) = (tree_of("12"), tree_of("20"));
     let files = [before.file("_results.db"), after.file("_results.db")];
     let merged = before.out().join("merged.db");
     let words = [

@@ -120,7 +120,7 @@ fn has_stacks(database: &Database) -> bool {
 }
 
 #[test]
-fn stacks_lead_to_the_functions_of_the_program() {
+fn stacks_have_the_functions_of_the_program() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
         .workload("stacks", ["tree", "12", "3", "4"])
         .success();
@@ -184,38 +184,50 @@ fn stacks_are_stored_only_on_request() {
     assert!(!json.contains("stack_id") && !json.contains("call_stacks"));
 }
 
-#[test]
-fn globs_choose_calls_markers_and_allocations() {
-    let run = |globs: &str| {
-        Rpd::new(["--sys-trace", "--stacks", "native", "--stacks-apis", globs])
-            .workload("stacks", ["kinds"])
-            .success()
-    };
+/// A run of the workload with one call of each kind, with stacks of what `globs` choose.
+fn with_globs(globs: &str) -> Outcome {
+    Rpd::new(["--sys-trace", "--stacks", "native", "--stacks-apis", globs])
+        .workload("stacks", ["kinds"])
+        .success()
+}
+
+/// The program's innermost function of each stack, by call.
+fn innermost_by_call(outcome: &Outcome) -> BTreeMap<String, Vec<String>> {
     let functions = Functions::of(&workloads::path("stacks"));
-    let innermost = |outcome: &Outcome| -> BTreeMap<String, Vec<String>> {
-        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (function, stack) in stacks(&outcome.database()) {
-            let own = own(&stack, "stacks", &functions);
-            let first = own.first().copied().unwrap_or_default().to_owned();
-            found.entry(function).or_default().push(first);
-        }
-        found
-    };
-    let outcome = run("*Malloc,hipFree");
-    let found = innermost(&outcome);
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (function, stack) in stacks(&outcome.database()) {
+        let own = own(&stack, "stacks", &functions);
+        let first = own.first().copied().unwrap_or_default().to_owned();
+        found.entry(function).or_default().push(first);
+    }
+    found
+}
+
+/// Checks stacks-52.
+#[test]
+fn stack_globs_choose_calls() {
+    let outcome = with_globs("*Malloc,hipFree");
+    let found = innermost_by_call(&outcome);
     assert_eq!(found["hipMalloc"], ["allocate"]);
     assert_eq!(found["hipFree"], ["release"]);
     assert_eq!(found.len(), 2, "{found:?}");
+}
 
-    let outcome = run("roctx*");
-    let found = innermost(&outcome);
+/// Checks stacks-51.
+#[test]
+fn stack_globs_choose_markers() {
+    let outcome = with_globs("roctx*");
+    let found = innermost_by_call(&outcome);
     // A mark has the name of its kind, ranges those of their operations.
     assert_eq!(found["MARKER_CORE_RANGE_API"], ["mark"]);
     assert_eq!(found["roctxThreadRangeA"], ["range"]);
     assert_eq!(found["roctxProcessRangeA"], ["process_range"]);
+}
 
-    let outcome = run("MEMORY_ALLOCATION_*,hsa_amd_memory_pool_*");
-    let found = innermost(&outcome);
+#[test]
+fn stack_globs_choose_allocations() {
+    let outcome = with_globs("MEMORY_ALLOCATION_*,hsa_amd_memory_pool_*");
+    let found = innermost_by_call(&outcome);
     assert!(
         found["MEMORY_ALLOCATION"].contains(&"allocate".to_owned()),
         "{found:?}"
@@ -227,9 +239,12 @@ fn globs_choose_calls_markers_and_allocations() {
         "{found:?}"
     );
     assert!(!found.contains_key("hipMalloc"));
+}
 
-    let outcome = run("hip*,!hipMalloc,hipMaloc*");
-    assert!(!innermost(&outcome).contains_key("hipMalloc"));
+#[test]
+fn stack_globs_exclude_calls_and_report_names_that_match_nothing() {
+    let outcome = with_globs("hip*,!hipMalloc,hipMaloc*");
+    assert!(!innermost_by_call(&outcome).contains_key("hipMalloc"));
     assert!(
         outcome
             .stderr
@@ -239,8 +254,9 @@ fn globs_choose_calls_markers_and_allocations() {
     );
 }
 
+/// Checks stacks-53.
 #[test]
-fn one_call_in_some_and_long_calls_only() {
+fn stacks_are_taken_of_one_call_in_n_or_of_long_calls() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "--stacks-every", "10"])
         .workload("stacks", ["tree", "95", "3", "1"])
         .success();
@@ -264,7 +280,7 @@ fn one_call_in_some_and_long_calls_only() {
 }
 
 #[test]
-fn frames_in_the_middle_are_left_out() {
+fn deep_stacks_leave_out_frames_in_the_middle() {
     let depth = |options: &[&str]| {
         let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
             .option(options)
@@ -307,6 +323,7 @@ fn databases(outcome: &Outcome) -> Vec<Vec<String>> {
     found
 }
 
+/// Checks stacks-42.
 #[test]
 fn a_forked_child_has_stacks_of_its_own() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
@@ -324,8 +341,9 @@ fn a_forked_child_has_stacks_of_its_own() {
     }
 }
 
+/// Checks stacks-44.
 #[test]
-fn a_program_that_is_executed_in_its_place_begins_anew() {
+fn a_program_executed_in_place_has_stacks_of_its_own() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
         .workload("stacks", ["replace"])
         .success();
@@ -354,8 +372,9 @@ fn a_program_that_is_executed_in_its_place_begins_anew() {
     );
 }
 
+/// Checks stacks-98.
 #[test]
-fn a_sudden_end_loses_no_stack() {
+fn a_killed_program_loses_no_stack() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native"])
         .workload("stacks", ["kill", "5000", "20", "64"])
         .expect_code(128 + libc::SIGKILL);
@@ -370,7 +389,7 @@ fn a_sudden_end_loses_no_stack() {
 }
 
 #[test]
-fn a_tree_of_stacks_costs_calls_little_room() {
+fn stacks_add_little_to_the_size_of_the_database() {
     let size = |options: &[&str]| {
         let outcome = Rpd::new(["--hip-trace"])
             .option(options)
@@ -391,29 +410,34 @@ fn a_tree_of_stacks_costs_calls_little_room() {
     assert!(each <= 30.0, "{each:.1} bytes for each call");
 }
 
+/// A recording of stacks of the workload in this mode.
+fn with_stacks(mode: &str) -> Outcome {
+    Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd", "json"])
+        .workload("stacks", [mode, "6", "4", "2"])
+        .success()
+}
+
+/// Runs `rpd` on these files.
+fn with_files(arguments: &[&str], paths: &[PathBuf]) -> Outcome {
+    let mut command = Rpd::plain(arguments);
+    for path in paths {
+        command = command.option([path]);
+    }
+    command.run().success()
+}
+
+/// Checks stacks-45. A recording without stacks is merged as well.
 #[test]
-fn databases_that_are_merged_converted_and_queried_keep_stacks() {
-    let record = |mode: &str| {
-        Rpd::new(["--hip-trace", "--stacks", "native", "-f", "rocpd", "json"])
-            .workload("stacks", [mode, "6", "4", "2"])
-            .success()
-    };
-    let (one, other) = (record("tree"), record("kinds"));
+fn merge_keeps_stacks_of_all_recordings() {
+    let (one, other) = (with_stacks("tree"), with_stacks("kinds"));
     let plain = Rpd::new(["--hip-trace"])
         .workload("stacks", ["tree", "3", "2", "1"])
         .success();
     let folder = tempfile::tempdir().expect("a folder");
-    let rpd = |arguments: &[&str], paths: &[PathBuf]| {
-        let mut command = Rpd::plain(arguments);
-        for path in paths {
-            command = command.option([path]);
-        }
-        command.run().success()
-    };
     let inputs = [one.file(".db"), other.file(".db"), plain.file(".db")];
     let merged = folder.path().join("merged.db");
     let output = merged.to_str().expect("text");
-    rpd(&["merge", "-o", output], &inputs);
+    with_files(&["merge", "-o", output], &inputs);
     let whole = Database::open(&merged);
     let rows = |database: &Database| database.number("SELECT count(*) FROM rpd_api_stack");
     let sum = rows(&one.database()) + rows(&other.database());
@@ -425,20 +449,33 @@ fn databases_that_are_merged_converted_and_queried_keep_stacks() {
         ),
         sum
     );
+}
+
+#[test]
+fn query_of_two_databases_finds_the_stacks_of_both() {
+    let (one, other) = (with_stacks("tree"), with_stacks("kinds"));
+    let inputs = [one.file(".db"), other.file(".db")];
+    let rows = |database: &Database| database.number("SELECT count(*) FROM rpd_api_stack");
+    let sum = rows(&one.database()) + rows(&other.database());
     let count = [
         "query",
         "--query",
         "SELECT count(*) AS n FROM rpd_api_stack",
     ];
-    let asked = rpd(&count, &inputs[..2]);
+    let asked = with_files(&count, &inputs);
     assert!(asked.stdout.contains(&sum.to_string()), "{}", asked.stdout);
+}
 
-    // What is made of a database is what was made of the recording.
+/// Checks stacks-45: what is made of a database is what was made of the recording.
+#[test]
+fn convert_keeps_stacks() {
+    let one = with_stacks("tree");
+    let folder = tempfile::tempdir().expect("a folder");
     let converted = folder.path().join("converted");
     let out = converted.to_str().expect("text");
-    rpd(
+    with_files(
         &["convert", "-f", "json", "rocpd", "-d", out, "-o", "again"],
-        &inputs[..1],
+        &[one.file(".db")],
     );
     let recorded = stacks_in_json(&one.file("_results.json"));
     assert!(recorded.len() >= 6, "{recorded:?}");
@@ -497,8 +534,9 @@ for packet in trace.packet:
     print(name + ":", " ".join(words))
 "#;
 
+/// Checks stacks-96.
 #[test]
-fn slices_of_perfetto_have_callstacks() {
+fn perfetto_slices_have_callstacks() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "pftrace"])
         .workload("stacks", ["tree", "3", "2", "1"])
         .success();
@@ -531,7 +569,7 @@ fn slices_of_perfetto_have_callstacks() {
 }
 
 #[test]
-fn the_page_shows_the_stack_of_a_call() {
+fn the_html_report_shows_the_stack_of_a_call() {
     let outcome = Rpd::new(["--hip-trace", "--stacks", "native", "-f", "html"])
         .workload("stacks", ["tree", "3", "2", "1"])
         .success();
@@ -567,7 +605,7 @@ fn the_page_shows_the_stack_of_a_call() {
 }
 
 #[test]
-fn python_frames_stand_among_native_ones() {
+fn merged_stacks_have_python_frames_among_native_ones() {
     let Some(python) = tool("python3") else {
         return skipped("stacks of a Python program", "no python3");
     };

@@ -1,5 +1,5 @@
-//! Stochastic PC samples on a simulated gfx942: what the original's validators check of each sample. Which instruction is on top and why
-//! it waits is in `known_kernels.rs`, and where all other cases are in `inside_cases.rs`.
+//! Stochastic PC samples on a simulated gfx942: what the original's validators check of each sample. Which instruction is on top
+//! and why it waits is tested in `known_kernels.rs`.
 
 use rpd_tests::outputs::Table;
 use rpd_tests::run::{Outcome, Rpd};
@@ -94,8 +94,9 @@ const RULES: [(&str, &[&str], &str, &[&str]); 15] = [
     ),
 ];
 
+/// Checks sampling-24.
 #[test]
-fn every_sample_is_what_its_instruction_can_be() {
+fn stochastic_samples_fit_their_instructions() {
     let outcome = sampled(&["-f", "csv", "json"], &["all", "5"]);
     let text = std::fs::read_to_string(outcome.file("results.json")).expect("readable");
     let json: Value = serde_json::from_str(&text).expect("JSON");
@@ -161,7 +162,7 @@ fn every_sample_is_what_its_instruction_can_be() {
             "{instruction}: {sample}"
         );
         if reason == "ARBITER_NOT_WIN" {
-            // Another wave has the pipe.
+            // A wave that did not win the arbiter waits for another one that has the pipe.
             assert!(bit("issue", pipe), "{instruction}: {sample}");
         }
         if reason == "ARBITER_WIN_EX_STALL" {
@@ -189,6 +190,7 @@ fn every_sample_is_what_its_instruction_can_be() {
     }
 }
 
+/// Checks sampling-15.
 #[test]
 fn a_program_without_kernels_has_no_file_of_samples() {
     let outcome = Rpd::new(STOCHASTIC)

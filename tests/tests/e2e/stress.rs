@@ -152,7 +152,7 @@ fn killed_round(recording: Recording, time: Duration, threads: u64, seed: u64) {
 }
 
 #[test]
-fn what_a_program_under_stress_did_is_recorded_once() {
+fn work_under_stress_is_recorded_once() {
     whole_round(Recording::Full, 1, 8, 1, &[]);
     whole_round(Recording::Light, 1, 8, 2, &[]);
     killed_round(Recording::Light, Duration::from_millis(700), 8, 3);
@@ -161,7 +161,7 @@ fn what_a_program_under_stress_did_is_recorded_once() {
 /// For ten minutes, or `RPD_STRESS_SECONDS` seconds.
 #[test]
 #[ignore = "takes ten minutes: cargo xtask ci --long"]
-fn the_direct_provider_under_stress() {
+fn the_direct_provider_under_long_stress_records_work_once() {
     let seconds = std::env::var("RPD_STRESS_SECONDS").ok();
     let seconds = seconds.map_or(600, |text| text.parse().expect("a number of seconds"));
     let end = Instant::now() + Duration::from_secs(seconds);

@@ -33,7 +33,7 @@ pub(super) fn spinning(running: &Running, launches: u64) -> [u64; 3] {
 }
 
 #[test]
-fn signals_end_the_target_and_rpd_reports() {
+fn signals_end_the_program_and_rpd_reports_its_records() {
     for (signal, group) in [
         (libc::SIGINT, true),
         (libc::SIGINT, false),
@@ -119,9 +119,9 @@ fn kernels(outcome: &run::Outcome) -> usize {
     outcome.csv("kernel_trace").rows.len()
 }
 
-/// Case 62 of thread traces: the dispatch that runs when the signal comes has its trace as well.
+/// Checks thread-trace-62: the dispatch that runs when the signal comes has its trace as well.
 #[test]
-fn traces_under_way_are_complete_after_a_signal() {
+fn thread_traces_under_way_are_complete_after_a_signal() {
     let options = ["--att", "--att-target-cu", "0", "-f", "json", "rocpd"];
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let (outcome, _) = in_flight(&options, ["200", "sleep"], &[(20, signal)]);
@@ -136,9 +136,9 @@ fn traces_under_way_are_complete_after_a_signal() {
     }
 }
 
-/// Case 62, too: traces that go on until they are stopped have what had run by then.
+/// Checks thread-trace-62: traces that go on until they are stopped have what had run by then.
 #[test]
-fn traces_of_whole_gpus_are_delivered_after_a_signal() {
+fn thread_traces_of_whole_gpus_are_delivered_after_a_signal() {
     for options in [
         &["--att", "--att-target-cu", "0", "--att-no-intercept"][..],
         &[
@@ -168,9 +168,9 @@ fn traces_of_whole_gpus_are_delivered_after_a_signal() {
     }
 }
 
-/// A trace that a signal came before is said to be missing, beside others and where nothing else was recorded.
+/// A trace that a signal prevented is reported as missing, beside other traces and where nothing else was recorded.
 #[test]
-fn a_trace_that_never_came_is_said() {
+fn a_thread_trace_missing_after_a_signal_is_reported() {
     let missing = "the thread traces of 1 of ";
     let options = ["--att", "--kernel-iteration-range", "3-1000"];
     let (outcome, _) = in_flight(&options, ["20000", "sleep"], &[(20, libc::SIGTERM)]);
@@ -191,7 +191,7 @@ fn a_trace_that_never_came_is_said() {
 
 /// Samples that the provider still holds are delivered before a signal ends the program.
 #[test]
-fn samples_are_delivered_after_a_signal() {
+fn pc_samples_are_delivered_after_a_signal() {
     let options = [
         "--pc-sampling-beta-enabled",
         "--pc-sampling-method",
@@ -211,7 +211,7 @@ fn samples_are_delivered_after_a_signal() {
 }
 
 #[test]
-fn work_under_way_is_waited_for_when_a_signal_comes() {
+fn gpu_work_under_way_is_awaited_after_a_signal() {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT] {
         completes("sleep", &[(20, signal)], 128 + signal);
     }
@@ -254,7 +254,7 @@ fn work_under_way_is_waited_for_when_a_signal_comes() {
 }
 
 #[test]
-fn recovery_after_the_front_end_was_killed() {
+fn recover_completes_a_run_whose_rpd_was_killed() {
     let rpd = Rpd::new(["--sys-trace", "--stats", "-f", "csv", "rocpd"]);
     let running = rpd.start_workload("spin", ["progress"]);
     let [calls, launches, pid] = spinning(&running, 2);
@@ -345,7 +345,7 @@ pub(crate) fn on_small_disk(kib: u32, script: &str) -> Option<run::Outcome> {
 }
 
 #[test]
-fn full_disks_leave_programs_alone_and_are_reported() {
+fn a_full_disk_is_reported_and_the_program_goes_on() {
     for kib in [256, 600, 1200] {
         let Some(outcome) = on_small_disk(
             kib,
@@ -377,7 +377,7 @@ fn full_disks_leave_programs_alone_and_are_reported() {
 }
 
 #[test]
-fn outputs_without_room_are_recovered_later() {
+fn recover_writes_outputs_that_had_no_room() {
     // Room for the recording, not for the outputs.
     let Some(outcome) = on_small_disk(
         24 * 1024,

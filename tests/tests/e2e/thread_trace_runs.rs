@@ -1,5 +1,4 @@
-//! Thread traces of real programs on the simulated GPU, and what is made of them. Numbers are those of the conformance cases of
-//! thread traces, which `inside_cases.rs` lists with their tests.
+//! Thread traces of real programs on the simulated GPU, and what is made of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,7 +46,7 @@ fn integer(value: &Value) -> i64 {
 
 /// What `rpd hot` and `rpd annotate` print of a trace.
 #[test]
-fn cycles_are_shown_in_place_of_samples() {
+fn hot_and_annotate_show_cycles_of_thread_traces() {
     let outcome = traced(&[], &["barrier_imbalance", "10"]);
     let database = outcome.file("results.db");
     let database = database.to_str().expect("text");
@@ -69,9 +68,9 @@ fn cycles_are_shown_in_place_of_samples() {
     );
 }
 
-/// Both sides of a branch are executed by the waves whose lanes disagree.
+/// Waves whose lanes disagree about a branch execute both of its sides.
 #[test]
-fn both_sides_of_a_divergent_branch_are_traced() {
+fn thread_traces_have_both_sides_of_a_divergent_branch() {
     let outcome = traced(&[], &["divergent_branch", "3"]);
     let database = Database::open(&outcome.file("results.db"));
     let hits = |instruction: &str| {
@@ -88,7 +87,7 @@ fn both_sides_of_a_divergent_branch_are_traced() {
 
 /// One trace of everything that runs, which the sums of its compute units cover.
 #[test]
-fn a_trace_without_interception_has_all_kernels() {
+fn a_thread_trace_without_interception_has_all_kernels() {
     let outcome = traced(
         &["--att-no-intercept", "--att-shader-engine-mask", "0xff"],
         &["matrix_chain", "5"],
@@ -120,9 +119,10 @@ fn a_trace_without_interception_has_all_kernels() {
     );
 }
 
-/// Cases 37, 42 to 44, 49 to 52: sums in the files agree with one another and with the database.
+/// Checks thread-trace-37, thread-trace-42 to thread-trace-44 and thread-trace-49 to thread-trace-52: sums in the files
+/// agree with one another and with the database.
 #[test]
-fn sums_of_a_trace_agree() {
+fn thread_trace_sums_agree_in_files_and_database() {
     let outcome = traced(
         &["-f", "csv", "json", "rocpd", "--kernel-trace"],
         &["matrix_chain", "5"],
@@ -178,32 +178,35 @@ fn sums_of_a_trace_agree() {
             .iter()
             .map(|span| integer(&span[1]))
             .sum();
-        assert_eq!(states, end - begin, "case 44");
+        assert_eq!(states, end - begin, "thread-trace-44");
         let mut last = begin;
         for instruction in list(&wave["instructions"]) {
             let (time, duration) = (integer(&instruction[0]), integer(&instruction[3]));
-            assert!(time >= last, "case 44: instructions overlap: {instruction}");
+            assert!(
+                time >= last,
+                "thread-trace-44: instructions overlap: {instruction}"
+            );
             last = time + duration;
             if integer(&instruction[4]) != 0 {
                 latency += duration;
             }
         }
         for key in ["instructions", "timeline", "waitcnt"] {
-            assert!(wave[key].is_array(), "case 52: {key}");
+            assert!(wave[key].is_array(), "thread-trace-52: {key}");
         }
     }
-    assert_eq!(sum(4), latency, "case 43");
+    assert_eq!(sum(4), latency, "thread-trace-43");
     let stalls = lines.iter().all(|row| {
         row[5].parse::<u64>().expect("a number") <= row[4].parse::<u64>().expect("a number")
     });
-    assert!(stalls, "case 43");
+    assert!(stalls, "thread-trace-43");
     for state in 0..5 {
         let path = folder.join(format!("wstates{state}.json"));
         if path.exists() {
             let curve = json(&path);
             let counts: Vec<i64> = list(&curve["state"]).iter().map(integer).collect();
-            assert!(counts.iter().all(|count| *count >= 0), "case 49");
-            assert_eq!(counts.last(), Some(&0), "case 49");
+            assert!(counts.iter().all(|count| *count >= 0), "thread-trace-49");
+            assert_eq!(counts.last(), Some(&0), "thread-trace-49");
         }
     }
     let occupancy = json(&folder.join("occupancy.json"));
@@ -214,7 +217,7 @@ fn sums_of_a_trace_agree() {
     }
     assert!(
         !running.is_empty() && running.values().all(|waves| *waves == 0),
-        "case 50"
+        "thread-trace-50"
     );
     let database = Database::open(&outcome.file("results.db"));
     let number = |query: &str| database.number(query);
@@ -248,10 +251,10 @@ fn sums_of_a_trace_agree() {
     );
 }
 
-/// Case 53: the files of a run say the same when they are decoded once more, and case 54: code objects are as they were
-/// loaded.
+/// Checks thread-trace-53 and thread-trace-54: decoding the raw files again gives the same tables, and code objects are
+/// saved as they were loaded.
 #[test]
-fn files_of_a_run_are_decoded_again() {
+fn att_decode_reproduces_the_files_of_a_run() {
     let outcome = traced(&["-f", "csv"], &["dependent_chain", "4"]);
     let stats = outcome.files_ending("_dispatch_1.csv");
     let first = std::fs::read_to_string(&stats[0]).expect("readable");
@@ -285,9 +288,9 @@ fn files_of_a_run_are_decoded_again() {
     }
 }
 
-/// Case 48.
+/// Checks thread-trace-48.
 #[test]
-fn a_target_without_waves_has_occupancy_and_a_warning() {
+fn a_traced_compute_unit_without_waves_has_occupancy_and_a_warning() {
     let outcome = Rpd::new(["--att", "--att-target-cu", "12", "-f", "json", "rocpd"])
         .workload("inside", ["dependent_chain", "2", "1"])
         .success();
@@ -318,9 +321,9 @@ fn a_target_without_waves_has_occupancy_and_a_warning() {
     );
 }
 
-/// Case 56.
+/// Checks thread-trace-56.
 #[test]
-fn a_full_buffer_is_reported_and_the_rest_is_decoded() {
+fn a_full_trace_buffer_is_reported_and_the_rest_is_decoded() {
     let outcome = Rpd::new(TRACED)
         .option(["--att-buffer-size", "0x100000"])
         .workload("inside", ["independent_chains", "800", "208"])
@@ -338,9 +341,9 @@ fn a_full_buffer_is_reported_and_the_rest_is_decoded() {
     assert!(database.number("SELECT count(*) FROM thread_trace_waves") > 0);
 }
 
-/// Cases 12, 16 and 61.
+/// Checks thread-trace-12, thread-trace-16 and thread-trace-61.
 #[test]
-fn counters_are_in_the_trace() {
+fn thread_traces_contain_requested_counters() {
     let outcome = Rpd::new(TRACED)
         .option(["-f", "json", "--att-gpu-index", "0,99"])
         .option([
@@ -387,9 +390,9 @@ fn counters_are_in_the_trace() {
     );
 }
 
-/// What was complete is kept; case 62 is in `sudden_ends.rs`.
+/// Traces that were complete when the program was killed are kept.
 #[test]
-fn a_program_that_is_killed_keeps_its_traces() {
+fn an_aborted_program_keeps_its_thread_traces() {
     let outcome = Rpd::new(TRACED)
         .option(["--kernel-iteration-range", "[1-1000]"])
         .workload("abort-midway", ["20"]);
@@ -403,7 +406,7 @@ fn a_program_that_is_killed_keeps_its_traces() {
 }
 
 #[test]
-fn two_runs_are_compared_by_line() {
+fn diff_compares_thread_traces_by_line() {
     let run = |rounds: &str| {
         traced(
             &["--kernel-include-regex", "two_phases"],
@@ -444,9 +447,9 @@ fn two_runs_are_compared_by_line() {
     assert_eq!(shown(paths[1]), shown(copy.to_str().expect("text")));
 }
 
-/// Case 55.
+/// Checks thread-trace-55.
 #[test]
-fn two_gpus_have_traces_of_their_own() {
+fn two_gpus_have_separate_thread_traces() {
     let outcome = Rpd::new(TRACED)
         .env("RPD_SIM_GPUS", "2")
         .workload("devices", &[] as &[&str])
@@ -464,7 +467,7 @@ fn two_gpus_have_traces_of_their_own() {
 
 /// Reads of local memory with conflicts take LDS so long that the next ones wait for it.
 #[test]
-fn bank_conflicts_keep_local_memory_busy() {
+fn traced_bank_conflicts_keep_lds_busy() {
     let outcome = traced(&[], &["bank_conflicts", "40"]);
     let database = Database::open(&outcome.file("results.db"));
     let rows = database.rows(

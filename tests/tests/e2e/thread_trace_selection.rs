@@ -1,4 +1,4 @@
-//! Which dispatches are traced, and on what. Numbers are those of the conformance cases of thread traces.
+//! Which dispatches are traced, and on what.
 
 use rpd_tests::outputs::Database;
 use rpd_tests::run::{Outcome, Rpd};
@@ -15,9 +15,9 @@ fn numbers(outcome: &Outcome) -> Vec<u64> {
     numbers
 }
 
-/// Cases 17 to 19.
+/// Checks thread-trace-17 to thread-trace-19.
 #[test]
-fn iterations_and_filters_choose_dispatches() {
+fn iteration_ranges_and_filters_choose_traced_dispatches() {
     // 64 launches of one kernel.
     let launches = ["lane_mask", "2"];
     assert_eq!(numbers(&traced(&[], &launches)), [1]);
@@ -33,9 +33,9 @@ fn iterations_and_filters_choose_dispatches() {
     );
 }
 
-/// Case 9.
+/// Checks thread-trace-9.
 #[test]
-fn shader_engines_are_those_of_the_mask() {
+fn thread_traces_come_from_the_shader_engines_of_the_mask() {
     let outcome = traced(
         &[
             "--att-shader-engine-mask",
@@ -62,9 +62,9 @@ fn shader_engines_are_those_of_the_mask() {
     );
 }
 
-/// Case 58: with one kernel after the other, a trace ends this many kernels after the selected one.
+/// Checks thread-trace-58: with one kernel after the other, a trace ends this many kernels after the selected one.
 #[test]
-fn a_trace_of_consecutive_kernels() {
+fn a_consecutive_trace_ends_after_the_last_selected_kernel() {
     let outcome = traced(
         &[
             "--att-consecutive-kernels",
@@ -93,7 +93,7 @@ fn a_trace_of_consecutive_kernels() {
 
 /// Traces of what a program resumes and pauses, one for each.
 #[test]
-fn traces_of_selected_regions() {
+fn each_selected_region_has_a_thread_trace() {
     let outcome = Rpd::new(["--att", "--selected-regions"]).workload("regions", &[] as &[&str]);
     assert!(
         !outcome.files_ending(".att").is_empty(),
@@ -105,9 +105,9 @@ fn traces_of_selected_regions() {
     assert_eq!(first, 1);
 }
 
-/// What is wrong with many traces is not said of each.
+/// A warning that applies to many traces is printed once.
 #[test]
-fn warnings_about_many_traces_are_few() {
+fn warnings_about_many_thread_traces_are_joined() {
     let outcome = Rpd::new(["--att", "--att-target-cu", "12"])
         .option(["--kernel-iteration-range", "1-64"])
         .workload("inside", ["lane_mask", "1"])

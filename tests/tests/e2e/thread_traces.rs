@@ -32,8 +32,9 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("UTF-8")
 }
 
+/// Checks thread-trace-53.
 #[test]
-fn case_53_trace_files_are_decoded_without_a_gpu() {
+fn raw_trace_files_are_decoded_without_a_gpu() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
     std::fs::write(directory.join("17_8118_shader_engine_0_1.att"), stream()).expect("written");
@@ -64,12 +65,13 @@ fn case_53_trace_files_are_decoded_without_a_gpu() {
     let traced = rpd(directory, &["att", "decode", "-f", "pftrace", "--", "."]);
     assert!(traced.status.success());
     assert!(directory.join(format!("{folder}.pftrace")).exists());
-    // Once more, over what is there.
+    // Decoding again replaces the files that are there.
     assert!(rpd(directory, &["att", "decode", "."]).status.success());
 }
 
+/// Checks thread-trace-23.
 #[test]
-fn what_is_wrong_with_trace_files() {
+fn att_decode_reports_faulty_trace_files() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
     let none = rpd(directory, &["att", "decode", "."]);
@@ -79,7 +81,7 @@ fn what_is_wrong_with_trace_files() {
         "rpd: att: no thread trace (*.att) in .\n"
     );
 
-    // Cases 23 and 29: one that is none, and one that is cut off; the others are decoded.
+    // One file is no trace and one is cut off (thread-trace-29); the others are decoded.
     std::fs::write(directory.join("8118_shader_engine_0_1.att"), [0; 64]).expect("written");
     let cut = stream();
     std::fs::write(
@@ -101,8 +103,9 @@ fn what_is_wrong_with_trace_files() {
     assert!(!directory.join("ui_output_agent_8118_dispatch_1").exists());
 }
 
+/// Checks thread-trace-4.
 #[test]
-fn decoder_libraries_of_others() {
+fn att_decode_uses_decoder_libraries_of_others() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
     std::fs::write(directory.join("8118_shader_engine_0_1.att"), stream()).expect("written");

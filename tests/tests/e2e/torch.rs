@@ -8,7 +8,7 @@ use rpd_tests::skips::{lacks, skipped_by_script, tool_for};
 /// Operators in C++ that call HIP: from forward and backward passes on threads of PyTorch's own, from workers that load data, and
 /// from compiled code. `tests/torch/compare.py` describes what is compared.
 #[test]
-fn operators_have_the_stacks_that_pytorch_has_itself() {
+fn pytorch_operators_have_the_stacks_that_pytorch_reports() {
     let Some(python) = tool_for("stacks of PyTorch operators", "python3") else {
         return;
     };

@@ -10,7 +10,7 @@ use rpd_tests::workloads;
 const CSV: [&str; 3] = ["--sys-trace", "-f", "csv"];
 
 #[test]
-fn output_and_status_are_the_programs() {
+fn recording_keeps_output_and_status_of_the_program() {
     for (name, arguments) in [
         ("vector-ops", vec!["1", "1"]),
         ("fork-exec", vec!["tree"]),
@@ -41,7 +41,7 @@ fn output_and_status_are_the_programs() {
 }
 
 #[test]
-fn input_is_passed_through() {
+fn recording_passes_standard_input_through() {
     let rpd = Rpd::new(CSV);
     let path = rpd.folder().join("input");
     let text = "some\nlines\0and bytes\n".repeat(5000);
@@ -65,7 +65,7 @@ fn environment(text: &str) -> BTreeMap<&str, &str> {
 }
 
 #[test]
-fn little_is_added_to_the_environment() {
+fn recording_adds_few_variables_to_the_environment() {
     let script = "/usr/bin/env";
     let bare = run::command(script.as_ref(), [""; 0]).success();
     let traced = Rpd::new(CSV).target([script]).success();
@@ -88,7 +88,7 @@ fn little_is_added_to_the_environment() {
 }
 
 #[test]
-fn an_inherited_preload_stays_in_front() {
+fn an_inherited_preload_stays_first() {
     let other = workloads::path("empty-tool.so");
     let other = other.to_str().expect("text");
     let outcome = Rpd::new(CSV)
@@ -139,7 +139,7 @@ fn target_of(running: &Running) -> i32 {
 }
 
 #[test]
-fn handlers_of_the_program_keep_working() {
+fn signal_handlers_of_the_program_keep_working() {
     for (signal, group) in [
         (libc::SIGINT, true),
         (libc::SIGINT, false),
@@ -165,7 +165,7 @@ fn handlers_of_the_program_keep_working() {
 }
 
 #[test]
-fn ignored_signals_stay_ignored() {
+fn signals_ignored_by_the_program_stay_ignored() {
     let running = Rpd::new(CSV).start_workload("odd", ["ignore"]);
     let pid = target_of(&running);
     running.signal_group(libc::SIGINT);

@@ -11,7 +11,7 @@ fn passes(name: &str, arguments: &[&str], stdout: &str) {
 }
 
 #[test]
-fn sonames_are_all_that_programs_name() {
+fn simulated_sonames_include_all_that_programs_need() {
     let Some(readelf) = tool("readelf") else {
         return skipped("needed libraries", "no readelf");
     };
@@ -33,7 +33,7 @@ fn sonames_are_all_that_programs_name() {
 }
 
 #[test]
-fn vector_ops() {
+fn vector_ops_succeeds_on_the_simulator() {
     passes("vector-ops", &["2", "2"], "ok\n");
     let one_after_the_other = [
         ("AMD_SERIALIZE_KERNEL", "3".as_ref()),
@@ -46,7 +46,7 @@ fn vector_ops() {
 
 /// Programs whose fat binaries have code for it run on the other device, and what is no device is named.
 #[test]
-fn another_gpu() {
+fn workloads_succeed_on_a_simulated_gfx942() {
     for (name, arguments, stdout) in [
         ("vector-ops", &["2", "2"][..], "ok\n"),
         ("transpose", &["2"], "ok\n"),
@@ -69,22 +69,22 @@ fn another_gpu() {
 }
 
 #[test]
-fn transpose() {
+fn transpose_succeeds_on_the_simulator() {
     passes("transpose", &["2"], "ok\n");
 }
 
 #[test]
-fn copies() {
+fn copies_succeeds_on_the_simulator() {
     passes("copies", &[], "ok, 160 copies\n");
 }
 
 #[test]
-fn regions() {
+fn regions_succeeds_on_the_simulator() {
     passes("regions", &[], "ok\n");
 }
 
 #[test]
-fn devices() {
+fn devices_sees_the_visible_simulated_gpus() {
     passes("devices", &[], "ok, 1 devices\n");
     let variables = [("RPD_SIM_GPUS", "3".as_ref())];
     let outcome = run::simulated_with(variables, "devices", [""; 0]).success();
@@ -100,7 +100,7 @@ fn devices() {
 }
 
 #[test]
-fn module_load() {
+fn module_load_succeeds_on_the_simulator() {
     passes("module-load", &[], "ok, 6 modules\n");
 }
 
@@ -129,17 +129,17 @@ fn kernels_print_with(way: &str, launches: usize, more: &[&str]) {
 }
 
 #[test]
-fn kernels_print() {
+fn kernels_print_to_standard_output() {
     kernels_print_with("print", 1, &[]);
 }
 
 #[test]
-fn kernels_print_to_a_buffer() {
+fn kernels_print_formats_from_a_buffer() {
     kernels_print_with("buffer", 2, &["and 3 with its format"]);
 }
 
 #[test]
-fn kernels_assert() {
+fn a_failing_kernel_assertion_aborts_the_program() {
     let outcome = simulated("device-calls", ["assert"]).expect_code(134);
     assert_eq!(outcome.stdout, "");
     let message = "hostcall.hip:13: assert_kernel: Device-side assertion `value < limit' failed.\n";
@@ -147,36 +147,36 @@ fn kernels_assert() {
 }
 
 #[test]
-fn kernels_allocate() {
+fn kernels_allocate_device_memory() {
     passes("device-calls", &["memory"], "ok, 8 blocks had memory\n");
 }
 
 #[test]
-fn hsa_direct() {
+fn hsa_programs_succeed_on_the_simulator() {
     passes("hsa-direct", &[], "ok\n");
     passes("hsa-images", &[], "ok\n");
 }
 
 #[test]
-fn many_threads() {
+fn many_threads_succeeds_on_the_simulator() {
     passes("many-threads", &["40", "5"], "ok\n");
 }
 
 #[test]
-fn processes() {
+fn forked_and_executed_processes_succeed_on_the_simulator() {
     passes("fork-exec", &[], "fork ok\nexec ok\nparent ok\n");
     passes("fork-exec", &["late"], "parent ok\nfork ok\nexec ok\n");
     passes("fork-exec", &["replace"], "first image ok\nexec ok\n");
 }
 
 #[test]
-fn without_gpu() {
+fn programs_without_gpu_succeed_on_the_simulator() {
     passes("no-gpu", &[], "ok\n");
     passes("no-gpu-linked", &[], "ok\n");
 }
 
 #[test]
-fn endings() {
+fn sudden_ends_have_their_status_on_the_simulator() {
     for (name, code) in [
         ("abort-midway", 134),
         ("segv-midway", 139),
@@ -188,7 +188,7 @@ fn endings() {
 }
 
 #[test]
-fn loops() {
+fn loops_print_the_time_for_each_call() {
     for name in ["api-loop", "launch-loop"] {
         let outcome = simulated(name, ["200"]).success();
         assert!(
@@ -212,7 +212,7 @@ fn spin_makes_a_thousand_calls_a_second() {
 }
 
 #[test]
-fn python() {
+fn a_python_program_succeeds_on_the_simulator() {
     let Some(python) = tool("python3") else {
         return skipped("HIP from Python", "no python3");
     };

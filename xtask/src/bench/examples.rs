@@ -298,7 +298,7 @@ mod tests {
     use super::number_before;
 
     #[test]
-    fn numbers_are_found_in_what_examples_print() {
+    fn bench_reads_numbers_from_example_output() {
         let text = "10000000 records in 0.940 s (10.6 M/s), peak 774 MiB (3 before)";
         assert_eq!(number_before(text, " s (").ok(), Some(0.94));
         assert_eq!(number_before(text, " MiB (").ok(), Some(774.0));

@@ -260,7 +260,7 @@ mod tests {
     use super::number_before;
 
     #[test]
-    fn numbers_are_found_before_their_label() {
+    fn bench_reads_numbers_before_their_label() {
         assert_eq!(
             number_before("warm\n17.5 ns per call, 9 calls\n", " ns per call").ok(),
             Some(17.5)

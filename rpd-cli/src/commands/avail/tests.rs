@@ -13,7 +13,7 @@ fn parsed(words: &[&str]) -> Result<Arguments, u8> {
     }
 }
 
-/// Cases 286, 289 and D16: options stand before or after the command.
+/// Checks command-line-286, command-line-289 and command-line-D16: options stand before or after the command.
 #[test]
 fn words() {
     assert_eq!(parsed(&["bogus"]).err(), Some(2));
@@ -44,7 +44,7 @@ fn words() {
     assert!(agents.agents && !agents.names && agents.sampling == Some(Detail::Gpus));
 }
 
-/// Cases 292 and 293.
+/// Checks command-line-292 and command-line-293.
 #[test]
 fn malformed_requests_are_refused_before_a_provider_is_queried() {
     for (words, fragment) in [

@@ -1,4 +1,5 @@
-//! Counters and filters on the command line, and the groups of options that later builds will have: cases 96 to 150.
+//! Counters and filters on the command line, and options of the original that are not in rpd: command-line-96 to
+//! command-line-150.
 
 use rpd_core::options::{CollectionPeriod, IterationRange};
 
@@ -7,36 +8,44 @@ use super::{Got, counted, layout, options, plan_with, run_with};
 #[test]
 fn groups() {
     for (case, line, expected) in [
-        (96, "--pmc SQ_WAVES GRBM_COUNT -- a", "GRBM_COUNT SQ_WAVES"),
-        (97, "--pmc SQ_WAVES,GRBM_COUNT -- a", "GRBM_COUNT SQ_WAVES"),
         (
-            98,
+            "command-line-96",
+            "--pmc SQ_WAVES GRBM_COUNT -- a",
+            "GRBM_COUNT SQ_WAVES",
+        ),
+        (
+            "command-line-97",
+            "--pmc SQ_WAVES,GRBM_COUNT -- a",
+            "GRBM_COUNT SQ_WAVES",
+        ),
+        (
+            "command-line-98",
             "--pmc 'SQ_WAVES GRBM_COUNT' -- a",
             "GRBM_COUNT SQ_WAVES",
         ),
-        (102, "--pmc --hip-trace -- a", ""),
+        ("command-line-102", "--pmc --hip-trace -- a", ""),
         (
-            104,
+            "command-line-104",
             "--pmc SQ_WAVES SQ_CYCLES:device=16384 -- a",
             "SQ_CYCLES:device=16384 SQ_WAVES",
         ),
-        (105, "--pmc B A A '# C' -- a", "A B"),
+        ("command-line-105", "--pmc B A A '# C' -- a", "A B"),
     ] {
-        assert_eq!(counted(&options(line)), expected, "case {case}: {line}");
-        assert_eq!(
-            plan_with(line, &[]).warnings,
-            [""; 0],
-            "case {case}: {line}"
-        );
+        assert_eq!(counted(&options(line)), expected, "{case}: {line}");
+        assert_eq!(plan_with(line, &[]).warnings, [""; 0], "{case}: {line}");
     }
-    // Case 100 is the older original's, which counts the last group alone.
+    // The first version of the original counts the last group alone: command-line-100.
     for (case, line, expected) in [
         (
-            99,
+            "command-line-99",
             "--pmc SQ_WAVES --pmc GRBM_COUNT -- a",
             ["SQ_WAVES", "GRBM_COUNT"],
         ),
-        (101, "--pmc 'A B' --pmc 'C D' -- a", ["A B", "C D"]),
+        (
+            "command-line-101",
+            "--pmc 'A B' --pmc 'C D' -- a",
+            ["A B", "C D"],
+        ),
     ] {
         let plan = plan_with(line, &[]);
         let groups: Vec<String> = plan
@@ -44,7 +53,7 @@ fn groups() {
             .iter()
             .map(|pass| counted(&pass.options))
             .collect();
-        assert_eq!(groups, expected, "case {case}: {line}");
+        assert_eq!(groups, expected, "{case}: {line}");
     }
 }
 
@@ -52,58 +61,66 @@ fn groups() {
 fn what_cannot_be_counted_or_filtered_is_refused() {
     for (case, line, fragment) in [
         (
-            "103",
+            "command-line-103",
             "--pmc A --pmc -- true",
             "Empty counter group in --pmc flag 2",
         ),
         (
-            "103",
+            "command-line-103",
             "--pmc , --pmc A -- true",
             "Empty counter group in --pmc flag 1",
         ),
-        ("1.7", "--pmc A:device=x -- true", "'A:device=x'"),
-        ("1.7", "--pmc TCC_HIT[0] -- true", "'TCC_HIT[0]'"),
+        ("unnumbered", "--pmc A:device=x -- true", "'A:device=x'"),
+        ("unnumbered", "--pmc TCC_HIT[0] -- true", "'TCC_HIT[0]'"),
         (
-            "131",
+            "command-line-131",
             "--selected-regions -P 1:1:1 -- true",
             "mutually exclusive",
         ),
         (
-            "131",
+            "command-line-131",
             "--selected-regions -P 1:1:1 -- true",
             "--collection-period",
         ),
-        ("277", "--pmc A --kernel-iteration-range a -- true", "'a'"),
         (
-            "277",
+            "command-line-277",
+            "--pmc A --kernel-iteration-range a -- true",
+            "'a'",
+        ),
+        (
+            "command-line-277",
             "--pmc A --kernel-iteration-range 1-2-3 -- true",
             "'1-2-3'",
         ),
         (
-            "D19",
+            "command-line-D19",
             "--pmc A --kernel-include-regex '(' -- true",
             "--kernel-include-regex",
         ),
         (
-            "D19",
+            "command-line-D19",
             "--pmc A --kernel-exclude-regex 'a(?=b)' -- true",
             "--kernel-exclude-regex",
         ),
-        ("D1", "-s -P 1:1 -- true", "DELAY:DURATION:REPEAT"),
-        ("D1", "-s -P 1:x:1 -- true", "'x'"),
         (
-            "1.4",
+            "command-line-D1",
+            "-s -P 1:1 -- true",
+            "DELAY:DURATION:REPEAT",
+        ),
+        ("command-line-D1", "-s -P 1:x:1 -- true", "'x'"),
+        (
+            "unnumbered",
             "--pmc A -E missing.yaml -- true",
             "missing.yaml: No such file",
         ),
     ] {
         match run_with(line, &[]) {
             Got::Failure(failure) => {
-                assert_eq!(failure.status, 1, "case {case}: {line}");
-                assert!(failure.message.contains(fragment), "case {case}: {failure}");
-                assert!(!failure.message.contains('\n'), "case {case}: {failure}");
+                assert_eq!(failure.status, 1, "{case}: {line}");
+                assert!(failure.message.contains(fragment), "{case}: {failure}");
+                assert!(!failure.message.contains('\n'), "{case}: {failure}");
             }
-            _ => panic!("case {case}: {line} is accepted"),
+            _ => panic!("{case}: {line} is accepted"),
         }
     }
     assert!(
@@ -114,26 +131,38 @@ fn what_cannot_be_counted_or_filtered_is_refused() {
     );
 }
 
-/// Cases 133 to 150 that end with a status. What they are about is not in this build: it is refused by name, and with
-/// the status of the case. The others of these cases need what is missing.
+/// Checks those of command-line-133 to command-line-150 that end with a status: rpd does not have these features, and
+/// refuses them by name with that status.
 #[test]
 fn what_later_builds_will_do_is_refused_with_the_status_of_its_case() {
     for (case, line, status) in [
-        (133, "--spm SQ_WAVES -- a", 1),
-        (134, "--spm-beta-enabled --spm A --pmc B -- a", 1),
-        (135, "--spm-beta-enabled --spm-sample-interval 1200 -- a", 1),
-        (137, "--replay-mode kernel --pmc A -- a", 1),
+        ("command-line-133", "--spm SQ_WAVES -- a", 1),
         (
-            138,
+            "command-line-134",
+            "--spm-beta-enabled --spm A --pmc B -- a",
+            1,
+        ),
+        (
+            "command-line-135",
+            "--spm-beta-enabled --spm-sample-interval 1200 -- a",
+            1,
+        ),
+        ("command-line-137", "--replay-mode kernel --pmc A -- a", 1),
+        (
+            "command-line-138",
             "--replay-mode kernel --kernel-replay-beta-enabled -- a",
             1,
         ),
-        (145, "--replay-mode kernel --spm A -- a", 1),
-        (146, "--replay-mode kernel --att --pmc A -- a", 1),
+        ("command-line-145", "--replay-mode kernel --spm A -- a", 1),
+        (
+            "command-line-146",
+            "--replay-mode kernel --att --pmc A -- a",
+            1,
+        ),
     ] {
         match run_with(line, &[]) {
-            Got::Failure(failure) => assert_eq!(failure.status, status, "case {case}: {failure}"),
-            _ => panic!("case {case}: {line} is accepted"),
+            Got::Failure(failure) => assert_eq!(failure.status, status, "{case}: {failure}"),
+            _ => panic!("{case}: {line} is accepted"),
         }
     }
 }
@@ -149,18 +178,22 @@ fn filters() {
     assert_eq!(filtered.kernel_include, ".*_kernel");
     assert_eq!(filtered.kernel_exclude, "multiply");
     let range = |first, last| IterationRange { first, last };
-    assert_eq!(counters.iterations, [range(1, 2), range(3, 4)], "case 178");
+    assert_eq!(
+        counters.iterations,
+        [range(1, 2), range(3, 4)],
+        "command-line-178"
+    );
     let plain = options("--pmc A --kernel-include-regex '' -- a");
     assert!(!plain.collector.counters.include, "an empty one is none");
 
     let warned = |line: &str| plan_with(line, &[]).warnings.join("\n");
     assert!(
         warned("-s --kernel-include-regex x -- a").contains("nothing is counted"),
-        "case 279"
+        "command-line-279"
     );
     assert!(
         warned("--pmc A --kernel-iteration-range 5-3 -- a").contains("5-3 is empty"),
-        "case 276"
+        "command-line-276"
     );
     assert!(warned("-s --collection-period-unit msec -- a").contains("no effect"));
     assert!(warned("-s -P 1:1:0 1:1:1 -- a").contains("endless"));
@@ -183,7 +216,7 @@ fn periods_and_regions() {
             period(second, second, 2),
             period(second / 2, second / 2, 0)
         ],
-        "case 283; D11: repeat 0 is endless"
+        "command-line-283; command-line-D11: repeat 0 is endless"
     );
     assert_eq!(
         recorded("-s -P 1:2:3 --collection-period-unit msec -- a").periods,

@@ -1,4 +1,4 @@
-//! Input files and how they merge with the command line: cases 151 to 198.
+//! Input files and how they merge with the command line: command-line-151 to command-line-198.
 
 mod keys;
 
@@ -32,59 +32,79 @@ fn refused(content: &str, line: &str, environment: &[(&str, &str)]) -> String {
 #[test]
 fn files_that_cannot_be_used() {
     for (case, name, content, fragment) in [
-        (151, "foo.toml", "", "recognized extension"),
-        (152, "foo.TXT", "pmc: A", "recognized extension"),
-        (152, "txt", "pmc: A", "recognized extension"),
-        (155, "f.json", r#"{"jobs":["#, "f.json:1:9: EOF"),
-        (155, "f.json", "{\"jobs\":[{}\n,]}", "f.json:2:2"),
-        (156, "f.json", r#"{"job":[]}"#, "'jobs'"),
+        ("command-line-151", "foo.toml", "", "recognized extension"),
         (
-            157,
+            "command-line-152",
+            "foo.TXT",
+            "pmc: A",
+            "recognized extension",
+        ),
+        ("command-line-152", "txt", "pmc: A", "recognized extension"),
+        (
+            "command-line-155",
+            "f.json",
+            r#"{"jobs":["#,
+            "f.json:1:9: EOF",
+        ),
+        (
+            "command-line-155",
+            "f.json",
+            "{\"jobs\":[{}\n,]}",
+            "f.json:2:2",
+        ),
+        ("command-line-156", "f.json", r#"{"job":[]}"#, "'jobs'"),
+        (
+            "command-line-157",
             "f.json",
             r#"{"jobs":["x"]}"#,
             "f.json:1:10: a job must be",
         ),
         (
-            157,
+            "command-line-157",
             "f.json",
             r#"{"jobs":{"a":{}}}"#,
             "f.json:1:9: 'jobs' must be a list",
         ),
-        (158, "f.yaml", "jobs: [a", "f.yaml:2:1: "),
-        (158, "f.yaml", "jobs:\n\t- pmc: [A]\n", "f.yaml:2:"),
-        (159, "f.yaml", "job: []", "'jobs'"),
-        (159, "f.yaml", "", "f.yaml"),
-        (159, "f.yaml", "# nothing\n", "f.yaml"),
-        (159, "f.yaml", "jobs:", "must be a list"),
-        // D7: an error, where the original crashes or does nothing.
-        (160, "f.json", r#"{"jobs":[]}"#, "no job"),
-        (160, "f.yaml", "jobs: []", "no job"),
-        (164, "f.txt", "# pmc: A\n", "no job"),
-        (169, "f.txt", "PMC: A\n", "no job"),
-        (170, "f.txt", "gpu: 0\nkernel: x\n", "no job"),
+        ("command-line-158", "f.yaml", "jobs: [a", "f.yaml:2:1: "),
         (
-            0,
+            "command-line-158",
+            "f.yaml",
+            "jobs:\n\t- pmc: [A]\n",
+            "f.yaml:2:",
+        ),
+        ("command-line-159", "f.yaml", "job: []", "'jobs'"),
+        ("command-line-159", "f.yaml", "", "f.yaml"),
+        ("command-line-159", "f.yaml", "# nothing\n", "f.yaml"),
+        ("command-line-159", "f.yaml", "jobs:", "must be a list"),
+        // command-line-D7: an error, where the original crashes or does nothing.
+        ("command-line-160", "f.json", r#"{"jobs":[]}"#, "no job"),
+        ("command-line-160", "f.yaml", "jobs: []", "no job"),
+        ("command-line-164", "f.txt", "# pmc: A\n", "no job"),
+        ("command-line-169", "f.txt", "PMC: A\n", "no job"),
+        ("command-line-170", "f.txt", "gpu: 0\nkernel: x\n", "no job"),
+        (
+            "unnumbered",
             "f.yaml",
             "--- {jobs: [{pmc: [A]}]}\n--- {}\n",
             "f.yaml:2:1: a second document",
         ),
-        (0, "f.yaml", "jobs: &a [*a]\n", "alias"),
+        ("unnumbered", "f.yaml", "jobs: &a [*a]\n", "alias"),
     ] {
         let failure = with_file(name, content, "--hip-trace -- true", &[]).expect_err(content);
-        assert_eq!(failure.status, 1, "case {case}: {failure}");
-        assert!(failure.message.contains(fragment), "case {case}: {failure}");
-        assert!(!failure.message.contains('\n'), "case {case}: {failure}");
+        assert_eq!(failure.status, 1, "{case}: {failure}");
+        assert!(failure.message.contains(fragment), "{case}: {failure}");
+        assert!(!failure.message.contains('\n'), "{case}: {failure}");
     }
     for name in ["missing.json", "missing.txt", "missing.yaml"] {
         match run_with(&format!("-i {name} -- true"), &[]) {
             Got::Failure(failure) => {
-                assert_eq!(failure.status, 1, "case 154");
+                assert_eq!(failure.status, 1, "command-line-154");
                 assert!(
                     failure.message.contains("No such file"),
-                    "case 154: {failure}"
+                    "command-line-154: {failure}"
                 );
             }
-            _ => panic!("case 154: {name}"),
+            _ => panic!("command-line-154: {name}"),
         }
     }
 }
@@ -94,30 +114,40 @@ fn jobs_of_text_files() {
     let groups = |name: &str, content: &str| -> Vec<String> {
         let plan =
             with_file(name, content, "-- a", &[]).unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(plan.warnings[0].contains("deprecated"), "case 171");
+        assert!(plan.warnings[0].contains("deprecated"), "command-line-171");
         plan.passes
             .iter()
             .map(|pass| counted(&pass.options))
             .collect()
     };
     for (case, name, content, expected) in [
-        (153, "f.text", "pmc: A\n", &["A"][..]),
-        (163, "f.txt", "pmc: A B\npmc: C\n", &["A B", "C"]),
-        (164, "f.txt", "# pmc: A\npmc: B\n", &["B"]),
-        (165, "f.txt", "pmc: B # C\n", &["B"]),
-        (166, "f.txt", "pmc:\tD  E\n", &["D E"]),
-        (167, "f.txt", "  pmc:F,G\n", &["F G"]),
-        (168, "f.txt", "pmc: \\\nH\npmc: A", &["", "A"]),
-        (169, "f.txt", "PMC: A\npmc: B\n", &["B"]),
-        (0, "f.txt", "A pmc: B pmc: C\r\n", &["A B C"]),
-        (0, "f.txt", "\u{feff}pmc: A\n", &["A"]),
+        ("command-line-153", "f.text", "pmc: A\n", &["A"][..]),
+        (
+            "command-line-163",
+            "f.txt",
+            "pmc: A B\npmc: C\n",
+            &["A B", "C"],
+        ),
+        ("command-line-164", "f.txt", "# pmc: A\npmc: B\n", &["B"]),
+        ("command-line-165", "f.txt", "pmc: B # C\n", &["B"]),
+        ("command-line-166", "f.txt", "pmc:\tD  E\n", &["D E"]),
+        ("command-line-167", "f.txt", "  pmc:F,G\n", &["F G"]),
+        (
+            "command-line-168",
+            "f.txt",
+            "pmc: \\\nH\npmc: A",
+            &["", "A"],
+        ),
+        ("command-line-169", "f.txt", "PMC: A\npmc: B\n", &["B"]),
+        ("unnumbered", "f.txt", "A pmc: B pmc: C\r\n", &["A B C"]),
+        ("unnumbered", "f.txt", "\u{feff}pmc: A\n", &["A"]),
     ] {
-        assert_eq!(groups(name, content), expected, "case {case}: {content:?}");
+        assert_eq!(groups(name, content), expected, "{case}: {content:?}");
     }
     let plan = with_file("f.txt", "pmc: \\\nH\n", "-- a", &[]).expect("a plan");
     assert!(
         plan.warnings[1].contains("f.txt:1: no counter is named"),
-        "case 168: {:?}",
+        "command-line-168: {:?}",
         plan.warnings
     );
 }
@@ -146,8 +176,15 @@ fn jobs_of_documents() {
             .iter()
             .map(|pass| counted(&pass.options))
             .collect();
-        assert_eq!(groups, ["A", "B C", "D"], "cases 161, 162: {name}");
-        assert_eq!(plan.warnings, [""; 0], "cases 161, 162: {name}");
+        assert_eq!(
+            groups,
+            ["A", "B C", "D"],
+            "command-line-161, command-line-162: {name}"
+        );
+        assert_eq!(
+            plan.warnings, [""; 0],
+            "command-line-161, command-line-162: {name}"
+        );
     }
     // Anchors, aliases and merge keys; escapes and long lines of JSON.
     let merged = "jobs:\n  - &a {output_file: x, pmc: [A]}\n  - <<: *a\n    pmc: [B]\n";
@@ -164,7 +201,7 @@ fn jobs_of_documents() {
 
 #[test]
 fn defaults_of_the_command_line_are_unset() {
-    // D2: in the original these four contradict defaults that no one gave.
+    // command-line-D2: in the original these four contradict defaults that no one gave.
     for unit in [r#""msec""#, r#"["msec"]"#] {
         let content = format!(
             r#"{{"hip_trace":true,"collection_period":["1:1:1"],"collection_period_unit":{unit}}}"#
@@ -172,25 +209,29 @@ fn defaults_of_the_command_line_are_unset() {
         assert_eq!(
             job(&content).collector.periods[0].delay,
             1_000_000,
-            "case 184"
+            "command-line-184"
         );
     }
     let seconds =
         job(r#"{"hip_trace":true,"collection_period":["1:1:1"],"collection_period_unit":["sec"]}"#);
     assert_eq!(
         seconds.collector.periods[0].delay, 1_000_000_000,
-        "case 185"
+        "command-line-185"
     );
     let preload = job(r#"{"hip_trace":true,"preload":["/x.so"]}"#).preload;
-    assert_eq!(preload, [std::path::PathBuf::from("/x.so")], "case 186");
+    assert_eq!(
+        preload,
+        [std::path::PathBuf::from("/x.so")],
+        "command-line-186"
+    );
     let content = r#"{"jobs":[{"hip_trace":true,"preload":["/x.so"]}]}"#;
     let plan =
         with_file("f.json", content, "-- a", &[("ROCPROF_PRELOAD", "/y.so")]).expect("a plan");
     assert_eq!(
         plan.passes[0].options.preload, preload,
-        "case 186, with the variable"
+        "command-line-186, with the variable"
     );
-    // Case 187 is a defect of the original: the switch has no default that a job could conflict with.
+    // In the original this switch has a default that contradicts a job (command-line-187).
     let content = r#"{"advanced_thread_trace":true,"att_serialize_all":true,"att_target_cu":0,"att_simd_select":0,"att_gpu_index":[0,1]}"#;
     let traced = job(content).collector.thread_trace;
     let traced = traced.expect("a thread trace");
@@ -206,24 +247,24 @@ fn command_line_and_job() {
     let content = format!(r#"{{"jobs":[{formats}]}}"#);
     assert!(
         with_file("f.json", &content, "-f csv -- a", &[]).is_ok(),
-        "case 188"
+        "command-line-188"
     );
     let message = refused(formats, "-f json -- a", &[]);
     assert_eq!(
         message,
         "f.json:1:44: conflicting values for output_format: [csv] here, [json] by -f/--output-format",
-        "case 189"
+        "command-line-189"
     );
     let message = refused(r#"{"hip_trace":true}"#, "--hip-trace=no -- a", &[]);
     assert!(
         message.contains("conflicting values for hip_trace: true here, false by --hip-trace"),
-        "case 190: {message}"
+        "command-line-190: {message}"
     );
-    // D3: the word is the truth value that the command line gives, too.
+    // command-line-D3: the word is the truth value that the command line gives, too.
     let word = r#"{"jobs":[{"hip_trace":"yes"}]}"#;
     assert!(
         with_file("f.json", word, "--hip-trace -- a", &[]).is_ok(),
-        "case 191"
+        "command-line-191"
     );
     let variable = [("ROCPROF_OUTPUT_PATH", "zzz")];
     let message = refused(
@@ -233,13 +274,13 @@ fn command_line_and_job() {
     );
     assert!(
         message.contains("'a' here, 'zzz' by ROCPROF_OUTPUT_PATH"),
-        "case 192: {message}"
+        "command-line-192: {message}"
     );
     let content = r#"{"jobs":[{"hip_trace":true,"output_directory":"/a"}]}"#;
     let plan = with_file("f.json", content, "-d /a -- a", &variable)
         .expect("the variable is not looked at");
     assert_eq!(plan.passes[0].options.output_directory, "/a");
-    // D4: a conflict in a later job is found before the first pass runs.
+    // command-line-D4: a conflict in a later job is found before the first pass runs.
     let message = refused(
         &format!(r#"{{"pmc":["A"]}},{formats}"#),
         "-f json -- a",
@@ -253,23 +294,30 @@ fn command_line_and_job() {
     };
     assert!(
         plan(r#"{"echo":true,"hip_trace":true}"#, "").echo,
-        "case 193"
+        "command-line-193"
     );
-    assert!(plan(r#"{"list_avail":true}"#, "").list_avail, "case 194");
+    assert!(
+        plan(r#"{"list_avail":true}"#, "").list_avail,
+        "command-line-194"
+    );
     assert!(plan(r#"{"continue_on_error":true,"pmc":["A"]}"#, "-- a").continue_on_error);
     let turns = plan(
         r#"{"pmc_groups":[["A","B"],["C"]],"pmc_group_interval":4}"#,
         "-- a",
     );
-    assert_eq!(counted(&turns.passes[0].options), "A B | C", "case 195");
+    assert_eq!(
+        counted(&turns.passes[0].options),
+        "A B | C",
+        "command-line-195"
+    );
     assert_eq!(
         turns.passes[0].options.collector.counters.group_interval, 4,
-        "case 195"
+        "command-line-195"
     );
     let message = refused(r#"{"pmc_groups":[["B"]]}"#, "--pmc A -- a", &[]);
     assert!(
         message.contains("Cannot specify both"),
-        "case 196, by both: {message}"
+        "command-line-196, by both: {message}"
     );
     // Aggregates of the command line do not change members that a job sets.
     let options = plan(r#"{"hsa_trace":false}"#, "-s -- a")

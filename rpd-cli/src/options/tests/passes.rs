@@ -1,4 +1,4 @@
-//! Passes and their directories: cases 199 to 219, as far as a plan shows them.
+//! Passes and their directories: command-line-199 to command-line-219, as far as a plan shows them.
 
 use super::{layout, plan_with, with_file};
 use crate::options::plan::{DirectoryStem, Plan};
@@ -14,29 +14,25 @@ fn passes(name: &str, content: &str, line: &str) -> Vec<String> {
 #[test]
 fn passes_of_the_command_line() {
     for (case, line, expected) in [
-        (199, "--pmc A -d /D -- a", &["/D: A"][..]),
-        (199, "--pmc A B -d /D -- a", &["/D: A B"]),
+        ("command-line-199", "--pmc A -d /D -- a", &["/D: A"][..]),
+        ("command-line-199", "--pmc A B -d /D -- a", &["/D: A B"]),
         (
-            200,
+            "command-line-200",
             "--pmc A --pmc B -d /D -- a",
             &["/D/pass_1: A", "/D/pass_2: B"],
         ),
         (
-            200,
+            "command-line-200",
             "--pmc A --pmc B -d / -- a",
             &["/pass_1: A", "/pass_2: B"],
         ),
         (
-            200,
+            "command-line-200",
             "--pmc A --pmc B -d %tag% -- a",
             &["%tag%/pass_1: A", "%tag%/pass_2: B"],
         ),
     ] {
-        assert_eq!(
-            layout(plan_with(line, &[])),
-            expected,
-            "case {case}: {line}"
-        );
+        assert_eq!(layout(plan_with(line, &[])), expected, "{case}: {line}");
     }
     let numbers = |mut plan: Plan| -> Vec<Option<u32>> {
         plan.number();
@@ -54,51 +50,57 @@ fn passes_of_files() {
     const TWO_LINES: &str = "pmc: F S\npmc: G\n";
     for (case, name, content, line, expected) in [
         (
-            201,
+            "command-line-201",
             "f.json",
             r#"{"jobs":[{"pmc":["A"]}]}"#,
             "-- a",
             &["/D/pass_1: A"][..],
         ),
         (
-            201,
+            "command-line-201",
             "f.yaml",
             "jobs: [{pmc: [A]}]",
             "-- a",
             &["/D/pass_1: A"],
         ),
-        (202, "f.txt", "pmc: A\n", "-- a", &["/D/pmc_1: A"]),
         (
-            203,
+            "command-line-202",
+            "f.txt",
+            "pmc: A\n",
+            "-- a",
+            &["/D/pmc_1: A"],
+        ),
+        (
+            "command-line-203",
             "f.txt",
             TWO_LINES,
             "-- a",
             &["/D/pmc_1: F S", "/D/pmc_2: G"],
         ),
         (
-            204,
+            "command-line-204",
             "f.yaml",
             "jobs:\n  - pmc: [A]\n  - pmc: [B]\n",
             "-- a",
             &["/D/pass_1: A", "/D/pass_2: B"],
         ),
         (
-            205,
+            "command-line-205",
             "f.json",
             r#"{"jobs":[{"pmc":["A"]}]}"#,
             "--pmc A -- a",
             &["/D/pass_1: A", "/D/pass_2: A"],
         ),
         (
-            206,
+            "command-line-206",
             "f.json",
             r#"{"jobs":[{"pmc":["A"]}]}"#,
             "--pmc B -- a",
             &["/D/pass_1: B", "/D/pass_2: A"],
         ),
-        // D6: the names are those of the guide, not pmc_3 and pmc_4.
+        // command-line-D6: the names are those of the guide, not pmc_3 and pmc_4.
         (
-            207,
+            "command-line-207",
             "f.txt",
             TWO_LINES,
             "--pmc X --pmc Y -- a",
@@ -110,29 +112,29 @@ fn passes_of_files() {
             ],
         ),
         (
-            208,
+            "command-line-208",
             "f.json",
             r#"{"jobs":[{"hip_trace":true}]}"#,
             "--pmc A -- a",
             &["/D/pass_1: A"],
         ),
-        // D5: every job runs, counters or not.
+        // command-line-D5: every job runs, counters or not.
         (
-            210,
+            "command-line-210",
             "f.json",
             r#"{"jobs":[{"hip_trace":true},{"kernel_trace":true}]}"#,
             "-- a",
             &["/D/pass_1: ", "/D/pass_2: "],
         ),
         (
-            211,
+            "command-line-211",
             "f.json",
             r#"{"jobs":[{"hip_trace":true},{"pmc":["A"]}]}"#,
             "-- a",
             &["/D/pass_1: ", "/D/pass_2: A"],
         ),
         (
-            211,
+            "command-line-211",
             "f.json",
             r#"{"jobs":[{"hip_trace":true},{"pmc":["A"]}]}"#,
             "--pmc X -- a",
@@ -140,35 +142,35 @@ fn passes_of_files() {
         ),
         // The rest of the table of directories.
         (
-            26,
+            "unnumbered",
             "f.json",
             r#"{"jobs":[{"hip_trace":true}]}"#,
             "-- a",
             &["/D: "],
         ),
         (
-            26,
+            "unnumbered",
             "f.json",
             r#"{"jobs":[{"pmc":[],"hip_trace":true}]}"#,
             "-- a",
             &["/D: "],
         ),
         (
-            195,
+            "command-line-195",
             "f.json",
             r#"{"jobs":[{"pmc_groups":[["A","B"],["C"]]}]}"#,
             "-- a",
             &["/D: A B | C"],
         ),
         (
-            26,
+            "unnumbered",
             "f.json",
             r#"{"jobs":[{"hip_trace":true}]}"#,
             "--pmc A --pmc B -- a",
             &["/D/pass_1: A", "/D/pass_2: B"],
         ),
         (
-            26,
+            "unnumbered",
             "f.json",
             r#"{"jobs":[{"pmc_groups":[["A"],["C"]]},{"pmc":["B"]}]}"#,
             "-- a",
@@ -178,7 +180,7 @@ fn passes_of_files() {
         assert_eq!(
             passes(name, content, line),
             expected,
-            "case {case}: {content} {line}"
+            "{case}: {content} {line}"
         );
     }
 }
@@ -195,14 +197,14 @@ fn settings_of_each_pass() {
         "jobs:\n  - pmc: [A]\n    kernel_include_regex: x\n    output_format: [csv]\n",
         "--pmc X -- a",
     );
-    assert_eq!(first[0].kernel_include, "x", "case 209");
-    assert_eq!(first[0].formats, first[1].formats, "case 209");
+    assert_eq!(first[0].kernel_include, "x", "command-line-209");
+    assert_eq!(first[0].formats, first[1].formats, "command-line-209");
     assert!(
         options("jobs: [{hip_trace: true}]", "--pmc A -- a")[0]
             .collector
             .traces
             .hip_runtime,
-        "case 208"
+        "command-line-208"
     );
 
     let four = options(
@@ -233,7 +235,7 @@ fn settings_of_each_pass() {
             ("", "", 1, "/3"),
             ("", "", 0, "/4")
         ],
-        "case 219"
+        "command-line-219"
     );
 }
 
@@ -243,52 +245,57 @@ fn what_cannot_be_repeated_pass_for_pass() {
     const ONE: &str = r#"{"jobs":[{"pmc":["A"]}]}"#;
     for (case, content, line, fragment) in [
         (
-            212,
+            "command-line-212",
             TWO,
             "--pid 12345 -- a",
             "(multiple input-file jobs) is not compatible with attach mode",
         ),
         (
-            213,
+            "command-line-213",
             TWO,
             "--collection-period 0:100:1 -- a",
             "is not compatible with --collection-period",
         ),
         (
-            214,
+            "command-line-214",
             r#"{"jobs":[{"pmc":["A"]},{"pmc":["B"],"collection_period":["0:100:1"]}]}"#,
             "-- a",
             "(multiple input-file jobs) is not compatible with --collection-period",
         ),
         (
-            214,
+            "command-line-214",
             r#"{"jobs":[{"pmc":["A"]},{"pmc":["B"],"pid":12345}]}"#,
             "-- a",
             "(multiple input-file jobs) is not compatible with attach mode",
         ),
         (
-            215,
+            "command-line-215",
             ONE,
             "--pmc X --pid 12345 -- a",
             "(--pmc combined with input-file pmc)",
         ),
         (
-            215,
+            "command-line-215",
             ONE,
             "--pmc X -P 1:1:1 -- a",
             "(--pmc combined with input-file pmc)",
         ),
         (
-            216,
+            "command-line-216",
             TWO,
             "--pmc X --pmc Y -P 1:1:1 -- a",
             "(multiple --pmc flags)",
         ),
-        (216, ONE, "--pmc auto:X,Y -P 1:1:1 -- a", "input-file pmc"),
+        (
+            "command-line-216",
+            ONE,
+            "--pmc auto:X,Y -P 1:1:1 -- a",
+            "input-file pmc",
+        ),
     ] {
         let failure = with_file("f.json", content, line, &[]).expect_err(line);
-        assert_eq!(failure.status, 1, "case {case}");
-        assert!(failure.message.contains(fragment), "case {case}: {failure}");
+        assert_eq!(failure.status, 1, "{case}");
+        assert!(failure.message.contains(fragment), "{case}: {failure}");
     }
     assert!(with_file("f.json", ONE, "-P 1:1:1 -- a", &[]).is_ok());
     let traces = r#"{"jobs":[{"hip_trace":true},{"kernel_trace":true}]}"#;
@@ -302,7 +309,7 @@ fn what_cannot_be_repeated_pass_for_pass() {
 #[test]
 fn echo_is_for_all_passes() {
     let plan = plan_with("--pmc A --pmc B --echo -- true", &[]);
-    assert!(plan.echo && plan.passes.len() == 2, "case 218");
+    assert!(plan.echo && plan.passes.len() == 2, "command-line-218");
 }
 
 #[test]

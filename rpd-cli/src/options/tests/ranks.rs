@@ -1,4 +1,4 @@
-//! MPI: cases 233 to 246.
+//! MPI: command-line-233 to command-line-246.
 
 use super::{Got, plan_with, run_with};
 
@@ -25,16 +25,20 @@ fn variables_are_found_in_their_order() {
     assert_eq!(
         found(&OPEN_MPI).as_deref(),
         Some("OMPI_COMM_WORLD_RANK"),
-        "case 233"
+        "command-line-233"
     );
     let both = [OPEN_MPI[0], OPEN_MPI[1], slurm[0], slurm[1]];
-    assert_eq!(found(&both).as_deref(), Some("SLURM_PROCID"), "case 234");
+    assert_eq!(
+        found(&both).as_deref(),
+        Some("SLURM_PROCID"),
+        "command-line-234"
+    );
     assert_eq!(
         found(&both[..3]).as_deref(),
         Some("OMPI_COMM_WORLD_RANK"),
         "half a pair is none"
     );
-    assert_eq!(found(&[]), None, "case 235");
+    assert_eq!(found(&[]), None, "command-line-235");
 }
 
 #[test]
@@ -48,49 +52,54 @@ fn listed_ranks_are_profiled() {
     };
     for (case, line, environment, profiled) in [
         (
-            236,
+            "command-line-236",
             format!("{CUSTOM} --profile-mpi-ranks 2"),
             own.clone(),
             true,
         ),
         (
-            237,
+            "command-line-237",
             format!("{CUSTOM} --profile-mpi-ranks 3"),
             own.clone(),
             false,
         ),
         (
-            238,
+            "command-line-238",
             format!("{CUSTOM} --profile-mpi-ranks 0"),
             OPEN_MPI.to_vec(),
             true,
         ),
         (
-            239,
+            "command-line-239",
             "--profile-mpi-ranks 0-1".to_owned(),
             of_four("0").to_vec(),
             true,
         ),
         (
-            240,
+            "command-line-240",
             "--profile-mpi-ranks 0-1".to_owned(),
             of_four("2").to_vec(),
             false,
         ),
         (
-            55,
+            "unnumbered",
             "--profile-mpi-ranks ' 0 , 2-3 '".to_owned(),
             of_four("2").to_vec(),
             true,
         ),
-        (55, "--profile-mpi-ranks 7".to_owned(), Vec::new(), true),
-        (55, String::new(), of_four("2").to_vec(), true),
+        (
+            "unnumbered",
+            "--profile-mpi-ranks 7".to_owned(),
+            Vec::new(),
+            true,
+        ),
+        ("unnumbered", String::new(), of_four("2").to_vec(), true),
     ] {
         let plan = plan_with(&format!("-s {line} -- a"), &environment);
         assert_eq!(
             plan.passes[0].unprofiled.is_none(),
             profiled,
-            "case {case}: {line}"
+            "{case}: {line}"
         );
     }
     let inherited = [OPEN_MPI[0], OPEN_MPI[1], ("ROCPROF_MPI_RANKS", "0-1")];
@@ -108,74 +117,79 @@ fn mistakes() {
     let both = custom("2", "4");
     for (case, line, environment, fragment) in [
         (
-            241,
+            "command-line-241",
             "--mpi-world-rank-variable R".to_owned(),
             Vec::new(),
             "both needed",
         ),
         (
-            241,
+            "command-line-241",
             "--mpi-world-size-variable S".to_owned(),
             Vec::new(),
             "both needed",
         ),
         (
-            242,
+            "command-line-242",
             format!("{CUSTOM} --profile-mpi-ranks 7"),
             both.clone(),
             "rank 7 is out of range",
         ),
         (
-            242,
+            "command-line-242",
             format!("{CUSTOM} --profile-mpi-ranks 1-4"),
             both.clone(),
             "0 to 3",
         ),
         (
-            243,
+            "command-line-243",
             format!("{CUSTOM} --profile-mpi-ranks 3-1"),
             both.clone(),
             "start > end",
         ),
         (
-            244,
+            "command-line-244",
             format!("{CUSTOM} --profile-mpi-ranks 0,abc"),
             both.clone(),
             "'abc'",
         ),
         (
-            244,
+            "command-line-244",
             "--profile-mpi-ranks 0,abc".to_owned(),
             Vec::new(),
             "'abc'",
         ),
-        (244, "--profile-mpi-ranks 0,,1".to_owned(), Vec::new(), "''"),
         (
-            245,
+            "command-line-244",
+            "--profile-mpi-ranks 0,,1".to_owned(),
+            Vec::new(),
+            "''",
+        ),
+        (
+            "command-line-245",
             CUSTOM.to_owned(),
             custom("2", "abc"),
             "MY_SIZE: 'abc' is not an integer",
         ),
         (
-            245,
+            "command-line-245",
             CUSTOM.to_owned(),
             custom("2", "0"),
             "MY_SIZE: 0 is out of range",
         ),
         (
-            245,
+            "command-line-245",
             CUSTOM.to_owned(),
             custom("2", "-1"),
             "MY_SIZE: -1 is out of range",
         ),
         (
-            246,
+            "command-line-246",
             CUSTOM.to_owned(),
             custom("abc", "4"),
             "MY_RANK: 'abc' is not an integer",
         ),
         (
-            246,
+            "command-line-246",
             CUSTOM.to_owned(),
             custom("-1", "4"),
             "MY_RANK: -1 is out of range",
@@ -183,10 +197,10 @@ fn mistakes() {
     ] {
         match run_with(&format!("-s {line} -- a"), &environment) {
             Got::Failure(failure) => {
-                assert_eq!(failure.status, 1, "case {case}: {failure}");
-                assert!(failure.message.contains(fragment), "case {case}: {failure}");
+                assert_eq!(failure.status, 1, "{case}: {failure}");
+                assert!(failure.message.contains(fragment), "{case}: {failure}");
             }
-            _ => panic!("case {case}: {line} is accepted"),
+            _ => panic!("{case}: {line} is accepted"),
         }
     }
 }

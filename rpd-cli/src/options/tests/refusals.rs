@@ -8,99 +8,174 @@ use super::{Got, run_with};
 #[test]
 fn mistakes_have_their_status_and_message() {
     for (case, line, status, fragment) in [
-        ("6", "--foo -- true", 2, "unrecognized arguments: --foo"),
-        ("8", "--hip-trace ./app", 1, "invalid truth value ./app"),
-        ("8", "--hip-trace ./app", 1, "rpd [options] -- ./app"),
         (
-            "8b",
+            "command-line-6",
+            "--foo -- true",
+            2,
+            "unrecognized arguments: --foo",
+        ),
+        (
+            "command-line-8",
+            "--hip-trace ./app",
+            1,
+            "invalid truth value ./app",
+        ),
+        (
+            "command-line-8",
+            "--hip-trace ./app",
+            1,
+            "rpd [options] -- ./app",
+        ),
+        (
+            "command-line-8",
             "--hip-trace ./app --size 5",
             1,
             "invalid truth value ./app",
         ),
-        ("8c", "-s /bin/sh script", 1, "rpd [options] -- /bin/sh"),
-        ("9", "--hip-trace", 1, "No application provided"),
-        ("10", "--hip-trace --", 1, "No application provided"),
         (
-            "11",
+            "command-line-8",
+            "-s /bin/sh script",
+            1,
+            "rpd [options] -- /bin/sh",
+        ),
+        (
+            "command-line-9",
+            "--hip-trace",
+            1,
+            "No application provided",
+        ),
+        (
+            "command-line-10",
+            "--hip-trace --",
+            1,
+            "No application provided",
+        ),
+        (
+            "command-line-11",
             "--hip-tra --echo -- true",
             2,
             "did you mean --hip-trace?",
         ),
         (
-            "12",
+            "command-line-12",
             "--HIP-TRACE --echo -- true",
             2,
             "did you mean --hip-trace?",
         ),
         (
-            "13",
+            "command-line-13",
             "--hip_trace --echo -- true",
             2,
             "did you mean --hip-trace?",
         ),
         (
-            "16",
+            "command-line-16",
             "--hip-trace true false --echo -- true",
             2,
             "unrecognized arguments: false",
         ),
-        ("17", "-o", 2, "expected one argument"),
-        ("17b", "-o -- true", 2, "expected one argument"),
+        ("command-line-17", "-o", 2, "expected one argument"),
+        ("command-line-17", "-o -- true", 2, "expected one argument"),
         (
-            "18",
+            "command-line-18",
             "-f --echo -- true",
             2,
             "expected at least one argument",
         ),
-        ("21", "-SD --hip-trace -- true", 1, "invalid truth value D"),
-        ("25", "-f csv,json -- true", 2, "invalid choice: 'csv,json'"),
-        ("26", "-f xml -- true", 2, "invalid choice"),
-        ("28", "--log-level debug -- true", 2, "invalid choice"),
         (
-            "29",
+            "command-line-21",
+            "-SD --hip-trace -- true",
+            1,
+            "invalid truth value D",
+        ),
+        (
+            "command-line-25",
+            "-f csv,json -- true",
+            2,
+            "invalid choice: 'csv,json'",
+        ),
+        ("command-line-26", "-f xml -- true", 2, "invalid choice"),
+        (
+            "command-line-28",
+            "--log-level debug -- true",
+            2,
+            "invalid choice",
+        ),
+        (
+            "command-line-29",
             "-u SEC --summary --hip-trace -- true",
             2,
             "invalid choice",
         ),
-        ("30", "--agent-index Absolute -- true", 2, "invalid choice"),
         (
-            "31",
+            "command-line-30",
+            "--agent-index Absolute -- true",
+            2,
+            "invalid choice",
+        ),
+        (
+            "command-line-31",
             "--perfetto-backend inprocess system -- true",
             2,
             "unrecognized arguments: system",
         ),
         (
-            "32",
+            "command-line-32",
             "--perfetto-buffer-size abc -- true",
             2,
             "invalid int value",
         ),
-        ("33", "--perfetto-buffer-size 4194304 -- true", 2, "4194303"),
-        ("33", "--perfetto-buffer-size 0 -- true", 2, "1..4194303"),
-        ("34", "--att-resource-mode hip -- true", 2, "invalid choice"),
-        ("35", "--pid=0x10", 2, "invalid int value"),
         (
-            "36",
+            "command-line-33",
+            "--perfetto-buffer-size 4194304 -- true",
+            2,
+            "4194303",
+        ),
+        (
+            "command-line-33",
+            "--perfetto-buffer-size 0 -- true",
+            2,
+            "1..4194303",
+        ),
+        (
+            "command-line-34",
+            "--att-resource-mode hip -- true",
+            2,
+            "invalid choice",
+        ),
+        ("command-line-35", "--pid=0x10", 2, "invalid int value"),
+        (
+            "command-line-36",
             "-P 1:2:3 --collection-period-unit MSEC -- true",
             2,
             "invalid choice",
         ),
-        ("39", "--ompt-trace parallel,task -- true", 2, "spaces"),
         (
-            "40",
+            "command-line-39",
+            "--ompt-trace parallel,task -- true",
+            2,
+            "spaces",
+        ),
+        (
+            "command-line-40",
             "--ompt-trace paralel -- true",
             2,
             "all, thread, parallel, task",
         ),
         (
-            "46",
+            "command-line-46",
             "--hip-trace=maybe -- true",
             1,
             "invalid truth value maybe",
         ),
-        ("65", "--stats --echo -- true", 1, "for --stats option"),
         (
-            "61",
+            "command-line-65",
+            "--stats --echo -- true",
+            1,
+            "for --stats option",
+        ),
+        (
+            "command-line-61",
             "--sys-trace --hip-trace=no --hsa-trace=no --marker-trace=no --kernel-trace=no --memory-copy-trace=no \
              --memory-allocation-trace=no --scratch-memory-trace=no --rccl-trace=no --rocdecode-trace=no \
              --rocjpeg-trace=no --summary --echo -- true",
@@ -108,51 +183,61 @@ fn mistakes_have_their_status_and_message() {
             "No tracing options were enabled for --summary option",
         ),
         (
-            "61b",
+            "command-line-61",
             "-u usec -D -- true",
             1,
             "for --summary-per-domain option",
         ),
         (
-            "61c",
+            "command-line-61",
             "--summary-output-file x -- true",
             1,
             "for --summary-output-file option",
         ),
         (
-            "29",
+            "command-line-29",
             "-u SEC --summary --hip-trace -- true",
             2,
             "invalid choice: 'SEC'",
         ),
         (
-            "75b",
+            "command-line-75",
             "--summary-groups *._API -s -- true",
             1,
             "--summary-groups: `*._API` is not a regular expression",
         ),
         (
-            "75c",
+            "command-line-75",
             "--summary-groups -s -- true",
             2,
             "at least one argument",
         ),
-        ("93", "-E missing.yaml --pmc A -- true", 1, "No such file"),
         (
-            "93b",
+            "command-line-93",
+            "-E missing.yaml --pmc A -- true",
+            1,
+            "No such file",
+        ),
+        (
+            "command-line-93",
             "--extra-counters= --pmc A -- true",
             2,
             "--extra-counters: no file is named",
         ),
-        ("i", "-i missing.json -s -- true", 1, "No such file"),
         (
-            "placeholder",
+            "unnumbered",
+            "-i missing.json -s -- true",
+            1,
+            "No such file",
+        ),
+        (
+            "unnumbered",
             "-d out/%nonsense% -s -- true",
             2,
             "`%nonsense%` is not a placeholder",
         ),
         (
-            "placeholder",
+            "unnumbered",
             "-o {word} -s -- true",
             2,
             "`{word}` is not a placeholder",
@@ -160,14 +245,14 @@ fn mistakes_have_their_status_and_message() {
     ] {
         match run_with(line, &[]) {
             Got::Failure(failure) => {
-                assert_eq!(failure.status, status, "case {case}: {line}: {failure}");
+                assert_eq!(failure.status, status, "{case}: {line}: {failure}");
                 assert!(
                     failure.message.contains(fragment),
-                    "case {case}: {line}: {failure}"
+                    "{case}: {line}: {failure}"
                 );
-                assert!(!failure.message.contains('\n'), "case {case}: one line");
+                assert!(!failure.message.contains('\n'), "{case}: one line");
             }
-            _ => panic!("case {case}: {line} was accepted"),
+            _ => panic!("{case}: {line} was accepted"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! PC sampling: cases 106 to 113 of the command line.
+//! PC sampling: command-line-106 to command-line-113.
 
 use rpd_core::options::{SamplingMethod, SamplingOptions, SamplingUnit};
 
@@ -18,39 +18,50 @@ fn sampling(line: &str, environment: &[(&str, &str)]) -> Option<SamplingOptions>
     plan.passes[0].options.collector.sampling
 }
 
+/// Checks command-line-106, command-line-108, command-line-109, command-line-110 and command-line-111.
 #[test]
 fn what_is_incomplete_is_refused() {
     for (case, line, status, words) in [
-        (106, "--pc-sampling-unit time", 1, "implicitly disabled"),
         (
-            108,
+            "command-line-106",
+            "--pc-sampling-unit time",
+            1,
+            "implicitly disabled",
+        ),
+        (
+            "command-line-108",
             "--pc-sampling-beta-enabled --pc-sampling-unit time",
             1,
             "All three",
         ),
         (
-            109,
+            "command-line-109",
             "--pc-sampling-beta-enabled --pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval -5",
             1,
             "positive number",
         ),
         (
-            110,
+            "command-line-110",
             "--pc-sampling-beta-enabled --pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 0",
             1,
             "All three",
         ),
         (
-            110,
+            "command-line-110",
             "--pc-sampling-beta-enabled --pc-sampling-interval=0 --kernel-trace",
             1,
             "--pc-sampling-interval is 0",
         ),
-        (111, "--pc-sampling-interval x", 2, "--pc-sampling-interval"),
+        (
+            "command-line-111",
+            "--pc-sampling-interval x",
+            2,
+            "--pc-sampling-interval",
+        ),
     ] {
         let (got, message) = refused(line);
-        assert_eq!(got, status, "case {case}: {message}");
-        assert!(message.contains(words), "case {case}: {message}");
+        assert_eq!(got, status, "{case}: {message}");
+        assert!(message.contains(words), "{case}: {message}");
     }
     let (_, message) = refused("--pc-sampling-beta-enabled --pc-sampling-unit time");
     assert!(
@@ -59,9 +70,9 @@ fn what_is_incomplete_is_refused() {
     );
 }
 
+/// Checks command-line-107.
 #[test]
 fn the_variable_stands_for_the_switch_whatever_its_value() {
-    // Case 107.
     let line = "--pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 7";
     for value in ["0", "", "1"] {
         let found = sampling(line, &[("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", value)]);
@@ -69,9 +80,10 @@ fn the_variable_stands_for_the_switch_whatever_its_value() {
     }
 }
 
+/// Checks command-line-112.
 #[test]
 fn a_whole_configuration_reaches_the_collector() {
-    // Case 112; the variable of the SDK is set where the target is launched.
+    // The variable of the SDK is set where the target is launched.
     let wanted = SamplingOptions {
         method: SamplingMethod::Stochastic,
         unit: SamplingUnit::Cycles,
@@ -94,9 +106,10 @@ fn a_whole_configuration_reaches_the_collector() {
     assert!(text.contains("pc_sampling=host_trap:time:1"), "{text}");
 }
 
+/// Checks command-line-113.
 #[test]
 fn unknown_words_are_refused() {
-    // Case 113, on the command line; tests of jobs have it for input files.
+    // Input files are tested with the keys of jobs.
     let (status, message) = refused(&ALL.replace("time", "bogus"));
     assert_eq!(status, 2, "{message}");
     assert!(message.contains("bogus"), "{message}");

@@ -1,4 +1,4 @@
-//! Thread traces: cases 114 to 130 of the command line, and the limits of options.
+//! Thread traces: command-line-114 to command-line-130, and the limits of options.
 
 use rpd_core::options::{IterationRange, ThreadTraceOptions};
 
@@ -24,107 +24,130 @@ fn counters(options: &ThreadTraceOptions) -> Vec<String> {
         .collect()
 }
 
+/// Checks thread-trace-7, thread-trace-8, thread-trace-9, thread-trace-10, thread-trace-11, thread-trace-13,
+/// thread-trace-14, thread-trace-15 and thread-trace-16.
 #[test]
 fn what_cannot_be_traced_is_refused() {
     for (case, line, words) in [
-        (118, "--att --att-target-cu 0X1", "neither a decimal number"),
-        (118, "--att-target-cu 0X1", "neither a decimal number"),
-        (7, "--att --att-target-cu 16", "16 is not in 0 to 15"),
-        (8, "--att --att-simd-select 0x10", "0x10 is not in 0 to 15"),
         (
-            9,
+            "command-line-118",
+            "--att --att-target-cu 0X1",
+            "neither a decimal number",
+        ),
+        (
+            "command-line-118",
+            "--att-target-cu 0X1",
+            "neither a decimal number",
+        ),
+        (
+            "thread-trace-7",
+            "--att --att-target-cu 16",
+            "16 is not in 0 to 15",
+        ),
+        (
+            "thread-trace-8",
+            "--att --att-simd-select 0x10",
+            "0x10 is not in 0 to 15",
+        ),
+        (
+            "thread-trace-9",
             "--att --att-shader-engine-mask 0",
             "0 is not in 1 to 4294967295",
         ),
         (
-            10,
+            "thread-trace-10",
             "--att --att-buffer-size 0xFFFFF",
             "0xFFFFF is not in 1048576 to 2147483648",
         ),
         (
-            11,
+            "thread-trace-11",
             "--att --att-buffer-size 0x100000 --att-shader-engine-mask 0xffff",
             "leave 53248 for each of 16 shader engines",
         ),
         (
-            13,
+            "thread-trace-13",
             "--att --att-perfcounters SQ_WAVES",
             "add --att-perfcounter-ctrl",
         ),
         (
-            13,
+            "thread-trace-13",
             "--att --att-perfcounter-ctrl 3",
             "add --att-perfcounters",
         ),
         (
-            16,
+            "thread-trace-16",
             "--att --att-perfcounter-ctrl 3 --att-perfcounters A,B,C,D,E,F,G,H,I",
             "9 counters are too many: a trace has room for 8",
         ),
         (
-            16,
+            "thread-trace-16",
             "--att --att-perfcounter-ctrl 3 --att-perfcounters A:0x1f",
             "mask of SIMDs",
         ),
         (
-            0,
+            "unnumbered",
             "--att --att-perfcounter-ctrl 3 --att-perfcounters SQ_WAVES,TCC_HIT",
             "TCC_HIT cannot be in a trace",
         ),
         (
-            0,
+            "unnumbered",
             "--att --att-perfcounter-ctrl 33 --att-perfcounters A",
             "33 is not in 0 to 32",
         ),
-        (0, "--att --att-activity 17", "17 is not in 1 to 16"),
         (
-            0,
+            "unnumbered",
+            "--att --att-activity 17",
+            "17 is not in 1 to 16",
+        ),
+        (
+            "unnumbered",
             "--att --att-gpu-index 0,x",
             "'x' is not the number of a GPU",
         ),
         (
-            121,
+            "command-line-121",
             "--att --att-activity 8 --att-perfcounter-ctrl 8",
             "leave out --att-perfcounter-ctrl",
         ),
         (
-            122,
+            "command-line-122",
             "--att --att-activity 8 --pmc SQ_WAVES",
             "cannot be enabled with PMC",
         ),
         (
-            123,
+            "command-line-123",
             "--att --att-perfcounters X --pmc A",
             "cannot be enabled with PMC",
         ),
         (
-            130,
+            "command-line-130",
             "--selected-regions --att --att-consecutive-kernels 2",
             "mutually exclusive",
         ),
         (
-            0,
+            "unnumbered",
             "--att-no-intercept --att-consecutive-kernels 2",
             "mutually exclusive",
         ),
         (
-            0,
+            "unnumbered",
             "--att --att-resource-mode code-object",
             "leave the option out, or give hsa",
         ),
         (
-            114,
+            "command-line-114",
             "--att --att-library-path /nowhere",
             "library path not found",
         ),
     ] {
         let (status, message) = refused(line);
-        assert_eq!(status, 1, "case {case}: {line}: {message}");
-        assert!(message.contains(words), "case {case}: {line}: {message}");
-        assert!(!message.contains('\n'), "case {case}: {message}");
+        assert_eq!(status, 1, "{case}: {line}: {message}");
+        assert!(message.contains(words), "{case}: {line}: {message}");
+        assert!(!message.contains('\n'), "{case}: {message}");
     }
 }
 
+/// Checks thread-trace-7, thread-trace-10, thread-trace-14 and thread-trace-16.
 #[test]
 fn values_that_are_accepted() {
     let usual = traced("", &[]);
@@ -133,7 +156,7 @@ fn values_that_are_accepted() {
         (usual.target_cu, usual.simds, usual.engines, usual.buffer),
         (1, 0xf, 1, 0x1800_0000)
     );
-    // Cases 10 and 117: hexadecimal and decimal numbers are the same.
+    // Hexadecimal and decimal numbers are the same: thread-trace-10 and command-line-117.
     let hex = "--att-buffer-size 0x6000000 --att-simd-select 0x3 --att-shader-engine-mask 0x11 --att-target-cu 0";
     let decimal = "--att-buffer-size 100663296 --att-simd-select 3 --att-shader-engine-mask 17 --att-target-cu 0";
     let options = traced(hex, &[]);
@@ -147,19 +170,23 @@ fn values_that_are_accepted() {
         ),
         (0, 3, 17, 100_663_296)
     );
-    assert_eq!(traced("--att-target-cu 15", &[]).target_cu, 15, "case 7");
-    // Cases 16 and 119.
+    assert_eq!(
+        traced("--att-target-cu 15", &[]).target_cu,
+        15,
+        "thread-trace-7"
+    );
+    // Counters in small letters: thread-trace-16 and command-line-119.
     let options = traced(
         "--att-perfcounters sq_waves:0x3,SQ_WAVES:3,sq_insts_valu --att-perfcounter-ctrl 3",
         &[],
     );
     assert_eq!(counters(&options), ["SQ_WAVES:0x3", "SQ_INSTS_VALU:0xf"]);
     assert_eq!(options.counter_period, 3);
-    // Case 120.
+    // The eight fixed counters: command-line-120.
     let options = traced("--att-activity 8", &[]);
     assert_eq!((options.counters.len(), options.counter_period), (8, 8));
     assert_eq!(counters(&options)[0], "SQ_BUSY_CU_CYCLES:0xf");
-    // Cases 12, 14 and 124.
+    // A list of GPUs, and counters of dispatches: thread-trace-12, thread-trace-14 and command-line-124.
     assert_eq!(traced("--att-gpu-index 0,9999", &[]).gpus, [0, 9999]);
     traced("--pmc SQ_WAVES", &[]);
     assert_eq!(traced("--att-consecutive-kernels 3", &[]).consecutive, 3);
@@ -175,7 +202,7 @@ fn values_that_are_accepted() {
     );
 }
 
-/// Cases 126 to 128 and 132.
+/// Checks command-line-126 to command-line-128 and command-line-132.
 #[test]
 fn traces_of_the_whole_run_imply_thread_traces() {
     let trace = |line: &str| {
@@ -220,7 +247,7 @@ fn without_att_its_options_have_no_effect() {
     );
 }
 
-/// Cases 2 to 4, 115 and 116.
+/// Checks thread-trace-2 to thread-trace-4, command-line-115 and command-line-116.
 #[test]
 fn a_decoder_library_is_looked_for_in_the_given_folder() {
     let good = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! What is traced and summed up: cases 47 to 75.
+//! What is traced and summed up: command-line-47 to command-line-75.
 
 use rpd_core::stats::Unit;
 
@@ -32,17 +32,17 @@ fn aggregates_and_their_negation() {
     const HSA: [&str; 4] = ["hsa_amd", "hsa_core", "hsa_finalizer", "hsa_image"];
     for (case, line, expected) in [
         (
-            47,
+            "command-line-47",
             "--sys-trace no --hsa-trace=0 --hsa-core-trace=1 --hip-compiler-trace False --hip-runtime-trace",
             with(&[], &["hip_runtime", "hsa_core"], &[]),
         ),
         (
-            48,
+            "command-line-48",
             "--sys-trace --hsa-trace=False",
             with(&runtime, &["hip_compiler"], &[]),
         ),
         (
-            0,
+            "unnumbered",
             "-s",
             with(
                 &runtime,
@@ -57,72 +57,72 @@ fn aggregates_and_their_negation() {
             ),
         ),
         (
-            51,
+            "command-line-51",
             "--runtime-trace --scratch-memory-trace=False",
             with(&runtime, &[], &["scratch_memory"]),
         ),
         (
-            52,
+            "command-line-52",
             "--runtime-trace --hip-trace=no",
             with(&runtime, &[], &[]),
         ),
         (
-            0,
+            "unnumbered",
             "--runtime-trace --hip-runtime-trace=no",
             with(&runtime, &[], &["hip_runtime"]),
         ),
         (
-            53,
+            "command-line-53",
             "--sys-trace --hip-trace=no --hip-runtime-trace",
             with(&runtime, &HSA, &[]),
         ),
         (
-            54,
+            "command-line-54",
             "--sys-trace --runtime-trace --hip-compiler-trace=no",
             with(&runtime, &HSA, &[]),
         ),
         (
-            55,
+            "command-line-55",
             "--sys-trace=no --hip-trace",
             with(&[], &["hip_compiler", "hip_runtime"], &[]),
         ),
         (
-            0,
+            "unnumbered",
             "--hsa-trace --hsa-amd-trace=0",
             with(&HSA, &[], &["hsa_amd"]),
         ),
         (
-            0,
+            "unnumbered",
             "--hsa-image-trace --hsa-finalizer-trace",
             with(&[], &["hsa_image", "hsa_finalizer"], &[]),
         ),
         (
-            57,
+            "command-line-57",
             "--sys-trace --kfd-trace=no --hsa-trace=no",
             with(&runtime, &["hip_compiler"], &[]),
         ),
     ] {
         let mut got = traced(&options(&format!("{line} -- a")));
         got.sort();
-        assert_eq!(got, expected, "case {case}: {line}");
+        assert_eq!(got, expected, "{case}: {line}");
     }
     let kokkos = options("--kokkos-trace -- a");
     assert!(
         kokkos.collector.kokkos && kokkos.kernel_names.rename,
-        "case 59"
+        "command-line-59"
     );
-    assert_eq!(traced(&kokkos), ["marker"], "case 59");
+    assert_eq!(traced(&kokkos), ["marker"], "command-line-59");
     let plan = plan_with(
         "--kokkos-trace --kernel-rename=no --marker-trace=no -- a",
         &[],
     );
     assert!(
         plan.passes[0].options.collector.kokkos && !plan.passes[0].options.kernel_names.rename,
-        "case 60"
+        "command-line-60"
     );
     assert!(
         plan.warnings[0].contains("No tracing options were enabled"),
-        "case 60"
+        "command-line-60"
     );
 }
 
@@ -131,18 +131,21 @@ fn nothing_enabled() {
     let plan = plan_with("--echo -- true", &[]);
     assert!(
         plan.warnings[0].contains("No tracing options were enabled"),
-        "case 63"
+        "command-line-63"
     );
     match run_with("--echo -- true", &[("ROCPROFILER_CI", "1")]) {
-        Got::Failure(failure) => assert!(failure.message.contains("ROCPROFILER_CI=1"), "case 64"),
-        _ => panic!("case 64"),
+        Got::Failure(failure) => assert!(
+            failure.message.contains("ROCPROFILER_CI=1"),
+            "command-line-64"
+        ),
+        _ => panic!("command-line-64"),
     }
-    // Cases 61 and 66: the queue switch traces nothing (a defect of the original), and statistics need some.
+    // `--group-by-queue` traces nothing, though in the original it counts as a trace; statistics need a trace.
     let plan = plan_with("--group-by-queue --echo -- true", &[]);
-    assert_eq!(plan.warnings.len(), 1, "case 66");
+    assert_eq!(plan.warnings.len(), 1, "command-line-66");
     assert!(
         plan.passes[0].options.group_by_queue && !plan.passes[0].options.collector.streams,
-        "case 66"
+        "command-line-66"
     );
 }
 
@@ -151,28 +154,28 @@ fn summaries() {
     let summary = |line: &str| options(line).summary;
     assert_eq!(summary("-s -- a").output, "stderr");
     let one = summary("--summary --hip-trace -- a");
-    assert!(one.overall && !one.per_domain, "case 72");
+    assert!(one.overall && !one.per_domain, "command-line-72");
     assert_eq!(
         (one.output.as_str(), one.unit),
         ("stderr", Unit::Nsec),
-        "case 72"
+        "command-line-72"
     );
     let output = |line: &str| summary(line).output;
     assert_eq!(
         output("-s --summary --summary-output-file StdOut -- a"),
         "stdout",
-        "case 73"
+        "command-line-73"
     );
     assert_eq!(
         output("-s -D --summary-output-file StdOut -- a"),
         "StdOut",
-        "case 74"
+        "command-line-74"
     );
     let groups = ["KERNEL_DISPATCH|HIP_API", ".*_API"];
     assert_eq!(
         summary("-s --summary-groups KERNEL_DISPATCH|HIP_API .*_API -- a").groups,
         groups,
-        "case 75"
+        "command-line-75"
     );
     let inherited = [
         ("ROCPROF_STATS_SUMMARY", "1"),

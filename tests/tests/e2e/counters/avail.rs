@@ -14,7 +14,7 @@ fn avail(words: &[&str]) -> Outcome {
 const COUNTERS: &str = include_str!("../../../golden/gfx90a-counter-names.txt");
 
 #[test]
-fn every_name_is_listed() {
+fn avail_lists_every_counter_of_gfx90a() {
     let golden: BTreeSet<&str> = COUNTERS.lines().collect();
     for words in [&["list"][..], &["list", "--pmc"]] {
         let outcome = avail(words).success();
@@ -26,7 +26,7 @@ fn every_name_is_listed() {
 }
 
 #[test]
-fn what_a_counter_is() {
+fn avail_info_describes_a_counter() {
     let info = |name: &str| {
         let outcome = avail(&["info", "--pmc", name]).success();
         let positional = avail(&["info", name]).success();
@@ -41,7 +41,7 @@ fn what_a_counter_is() {
 }
 
 #[test]
-fn agents() {
+fn avail_lists_properties_of_agents() {
     let outcome = avail(&["list", "--agent"]).success();
     for label in [
         "GPU:0",
@@ -58,8 +58,9 @@ fn agents() {
     }
 }
 
+/// Checks command-line-287 and command-line-288.
 #[test]
-fn cases_287_and_288_what_fits_a_pass() {
+fn pmc_check_names_the_gpus_on_which_counters_fit() {
     let outcome = avail(&["-d", "0", "pmc-check", "SQ_WAVES", "GRBM_COUNT", "TCC_HIT"]).success();
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -83,8 +84,9 @@ fn cases_287_and_288_what_fits_a_pass() {
     );
 }
 
+/// Checks command-line-289.
 #[test]
-fn case_289_the_device_before_and_after() {
+fn pmc_check_takes_the_device_before_or_after_the_request() {
     let before = avail(&["-d", "0", "pmc-check", "SQ_WAVES"]).success();
     for words in [
         ["pmc-check", "-d", "0", "SQ_WAVES"],
@@ -95,8 +97,9 @@ fn case_289_the_device_before_and_after() {
     }
 }
 
+/// Checks command-line-290 to command-line-293.
 #[test]
-fn cases_290_to_293_what_does_not_fit() {
+fn pmc_check_refuses_counters_that_do_not_fit() {
     let all: Vec<&str> = ["pmc-check"].into_iter().chain(COUNTERS.lines()).collect();
     for (words, says) in [
         (&all[..], "gfx90a"),
@@ -124,7 +127,7 @@ fn cases_290_to_293_what_does_not_fit() {
 }
 
 #[test]
-fn for_programs() {
+fn avail_json_lists_counters_for_programs() {
     let parsed = |words: &[&str]| -> Value {
         let outcome = avail(&[words, &["--json"]].concat()).success();
         serde_json::from_str(&outcome.stdout)
@@ -141,8 +144,9 @@ fn for_programs() {
     parsed(&["pmc-check", "SQ_WAVES"]);
 }
 
+/// Checks command-line-295 and command-line-296.
 #[test]
-fn cases_295_and_296_the_list_before_a_run() {
+fn list_avail_prints_the_list_before_a_run() {
     let outcome = Rpd::plain(["--backend", "sim", "--list-avail"])
         .run()
         .success();
@@ -155,8 +159,9 @@ fn cases_295_and_296_the_list_before_a_run() {
     assert_eq!(outcome.csv("kernel_trace").rows.len(), 4);
 }
 
+/// Checks command-line-285.
 #[test]
-fn case_285_without_a_request() {
+fn avail_without_a_request_succeeds() {
     // The original prints nothing.
     assert_eq!(
         avail(&[]).success().stdout,
@@ -165,10 +170,14 @@ fn case_285_without_a_request() {
 }
 
 #[test]
-fn filters() {
+fn avail_filter_lists_only_counters_with_that_text() {
     let listed = avail(&["--filter", "lds_bank", "list"]).success().stdout;
     assert!(listed.contains("SQ_LDS_BANK_CONFLICT"), "{listed}");
     assert!(!listed.contains("SQ_WAVES"), "{listed}");
+}
+
+#[test]
+fn avail_lists_only_the_requested_device() {
     let gpus = |words: &[&str]| {
         let outcome = Rpd::plain(["avail", "--backend", "sim"].iter().chain(words))
             .env("RPD_SIM_GPUS", "2")
@@ -185,7 +194,7 @@ fn filters() {
 }
 
 #[test]
-fn without_rocm_the_message_names_the_packages() {
+fn avail_without_rocm_names_the_missing_packages() {
     let empty = tempfile::tempdir().expect("a folder");
     let root = empty.path().to_str().expect("text");
     let outcome = Rpd::plain(["avail", "--backend", "rocm", "--rocm-root", root, "list"])

@@ -1,6 +1,5 @@
-//! The conformance cases of the command line's reference that need a whole run: 199 to 211, 217 and 219. The newer
-//! command line's syntax goes, and where it is broken what its manual promises; a case that reads differently for
-//! that says so.
+//! Passes and their directories, in whole runs. Where versions of the original differ, the newest syntax counts, and where
+//! that is broken, its manual.
 
 use std::fs;
 
@@ -28,7 +27,7 @@ fn folders(outcome: &Outcome) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-fn expect<const N: usize>(case: u32, outcome: &Outcome, expected: [(&str, &[&str]); N]) {
+fn expect<const N: usize>(case: &str, outcome: &Outcome, expected: [(&str, &[&str]); N]) {
     let expected: Vec<_> = expected
         .iter()
         .map(|(folder, counters)| {
@@ -36,16 +35,11 @@ fn expect<const N: usize>(case: u32, outcome: &Outcome, expected: [(&str, &[&str
             ((*folder).to_owned(), counters)
         })
         .collect::<Vec<(String, Vec<String>)>>();
-    assert_eq!(
-        folders(outcome),
-        expected,
-        "case {case}: {}",
-        outcome.stderr
-    );
+    assert_eq!(folders(outcome), expected, "{case}: {}", outcome.stderr);
     assert_eq!(
         outcome.stdout,
         "ok\n".repeat(expected.len()),
-        "case {case}: a run for each"
+        "{case}: a run for each"
     );
 }
 
@@ -56,7 +50,7 @@ fn plain(options: &[&str]) -> Outcome {
         .success()
 }
 
-/// The same with an input file.
+/// `rpd <options> -i <name> -f csv -o x -- vector-ops 1 1`, with an input file of this name and content.
 fn file(name: &str, contents: &str, options: &[&str]) -> Outcome {
     let options = options.iter().chain(&["-f", "csv", "-o", "x"]).copied();
     with_input(name, contents, options)
@@ -64,31 +58,40 @@ fn file(name: &str, contents: &str, options: &[&str]) -> Outcome {
         .success()
 }
 
+/// Checks command-line-199.
 #[test]
-fn case_199_one_group_has_no_pass_folder() {
-    expect(199, &plain(&["--pmc", A]), [("", &[A])]);
+fn one_pmc_group_has_no_pass_directory() {
+    expect("command-line-199", &plain(&["--pmc", A]), [("", &[A])]);
 }
 
+/// Checks command-line-200.
 #[test]
-fn case_200_two_groups() {
+fn two_pmc_groups_have_two_pass_directories() {
     let outcome = plain(&["--pmc", A, "--pmc", B]);
-    expect(200, &outcome, [("pass_1", &[A]), ("pass_2", &[B])]);
+    expect(
+        "command-line-200",
+        &outcome,
+        [("pass_1", &[A]), ("pass_2", &[B])],
+    );
 }
 
+/// Checks command-line-201.
 #[test]
-fn case_201_one_job_with_counters() {
+fn a_json_job_that_counts_has_a_pass_directory() {
     let outcome = file("x.json", r#"{"jobs": [{"pmc": ["SQ_WAVES"]}]}"#, &[]);
-    expect(201, &outcome, [("pass_1", &[A])]);
+    expect("command-line-201", &outcome, [("pass_1", &[A])]);
 }
 
+/// Checks command-line-202.
 #[test]
-fn case_202_one_line_of_text() {
+fn a_text_line_of_counters_has_a_pmc_directory() {
     let outcome = file("x.txt", "pmc: SQ_WAVES\n", &[]);
-    expect(202, &outcome, [("pmc_1", &[A])]);
+    expect("command-line-202", &outcome, [("pmc_1", &[A])]);
 }
 
+/// Checks command-line-203.
 #[test]
-fn case_203_pass_folders_below_a_folder_with_a_placeholder() {
+fn pass_directories_lie_below_a_directory_with_a_placeholder() {
     let backend = std::env::var("RPD_TEST_BACKEND").unwrap_or_else(|_| "sim".into());
     let rpd = Rpd::plain([
         "-d",
@@ -109,7 +112,7 @@ fn case_203_pass_folders_below_a_folder_with_a_placeholder() {
     .expect("a file");
     let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
     expect(
-        203,
+        "command-line-203",
         &outcome,
         [
             ("vector-ops1_1-cc/pmc_1", &[A]),
@@ -118,32 +121,48 @@ fn case_203_pass_folders_below_a_folder_with_a_placeholder() {
     );
 }
 
+/// Checks command-line-204.
 #[test]
-fn case_204_two_jobs() {
+fn two_jobs_that_count_have_two_pass_directories() {
     let yaml = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
     let json = r#"{"jobs": [{"pmc": ["SQ_WAVES"]}, {"pmc": ["GRBM_COUNT"]}]}"#;
     for (name, contents) in [("x.yaml", yaml), ("x.yml", yaml), ("x.json", json)] {
         let outcome = file(name, contents, &[]);
-        expect(204, &outcome, [("pass_1", &[A]), ("pass_2", &[B])]);
+        expect(
+            "command-line-204",
+            &outcome,
+            [("pass_1", &[A]), ("pass_2", &[B])],
+        );
     }
 }
 
 const JOB: &str = r#"{"jobs": [{"pmc": ["SQ_WAVES"]}]}"#;
 
+/// Checks command-line-205.
 #[test]
-fn case_205_a_job_and_the_same_counters_are_two_passes() {
+fn a_job_and_a_pmc_group_with_the_same_counters_are_two_passes() {
     let outcome = file("x.json", JOB, &["--pmc", A]);
-    expect(205, &outcome, [("pass_1", &[A]), ("pass_2", &[A])]);
+    expect(
+        "command-line-205",
+        &outcome,
+        [("pass_1", &[A]), ("pass_2", &[A])],
+    );
 }
 
+/// Checks command-line-206.
 #[test]
-fn case_206_a_job_and_other_counters() {
+fn a_pmc_group_runs_before_a_job_with_other_counters() {
     let outcome = file("x.json", JOB, &["--pmc", B]);
-    expect(206, &outcome, [("pass_1", &[B]), ("pass_2", &[A])]);
+    expect(
+        "command-line-206",
+        &outcome,
+        [("pass_1", &[B]), ("pass_2", &[A])],
+    );
 }
 
+/// Checks command-line-207 and command-line-D6.
 #[test]
-fn case_207_lines_of_text_and_counters_are_numbered_through() {
+fn pmc_groups_and_text_lines_are_numbered_through() {
     // The original's third and fourth folder are pmc_3 and pmc_4, against its manual.
     let outcome = file(
         "x.txt",
@@ -151,7 +170,7 @@ fn case_207_lines_of_text_and_counters_are_numbered_through() {
         &["--pmc", "TCC_HIT", "--pmc", "TCC_MISS"],
     );
     expect(
-        207,
+        "command-line-207",
         &outcome,
         [
             ("pass_1", &["TCC_HIT"]),
@@ -162,14 +181,15 @@ fn case_207_lines_of_text_and_counters_are_numbered_through() {
     );
 }
 
+/// Checks command-line-208.
 #[test]
-fn case_208_a_job_without_counters_and_a_group() {
+fn a_job_without_counters_and_a_pmc_group_are_one_pass() {
     let outcome = file(
         "x.json",
         r#"{"jobs": [{"hip_trace": true}]}"#,
         &["--pmc", A],
     );
-    expect(208, &outcome, [("pass_1", &[A])]);
+    expect("command-line-208", &outcome, [("pass_1", &[A])]);
     assert!(
         layout(&outcome).contains(&"pass_1/x_hip_api_trace.csv".to_owned()),
         "the job's trace is of the same run: {:?}",
@@ -177,11 +197,16 @@ fn case_208_a_job_without_counters_and_a_group() {
     );
 }
 
+/// Checks command-line-209.
 #[test]
-fn case_209_a_group_of_the_command_line_inherits_the_first_job() {
+fn a_pmc_group_inherits_the_filter_of_the_first_job() {
     let job = r#"{"jobs": [{"pmc": ["SQ_WAVES"], "kernel_include_regex": "divide"}]}"#;
     let outcome = file("x.json", job, &["--pmc", B]);
-    expect(209, &outcome, [("pass_1", &[B]), ("pass_2", &[A])]);
+    expect(
+        "command-line-209",
+        &outcome,
+        [("pass_1", &[B]), ("pass_2", &[A])],
+    );
     for path in outcome.files_ending("x_counter_collection.csv") {
         let table = Table::read(&path);
         let kernels = table.column("Kernel_Name");
@@ -190,8 +215,9 @@ fn case_209_a_group_of_the_command_line_inherits_the_first_job() {
     }
 }
 
+/// Checks command-line-210 and command-line-D5.
 #[test]
-fn case_210_jobs_without_counters_are_passes_too() {
+fn jobs_without_counters_are_passes() {
     // The newer original runs nothing and prints nothing; its manual and its older one run both.
     let jobs = r#"{"jobs": [{"hip_trace": true}, {"kernel_trace": true}]}"#;
     let outcome = file("x.json", jobs, &[]);
@@ -207,9 +233,10 @@ fn case_210_jobs_without_counters_are_passes_too() {
     );
 }
 
+/// Checks command-line-211.
 #[test]
-fn case_211_a_job_without_counters_before_one_with() {
-    // As in case 210 no job is dropped.
+fn a_job_without_counters_runs_before_one_with_counters() {
+    // No job is dropped (command-line-D5).
     let jobs = r#"{"jobs": [{"kernel_trace": true}, {"pmc": ["SQ_WAVES"]}]}"#;
     let outcome = file("x.json", jobs, &[]);
     assert_eq!(outcome.stdout, "ok\nok\n");
@@ -224,8 +251,9 @@ fn case_211_a_job_without_counters_before_one_with() {
     );
 }
 
+/// Checks command-line-217 and command-line-D15.
 #[test]
-fn case_217_a_failing_pass_ends_the_run() {
+fn a_failing_pass_ends_the_run_with_status_1() {
     let outcome = Rpd::new(["--pmc", A, "--pmc", B])
         .target(["/bin/sh", "-c", "echo run >>runs; exit 3"])
         .expect_code(1);
@@ -234,8 +262,9 @@ fn case_217_a_failing_pass_ends_the_run() {
     assert_eq!(runs, "run\n");
 }
 
+/// Checks command-line-219.
 #[test]
-fn case_219_four_jobs_with_filters_of_their_own() {
+fn four_jobs_keep_their_own_filters() {
     let jobs = "jobs:
   - pmc: [SQ_WAVES]
     kernel_include_regex: .*_kernel

@@ -6,7 +6,7 @@ use rpd_tests::run::Rpd;
 use super::{Row, json_of, rows_of};
 
 #[test]
-fn the_same_counters_from_the_database() {
+fn converted_databases_have_the_recorded_counters() {
     let options = [
         "--pmc",
         "SQ_WAVES",

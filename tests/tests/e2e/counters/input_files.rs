@@ -60,7 +60,7 @@ fn reproduced(outcome: &Outcome) -> String {
 }
 
 #[test]
-fn a_text_file_of_two_lines() {
+fn a_text_file_with_two_lines_runs_two_passes() {
     let input = "pmc: SQ_WAVES GRBM_COUNT\n# a comment\npmc: GRBM_GUI_ACTIVE\n";
     let outcome = with_input("input.txt", input, ["-f", "csv"])
         .workload("vector-ops", ["1", "1"])
@@ -70,7 +70,7 @@ fn a_text_file_of_two_lines() {
     // No other lines are read.
     assert!(
         outcome.stderr.contains("input.txt"),
-        "case 171, deprecated:\n{}",
+        "command-line-171, deprecated:\n{}",
         outcome.stderr
     );
 }
@@ -87,7 +87,7 @@ const JOBS: &str = r#"jobs:
 "#;
 
 #[test]
-fn a_yaml_file_of_two_jobs() {
+fn a_yaml_file_with_two_jobs_runs_two_passes() {
     let outcome = with_input("input.yaml", JOBS, [])
         .workload("vector-ops", ["1", "4"])
         .success();
@@ -117,7 +117,7 @@ fn a_yaml_file_of_two_jobs() {
 }
 
 #[test]
-fn groups_that_take_turns() {
+fn counter_groups_take_turns_by_dispatch() {
     let input = r#"{"jobs": [{"pmc_groups": [["SQ_WAVES", "GRBM_COUNT"], ["GRBM_GUI_ACTIVE"]],
                               "pmc_group_interval": 4}]}"#;
     let outcome = with_input("mux.json", input, ["-f", "csv", "-o", "trace"])
@@ -125,7 +125,7 @@ fn groups_that_take_turns() {
         .success();
     assert_eq!(outcome.stdout, "ok\n");
     assert_eq!(reproduced(&outcome), MULTIPLEX);
-    // Case 284: with an interval of 1 neighbours differ.
+    // command-line-284: with an interval of 1 neighbours differ.
     let input = r#"{"jobs": [{"pmc_groups": [["SQ_WAVES", "GRBM_COUNT"], ["GRBM_GUI_ACTIVE"]]}]}"#;
     let outcome = with_input("mux.json", input, ["-f", "csv"])
         .workload("vector-ops", ["1", "2"])
@@ -138,7 +138,7 @@ fn groups_that_take_turns() {
 }
 
 #[test]
-fn groups_follow_the_numbers_of_dispatches_of_several_threads() {
+fn counter_groups_follow_dispatch_numbers_across_threads() {
     let input = r#"{"jobs": [{"pmc_groups": [["SQ_WAVES"], ["GRBM_GUI_ACTIVE"]], "pmc_group_interval": 4}]}"#;
     let outcome = with_input("mux.json", input, ["-f", "csv"])
         .workload("many-threads", ["16", "4"])
@@ -153,7 +153,7 @@ fn groups_follow_the_numbers_of_dispatches_of_several_threads() {
 }
 
 #[test]
-fn unknown_keys_are_warned_of_and_ignored() {
+fn unknown_job_keys_are_reported_and_ignored() {
     let input = "jobs:\n  - pmc: [SQ_WAVES]\n    bogus_key: 1\n    output-format: csv\n";
     let outcome = with_input("job.yaml", input, [])
         .workload("vector-ops", ["1", "1"])
@@ -168,7 +168,7 @@ fn unknown_keys_are_warned_of_and_ignored() {
 }
 
 #[test]
-fn the_same_job_in_json_and_in_yaml() {
+fn a_job_in_json_equals_the_job_in_yaml() {
     let yaml =
         "jobs:\n  - pmc: [SQ_WAVES]\n    kernel_include_regex: divide\n    output_format: [csv]\n";
     let json = r#"{"jobs": [{"pmc": ["SQ_WAVES"], "kernel_include_regex": "divide", "output_format": ["csv"]}]}"#;
@@ -187,7 +187,7 @@ fn the_same_job_in_json_and_in_yaml() {
 }
 
 #[test]
-fn files_are_left_as_they_are() {
+fn input_files_are_not_changed_by_a_run() {
     let outcome = with_input("job.yaml", JOBS, ["--truncate-kernels"])
         .workload("vector-ops", ["1", "1"])
         .success();

@@ -40,7 +40,7 @@ const TWO_PASSES: [&str; 8] = [
 ];
 
 #[test]
-fn a_signal_ends_the_pass_and_the_run() {
+fn a_signal_ends_the_pass_and_all_later_passes() {
     for options in [&[][..], &["--continue-on-error"]] {
         let running =
             Rpd::new(TWO_PASSES.iter().chain(options)).start_workload("spin", ["progress"]);
@@ -59,7 +59,7 @@ fn a_signal_ends_the_pass_and_the_run() {
 }
 
 #[test]
-fn counters_are_recovered_after_the_front_end_was_killed() {
+fn recover_restores_counters_after_rpd_was_killed() {
     let running = Rpd::new(TWO_PASSES).start_workload("spin", ["progress"]);
     let pid = spinning(&running, 2);
     running.signal(libc::SIGKILL);

@@ -135,7 +135,7 @@ fn json_of(path: &Path) -> serde_json::Value {
     document["rocprofiler-sdk-tool"][0].take()
 }
 
-/// The same for the run's only JSON output.
+/// The value below the outermost key of the run's only JSON output.
 fn json(outcome: &Outcome) -> serde_json::Value {
     json_of(&outcome.file("_results.json"))
 }

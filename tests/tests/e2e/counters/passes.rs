@@ -15,7 +15,7 @@ fn run(options: &[&str]) -> Outcome {
 }
 
 #[test]
-fn every_pass_reads_standard_input_from_where_it_was() {
+fn every_pass_reads_standard_input_from_the_same_place() {
     let mut input = tempfile::tempfile().expect("a file");
     input
         .write_all(b"one\ntwo\nthree\n")
@@ -30,7 +30,7 @@ fn every_pass_reads_standard_input_from_where_it_was() {
 
 /// A prefix that leaves the pass folder is the same path in all passes.
 #[test]
-fn no_pass_overwrites_what_another_wrote() {
+fn passes_with_a_shared_prefix_do_not_overwrite_files() {
     let outcome = Rpd::new([
         "--pmc",
         "SQ_WAVES",
@@ -60,7 +60,7 @@ fn no_pass_overwrites_what_another_wrote() {
 
 /// `rpd ... 2>&1 | head`: the words are lost, the passes are not.
 #[test]
-fn messages_are_not_read() {
+fn passes_run_when_nobody_reads_their_messages() {
     let folder = tempfile::tempdir().expect("a folder");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -100,7 +100,7 @@ fn passes(outcome: &Outcome) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn a_plan_before_and_a_folder_for_each() {
+fn passes_are_announced_and_have_their_own_directories() {
     let outcome = run(&["--pmc", "SQ_WAVES", "--pmc", "FETCH_SIZE", "WRITE_SIZE"]).success();
     assert_eq!(outcome.stdout, "ok\nok\n", "the target ran twice");
     let lines = ["pass 1/2: SQ_WAVES", "pass 2/2: FETCH_SIZE WRITE_SIZE"];
@@ -158,7 +158,7 @@ fn over_all(outcome: &Outcome) -> Vec<[String; 5]> {
 }
 
 #[test]
-fn one_table_over_all_passes() {
+fn passes_are_joined_in_one_table() {
     let outcome = Rpd::new([
         "--pmc",
         "SQ_WAVES",
@@ -191,7 +191,7 @@ fn one_table_over_all_passes() {
 }
 
 #[test]
-fn the_first_failing_pass_is_the_last() {
+fn a_failing_pass_is_the_last_unless_told_to_continue() {
     let script = "echo run >>runs; exit 3";
     let failing = |options: &[&str]| {
         let always = ["--pmc", "SQ_WAVES", "--pmc", "GRBM_COUNT"];
@@ -216,7 +216,7 @@ fn the_first_failing_pass_is_the_last() {
 }
 
 #[test]
-fn what_was_counted_before_a_failing_pass_is_kept() {
+fn counters_of_passes_before_a_failing_one_are_kept() {
     let program = rpd_tests::workloads::path("vector-ops");
     let script = format!(
         "'{}' 1 1; if [ -e again ]; then exit 5; fi; touch again",
@@ -260,7 +260,7 @@ const TWELVE: [&str; 12] = [
 ];
 
 #[test]
-fn as_few_passes_as_the_names_need() {
+fn automatic_passes_are_as_few_as_possible() {
     let names = format!("auto:{}", TWELVE.join(","));
     let outcome = run(&["--pmc", &names]).success();
     let passes = passes(&outcome);
@@ -287,7 +287,7 @@ fn as_few_passes_as_the_names_need() {
 }
 
 #[test]
-fn a_ratio_from_two_passes_is_marked() {
+fn a_ratio_over_two_passes_is_marked() {
     // Nine counters of a block that counts eight: the device cannot evaluate it in one pass.
     let parts = &TWELVE[..9];
     let sum: Vec<String> = parts

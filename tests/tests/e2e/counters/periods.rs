@@ -74,15 +74,16 @@ fn assert_within(outcome: &Outcome, stretches: &[(u64, u64)]) {
 }
 
 #[test]
-fn two_rounds_and_no_more() {
+fn a_collection_period_repeats_as_often_as_requested() {
     let outcome = spin(&["-P", "400:300:2"], Duration::from_millis(2100));
     let stretches = stretches(&outcome, 400 * MS);
     assert_eq!(stretches.len(), 2, "{stretches:?}");
     assert_within(&outcome, &stretches);
 }
 
+/// Checks command-line-283.
 #[test]
-fn case_283_periods_in_order_and_an_endless_one() {
+fn collection_periods_run_in_order_and_the_last_is_endless() {
     let options = ["-P", "0:200:1", "400:200:2", "300:200:0"];
     let outcome = spin(&options, Duration::from_millis(3200));
     let stretches = stretches(&outcome, 300 * MS);

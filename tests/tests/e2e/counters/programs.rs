@@ -15,7 +15,7 @@ fn dispatches(outcome: &rpd_tests::run::Outcome, kind: &str) -> usize {
 }
 
 #[test]
-fn every_workload_passes_while_it_is_counted() {
+fn every_workload_succeeds_while_counted() {
     for (name, arguments, stdout, counted) in [
         // Three launches and a fill, three times.
         ("transpose", &["3"][..], "ok\n", Some(12)),
@@ -37,7 +37,7 @@ fn every_workload_passes_while_it_is_counted() {
 }
 
 #[test]
-fn odd_habits_cost_no_counter() {
+fn counters_are_complete_for_programs_with_odd_habits() {
     for mode in ["close-fds", "chdir", "low-nofile", "undumpable"] {
         let outcome = pmc(["SQ_WAVES"]).workload("odd", [mode]).success();
         assert_eq!(outcome.stdout, "ok\n", "{mode}");
@@ -48,7 +48,7 @@ fn odd_habits_cost_no_counter() {
 }
 
 #[test]
-fn python_is_counted() {
+fn kernels_of_a_python_program_are_counted() {
     let Some(python) = rpd_tests::run::tool("python3") else {
         return rpd_tests::run::skipped("counters of a Python program", "no python3");
     };
@@ -64,7 +64,7 @@ fn python_is_counted() {
 }
 
 #[test]
-fn programs_without_gpu_are_a_success() {
+fn counting_a_program_without_gpu_succeeds_without_files() {
     for name in ["no-gpu", "no-gpu-linked"] {
         let outcome = pmc(["SQ_WAVES"]).workload(name, [""; 0]).success();
         assert_eq!(outcome.stdout, "ok\n", "{name}");
@@ -77,7 +77,7 @@ fn programs_without_gpu_are_a_success() {
 }
 
 #[test]
-fn queues_instead_of_streams() {
+fn group_by_queue_shows_queues_of_counted_dispatches() {
     let outcome = Rpd::new(["--pmc", "SQ_WAVES", "--group-by-queue", "-f", "csv", "json"])
         .workload("many-threads", ["4", "2"])
         .success();

@@ -19,15 +19,16 @@ fn rank(list: &str) -> Rpd {
 }
 
 #[test]
-fn listed_ranks_are_counted() {
+fn ranks_in_the_list_are_counted() {
     for list in ["2", "0, 2-3", "1-2"] {
         let outcome = rank(list).workload("vector-ops", ["1", "1"]).success();
         assert_eq!(rows(&outcome).len(), 4, "{list}");
     }
 }
 
+/// Checks command-line-239 and command-line-240.
 #[test]
-fn cases_239_and_240_other_ranks_run_bare() {
+fn ranks_outside_the_list_run_without_the_profiler() {
     let script =
         "echo \"${LD_PRELOAD-none} ${ROCP_TOOL_LIBRARIES-none} ${RPD_SPOOL-none}\"; exit 7";
     let outcome = rank("0-1").target(["/bin/sh", "-c", script]).expect_code(7);
@@ -38,8 +39,9 @@ fn cases_239_and_240_other_ranks_run_bare() {
     assert_eq!(outcome.files(), [""; 0]);
 }
 
+/// Checks command-line-236 to command-line-238.
 #[test]
-fn cases_236_to_238_variables_of_ones_own() {
+fn named_rank_variables_replace_those_of_mpi() {
     let own = |list: &str, names: [&str; 2]| {
         let options = [
             "--pmc",
@@ -67,8 +69,9 @@ fn cases_236_to_238_variables_of_ones_own() {
     assert_eq!(own("0", ["NO_RANK", "NO_SIZE"]), 1, "no rank is known");
 }
 
+/// Checks command-line-266.
 #[test]
-fn ranks_name_files() {
+fn rank_placeholders_name_counter_files() {
     let options = ["--pmc", "SQ_WAVES", "-f", "csv", "-o", "r%rank%of%size%"];
     let outcome = Rpd::new(options)
         .env("OMPI_COMM_WORLD_RANK", "2")

@@ -11,7 +11,7 @@ fn refused(options: &[&str]) -> Outcome {
     nothing_happened(Rpd::new(options), options, &[])
 }
 
-/// The same with an input file `job.yaml` (or another name).
+/// The refusal of an input file of this name and content; nothing runs and nothing is written.
 fn file_refused(name: &str, contents: &str, options: &[&str]) -> Outcome {
     let rpd = with_input(name, contents, options.iter().copied());
     nothing_happened(rpd, options, &[name])
@@ -48,7 +48,7 @@ fn has_words(outcome: &Outcome, words: &[&str]) {
 }
 
 #[test]
-fn unknown_counters_with_their_nearest_names() {
+fn unknown_counters_are_refused_with_the_nearest_names() {
     has_words(&refused(&["--pmc", "SQ_WAVE"]), &["SQ_WAVE", "SQ_WAVES"]);
     has_words(
         &refused(&["--pmc", "sq_waves", "GRBM_COUNT"]),
@@ -79,8 +79,8 @@ fn unknown_counters_with_their_nearest_names() {
 }
 
 #[test]
-fn counters_that_the_device_cannot_count() {
-    // It adds up the level of another counter, and the number of waves is none.
+fn counters_that_the_device_cannot_count_are_refused() {
+    // `SQ_ACCUM_PREV_HIRES` adds up the level of another counter, and the number of waves is no level.
     let outcome = refused(&["--pmc", "SQ_WAVES", "SQ_ACCUM_PREV_HIRES"]);
     has_words(&outcome, &["SQ_ACCUM_PREV_HIRES", "gfx90a"]);
     // Spread over passes it could not be counted either.
@@ -88,7 +88,7 @@ fn counters_that_the_device_cannot_count() {
 }
 
 #[test]
-fn sets_that_do_not_fit_are_refused_with_flags_that_do() {
+fn counters_that_do_not_fit_are_refused_with_a_split_that_fits() {
     let nine = [
         "SQ_WAVES",
         "SQ_INSTS_VALU",
@@ -137,7 +137,7 @@ fn sets_that_do_not_fit_are_refused_with_flags_that_do() {
 }
 
 #[test]
-fn blocks_are_full_on_their_own() {
+fn counters_are_refused_when_one_block_is_full() {
     let tcc = ["TCC_HIT", "TCC_MISS", "TCC_REQ", "TCC_READ", "TCC_WRITE"];
     refused(&[&["--pmc"][..], &tcc[..]].concat());
     refused(&["--pmc", "GRBM_COUNT", "GRBM_GUI_ACTIVE", "GRBM_CP_BUSY"]);
@@ -160,15 +160,15 @@ fn blocks_are_full_on_their_own() {
     assert_eq!(super::rows(&outcome).len(), 4 * 6);
 }
 
+/// Checks command-line-103.
 #[test]
-fn case_103_an_empty_group_among_several() {
+fn an_empty_pmc_group_among_several_is_refused() {
     has_words(&refused(&["--pmc", "SQ_WAVES", "--pmc"]), &["--pmc"]);
 }
 
 #[test]
-fn patterns_and_ranges() {
-    let pmc = ["--pmc", "SQ_WAVES"];
-    let with = |more: &[&str]| refused(&[&pmc[..], more].concat());
+fn invalid_kernel_patterns_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     has_words(
         &with(&["--kernel-include-regex", "(unclosed"]),
         &["--kernel-include-regex"],
@@ -185,28 +185,52 @@ fn patterns_and_ranges() {
         &with(&["--kernel-include-regex", r"(a)\1"]),
         &["--kernel-include-regex"],
     );
-    // Case 277
+}
+
+/// Checks command-line-277.
+#[test]
+fn malformed_iteration_ranges_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     for range in ["a", "1-2-3", "[1-]", "[x-y]"] {
         has_words(
             &with(&["--kernel-iteration-range", range]),
             &["--kernel-iteration-range"],
         );
     }
+}
+
+#[test]
+fn malformed_collection_periods_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     for period in ["1:1", "1:1:1:1", "a:1:1", "1:1:x", "-1:1:1"] {
         let period = format!("--collection-period={period}");
         has_words(&with(&[&period]), &["--collection-period"]);
     }
+}
+
+#[test]
+fn selected_regions_with_a_collection_period_are_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     has_words(
         &with(&["--selected-regions", "-P", "1:1:1"]),
         &["--selected-regions", "--collection-period"],
     );
+}
+
+#[test]
+fn a_rank_list_that_runs_backwards_is_refused() {
+    let with = |more: &[&str]| refused(&[&["--pmc", "SQ_WAVES"][..], more].concat());
     has_words(&with(&["--profile-mpi-ranks", "3-1"]), &["3-1"]);
+}
+
+#[test]
+fn malformed_counter_devices_are_refused() {
     refused(&["--pmc", "SQ_WAVES:device=x"]);
     refused(&["--pmc", "SQ_WAVES:gpu=1"]);
 }
 
 #[test]
-fn job_files_with_faults_and_where_they_are() {
+fn faulty_job_files_are_refused_with_the_place() {
     let words =
         |name: &str, text: &str, words: &[&str]| has_words(&file_refused(name, text, &[]), words);
     words("job.yaml", "jobs: [a", &["job.yaml:"]);
@@ -233,8 +257,9 @@ fn job_files_with_faults_and_where_they_are() {
     has_words(&refused(&["-i", "missing.yaml"]), &["missing.yaml"]);
 }
 
+/// Checks command-line-D4.
 #[test]
-fn conflicts_are_found_before_the_first_pass() {
+fn conflicts_of_a_later_job_are_refused_before_the_first_pass() {
     let second = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    output_format: [csv]\n";
     let outcome = file_refused("job.yaml", second, &["-f", "json"]);
     has_words(&outcome, &["output_format", "job.yaml:4:"]);
@@ -243,21 +268,30 @@ fn conflicts_are_found_before_the_first_pass() {
         &file_refused("job.yaml", second, &["--hip-trace=no"]),
         &["hip_trace"],
     );
-    // Cases 213 and 214
+}
+
+/// Checks command-line-213 and command-line-214.
+#[test]
+fn several_passes_with_a_collection_period_are_refused() {
     let two = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
     let outcome = file_refused("job.yaml", two, &["--collection-period", "0:100:1"]);
     has_words(&outcome, &["--collection-period"]);
     let second =
         "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n    collection_period: [\"0:100:1\"]\n";
     has_words(&file_refused("job.yaml", second, &[]), &["collection"]);
-    // The guide's two-job example with one more flag, which the original ends after its first pass: it runs.
+}
+
+/// The guide has this example; the original ends it after its first pass.
+#[test]
+fn two_jobs_and_a_format_on_the_command_line_run_two_passes() {
+    let two = "jobs:\n  - pmc: [SQ_WAVES]\n  - pmc: [GRBM_COUNT]\n";
     let rpd = with_input("job.yaml", two, ["-f", "csv"]);
     let outcome = rpd.workload("vector-ops", ["1", "1"]).success();
     assert_eq!(outcome.files_ending("counter_collection.csv").len(), 2);
 }
 
 #[test]
-fn definition_files_with_faults() {
+fn faulty_counter_definitions_are_refused_with_the_place() {
     let refused = |definitions: &str, words: &[&str]| {
         let rpd = Rpd::new(["--pmc", "MINE", "-E", "mine.yaml"]);
         fs::write(rpd.folder().join("mine.yaml"), definitions).expect("a file");
@@ -283,8 +317,9 @@ fn definition_files_with_faults() {
     );
 }
 
+/// Checks command-line-94.
 #[test]
-fn definitions_of_ones_own_are_counted() {
+fn user_defined_counters_are_counted() {
     let rpd = Rpd::new([
         "--pmc",
         "WAVES_TWICE",
@@ -311,7 +346,7 @@ fn definitions_of_ones_own_are_counted() {
 }
 
 #[test]
-fn a_counter_that_never_moves_is_pointed_out() {
+fn a_counter_that_is_always_zero_is_reported() {
     let outcome = pmc(["SQ_INSTS_LDS", "SQ_WAVES"])
         .workload("vector-ops", ["1", "1"])
         .success();

@@ -38,23 +38,23 @@ fn phases(options: &[&str]) -> Vec<u64> {
 }
 
 #[test]
-fn the_first_pause_ends_a_region() {
+fn the_first_pause_ends_a_counted_region() {
     assert_eq!(phases(&["--selected-regions"]), [2, 4, 5]);
 }
 
 #[test]
-fn nested_regions_are_balanced() {
+fn counted_regions_nest_with_reference_counts() {
     let options = ["--selected-regions", "--selected-regions-ref-count"];
     assert_eq!(phases(&options), [2, 4, 5, 6]);
 }
 
 #[test]
-fn without_the_option_pauses_count_where_markers_are_traced() {
+fn pauses_stop_counting_where_markers_are_traced() {
     assert_eq!(phases(&["--marker-trace"]), [1, 2, 4, 5]);
 }
 
 #[test]
-fn a_job_can_select_regions() {
+fn a_job_can_select_counted_regions() {
     let job = "jobs:\n  - pmc: [SQ_WAVES]\n    selected_regions: true\n    output_format: [csv]\n";
     let outcome = super::with_input("x.yaml", job, [])
         .workload("regions", [""; 0])

@@ -16,8 +16,9 @@ fn kernels(rows: &[Row]) -> Vec<&str> {
     rows.iter().map(|row| row.kernel.as_str()).collect()
 }
 
+/// Checks command-line-278 and command-line-279.
 #[test]
-fn cases_278_and_279_names_in_and_out() {
+fn kernel_filters_choose_counted_kernels_and_leave_traces_whole() {
     let filters = [
         "--kernel-include-regex",
         ".*_kernel",
@@ -40,12 +41,12 @@ fn cases_278_and_279_names_in_and_out() {
             "multiply_kernel",
             "divide_kernel"
         ],
-        "case 279: a filter does not touch the trace"
+        "command-line-279: a filter does not touch the trace"
     );
 }
 
 #[test]
-fn names_are_matched_as_they_are_shown() {
+fn kernel_filters_match_names_as_shown() {
     let count = |options: &[&str]| rows(&selected(options, "1")).len();
     // Arguments are part of the full name alone; `.kd` and the mangling of the registered one.
     assert_eq!(count(&["--kernel-include-regex", "float const"]), 4);
@@ -62,19 +63,27 @@ fn names_are_matched_as_they_are_shown() {
 }
 
 #[test]
-fn nothing_selected_is_no_counter_file() {
+fn a_filter_that_selects_no_kernel_writes_no_counter_file() {
     let outcome = selected(&["--kernel-include-regex", "no such kernel"], "1");
     assert!(outcome.files_ending("counter_collection.csv").is_empty());
     assert_eq!(outcome.csv("kernel_trace").rows.len(), 4);
 }
 
 #[test]
-fn iterations_are_those_of_each_kernel() {
+fn iteration_ranges_count_launches_of_each_kernel() {
     for (case, range, iterations) in [
-        (273, "[1, 3, 5, [8-12]]", &[1, 3, 5, 8, 9, 10, 11, 12][..]),
-        (274, "[11-14], [4-5]", &[4, 5, 11, 12, 13, 14]),
-        (275, "[[3-6], 1, 13]", &[1, 3, 4, 5, 6, 13]),
-        (276, "[5-3]", &[]),
+        (
+            "command-line-273",
+            "[1, 3, 5, [8-12]]",
+            &[1, 3, 5, 8, 9, 10, 11, 12][..],
+        ),
+        (
+            "command-line-274",
+            "[11-14], [4-5]",
+            &[4, 5, 11, 12, 13, 14],
+        ),
+        ("command-line-275", "[[3-6], 1, 13]", &[1, 3, 4, 5, 6, 13]),
+        ("command-line-276", "[5-3]", &[]),
     ] {
         let outcome = selected(&["--kernel-iteration-range", range], "14");
         let expected: Vec<u64> = iterations
@@ -84,18 +93,14 @@ fn iterations_are_those_of_each_kernel() {
         if expected.is_empty() {
             assert!(outcome.files_ending("counter_collection.csv").is_empty());
         } else {
-            assert_eq!(
-                dispatches(&rows(&outcome))["SQ_WAVES"],
-                expected,
-                "case {case}"
-            );
+            assert_eq!(dispatches(&rows(&outcome))["SQ_WAVES"], expected, "{case}");
         }
-        assert_eq!(outcome.csv("kernel_trace").rows.len(), 56, "case {case}");
+        assert_eq!(outcome.csv("kernel_trace").rows.len(), 56, "{case}");
     }
 }
 
 #[test]
-fn only_dispatches_with_the_right_name_are_numbered() {
+fn iteration_ranges_number_only_selected_kernels() {
     let options = [
         "--kernel-iteration-range",
         "[2]",
@@ -111,7 +116,7 @@ fn only_dispatches_with_the_right_name_are_numbered() {
 }
 
 #[test]
-fn a_counter_on_one_gpu_alone() {
+fn a_device_qualifier_counts_on_that_gpu_alone() {
     let outcome = pmc(["SQ_WAVES:device=1", "GRBM_COUNT"])
         .env("RPD_SIM_GPUS", "2")
         .workload("devices", [""; 0])
@@ -128,8 +133,9 @@ fn a_counter_on_one_gpu_alone() {
     assert_eq!(values(&rows, "SQ_WAVES"), [1.0, 2.0]);
 }
 
+/// Checks command-line-104.
 #[test]
-fn case_104_a_gpu_that_is_not_there() {
+fn a_counter_of_a_missing_gpu_is_accepted_and_counts_nothing() {
     let outcome = pmc(["SQ_WAVES", "SQ_CYCLES:device=16384"])
         .workload("vector-ops", ["1", "1"])
         .success();
@@ -139,7 +145,7 @@ fn case_104_a_gpu_that_is_not_there() {
 }
 
 #[test]
-fn groups_take_turns_among_selected_dispatches() {
+fn counter_groups_take_turns_among_selected_dispatches() {
     let job = "jobs:
   - pmc_groups: [[SQ_WAVES], [GRBM_COUNT]]
     kernel_include_regex: addition|divide

@@ -34,7 +34,7 @@ fn places(value: &Value, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn json_has_all_that_the_original_has() {
+fn counter_json_has_every_key_of_rocprofv3() {
     let counters = [
         "--pmc",
         "SQ_WAVES",

@@ -10,7 +10,7 @@ use rpd_tests::run::Outcome;
 use super::{pmc, rows, rows_of};
 
 #[test]
-fn aborts_and_signals_keep_what_was_handed_over() {
+fn counters_survive_aborts_and_signals_of_the_program() {
     for (name, code) in [
         ("abort-midway", 134),
         ("segv-midway", 139),
@@ -45,7 +45,7 @@ fn late(outcome: &Outcome) -> usize {
 }
 
 #[test]
-fn a_killed_program_keeps_its_counters() {
+fn counters_of_a_killed_program_are_kept() {
     let running = pmc(["SQ_WAVES"]).start_workload("spin", ["progress"]);
     let file = running.folder().join("progress");
     let progress = |at: usize| {
@@ -81,7 +81,7 @@ fn a_killed_program_keeps_its_counters() {
 }
 
 #[test]
-fn each_process_counts_for_itself() {
+fn each_process_has_its_own_counters() {
     for (mode, expected) in [
         ("tree", &[1, 2, 3][..]),
         ("late", &[1, 2, 3]),
@@ -109,7 +109,7 @@ fn each_process_counts_for_itself() {
 }
 
 #[test]
-fn many_threads_count_each_dispatch_once() {
+fn dispatches_of_many_threads_are_counted_once() {
     let outcome = pmc(["SQ_WAVES"])
         .workload("many-threads", ["20", "5"])
         .success();

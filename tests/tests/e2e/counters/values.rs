@@ -32,7 +32,7 @@ const COUNTED: [&str; 6] = [
 ];
 
 #[test]
-fn vector_ops_to_the_instruction() {
+fn counters_of_vector_ops_are_exact() {
     let outcome = pmc(["SQ_WAVES"].into_iter().chain(COUNTED))
         .workload("vector-ops", ["1", "2"])
         .success();
@@ -49,7 +49,7 @@ fn vector_ops_to_the_instruction() {
 }
 
 #[test]
-fn work_items_and_sizes_of_waves() {
+fn counters_of_work_items_and_wave_sizes_are_exact() {
     let outcome = pmc(["SQ_ITEMS", "SQ_WAVES_EQ_64", "SQ_WAVES_LT_64"])
         .workload("vector-ops", ["1", "1"])
         .success();
@@ -96,7 +96,7 @@ fn summed(blocks: u32, block: u32) -> f64 {
 }
 
 #[test]
-fn local_memory_of_transpose_from_its_geometry() {
+fn lds_counters_of_transpose_follow_from_its_geometry() {
     let outcome = pmc(["SQ_INSTS_LDS", "SQ_WAVES"])
         .workload("transpose", [""; 0])
         .success();
@@ -117,7 +117,7 @@ fn local_memory_of_transpose_from_its_geometry() {
 }
 
 #[test]
-fn waves_that_skip_are_not_counted_as_if_they_did_not() {
+fn instructions_that_waves_skip_are_not_counted() {
     let counters = [
         "SQ_INSTS_VMEM_RD",
         "SQ_INSTS_VMEM_WR",
@@ -148,7 +148,7 @@ fn waves_that_skip_are_not_counted_as_if_they_did_not() {
 }
 
 #[test]
-fn bytes_of_memory() {
+fn memory_counters_give_the_bytes_of_vector_ops() {
     let counters = ["WRITE_SIZE", "FETCH_SIZE", "SQ_INSTS", "SQ_INSTS_FLAT"];
     let outcome = pmc(counters).workload("vector-ops", ["1", "1"]).success();
     let rows = rows(&outcome);
@@ -167,7 +167,7 @@ fn bytes_of_memory() {
 }
 
 #[test]
-fn fills_are_counted_where_they_are_dispatches() {
+fn memory_fills_are_counted_as_dispatches() {
     let outcome = Rpd::new(["--pmc", "SQ_WAVES", "--kernel-trace", "-f", "csv"])
         .workload("transpose", [""; 0])
         .success();
@@ -189,7 +189,7 @@ fn fills_are_counted_where_they_are_dispatches() {
 }
 
 #[test]
-fn sums_in_csv_instances_in_json() {
+fn counters_are_sums_in_csv_and_instances_in_json() {
     let counters = ["SQ_WAVES", "TCC_REQ", "TCP_TOTAL_ACCESSES", "GRBM_COUNT"];
     let options = ["--pmc"]
         .into_iter()
@@ -264,7 +264,7 @@ fn together<const N: usize>(counters: [&str; N]) -> BTreeMap<u64, BTreeMap<Strin
 }
 
 #[test]
-fn derived_counters_follow_their_formulas() {
+fn derived_counters_equal_their_formulas() {
     for values in together(["SQ_INSTS_VALU", "SQ_WAVES", "VALUInsts", "SQ_WAVES_sum"]).values() {
         assert_eq!(
             values["VALUInsts"],
@@ -286,7 +286,7 @@ fn derived_counters_follow_their_formulas() {
 }
 
 #[test]
-fn counts_are_the_same_in_every_run() {
+fn counters_are_equal_in_every_run() {
     // What depends on the work alone. Times and cycles may differ.
     let run = || {
         let counters = [
@@ -307,7 +307,7 @@ fn counts_are_the_same_in_every_run() {
 }
 
 #[test]
-fn several_gpus() {
+fn counters_are_separate_for_several_gpus() {
     let outcome = pmc(["SQ_WAVES"])
         .env("RPD_SIM_GPUS", "2")
         .workload("devices", [""; 0])
@@ -324,9 +324,9 @@ fn several_gpus() {
     );
 }
 
-/// The same program on the other device: its own code object, counters of eight dies, summed.
+/// A gfx942 has a code object of its own, and its counters are sums over eight dies.
 #[test]
-fn another_gpu() {
+fn counters_of_gfx942_are_summed_over_its_dies() {
     let outcome = pmc([
         "SQ_WAVES",
         "SQ_INSTS_VALU_MFMA_MOPS_F8",

@@ -27,7 +27,7 @@ fn array<'a>(value: &'a Value, what: &str) -> &'a [Value] {
 }
 
 #[test]
-fn a_dispatch_is_the_same_in_counters_and_trace() {
+fn counted_and_traced_dispatches_agree() {
     for extra in [&[][..], &["--kernel-rename"]] {
         let options = ["--pmc", "SQ_WAVES", "--sys-trace", "-f", "csv", "json"];
         let outcome = Rpd::new(options.iter().chain(extra))
@@ -97,7 +97,7 @@ fn all_formats(options: &[&str]) -> Outcome {
 }
 
 #[test]
-fn every_format_with_and_without_traces() {
+fn counters_are_in_every_format_with_and_without_traces() {
     for options in [&[][..], &["--sys-trace"]] {
         let outcome = all_formats(options);
         let files = outcome.files();
@@ -131,7 +131,7 @@ fn every_format_with_and_without_traces() {
 }
 
 #[test]
-fn the_database_counts_the_same() {
+fn database_counters_equal_csv_counters() {
     let outcome = all_formats(&["--sys-trace"]);
     let database = outcome.database();
     let query = "SELECT dispatch_id, kernel_name, counter_name, value, start, end \
@@ -197,7 +197,7 @@ fn the_database_counts_the_same() {
 }
 
 #[test]
-fn counters_alone_make_dispatches_of_a_database() {
+fn counters_without_traces_make_kernels_in_the_database() {
     let outcome = Rpd::new(["--pmc", "SQ_WAVES", "-o", "x"])
         .workload("vector-ops", ["1", "1"])
         .success();
@@ -215,7 +215,7 @@ fn counters_alone_make_dispatches_of_a_database() {
 }
 
 #[test]
-fn renamed_kernels_have_the_name_of_their_region() {
+fn counted_kernels_are_renamed_after_their_region() {
     let options = [
         "--pmc",
         "SQ_WAVES",

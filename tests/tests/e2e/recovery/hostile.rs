@@ -11,7 +11,7 @@ use rpd_tests::run::{Rpd, skipped};
 use super::{contents, killed_run, only, recover, restore};
 
 #[test]
-fn libraries_that_a_recording_names_are_not_loaded() {
+fn recover_loads_no_library_that_a_recording_names() {
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
     let out = outcome.out();
     let folder = outcome.folder.path();
@@ -46,7 +46,7 @@ fn libraries_that_a_recording_names_are_not_loaded() {
 }
 
 #[test]
-fn hostile_folders_neither_hang_nor_lead_away() {
+fn recover_neither_hangs_nor_leaves_a_hostile_directory() {
     let outcome = killed_run(&["-s", "-f", "csv", "-o", "x"], "child");
     let (out, saved) = (outcome.out(), outcome.folder.path().join("saved"));
     fs::rename(&out, &saved).expect("renamed");
@@ -150,7 +150,7 @@ fn is_root(check: &str) -> bool {
 }
 
 #[test]
-fn folders_of_other_users_are_refused() {
+fn recover_refuses_directories_of_other_users() {
     if !is_root("folders of other users") {
         return;
     }

@@ -16,7 +16,7 @@ fn keys() {
             plan.passes.into_iter().next().expect("a pass").options,
         )
     };
-    // D3: reported, with its place and the key that may have been meant.
+    // command-line-D3: reported, with its place and the key that may have been meant.
     let (warnings, options) =
         warned("jobs:\n  - hip_trace: true\n    bogus_key: 1\n    kernal_trace: yes\n");
     assert_eq!(
@@ -25,12 +25,12 @@ fn keys() {
             "f.yaml:3:5: unknown key 'bogus_key' is ignored",
             "f.yaml:4:5: unknown key 'kernal_trace' is ignored; did you mean kernel_trace?",
         ],
-        "case 172"
+        "command-line-172"
     );
     assert_eq!(
         traced(&options),
         ["hip_compiler", "hip_runtime"],
-        "case 172"
+        "command-line-172"
     );
     let (warnings, _) =
         warned("jobs:\n  - {hip_trace: true, x1y: 1}\n  - {hip_trace: true, x1y: 1}\n");
@@ -59,9 +59,9 @@ fn keys() {
             "{warnings:?}"
         );
     }
-    // D3: dashes are underscores.
+    // command-line-D3: dashes are underscores.
     let dashes = job(r#"{"minimum-output-data":5,"hip_trace":true}"#);
-    assert_eq!(dashes.minimum_output_bytes, 5120, "case 173");
+    assert_eq!(dashes.minimum_output_bytes, 5120, "command-line-173");
     assert!(
         job(r#"{"disable-signal-handlers":true,"hip_trace":true}"#)
             .collector
@@ -75,88 +75,93 @@ fn keys() {
     assert!(list.list_avail, "the schema's name");
 }
 
+/// Checks thread-trace-8.
 #[test]
 fn values() {
-    // D3: truth words are truth values, and one word is a list of one.
+    // command-line-D3: truth words are truth values, and one word is a list of one.
     assert_eq!(
         traced(&job(r#"{"hip_trace":"no","kernel_trace":true}"#)),
         ["kernel"],
-        "case 174"
+        "command-line-174"
     );
     assert_eq!(
         counted(&job(r#"{"pmc":"SQ_WAVES"}"#)),
         "SQ_WAVES",
-        "case 175"
+        "command-line-175"
     );
     assert_eq!(
         json!(job(r#"{"output_format":"csv","hip_trace":1}"#).formats),
         json!(["csv"]),
-        "case 176"
+        "command-line-176"
     );
     assert_eq!(
         job(r#"{"summary_groups":"A|B","hip_trace":true}"#)
             .summary
             .groups,
         ["A|B"],
-        "case 198"
+        "command-line-198"
     );
     let ranges = |options: &Options| -> Vec<(u64, u64)> {
         let ranges = options.collector.counters.iterations.iter();
         ranges.map(|range| (range.first, range.last)).collect()
     };
     for (case, value) in [
-        (177, r#""[1-2],[3-4]""#),
-        (178, r#"["[1-2]","[3-4]"]"#),
-        (0, r#"[["1-2"],["3-4"]]"#),
+        ("command-line-177", r#""[1-2],[3-4]""#),
+        ("command-line-178", r#"["[1-2]","[3-4]"]"#),
+        ("unnumbered", r#"[["1-2"],["3-4"]]"#),
     ] {
         let options = job(&format!(
             r#"{{"pmc":["A"],"kernel_iteration_range":{value}}}"#
         ));
-        assert_eq!(ranges(&options), [(1, 2), (3, 4)], "case {case}");
+        assert_eq!(ranges(&options), [(1, 2), (3, 4)], "{case}");
     }
     let one = |content: &str| yaml(content, "-- a").map(|mut passes| passes.remove(0));
     let range = one("jobs: [{pmc: [A], kernel_iteration_range: [1-2]}]").expect("a plan");
-    assert_eq!(ranges(&range), [(1, 2)], "case 179");
+    assert_eq!(ranges(&range), [(1, 2)], "command-line-179");
     let range = one("jobs: [{pmc: [A], kernel_iteration_range: [1, 3, [8-12]]}]").expect("a plan");
     assert_eq!(
         ranges(&range),
         [(1, 1), (3, 3), (8, 12)],
-        "case 273, without quotes"
+        "command-line-273, without quotes"
     );
     let words = one("jobs: [{hip_trace: yes, hsa_trace: off}]").expect("a plan");
-    assert_eq!(traced(&words), ["hip_compiler", "hip_runtime"], "case 180");
-    // D18
-    let failure =
-        one("jobs:\n  - hip_trace: yes\n    collection_period: [10:10:1]\n").expect_err("case 181");
-    assert_eq!(failure.status, 1, "case 181");
+    assert_eq!(
+        traced(&words),
+        ["hip_compiler", "hip_runtime"],
+        "command-line-180"
+    );
+    // Words for truth values and numbers to base 60: command-line-D18.
+    let failure = one("jobs:\n  - hip_trace: yes\n    collection_period: [10:10:1]\n")
+        .expect_err("command-line-181");
+    assert_eq!(failure.status, 1, "command-line-181");
     assert!(
         failure
             .message
             .starts_with("f.yaml:3:24: collection_period"),
-        "case 181: {failure}"
+        "command-line-181: {failure}"
     );
     assert!(
         failure.message.contains("write \"10:10:1\""),
-        "case 181: {failure}"
+        "command-line-181: {failure}"
     );
     let hexadecimal = one("jobs: [{hip_trace: yes, minimum_output_data: 0x11}]").expect("a plan");
-    assert_eq!(hexadecimal.minimum_output_bytes, 17 * 1024, "D18");
+    assert_eq!(
+        hexadecimal.minimum_output_bytes,
+        17 * 1024,
+        "command-line-D18"
+    );
     let second = 1_000_000_000;
     for (case, value) in [
-        (182, "[\"1:1:1\"]"),
-        (183, "\"1:1:1\""),
-        (183, "!!str 1:1:1"),
+        ("command-line-182", "[\"1:1:1\"]"),
+        ("command-line-183", "\"1:1:1\""),
+        ("command-line-183", "!!str 1:1:1"),
     ] {
-        // Case 183 is an error of the original; D3 makes a list of the word.
+        // The original refuses a single text (command-line-183); rpd reads it as a list of one (command-line-D3).
         let options = one(&format!(
             "jobs: [{{hip_trace: yes, collection_period: {value}}}]"
         ));
         let periods = options.expect("a plan").collector.periods;
-        assert_eq!(
-            (periods.len(), periods[0].delay),
-            (1, second),
-            "case {case}"
-        );
+        assert_eq!((periods.len(), periods[0].delay), (1, second), "{case}");
     }
     let null = one("jobs: [{hip_trace: yes, output_file: ~, hsa_trace: , output_format: null}]");
     assert_eq!(null.expect("a plan").output_file, "%hostname%/%pid%");
@@ -164,109 +169,122 @@ fn values() {
     assert_eq!(raw.output_file, "0012", "a text is what was written");
 }
 
+/// Checks command-line-113.
 #[test]
 fn values_that_a_key_cannot_have() {
     for (case, content, fragment) in [
         (
-            "197",
+            "command-line-197",
             r#"{"perfetto_buffer_size":true,"hip_trace":true}"#,
             "perfetto_buffer_size: invalid int value: 'true'",
         ),
         (
-            "33",
+            "command-line-33",
             r#"{"perfetto_buffer_size":0,"hip_trace":true}"#,
             "less than 1",
         ),
         (
-            "33",
+            "command-line-33",
             r#"{"perfetto_buffer_size":4194304,"hip_trace":true}"#,
             "more than 4194303",
         ),
         (
-            "D20",
+            "command-line-D20",
             r#"{"output_format":["cvs"],"hip_trace":true}"#,
             "invalid choice: 'cvs'",
         ),
         (
-            "D20",
+            "command-line-D20",
             r#"{"output_format":["pftrac"],"hip_trace":true}"#,
             "did you mean pftrace?",
         ),
         (
-            "D20",
+            "command-line-D20",
             r#"{"summary_units":"SEC","hip_trace":true,"summary":true}"#,
             "invalid choice: 'SEC'",
         ),
         (
-            "113",
+            "command-line-113",
             r#"{"pc_sampling_unit":"bogus"}"#,
             "invalid choice: 'bogus'",
         ),
         (
-            "129",
+            "command-line-129",
             r#"{"att_resource_mode":"invalid"}"#,
             "invalid choice: 'invalid'",
         ),
         (
-            "D3",
+            "command-line-D3",
             r#"{"hip_trace":"maybe"}"#,
             "f.json:1:23: hip_trace: invalid truth value 'maybe'",
         ),
-        ("D3", r#"{"hip_trace":2}"#, "invalid truth value '2'"),
-        ("D3", r#"{"hip_trace":[]}"#, "expected one value"),
-        ("D3", r#"{"hip_trace":{}}"#, "not a mapping"),
         (
-            "D3",
+            "command-line-D3",
+            r#"{"hip_trace":2}"#,
+            "invalid truth value '2'",
+        ),
+        (
+            "command-line-D3",
+            r#"{"hip_trace":[]}"#,
+            "expected one value",
+        ),
+        ("command-line-D3", r#"{"hip_trace":{}}"#, "not a mapping"),
+        (
+            "command-line-D3",
             r#"{"output_format":[],"hip_trace":true}"#,
             "at least one value",
         ),
-        ("D3", r#"{"pmc":[["A"],["B"]]}"#, "pmc_groups"),
-        ("D3", r#"{"pmc":["A:device=x"]}"#, "pmc: 'A:device=x'"),
+        ("command-line-D3", r#"{"pmc":[["A"],["B"]]}"#, "pmc_groups"),
         (
-            "1.7",
+            "command-line-D3",
+            r#"{"pmc":["A:device=x"]}"#,
+            "pmc: 'A:device=x'",
+        ),
+        (
+            "unnumbered",
             r#"{"pmc_groups":[["A"],[]]}"#,
             "Empty counter group, number 2",
         ),
         (
-            "1.7",
+            "unnumbered",
             r#"{"pmc_groups":[["A"],["B"]],"pmc_group_interval":-1}"#,
             "less than 0",
         ),
         (
-            "196",
+            "command-line-196",
             r#"{"pmc":["A"],"pmc_groups":[["B"]]}"#,
             "Cannot specify both",
         ),
         (
-            "2.4",
+            "unnumbered",
             r#"{"pmc_raw":["SQ,0,4"]}"#,
             "pmc_raw: this build of rpd lacks",
         ),
         (
-            "D19",
+            "command-line-D19",
             r#"{"pmc":["A"],"kernel_include_regex":"("}"#,
             "f.json:1:46: kernel_include_regex",
         ),
         (
-            "3.2",
+            "unnumbered",
             r#"{"hip_trace":true,"output_file":"%nothing%"}"#,
             "output_file",
         ),
     ] {
         let message = refused(content, "-- a", &[]);
-        assert!(message.contains(fragment), "case {case}: {message}");
+        assert!(message.contains(fragment), "{case}: {message}");
     }
     for (case, mode, fragment) in [
-        (147, "kernel", "lacks kernel replay"),
-        (150, "dispatch", "invalid choice"),
+        ("command-line-147", "kernel", "lacks kernel replay"),
+        ("command-line-150", "dispatch", "invalid choice"),
     ] {
         let content = format!("job_replay_mode: {mode}\njobs: [{{pmc: [A]}}]");
         let failure = yaml(&content, "-- a").expect_err(mode);
-        assert_eq!(failure.status, 1, "case {case}");
-        assert!(failure.message.contains(fragment), "case {case}: {failure}");
+        assert_eq!(failure.status, 1, "{case}");
+        assert!(failure.message.contains(fragment), "{case}: {failure}");
     }
     assert!(
         yaml("job_replay_mode: application\njobs: [{pmc: [A]}]", "-- a").is_ok(),
-        "case 150"
+        "command-line-150"
     );
 }

@@ -59,7 +59,7 @@ fn stream_of(directory: &Path) -> (Vec<u8>, bool, bool) {
     (stream.bytes.to_vec(), stream.full, stream.incomplete)
 }
 
-/// Case 57 of thread traces: chunks arrive in any order, on several threads.
+/// Checks thread-trace-57: chunks arrive in any order, on several threads.
 #[test]
 fn parts_of_a_stream_are_put_together() {
     let run = tempfile::tempdir().expect("a directory");
