@@ -43,12 +43,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use rpd_core::compat::Compat;
 use rpd_core::memory;
 use signal_hook::consts::SIGXFSZ;
 
 use crate::called::{CalledAs, Program};
-use crate::failure::Failure;
 use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Environment, resolve};
 
@@ -97,7 +95,7 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     match called.program {
         Program::Rpd => {
             if let Some(word) = word.filter(|word| !word.starts_with('-')) {
-                return sub_command(word, &arguments[1..]);
+                return commands::table::run(word, &arguments[1..]);
             }
         }
         Program::Rocprofv3 => {}
@@ -116,7 +114,7 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         Parsed::Version => print(&version::text()),
         Parsed::Run(given, command) => {
             let environment = Environment::current(called.compat)?;
-            let mut plan = resolve(given, command, &environment)?;
+            let mut plan = resolve(*given, command, &environment)?;
             if plan.list_avail && !plan.echo {
                 commands::avail::list_avail(&plan)?;
                 if plan
@@ -166,46 +164,4 @@ pub(crate) fn print(text: &str) -> Result<u8> {
 pub(crate) fn print_message(text: &str) {
     let text = rpd_core::foreign::shown_lines(text);
     let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
-/// Sub-commands by name; the list in messages is made from the same table.
-type SubCommand = (&'static str, fn(&[OsString], Compat) -> Result<u8>);
-const SUB_COMMANDS: &[SubCommand] = &[
-    ("avail", commands::avail::run),
-    ("convert", commands::convert::run),
-    ("query", commands::query::run),
-    ("summary", commands::summary::run),
-    ("merge", commands::merge::run),
-    ("diff", |words, _| commands::diff::run(words)),
-    ("stacks", |words, _| commands::stacks::run(words)),
-    ("flame", |words, _| commands::stacks::flame::run(words)),
-    ("symbolize", |words, _| {
-        commands::stacks::symbolize::run(words)
-    }),
-    ("export", |words, _| commands::stacks::export::run(words)),
-    ("hot", |words, _| commands::hot::run(words)),
-    ("annotate", |words, _| commands::hot::annotate::run(words)),
-    ("live", |words, _| commands::live::run(words)),
-    ("capture", |words, _| commands::capture::run(words)),
-    ("check", |words, _| commands::check::run(words)),
-    ("replay", |words, _| commands::capture::replay::run(words)),
-    ("att", |words, _| commands::att::run(words)),
-    ("recover", |words, _| recover::run(words)),
-];
-
-fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
-    if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
-        return isolation::isolated(name, || run(arguments, Compat::None));
-    }
-    let known: Vec<&str> = SUB_COMMANDS.iter().map(|(known, _)| *known).collect();
-    let near = rpd_core::near::nearest(name, known.iter().copied());
-    let hint = match near {
-        Some(near) => format!("; did you mean {near}?"),
-        None => format!("; the program to run goes after `--`: rpd [options] -- {name}"),
-    };
-    Err(Failure::usage(format!(
-        "unrecognized arguments: {name} is not a sub-command (known: {}){hint}",
-        known.join(", ")
-    ))
-    .into())
 }

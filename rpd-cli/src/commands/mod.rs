@@ -14,6 +14,7 @@ pub(crate) mod record_rpd_file;
 pub(crate) mod rocpd;
 pub(crate) mod stacks;
 pub(crate) mod summary;
+pub(crate) mod table;
 mod window;
 
 use std::ffi::{OsStr, OsString};

@@ -5,25 +5,41 @@ use std::ffi::OsString;
 use anyhow::Result;
 use rpd_core::compat::{Compat, Difference};
 
-use super::{convert, merge, query, summary};
+use super::table::{self, SubCommand};
+use super::{convert, summary};
 use crate::called::RocpdTool;
 use crate::failure::Failure;
 
-const HELP: &str = "\
-Aggregates and analyses databases of profiles (rocpd), as rpd does it
+/// The commands of `rocpd`, each with its help.
+fn commands() -> impl Iterator<Item = (&'static SubCommand, &'static str)> {
+    table::all().filter_map(|command| Some((command, command.rocpd?)))
+}
 
-Usage: rocpd [-h] [-v] {convert,query,summary,merge} ...
+/// The names of the commands.
+fn names(separator: &str) -> String {
+    let names: Vec<&str> = commands().map(|(command, _)| command.name).collect();
+    names.join(separator)
+}
 
-Commands:
-  convert  Write databases in other formats
-  query    Run SQL over databases
-  summary  Sum up durations
-  merge    Put databases into one
+/// What follows the name of the program in its usage.
+pub(crate) fn usage() -> String {
+    format!("[-h] [-v] {{{}}} ...", names(","))
+}
 
-Options:
-  -h, --help     Print this help; after a command, that of the command
-  -v, --version  Print version information
-";
+fn help() -> String {
+    let commands: String = commands()
+        .map(|(command, help)| format!("  {:<7}  {help}\n", command.name))
+        .collect();
+    format!(
+        "Aggregates and analyses databases of profiles (rocpd), as rpd does it\n\n\
+         Usage: rocpd {}\n\n\
+         Commands:\n{commands}\n\
+         Options:\n  \
+           -h, --help     Print this help; after a command, that of the command\n  \
+           -v, --version  Print version information\n",
+        usage()
+    )
+}
 
 /// Runs a program that does one thing with databases: `rocpd2csv` and others.
 pub(crate) fn tool(tool: RocpdTool, arguments: &[OsString], compat: Compat) -> Result<u8> {
@@ -39,24 +55,22 @@ pub(crate) fn tool(tool: RocpdTool, arguments: &[OsString], compat: Compat) -> R
 /// Runs one of the commands.
 pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let Some((word, rest)) = arguments.split_first() else {
-        return crate::print(HELP);
+        return crate::print(&help());
     };
-    let command: fn(&[OsString], Compat) -> Result<u8> = match word.to_str() {
-        Some("-h" | "--help") => return crate::print(HELP),
+    match word.to_str() {
+        Some("-h" | "--help") => return crate::print(&help()),
         Some("-v" | "--version") => return crate::print(&crate::version::text()),
-        Some("convert") => convert::run,
-        Some("query") => query::run,
-        Some("summary") => summary::run,
-        Some("merge") => merge::run,
-        _ => {
-            return Err(Failure::usage(format!(
-                "argument command: invalid choice: '{}' (choose from convert, query, summary, merge)",
-                word.display()
-            ))
-            .into());
-        }
+        _ => {}
+    }
+    let Some((command, _)) = commands().find(|(command, _)| word == command.name) else {
+        return Err(Failure::usage(format!(
+            "argument command: invalid choice: '{}' (choose from {})",
+            word.display(),
+            names(", ")
+        ))
+        .into());
     };
-    let status = command(rest, compat)?;
+    let status = (command.run)(rest, compat)?;
     let is_help = rest.iter().any(|word| word == "-h" || word == "--help");
     if status == 0 && !is_help && compat.has(Difference::RocpdWords) {
         crate::print("Done. Exiting...\n")?;

@@ -62,7 +62,7 @@ fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
         Err(failure) => Got::Failure(failure),
         Ok(Parsed::Help(_)) => Got::Help,
         Ok(Parsed::Version) => Got::Version,
-        Ok(Parsed::Run(given, command)) => match resolve(given, command, &environment) {
+        Ok(Parsed::Run(given, command)) => match resolve(*given, command, &environment) {
             Ok(plan) => Got::Plan(Box::new(plan)),
             Err(failure) => Got::Failure(failure),
         },

@@ -1,8 +1,8 @@
 //! Input files: one job per run of the program, each a set of options by their long names.
 
 mod json;
-mod node;
-mod scalar;
+pub(super) mod node;
+pub(super) mod scalar;
 mod text;
 mod typed;
 mod yaml;
@@ -13,8 +13,9 @@ use std::sync::Arc;
 use rpd_spool::regular_file;
 
 use self::node::{Content, Node};
-use super::given::{OptionValues, Place};
+use super::given::Place;
 use super::plan::DirectoryStem;
+use super::table::Given;
 use crate::failure::Failure;
 
 /// Largest size of an input file, in bytes: some ten thousand jobs with several counters each.
@@ -26,8 +27,8 @@ const MOST_JOBS: usize = 1 << 14;
 /// The content of an input file.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// In the order of the file; at least one. The counters of `pmc` are a list.
-    pub(crate) jobs: Vec<OptionValues>,
+    /// In the order of the file; at least one. `pmc` has one group, the counters of the job.
+    pub(crate) jobs: Vec<Given>,
     /// Stem of the names of pass directories.
     pub(crate) stem: DirectoryStem,
     /// Warnings to print.

@@ -1,11 +1,13 @@
 //! A document as a tree whose nodes have their line and column.
 
+use super::scalar;
+
 /// Largest depth of a document. A job file needs five.
 pub(super) const DEEPEST: usize = 64;
 
 /// A key of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(crate) struct Key {
     pub(super) text: String,
     /// Line, from 1.
     pub(super) line: usize,
@@ -22,7 +24,7 @@ impl Key {
 
 /// The content of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// The text as written, without quotes; its type follows from its key.
     Scalar {
         text: String,
@@ -36,27 +38,70 @@ pub(super) enum Content {
 
 /// A value in a document, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Line, from 1.
     pub(super) line: usize,
     /// Column in characters, from 1.
     pub(super) column: usize,
-    pub(super) content: Content,
+    pub(crate) content: Content,
 }
 
 impl Node {
     /// The text, if this is a scalar.
-    pub(super) fn scalar(&self) -> Option<&str> {
+    pub(crate) fn scalar(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar { text, .. } => Some(text),
             _ => None,
         }
     }
 
-    /// Whether the node is a null value.
-    pub(super) fn is_null(&self) -> bool {
+    /// The only word: the text, or that of a list of one.
+    ///
+    /// # Errors
+    /// There is none or more than one, or YAML does not read the text as it is meant; the rest of a message that
+    /// begins with the key.
+    pub(crate) fn word(&self) -> Result<&str, String> {
         match &self.content {
-            Content::Scalar { text, plain: true } => super::scalar::is_null(text),
+            Content::Scalar { text, plain } => {
+                if *plain && scalar::is_base_60(text) {
+                    return Err(format!(
+                        "YAML reads {text} without quotes as a number to base 60; write \"{text}\""
+                    ));
+                }
+                Ok(text)
+            }
+            Content::List(items) => match items.as_slice() {
+                [item] if item.scalar().is_some() => item.word(),
+                _ => Err("expected one value".to_owned()),
+            },
+            Content::Map(_) => Err("expected one value, not a mapping".to_owned()),
+        }
+    }
+
+    /// The words of a list; a single word is a list of one.
+    ///
+    /// # Errors
+    /// An item is no word; the rest of a message that begins with the key.
+    pub(crate) fn words(&self) -> Result<Vec<String>, String> {
+        match &self.content {
+            Content::List(items) => items
+                .iter()
+                .map(|item| match item.content {
+                    Content::Scalar { .. } => Ok(item.word()?.to_owned()),
+                    Content::List(_) | Content::Map(_) => {
+                        Err("expected a list of words".to_owned())
+                    }
+                })
+                .collect(),
+            Content::Scalar { .. } => Ok(vec![self.word()?.to_owned()]),
+            Content::Map(_) => Err("expected a list of words, not a mapping".to_owned()),
+        }
+    }
+
+    /// Whether the node is a null value.
+    pub(crate) fn is_null(&self) -> bool {
+        match &self.content {
+            Content::Scalar { text, plain: true } => scalar::is_null(text),
             _ => false,
         }
     }

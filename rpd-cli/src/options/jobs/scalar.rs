@@ -36,7 +36,7 @@ pub(super) fn is_base_60(text: &str) -> bool {
 }
 
 /// A whole number: decimal, `0x` hexadecimal, `0b` binary or, after a plain `0`, octal; `_` may group digits.
-pub(super) fn integer(text: &str) -> Option<i64> {
+pub(crate) fn integer(text: &str) -> Option<i64> {
     let (negative, unsigned) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
