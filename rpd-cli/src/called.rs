@@ -5,9 +5,9 @@ use std::path::Path;
 
 use rpd_core::compat::{Compat, Difference};
 
-use crate::commands::rocpd;
 use crate::exit_status::USAGE;
 use crate::failure;
+use crate::sub_commands;
 
 /// Programs that this binary implements, selected by its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Program {
                 "[options] -- <application> [application options]".to_owned()
             }
             Program::Rocprofv3Avail => "[options]".to_owned(),
-            Program::Rocpd => rocpd::usage(),
+            Program::Rocpd => sub_commands::rocpd_usage(),
             Program::RocpdTool(_) => "-i INPUT [INPUT ...] [options]".to_owned(),
         }
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_the_option_choose_the_mode() {
+    fn program_name_and_option_select_program_and_mode() {
         for (words, program, compat) in [
             (&["rpd"][..], Program::Rpd, Compat::None),
             (
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_the_words_of_either_tool() {
+    fn error_has_the_form_of_the_selected_tool() {
         let usage = || Failure::usage("unrecognized arguments: --x").into();
         let failed = || Failure::failed("No application provided").into();
         assert_eq!(

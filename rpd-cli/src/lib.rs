@@ -32,6 +32,7 @@ mod process;
 mod recover;
 mod report;
 mod run_directory;
+mod sub_commands;
 mod thread_trace;
 pub mod untrusted;
 mod version;
@@ -43,12 +44,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
+use rpd_core::compat::Compat;
 use rpd_core::memory;
 use signal_hook::consts::SIGXFSZ;
 
 use crate::called::{CalledAs, Program};
+use crate::failure::Failure;
 use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Environment, resolve};
+use crate::sub_commands::SubCommand;
 
 /// Runs rpd with the words and the environment of this process; its exit status.
 pub fn main() -> ExitCode {
@@ -95,13 +99,15 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     match called.program {
         Program::Rpd => {
             if let Some(word) = word.filter(|word| !word.starts_with('-')) {
-                return commands::table::run(word, &arguments[1..]);
+                let command = SubCommand::from_name(word).ok_or_else(|| unknown(word))?;
+                let run = || sub_command(command, &arguments[1..], Compat::None);
+                return isolation::isolated(word, run);
             }
         }
         Program::Rocprofv3 => {}
         Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
         Program::Hiptracer => return commands::capture::hiptracer(arguments),
-        Program::Rocpd => return commands::rocpd::run(arguments, called.compat),
+        Program::Rocpd => return commands::rocpd::run(arguments, called.compat, sub_command),
         Program::RocpdTool(tool) => return commands::rocpd::tool(tool, arguments, called.compat),
     }
     profile(called, arguments)
@@ -164,4 +170,47 @@ pub(crate) fn print(text: &str) -> Result<u8> {
 pub(crate) fn print_message(text: &str) {
     let text = rpd_core::foreign::shown_lines(text);
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Runs a sub-command with the words after its name; the exit status.
+///
+/// # Errors
+/// Those of the sub-command.
+fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Result<u8> {
+    match command {
+        SubCommand::Live => commands::live::run(words),
+        SubCommand::Recover => recover::run(words),
+        SubCommand::Convert => commands::convert::run(words, compat),
+        SubCommand::Query => commands::query::run(words, compat),
+        SubCommand::Summary => commands::summary::run(words, compat),
+        SubCommand::Merge => commands::merge::run(words, compat),
+        SubCommand::Diff => commands::diff::run(words),
+        SubCommand::Export => commands::stacks::export::run(words),
+        SubCommand::Stacks => commands::stacks::run(words),
+        SubCommand::Flame => commands::stacks::flame::run(words),
+        SubCommand::Symbolize => commands::stacks::symbolize::run(words),
+        SubCommand::Hot => commands::hot::run(words),
+        SubCommand::Annotate => commands::hot::annotate::run(words),
+        SubCommand::Capture => commands::capture::run(words),
+        SubCommand::Check => commands::check::run(words),
+        SubCommand::Replay => commands::capture::replay::run(words),
+        SubCommand::Avail => commands::avail::run(words, compat),
+        SubCommand::Att => commands::att::run(words),
+    }
+}
+
+/// The failure of a first word that is no sub-command.
+fn unknown(name: &str) -> Failure {
+    let known: Vec<&str> = SubCommand::ALL
+        .iter()
+        .map(|command| command.name())
+        .collect();
+    let hint = match rpd_core::near::nearest(name, known.iter().copied()) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => format!("; the program to run goes after `--`: rpd [options] -- {name}"),
+    };
+    Failure::usage(format!(
+        "unrecognized arguments: {name} is not a sub-command (known: {}){hint}",
+        known.join(", ")
+    ))
 }

@@ -5,30 +5,15 @@ use std::ffi::OsString;
 use anyhow::Result;
 use rpd_core::compat::{Compat, Difference};
 
-use super::table::{self, SubCommand};
 use super::{convert, summary};
 use crate::called::RocpdTool;
 use crate::failure::Failure;
-
-/// The commands of `rocpd`, each with its help.
-fn commands() -> impl Iterator<Item = (&'static SubCommand, &'static str)> {
-    table::all().filter_map(|command| Some((command, command.rocpd?)))
-}
-
-/// The names of the commands.
-fn names(separator: &str) -> String {
-    let names: Vec<&str> = commands().map(|(command, _)| command.name).collect();
-    names.join(separator)
-}
-
-/// What follows the name of the program in its usage.
-pub(crate) fn usage() -> String {
-    format!("[-h] [-v] {{{}}} ...", names(","))
-}
+use crate::sub_commands::{ROCPD, SubCommand, rocpd_names, rocpd_usage};
 
 fn help() -> String {
-    let commands: String = commands()
-        .map(|(command, help)| format!("  {:<7}  {help}\n", command.name))
+    let commands: String = ROCPD
+        .iter()
+        .map(|(command, help)| format!("  {:<7}  {help}\n", command.name()))
         .collect();
     format!(
         "Aggregates and analyses databases of profiles (rocpd), as rpd does it\n\n\
@@ -37,7 +22,7 @@ fn help() -> String {
          Options:\n  \
            -h, --help     Print this help; after a command, that of the command\n  \
            -v, --version  Print version information\n",
-        usage()
+        rocpd_usage()
     )
 }
 
@@ -52,8 +37,12 @@ pub(crate) fn tool(tool: RocpdTool, arguments: &[OsString], compat: Compat) -> R
     }
 }
 
-/// Runs one of the commands.
-pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
+/// Runs one of the commands, by `run_command`.
+pub(crate) fn run(
+    arguments: &[OsString],
+    compat: Compat,
+    run_command: impl Fn(SubCommand, &[OsString], Compat) -> Result<u8>,
+) -> Result<u8> {
     let Some((word, rest)) = arguments.split_first() else {
         return crate::print(&help());
     };
@@ -62,15 +51,16 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         Some("-v" | "--version") => return crate::print(&crate::version::text()),
         _ => {}
     }
-    let Some((command, _)) = commands().find(|(command, _)| word == command.name) else {
+    let mut commands = ROCPD.iter().map(|(command, _)| *command);
+    let Some(command) = commands.find(|command| word == command.name()) else {
         return Err(Failure::usage(format!(
             "argument command: invalid choice: '{}' (choose from {})",
             word.display(),
-            names(", ")
+            rocpd_names(", ")
         ))
         .into());
     };
-    let status = (command.run)(rest, compat)?;
+    let status = run_command(command, rest, compat)?;
     let is_help = rest.iter().any(|word| word == "-h" || word == "--help");
     if status == 0 && !is_help && compat.has(Difference::RocpdWords) {
         crate::print("Done. Exiting...\n")?;

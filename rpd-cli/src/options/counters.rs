@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_names() {
+    fn counter_words_become_sorted_names() {
         for (words, expected) in [
             (&["SQ_WAVES", "GRBM_COUNT"][..], "GRBM_COUNT SQ_WAVES"),
             (&["SQ_WAVES,GRBM_COUNT"], "GRBM_COUNT SQ_WAVES"),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn words_that_name_no_counter_are_refused() {
         for (word, fragment) in [
             ("A:device=x", "'A:device=x'"),
             ("A:device=", ":device=N"),

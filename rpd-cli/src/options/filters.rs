@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges() {
+    fn iteration_ranges_are_read_among_brackets_and_commas() {
         for (case, words, expected) in [
             (273, &["[1, 3, 5, [8-12]]"][..], "1 3 5 8-12"),
             (274, &["[11-14], [4-5]"], "11-14 4-5"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn periods() {
+    fn collection_periods_are_read_in_their_unit() {
         let got = |word: &str, unit: &str| {
             let unit = PeriodUnit::from_word(unit, false).expect("a unit");
             let period = period(word, unit)?;

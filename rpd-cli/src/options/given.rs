@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::jobs::node::Node;
+use super::node::Node;
 use super::spec::Spec;
 use super::value::OptionValue;
 use crate::exit_status::{FAILED, USAGE};

@@ -4,7 +4,8 @@ use rpd_core::compat::Difference;
 
 use super::given::Fill;
 use super::resolve::Environment;
-use super::spec::{Group, Inherit};
+use super::spec::Inherit;
+use super::table::Group;
 use crate::failure::Failure;
 
 /// Gives the option the value of its variable, unless it has a value or the variable is not set.

@@ -149,7 +149,7 @@ mod tests {
     use super::cause;
 
     #[test]
-    fn the_first_named_cause_wins() {
+    fn cause_of_several_passes_is_the_first_that_holds() {
         // Case 216.
         for (groups, jobs, combined, expected) in [
             (2, 1, false, Some("multiple --pmc flags")),

@@ -8,12 +8,12 @@ use clap::{Arg, ArgAction, Command, value_parser};
 
 use rpd_core::os_text;
 
-use super::spec::{Form, Group, Spec};
-use super::table::{self, Given, OPTIONS};
+use super::spec::{Form, Spec};
+use super::table::{self, Given, Group, OPTIONS};
 use super::value::{choose_from, truth};
-use crate::commands;
 use crate::exit_status::{FAILED, USAGE};
 use crate::failure::Failure;
+use crate::sub_commands;
 
 /// Result of parsing a command line.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ fn command_line() -> Command {
         .args_override_self(true)
         .max_term_width(120)
         .about("Profile programs that use AMD GPUs")
-        .override_usage(commands::table::usage())
+        .override_usage(sub_commands::usage())
         .after_help(
             "BOOL is one of y yes t true on 1, n no f false off 0, in any case; an option without it is on.\n\
              Placeholders in -d and -o: %pid% %ppid% %hostname% %tag% %argv% %args% %argt% %arg0%... %rank% %size% %nid% \

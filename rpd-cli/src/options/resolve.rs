@@ -147,7 +147,7 @@ pub(super) struct Resolver<'a> {
     /// Patterns that are known to be good.
     pub(super) patterns: HashSet<String>,
     warnings: Vec<String>,
-    /// The same, so that each warning is given once.
+    /// Those of `warnings`: each is given once.
     given_warnings: HashSet<String>,
 }
 

@@ -1,55 +1,7 @@
 //! What the table of options says about each: parser, help, refusals and job files read it.
 
+use super::table::Group;
 use super::value::OptionValue;
-
-/// Headings of the help, in its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Group {
-    Output,
-    Aggregate,
-    Basic,
-    Granular,
-    Stacks,
-    Counters,
-    Statistics,
-    Summary,
-    Naming,
-    Filter,
-    Perfetto,
-    Display,
-    PcSampling,
-    ThreadTrace,
-    Streaming,
-    Replay,
-    Attach,
-    Advanced,
-}
-
-impl Group {
-    /// Text above the group's options.
-    pub(crate) const fn heading(self) -> &'static str {
-        match self {
-            Group::Output => "Input and output",
-            Group::Aggregate => "Aggregate tracing",
-            Group::Basic => "Basic tracing",
-            Group::Granular => "Granular tracing",
-            Group::Stacks => "Call stacks",
-            Group::Counters => "Counter collection",
-            Group::Statistics => "Post-processing",
-            Group::Summary => "Summaries",
-            Group::Naming => "Kernel naming",
-            Group::Filter => "Filtering",
-            Group::Perfetto => "Perfetto",
-            Group::Display => "Display",
-            Group::PcSampling => "PC sampling",
-            Group::ThreadTrace => "Advanced thread trace",
-            Group::Streaming => "Streaming performance monitor",
-            Group::Replay => "Kernel replay",
-            Group::Attach => "Attaching",
-            Group::Advanced => "Advanced",
-        }
-    }
-}
 
 /// Form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,38 +132,27 @@ impl Spec {
         }
     }
 
-    /// Its name of one letter.
     pub(super) const fn short(mut self, short: char) -> Spec {
         self.short = Some(short);
         self
     }
-
-    /// Further long names.
     pub(super) const fn aliases(mut self, aliases: &'static [&'static str]) -> Spec {
         self.aliases = aliases;
         self
     }
-
-    /// Another spelling of its key in the published schema of jobs.
     pub(super) const fn key_alias(mut self, key: &'static str) -> Spec {
         self.key_alias = Some(key);
         self
     }
-
-    /// What the help calls the value.
     pub(super) const fn value(mut self, name: &'static str) -> Spec {
         self.value_name = name;
         self
     }
-
-    /// Bounds of an integer, both included.
     pub(super) const fn within(mut self, low: i64, high: i64) -> Spec {
         assert!(matches!(self.form, Form::Integer(..)));
         self.form = Form::Integer(low, high);
         self
     }
-
-    /// Words in upper case mean the same.
     pub(super) const fn any_case(mut self) -> Spec {
         let Form::Choice(words, _) = self.form else {
             panic!("only words have a case");
@@ -219,8 +160,6 @@ impl Spec {
         self.form = Form::Choice(words, true);
         self
     }
-
-    /// The option may be followed by no text.
     pub(super) const fn may_be_empty(mut self) -> Spec {
         assert!(matches!(self.form, Form::List { .. }));
         self.form = Form::List {
@@ -229,67 +168,46 @@ impl Spec {
         };
         self
     }
-
-    /// A job may have lists in the list.
     pub(super) const fn nested(mut self) -> Spec {
         assert!(matches!(self.form, Form::List { .. }));
         self.form = Form::List {
-            least: 0,
+            least: 1,
             nested: true,
         };
         self
     }
-
-    /// No truth word may follow.
     pub(super) const fn without_value(mut self) -> Spec {
         assert!(matches!(self.form, Form::Bool));
         self.form = Form::Flag;
         self
     }
-
-    /// Only jobs have it.
     pub(super) const fn key_only(mut self) -> Spec {
         self.key_only = true;
-        self.hidden = true;
-        self
+        self.hidden()
     }
-
-    /// Jobs do not have it.
     pub(super) const fn not_in_jobs(mut self) -> Spec {
         self.in_jobs = false;
         self
     }
-
-    /// The help does not show it.
     pub(super) const fn hidden(mut self) -> Spec {
         self.hidden = true;
         self
     }
-
-    /// The inherited variable that is its default.
     pub(super) const fn from(mut self, variable: &'static str) -> Spec {
         self.inherit = Inherit::Value(variable);
         self
     }
-
-    /// The inherited variable whose opposite is its default.
     pub(super) const fn opposite_of(mut self, variable: &'static str) -> Spec {
         self.inherit = Inherit::Opposite(variable);
         self
     }
-
-    /// It does not work in this build, which lacks this.
     pub(super) const fn missing(mut self, what: &'static str) -> Spec {
         self.support = Support::Missing(what);
-        self.hidden = true;
-        self
+        self.hidden()
     }
-
-    /// It is of a provider that is newer than SDK 1.0.
     pub(super) const fn newer(mut self) -> Spec {
         self.support = Support::NewerKind;
-        self.hidden = true;
-        self
+        self.hidden()
     }
 
     /// As the user writes it: `-o/--output-file`.

@@ -192,7 +192,7 @@ mod tests {
     use super::duration;
 
     #[test]
-    fn durations_have_units() {
+    fn durations_without_a_known_unit_are_refused() {
         for (text, expected) in [
             ("50us", 50_000),
             ("1.5ms", 1_500_000),

@@ -14,15 +14,30 @@ use super::choices::{
     SimulatedGpu, SpmUnit,
 };
 use super::given::{Conflict, Fill, Named, Setting};
-use super::spec::{Group, Spec, dashed};
+use super::spec::{Spec, dashed};
 use super::value::{Categories, EscapedPath};
 
-/// Declares the options, by group of the help. A row is the key in jobs, which with dashes is the name on the command
+/// Declares the options, by group of the help with its heading. A row is the key in jobs, which with dashes is the name on the command
 /// line, then the type of the value, the help, and what else there is to say: functions of [`Spec`].
 macro_rules! options {
-    ($($group:ident {
+    ($($group:ident $heading:literal {
         $($key:ident: $type:ty = $help:literal $(, $function:ident($($argument:expr),*))*;)*
     })*) => {
+        /// Headings of the help, in its order.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Group {
+            $($group,)*
+        }
+
+        impl Group {
+            /// Text above the group's options.
+            pub(super) const fn heading(self) -> &'static str {
+                match self {
+                    $(Group::$group => $heading,)*
+                }
+            }
+        }
+
         /// Number of options.
         const COUNT: usize = [$($(stringify!($key),)*)*].len();
 
@@ -77,95 +92,69 @@ const BENCH: &str = "the benchmark modes";
 const NO_MAX: i64 = i64::MAX;
 
 options! {
-    Output {
+    Output "Input and output" {
         input: String = "File with jobs, each a run of the program: .yaml, .yml, .json or .txt",
             short('i'), value("FILE"), not_in_jobs();
         output_file: EscapedPath = "Prefix of the output files; placeholders such as %pid% are filled in per process [default: %hostname%/%pid%]",
             short('o'), value("PREFIX"), from("ROCPROF_OUTPUT_FILE_NAME");
         output_directory: EscapedPath = "Directory of the output files; may hold placeholders [default: the current directory]",
             short('d'), value("DIR"), from("ROCPROF_OUTPUT_PATH");
-        output_format: Vec<Format> = "Formats to write, separated by spaces: %formats% [default: rocpd]",
-            short('f');
+        output_format: Vec<Format> = "Formats to write, separated by spaces: %formats% [default: rocpd]", short('f');
         layout: Layout = "Columns of tables in databases: rpd (those that are the same in every row last, where they take no space) or original (the order of the original tools, larger, for rocpd merge of ROCm) [default: rpd]",
             value("WHICH");
-        output_config: bool = "Write the resolved options to <prefix>_config.json",
-            from("ROCPROF_OUTPUT_CONFIG_FILE");
+        output_config: bool = "Write the resolved options to <prefix>_config.json", from("ROCPROF_OUTPUT_CONFIG_FILE");
         output_environment: EnvironmentSelection = "Variables of the target that outputs hold: relevant (names of ROCm, HIP, HSA, the loader, MPI and the like that are known to hold no secret), all or none [default: relevant]",
             value("WHICH");
-        otf2_library: String = "File of libotf2, for -f otf2 [default: the one that the loader finds]",
-            value("PATH");
+        otf2_library: String = "File of libotf2, for -f otf2 [default: the one that the loader finds]", value("PATH");
         csv_safe: bool = "Put an apostrophe before CSV fields that a spreadsheet would take for a formula (that begin with =, +, - or @)";
         log_level: LogLevel = "Lowest level of messages that the ROCm libraries in the target print: fatal, error, warning, info or trace; or what rpd prints: its resolved options (config), the variables it adds (env) [default: the libraries' own]",
             any_case(), value("LEVEL");
         extra_counters: String = "YAML file that defines further counters",
             short('E'), value("FILE"), from("ROCPROF_EXTRA_COUNTERS_CONTENTS");
     }
-    Aggregate {
+    Aggregate "Aggregate tracing" {
         runtime_trace: bool = "Trace HIP runtime calls, markers, RCCL, rocDecode and rocJPEG calls, kernel dispatches, copies, allocations and scratch memory",
             short('r');
-        sys_trace: bool = "Trace everything that --runtime-trace does, HIP compiler calls and HSA calls",
-            short('s');
+        sys_trace: bool = "Trace everything that --runtime-trace does, HIP compiler calls and HSA calls", short('s');
         light: bool = "Trace kernel dispatches and copies at the least cost, for programs that run for long: durations are added up, and only the latest dispatches and copies are kept one by one; rpd live shows the sums while the program runs; see docs/providers.md";
         light_keep: String = "Size of the memory in which --light keeps the latest dispatches and copies of each process, such as 500M, at least 256K [default: 64M]",
             value("SIZE");
     }
-    Basic {
+    Basic "Basic tracing" {
         hip_trace: bool = "Trace HIP runtime and compiler calls";
-        marker_trace: bool = "Trace ROCTx marks and ranges",
-            from("ROCPROF_MARKER_API_TRACE");
-        kernel_trace: bool = "Trace kernel dispatches",
-            from("ROCPROF_KERNEL_TRACE");
-        memory_copy_trace: bool = "Trace asynchronous memory copies",
-            from("ROCPROF_MEMORY_COPY_TRACE");
-        memory_allocation_trace: bool = "Trace memory allocations and frees",
-            from("ROCPROF_MEMORY_ALLOCATION_TRACE");
-        scratch_memory_trace: bool = "Trace scratch memory operations",
-            from("ROCPROF_SCRATCH_MEMORY_TRACE");
+        marker_trace: bool = "Trace ROCTx marks and ranges", from("ROCPROF_MARKER_API_TRACE");
+        kernel_trace: bool = "Trace kernel dispatches", from("ROCPROF_KERNEL_TRACE");
+        memory_copy_trace: bool = "Trace asynchronous memory copies", from("ROCPROF_MEMORY_COPY_TRACE");
+        memory_allocation_trace: bool = "Trace memory allocations and frees", from("ROCPROF_MEMORY_ALLOCATION_TRACE");
+        scratch_memory_trace: bool = "Trace scratch memory operations", from("ROCPROF_SCRATCH_MEMORY_TRACE");
         hsa_trace: bool = "Trace HSA calls of all four tables (core, AMD extension, image, finalizer)";
-        rccl_trace: bool = "Trace RCCL calls",
-            from("ROCPROF_RCCL_API_TRACE");
+        rccl_trace: bool = "Trace RCCL calls", from("ROCPROF_RCCL_API_TRACE");
         kokkos_trace: bool = "Trace Kokkos regions and kernels as markers, and name GPU kernels after them";
-        rocdecode_trace: bool = "Trace rocDecode calls",
-            from("ROCPROF_ROCDECODE_API_TRACE");
-        rocjpeg_trace: bool = "Trace rocJPEG calls",
-            from("ROCPROF_ROCJPEG_API_TRACE");
-        rocshmem_trace: bool = "Trace rocSHMEM calls",
-            from("ROCPROF_ROCSHMEM_API_TRACE"), newer();
-        hipfile_trace: bool = "Trace hipFILE calls",
-            from("ROCPROF_HIPFILE_API_TRACE"), newer();
-        kfd_trace: bool = "Trace events of the kernel driver",
-            newer();
-        ompt_trace: Categories = "OpenMP tools events to trace",
-            from("ROCPROF_OMPT_TRACE"), newer();
+        rocdecode_trace: bool = "Trace rocDecode calls", from("ROCPROF_ROCDECODE_API_TRACE");
+        rocjpeg_trace: bool = "Trace rocJPEG calls", from("ROCPROF_ROCJPEG_API_TRACE");
+        rocshmem_trace: bool = "Trace rocSHMEM calls", from("ROCPROF_ROCSHMEM_API_TRACE"), newer();
+        hipfile_trace: bool = "Trace hipFILE calls", from("ROCPROF_HIPFILE_API_TRACE"), newer();
+        kfd_trace: bool = "Trace events of the kernel driver", newer();
+        ompt_trace: Categories = "OpenMP tools events to trace", from("ROCPROF_OMPT_TRACE"), newer();
     }
-    Granular {
-        hip_runtime_trace: bool = "Trace HIP runtime calls (hip*)",
-            from("ROCPROF_HIP_RUNTIME_API_TRACE");
-        hip_compiler_trace: bool = "Trace HIP compiler calls (__hip*)",
-            from("ROCPROF_HIP_COMPILER_API_TRACE");
-        hip_graph_trace: bool = "Trace HIP graph launches",
-            from("ROCPROF_HIP_GRAPH_TRACE"), newer();
-        hip_event_trace: bool = "Trace HIP events on the device",
-            from("ROCPROF_HIP_EVENT_TRACE"), newer();
-        hsa_core_trace: bool = "Trace HSA core calls (hsa_*)",
-            from("ROCPROF_HSA_CORE_API_TRACE");
-        hsa_amd_trace: bool = "Trace HSA calls of the AMD extension (hsa_amd_*)",
-            from("ROCPROF_HSA_AMD_EXT_API_TRACE");
-        hsa_image_trace: bool = "Trace HSA image calls (hsa_ext_image_*)",
-            from("ROCPROF_HSA_IMAGE_EXT_API_TRACE");
+    Granular "Granular tracing" {
+        hip_runtime_trace: bool = "Trace HIP runtime calls (hip*)", from("ROCPROF_HIP_RUNTIME_API_TRACE");
+        hip_compiler_trace: bool = "Trace HIP compiler calls (__hip*)", from("ROCPROF_HIP_COMPILER_API_TRACE");
+        hip_graph_trace: bool = "Trace HIP graph launches", from("ROCPROF_HIP_GRAPH_TRACE"), newer();
+        hip_event_trace: bool = "Trace HIP events on the device", from("ROCPROF_HIP_EVENT_TRACE"), newer();
+        hsa_core_trace: bool = "Trace HSA core calls (hsa_*)", from("ROCPROF_HSA_CORE_API_TRACE");
+        hsa_amd_trace: bool = "Trace HSA calls of the AMD extension (hsa_amd_*)", from("ROCPROF_HSA_AMD_EXT_API_TRACE");
+        hsa_image_trace: bool = "Trace HSA image calls (hsa_ext_image_*)", from("ROCPROF_HSA_IMAGE_EXT_API_TRACE");
         hsa_finalizer_trace: bool = "Trace HSA finalizer calls (hsa_ext_program_*)",
             from("ROCPROF_HSA_FINALIZER_EXT_API_TRACE"), key_alias("hsa_finalize_trace");
-        kfd_page_migration_trace: bool = "Trace page migrations",
-            from("ROCPROF_KFD_PAGE_MIGRATION_TRACE"), newer();
-        kfd_page_mapping_trace: bool = "Trace page mappings",
-            from("ROCPROF_KFD_PAGE_MAPPING_TRACE"), newer();
-        kfd_queue_trace: bool = "Trace queue evictions",
-            from("ROCPROF_KFD_QUEUE_TRACE"), newer();
+        kfd_page_migration_trace: bool = "Trace page migrations", from("ROCPROF_KFD_PAGE_MIGRATION_TRACE"), newer();
+        kfd_page_mapping_trace: bool = "Trace page mappings", from("ROCPROF_KFD_PAGE_MAPPING_TRACE"), newer();
+        kfd_queue_trace: bool = "Trace queue evictions", from("ROCPROF_KFD_QUEUE_TRACE"), newer();
         kfd_dropped_events_trace: bool = "Trace dropped driver events",
             from("ROCPROF_KFD_DROPPED_EVENTS_TRACE"), newer();
         annotate_args: bool = "Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too (those of HIP calls are recorded when a format shows them)";
     }
-    Stacks {
+    Stacks "Call stacks" {
         stacks: StackMode = "Frames to record for each call: off, native (C, C++, Rust and the like), python, or merged (Python frames at their places among the native ones) [default: off]",
             value("WHICH"), from("RPD_STACKS");
         stacks_apis: Vec<String> = "Calls to record stacks of, by name: globs separated by commas, in which * stands for any text; a glob after ! leaves its calls out. Names are those of traced functions, markers (roctx*) and allocations (MEMORY_ALLOCATION_*) [default: hip*,__hip*]",
@@ -185,26 +174,23 @@ options! {
         stacks_interpreter_frames: bool = "Show the native frames of the Python interpreter beside the Python frames; they are recorded in any case",
             from("RPD_STACKS_INTERP_FRAMES");
     }
-    Counters {
+    Counters "Counter collection" {
         pmc: Vec<Vec<String>> = "Counters to collect in one pass (a run of the program), separated by blanks or commas: NAME, or NAME:device=N for one GPU; each --pmc is a pass; auto:NAME,NAME,... needs as few passes as possible",
             from("ROCPROF_COUNTERS");
-        pmc_groups: Vec<Vec<String>> = "Groups of counters that take turns",
-            key_only(), from("ROCPROF_COUNTER_GROUPS");
+        pmc_groups: Vec<Vec<String>> = "Groups of counters that take turns", key_only(), from("ROCPROF_COUNTER_GROUPS");
         pmc_group_interval: i64 = "Dispatches that a group is kept for",
             within(0, NO_MAX), key_only(), from("ROCPROF_COUNTER_GROUPS_INTERVAL");
         pmc_raw: Vec<String> = "Raw counter specifications",
             may_be_empty(), key_only(), missing("raw counter specifications");
         continue_on_error: bool = "Go on with the next pass when one fails";
     }
-    Statistics {
+    Statistics "Post-processing" {
         stats: bool = "Print a table of durations per domain unless a summary is requested; with -f csv also write <prefix>_<domain>_stats.csv and <prefix>_domain_stats.csv",
             from("ROCPROF_STATS");
     }
-    Summary {
-        summary: bool = "Print one table of durations over all domains",
-            short('S'), from("ROCPROF_STATS_SUMMARY");
-        summary_per_domain: bool = "Print one table per domain",
-            short('D'), from("ROCPROF_STATS_SUMMARY_PER_DOMAIN");
+    Summary "Summaries" {
+        summary: bool = "Print one table of durations over all domains", short('S'), from("ROCPROF_STATS_SUMMARY");
+        summary_per_domain: bool = "Print one table per domain", short('D'), from("ROCPROF_STATS_SUMMARY_PER_DOMAIN");
         summary_groups: Vec<String> = "Regular expressions, each for a table over the domains whose whole name it matches: 'KERNEL_DISPATCH|MEMORY_COPY' '.*_API'",
             value("REGEX"), from("ROCPROF_STATS_SUMMARY_GROUPS");
         summary_output_file: String = "Destination of the tables: stderr, stdout, or a name for <prefix>_<name>.txt [default: stderr]",
@@ -212,15 +198,14 @@ options! {
         summary_units: Unit = "Unit of times in the tables: sec, msec, usec or nsec [default: nsec]",
             short('u'), value("UNIT"), from("ROCPROF_STATS_SUMMARY_UNITS");
     }
-    Naming {
+    Naming "Kernel naming" {
         mangled_kernels: bool = "Show kernel names as registered, not demangled",
             short('M'), opposite_of("ROCPROF_DEMANGLE_KERNELS");
-        truncate_kernels: bool = "Show the bare function name of kernels",
-            short('T'), from("ROCPROF_TRUNCATE_KERNELS");
+        truncate_kernels: bool = "Show the bare function name of kernels", short('T'), from("ROCPROF_TRUNCATE_KERNELS");
         kernel_rename: bool = "Name kernels after the innermost ROCTx range they were launched in",
             from("ROCPROF_KERNEL_RENAME");
     }
-    Filter {
+    Filter "Filtering" {
         kernel_include_regex: String = "Regular expression of the kernels to count and thread trace, searched for in their names; other traces are not filtered [default: all kernels]",
             value("REGEX"), from("ROCPROF_KERNEL_FILTER_INCLUDE_REGEX");
         kernel_exclude_regex: String = "Regular expression of the kernels not to count and not to thread trace, searched for in their names [default: none]",
@@ -242,23 +227,22 @@ options! {
         mpi_world_size_variable: String = "Environment variable with the number of ranks [default: those of MPI libraries and Slurm]",
             value("NAME");
     }
-    Perfetto {
+    Perfetto "Perfetto" {
         perfetto_backend: PerfettoBackend = "inprocess or system; accepted without effect: rpd writes the trace straight to its file",
             value("BACKEND");
         perfetto_buffer_size: i64 = "Accepted without effect: there is no buffer that could be full",
             within(1, 4_194_303), value("KIB");
         perfetto_buffer_fill_policy: PerfettoFillPolicy = "discard or ring_buffer; accepted without effect",
             value("POLICY");
-        perfetto_shmem_size_hint: i64 = "Accepted without effect",
-            value("KIB");
+        perfetto_shmem_size_hint: i64 = "Accepted without effect", value("KIB");
     }
-    Display {
+    Display "Display" {
         list_avail: bool = "List agents, counters and PC sampling configurations; needs no program",
             short('L'), key_alias("list_metrics");
         group_by_queue: bool = "Attribute dispatches and copies to hardware queues instead of HIP streams",
             from("ROCPROF_GROUP_BY_QUEUE");
     }
-    PcSampling {
+    PcSampling "PC sampling" {
         pc_sampling_beta_enabled: bool = "Allow PC sampling, a beta feature of the SDK; ROCPROFILER_PC_SAMPLING_BETA_ENABLED in the environment allows it, too";
         pc_sampling_unit: SamplingUnit = "Unit of the interval: time (microseconds; for host_trap), cycles (for stochastic) or instructions",
             any_case(), value("UNIT"), from("ROCPROF_PC_SAMPLING_UNIT");
@@ -267,7 +251,7 @@ options! {
         pc_sampling_interval: i64 = "Interval between samples in units of --pc-sampling-unit, at least 1, and a power of two where the GPU demands it; rpd avail info --pc-sampling lists what each GPU allows",
             from("ROCPROF_PC_SAMPLING_INTERVAL");
     }
-    ThreadTrace {
+    ThreadTrace "Advanced thread trace" {
         advanced_thread_trace: bool = "Trace the selected kernels, and every instruction of their waves on one compute unit, with times; rpd hot and rpd annotate show the result",
             aliases(&["att"]), from("ROCPROF_ADVANCED_THREAD_TRACE");
         att_library_path: Vec<String> = "Directories in or below which librocprof-trace-decoder.so is, to decode with it [default: rpd's own decoder]",
@@ -301,33 +285,24 @@ options! {
         att_resource_mode: ResourceMode = "Time at which the provider allocates queues and buffers of traces: default or hsa (when the HSA runtime starts); code-object (with the first code object) is refused",
             value("MODE"), from("ROCPROF_ATT_PARAM_RESOURCE_MODE");
     }
-    Streaming {
-        spm_beta_enabled: bool = "Acknowledge that the monitor is beta",
-            missing(SPM);
-        spm: Vec<String> = "Counters to stream",
-            may_be_empty(), value("NAME"), missing(SPM);
-        spm_sample_interval: i64 = "Interval",
-            missing(SPM);
-        spm_sample_interval_unit: SpmUnit = "Unit",
-            any_case(), value("UNIT"), missing(SPM);
+    Streaming "Streaming performance monitor" {
+        spm_beta_enabled: bool = "Acknowledge that the monitor is beta", missing(SPM);
+        spm: Vec<String> = "Counters to stream", may_be_empty(), value("NAME"), missing(SPM);
+        spm_sample_interval: i64 = "Interval", missing(SPM);
+        spm_sample_interval_unit: SpmUnit = "Unit", any_case(), value("UNIT"), missing(SPM);
     }
-    Replay {
-        replay_mode: ReplayMode = "How passes are repeated",
-            value("MODE"), missing(REPLAY);
-        kernel_replay_beta_enabled: bool = "Acknowledge that replay is beta",
-            missing(REPLAY);
+    Replay "Kernel replay" {
+        replay_mode: ReplayMode = "How passes are repeated", value("MODE"), missing(REPLAY);
+        kernel_replay_beta_enabled: bool = "Acknowledge that replay is beta", missing(REPLAY);
     }
-    Attach {
+    Attach "Attaching" {
         pid: i64 = "Process to attach to",
             within(1, i32::MAX as i64), short('p'), aliases(&["attach"]), value("PID"), missing(ATTACH);
-        attach_duration_msec: i64 = "How long",
-            within(0, NO_MAX), value("MSEC"), missing(ATTACH);
-        attach_children: bool = "Attach to children",
-            missing(ATTACH);
-        attach_sync_output: bool = "Wait for the output",
-            missing(ATTACH);
+        attach_duration_msec: i64 = "How long", within(0, NO_MAX), value("MSEC"), missing(ATTACH);
+        attach_children: bool = "Attach to children", missing(ATTACH);
+        attach_sync_output: bool = "Wait for the output", missing(ATTACH);
     }
-    Advanced {
+    Advanced "Advanced" {
         compat: Compat = "Tool whose behaviour rpd follows where the two differ: none (rpd's own) or rocprofv3, which a link named rocprofv3 implies; see docs/drop-in.md [default: none]",
             value("TOOL"), not_in_jobs();
         backend: Backend = "Platform that the target runs on: rocm (the installation), sim (the simulated GPU), or auto (rocm if there is a device and an SDK, else sim) [default: auto]",
@@ -336,14 +311,10 @@ options! {
             value("GPU");
         provider: ProviderChoice = "Source of events: sdk (rocprofiler-sdk), direct (the runtimes' own dispatch tables), or auto (direct if it has all that is requested, else sdk); see docs/providers.md [default: sdk]",
             value("PROVIDER");
-        rocm_root: String = "Root of the ROCm installation",
-            aliases(&["rocm-path"]), value("DIR");
-        sdk_soversion: i64 = "Major version of the SDK library to look for [default: 1]",
-            within(1, 1000);
-        sdk_version: String = "Full version of the SDK library to look for",
-            value("X.Y.Z");
-        preload: Vec<String> = "Libraries to preload before those that are inherited",
-            may_be_empty(), value("LIBRARY");
+        rocm_root: String = "Root of the ROCm installation", aliases(&["rocm-path"]), value("DIR");
+        sdk_soversion: i64 = "Major version of the SDK library to look for [default: 1]", within(1, 1000);
+        sdk_version: String = "Full version of the SDK library to look for", value("X.Y.Z");
+        preload: Vec<String> = "Libraries to preload before those that are inherited", may_be_empty(), value("LIBRARY");
         agent_index: AgentIndex = "Numbering of agents: absolute, relative or type-relative [default: relative]",
             short('A'), value("HOW"), from("ROCPROF_AGENT_INDEX");
         disable_signal_handlers: bool = "Install no signal handlers in the target",
@@ -352,20 +323,13 @@ options! {
             within(0, NO_MAX / 1024), value("KIB");
         process_sync: bool = "Processes wait for each other",
             from("ROCPROF_PROCESS_SYNC"), missing("waiting among processes (rpd writes all results after the target has ended)");
-        version: bool = "Print the version",
-            without_value(), short('v'), not_in_jobs();
-        doctor: bool = "Check the installation",
-            missing("the installation check"), not_in_jobs();
-        readlink: bool = "",
-            missing("rewriting library paths");
-        realpath: bool = "",
-            missing("rewriting library paths");
-        suppress_marker_preload: bool = "Do not preload the ROCTx library",
-            hidden();
-        echo: bool = "Print the resolved options as JSON instead of running",
-            hidden();
-        benchmark_mode: BenchmarkMode = "",
-            any_case(), value("MODE"), from("ROCPROF_BENCHMARK_MODE"), missing(BENCH);
+        version: bool = "Print the version", without_value(), short('v'), not_in_jobs();
+        doctor: bool = "Check the installation", missing("the installation check"), not_in_jobs();
+        readlink: bool = "", missing("rewriting library paths");
+        realpath: bool = "", missing("rewriting library paths");
+        suppress_marker_preload: bool = "Do not preload the ROCTx library", hidden();
+        echo: bool = "Print the resolved options as JSON instead of running", hidden();
+        benchmark_mode: BenchmarkMode = "", any_case(), value("MODE"), from("ROCPROF_BENCHMARK_MODE"), missing(BENCH);
     }
 }
 

@@ -8,8 +8,7 @@ use rpd_core::options::{ThreadTraceOptions, TracedCounter};
 use super::choices::ResourceMode;
 use super::given::{Named, Setting};
 use super::resolve::Environment;
-use super::spec::Group;
-use super::table::Given;
+use super::table::{Given, Group};
 use crate::failure::Failure;
 use crate::process::libraries;
 

@@ -6,8 +6,8 @@ use clap::ArgMatches;
 use rpd_core::os_text;
 
 use super::choices::Choice;
-use super::jobs::node::{Content, Node};
-use super::jobs::scalar;
+use super::node::{Content, Node};
+use super::scalar;
 use super::spec::{Form, Inherit, Spec};
 use crate::failure::Failure;
 
@@ -385,9 +385,10 @@ impl OptionValue for Categories {
         }
         let is_known = |word: &&String| Categories::WORDS.contains(&word.as_str());
         if let Some(word) = words.iter().find(|word| !is_known(word)) {
-            let reason = match word.contains(',') {
-                true => "(separate categories with spaces)".to_owned(),
-                false => choose_from(word, Categories::WORDS),
+            let reason = if word.contains(',') {
+                "(separate categories with spaces)".to_owned()
+            } else {
+                choose_from(word, Categories::WORDS)
             };
             return Err(Failure::usage(format!(
                 "argument {}: invalid choice: '{word}' {reason}",

@@ -1,8 +1,6 @@
 //! Input files: one job per run of the program, each a set of options by their long names.
 
 mod json;
-pub(super) mod node;
-pub(super) mod scalar;
 mod text;
 mod typed;
 mod yaml;
@@ -12,8 +10,8 @@ use std::sync::Arc;
 
 use rpd_spool::regular_file;
 
-use self::node::{Content, Node};
 use super::given::Place;
+use super::node::{Content, Node};
 use super::plan::DirectoryStem;
 use super::table::Given;
 use crate::failure::Failure;
@@ -47,10 +45,11 @@ pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
     parse(kind, name, &source)
 }
 
-/// As [`read`], with the file's name and its text.
+/// Reads the jobs of a file with this name and text.
 ///
 /// # Errors
-/// As those of [`read`].
+/// One line: the name has an unknown suffix, the text has a syntax error or no job, or a value has the wrong type for
+/// its key.
 pub(crate) fn parse_named(name: &str, source: &str) -> Result<Input, Failure> {
     parse(Kind::named(name)?, name, source)
 }
@@ -172,7 +171,7 @@ mod tests {
 
     /// A document that is truncated or has a wrong letter is a job file or an error; parsing ends in both cases.
     #[test]
-    fn damaged_files() {
+    fn damaged_job_files_are_jobs_or_errors() {
         let yaml = "base: &b {output_format: [csv]}\njobs:\n  - <<: *b\n    pmc: [\"A\", 'B'] # c\n    \
                     kernel_iteration_range: \"[1-2]\"\n  - pmc_groups: [[A], [B]]\n    output_file: >\n      x\n";
         let json = r#"{"jobs": [{"pmc": ["A\u0041"], "hip_trace": true}, {"pmc_groups": [["ä"], ["B"]], "x": -1.5e3}]}"#;

@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, LazyLock};
 
 use super::super::given::Place;
+use super::super::node::{Content, Key, Node};
 use super::super::table::{Given, OPTIONS};
-use super::node::{Content, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 

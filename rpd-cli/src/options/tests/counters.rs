@@ -5,7 +5,7 @@ use rpd_core::options::{CollectionPeriod, IterationRange};
 use super::{Got, counted, layout, options, plan_with, run_with};
 
 #[test]
-fn groups() {
+fn pmc_options_become_groups_of_sorted_counters() {
     for (case, line, expected) in [
         (96, "--pmc SQ_WAVES GRBM_COUNT -- a", "GRBM_COUNT SQ_WAVES"),
         (97, "--pmc SQ_WAVES,GRBM_COUNT -- a", "GRBM_COUNT SQ_WAVES"),
@@ -49,7 +49,7 @@ fn groups() {
 }
 
 #[test]
-fn what_cannot_be_counted_or_filtered_is_refused() {
+fn counter_options_refuse_malformed_values() {
     for (case, line, fragment) in [
         (
             "103",
@@ -117,7 +117,7 @@ fn what_cannot_be_counted_or_filtered_is_refused() {
 /// Cases 133 to 150 that end with a status. What they are about is not in this build: it is refused by name, and with
 /// the status of the case. The others of these cases need what is missing.
 #[test]
-fn what_later_builds_will_do_is_refused_with_the_status_of_its_case() {
+fn options_without_support_are_refused_with_the_status_of_their_case() {
     for (case, line, status) in [
         (133, "--spm SQ_WAVES -- a", 1),
         (134, "--spm-beta-enabled --spm A --pmc B -- a", 1),
@@ -139,7 +139,7 @@ fn what_later_builds_will_do_is_refused_with_the_status_of_its_case() {
 }
 
 #[test]
-fn filters() {
+fn kernel_filters_reach_the_collector() {
     let filtered = options(
         "--pmc A -M --kernel-include-regex '.*_kernel' --kernel-exclude-regex multiply \
          --kernel-iteration-range [1-2] [3-4] -- a",
@@ -168,7 +168,7 @@ fn filters() {
 }
 
 #[test]
-fn periods_and_regions() {
+fn collection_periods_and_regions_reach_the_collector() {
     let recorded = |line: &str| options(line).collector;
     let second = 1_000_000_000;
     let period = |delay, duration, repeat| CollectionPeriod {
@@ -196,7 +196,7 @@ fn periods_and_regions() {
 }
 
 #[test]
-fn definitions_of_further_counters() {
+fn extra_counters_are_read_from_a_file_or_a_variable() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text =
         "MINE:\n  architectures:\n    gfx90a:\n      expression: 2*SQ_WAVES\n  description: mine\n";
@@ -219,7 +219,7 @@ fn definitions_of_further_counters() {
 }
 
 #[test]
-fn counters_count_as_something_enabled() {
+fn counters_alone_need_no_trace() {
     let warnings = plan_with("--pmc A --stats -- a", &[]).warnings;
     assert!(
         warnings.len() == 1 && warnings[0].contains("--kernel-trace"),
@@ -239,7 +239,7 @@ fn counters_count_as_something_enabled() {
 }
 
 #[test]
-fn inherited_variables_are_defaults() {
+fn inherited_counters_are_used_when_no_option_names_some() {
     let with = |line: &str, environment: &[(&str, &str)]| {
         plan_with(line, environment).passes.remove(0).options
     };

@@ -2,12 +2,12 @@
 
 use rpd_core::options::Format;
 
-use super::super::spec::{Form, Group, Spec, Support};
-use super::super::table::OPTIONS;
+use super::super::spec::{Form, Spec, Support};
+use super::super::table::{Group, OPTIONS};
 use super::{Got, run_with};
 
 #[test]
-fn mistakes_have_their_status_and_message() {
+fn mistakes_fail_with_their_status_and_message() {
     for (case, line, status, fragment) in [
         ("6", "--foo -- true", 2, "unrecognized arguments: --foo"),
         ("8", "--hip-trace ./app", 1, "invalid truth value ./app"),
@@ -174,7 +174,7 @@ fn mistakes_have_their_status_and_message() {
 }
 
 #[test]
-fn what_this_build_lacks_is_refused_by_name() {
+fn options_work_or_are_refused_by_name() {
     // These request one another; `sampling` tests them.
     let together = [
         "pc-sampling-unit",

@@ -19,7 +19,7 @@ fn sampling(line: &str, environment: &[(&str, &str)]) -> Option<SamplingOptions>
 }
 
 #[test]
-fn what_is_incomplete_is_refused() {
+fn incomplete_sampling_options_are_refused() {
     for (case, line, status, words) in [
         (106, "--pc-sampling-unit time", 1, "implicitly disabled"),
         (
@@ -60,7 +60,7 @@ fn what_is_incomplete_is_refused() {
 }
 
 #[test]
-fn the_variable_stands_for_the_switch_whatever_its_value() {
+fn beta_variable_allows_sampling_whatever_its_value() {
     // Case 107.
     let line = "--pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 7";
     for value in ["0", "", "1"] {
@@ -70,7 +70,7 @@ fn the_variable_stands_for_the_switch_whatever_its_value() {
 }
 
 #[test]
-fn a_whole_configuration_reaches_the_collector() {
+fn complete_sampling_options_reach_the_collector() {
     // Case 112; the variable of the SDK is set where the target is launched.
     let wanted = SamplingOptions {
         method: SamplingMethod::Stochastic,
@@ -95,7 +95,7 @@ fn a_whole_configuration_reaches_the_collector() {
 }
 
 #[test]
-fn unknown_words_are_refused() {
+fn unknown_sampling_words_are_refused() {
     // Case 113, on the command line; tests of jobs have it for input files.
     let (status, message) = refused(&ALL.replace("time", "bogus"));
     assert_eq!(status, 2, "{message}");
@@ -103,7 +103,7 @@ fn unknown_words_are_refused() {
 }
 
 #[test]
-fn counters_and_samples_take_two_runs() {
+fn counters_and_samples_in_one_run_are_refused() {
     let (status, message) = refused(&format!("{ALL} --pmc SQ_WAVES"));
     assert_eq!(status, 1);
     for words in [

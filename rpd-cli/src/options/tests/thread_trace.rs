@@ -25,7 +25,7 @@ fn counters(options: &ThreadTraceOptions) -> Vec<String> {
 }
 
 #[test]
-fn what_cannot_be_traced_is_refused() {
+fn malformed_thread_trace_options_are_refused() {
     for (case, line, words) in [
         (118, "--att --att-target-cu 0X1", "neither a decimal number"),
         (118, "--att-target-cu 0X1", "neither a decimal number"),
@@ -126,7 +126,7 @@ fn what_cannot_be_traced_is_refused() {
 }
 
 #[test]
-fn values_that_are_accepted() {
+fn thread_trace_options_reach_the_collector() {
     let usual = traced("", &[]);
     assert_eq!(usual, ThreadTraceOptions::default());
     assert_eq!(
@@ -208,7 +208,7 @@ fn traces_of_the_whole_run_imply_thread_traces() {
 }
 
 #[test]
-fn without_att_its_options_have_no_effect() {
+fn thread_trace_options_without_att_give_a_warning() {
     let plan = plan_with("--att-target-cu 3 --hip-trace -- ./app", &[]);
     assert_eq!(plan.passes[0].options.collector.thread_trace, None);
     assert!(
@@ -222,7 +222,7 @@ fn without_att_its_options_have_no_effect() {
 
 /// Cases 2 to 4, 115 and 116.
 #[test]
-fn a_decoder_library_is_looked_for_in_the_given_folder() {
+fn decoder_library_is_found_in_the_given_directory() {
     let good = tempfile::tempdir().expect("a directory");
     let bad = tempfile::tempdir().expect("a directory");
     let below = good.path().join("lib");
@@ -255,7 +255,7 @@ fn a_decoder_library_is_looked_for_in_the_given_folder() {
 }
 
 #[test]
-fn options_of_later_providers_are_passed_on() {
+fn thread_trace_options_of_later_providers_reach_the_collector() {
     let line = "--att-perfcounters SQ_WAVES --att-perfcounter-ctrl 3";
     let without = traced(line, &[]);
     assert!(!without.target_counters && !without.no_detail);
@@ -265,7 +265,7 @@ fn options_of_later_providers_are_passed_on() {
 }
 
 #[test]
-fn dispatches_that_are_counted_beside_thread_traces() {
+fn compat_mode_counts_the_first_dispatch_beside_thread_traces() {
     let counted = |line: &str| {
         let plan = plan_with(&format!("--pmc SQ_WAVES {line} -- ./app"), &[]);
         let ranges = &plan.passes[0].options.collector.counters.iterations;

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
+    fn integers_are_read_by_the_rules_of_yaml() {
         for (text, value) in [
             ("5", Some(5)),
             ("-5", Some(-5)),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn base_60() {
+    fn numbers_to_base_60_are_recognized() {
         for text in [
             "10:10:1",
             "1:1",
