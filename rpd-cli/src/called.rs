@@ -7,6 +7,7 @@ use rpd_core::compat::{Compat, Difference};
 
 use crate::exit_status::USAGE;
 use crate::failure;
+use crate::sub_commands;
 
 /// Programs that this binary implements, selected by its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,48 +35,34 @@ pub(crate) enum RocpdTool {
     Summary,
 }
 
-/// Usage line of these programs.
-const TOOL_USAGE: &str = "-i INPUT [INPUT ...] [options]";
-
-/// The programs of ROCm that rpd replaces: name, and usage line.
-const PROGRAMS: [(&str, Program, &str); 8] = [
-    (
-        "rocprofv3",
-        Program::Rocprofv3,
-        "[options] -- <application> [application options]",
-    ),
-    ("rocprofv3-avail", Program::Rocprofv3Avail, "[options]"),
-    (
-        "rocpd",
-        Program::Rocpd,
-        "[-h] [-v] {convert,query,summary,merge} ...",
-    ),
-    (
-        "rocpd2csv",
-        Program::RocpdTool(RocpdTool::Convert("csv")),
-        TOOL_USAGE,
-    ),
-    (
-        "rocpd2otf2",
-        Program::RocpdTool(RocpdTool::Convert("otf2")),
-        TOOL_USAGE,
-    ),
+/// The programs of ROCm that rpd replaces, by name.
+const PROGRAMS: [(&str, Program); 8] = [
+    ("rocprofv3", Program::Rocprofv3),
+    ("rocprofv3-avail", Program::Rocprofv3Avail),
+    ("rocpd", Program::Rocpd),
+    ("rocpd2csv", Program::RocpdTool(RocpdTool::Convert("csv"))),
+    ("rocpd2otf2", Program::RocpdTool(RocpdTool::Convert("otf2"))),
     (
         "rocpd2pftrace",
         Program::RocpdTool(RocpdTool::Convert("pftrace")),
-        TOOL_USAGE,
     ),
-    (
-        "rocpd2summary",
-        Program::RocpdTool(RocpdTool::Summary),
-        TOOL_USAGE,
-    ),
-    (
-        "hiptracer",
-        Program::Hiptracer,
-        "[options] -- <application> [application options]",
-    ),
+    ("rocpd2summary", Program::RocpdTool(RocpdTool::Summary)),
+    ("hiptracer", Program::Hiptracer),
 ];
+
+impl Program {
+    /// What follows the name of the program in its usage.
+    fn usage(self) -> String {
+        match self {
+            Program::Rpd | Program::Rocprofv3 | Program::Hiptracer => {
+                "[options] -- <application> [application options]".to_owned()
+            }
+            Program::Rocprofv3Avail => "[options]".to_owned(),
+            Program::Rocpd => sub_commands::rocpd_usage(),
+            Program::RocpdTool(_) => "-i INPUT [INPUT ...] [options]".to_owned(),
+        }
+    }
+}
 
 /// The program and the behaviour that were selected.
 #[derive(Debug, Clone, Copy)]
@@ -90,8 +77,8 @@ impl CalledAs {
         let file = name.and_then(|name| Path::new(name).file_name());
         let program = PROGRAMS
             .iter()
-            .find(|(known, ..)| file == Some(OsStr::new(known)))
-            .map_or(Program::Rpd, |(_, program, _)| *program);
+            .find(|(known, _)| file == Some(OsStr::new(known)))
+            .map_or(Program::Rpd, |(_, program)| *program);
         let by_name = match program {
             Program::Rpd | Program::Hiptracer => Compat::None,
             Program::Rocprofv3
@@ -115,10 +102,12 @@ impl CalledAs {
         if failure::status(error) != USAGE {
             return format!("Fatal error: {line}\n");
         }
-        let (name, _, usage) = PROGRAMS
+        let by_name = PROGRAMS
             .into_iter()
-            .find(|(_, program, _)| *program == self.program)
-            .unwrap_or(PROGRAMS[0]);
+            .find(|(_, program)| *program == self.program);
+        // `rpd --compat rocprofv3` is called as what it stands for.
+        let (name, program) = by_name.unwrap_or(("rocprofv3", Program::Rocprofv3));
+        let usage = program.usage();
         format!("usage: {name} {usage}\n{name}: error: {line}\n")
     }
 }
@@ -149,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_the_option_choose_the_mode() {
+    fn program_name_and_option_select_program_and_mode() {
         for (words, program, compat) in [
             (&["rpd"][..], Program::Rpd, Compat::None),
             (
@@ -200,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_the_words_of_either_tool() {
+    fn error_has_the_form_of_the_selected_tool() {
         let usage = || Failure::usage("unrecognized arguments: --x").into();
         let failed = || Failure::failed("No application provided").into();
         assert_eq!(

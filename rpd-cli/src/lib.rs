@@ -32,6 +32,7 @@ mod process;
 mod recover;
 mod report;
 mod run_directory;
+mod sub_commands;
 mod thread_trace;
 pub mod untrusted;
 mod version;
@@ -51,6 +52,7 @@ use crate::called::{CalledAs, Program};
 use crate::failure::Failure;
 use crate::options::parse::{self, Parsed};
 use crate::options::resolve::{Environment, resolve};
+use crate::sub_commands::SubCommand;
 
 /// Runs rpd with the words and the environment of this process; its exit status.
 pub fn main() -> ExitCode {
@@ -97,13 +99,15 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     match called.program {
         Program::Rpd => {
             if let Some(word) = word.filter(|word| !word.starts_with('-')) {
-                return sub_command(word, &arguments[1..]);
+                let command = SubCommand::from_name(word).ok_or_else(|| unknown(word))?;
+                let run = || sub_command(command, &arguments[1..], Compat::None);
+                return isolation::isolated(word, run);
             }
         }
         Program::Rocprofv3 => {}
         Program::Rocprofv3Avail => return commands::avail::run(arguments, called.compat),
         Program::Hiptracer => return commands::capture::hiptracer(arguments),
-        Program::Rocpd => return commands::rocpd::run(arguments, called.compat),
+        Program::Rocpd => return commands::rocpd::run(arguments, called.compat, sub_command),
         Program::RocpdTool(tool) => return commands::rocpd::tool(tool, arguments, called.compat),
     }
     profile(called, arguments)
@@ -116,7 +120,7 @@ fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
         Parsed::Version => print(&version::text()),
         Parsed::Run(given, command) => {
             let environment = Environment::current(called.compat)?;
-            let mut plan = resolve(given, command, &environment)?;
+            let mut plan = resolve(*given, command, &environment)?;
             if plan.list_avail && !plan.echo {
                 commands::avail::list_avail(&plan)?;
                 if plan
@@ -168,44 +172,45 @@ pub(crate) fn print_message(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Sub-commands by name; the list in messages is made from the same table.
-type SubCommand = (&'static str, fn(&[OsString], Compat) -> Result<u8>);
-const SUB_COMMANDS: &[SubCommand] = &[
-    ("avail", commands::avail::run),
-    ("convert", commands::convert::run),
-    ("query", commands::query::run),
-    ("summary", commands::summary::run),
-    ("merge", commands::merge::run),
-    ("diff", |words, _| commands::diff::run(words)),
-    ("stacks", |words, _| commands::stacks::run(words)),
-    ("flame", |words, _| commands::stacks::flame::run(words)),
-    ("symbolize", |words, _| {
-        commands::stacks::symbolize::run(words)
-    }),
-    ("export", |words, _| commands::stacks::export::run(words)),
-    ("hot", |words, _| commands::hot::run(words)),
-    ("annotate", |words, _| commands::hot::annotate::run(words)),
-    ("live", |words, _| commands::live::run(words)),
-    ("capture", |words, _| commands::capture::run(words)),
-    ("check", |words, _| commands::check::run(words)),
-    ("replay", |words, _| commands::capture::replay::run(words)),
-    ("att", |words, _| commands::att::run(words)),
-    ("recover", |words, _| recover::run(words)),
-];
-
-fn sub_command(name: &str, arguments: &[OsString]) -> Result<u8> {
-    if let Some((_, run)) = SUB_COMMANDS.iter().find(|(known, _)| *known == name) {
-        return isolation::isolated(name, || run(arguments, Compat::None));
+/// Runs a sub-command with the words after its name; the exit status.
+///
+/// # Errors
+/// Those of the sub-command.
+fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Result<u8> {
+    match command {
+        SubCommand::Live => commands::live::run(words),
+        SubCommand::Recover => recover::run(words),
+        SubCommand::Convert => commands::convert::run(words, compat),
+        SubCommand::Query => commands::query::run(words, compat),
+        SubCommand::Summary => commands::summary::run(words, compat),
+        SubCommand::Merge => commands::merge::run(words, compat),
+        SubCommand::Diff => commands::diff::run(words),
+        SubCommand::Export => commands::stacks::export::run(words),
+        SubCommand::Stacks => commands::stacks::run(words),
+        SubCommand::Flame => commands::stacks::flame::run(words),
+        SubCommand::Symbolize => commands::stacks::symbolize::run(words),
+        SubCommand::Hot => commands::hot::run(words),
+        SubCommand::Annotate => commands::hot::annotate::run(words),
+        SubCommand::Capture => commands::capture::run(words),
+        SubCommand::Check => commands::check::run(words),
+        SubCommand::Replay => commands::capture::replay::run(words),
+        SubCommand::Avail => commands::avail::run(words, compat),
+        SubCommand::Att => commands::att::run(words),
     }
-    let known: Vec<&str> = SUB_COMMANDS.iter().map(|(known, _)| *known).collect();
-    let near = rpd_core::near::nearest(name, known.iter().copied());
-    let hint = match near {
+}
+
+/// The failure of a first word that is no sub-command.
+fn unknown(name: &str) -> Failure {
+    let known: Vec<&str> = SubCommand::ALL
+        .iter()
+        .map(|command| command.name())
+        .collect();
+    let hint = match rpd_core::near::nearest(name, known.iter().copied()) {
         Some(near) => format!("; did you mean {near}?"),
         None => format!("; the program to run goes after `--`: rpd [options] -- {name}"),
     };
-    Err(Failure::usage(format!(
+    Failure::usage(format!(
         "unrecognized arguments: {name} is not a sub-command (known: {}){hint}",
         known.join(", ")
     ))
-    .into())
 }

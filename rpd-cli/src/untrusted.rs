@@ -11,9 +11,9 @@ use rpd_formats::rocpd::read::Database;
 use rpd_summary::Statistics;
 
 use crate::counters::extra;
-use crate::options::given::OptionValues;
 use crate::options::jobs;
 use crate::options::resolve::{Environment, resolve_with};
+use crate::options::table::Given;
 
 /// Number of output formats that [`database`] can write.
 pub const OUTPUT_FORMATS: usize = Format::ALL.len();
@@ -30,8 +30,7 @@ pub fn job_file(name: &str, text: &str) -> Result<usize, String> {
         ..Environment::default()
     };
     let command = vec!["program".to_owned()];
-    let plan =
-        resolve_with(OptionValues::default(), Some(input), command, &environment).map_err(line)?;
+    let plan = resolve_with(Given::default(), Some(input), command, &environment).map_err(line)?;
     Ok(plan.passes.len())
 }
 

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::exit_status::FAILED;
 use crate::failure::Failure;
-use crate::options::table::SIMULATED_GPUS;
+use crate::options::{Choice as _, SimulatedGpu};
 use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
 use crate::wording::count;
@@ -51,7 +51,7 @@ struct Arguments {
     #[arg(long, value_name = "STATUS", default_value_t = FAILED)]
     error_exitcode: u8,
     /// GPU to simulate [default: RPD_SIM_GPU, or gfx90a]
-    #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(SIMULATED_GPUS))]
+    #[arg(long, value_name = "GPU", value_parser = PossibleValuesParser::new(SimulatedGpu::WORDS))]
     sim_gpu: Option<String>,
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]

@@ -308,10 +308,10 @@ fn write_output(
     let is_standard_output = destination.is_standard_output();
     let path = destination.path().to_owned();
     destination.write(write)?;
-    match is_standard_output {
-        true => Ok(()),
-        false => print_written(&path, compat),
+    if is_standard_output {
+        return Ok(());
     }
+    print_written(&path, compat)
 }
 
 /// Reports that a file was written, in the form of the tool whose behaviour is selected.
@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_behind_a_flag_get_the_flag() {
+    fn spread_repeats_the_flag_before_each_of_its_values() {
         let words: Vec<OsString> = ["a.db", "-f", "csv", "json", "b.db", "rocpd"]
             .map(OsString::from)
             .to_vec();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_stand_for_the_databases_in_them() {
+    fn expand_replaces_directories_by_their_databases() {
         let folder = tempfile::tempdir().expect("a folder");
         let make = |path: &str| {
             let path = folder.path().join(path);

@@ -1,113 +1,104 @@
 //! Light recordings: kernels and copies of programs that run for long.
 
-use rpd_core::options::{CounterOptions, ProviderChoice, Traces};
-use rpd_spool::stacks::StackMode;
+use rpd_core::options::{CollectorOptions, ProviderChoice};
 use rpd_spool::writer::SMALLEST_BOUND;
 
-use super::given::OptionValues;
+use super::given::Named;
 use super::size::size;
+use super::table::Given;
 use crate::failure::Failure;
-
-const LIGHT: &str = "light";
-const KEEP: &str = "light-keep";
 
 /// Bytes that are kept for each process, unless others are requested.
 const USUAL: u64 = 64 << 20;
 
 /// Options that request what a light recording does not have. Aggregates first: a message names the first.
-pub(super) const REFUSED: [&str; 22] = [
-    "sys-trace",
-    "runtime-trace",
-    "hip-trace",
-    "hsa-trace",
-    "kokkos-trace",
-    "marker-trace",
-    "memory-allocation-trace",
-    "scratch-memory-trace",
-    "rccl-trace",
-    "rocdecode-trace",
-    "rocjpeg-trace",
-    "hip-runtime-trace",
-    "hip-compiler-trace",
-    "hsa-core-trace",
-    "hsa-amd-trace",
-    "hsa-image-trace",
-    "hsa-finalizer-trace",
-    "annotate-args",
-    "kernel-rename",
-    "pc-sampling-beta-enabled",
-    "advanced-thread-trace",
-    "extra-counters",
-];
+pub(super) fn without_place(given: &Given) -> [&Named; 22] {
+    [
+        &given.sys_trace,
+        &given.runtime_trace,
+        &given.hip_trace,
+        &given.hsa_trace,
+        &given.kokkos_trace,
+        &given.marker_trace,
+        &given.memory_allocation_trace,
+        &given.scratch_memory_trace,
+        &given.rccl_trace,
+        &given.rocdecode_trace,
+        &given.rocjpeg_trace,
+        &given.hip_runtime_trace,
+        &given.hip_compiler_trace,
+        &given.hsa_core_trace,
+        &given.hsa_amd_trace,
+        &given.hsa_image_trace,
+        &given.hsa_finalizer_trace,
+        &given.annotate_args,
+        &given.kernel_rename,
+        &given.pc_sampling_beta_enabled,
+        &given.advanced_thread_trace,
+        &given.extra_counters,
+    ]
+}
 
 /// The failure of an option that requests what a light recording does not have.
-pub(super) fn refused(given: &OptionValues, long: &str) -> Failure {
-    given.refused(
-        long,
-        format_args!(
-            "a light recording has kernel dispatches and copies only: leave out this or {}",
-            given.name(LIGHT)
-        ),
-    )
+pub(super) fn refused(given: &Given, option: &Named) -> Failure {
+    option.refused(format_args!(
+        "a light recording has kernel dispatches and copies only: leave out this or {}",
+        given.light.name()
+    ))
 }
 
 /// Bytes that a light recording keeps for each process; `None` when the recording is not a light one.
 ///
 /// # Errors
 /// Another option requests what a light recording does not have.
-pub(super) fn resolve(
-    given: &OptionValues,
-    traces: &Traces,
-    counters: &CounterOptions,
-    stacks: StackMode,
-) -> Result<Option<u64>, Failure> {
-    if given.bool(LIGHT) != Some(true) {
+pub(super) fn resolve(given: &Given, options: &CollectorOptions) -> Result<Option<u64>, Failure> {
+    if !given.light.is_on() {
         return Ok(None);
     }
-    let refused = |long: &str| refused(given, long);
-    if let Some(long) = REFUSED.iter().find(|long| given.requests(long)) {
-        return Err(refused(long));
+    let refused = |option: &Named| Err(refused(given, option));
+    let requested = |option: &&Named| option.is_requested();
+    if let Some(option) = without_place(given).into_iter().find(requested) {
+        return refused(option);
     }
-    if counters.any() {
-        let long = ["pmc", "pmc-groups"]
-            .into_iter()
-            .find(|long| given.requests(long));
-        return Err(refused(long.unwrap_or("pmc")));
+    if options.counters.any() {
+        let groups_alone = !given.pmc.is_requested() && given.pmc_groups.is_requested();
+        return refused(if groups_alone {
+            &given.pmc_groups
+        } else {
+            &given.pmc
+        });
     }
-    if stacks != StackMode::Off {
-        return Err(refused("stacks"));
+    if options.stacks.any() {
+        return refused(&given.stacks);
     }
-    if given.text("provider").and_then(ProviderChoice::of_word) == Some(ProviderChoice::Sdk) {
-        return Err(given.refused(
-            "provider",
-            format_args!(
-                "`sdk` has the cost that {} avoids: leave it out, or record with --kernel-trace --memory-copy-trace",
-                given.name(LIGHT)
-            ),
-        ));
+    if given.provider.value() == Some(ProviderChoice::Sdk) {
+        return Err(given.provider.refused(format_args!(
+            "`sdk` has the cost that {} avoids: leave it out, or record with --kernel-trace --memory-copy-trace",
+            given.light.name()
+        )));
     }
-    if !traces.any() {
-        return Err(given.refused(
-            LIGHT,
-            "both --kernel-trace and --memory-copy-trace are off: leave one of them on",
-        ));
+    if !options.traces.any() {
+        return Err(given
+            .light
+            .refused("both --kernel-trace and --memory-copy-trace are off: leave one of them on"));
     }
-    let Some(text) = given.text(KEEP) else {
+    let keep = &given.light_keep;
+    let Some(text) = keep.text() else {
         return Ok(Some(USUAL));
     };
-    let bytes =
-        size(text).map_err(|message| given.misused(KEEP, format_args!("{text}: {message}")))?;
+    let bytes = size(text).map_err(|message| keep.misused(format_args!("{text}: {message}")))?;
     if bytes < SMALLEST_BOUND {
-        return Err(given.misused(
-            KEEP,
-            format_args!("{text}: at least {}K is needed", SMALLEST_BOUND >> 10),
-        ));
+        return Err(keep.misused(format_args!(
+            "{text}: at least {}K is needed",
+            SMALLEST_BOUND >> 10
+        )));
     }
     Ok(Some(bytes))
 }
 
 /// A warning about an option that has no effect without `--light`.
-pub(super) fn without_effect(given: &OptionValues) -> Option<String> {
-    (given.requests(KEEP) && given.bool(LIGHT) != Some(true))
-        .then(|| format!("{}: no effect without --{LIGHT}", given.name(KEEP)))
+pub(super) fn without_effect(given: &Given) -> Option<String> {
+    let (keep, light) = (&given.light_keep, &given.light);
+    (keep.is_requested() && !light.is_on())
+        .then(|| format!("{}: no effect without {}", keep.name(), light.flag()))
 }

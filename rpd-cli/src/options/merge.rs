@@ -1,17 +1,17 @@
 //! Which passes there are, and what was given for each: command line and jobs together.
 
 use super::counters::{self, CounterGroup};
-use super::given::{OptionValues, Origin, Place, Value};
+use super::given::{Conflict, Named};
 use super::jobs::Input;
 use super::plan::DirectoryStem;
-use super::table;
+use super::table::Given;
 use crate::failure::Failure;
 
 /// A pass before it is resolved.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     /// All but the counters of `pmc`.
-    pub(super) given: OptionValues,
+    pub(super) given: Given,
     /// Counters that `pmc` requests.
     pub(super) counters: CounterGroup,
 }
@@ -30,13 +30,13 @@ pub(super) struct Drafts {
 ///
 /// # Errors
 /// Command line and job give one option different values, or a group is empty or holds an element that is no counter.
-pub(super) fn drafts(mut given: OptionValues, input: Option<Input>) -> Result<Drafts, Failure> {
+pub(super) fn drafts(mut given: Given, input: Option<Input>) -> Result<Drafts, Failure> {
     let groups = flags(&mut given)?;
     let (jobs, stem) = match input {
         // Directories of a run that is more than its text file are called as those of all others.
         Some(input) if !groups.is_empty() => (input.jobs, Some(DirectoryStem::Pass)),
         Some(input) => (input.jobs, Some(input.stem)),
-        None => (vec![OptionValues::default()], None),
+        None => (vec![Given::default()], None),
     };
     let jobs = jobs
         .into_iter()
@@ -77,7 +77,7 @@ impl Drafts {
     /// Refuses what cannot be repeated pass for pass.
     pub(super) fn check_passes(&self) -> Result<(), Failure> {
         let counts = |draft: &Draft| {
-            !draft.counters.counters.is_empty() || draft.given.values.contains_key("pmc-groups")
+            !draft.counters.counters.is_empty() || draft.given.pmc_groups.is_given()
         };
         let auto = self.list.iter().any(|draft| draft.counters.auto);
         let cause = match self.cause {
@@ -85,28 +85,26 @@ impl Drafts {
             _ if auto => "--pmc auto: may make several",
             _ => return Ok(()),
         };
-        let with = |long: &str| {
-            let mut all = self.list.iter().map(|draft| &draft.given);
-            all.find(|given| given.values.contains_key(long))
-        };
-        let refuse = |name: String, what: &str| {
+        let refuse = |option: &Named, what: &str| {
             Err(Failure::failed(format!(
-                "{name}: collecting counters in several passes ({cause}) is not compatible with {what}"
+                "{}: collecting counters in several passes ({cause}) is not compatible with {what}",
+                option.name()
             )))
         };
-        if let Some(given) = with("pid") {
-            return refuse(given.name("pid"), "attach mode");
+        let mut all = self.list.iter().map(|draft| &draft.given);
+        if let Some(given) = all.clone().find(|given| given.pid.is_given()) {
+            return refuse(&given.pid, "attach mode");
         }
-        if let Some(given) = with("collection-period") {
-            return refuse(given.name("collection-period"), "--collection-period");
+        if let Some(given) = all.find(|given| given.collection_period.is_given()) {
+            return refuse(&given.collection_period, "--collection-period");
         }
         Ok(())
     }
 }
 
 /// Takes the groups of `--pmc`.
-fn flags(given: &mut OptionValues) -> Result<Vec<CounterGroup>, Failure> {
-    let Some(Value::Groups(flags)) = given.values.remove("pmc") else {
+fn flags(given: &mut Given) -> Result<Vec<CounterGroup>, Failure> {
+    let Some(flags) = given.pmc.take() else {
         return Ok(Vec::new());
     };
     let several = flags.len() > 1;
@@ -126,44 +124,20 @@ fn flags(given: &mut OptionValues) -> Result<Vec<CounterGroup>, Failure> {
 }
 
 /// Puts the command line and a job together. Neither has priority: an option that both give must have the same value.
-fn merge(given: &OptionValues, mut job: OptionValues) -> Result<Draft, Failure> {
-    let counters = match job.values.remove("pmc") {
-        Some(Value::List(words)) => {
-            counters::group(&words).map_err(|message| job.refused("pmc", message))?
-        }
-        _ => CounterGroup::default(),
+fn merge(given: &Given, mut job: Given) -> Result<Draft, Failure> {
+    let counters = match job.pmc.list() {
+        [words, ..] => counters::group(words).map_err(|message| job.pmc.refused(message))?,
+        [] => CounterGroup::default(),
     };
-    job.origins.remove("pmc");
-    let first = |place: &Place| (place.line, place.column);
-    let conflict = job
-        .values
-        .iter()
-        .filter(|(long, value)| given.values.get(*long).is_some_and(|other| other != *value))
-        .filter_map(|(long, value)| match job.origins.get(long) {
-            Some(Origin::Job(place)) => Some((*long, value, place)),
-            _ => None,
-        })
-        .min_by_key(|(_, _, place)| first(place));
-    if let Some((long, value, place)) = conflict {
-        let source = match given.variable(long) {
-            Some(variable) => format!("{variable} (set in the environment)"),
-            None => table::find(long).map_or_else(|| format!("--{long}"), |spec| spec.display()),
-        };
-        let other = given.values.get(long).map(ToString::to_string);
-        return Err(Failure::failed(format!(
-            "{place}: conflicting values for {}: {value} here, {} by {source}",
-            long.replace('-', "_"),
-            other.unwrap_or_default(),
-        )));
+    job.pmc.take();
+    let conflicts = given.conflicts(&job);
+    if let Some(Conflict { place, message }) =
+        conflicts.min_by_key(|conflict| (conflict.place.line, conflict.place.column))
+    {
+        return Err(Failure::failed(format!("{place}: {message}")));
     }
     let mut merged = given.clone();
-    merged.values.extend(job.values);
-    for (long, origin) in job.origins {
-        // Options that are on the command line too are named in its syntax.
-        if !given.values.contains_key(long) {
-            merged.origins.insert(long, origin);
-        }
-    }
+    merged.merge(job);
     Ok(Draft {
         given: merged,
         counters,
@@ -175,7 +149,7 @@ mod tests {
     use super::cause;
 
     #[test]
-    fn the_first_named_cause_wins() {
+    fn cause_of_several_passes_is_the_first_that_holds() {
         // The reasons of several passes: command-line-216.
         for (groups, jobs, combined, expected) in [
             (2, 1, false, Some("multiple --pmc flags")),

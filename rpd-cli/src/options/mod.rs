@@ -1,5 +1,6 @@
 //! The command line: its table, its parser, and what it resolves to.
 
+mod choices;
 pub(crate) mod counters;
 pub(crate) mod extra_counters;
 mod filters;
@@ -8,21 +9,29 @@ mod inherit;
 pub(crate) mod jobs;
 mod light;
 mod merge;
+mod node;
 mod outputs;
 pub(crate) mod parse;
 mod pass;
 pub(crate) mod plan;
+mod platform;
 mod provider;
 mod ranks;
 pub(crate) mod resolve;
-pub(crate) mod sampling;
+mod sampling;
+mod scalar;
 pub(crate) mod size;
+mod spec;
 mod stacks;
 mod summary;
 pub(crate) mod table;
 mod thread_trace;
+mod traces;
+mod value;
 
-pub(crate) use outputs::default_sdk_suffixes;
+pub(crate) use choices::{Choice, SimulatedGpu};
+pub(crate) use platform::default_sdk_suffixes;
+pub(crate) use value::truth;
 
 #[cfg(test)]
 mod tests;

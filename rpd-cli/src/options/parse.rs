@@ -8,10 +8,12 @@ use clap::{Arg, ArgAction, Command, value_parser};
 
 use rpd_core::os_text;
 
-use super::given::{OptionValues, Value};
-use super::table::{self, Form, OPTIONS, Spec};
+use super::spec::{Form, Spec};
+use super::table::{self, Given, Group, OPTIONS};
+use super::value::{choose_from, truth};
 use crate::exit_status::{FAILED, USAGE};
 use crate::failure::Failure;
+use crate::sub_commands;
 
 /// Result of parsing a command line.
 #[derive(Debug)]
@@ -21,16 +23,7 @@ pub(crate) enum Parsed {
     /// Print the version and stop.
     Version,
     /// Go on with the options and the words after the first `--`, as escaped text.
-    Run(OptionValues, Vec<String>),
-}
-
-/// A truth word.
-pub(crate) fn truth(word: &str) -> Option<bool> {
-    match word.to_ascii_lowercase().as_str() {
-        "y" | "yes" | "t" | "true" | "on" | "1" => Some(true),
-        "n" | "no" | "f" | "false" | "off" | "0" => Some(false),
-        _ => None,
-    }
+    Run(Box<Given>, Vec<String>),
 }
 
 /// Reads the arguments that follow the program's name.
@@ -49,13 +42,13 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, Failure> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Parsed::Help(help())),
         Err(error) => return Err(explain(&error, own)),
     };
-    let mut given = OptionValues::default();
-    for spec in OPTIONS.iter().filter(|spec| !spec.key_only) {
-        if let Some(value) = read(spec, &matches)? {
-            given.values.insert(spec.long, value);
+    let mut given = Box::<Given>::default();
+    for option in given.all_mut() {
+        if !option.named().spec.key_only {
+            option.read_matches(&matches)?;
         }
     }
-    if given.bool("version") == Some(true) {
+    if given.version.is_on() {
         return Ok(Parsed::Version);
     }
     Ok(Parsed::Run(given, command))
@@ -64,86 +57,6 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, Failure> {
 /// The help text.
 pub(crate) fn help() -> String {
     command_line().render_help().to_string()
-}
-
-fn read(spec: &'static Spec, matches: &clap::ArgMatches) -> Result<Option<Value>, Failure> {
-    if matches.value_source(spec.long).is_none() {
-        return Ok(None);
-    }
-    let texts = || -> Vec<String> {
-        matches
-            .get_many::<String>(spec.long)
-            .unwrap_or_default()
-            .cloned()
-            .collect()
-    };
-    Ok(match spec.form {
-        Form::Flag => matches.get_flag(spec.long).then_some(Value::Bool(true)),
-        Form::Bool => matches.get_one::<bool>(spec.long).copied().map(Value::Bool),
-        Form::Integer(..) => matches
-            .get_one::<i64>(spec.long)
-            .copied()
-            .map(Value::Integer),
-        Form::Text => texts().pop().map(Value::Text),
-        Form::Path => matches
-            .get_one::<OsString>(spec.long)
-            .map(|path| Value::Text(os_text::escape(path))),
-        Form::Choice(_, ignore_case) => texts().pop().map(|word| {
-            Value::Text(if ignore_case {
-                word.to_ascii_lowercase()
-            } else {
-                word
-            })
-        }),
-        Form::Choices(_) => Some(Value::List(
-            texts()
-                .iter()
-                .map(|word| word.to_ascii_lowercase())
-                .collect(),
-        )),
-        Form::List(_) => Some(Value::List(texts())),
-        Form::Groups => Some(Value::Groups(
-            matches
-                .get_occurrences::<String>(spec.long)
-                .into_iter()
-                .flatten()
-                .map(|group| group.cloned().collect())
-                .collect(),
-        )),
-        Form::Categories(known) => Some(categories(spec, known, &texts())?),
-    })
-}
-
-/// `--ompt-trace`: bare, a truth word, or categories.
-fn categories(spec: &Spec, known: &[&str], words: &[String]) -> Result<Value, Failure> {
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| word.trim().to_ascii_lowercase())
-        .filter(|word| !word.is_empty())
-        .collect();
-    if words.is_empty() {
-        return Ok(Value::Bool(true));
-    }
-    if let [word] = words.as_slice()
-        && let Some(value) = truth(word)
-    {
-        return Ok(Value::Bool(value));
-    }
-    for word in &words {
-        if word.contains(',') {
-            return Err(Failure::usage(format!(
-                "argument {}: invalid choice: '{word}' (separate categories with spaces)",
-                spec.display()
-            )));
-        }
-        if !known.contains(&word.as_str()) {
-            return Err(Failure::usage(bad_choice(spec, word, known)));
-        }
-    }
-    if words.iter().any(|word| word == "all") {
-        return Ok(Value::Bool(true));
-    }
-    Ok(Value::List(words))
 }
 
 /// The clap command made from the table.
@@ -156,16 +69,7 @@ fn command_line() -> Command {
         .args_override_self(true)
         .max_term_width(120)
         .about("Profile programs that use AMD GPUs")
-        .override_usage(
-            "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       \
-             rpd live [DIR]...\n       \
-             rpd recover DIR...\n       \
-             rpd convert|query|summary|merge|diff|export [OPTIONS] DB...\n       \
-             rpd stacks|flame|symbolize|hot|annotate [OPTIONS] DB...\n       \
-             rpd capture|check [OPTIONS] -- APPLICATION [ARGUMENTS]\n       \
-             rpd replay [OPTIONS] CAPTURE\n       \
-             rpd avail|att --help",
-        )
+        .override_usage(sub_commands::usage())
         .after_help(
             "BOOL is one of y yes t true on 1, n no f false off 0, in any case; an option without it is on.\n\
              Placeholders in -d and -o: %pid% %ppid% %hostname% %tag% %argv% %args% %argt% %arg0%... %rank% %size% %nid% \
@@ -180,7 +84,7 @@ fn command_line() -> Command {
             .long("help")
             .action(ArgAction::Help)
             .help("Print this help")
-            .help_heading(table::Group::Advanced.heading()),
+            .help_heading(Group::Advanced.heading()),
     )
 }
 
@@ -228,22 +132,17 @@ fn argument(spec: &'static Spec) -> Arg {
             .num_args(1..)
             .ignore_case(true)
             .value_parser(words(known)),
-        Form::List(0) | Form::Categories(_) => arg.num_args(0..),
-        Form::List(_) => arg.num_args(1..),
+        Form::List { least, .. } => arg.num_args(least..),
+        Form::Categories => arg.num_args(0..),
         Form::Groups => arg.num_args(0..).action(ArgAction::Append),
     }
 }
 
 fn bad_choice(spec: &Spec, word: &str, known: &[&str]) -> String {
-    let near = rpd_core::near::nearest(word, known.iter().copied());
-    let hint = match near {
-        Some(near) => format!("; did you mean {near}?"),
-        None => String::new(),
-    };
     format!(
-        "argument {}: invalid choice: '{word}' (choose from {}){hint}",
+        "argument {}: invalid choice: '{word}' {}",
         spec.display(),
-        known.join(", ")
+        choose_from(word, known)
     )
 }
 
@@ -284,7 +183,7 @@ fn explain(error: &clap::Error, own: &[OsString]) -> Failure {
         }
         (ErrorKind::InvalidValue, Some(spec)) if value.is_empty() => {
             let amount = match spec.form {
-                Form::List(_) | Form::Choices(_) => "at least one argument",
+                Form::List { .. } | Form::Choices(_) => "at least one argument",
                 _ => "one argument",
             };
             Failure::usage(format!("argument {}: expected {amount}", spec.display()))

@@ -3,20 +3,16 @@
 use rpd_core::options::{ProviderChoice, Traces};
 use rpd_spool::options::CollectorOptions;
 
-use super::given::OptionValues;
+use super::given::Named;
 use super::light;
-use super::sampling::BETA;
-use super::thread_trace::THREAD_TRACE;
+use super::table::Given;
 use crate::failure::Failure;
 
-/// The only trace that needs the SDK. Aggregates include it.
-const SCRATCH: &str = "scratch-memory-trace";
-
 /// Options that need the SDK: the option and its purpose.
-fn needs_sdk(
-    given: &OptionValues,
+fn needs_sdk<'a>(
+    given: &'a Given,
     options: &CollectorOptions,
-) -> Option<(&'static str, &'static str)> {
+) -> Option<(&'a Named, &'static str)> {
     // Without `..`, so that a new option is decided on.
     let CollectorOptions {
         traces,
@@ -44,11 +40,10 @@ fn needs_sdk(
     } = options;
     if counters.any() {
         // Groups of `pmc` are passes by now.
-        let groups = given.groups("pmc-groups").unwrap_or_default();
-        let option = if groups.is_empty() {
-            "pmc"
+        let option: &Named = if given.pmc_groups.list().is_empty() {
+            &given.pmc
         } else {
-            "pmc-groups"
+            &given.pmc_groups
         };
         return Some((option, "counters"));
     }
@@ -69,19 +64,20 @@ fn needs_sdk(
         rocdecode: _,
         rocjpeg: _,
     } = *traces;
+    // The only trace that needs the SDK. Aggregates include it.
     if scratch_memory {
-        return Some((SCRATCH, "scratch memory"));
+        return Some((&given.scratch_memory_trace, "scratch memory"));
     }
-    if given.bool(BETA) == Some(true) {
-        return Some((BETA, "PC sampling"));
+    if given.pc_sampling_beta_enabled.is_on() {
+        return Some((&given.pc_sampling_beta_enabled, "PC sampling"));
     }
     if thread_trace.is_some() {
-        return Some((THREAD_TRACE, "thread trace"));
+        return Some((&given.advanced_thread_trace, "thread trace"));
     }
     // A variable allows sampling as well as its switch.
     sampling
         .is_some()
-        .then_some(("pc-sampling-method", "PC sampling"))
+        .then_some((&given.pc_sampling_method, "PC sampling"))
 }
 
 /// Sets the provider to use, of what was given. What it lacks of an aggregate is left out; the warning says so.
@@ -89,22 +85,19 @@ fn needs_sdk(
 /// # Errors
 /// The provider was selected by name or is that of light recordings, and lacks something that other options need.
 pub(super) fn resolve(
-    given: &OptionValues,
+    given: &Given,
     options: &mut CollectorOptions,
 ) -> Result<Option<String>, Failure> {
-    let choice = given
-        .text("provider")
-        .and_then(ProviderChoice::of_word)
-        .unwrap_or_default();
+    let choice = given.provider.value().unwrap_or_default();
     let mut warning = None;
     if choice == ProviderChoice::Direct
         && options.traces.scratch_memory
-        && given.included.contains(SCRATCH)
+        && given.scratch_memory_trace.is_included()
     {
         options.traces.scratch_memory = false;
         warning = Some(format!(
             "{}: `direct` has no scratch memory, which is left out (--provider sdk has it)",
-            given.name("provider")
+            given.provider.name()
         ));
     }
     let needed = needs_sdk(given, options);
@@ -118,12 +111,10 @@ pub(super) fn resolve(
     }
     options.provider = match (choice, needed) {
         (ProviderChoice::Direct, Some((option, what))) => {
-            return Err(given.refused(
-                "provider",
-                format!(
-                    "`direct` has no {what}, which --{option} asks for: leave that out, or use --provider sdk"
-                ),
-            ));
+            return Err(given.provider.refused(format_args!(
+                "`direct` has no {what}, which {} asks for: leave that out, or use --provider sdk",
+                option.flag()
+            )));
         }
         (ProviderChoice::Auto, Some(_)) => ProviderChoice::Sdk,
         _ => choice,

@@ -1,7 +1,8 @@
 //! MPI: which rank this is, and whether it is profiled.
 
-use super::given::OptionValues;
+use super::given::Setting;
 use super::resolve::Environment;
+use super::table::Given;
 use crate::failure::Failure;
 
 /// Variables with rank and number of ranks, in the order in which they are looked for.
@@ -16,10 +17,6 @@ const PAIRS: [(&str, &str); 8] = [
     ("MPI_RANK", "MPI_SIZE"),
 ];
 
-const RANKS: &str = "profile-mpi-ranks";
-const RANK: &str = "mpi-world-rank-variable";
-const SIZE: &str = "mpi-world-size-variable";
-
 /// Facts about MPI ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ranks {
@@ -32,19 +29,26 @@ pub(super) struct Ranks {
 }
 
 /// Reads the variables of the launcher. A process without a known rank is profiled.
-pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result<Ranks, Failure> {
-    let chosen = match (given.text(RANK), given.text(SIZE)) {
+pub(super) fn resolve(given: &Given, environment: &Environment) -> Result<Ranks, Failure> {
+    let (rank_option, size_option) = (
+        &given.mpi_world_rank_variable,
+        &given.mpi_world_size_variable,
+    );
+    let chosen = match (rank_option.text(), size_option.text()) {
         (Some(rank), Some(size)) => Some((rank, size)),
-        (Some(_), None) | (None, Some(_)) => {
-            let one = if given.text(RANK).is_some() {
-                RANK
-            } else {
-                SIZE
-            };
-            let message = format!("--{RANK} and --{SIZE} are both needed");
-            return Err(given.refused(one, message));
-        }
         (None, None) => None,
+        (rank, _) => {
+            let one = if rank.is_some() {
+                rank_option
+            } else {
+                size_option
+            };
+            return Err(one.refused(format_args!(
+                "{} and {} are both needed",
+                rank_option.flag(),
+                size_option.flag()
+            )));
+        }
     };
     let has = |name: &str| environment.variables.contains_key(name);
     let Some((rank_variable, size_variable)) = chosen.or_else(|| {
@@ -53,7 +57,7 @@ pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result
             .find(|(rank, size)| has(rank) && has(size))
     }) else {
         // Still, a list that cannot be read is not passed over.
-        listed(given)?;
+        listed(&given.profile_mpi_ranks)?;
         return Ok(Ranks::default());
     };
     let number = |name: &str| -> Result<Option<i64>, Failure> {
@@ -79,17 +83,14 @@ pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result
     if let Some(rank) = rank.filter(|rank| *rank < 0) {
         return Err(out_of_range(rank_variable, rank, 0));
     }
-    let list = listed(given)?;
+    let list = listed(&given.profile_mpi_ranks)?;
     if let (Some(size), Some(list)) = (size, &list)
         && let Some(highest) = list.iter().map(|range| range.1).find(|last| *last >= size)
     {
-        return Err(given.refused(
-            RANKS,
-            format!(
-                "rank {highest} is out of range: there are {size} ranks, 0 to {}",
-                size - 1
-            ),
-        ));
+        return Err(given.profile_mpi_ranks.refused(format_args!(
+            "rank {highest} is out of range: there are {size} ranks, 0 to {}",
+            size - 1
+        )));
     }
     let ranges = match (&list, size) {
         (Some(list), _) => list.clone(),
@@ -110,7 +111,7 @@ pub(super) fn resolve(given: &OptionValues, environment: &Environment) -> Result
         {
             Some(format!(
                 "rank {rank} is not in {}",
-                given.text(RANKS).unwrap_or_default().trim()
+                given.profile_mpi_ranks.text().unwrap_or_default().trim()
             ))
         }
         _ => None,
@@ -137,8 +138,8 @@ fn naming(rank: &str, size: &str, environment: &Environment) -> Vec<(String, Str
 }
 
 /// The ranks to profile, as ranges with both ends; `None` is all.
-fn listed(given: &OptionValues) -> Result<Option<Vec<(i64, i64)>>, Failure> {
-    let Some(text) = given.text(RANKS).filter(|text| !text.trim().is_empty()) else {
+fn listed(option: &Setting<String>) -> Result<Option<Vec<(i64, i64)>>, Failure> {
+    let Some(text) = option.text().filter(|text| !text.trim().is_empty()) else {
         return Ok(None);
     };
     let number = |text: &str| -> Option<i64> {
@@ -152,13 +153,12 @@ fn listed(given: &OptionValues) -> Result<Option<Vec<(i64, i64)>>, Failure> {
             let (first, last) = item.split_once('-').unwrap_or((item, item));
             match (number(first), number(last)) {
                 (Some(first), Some(last)) if first > last => {
-                    Err(given.refused(RANKS, format!("'{item}': start > end")))
+                    Err(option.refused(format_args!("'{item}': start > end")))
                 }
                 (Some(first), Some(last)) => Ok((first, last)),
-                _ => Err(given.refused(
-                    RANKS,
-                    format!("'{item}' is neither a rank nor a range such as 0-3"),
-                )),
+                _ => Err(option.refused(format_args!(
+                    "'{item}' is neither a rank nor a range such as 0-3"
+                ))),
             }
         })
         .collect::<Result<_, _>>()

@@ -1,6 +1,5 @@
 //! From what was given to what will be done: one value of options per pass, all of them checked before any runs.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -8,12 +7,14 @@ use std::time::SystemTime;
 use rpd_core::compat::Compat;
 use rpd_core::{naming, os_text};
 
-use super::given::{OptionValues, Value};
-use super::inherit::{Variables, variable_truth};
+use super::inherit::inherit;
 use super::jobs::{self, Input};
 use super::merge::{self, Draft};
 use super::plan::Plan;
-use super::table::{Form, OPTIONS, Support};
+use super::spec::{Form, Support};
+use super::table::Given;
+use super::traces;
+use super::value::variable_truth;
 use crate::failure::Failure;
 
 /// The environment that options are resolved in: inherited variables, current directory, compatibility mode.
@@ -66,63 +67,18 @@ pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Members of the aggregates, in the order in which they are evaluated.
-pub(super) const AGGREGATES: &[(&str, &[&str])] = &[
-    ("kokkos-trace", &["marker-trace", "kernel-rename"]),
-    (
-        "sys-trace",
-        &[
-            "hip-trace",
-            "hsa-trace",
-            "marker-trace",
-            "kernel-trace",
-            "memory-copy-trace",
-            "memory-allocation-trace",
-            "scratch-memory-trace",
-            "rccl-trace",
-            "rocdecode-trace",
-            "rocjpeg-trace",
-        ],
-    ),
-    (
-        "runtime-trace",
-        &[
-            "hip-runtime-trace",
-            "marker-trace",
-            "kernel-trace",
-            "memory-copy-trace",
-            "memory-allocation-trace",
-            "scratch-memory-trace",
-            "rccl-trace",
-            "rocdecode-trace",
-            "rocjpeg-trace",
-        ],
-    ),
-    ("light", &["kernel-trace", "memory-copy-trace"]),
-    ("hip-trace", &["hip-compiler-trace", "hip-runtime-trace"]),
-    (
-        "hsa-trace",
-        &[
-            "hsa-core-trace",
-            "hsa-amd-trace",
-            "hsa-image-trace",
-            "hsa-finalizer-trace",
-        ],
-    ),
-];
-
 /// Resolves the command line and the jobs of its input file.
 ///
 /// # Errors
 /// Anything that is wrong for any pass.
 pub(crate) fn resolve(
-    mut given: OptionValues,
+    mut given: Given,
     command: Vec<String>,
     environment: &Environment,
 ) -> Result<Plan, Failure> {
-    let input = match given.values.remove("input") {
-        Some(Value::Text(name)) => Some(jobs::read(&name, &environment.cwd)?),
-        _ => None,
+    let input = match given.input.take() {
+        Some(name) => Some(jobs::read(&name, &environment.cwd)?),
+        None => None,
     };
     resolve_with(given, input, command, environment)
 }
@@ -132,7 +88,7 @@ pub(crate) fn resolve(
 /// # Errors
 /// Anything that is wrong for any pass.
 pub(crate) fn resolve_with(
-    mut given: OptionValues,
+    mut given: Given,
     mut input: Option<Input>,
     command: Vec<String>,
     environment: &Environment,
@@ -143,9 +99,9 @@ pub(crate) fn resolve_with(
             resolver.warn(warning);
         }
         // Variables that a job must not contradict; the job overrides all others.
-        resolver
-            .variables
-            .fill(&mut given, |spec| AS_GIVEN.contains(&spec.long))?;
+        inherit(&mut given.output_file, environment)?;
+        inherit(&mut given.output_directory, environment)?;
+        inherit(&mut given.profile_mpi_ranks, environment)?;
     }
     let mut drafts = merge::drafts(given, input)?;
     for draft in &mut drafts.list {
@@ -155,12 +111,10 @@ pub(crate) fn resolve_with(
     for draft in &drafts.list {
         refuse_missing(&draft.given)?;
     }
-    let any = |long: &str| {
-        let mut list = drafts.list.iter();
-        list.any(|draft| draft.given.bool(long) == Some(true))
-    };
-    let (echo, list_avail) = (any("echo"), any("list-avail"));
-    let continue_on_error = any("continue-on-error");
+    let any = |is_on: fn(&Given) -> bool| drafts.list.iter().any(|draft| is_on(&draft.given));
+    let echo = any(|given| given.echo.is_on());
+    let list_avail = any(|given| given.list_avail.is_on());
+    let continue_on_error = any(|given| given.continue_on_error.is_on());
     if resolver.command.is_empty() && !echo && !list_avail {
         return Err(Failure::failed(
             "No application provided: rpd [options] -- application [arguments]",
@@ -181,13 +135,9 @@ pub(crate) fn resolve_with(
     })
 }
 
-/// Options whose inherited variables count as given on the command line when there is an input file.
-const AS_GIVEN: [&str; 3] = ["output-file", "output-directory", "profile-mpi-ranks"];
-
 /// Inputs that all passes share, and cached results.
 pub(super) struct Resolver<'a> {
     pub(super) environment: &'a Environment,
-    variables: Variables<'a>,
     pub(super) command: Vec<String>,
     pub(super) launch_time: u64,
     /// Variables that names of outputs are made of.
@@ -197,7 +147,7 @@ pub(super) struct Resolver<'a> {
     /// Patterns that are known to be good.
     pub(super) patterns: HashSet<String>,
     warnings: Vec<String>,
-    /// The same, so that each warning is given once.
+    /// Those of `warnings`: each is given once.
     given_warnings: HashSet<String>,
 }
 
@@ -205,7 +155,6 @@ impl<'a> Resolver<'a> {
     fn new(command: Vec<String>, environment: &'a Environment) -> Resolver<'a> {
         Resolver {
             environment,
-            variables: Variables::of(environment),
             command,
             launch_time: SystemTime::now()
                 .duration_since(SystemTime::UNIX_EPOCH)
@@ -225,48 +174,55 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Adds a warning.
     pub(super) fn warn(&mut self, warning: String) {
         if self.given_warnings.insert(warning.clone()) {
             self.warnings.push(warning);
         }
     }
 
+    /// Adds warnings.
+    pub(super) fn warn_all(&mut self, warnings: impl IntoIterator<Item = String>) {
+        for warning in warnings {
+            self.warn(warning);
+        }
+    }
+
     /// Fills in options that follow from those given, and values of inherited variables.
     fn complete(&self, draft: &mut Draft) -> Result<(), Failure> {
         let given = &mut draft.given;
-        for (aggregate, members) in AGGREGATES {
-            if given.bool(aggregate) == Some(true) {
-                for member in *members {
-                    if let Entry::Vacant(entry) = given.values.entry(member) {
-                        entry.insert(Value::Bool(true));
-                        given.included.insert(member);
-                    }
-                }
-            }
-        }
+        traces::include_members(given);
         // Counters in variables are used only when no option or job names counters.
         let counting = self
             .environment
             .get("ROCPROF_COUNTER_COLLECTION")
             .is_some_and(variable_truth)
             && draft.counters.counters.is_empty()
-            && !given.values.contains_key("pmc-groups");
-        self.variables
-            .fill(given, |spec| spec.form != Form::Groups || counting)
+            && !given.pmc_groups.is_given();
+        for option in given.all_mut() {
+            if counting || option.named().spec.form != Form::Groups {
+                inherit(option, self.environment)?;
+            }
+        }
+        Ok(())
     }
 }
 
 /// Refuses options whose work this build does not do. Switching one off is fine.
-fn refuse_missing(given: &OptionValues) -> Result<(), Failure> {
-    for spec in OPTIONS.iter().filter(|spec| given.requests(spec.long)) {
-        let message = match spec.support {
+fn refuse_missing(given: &Given) -> Result<(), Failure> {
+    let requested = given
+        .all()
+        .into_iter()
+        .filter(|option| option.is_requested());
+    for option in requested {
+        let message = match option.spec.support {
             Support::Works => continue,
             Support::Missing(what) => format!("this build of rpd lacks {what}"),
             Support::NewerKind => {
                 "the profiling interface of SDK 1.0 has no such events; leave it out".to_owned()
             }
         };
-        return Err(given.refused(spec.long, message));
+        return Err(option.refused(message));
     }
     Ok(())
 }

@@ -1,39 +1,32 @@
 //! Call stacks: of which calls, what is in them, and what is shown.
 
 use rpd_core::compat::Difference;
-use rpd_core::options::{StackOutput, Symbolize, Traces};
+use rpd_core::options::{StackOutput, Traces};
 use rpd_core::session::stacks::ShownFrames;
 use rpd_spool::stacks::{DEFAULT_APIS, StackMode, StackOptions, is_glob};
 
-use super::given::OptionValues;
-use super::inherit::variable_truth;
+use super::given::{Named, Setting};
 use super::resolve::Environment;
+use super::table::Given;
+use super::value::variable_truth;
 use crate::failure::Failure;
 
 /// The variable of rocmProfileData that requests native stacks.
 const COMPATIBLE: &str = "RPDT_STACKFRAMES";
 
-const STACKS: &str = "stacks";
-const APIS: &str = "stacks-apis";
-const DEPTH: &str = "stacks-depth";
-const EVERY: &str = "stacks-every";
-const MIN_DURATION: &str = "stacks-min-duration";
-const SYMBOLIZE: &str = "stacks-symbolize";
-const SYMBOLIZE_LIMIT: &str = "stacks-symbolize-limit";
-const RUNTIME_FRAMES: &str = "stacks-runtime-frames";
-const INTERPRETER_FRAMES: &str = "stacks-interpreter-frames";
-
 /// Options that have no effect without stacks.
-const DETAILS: [&str; 8] = [
-    APIS,
-    DEPTH,
-    EVERY,
-    MIN_DURATION,
-    SYMBOLIZE,
-    SYMBOLIZE_LIMIT,
-    RUNTIME_FRAMES,
-    INTERPRETER_FRAMES,
-];
+fn details(given: &Given) -> [&Named; 8] {
+    [
+        &given.stacks_apis,
+        &given.stacks_depth,
+        &given.stacks_every,
+        &given.stacks_min_duration,
+        &given.stacks_symbolize,
+        &given.stacks_symbolize_limit,
+        &given.stacks_runtime_frames,
+        &given.stacks_interpreter_frames,
+    ]
+}
 
 /// The resolved options of call stacks, and warnings about them.
 pub(super) struct Resolved {
@@ -47,53 +40,53 @@ pub(super) struct Resolved {
 /// # Errors
 /// A value that its option cannot have.
 pub(super) fn resolve(
-    given: &OptionValues,
+    given: &Given,
     environment: &Environment,
     traces: &Traces,
     listing: bool,
 ) -> Result<Resolved, Failure> {
-    let compatible = given.text(STACKS).is_none()
+    let compatible = !given.stacks.is_given()
         && !environment.compat.has(Difference::StackVariables)
         && environment.get(COMPATIBLE).is_some_and(variable_truth);
-    let mode = match given.text(STACKS) {
-        Some(word) => StackMode::of_word(word).unwrap_or_default(),
+    let mode = match given.stacks.value() {
+        Some(mode) => mode,
         None if compatible => StackMode::Native,
         None => StackMode::Off,
     };
     let usual = StackOptions::default();
     let collector = StackOptions {
         mode,
-        apis: apis(given)?.unwrap_or(usual.apis),
-        depth: number(given, DEPTH, 0)?.unwrap_or(usual.depth),
-        every: number(given, EVERY, 1)?.unwrap_or(usual.every),
-        min_duration: time(given, MIN_DURATION)?.unwrap_or(usual.min_duration),
+        apis: apis(&given.stacks_apis)?.unwrap_or(usual.apis),
+        depth: number(&given.stacks_depth, 0)?.unwrap_or(usual.depth),
+        every: number(&given.stacks_every, 1)?.unwrap_or(usual.every),
+        min_duration: time(&given.stacks_min_duration)?.unwrap_or(usual.min_duration),
     };
     let output = StackOutput {
-        symbolize: match given.text(SYMBOLIZE) {
-            Some("post") => Symbolize::Post,
-            Some("off") => Symbolize::Off,
-            _ => Symbolize::Stop,
-        },
-        symbolize_limit: time(given, SYMBOLIZE_LIMIT)?
+        symbolize: given.stacks_symbolize.value().unwrap_or_default(),
+        symbolize_limit: time(&given.stacks_symbolize_limit)?
             .unwrap_or(StackOutput::default().symbolize_limit),
         shown: ShownFrames {
-            runtime: given.bool(RUNTIME_FRAMES).unwrap_or(compatible),
-            interpreter: given.bool(INTERPRETER_FRAMES).unwrap_or(false),
+            runtime: given.stacks_runtime_frames.value().unwrap_or(compatible),
+            interpreter: given.stacks_interpreter_frames.is_on(),
         },
     };
     let mut warnings = Vec::new();
     if mode == StackMode::Off {
-        let said = |long: &&&str| given.requests(long) && given.variable(long).is_none();
-        if let Some(long) = DETAILS.iter().find(said) {
+        // Variables are set once for many runs, with stacks and without.
+        let mut said = (details(given).into_iter())
+            .filter(|option| option.is_requested() && option.variable().is_none());
+        if let Some(option) = said.next() {
             warnings.push(format!(
-                "{}: no effect without --{STACKS}",
-                given.name(long)
+                "{}: no effect without {}",
+                option.name(),
+                given.stacks.flag()
             ));
         }
     } else if !listing && !has_calls(traces, &collector.apis) {
-        let name = match compatible {
-            true => format!("{COMPATIBLE} (set in the environment)"),
-            false => given.name(STACKS),
+        let name = if compatible {
+            format!("{COMPATIBLE} (set in the environment)")
+        } else {
+            given.stacks.name()
         };
         warnings.push(format!(
             "{name}: no effect, since none of the calls that have stacks is traced (try --hip-trace)"
@@ -123,48 +116,45 @@ fn has_calls(traces: &Traces, apis: &[String]) -> bool {
         || traces.rocjpeg
 }
 
-fn apis(given: &OptionValues) -> Result<Option<Vec<String>>, Failure> {
-    let Some(words) = given.list(APIS) else {
+fn apis(option: &Setting<Vec<String>>) -> Result<Option<Vec<String>>, Failure> {
+    if !option.is_given() {
         return Ok(None);
-    };
-    let split = words.iter().flat_map(|word| word.split(','));
+    }
+    let split = option.list().iter().flat_map(|word| word.split(','));
     let globs: Vec<String> = split
         .map(str::trim)
         .filter(|glob| !glob.is_empty())
         .map(str::to_owned)
         .collect();
     if let Some(bad) = globs.iter().find(|glob| !is_glob(glob)) {
-        return Err(given.misused(
-            APIS,
-            format_args!(
-                "'{bad}' is not the name of a function with * and ? in it, nor one after a !"
-            ),
-        ));
+        return Err(option.misused(format_args!(
+            "'{bad}' is not the name of a function with * and ? in it, nor one after a !"
+        )));
     }
-    match globs.is_empty() {
-        true => Err(given.misused(APIS, "names no function; leave it out for HIP calls")),
-        false => Ok(Some(globs)),
+    if globs.is_empty() {
+        return Err(option.misused("names no function; leave it out for HIP calls"));
     }
+    Ok(Some(globs))
 }
 
 /// A number that variables may have given without its bounds being looked at.
-fn number(given: &OptionValues, long: &str, least: u32) -> Result<Option<u32>, Failure> {
-    let Some(value) = given.integer(long) else {
+fn number(option: &Setting<i64>, least: u32) -> Result<Option<u32>, Failure> {
+    let Some(value) = option.value() else {
         return Ok(None);
     };
     match u32::try_from(value) {
         Ok(number) if number >= least => Ok(Some(number)),
-        _ => Err(given.misused(
-            long,
-            format_args!("{value} is not between {least} and {}", u32::MAX),
-        )),
+        _ => Err(option.misused(format_args!(
+            "{value} is not between {least} and {}",
+            u32::MAX
+        ))),
     }
 }
 
 /// A time with its unit, in nanoseconds.
-fn time(given: &OptionValues, long: &str) -> Result<Option<u64>, Failure> {
-    let read = |text| duration(text).map_err(|message| given.misused(long, message));
-    given.text(long).map(read).transpose()
+fn time(option: &Setting<String>) -> Result<Option<u64>, Failure> {
+    let read = |text| duration(text).map_err(|message| option.misused(message));
+    option.text().map(read).transpose()
 }
 
 /// Reads a time with its unit, in nanoseconds.
@@ -191,10 +181,10 @@ fn duration(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("'{text}' is not a time such as 50us"))?;
     let nanoseconds = value * f64::from(factor);
     // No clock reaches 2^63 ns.
-    match (0.0..9.2e18).contains(&nanoseconds) {
-        true => Ok(nanoseconds as u64),
-        false => Err(format!("'{text}' is too long")),
+    if !(0.0..9.2e18).contains(&nanoseconds) {
+        return Err(format!("'{text}' is too long"));
     }
+    Ok(nanoseconds as u64)
 }
 
 #[cfg(test)]
@@ -202,7 +192,7 @@ mod tests {
     use super::duration;
 
     #[test]
-    fn durations_have_units() {
+    fn durations_without_a_known_unit_are_refused() {
         for (text, expected) in [
             ("50us", 50_000),
             ("1.5ms", 1_500_000),

@@ -2,38 +2,36 @@
 
 use rpd_core::domain::Domain;
 use rpd_core::options::SummaryOptions;
-use rpd_core::stats::Unit;
 use rpd_summary::Group;
 
-use super::given::OptionValues;
+use super::given::Named;
+use super::table::Given;
 use crate::failure::Failure;
 
 /// Separator of the expressions in a variable.
 const SEPARATOR: &str = "##@@##";
 
-/// Options that are of no use without a trace, in the order in which they are named.
-const NEED_TRACES: [&str; 6] = [
-    "stats",
-    "summary",
-    "summary-per-domain",
-    "summary-groups",
-    "summary-output-file",
-    "summary-units",
-];
-
 /// The first given option that needs something to be traced.
-pub(super) fn needs_traces(given: &OptionValues) -> Option<&'static str> {
-    NEED_TRACES.into_iter().find(|long| given.requests(long))
+pub(super) fn needs_traces(given: &Given) -> Option<&Named> {
+    let options: [&Named; 6] = [
+        &given.stats,
+        &given.summary,
+        &given.summary_per_domain,
+        &given.summary_groups,
+        &given.summary_output_file,
+        &given.summary_units,
+    ];
+    options.into_iter().find(|option| option.is_requested())
 }
 
-/// Checks and collects them. `variable` is where the groups come from, when not from the command line.
-pub(super) fn resolve(
-    given: &OptionValues,
-    variable: Option<&str>,
-) -> Result<SummaryOptions, Failure> {
-    let overall = given.bool("summary").unwrap_or(false);
-    let list = given.list("summary-groups").unwrap_or_default();
-    let groups: Vec<String> = match variable {
+/// Checks and collects the options of tables.
+///
+/// # Errors
+/// What names domains is no regular expression.
+pub(super) fn resolve(given: &Given) -> Result<SummaryOptions, Failure> {
+    let overall = given.summary.is_on();
+    let list = given.summary_groups.list();
+    let groups: Vec<String> = match given.summary_groups.variable() {
         Some(_) => list
             .iter()
             .flat_map(|text| text.split(SEPARATOR))
@@ -44,14 +42,16 @@ pub(super) fn resolve(
     };
     for group in &groups {
         Group::parse(group).map_err(|error| {
-            let source = match given.origins.contains_key("summary-groups") {
-                true => given.name("summary-groups"),
-                false => "argument --summary-groups".to_owned(),
+            let option = &given.summary_groups;
+            let source = if option.is_on_command_line() {
+                format!("argument {}", option.flag())
+            } else {
+                option.name()
             };
             Failure::failed(format!("{source}: {error}"))
         })?;
     }
-    let output = match given.text("summary-output-file") {
+    let output = match given.summary_output_file.text() {
         None | Some("") => "stderr".to_owned(),
         Some(name) if overall => match name.to_ascii_lowercase() {
             stream if stream == "stdout" || stream == "stderr" => stream,
@@ -59,20 +59,17 @@ pub(super) fn resolve(
         },
         Some(name) => name.to_owned(),
     };
-    let unit = Unit::ALL
-        .into_iter()
-        .find(|unit| given.text("summary-units") == Some(unit.label()));
     Ok(SummaryOptions {
         overall,
-        per_domain: given.bool("summary-per-domain").unwrap_or(false),
+        per_domain: given.summary_per_domain.is_on(),
         groups,
         output,
-        unit: unit.unwrap_or_default(),
+        unit: given.summary_units.value().unwrap_or_default(),
     })
 }
 
 /// Warnings about expressions that match no domain.
-pub(super) fn without_domains(given: &OptionValues, options: &SummaryOptions) -> Vec<String> {
+pub(super) fn without_domains(given: &Given, options: &SummaryOptions) -> Vec<String> {
     let matches_none = |expression: &&String| {
         let group = Group::parse(expression);
         group.is_ok_and(|group| !Domain::ALL.into_iter().any(|domain| group.has(domain)))
@@ -83,30 +80,27 @@ pub(super) fn without_domains(given: &OptionValues, options: &SummaryOptions) ->
         .map(|expression| {
             format!(
                 "{}: no domain has a name that '{expression}' matches as a whole, so it has no table; domains are {labels}",
-                given.name("summary-groups")
+                given.summary_groups.name()
             )
         })
         .collect()
 }
 
-/// A word about settings of tables where there are none.
-pub(super) fn without_tables(
-    given: &OptionValues,
-    options: &SummaryOptions,
-    stats: bool,
-) -> Option<String> {
-    if options.any() || stats {
+/// A warning about settings of tables where there are none.
+pub(super) fn without_tables(given: &Given, options: &SummaryOptions) -> Option<String> {
+    if options.any() || given.stats.is_on() {
         return None;
     }
-    let given: Vec<String> = ["summary-output-file", "summary-units"]
+    let settings: [&Named; 2] = [&given.summary_output_file, &given.summary_units];
+    let names: Vec<String> = settings
         .into_iter()
-        .filter(|long| given.values.contains_key(long))
-        .map(|long| format!("--{long}"))
+        .filter(|option| option.is_given())
+        .map(Named::flag)
         .collect();
-    (!given.is_empty()).then(|| {
+    (!names.is_empty()).then(|| {
         format!(
             "{}: no effect, since no table was requested (try --summary)",
-            given.join(", ")
+            names.join(", ")
         )
     })
 }

@@ -62,7 +62,7 @@ fn run_in(folder: &Path, line: &str, environment: &[(&str, &str)]) -> Got {
         Err(failure) => Got::Failure(failure),
         Ok(Parsed::Help(_)) => Got::Help,
         Ok(Parsed::Version) => Got::Version,
-        Ok(Parsed::Run(given, command)) => match resolve(given, command, &environment) {
+        Ok(Parsed::Run(given, command)) => match resolve(*given, command, &environment) {
             Ok(plan) => Got::Plan(Box::new(plan)),
             Err(failure) => Got::Failure(failure),
         },
@@ -132,7 +132,7 @@ fn traced(options: &Options) -> Vec<String> {
 }
 
 #[test]
-fn help_and_version() {
+fn help_and_version_are_printed_whatever_else_is_given() {
     assert!(matches!(run_with("", &[]), Got::Help), "command-line-1");
     assert!(matches!(run_with("-h", &[]), Got::Help), "command-line-2");
     assert!(
@@ -154,7 +154,7 @@ fn help_and_version() {
 }
 
 #[test]
-fn the_cut_is_textual() {
+fn first_double_dash_ends_the_words_of_rpd() {
     assert_eq!(
         options("--hip-trace --echo -- true -- --x").command,
         ["true", "--", "--x"],
@@ -168,7 +168,7 @@ fn the_cut_is_textual() {
 }
 
 #[test]
-fn values_in_all_their_spellings() {
+fn parser_reads_values_in_every_spelling() {
     for (case, line) in [
         ("command-line-19", "-d=foo -s -- a"),
         ("command-line-20", "-dfoo -s -- a"),
@@ -223,7 +223,7 @@ fn values_in_all_their_spellings() {
 }
 
 #[test]
-fn inherited_variables_are_defaults() {
+fn inherited_variables_are_defaults_of_options() {
     let with = |line: &str, environment: &[(&str, &str)]| {
         plan_with(line, environment).passes.remove(0).options
     };
@@ -300,7 +300,7 @@ fn inherited_variables_are_defaults() {
 }
 
 #[test]
-fn simple_options() {
+fn single_options_set_their_fields() {
     assert_eq!(
         options("--hip-trace -- a").output_directory,
         "/cwd",
@@ -367,7 +367,7 @@ fn simple_options() {
 }
 
 #[test]
-fn libraries_that_are_not_loaded_are_accepted_with_a_warning() {
+fn libraries_that_are_not_loaded_give_a_warning() {
     let warned = |line: &str| plan_with(line, &[]).warnings;
     assert_eq!(
         warned("-s -f csv --otf2-library x.so -- a"),
@@ -384,7 +384,7 @@ fn libraries_that_are_not_loaded_are_accepted_with_a_warning() {
 }
 
 #[test]
-fn settings_of_a_tracing_service_are_accepted_with_a_word() {
+fn perfetto_settings_without_effect_give_a_warning() {
     assert!(options("-s -f json pftrace -- a").collector.hip_args);
     let plan = plan_with(
         "-s -f pftrace --perfetto-buffer-size 4096 --perfetto-backend system --perfetto-shmem-size-hint 64 -- a",
@@ -404,7 +404,7 @@ fn settings_of_a_tracing_service_are_accepted_with_a_word() {
 }
 
 #[test]
-fn variables_that_outputs_hold() {
+fn output_environment_selects_the_variables_that_outputs_hold() {
     for (line, kept) in [
         ("-s -- a", EnvironmentSelection::Relevant),
         (
@@ -421,7 +421,7 @@ fn variables_that_outputs_hold() {
 }
 
 #[test]
-fn what_the_mode_of_the_original_changes_in_options() {
+fn compat_mode_changes_endless_periods_and_group_by_queue() {
     let own = plan_with("--hip-trace -P 1:2:0 --stats -- ./app", &[]);
     let options = &own.passes[0].options;
     assert_eq!(options.compat, rpd_core::compat::Compat::None);
@@ -448,7 +448,7 @@ fn what_the_mode_of_the_original_changes_in_options() {
 }
 
 #[test]
-fn the_layout_is_that_of_the_mode_unless_it_is_given() {
+fn layout_follows_the_compat_mode_unless_it_is_given() {
     for (line, layout) in [
         ("-s -- a", Layout::Rpd),
         ("-s --layout original -- a", Layout::Original),

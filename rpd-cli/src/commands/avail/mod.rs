@@ -109,7 +109,7 @@ enum Action {
 }
 
 fn truth(word: &str) -> Result<bool, String> {
-    crate::options::parse::truth(word).ok_or_else(|| "yes or no".to_owned())
+    crate::options::truth(word).ok_or_else(|| "yes or no".to_owned())
 }
 
 /// The content of the listing.

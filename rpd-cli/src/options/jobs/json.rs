@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 
-use super::node::{Content, DEEPEST, Key, Node};
+use super::super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_and_texts() {
+    fn json_nodes_have_their_places_and_texts() {
         let source = "{\n  \"ä\": [1, \"b\\n\"],  \"c\": {}\n}";
         let root = parse(source, &Arc::from("f.json")).expect("good");
         let Content::Map(entries) = &root.content else {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_has_an_end() {
+    fn json_deeper_than_the_limit_is_refused() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let file = Arc::from("f.json");
         assert!(parse(&nested(DEEPEST), &file).is_ok());

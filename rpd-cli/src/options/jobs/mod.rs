@@ -1,8 +1,6 @@
 //! Input files: one job per run of the program, each a set of options by their long names.
 
 mod json;
-mod node;
-mod scalar;
 mod text;
 mod typed;
 mod yaml;
@@ -12,9 +10,10 @@ use std::sync::Arc;
 
 use rpd_spool::regular_file;
 
-use self::node::{Content, Node};
-use super::given::{OptionValues, Place};
+use super::given::Place;
+use super::node::{Content, Node};
 use super::plan::DirectoryStem;
+use super::table::Given;
 use crate::failure::Failure;
 
 /// Largest size of an input file, in bytes: some ten thousand jobs with several counters each.
@@ -26,8 +25,8 @@ const MOST_JOBS: usize = 1 << 14;
 /// The content of an input file.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// In the order of the file; at least one. The counters of `pmc` are a list.
-    pub(crate) jobs: Vec<OptionValues>,
+    /// In the order of the file; at least one. `pmc` has one group, the counters of the job.
+    pub(crate) jobs: Vec<Given>,
     /// Stem of the names of pass directories.
     pub(crate) stem: DirectoryStem,
     /// Warnings to print.
@@ -46,10 +45,11 @@ pub(crate) fn read(name: &str, cwd: &Path) -> Result<Input, Failure> {
     parse(kind, name, &source)
 }
 
-/// As [`read`], with the file's name and its text.
+/// Reads the jobs of a file with this name and text.
 ///
 /// # Errors
-/// As those of [`read`].
+/// One line: the name has an unknown suffix, the text has a syntax error or no job, or a value has the wrong type for
+/// its key.
 pub(crate) fn parse_named(name: &str, source: &str) -> Result<Input, Failure> {
     parse(Kind::named(name)?, name, source)
 }
@@ -171,7 +171,7 @@ mod tests {
 
     /// A document that is truncated or has a wrong letter is a job file or an error; parsing ends in both cases.
     #[test]
-    fn damaged_files() {
+    fn damaged_job_files_are_jobs_or_errors() {
         let yaml = "base: &b {output_format: [csv]}\njobs:\n  - <<: *b\n    pmc: [\"A\", 'B'] # c\n    \
                     kernel_iteration_range: \"[1-2]\"\n  - pmc_groups: [[A], [B]]\n    output_file: >\n      x\n";
         let json = r#"{"jobs": [{"pmc": ["A\u0041"], "hip_trace": true}, {"pmc_groups": [["ä"], ["B"]], "x": -1.5e3}]}"#;

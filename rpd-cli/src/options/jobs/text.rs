@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::super::counters;
-use super::super::given::{OptionValues, Origin, Place, Value};
+use super::super::given::{Place, Source};
 use super::super::plan::DirectoryStem;
+use super::super::table::Given;
 use super::{Input, MOST_JOBS};
 
 const MARK: &str = "pmc:";
@@ -41,9 +42,8 @@ pub(super) fn jobs(source: &str, file: &Arc<str>) -> Input {
                 "{place}: no counter is named after `{MARK}` (no line continues another)"
             ));
         }
-        let mut job = OptionValues::default();
-        job.values.insert("pmc", Value::List(words));
-        job.origins.insert("pmc", Origin::Job(place));
+        let mut job = Given::default();
+        job.pmc.set(vec![words], Source::Job(place));
         input.jobs.push(job);
     }
     input

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use super::node::{Content, DEEPEST, Key, Node};
+use super::super::node::{Content, DEEPEST, Key, Node};
 use super::wrong;
 use crate::failure::Failure;
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_do_not_fill_the_memory() {
+    fn yaml_aliases_do_not_fill_the_memory() {
         let mut source = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let name = level - 1;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_values_as_are_allowed() {
+    fn yaml_with_more_values_than_allowed_is_refused() {
         let list = |count| format!("[{}]", "x,".repeat(count));
         read(&list(MOST_NODES - 1)).expect("allowed");
         let failure = read(&list(MOST_NODES)).expect_err("one too many");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_mapping_override_those_of_its_bases() {
+    fn yaml_keys_override_those_of_merged_mappings() {
         let root = read("- &a {x-x: 1, y: 1}\n- &b {y: 2, z: 2}\n- {<<: [*a, *b], x_x: 0}\n");
         let Content::List(items) = root.expect("good").content else {
             panic!("a list");

@@ -6,7 +6,7 @@ use rpd_core::options::{CollectionPeriod, IterationRange};
 use super::{Got, counted, layout, options, plan_with, run_with};
 
 #[test]
-fn groups() {
+fn pmc_options_become_groups_of_sorted_counters() {
     for (case, line, expected) in [
         (
             "command-line-96",
@@ -58,7 +58,7 @@ fn groups() {
 }
 
 #[test]
-fn what_cannot_be_counted_or_filtered_is_refused() {
+fn counter_options_refuse_malformed_values() {
     for (case, line, fragment) in [
         (
             "command-line-103",
@@ -134,7 +134,7 @@ fn what_cannot_be_counted_or_filtered_is_refused() {
 /// Checks those of command-line-133 to command-line-150 that end with a status: rpd does not have these features, and
 /// refuses them by name with that status.
 #[test]
-fn what_later_builds_will_do_is_refused_with_the_status_of_its_case() {
+fn options_without_support_are_refused_with_the_status_of_their_case() {
     for (case, line, status) in [
         ("command-line-133", "--spm SQ_WAVES -- a", 1),
         (
@@ -168,7 +168,7 @@ fn what_later_builds_will_do_is_refused_with_the_status_of_its_case() {
 }
 
 #[test]
-fn filters() {
+fn kernel_filters_reach_the_collector() {
     let filtered = options(
         "--pmc A -M --kernel-include-regex '.*_kernel' --kernel-exclude-regex multiply \
          --kernel-iteration-range [1-2] [3-4] -- a",
@@ -201,7 +201,7 @@ fn filters() {
 }
 
 #[test]
-fn periods_and_regions() {
+fn collection_periods_and_regions_reach_the_collector() {
     let recorded = |line: &str| options(line).collector;
     let second = 1_000_000_000;
     let period = |delay, duration, repeat| CollectionPeriod {
@@ -229,7 +229,7 @@ fn periods_and_regions() {
 }
 
 #[test]
-fn definitions_of_further_counters() {
+fn extra_counters_are_read_from_a_file_or_a_variable() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text =
         "MINE:\n  architectures:\n    gfx90a:\n      expression: 2*SQ_WAVES\n  description: mine\n";
@@ -252,7 +252,7 @@ fn definitions_of_further_counters() {
 }
 
 #[test]
-fn counters_count_as_something_enabled() {
+fn counters_alone_need_no_trace() {
     let warnings = plan_with("--pmc A --stats -- a", &[]).warnings;
     assert!(
         warnings.len() == 1 && warnings[0].contains("--kernel-trace"),
@@ -272,7 +272,7 @@ fn counters_count_as_something_enabled() {
 }
 
 #[test]
-fn inherited_variables_are_defaults() {
+fn inherited_counters_are_used_when_no_option_names_some() {
     let with = |line: &str, environment: &[(&str, &str)]| {
         plan_with(line, environment).passes.remove(0).options
     };

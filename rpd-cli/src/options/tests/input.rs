@@ -30,7 +30,7 @@ fn refused(content: &str, line: &str, environment: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn files_that_cannot_be_used() {
+fn unusable_input_files_are_refused() {
     for (case, name, content, fragment) in [
         ("command-line-151", "foo.toml", "", "recognized extension"),
         (
@@ -110,7 +110,7 @@ fn files_that_cannot_be_used() {
 }
 
 #[test]
-fn jobs_of_text_files() {
+fn text_file_has_a_job_for_each_pmc_line() {
     let groups = |name: &str, content: &str| -> Vec<String> {
         let plan =
             with_file(name, content, "-- a", &[]).unwrap_or_else(|failure| panic!("{failure}"));
@@ -153,7 +153,7 @@ fn jobs_of_text_files() {
 }
 
 #[test]
-fn jobs_of_documents() {
+fn documents_have_a_job_for_each_item() {
     let three = [
         (
             "f.json",
@@ -200,7 +200,7 @@ fn jobs_of_documents() {
 }
 
 #[test]
-fn defaults_of_the_command_line_are_unset() {
+fn jobs_may_differ_from_defaults_that_nobody_gave() {
     // command-line-D2: in the original these four contradict defaults that no one gave.
     for unit in [r#""msec""#, r#"["msec"]"#] {
         let content = format!(
@@ -242,7 +242,7 @@ fn defaults_of_the_command_line_are_unset() {
 }
 
 #[test]
-fn command_line_and_job() {
+fn command_line_and_job_merge_unless_they_conflict() {
     let formats = r#"{"hip_trace":true,"output_format":["csv"]}"#;
     let content = format!(r#"{{"jobs":[{formats}]}}"#);
     assert!(
@@ -328,7 +328,7 @@ fn command_line_and_job() {
 }
 
 #[test]
-fn the_samples_of_the_guide() {
+fn samples_of_the_guide_become_their_passes() {
     let traces = "jobs:
   - output_directory: \"@CMAKE_CURRENT_BINARY_DIR@/%env{ARBITRARY_ENV_VARIABLE}%\"
     output_file: out
@@ -384,7 +384,7 @@ fn the_samples_of_the_guide() {
 }
 
 #[test]
-fn ten_thousand_jobs() {
+fn ten_thousand_jobs_are_resolved_within_the_time_limit() {
     let mut content = "jobs:\n".to_owned();
     for number in 0..10_000 {
         content += &format!(

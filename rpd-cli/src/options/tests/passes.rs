@@ -12,7 +12,7 @@ fn passes(name: &str, content: &str, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn passes_of_the_command_line() {
+fn each_pmc_option_becomes_a_pass_with_its_directory() {
     for (case, line, expected) in [
         ("command-line-199", "--pmc A -d /D -- a", &["/D: A"][..]),
         ("command-line-199", "--pmc A B -d /D -- a", &["/D: A B"]),
@@ -46,7 +46,7 @@ fn passes_of_the_command_line() {
 }
 
 #[test]
-fn passes_of_files() {
+fn each_job_becomes_a_pass_with_its_directory() {
     const TWO_LINES: &str = "pmc: F S\npmc: G\n";
     for (case, name, content, line, expected) in [
         (
@@ -186,7 +186,7 @@ fn passes_of_files() {
 }
 
 #[test]
-fn settings_of_each_pass() {
+fn passes_have_the_settings_of_their_job() {
     let options = |content: &str, line: &str| {
         let plan =
             with_file("f.yaml", content, line, &[]).unwrap_or_else(|failure| panic!("{failure}"));
@@ -240,7 +240,7 @@ fn settings_of_each_pass() {
 }
 
 #[test]
-fn what_cannot_be_repeated_pass_for_pass() {
+fn options_that_exclude_several_passes_are_refused() {
     const TWO: &str = r#"{"jobs":[{"pmc":["A"]},{"pmc":["B"]}]}"#;
     const ONE: &str = r#"{"jobs":[{"pmc":["A"]}]}"#;
     for (case, content, line, fragment) in [
@@ -307,13 +307,13 @@ fn what_cannot_be_repeated_pass_for_pass() {
 }
 
 #[test]
-fn echo_is_for_all_passes() {
+fn echo_keeps_every_pass() {
     let plan = plan_with("--pmc A --pmc B --echo -- true", &[]);
     assert!(plan.echo && plan.passes.len() == 2, "command-line-218");
 }
 
 #[test]
-fn names_that_are_spread() {
+fn auto_groups_are_spread_over_numbered_passes() {
     let plan = plan_with("-d /D --pmc auto:C,B,A --pmc D -- a", &[]);
     assert_eq!(
         plan.passes.iter().map(|pass| pass.auto).collect::<Vec<_>>(),

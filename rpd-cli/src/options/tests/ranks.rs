@@ -12,7 +12,7 @@ fn custom<'a>(rank: &'a str, size: &'a str) -> Vec<(&'a str, &'a str)> {
 }
 
 #[test]
-fn variables_are_found_in_their_order() {
+fn rank_variables_are_looked_for_in_their_order() {
     // The original exports the names it found; here they go with the options, for names of outputs.
     let found = |environment: &[(&str, &str)]| {
         let options = plan_with("-s -- a", environment).passes.remove(0).options;
@@ -42,7 +42,7 @@ fn variables_are_found_in_their_order() {
 }
 
 #[test]
-fn listed_ranks_are_profiled() {
+fn only_listed_ranks_are_profiled() {
     let own = custom("2", "4");
     let of_four = |rank| {
         [
@@ -113,7 +113,7 @@ fn listed_ranks_are_profiled() {
 }
 
 #[test]
-fn mistakes() {
+fn malformed_ranks_and_rank_variables_are_refused() {
     let both = custom("2", "4");
     for (case, line, environment, fragment) in [
         (
@@ -207,7 +207,7 @@ fn mistakes() {
 
 /// Every rank has an rpd of its own, which does not have the names of the other ranks.
 #[test]
-fn one_name_for_all_ranks_is_a_warning() {
+fn shared_output_name_of_ranks_gives_a_warning() {
     let warned = |line: &str, rank: &str| {
         let inherited = [("SLURM_PROCID", rank), ("SLURM_NTASKS", "4")];
         let warnings = plan_with(&format!("-s {line} -- a"), &inherited).warnings;

@@ -2,11 +2,12 @@
 
 use rpd_core::options::Format;
 
-use super::super::table::{Form, Group, OPTIONS, Spec, Support};
+use super::super::spec::{Form, Spec, Support};
+use super::super::table::{Group, OPTIONS};
 use super::{Got, run_with};
 
 #[test]
-fn mistakes_have_their_status_and_message() {
+fn mistakes_fail_with_their_status_and_message() {
     for (case, line, status, fragment) in [
         (
             "command-line-6",
@@ -258,7 +259,7 @@ fn mistakes_have_their_status_and_message() {
 }
 
 #[test]
-fn what_this_build_lacks_is_refused_by_name() {
+fn options_work_or_are_refused_by_name() {
     // These request one another; `sampling` tests them.
     let together = [
         "pc-sampling-unit",
@@ -270,12 +271,12 @@ fn what_this_build_lacks_is_refused_by_name() {
         let line = match spec.form {
             // `--light` refuses other traces.
             _ if spec.long == "light" => "--light -- a".to_owned(),
-            Form::Bool | Form::Flag | Form::Categories(_) => format!("--{} -s -- a", spec.long),
+            Form::Bool | Form::Flag | Form::Categories => format!("--{} -s -- a", spec.long),
             Form::Integer(low, _) => format!("--{} {} -s -- a", spec.long, low.max(1)),
             Form::Choice(known, _) | Form::Choices(known) => {
                 format!("--{} {} -s -- a", spec.long, known[0])
             }
-            Form::Text | Form::Path | Form::List(_) | Form::Groups => {
+            Form::Text | Form::Path | Form::List { .. } | Form::Groups => {
                 let value = match spec.long {
                     "kernel-iteration-range" => "1-2",
                     "collection-period" => "1:1:1",

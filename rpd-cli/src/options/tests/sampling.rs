@@ -20,7 +20,7 @@ fn sampling(line: &str, environment: &[(&str, &str)]) -> Option<SamplingOptions>
 
 /// Checks command-line-106, command-line-108, command-line-109, command-line-110 and command-line-111.
 #[test]
-fn what_is_incomplete_is_refused() {
+fn incomplete_sampling_options_are_refused() {
     for (case, line, status, words) in [
         (
             "command-line-106",
@@ -72,7 +72,7 @@ fn what_is_incomplete_is_refused() {
 
 /// Checks command-line-107.
 #[test]
-fn the_variable_stands_for_the_switch_whatever_its_value() {
+fn beta_variable_allows_sampling_whatever_its_value() {
     let line = "--pc-sampling-unit time --pc-sampling-method host_trap --pc-sampling-interval 7";
     for value in ["0", "", "1"] {
         let found = sampling(line, &[("ROCPROFILER_PC_SAMPLING_BETA_ENABLED", value)]);
@@ -82,7 +82,7 @@ fn the_variable_stands_for_the_switch_whatever_its_value() {
 
 /// Checks command-line-112.
 #[test]
-fn a_whole_configuration_reaches_the_collector() {
+fn complete_sampling_options_reach_the_collector() {
     // The variable of the SDK is set where the target is launched.
     let wanted = SamplingOptions {
         method: SamplingMethod::Stochastic,
@@ -108,7 +108,7 @@ fn a_whole_configuration_reaches_the_collector() {
 
 /// Checks command-line-113.
 #[test]
-fn unknown_words_are_refused() {
+fn unknown_sampling_words_are_refused() {
     // Input files are tested with the keys of jobs.
     let (status, message) = refused(&ALL.replace("time", "bogus"));
     assert_eq!(status, 2, "{message}");
@@ -116,7 +116,7 @@ fn unknown_words_are_refused() {
 }
 
 #[test]
-fn counters_and_samples_take_two_runs() {
+fn counters_and_samples_in_one_run_are_refused() {
     let (status, message) = refused(&format!("{ALL} --pmc SQ_WAVES"));
     assert_eq!(status, 1);
     for words in [

@@ -31,7 +31,7 @@ fn no_stacks_are_taken_unless_requested() {
 }
 
 #[test]
-fn every_option_of_stacks_is_passed_on() {
+fn stack_options_reach_the_collector_and_the_outputs() {
     let options = options(
         "--sys-trace --stacks merged --stacks-apis 'hip*,!hipGet*' hsa_* --stacks-depth 0 --stacks-every 100 \
          --stacks-min-duration 50us --stacks-symbolize post --stacks-runtime-frames --stacks-interpreter-frames=on",
@@ -49,7 +49,7 @@ fn every_option_of_stacks_is_passed_on() {
 }
 
 #[test]
-fn variables_are_defaults() {
+fn inherited_variables_are_defaults_of_stack_options() {
     let variables = [
         ("RPD_STACKS", "python"),
         ("RPD_STACKS_APIS", "*Malloc*,*Free"),
@@ -101,7 +101,7 @@ fn the_variable_of_rocm_profile_data_requests_native_stacks() {
 }
 
 #[test]
-fn options_without_effect_give_a_warning() {
+fn stack_options_without_effect_give_a_warning() {
     assert_eq!(
         warnings("--hip-trace --stacks-depth 3", &[]),
         ["--stacks-depth: no effect without --stacks"]
@@ -130,7 +130,7 @@ fn options_without_effect_give_a_warning() {
 }
 
 #[test]
-fn mistakes_are_named() {
+fn malformed_stack_options_are_refused_by_name() {
     for (line, environment, words) in [
         ("--stacks on", None, "'on'"),
         (

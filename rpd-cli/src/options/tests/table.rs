@@ -9,10 +9,12 @@ use rpd_gfx::device::Device;
 use rpd_tests::install::source_root;
 use rpd_tests::sources::{files_below, is_test};
 
+use super::super::choices::{Choice as _, SimulatedGpu};
 use super::super::light;
 use super::super::parse::{Parsed, parse};
-use super::super::resolve::AGGREGATES;
-use super::super::table::{Group, Inherit, OPTIONS, SIMULATED_GPUS, Spec, Support, find};
+use super::super::spec::{Inherit, Spec, Support};
+use super::super::table::{Given, Group, OPTIONS, find};
+use super::super::traces::AGGREGATES;
 use super::words;
 use crate::commands::convert;
 
@@ -21,7 +23,7 @@ fn the_help_names_every_option_that_works_and_no_other() {
     let Ok(Parsed::Help(help)) = parse(&words("--help")) else {
         panic!("help");
     };
-    for spec in OPTIONS {
+    for spec in &OPTIONS {
         let named = help
             .split_whitespace()
             .any(|word| word.trim_end_matches(',') == format!("--{}", spec.long));
@@ -87,7 +89,8 @@ fn the_manual_lists_the_same_options() {
 
 #[test]
 fn the_simulated_gpus_are_those_of_the_simulator() {
-    assert_eq!(SIMULATED_GPUS, Device::simulated_names());
+    let gpus = SimulatedGpu::WORDS;
+    assert_eq!(gpus, Device::simulated_names());
     for (manual, key) in [
         (
             include_str!("../../../../docs/command-line.md"),
@@ -99,7 +102,7 @@ fn the_simulated_gpus_are_those_of_the_simulator() {
         ),
     ] {
         let row = manual.lines().find(|line| line.contains(key));
-        for name in SIMULATED_GPUS {
+        for name in gpus {
             assert!(
                 row.is_some_and(|row| row.contains(&format!("`{name}`"))),
                 "{name} is not in the row of {key}"
@@ -107,11 +110,11 @@ fn the_simulated_gpus_are_those_of_the_simulator() {
         }
     }
     let simulator = include_str!("../../../../docs/simulator.md");
-    let names = SIMULATED_GPUS.join(" and ");
+    let names = gpus.join(" and ");
     let sentence = format!("Code for other processors than {names} is not executed");
     assert!(simulator.contains(&sentence), "{sentence}");
     let help = find("sim-gpu").map_or("", |spec| spec.help);
-    let names = SIMULATED_GPUS.join(" or ");
+    let names = gpus.join(" or ");
     assert!(help.contains(&format!(": {names};")), "{names}: {help}");
 }
 
@@ -137,15 +140,35 @@ fn sources(folder: &str, take: impl Fn(&Path) -> bool) -> String {
         .collect()
 }
 
-/// An option that is in the table and that no code reads would be accepted and have no effect.
+/// An option that is in the table and that no code reads would be accepted and have no effect. Code reads it from a
+/// `given`, or an aggregate includes it.
 #[test]
 fn every_option_that_works_is_read() {
-    let text = sources("rpd-cli/src", |path| {
-        !path.ends_with("options/table.rs") && !is_test(path)
-    });
+    // `called.rs` looks for it before options are parsed.
+    const READ_EARLY: &str = "compat";
+    let text = sources("rpd-cli/src/options", |path| !is_test(path));
+    let text: String = text.split_whitespace().collect();
+    let read: HashSet<&str> = text
+        .split("given.")
+        .skip(1)
+        .filter_map(|text| {
+            text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .next()
+        })
+        .collect();
+    let mut given = Given::default();
+    let mut included = HashSet::new();
+    for (aggregate, members) in AGGREGATES {
+        for switch in std::iter::once(aggregate).chain(*members) {
+            included.insert(switch(&mut given).spec.key);
+        }
+    }
     for spec in OPTIONS.iter().filter(|spec| spec.support == Support::Works) {
-        let name = format!("\"{}\"", spec.long);
-        assert!(text.contains(&name), "--{}", spec.long);
+        assert!(
+            read.contains(spec.key) || included.contains(spec.key) || spec.key == READ_EARLY,
+            "no code reads --{}",
+            spec.long
+        );
     }
 }
 
@@ -169,7 +192,7 @@ fn every_option_that_works_has_a_test() {
     }
 }
 
-/// A field that `pass.rs` sets and that no other code reads would have no effect.
+/// A field that the resolution of options sets and that no other code reads would have no effect.
 #[test]
 fn every_field_of_the_options_is_read() {
     const DEFINITIONS: [&str; 5] = [
@@ -183,7 +206,7 @@ fn every_field_of_the_options_is_read() {
         let defines = DEFINITIONS
             .iter()
             .any(|definition| path.ends_with(definition));
-        let resolves = path.ends_with("rpd-cli/src/options/pass.rs");
+        let resolves = path.starts_with("rpd-cli/src/options");
         !defines && !resolves && !is_test(path)
     };
     let folders = [
@@ -269,16 +292,30 @@ fn every_trace_is_in_an_aggregate_and_answered_by_light_recordings() {
             && spec.long.ends_with("-trace")
             && spec.long != "kokkos-trace"
     });
-    let recorded = AGGREGATES.iter().find(|(name, _)| *name == "light");
+    let mut given = Given::default();
+    let refused: HashSet<&str> = light::without_place(&given)
+        .iter()
+        .map(|option| option.spec.key)
+        .collect();
+    let (mut included, mut recorded) = (HashSet::new(), HashSet::new());
+    for (aggregate, members) in AGGREGATES {
+        let is_light = aggregate(&mut given).spec.key == "light";
+        for member in *members {
+            let key = member(&mut given).spec.key;
+            included.insert(key);
+            if is_light {
+                recorded.insert(key);
+            }
+        }
+    }
     for spec in traces {
-        let of = |members: &[&str]| members.contains(&spec.long);
         assert!(
-            AGGREGATES.iter().any(|(_, members)| of(members)),
+            included.contains(spec.key),
             "--{} is in no aggregate",
             spec.long
         );
         assert!(
-            of(&light::REFUSED) || recorded.is_some_and(|(_, members)| of(members)),
+            refused.contains(spec.key) || recorded.contains(spec.key),
             "--light neither records nor refuses --{}",
             spec.long
         );

@@ -27,7 +27,7 @@ fn counters(options: &ThreadTraceOptions) -> Vec<String> {
 /// Checks thread-trace-7, thread-trace-8, thread-trace-9, thread-trace-10, thread-trace-11, thread-trace-13,
 /// thread-trace-14, thread-trace-15 and thread-trace-16.
 #[test]
-fn what_cannot_be_traced_is_refused() {
+fn malformed_thread_trace_options_are_refused() {
     for (case, line, words) in [
         (
             "command-line-118",
@@ -149,7 +149,7 @@ fn what_cannot_be_traced_is_refused() {
 
 /// Checks thread-trace-7, thread-trace-10, thread-trace-14 and thread-trace-16.
 #[test]
-fn values_that_are_accepted() {
+fn thread_trace_options_reach_the_collector() {
     let usual = traced("", &[]);
     assert_eq!(usual, ThreadTraceOptions::default());
     assert_eq!(
@@ -235,7 +235,7 @@ fn traces_of_the_whole_run_imply_thread_traces() {
 }
 
 #[test]
-fn without_att_its_options_have_no_effect() {
+fn thread_trace_options_without_att_give_a_warning() {
     let plan = plan_with("--att-target-cu 3 --hip-trace -- ./app", &[]);
     assert_eq!(plan.passes[0].options.collector.thread_trace, None);
     assert!(
@@ -249,7 +249,7 @@ fn without_att_its_options_have_no_effect() {
 
 /// Checks thread-trace-2 to thread-trace-4, command-line-115 and command-line-116.
 #[test]
-fn a_decoder_library_is_looked_for_in_the_given_folder() {
+fn decoder_library_is_found_in_the_given_directory() {
     let good = tempfile::tempdir().expect("a directory");
     let bad = tempfile::tempdir().expect("a directory");
     let below = good.path().join("lib");
@@ -282,7 +282,7 @@ fn a_decoder_library_is_looked_for_in_the_given_folder() {
 }
 
 #[test]
-fn options_of_later_providers_are_passed_on() {
+fn thread_trace_options_of_later_providers_reach_the_collector() {
     let line = "--att-perfcounters SQ_WAVES --att-perfcounter-ctrl 3";
     let without = traced(line, &[]);
     assert!(!without.target_counters && !without.no_detail);
@@ -292,7 +292,7 @@ fn options_of_later_providers_are_passed_on() {
 }
 
 #[test]
-fn dispatches_that_are_counted_beside_thread_traces() {
+fn compat_mode_counts_the_first_dispatch_beside_thread_traces() {
     let counted = |line: &str| {
         let plan = plan_with(&format!("--pmc SQ_WAVES {line} -- ./app"), &[]);
         let ranges = &plan.passes[0].options.collector.counters.iterations;

@@ -5,7 +5,7 @@ use rpd_core::stats::Unit;
 use super::{Got, options, plan_with, run_with, traced};
 
 #[test]
-fn aggregates_and_their_negation() {
+fn aggregates_include_members_that_are_not_switched_off() {
     const RUNTIME: [&str; 10] = [
         "hip_runtime",
         "kernel",
@@ -127,7 +127,7 @@ fn aggregates_and_their_negation() {
 }
 
 #[test]
-fn nothing_enabled() {
+fn run_without_traces_gives_a_warning_or_an_error() {
     let plan = plan_with("--echo -- true", &[]);
     assert!(
         plan.warnings[0].contains("No tracing options were enabled"),
@@ -150,7 +150,7 @@ fn nothing_enabled() {
 }
 
 #[test]
-fn summaries() {
+fn summary_options_become_tables() {
     let summary = |line: &str| options(line).summary;
     assert_eq!(summary("-s -- a").output, "stderr");
     let one = summary("--summary --hip-trace -- a");

@@ -7,7 +7,7 @@ use super::super::{counted, traced, with_file};
 use super::{job, refused, yaml};
 
 #[test]
-fn keys() {
+fn job_keys_are_known_in_every_spelling() {
     let warned = |content: &str| {
         let plan =
             with_file("f.yaml", content, "-- a", &[]).unwrap_or_else(|failure| panic!("{failure}"));
@@ -77,7 +77,7 @@ fn keys() {
 
 /// Checks thread-trace-8.
 #[test]
-fn values() {
+fn job_values_are_read_by_the_type_of_their_option() {
     // command-line-D3: truth words are truth values, and one word is a list of one.
     assert_eq!(
         traced(&job(r#"{"hip_trace":"no","kernel_trace":true}"#)),
@@ -171,7 +171,7 @@ fn values() {
 
 /// Checks command-line-113.
 #[test]
-fn values_that_a_key_cannot_have() {
+fn job_values_of_a_wrong_type_are_refused() {
     for (case, content, fragment) in [
         (
             "command-line-197",

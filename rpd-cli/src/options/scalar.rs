@@ -36,7 +36,7 @@ pub(super) fn is_base_60(text: &str) -> bool {
 }
 
 /// A whole number: decimal, `0x` hexadecimal, `0b` binary or, after a plain `0`, octal; `_` may group digits.
-pub(super) fn integer(text: &str) -> Option<i64> {
+pub(crate) fn integer(text: &str) -> Option<i64> {
     let (negative, unsigned) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers() {
+    fn integers_are_read_by_the_rules_of_yaml() {
         for (text, value) in [
             ("5", Some(5)),
             ("-5", Some(-5)),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn base_60() {
+    fn numbers_to_base_60_are_recognized() {
         for text in [
             "10:10:1",
             "1:1",
