@@ -48,6 +48,7 @@ macro_rules! columns {
         $($name:literal: $kind:ident($value:expr),)+
     ) => {
         impl $(<$life>)? $crate::columns::StoredColumns<$table $(<$life>)?> for $records {
+            #[allow(unused_variables, reason = "a value may be the same in every row")]
             fn append_to(&self, table: &mut $table $(<$life>)?) {
                 let $record = self;
                 $(table.$kind($name, |$row| $value);)+
