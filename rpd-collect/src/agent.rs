@@ -7,10 +7,11 @@ use rocprofiler_sdk_sys::{
     rocprofiler_agent_cache_t, rocprofiler_agent_io_link_t, rocprofiler_agent_mem_bank_t,
     rocprofiler_agent_v0_t,
 };
-use rpd_spool::format::{AgentRecord, tag};
+use rpd_spool::format::AgentRecord;
+use rpd_spool::record::RecordKind;
 
+use crate::recording::meta;
 use crate::recording::text::text;
-use crate::recording::{header, meta};
 
 /// No agent struct is this large; a larger size is not used.
 const LARGEST: usize = 4096;
@@ -44,10 +45,10 @@ pub(crate) unsafe fn record(agent: *const c_void, known: &rocprofiler_agent_v0_t
         }
     }
     let record = AgentRecord {
-        header: header(0, 0),
+        header: RecordKind::Agent.head(tail.len()),
         handle: known.id.handle,
     };
-    meta::write(tag::AGENT, 0, &record, &tail);
+    meta::write(&record, &tail);
 }
 
 // The structs are stored as bytes; this is where their readers look for what.

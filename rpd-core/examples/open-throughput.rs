@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use rpd_core::session::{LoadOptions, Session};
-use rpd_spool::format::{self, RecordHeader, space, stream, tag};
-use rpd_spool::writer::{SpoolDirectory, StreamWriter, record_len};
+use rpd_spool::format::{self, space, stream};
+use rpd_spool::record::RecordKind;
+use rpd_spool::writer::{SpoolDirectory, StreamWriter};
 use zerocopy::{FromZeros, IntoBytes};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = SpoolDirectory::create(run.path())?;
     let mut meta = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0);
     let mut process = format::Process::new_zeroed();
-    process.header = head::<format::Process>(tag::PROCESS, 0, 0);
+    process.header = RecordKind::Process.head(0);
     process.pid = 1;
     meta.append_parts(process.as_bytes(), &[]);
     name(&mut meta, u32::MAX, "HIP_RUNTIME_API");
@@ -32,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         let mut call = format::ApiCall::new_zeroed();
         for index in 0..records / threads {
-            call.header = head::<format::ApiCall>(tag::API, 1, 0);
+            call.header = RecordKind::Call.head(0).with_aux(1);
             call.operation = (index % 400) as u32;
             call.start = 1000 * index + 100 * thread;
             call.end = call.start + 500;
@@ -56,24 +57,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn head<T>(tag: u16, aux: u16, tail: usize) -> RecordHeader {
-    RecordHeader {
-        // A few hundred bytes.
-        len: record_len(size_of::<T>(), tail) as u32,
-        tag,
-        aux,
-    }
-}
-
 fn name(writer: &mut StreamWriter, operation: u32, text: &str) {
     let mut name = format::Name::new_zeroed();
-    let kind = operation == u32::MAX;
-    let tag = if kind {
-        tag::KIND_NAME
+    let kind = if operation == u32::MAX {
+        RecordKind::KindName
     } else {
-        tag::OPERATION_NAME
+        RecordKind::OperationName
     };
-    name.header = head::<format::Name>(tag, 0, text.len());
+    name.header = kind.head(text.len());
     name.space = space::CALLBACK;
     name.kind = 1;
     name.operation = operation;

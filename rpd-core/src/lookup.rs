@@ -5,21 +5,45 @@ use std::cmp::Ordering;
 use std::io;
 
 use crate::column::{BATCH, Column, Storage};
+use crate::sorted::{Keyed, Sorter};
 
-/// Rows in ascending order of their first number, the key. A look-up is fast when its key is near that of the one before; the
-/// memory of rows in files is given back in between.
-#[derive(Debug, Default)]
-pub struct Lookup<const N: usize> {
-    rows: Column<[u64; N]>,
+/// Rows in ascending order of their keys. A look-up is fast when its key is near that of the one before; the memory of
+/// rows in files is given back in between.
+#[derive(Debug)]
+pub struct Lookup<R> {
+    rows: Column<R>,
     place: Place,
 }
 
-impl<const N: usize> Lookup<N> {
+impl<R> Default for Lookup<R> {
+    fn default() -> Lookup<R> {
+        Lookup {
+            rows: Column::new(),
+            place: Place::default(),
+        }
+    }
+}
+
+impl<R: Keyed> Lookup<R> {
+    /// Puts rows in order and makes them readable.
+    ///
+    /// # Errors
+    /// When a file cannot be made, written or mapped.
+    pub fn sorted(rows: Sorter<R>) -> io::Result<Lookup<R>> {
+        let storage = rows.storage().cloned();
+        let mut lookup = Lookup::default();
+        for row in rows.finish()? {
+            lookup.push(storage.as_ref(), row)?;
+        }
+        lookup.seal(storage.as_ref())?;
+        Ok(lookup)
+    }
+
     /// Adds a row, whose key is not below that of the last one.
     ///
     /// # Errors
     /// When the file cannot be made or written.
-    pub fn push(&mut self, storage: Option<&Storage>, row: [u64; N]) -> io::Result<()> {
+    pub fn push(&mut self, storage: Option<&Storage>, row: R) -> io::Result<()> {
         self.rows.append(storage, row)
     }
 
@@ -37,21 +61,21 @@ impl<const N: usize> Lookup<N> {
     }
 
     /// The first row with this key.
-    pub fn find(&self, key: u64) -> Option<[u64; N]> {
+    pub fn find(&self, key: R::Key) -> Option<R> {
         self.find_all(key).next()
     }
 
     /// The rows with this key.
-    pub fn find_all(&self, key: u64) -> impl Iterator<Item = [u64; N]> + '_ {
+    pub fn find_all(&self, key: R::Key) -> impl Iterator<Item = R> + '_ {
         if self.place.is_due() {
             self.rows.release();
         }
-        let rows: &[[u64; N]] = &self.rows;
+        let rows: &[R] = &self.rows;
         let first = self
             .place
-            .find(rows.len(), |index| rows[index][0].cmp(&key));
+            .find(rows.len(), |index| rows[index].key().cmp(&key));
         let rows = first.map_or(&rows[..0], |first| &rows[first..]);
-        rows.iter().copied().take_while(move |row| row[0] == key)
+        rows.iter().copied().take_while(move |row| row.key() == key)
     }
 }
 
@@ -105,9 +129,10 @@ impl Place {
                 let (mut low, mut high) = (0, len);
                 while low < high {
                     let middle = low + (high - low) / 2;
-                    match is_below(middle) {
-                        true => low = middle + 1,
-                        false => high = middle,
+                    if is_below(middle) {
+                        low = middle + 1
+                    } else {
+                        high = middle
                     }
                 }
                 if low / NEAR != last / NEAR {
@@ -123,19 +148,36 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
+    use zerocopy::{Immutable, IntoBytes};
+
     use super::*;
 
+    #[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]
+    #[repr(C)]
+    struct Row {
+        id: u64,
+        number: u64,
+    }
+
+    impl Keyed for Row {
+        type Key = u64;
+
+        fn key(&self) -> u64 {
+            self.id
+        }
+    }
+
     #[test]
-    fn rows_are_found_in_any_order() {
+    fn lookup_finds_rows_in_any_order() {
         let directory = tempfile::tempdir().expect("a directory");
         for part in [None, Some(1), Some(3), Some(100)] {
             let storage = part.map(|rows| Storage::new(directory.path()).with_rows(rows));
-            let mut rows = Lookup::<2>::default();
-            for (number, key) in (0..).zip([2, 3, 3, 7, u64::MAX]) {
-                rows.push(storage.as_ref(), [key, number]).expect("written");
+            let mut rows = Sorter::new(storage.as_ref());
+            for (number, id) in (0..).zip([2, 3, 3, 7, u64::MAX]) {
+                rows.push(Row { id, number }).expect("written");
             }
-            rows.seal(storage.as_ref()).expect("mapped");
-            let found = |key| rows.find(key).map(|row| row[1]);
+            let rows = Lookup::sorted(rows).expect("mapped");
+            let found = |key| rows.find(key).map(|row| row.number);
             for _ in 0..2 {
                 assert_eq!(found(2), Some(0));
                 assert_eq!(found(3), Some(1));
@@ -146,14 +188,15 @@ mod tests {
                 assert_eq!(found(0), None);
                 assert_eq!(found(7), Some(3));
                 assert_eq!(
-                    rows.find_all(3).map(|row| row[1]).collect::<Vec<_>>(),
+                    rows.find_all(3).map(|row| row.number).collect::<Vec<_>>(),
                     [1, 2]
                 );
                 assert_eq!(rows.find_all(4).count(), 0);
             }
         }
-        assert_eq!(Lookup::<1>::default().find(0), None);
+        assert_eq!(Lookup::<Row>::default().find(0), None);
     }
+
     #[test]
     fn memory_is_given_back_sooner_when_rows_are_far_from_one_another() {
         let due = |rows: &dyn Fn(usize) -> usize, is_search: bool| {
@@ -161,9 +204,10 @@ mod tests {
             let reads = (0..2 * BATCH).filter(|read| {
                 let is_due = place.is_due();
                 let row = rows(*read);
-                match is_search {
-                    true => assert!(place.find(usize::MAX, |index| index.cmp(&row)).is_some()),
-                    false => place.visit(row),
+                if is_search {
+                    assert!(place.find(usize::MAX, |index| index.cmp(&row)).is_some())
+                } else {
+                    place.visit(row)
                 }
                 is_due
             });

@@ -3,19 +3,44 @@
 use std::cmp::Ordering;
 use std::io;
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::column::{BATCH, Column, Storage};
 
-/// Collects rows of `N` numbers, to be had again in the order of their first `K`; rows that are equal there stay in the order
-/// in which they came.
+/// A row that has a place among others, by its key. Its bytes go to files, so it is a struct with `#[repr(C)]` without
+/// padding that derives the traits of `zerocopy`.
+pub trait Keyed: Copy + Immutable + IntoBytes {
+    /// What rows are ordered and found by: fields of the row, the most significant first.
+    type Key: Ord;
+
+    /// The key of this row.
+    fn key(&self) -> Self::Key;
+}
+
+macro_rules! own_key {
+    ($($number:ident)*) => {$(
+        /// A number is its own key.
+        impl Keyed for $number {
+            type Key = $number;
+
+            fn key(&self) -> $number {
+                *self
+            }
+        }
+    )*};
+}
+own_key!(u64 i64);
+
+/// Collects rows, to be had again in the order of their keys; rows with equal keys stay in the order in which they came.
 #[derive(Debug)]
-pub struct Sorter<const N: usize, const K: usize> {
+pub struct Sorter<R> {
     storage: Option<Storage>,
-    rows: Column<[u64; N]>,
+    rows: Column<R>,
     /// First rows of the parts in the file.
     parts: Vec<usize>,
 }
 
-impl<const N: usize, const K: usize> Sorter<N, K> {
+impl<R: Keyed> Sorter<R> {
     /// A sorter that keeps its rows in memory when there is no storage.
     pub fn new(storage: Option<&Storage>) -> Self {
         Sorter {
@@ -25,12 +50,17 @@ impl<const N: usize, const K: usize> Sorter<N, K> {
         }
     }
 
+    /// Where rows are kept that are too many for memory.
+    pub fn storage(&self) -> Option<&Storage> {
+        self.storage.as_ref()
+    }
+
     /// Takes a row.
     ///
     /// # Errors
     /// When the file cannot be made or written.
     #[inline]
-    pub fn push(&mut self, row: [u64; N]) -> io::Result<()> {
+    pub fn push(&mut self, row: R) -> io::Result<()> {
         self.rows.push(row);
         match &self.storage {
             Some(storage) if self.rows.len() >= storage.rows() => self.spill(),
@@ -40,8 +70,8 @@ impl<const N: usize, const K: usize> Sorter<N, K> {
 
     fn sort(&mut self) {
         let rows = self.rows.to_memory();
-        if !rows.is_sorted_by(|a, b| a[..K] <= b[..K]) {
-            rows.sort_by(|a, b| a[..K].cmp(&b[..K]));
+        if !rows.is_sorted_by_key(R::key) {
+            rows.sort_by_key(R::key);
         }
     }
 
@@ -59,13 +89,13 @@ impl<const N: usize, const K: usize> Sorter<N, K> {
     ///
     /// # Errors
     /// When the file cannot be written or mapped.
-    pub fn finish(mut self) -> io::Result<Sorted<N, K>> {
+    pub fn finish(mut self) -> io::Result<Sorted<R>> {
         self.sort();
         if let Some(storage) = &self.storage {
             self.rows.seal(storage)?;
         }
         let mut sorted = Sorted::new(self.rows, &self.parts);
-        // Parts in memory are one run.
+        // Rows that are all in memory are one part.
         while let Some(storage) = self
             .storage
             .as_ref()
@@ -73,24 +103,24 @@ impl<const N: usize, const K: usize> Sorter<N, K> {
         {
             sorted = sorted.merged(storage)?;
         }
-        make_heap(&mut sorted.heads, &precedes::<N, K>(&sorted.rows));
+        make_heap(&mut sorted.heads, &precedes(&sorted.rows));
         Ok(sorted)
     }
 }
 
 /// The rows of a [`Sorter`], first to last.
 #[derive(Debug)]
-pub struct Sorted<const N: usize, const K: usize> {
-    rows: Column<[u64; N]>,
+pub struct Sorted<R> {
+    rows: Column<R>,
     heads: Vec<Run>,
     given: usize,
 }
 
-impl<const N: usize, const K: usize> Sorted<N, K> {
+impl<R: Keyed> Sorted<R> {
     /// Rows of which these parts are in order, with their runs as they come.
-    fn new(rows: Column<[u64; N]>, parts: &[usize]) -> Self {
+    fn new(rows: Column<R>, parts: &[usize]) -> Self {
         let heads = runs(parts, rows.len(), |a, b| {
-            rows[a as usize][..K].cmp(&rows[b as usize][..K])
+            rows[a as usize].key().cmp(&rows[b as usize].key())
         });
         Sorted {
             heads,
@@ -99,14 +129,14 @@ impl<const N: usize, const K: usize> Sorted<N, K> {
         }
     }
 
-    /// The same rows in fewer and longer runs.
+    /// These rows in fewer and longer runs.
     fn merged(mut self, storage: &Storage) -> io::Result<Self> {
         let (mut rows, mut parts) = (Column::new(), Vec::new());
         let runs = std::mem::take(&mut self.heads);
         for runs in runs.chunks(MERGED) {
             parts.push(rows.total());
             self.heads = runs.to_vec();
-            make_heap(&mut self.heads, &precedes::<N, K>(&self.rows));
+            make_heap(&mut self.heads, &precedes(&self.rows));
             for row in self.by_ref() {
                 rows.append(Some(storage), row)?;
             }
@@ -116,19 +146,19 @@ impl<const N: usize, const K: usize> Sorted<N, K> {
     }
 }
 
-fn precedes<const N: usize, const K: usize>(rows: &[[u64; N]]) -> impl Fn(&Run, &Run) -> bool {
+fn precedes<R: Keyed>(rows: &[R]) -> impl Fn(&Run, &Run) -> bool {
     |a, b| {
-        let (x, y) = (&rows[a.row as usize], &rows[b.row as usize]);
-        x[..K].cmp(&y[..K]).then(a.row.cmp(&b.row)).is_lt()
+        let key = |run: &Run| (rows[run.row as usize].key(), run.row);
+        key(a) < key(b)
     }
 }
 
-impl<const N: usize, const K: usize> Iterator for Sorted<N, K> {
-    type Item = [u64; N];
+impl<R: Keyed> Iterator for Sorted<R> {
+    type Item = R;
 
     #[inline]
-    fn next(&mut self) -> Option<[u64; N]> {
-        let row = take_first(&mut self.heads, precedes::<N, K>(&self.rows))?;
+    fn next(&mut self) -> Option<R> {
+        let row = take_first(&mut self.heads, precedes(&self.rows))?;
         self.given += 1;
         if self.given.is_multiple_of(BATCH) {
             self.rows.release();
@@ -217,24 +247,43 @@ fn sift(runs: &mut [Run], mut at: usize, precedes: &impl Fn(&Run, &Run) -> bool)
 mod tests {
     use super::*;
 
+    #[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]
+    #[repr(C)]
+    struct Row {
+        group: u64,
+        number: u64,
+    }
+
+    impl Keyed for Row {
+        type Key = u64;
+
+        fn key(&self) -> u64 {
+            self.group
+        }
+    }
+
     #[test]
-    fn rows_come_in_order_and_equal_ones_as_they_came() {
+    fn sorter_orders_rows_and_leaves_equal_ones_as_they_came() {
         let directory = tempfile::tempdir().expect("a directory");
-        let rows: Vec<[u64; 2]> = (0..1000).map(|index| [index * 7919 % 50, index]).collect();
+        let rows = (0..1000).map(|number| Row {
+            group: number * 7919 % 50,
+            number,
+        });
+        let rows: Vec<Row> = rows.collect();
         let mut expected = rows.clone();
-        expected.sort_by_key(|row| row[0]);
+        expected.sort_by_key(|row| row.group);
         for part in [1, 3, 64, 1000, 5000] {
             let storage = Storage::new(directory.path()).with_rows(part);
             for storage in [None, Some(&storage)] {
-                let mut sorter = Sorter::<2, 1>::new(storage);
+                let mut sorter = Sorter::new(storage);
                 for row in &rows {
                     sorter.push(*row).expect("written");
                 }
-                let sorted: Vec<[u64; 2]> = sorter.finish().expect("mapped").collect();
+                let sorted: Vec<Row> = sorter.finish().expect("mapped").collect();
                 assert_eq!(sorted, expected, "{part}");
             }
         }
-        let none = Sorter::<2, 1>::new(None).finish().expect("in memory");
+        let none = Sorter::<Row>::new(None).finish().expect("in memory");
         assert_eq!(none.count(), 0);
     }
 }

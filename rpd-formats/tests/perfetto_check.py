@@ -159,9 +159,9 @@ def compare(slices, path):
     strings = process["strings"]
     messages = {entry["key"]: entry["value"] for entry in strings["marker_api"]}
     renamed = {entry["key"]: entry["value"] for entry in strings["correlation_id"]["external"]}
-    kernels = {symbol["kernel_id"]: symbol["formatted_kernel_name"] for symbol in process["kernel_symbols"]}
-    # Places in the list of which no symbol is known have the number for a name.
-    kernels = {kernel: name for kernel, name in kernels.items() if name != str(kernel)}
+    # The first place of the list stands for no kernel.
+    symbols = process["kernel_symbols"][1:]
+    kernels = {symbol["kernel_id"]: symbol["formatted_kernel_name"] for symbol in symbols}
     calls = set()
     for category, key in ARRAYS.items():
         expected, found = Counter(), Counter()

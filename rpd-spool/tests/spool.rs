@@ -5,18 +5,15 @@ use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rpd_spool::format::{ApiCall, RecordHeader, SegmentHeader, TimedText, stream, tag};
+use rpd_spool::format::{ApiCall, SegmentHeader, TimedText, stream};
 use rpd_spool::reader::{DamageKind, MAX_RECORD, ProcessSpool, Stream, processes};
-use rpd_spool::writer::{FIRST_SEGMENT, SMALLEST_BOUND, SpoolDirectory, StreamWriter, record_len};
+use rpd_spool::record::RecordKind;
+use rpd_spool::writer::{FIRST_SEGMENT, SMALLEST_BOUND, SpoolDirectory, StreamWriter};
 use zerocopy::IntoBytes;
 
 fn call(correlation: u64, len: usize) -> ApiCall {
     ApiCall {
-        header: RecordHeader {
-            len: len as u32,
-            tag: tag::API,
-            aux: 0,
-        },
+        header: RecordKind::Call.head(len - size_of::<ApiCall>()),
         operation: 7,
         flags: 0,
         start: 100 + correlation,
@@ -300,11 +297,7 @@ fn a_long_record_gets_a_segment_of_its_own_and_an_endless_one_is_refused() {
         StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0).first_segment(4096);
     let text = vec![b'x'; 5 * FIRST_SEGMENT];
     let note = TimedText {
-        header: RecordHeader {
-            len: record_len(size_of::<TimedText>(), text.len()) as u32,
-            tag: tag::NOTE,
-            aux: 0,
-        },
+        header: RecordKind::Note.head(text.len()),
         time: 1,
         value: 2,
         text_len: text.len() as u32,

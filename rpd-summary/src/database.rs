@@ -3,6 +3,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use polars::prelude::*;
@@ -13,8 +14,9 @@ use rpd_core::domain::Domain;
 use rpd_core::ids::StringId;
 use rpd_core::options::KernelNames;
 use rpd_core::session::{ExtendedStrings, Operation, Session, Table};
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::stats::NamedSum;
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::frames::{domain_of, name_of};
 use crate::groups::{GroupRow, GroupTable, MergedGroups, frame_of, integers, merged_figures};
@@ -59,11 +61,26 @@ enum TableRows<'a> {
     /// Sums by name.
     Summed {
         names: &'a ExtendedStrings<'static>,
-        /// Rank, id of the name, calls, total, shortest, longest, bits of the sum of squared distances from the mean.
-        sums: Rows<[u64; 7]>,
+        sums: Rows<NameSums>,
         /// Sums of durations by rank.
         totals: HashMap<u64, u64>,
     },
+}
+
+/// The sums of a name, over all recordings or in one.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct NameSums {
+    /// Index of the recording; 0 over all of them.
+    rank: u64,
+    /// Id of the name.
+    name: u64,
+    calls: u64,
+    total: u64,
+    min: u64,
+    max: u64,
+    /// Sum of squared distances from the mean.
+    spread: f64,
 }
 
 impl SummaryTable<'_> {
@@ -75,23 +92,20 @@ impl SummaryTable<'_> {
                 names,
                 sums,
                 totals,
-            } => Box::new(
-                sums.iter()
-                    .map(|&[rank, name, calls, total, min, max, spread]| {
-                        let spread = f64::from_bits(spread);
-                        SummaryRow {
-                            rank: rank as usize,
-                            name: names.get(StringId(name as u32)).into(),
-                            calls,
-                            total,
-                            average: total as f64 / calls.max(1) as f64,
-                            percentage: percentage(total, totals.get(&rank).copied()),
-                            min,
-                            max,
-                            std_dev: (calls > 1).then(|| (spread / (calls - 1) as f64).sqrt()),
-                        }
-                    }),
-            ),
+            } => Box::new(sums.iter().map(|sums| {
+                let (calls, total) = (sums.calls, sums.total);
+                SummaryRow {
+                    rank: sums.rank as usize,
+                    name: names.get(StringId(sums.name as u32)).into(),
+                    calls,
+                    total,
+                    average: total as f64 / calls.max(1) as f64,
+                    percentage: percentage(total, totals.get(&sums.rank).copied()),
+                    min: sums.min,
+                    max: sums.max,
+                    std_dev: (calls > 1).then(|| (sums.spread / (calls - 1) as f64).sqrt()),
+                }
+            })),
         }
     }
 
@@ -228,8 +242,9 @@ impl DatabaseSums {
         let statistics = Statistics::of_database(session, names)?;
         let rank = self.pids.len() as u64;
         let mut rows: Vec<GroupRow> = Vec::new();
-        statistics.each_group(|[key, calls, total, min, max, spread]| {
-            let (domain, name) = (domain_of(key), statistics.names().get(name_of(key)));
+        statistics.each_group(|group| {
+            let domain = domain_of(group.key);
+            let name = statistics.names().get(name_of(group.key));
             for view in views_of(domain, self.compat) {
                 let name = match domain.table() {
                     Table::Allocations | Table::Scratch => action(session, domain, name),
@@ -240,7 +255,7 @@ impl DatabaseSums {
                     | Table::Samples => name,
                 };
                 let key = self.key(name, rank, *view);
-                rows.push([key, calls, total, min, max, spread]);
+                rows.push(GroupRow { key, ..group });
             }
             if rows.len() >= BATCH {
                 self.groups.add(frame_of(&rows)?)?;
@@ -267,9 +282,14 @@ impl DatabaseSums {
         let mut rows: Vec<GroupRow> = Vec::new();
         for sum in sums {
             let view = view(&sum.table).unwrap_or(View::OtherCalls);
-            let key = self.key(&sum.name, rank, view);
-            let spread = sum.spread.to_bits();
-            rows.push([key, sum.calls, sum.total, sum.min, sum.max, spread]);
+            rows.push(GroupRow {
+                key: self.key(&sum.name, rank, view),
+                calls: sum.calls,
+                total: sum.total,
+                min: sum.min,
+                max: sum.max,
+                spread: sum.spread,
+            });
         }
         self.groups.add(frame_of(&rows)?)?;
         self.pids.push(pid);
@@ -312,10 +332,28 @@ pub struct DatabaseSummary {
     pids: Vec<u64>,
 }
 
-/// A view whose rows are being collected: process id, complement of the total, place of the name, rank; then the
-/// id of the name, calls, shortest, longest, bits of the sum of squared distances from the mean.
+/// Sums of a name in the order of a table: by process id, total descending, then alphabetically.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct PlacedSums {
+    pid: u64,
+    /// Place of the name in alphabetical order.
+    place: u64,
+    sums: NameSums,
+}
+
+impl Keyed for PlacedSums {
+    type Key = (u64, Reverse<u64>, u64, u64);
+
+    fn key(&self) -> Self::Key {
+        let sums = &self.sums;
+        (self.pid, Reverse(sums.total), self.place, sums.rank)
+    }
+}
+
+/// A view whose rows are being collected.
 struct CollectedView {
-    rows: Sorter<9, 4>,
+    rows: Sorter<PlacedSums>,
     /// Sums of durations by rank.
     totals: HashMap<u64, u64>,
 }
@@ -352,8 +390,8 @@ impl DatabaseSummary {
                 continue;
             }
             let mut sums = Rows::new();
-            for [_, total, _, rank, name, calls, min, max, spread] in collected.rows.finish()? {
-                sums.append(storage, [rank, name, calls, !total, min, max, spread])?;
+            for row in collected.rows.finish()? {
+                sums.append(storage, row.sums)?;
             }
             if let Some(storage) = storage {
                 sums.seal(storage)?;
@@ -382,9 +420,12 @@ impl DatabaseSummary {
             let values: Vec<u64> = keys.iter().map(|key| of(*key)).collect();
             Column::new(name.into(), values)
         };
-        let rank = |key: u64| match by_rank {
-            true => (key % (1 << NAME_SHIFT)) >> VIEW_BITS,
-            false => 0,
+        let rank = |key: u64| {
+            if by_rank {
+                (key % (1 << NAME_SHIFT)) >> VIEW_BITS
+            } else {
+                0
+            }
         };
         let mut groups = frame.clone();
         groups.with_column(part("name", &|key| key >> NAME_SHIFT))?;
@@ -405,17 +446,19 @@ impl DatabaseSummary {
             let view = &mut views[view[index] as usize];
             let (rank, name) = (rank[index], name[index]);
             *view.totals.entry(rank).or_default() += total[index];
-            view.rows.push([
-                self.pid(rank as usize),
-                !total[index],
-                self.places.get(name as u32).into(),
-                rank,
-                name,
-                calls[index],
-                min[index],
-                max[index],
-                spread.get(index).unwrap_or(0.0).to_bits(),
-            ])?;
+            view.rows.push(PlacedSums {
+                pid: self.pid(rank as usize),
+                place: self.places.get(name as u32).into(),
+                sums: NameSums {
+                    rank,
+                    name,
+                    calls: calls[index],
+                    total: total[index],
+                    min: min[index],
+                    max: max[index],
+                    spread: spread.get(index).unwrap_or(0.0),
+                },
+            })?;
         }
         Ok(())
     }
@@ -459,9 +502,10 @@ impl DatabaseSummary {
         rows.sort_by(|a, b| {
             let ranks = pid(a).cmp(&pid(b));
             let names = a.name.cmp(&b.name);
-            match by_rank {
-                true => ranks.then(names).then(b.total.cmp(&a.total)),
-                false => ranks.then(b.total.cmp(&a.total)).then(names),
+            if by_rank {
+                ranks.then(names).then(b.total.cmp(&a.total))
+            } else {
+                ranks.then(b.total.cmp(&a.total)).then(names)
             }
             .then(a.rank.cmp(&b.rank))
         });
@@ -520,16 +564,14 @@ impl DomainFigures {
             name: view.to_uppercase().into(),
             calls: self.calls,
             total: self.total,
-            average: match sums {
-                true => self.averages,
-                false => self.average(),
-            },
+            average: if sums { self.averages } else { self.average() },
             percentage: 0.0,
             min: self.min.unwrap_or(0),
             max: self.max,
-            std_dev: match sums {
-                true => self.deviations,
-                false => (self.calls > 1).then(|| (self.spread / (self.calls - 1) as f64).sqrt()),
+            std_dev: if sums {
+                self.deviations
+            } else {
+                (self.calls > 1).then(|| (self.spread / (self.calls - 1) as f64).sqrt())
             },
         }
     }

@@ -2,6 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,12 +10,14 @@ use polars::prelude::*;
 use rpd_core::by_id::ById;
 use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
-use rpd_core::ids::{Nanoseconds, StringId};
-use rpd_core::kernel_name;
+use rpd_core::ids::{KernelId, Nanoseconds, StringId};
 use rpd_core::options::KernelNames;
-use rpd_core::session::{DispatchTable, ExtendedStrings, PlausibleTimes, Session, Table};
-use rpd_core::sorted::Sorter;
+use rpd_core::session::{
+    DispatchTable, ExtendedStrings, KernelLabels, PlausibleTimes, Session, Table,
+};
+use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::stats::{SessionStats, StatNames, StatRow, StatTable};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::groups::{GroupRow, GroupTable, Groups, integers, merged_figures, rows_of};
 
@@ -127,27 +130,13 @@ impl Records {
         kernels: KernelNames,
         names: &mut ExtendedStrings<'_>,
     ) -> Result<(), SummaryError> {
-        let mut shown: HashMap<(u64, u32), StringId> = HashMap::new();
+        let labels = KernelLabels::new(session, kernels);
+        // Most dispatches have a name that an earlier one has: it is looked up once.
+        let mut shown: HashMap<(KernelId, u32), StringId> = HashMap::new();
         for index in dispatches.indices() {
-            let region = if kernels.rename {
-                dispatches.region[index]
-            } else {
-                0
-            };
-            let kernel = dispatches.kernel[index];
-            let name = *shown.entry((kernel.0, region)).or_insert_with(|| {
-                let renamed = region
-                    .checked_sub(1)
-                    .and_then(|region| session.regions.get(region as usize));
-                match (renamed, session.kernel_symbol(kernel)) {
-                    (Some(region), _) => region.message,
-                    (None, Some(symbol)) => {
-                        let name = kernel_name::formatted(&symbol.name, kernels);
-                        names.intern(&name)
-                    }
-                    (None, None) => names.intern(&kernel_name::without_symbol(kernel.0, kernels)),
-                }
-            });
+            let name = *shown
+                .entry(labels.key(dispatches, index))
+                .or_insert_with(|| names.intern(labels.of(dispatches, index)));
             let (start, end) = (dispatches.start[index], dispatches.end[index]);
             self.push(Domain::KernelDispatch, name, start, end)?;
         }
@@ -164,14 +153,14 @@ impl Records {
         self.groups
             .push_groups(session.device_totals.iter().map(|total| {
                 let name = session.total_name(total, kernels, names);
-                [
-                    key(total.domain(), name),
-                    total.count,
-                    total.total,
-                    total.min,
-                    total.max,
-                    total.spread.to_bits(),
-                ]
+                GroupRow {
+                    key: key(total.domain(), name),
+                    calls: total.count,
+                    total: total.total,
+                    min: total.min,
+                    max: total.max,
+                    spread: total.spread,
+                }
             }))
     }
 }
@@ -201,11 +190,7 @@ impl<'a> Statistics<'a> {
         session: &'a Session,
         kernels: KernelNames,
     ) -> Result<Self, SummaryError> {
-        let dispatches = match session.dispatches.is_empty() {
-            true => &session.counted.dispatches,
-            false => &session.dispatches,
-        };
-        Statistics::of(session, dispatches, kernels)
+        Statistics::of(session, session.kernel_dispatches(), kernels)
     }
 
     fn of(
@@ -304,33 +289,16 @@ impl<'a> Statistics<'a> {
     /// When polars cannot compute it.
     pub fn table(&self, title: &str, domains: &[Domain]) -> Result<StatTable, SummaryError> {
         let storage = self.storage.as_ref();
-        let mut sorter = Sorter::<8, 2>::new(storage);
+        let mut sorter = Sorter::new(storage);
         let mut sum = 0;
-        self.each_merged("name", domains, |name, row| {
-            let place = self.places.get(name as u32);
+        self.each_merged("name", domains, |row| {
             sum += u128::from(row.total);
-            Ok(sorter.push([
-                !row.total,
-                place.into(),
-                name,
-                row.domain as u64,
-                row.calls,
-                row.min,
-                row.max,
-                row.spread.to_bits(),
-            ])?)
+            let place = self.places.get(row.by).into();
+            Ok(sorter.push(PlacedRow { place, row })?)
         })?;
         let mut rows = rpd_core::column::Column::new();
-        for [total, _, name, domain, calls, min, max, spread] in sorter.finish()? {
-            let row = Merged {
-                domain: Domain::ALL[domain as usize],
-                calls,
-                total: !total,
-                min,
-                max,
-                spread: f64::from_bits(spread),
-            };
-            rows.append(storage, row.stats(StringId(name as u32), sum))?;
+        for PlacedRow { row, .. } in sorter.finish()? {
+            rows.append(storage, row.stats(StringId(row.by), sum))?;
         }
         if let Some(storage) = storage {
             rows.seal(storage)?;
@@ -356,23 +324,23 @@ impl<'a> Statistics<'a> {
             stats.domains.push((domain, table));
         }
         let mut rows = Vec::new();
-        self.each_merged("domain", &Domain::ALL, |_, row| {
+        self.each_merged("domain", &Domain::ALL, |row| {
             rows.push(row);
             Ok(())
         })?;
-        rows.sort_by_key(|row| (std::cmp::Reverse(row.total), row.domain.label()));
+        rows.sort_by_key(|row| (Reverse(row.total), row.domain.label()));
         let sum = rows.iter().map(|row| u128::from(row.total)).sum();
         let name = |row: &Merged| self.names.find(row.domain.label()).unwrap_or_default();
         stats.overall = rows.iter().map(|row| row.stats(name(row), sum)).collect();
         Ok(stats)
     }
 
-    /// Hands out the figures over the records of some domains by name or by domain, which go with them as a number.
+    /// Hands out the figures over the records of some domains by name or by domain.
     fn each_merged(
         &self,
         by: &str,
         domains: &[Domain],
-        mut take: impl FnMut(u64, Merged) -> Result<(), SummaryError>,
+        mut take: impl FnMut(Merged) -> Result<(), SummaryError>,
     ) -> Result<(), SummaryError> {
         let is_chosen = domains.iter().fold(lit(false), |chosen, domain| {
             chosen.or(col("domain").eq(lit(*domain as u32)))
@@ -402,18 +370,20 @@ impl<'a> Statistics<'a> {
                 }
             }
         })?;
-        match parts.is_empty() {
-            true => Ok(()),
-            false => {
-                let merged = merge(concat(parts, UnionArgs::default())?).collect()?;
-                each_row(&merged, by, &mut take)
-            }
+        if parts.is_empty() {
+            return Ok(());
         }
+        let merged = merge(concat(parts, UnionArgs::default())?).collect()?;
+        each_row(&merged, by, &mut take)
     }
 }
 
-/// The figures over the records of some domains.
+/// The figures over the records of some domains that have the same name or domain.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
 struct Merged {
+    /// The id of the name, or the number of the domain.
+    by: u32,
     /// The first of the domains that the records are of.
     domain: Domain,
     calls: u64,
@@ -424,27 +394,44 @@ struct Merged {
     spread: f64,
 }
 
-/// Hands out the rows of a merged frame, each with its number in the column `by`.
+/// Figures of a name in the order of a table: by total descending, then alphabetically.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct PlacedRow {
+    /// Place of the name in alphabetical order.
+    place: u64,
+    row: Merged,
+}
+
+impl Keyed for PlacedRow {
+    type Key = (Reverse<u64>, u64);
+
+    fn key(&self) -> Self::Key {
+        (Reverse(self.row.total), self.place)
+    }
+}
+
+/// Hands out the rows of a merged frame; `by` is the column by which they were merged.
 fn each_row(
     frame: &DataFrame,
     by: &str,
-    take: &mut impl FnMut(u64, Merged) -> Result<(), SummaryError>,
+    take: &mut impl FnMut(Merged) -> Result<(), SummaryError>,
 ) -> Result<(), SummaryError> {
-    let [key, domain, calls, total, min, max] =
+    let [by, domain, calls, total, min, max] =
         [by, "first_domain", "calls", "total", "min", "max"].map(|name| integers(frame, name));
-    let (key, domain) = (key?, domain?);
+    let (by, domain) = (by?, domain?);
     let (calls, total, min, max) = (calls?, total?, min?, max?);
     let spread = frame.column("spread")?.f64()?;
     for index in 0..frame.height() {
-        let row = Merged {
+        take(Merged {
+            by: by[index] as u32,
             domain: Domain::ALL[domain[index] as usize],
             calls: calls[index],
             total: total[index],
             min: min[index],
             max: max[index],
             spread: spread.get(index).unwrap_or(0.0),
-        };
-        take(key[index], row)?;
+        })?;
     }
     Ok(())
 }

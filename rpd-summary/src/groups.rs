@@ -3,7 +3,8 @@
 use polars::prelude::*;
 use polars::series::IsSorted;
 use rpd_core::column::{Column as Rows, Storage};
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::SummaryError;
 
@@ -50,8 +51,25 @@ pub(crate) fn merged_figures() -> [Expr; 5] {
     ]
 }
 
-/// The key of a group and its [`figures`], of which the last is the bits of a floating-point number.
-pub(crate) type GroupRow = [u64; 6];
+/// The key of a group and its [`figures`].
+#[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]
+#[repr(C)]
+pub(crate) struct GroupRow {
+    pub(crate) key: u64,
+    pub(crate) calls: u64,
+    pub(crate) total: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) spread: f64,
+}
+
+impl Keyed for GroupRow {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.key
+    }
+}
 
 /// The rows of a frame with a key and [`figures`].
 pub(crate) fn rows_of(frame: &DataFrame) -> PolarsResult<impl Iterator<Item = GroupRow>> {
@@ -59,32 +77,29 @@ pub(crate) fn rows_of(frame: &DataFrame) -> PolarsResult<impl Iterator<Item = Gr
         ["key", "calls", "total", "min", "max"].map(|name| integers(frame, name));
     let (key, calls, total, min, max) = (key?, calls?, total?, min?, max?);
     let spread = frame.column("spread")?.f64()?.clone();
-    Ok((0..frame.height()).map(move |index| {
-        let spread = spread.get(index).unwrap_or(0.0).to_bits();
-        [
-            key[index],
-            calls[index],
-            total[index],
-            min[index],
-            max[index],
-            spread,
-        ]
+    Ok((0..frame.height()).map(move |index| GroupRow {
+        key: key[index],
+        calls: calls[index],
+        total: total[index],
+        min: min[index],
+        max: max[index],
+        spread: spread.get(index).unwrap_or(0.0),
     }))
 }
 
 /// The frame with these rows.
 pub(crate) fn frame_of(rows: &[GroupRow]) -> PolarsResult<DataFrame> {
-    let column = |name: &str, place: usize| {
-        let values: Vec<u64> = rows.iter().map(|row| row[place]).collect();
+    let column = |name: &str, value: fn(&GroupRow) -> u64| {
+        let values: Vec<u64> = rows.iter().map(value).collect();
         Column::new(name.into(), values)
     };
-    let spread: Vec<f64> = rows.iter().map(|row| f64::from_bits(row[5])).collect();
+    let spread: Vec<f64> = rows.iter().map(|row| row.spread).collect();
     DataFrame::new_infer_height(vec![
-        column("key", 0),
-        column("calls", 1),
-        column("total", 2),
-        column("min", 3),
-        column("max", 4),
+        column("key", |row| row.key),
+        column("calls", |row| row.calls),
+        column("total", |row| row.total),
+        column("min", |row| row.min),
+        column("max", |row| row.max),
         Column::new("spread".into(), spread),
     ])
 }
@@ -140,9 +155,9 @@ impl Groups {
         if rows.is_empty() {
             return Ok(());
         }
-        for [_, _, total, ..] in &mut rows {
-            *total = (*total).min(u64::MAX - self.sum);
-            self.sum += *total;
+        for row in &mut rows {
+            row.total = row.total.min(u64::MAX - self.sum);
+            self.sum += row.total;
         }
         self.merged.add(frame_of(&rows)?)
     }
@@ -187,7 +202,7 @@ pub(crate) struct MergedGroups {
     /// Rows of `parts` when they were merged the last time.
     merged_rows: usize,
     /// Rows that were moved from `parts` to files.
-    moved: Option<Sorter<6, 1>>,
+    moved: Option<Sorter<GroupRow>>,
 }
 
 impl MergedGroups {
@@ -259,11 +274,10 @@ impl MergedGroups {
         let mut batch: Vec<GroupRow> = Vec::new();
         let mut sorted = moved.finish()?.peekable();
         while let Some(row) = sorted.next() {
-            let key = row[0];
             batch.push(row);
             let is_full = batch.len() >= batch_rows;
             let is_last = sorted.peek().is_none();
-            if is_last || (is_full && sorted.peek().is_some_and(|next| next[0] != key)) {
+            if is_last || (is_full && sorted.peek().is_some_and(|next| next.key != row.key)) {
                 let frame = merged(frame_of(&batch)?.lazy())?;
                 for row in rows_of(&frame.sort(["key"], SortMultipleOptions::default())?)? {
                     rows.append(self.storage.as_ref(), row)?;
@@ -323,7 +337,7 @@ impl GroupTable {
                 name_shift,
                 batch_rows,
             } => {
-                let name = |row: &GroupRow| row[0] >> name_shift;
+                let name = |row: &GroupRow| row.key >> name_shift;
                 let mut batch = Vec::new();
                 let mut left = rows.iter().peekable();
                 while let Some(row) = left.next() {
@@ -368,7 +382,7 @@ mod tests {
             let of_frame: Vec<GroupRow> = rows_of(frame)?.collect();
             if let (Some(last), Some(first)) = (rows.last(), of_frame.first()) {
                 let (last, first): (&GroupRow, &GroupRow) = (last, first);
-                assert_ne!(last[0] >> 1, first[0] >> 1, "a name is in one frame");
+                assert_ne!(last.key >> 1, first.key >> 1, "a name is in one frame");
             }
             rows.extend(of_frame);
             frames += 1;
@@ -383,9 +397,8 @@ mod tests {
         let (in_memory, one) = rows(None)?;
         let (in_files, several) = rows(Some(&storage))?;
         assert_eq!(in_memory.len(), 1500 + 1500_usize.div_ceil(9));
-        assert!(in_memory.is_sorted_by_key(|row| row[0]));
-        assert_eq!(in_memory[3][1..3], in_files[3][1..3]);
-        assert!(in_memory == in_files);
+        assert!(in_memory.is_sorted_by_key(|row| row.key));
+        assert_eq!(in_memory, in_files);
         assert!(one == 1 && several > 1);
         Ok(())
     }

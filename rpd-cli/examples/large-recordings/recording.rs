@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use rpd_core::spool::format::{self, RecordHeader, api_flag, space, stream, tag};
-use rpd_core::spool::writer::{SpoolDirectory, StreamWriter, record_len};
+use rpd_core::spool::format::{self, api_flag, space, stream};
+use rpd_core::spool::record::RecordKind;
+use rpd_core::spool::writer::{SpoolDirectory, StreamWriter};
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 const THREADS: u64 = 4;
@@ -22,7 +23,7 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
     let mut meta = StreamWriter::new(directory, "meta".to_owned(), stream::META, 0);
     let mut process = format::Process::new_zeroed();
     process.pid = 1;
-    append(&mut meta, tag::PROCESS, 0, process, &[]);
+    append(&mut meta, RecordKind::Process, 0, process, &[]);
     name(&mut meta, CALLS.into(), u32::MAX, "HIP_RUNTIME_API");
     for operation in 0..400 {
         name(
@@ -47,16 +48,22 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
         symbol.id = id;
         symbol.code_object = 1;
         symbol.name_len = text.len() as u32;
-        append(&mut meta, tag::KERNEL_SYMBOL, 0, symbol, &[text.as_bytes()]);
+        append(
+            &mut meta,
+            RecordKind::KernelSymbol,
+            0,
+            symbol,
+            &[text.as_bytes()],
+        );
     }
     let mut counter = format::Counter::new_zeroed();
     (counter.id, counter.agent) = (1, AGENT);
     let texts = ["SQ_WAVES", "", "SQ", ""].map(counted_text).concat();
-    append(&mut meta, tag::COUNTER, 0, counter, &[&texts]);
+    append(&mut meta, RecordKind::Counter, 0, counter, &[&texts]);
     for number in 0..INSTANCES {
         let mut instance = format::CounterInstance::new_zeroed();
         (instance.id, instance.counter) = (FIRST_INSTANCE + number, 1);
-        append(&mut meta, tag::COUNTER_INSTANCE, 0, instance, &[]);
+        append(&mut meta, RecordKind::CounterInstance, 0, instance, &[]);
     }
     for thread in 0..THREADS {
         let tid = 1 + thread as u32;
@@ -76,7 +83,7 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
                         let pointer = format!("{:#x}", 4096 * number);
                         arguments = ["void*", "pointer", &pointer].map(counted_text).concat();
                     }
-                    append(&mut writer, tag::API, CALLS, call, &[&arguments]);
+                    append(&mut writer, RecordKind::Call, CALLS, call, &[&arguments]);
                 }
                 11 => {
                     let mut marker = format::ApiCall::new_zeroed();
@@ -89,7 +96,7 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
                     };
                     append(
                         &mut writer,
-                        tag::API,
+                        RecordKind::Call,
                         MARKERS,
                         marker,
                         &[&counted_text(&message)],
@@ -97,7 +104,7 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
                 }
                 12..14 => append(
                     &mut writer,
-                    tag::DISPATCH,
+                    RecordKind::Dispatch,
                     0,
                     dispatch(number, start, tid),
                     &[],
@@ -108,7 +115,7 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
                     (copy.start, copy.end) = (start, start + 900);
                     (copy.dst_agent, copy.bytes) = (AGENT, 4096);
                     copy.operation = HOST_TO_DEVICE;
-                    append(&mut writer, tag::COPY, 0, copy, &[]);
+                    append(&mut writer, RecordKind::Copy, 0, copy, &[]);
                 }
                 _ => {
                     let mut counted = format::CountedDispatch::new_zeroed();
@@ -121,7 +128,7 @@ pub(crate) fn record(directory: &Arc<SpoolDirectory>, records: u64, text_bytes: 
                         })
                         .flat_map(u64::to_le_bytes)
                         .collect();
-                    append(&mut writer, tag::COUNTED, 0, counted, &[&values]);
+                    append(&mut writer, RecordKind::Counted, 0, counted, &[&values]);
                 }
             }
         }
@@ -150,29 +157,26 @@ fn name(meta: &mut StreamWriter, kind: u32, operation: u32, text: &str) {
     name.space = space::CALLBACK;
     (name.kind, name.operation) = (kind, operation);
     name.text_len = text.len() as u32;
-    let tag = match operation {
-        u32::MAX => tag::KIND_NAME,
-        _ => tag::OPERATION_NAME,
+    let record = match operation {
+        u32::MAX => RecordKind::KindName,
+        _ => RecordKind::OperationName,
     };
-    append(meta, tag, 0, name, &[text.as_bytes()]);
+    append(meta, record, 0, name, &[text.as_bytes()]);
 }
 
 /// Appends a record, whose first field is its head.
 fn append<T: IntoBytes + Immutable>(
     writer: &mut StreamWriter,
-    tag: u16,
+    kind: RecordKind,
     aux: u16,
     fixed: T,
     tail: &[&[u8]],
 ) {
-    let head = RecordHeader {
-        // A few hundred bytes.
-        len: record_len(size_of::<T>(), tail.iter().map(|part| part.len()).sum()) as u32,
-        tag,
-        aux,
-    };
+    let head = kind
+        .head(tail.iter().map(|part| part.len()).sum())
+        .with_aux(aux);
     let mut bytes = fixed.as_bytes().to_vec();
-    bytes[..size_of::<RecordHeader>()].copy_from_slice(head.as_bytes());
+    bytes[..size_of_val(&head)].copy_from_slice(head.as_bytes());
     assert!(
         writer.append_parts(&bytes, tail),
         "there is space for records"

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use rpd_spool::format::Allocation;
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::hooks::{Hook, hook};
@@ -11,7 +12,7 @@ use super::hsa::SUCCESS;
 use super::{agents, calls};
 use crate::recording::guard::Service;
 use crate::recording::stacks::Selection;
-use crate::recording::{device_work, frames, header, thread};
+use crate::recording::{device_work, frames, thread};
 
 static SERVICE: Service = Service::new("memory allocations");
 /// Operations whose stacks are recorded.
@@ -51,7 +52,7 @@ fn observe(
         let stacks = STACKS.get().and_then(Option::as_ref);
         let has_stack = stacks.is_some_and(|stacks| stacks.takes(operation.cast_signed()));
         let allocation = Allocation {
-            header: header(0, 0),
+            header: RecordKind::Allocation.head(0),
             thread: tid.into(),
             correlation,
             ancestor,

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
+use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::agents;
@@ -13,7 +14,7 @@ use super::hooks::{Hook, hook};
 use super::hsa::{self, SUCCESS};
 use crate::recording::fork::ForkHook;
 use crate::recording::guard::Service;
-use crate::recording::{header, meta};
+use crate::recording::meta;
 
 static SERVICE: Service = Service::new("code objects");
 
@@ -226,7 +227,7 @@ fn load(executable: u64, handle: u64, loader: &hsa::Loader) {
         _ => 0,
     };
     let mut record = CodeObject {
-        header: header(0, 0),
+        header: RecordKind::CodeObject.head(uri.len()).with_aux(1),
         id: 0,
         agent: agent.id,
         load_base: read(info::LOAD_BASE),
@@ -246,7 +247,7 @@ fn load(executable: u64, handle: u64, loader: &hsa::Loader) {
         return;
     };
     record.id = id;
-    meta::write(tag::CODE_OBJECT, 1, &record, &uri);
+    meta::write(&record, &uri);
     let symbols = hsa::symbols(executable, hsa_agent);
     let kernels = symbols
         .into_iter()
@@ -315,7 +316,7 @@ fn kernel_symbol(
         (id, stub)
     })?;
     let record = KernelSymbol {
-        header: header(0, 0),
+        header: RecordKind::KernelSymbol.head(name.len()),
         id,
         code_object,
         kernel_object,
@@ -331,11 +332,11 @@ fn kernel_symbol(
         kernel_address: kernel_object.wrapping_add_signed(entry_offset),
         size: SYMBOL_SIZE,
     };
-    meta::write(tag::KERNEL_SYMBOL, 0, &record, &name);
+    meta::write(&record, &name);
     if let Some((stub_id, stub)) = stub {
         let function = name.strip_suffix(b".kd").unwrap_or(&name);
         let record = HostFunction {
-            header: header(0, 0),
+            header: RecordKind::HostFunction.head(function.len()),
             id: stub_id,
             kernel: id,
             code_object,
@@ -344,7 +345,7 @@ fn kernel_symbol(
             name_len: function.len() as u32,
             thread_limit: stub.thread_limit,
         };
-        meta::write(tag::HOST_FUNCTION, 0, &record, function);
+        meta::write(&record, function);
     }
     Some(kernel_object)
 }
@@ -423,10 +424,11 @@ fn unload(object: &Loaded) {
         }
     }
     let record = CodeObject {
+        header: object.record.header.with_aux(2),
         time: now(),
         ..object.record
     };
-    meta::write(tag::CODE_OBJECT, 2, &record, &object.uri);
+    meta::write(&record, &object.uri);
 }
 
 /// Recording ends: everything that is loaded counts as unloaded.

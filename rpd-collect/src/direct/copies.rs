@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpd_spool::format::Copy;
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::calls;
@@ -16,7 +17,7 @@ use super::hsa::{self, MISSING, SUCCESS, runtime};
 use super::pending::{Node, Pending, Signals, Work};
 use super::{agents, poller};
 use crate::recording::guard::Service;
-use crate::recording::{device_work, frames, header, thread};
+use crate::recording::{device_work, frames, thread};
 
 static SERVICE: Service = Service::new("memory copies");
 
@@ -116,7 +117,7 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
             (thread.tid(), region, stream)
         })?;
         let record = Copy {
-            header: header(0, 0),
+            header: RecordKind::Copy.head(0),
             thread: tid.into(),
             correlation,
             start: 0,
@@ -246,9 +247,10 @@ hook! {
             return call(signal);
         };
         // `hsa_amd_copy_direction_t`: bit 0 is set for copies to a device, bit 1 for those from one.
-        let owner = |device: bool, address: u64| match device {
-            true => agents::gpu_of(address).unwrap_or(agent),
-            false => agents::host(),
+        let owner = |device: bool, address: u64| if device {
+            agents::gpu_of(address).unwrap_or(agent)
+        } else {
+            agents::host()
         };
         let (to_address, from_address) = (start(to_side, to_offset), start(from_side, from_offset));
         let place = CopyRange {

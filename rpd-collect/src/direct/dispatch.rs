@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::Dispatch;
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::calls;
@@ -17,7 +18,7 @@ use super::hsa::{MISSING, SUCCESS, runtime};
 use super::pending::{Pending, Work};
 use super::{agents, borrowed, code_objects, poller, submissions};
 use crate::recording::guard::{self, Service};
-use crate::recording::{device_work, frames, header, meta, thread};
+use crate::recording::{device_work, frames, meta, thread};
 
 static SERVICE: Service = Service::new("kernel dispatches");
 
@@ -441,7 +442,7 @@ fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
     .unwrap_or_else(|| (thread::id(), 0, 0));
     let half = |word: u64, shift: u32| (word >> shift & 0xffff) as u32;
     Dispatch {
-        header: header(0, 0),
+        header: RecordKind::Dispatch.head(0),
         thread: tid.into(),
         correlation,
         start: 0,

@@ -4,8 +4,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rpd_spool::format::{PROVIDER_DIRECT, RuntimeInit, tag};
+use rpd_spool::format::{PROVIDER_DIRECT, RuntimeInit};
 use rpd_spool::options::ProviderChoice;
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::names::Catalogue;
@@ -13,7 +14,7 @@ use super::{calls, code_objects, dispatch, poller, tables};
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
 use crate::recording::switch::{self, Switched};
-use crate::recording::{header, meta, process, stacks};
+use crate::recording::{meta, process, stacks};
 
 static SERVICE: Service = Service::new("tables of runtimes");
 /// This provider records the process.
@@ -119,9 +120,10 @@ fn configure(process: &process::Process) {
         options.traces.kernel && !options.original_semantics && !switch::by_regions(options);
     switch::configure(
         options,
-        match counts {
-            true => Box::new(Traces),
-            false => Box::new(NoPausedDispatches),
+        if counts {
+            Box::new(Traces)
+        } else {
+            Box::new(NoPausedDispatches)
         },
     );
     calls::switch(options.traces.any() && switch::is_on());
@@ -172,14 +174,14 @@ pub(crate) unsafe fn set_api_table(
         let runtime = RUNTIMES.iter().find(|(known, _)| *known == name);
         if let (true, Some((_, operation))) = (taken, runtime) {
             let init = RuntimeInit {
-                header: header(0, 0),
+                header: RecordKind::RuntimeInit.head(0),
                 operation: *operation,
                 reserved: 0,
                 version,
                 instance,
                 time: now(),
             };
-            meta::write(tag::RUNTIME_INIT, 0, &init, b"");
+            meta::write(&init, b"");
         }
         if taken && name == "hsa" {
             signals::prepare();

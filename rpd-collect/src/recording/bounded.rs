@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpd_spool::durations;
-use rpd_spool::format::{DeviceTotal, stream, tag, total_of};
+use rpd_spool::format::{DeviceTotal, stream, total_of};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::StreamWriter;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 use super::fork::ForkHook;
-use super::header;
+
 use super::process;
 
 /// Sums of a process. Work of further kernels is added up together, so that a program that compiles kernels forever needs no
@@ -99,8 +100,7 @@ impl BoundedState {
 fn append(meta: &mut StreamWriter, (of, subject): (u16, u64)) -> usize {
     const SIZE: usize = size_of::<DeviceTotal>();
     let mut total = DeviceTotal::new_zeroed();
-    total.header = header(tag::DEVICE_TOTAL, SIZE);
-    total.header.aux = of;
+    total.header = RecordKind::DeviceTotal.head(0).with_aux(of);
     total.subject = subject;
     total.min = u64::MAX;
     // The record stays open, which keeps its segment mapped.

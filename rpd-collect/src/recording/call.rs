@@ -4,7 +4,8 @@
 //! passes through [`Call::begin`] on the calling thread, and through [`end`] if it returns: what a service needs
 //! about each call is collected there.
 
-use rpd_spool::format::{ApiCall, RecordHeader, StackRef, api_flag, tag};
+use rpd_spool::format::{ApiCall, StackRef, api_flag};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::FromBytes;
 
@@ -71,7 +72,6 @@ impl Call {
         stack: Option<StackRef>,
         fill: impl FnOnce(&mut [u8]),
     ) {
-        let len = bytes.len();
         let (head, tail) = bytes.split_at_mut(HEAD);
         fill(stacks::put(stack, tail));
         // After the tail, so that our work is not measured as part of the call.
@@ -79,11 +79,7 @@ impl Call {
         // In place: copying a struct that was just built on the stack waits for its own stores.
         if let Ok(call) = ApiCall::mut_from_bytes(head) {
             *call = ApiCall {
-                header: RecordHeader {
-                    len: len as u32,
-                    tag: tag::API,
-                    aux: self.kind,
-                },
+                header: RecordKind::Call.head(tail.len()).with_aux(self.kind),
                 operation: self.operation,
                 flags: flags | stacks::flag(stack),
                 start,

@@ -4,11 +4,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rpd_spool::format::{RecordHeader, TimedText, tag};
+use rpd_spool::format::{RecordHeader, TimedText};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{StreamWriter, map_again, record_len};
 use zerocopy::{FromZeros, IntoBytes};
-
-use super::header;
 
 /// Longest text in bytes; a longer one is cut.
 const TEXT: usize = 256;
@@ -40,7 +39,7 @@ impl ChildNote {
     pub(super) fn append(meta: &mut StreamWriter) -> Option<&'static ChildNote> {
         let len = record_len(size_of::<TimedText>(), TEXT);
         let mut fixed = TimedText::new_zeroed();
-        fixed.header = header(tag::NOTE, len);
+        fixed.header = RecordKind::Note.head(TEXT);
         let record = meta.append_open(len, |bytes| {
             bytes[..size_of::<TimedText>()].copy_from_slice(fixed.as_bytes());
         });

@@ -5,10 +5,11 @@
 
 use std::cell::UnsafeCell;
 
-use rpd_spool::format::{CodeBytes, CodeContent, tag};
+use rpd_spool::format::{CodeBytes, CodeContent};
+use rpd_spool::record::RecordKind;
 
 use super::fork::ForkHook;
-use super::{header, meta};
+use super::meta;
 
 /// Bytes of one record.
 const PART: usize = 4 << 20;
@@ -39,18 +40,18 @@ pub(crate) fn loaded(code_object: u64, bytes: &[u8]) -> bool {
         }
     }
     let record = CodeContent {
-        header: header(0, 0),
+        header: RecordKind::CodeContent.head(0),
         code_object,
         content,
     };
-    meta::write(tag::CODE_CONTENT, 0, &record, b"")
+    meta::write(&record, b"")
 }
 
 fn write(content: [u64; 2], bytes: &[u8]) -> bool {
     let mut offset = 0;
     bytes.chunks(PART).all(|part| {
         let record = CodeBytes {
-            header: header(0, 0),
+            header: RecordKind::CodeBytes.head(part.len()),
             content,
             size: bytes.len() as u64,
             offset,
@@ -58,7 +59,7 @@ fn write(content: [u64; 2], bytes: &[u8]) -> bool {
             reserved: 0,
         };
         offset += part.len() as u64;
-        meta::write(tag::CODE_BYTES, 0, &record, part)
+        meta::write(&record, part)
     })
 }
 

@@ -5,15 +5,16 @@
 //! Work that began before this process was forked belongs to the parent and is not recorded.
 
 use rpd_spool::format::{
-    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, Scratch, Selected, tag, total_of,
+    Allocation, Copy, CountedDispatch, CountedValue, Dispatch, Scratch, Selected, total_of,
 };
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::record_len;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::bounded::{self, Work};
 use super::process::{self, fork_time};
 use super::totals::Totals;
-use super::{header, stacks, thread};
+use super::{stacks, thread};
 
 /// A dispatch is submitted.
 #[inline]
@@ -26,9 +27,8 @@ pub(crate) fn dispatch_paused() {
     submitted(|totals| totals.dispatches_paused.add_one());
 }
 
-/// A dispatch is complete; the head of `record` is set here.
-pub(crate) fn dispatch_complete(mut record: Dispatch) {
-    record.header = header(tag::DISPATCH, size_of::<Dispatch>());
+/// A dispatch is complete.
+pub(crate) fn dispatch_complete(record: Dispatch) {
     let work = Work {
         of: total_of::DISPATCHES,
         subject: record.kernel,
@@ -46,9 +46,8 @@ pub(crate) fn copy_submitted() {
     submitted(|totals| totals.copies.begin());
 }
 
-/// A copy is complete; the head of `record` is set here.
-pub(crate) fn copy_complete(mut record: Copy) {
-    record.header = header(tag::COPY, size_of::<Copy>());
+/// A copy is complete.
+pub(crate) fn copy_complete(record: Copy) {
     let work = Work {
         of: total_of::COPIES,
         subject: record.operation.into(),
@@ -61,8 +60,7 @@ pub(crate) fn copy_complete(mut record: Copy) {
     });
 }
 
-/// Memory was allocated or freed; the head of `record` is set here. `has_stack`: the stack of the calling thread is
-/// recorded with it.
+/// Memory was allocated or freed. `has_stack`: the stack of the calling thread is recorded with it.
 pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
     const HEAD: usize = size_of::<Allocation>();
     if is_of_parent(record.start) {
@@ -70,7 +68,7 @@ pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
     }
     let stack = stacks::of_event(has_stack, record.end.saturating_sub(record.start));
     let len = HEAD + stacks::room(stack);
-    record.header = header(tag::ALLOCATION, len);
+    record.header = RecordKind::Allocation.head(stacks::room(stack));
     thread::append(len, |bytes| {
         let (head, tail) = bytes.split_at_mut(HEAD);
         head.copy_from_slice(record.as_bytes());
@@ -78,9 +76,8 @@ pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
     });
 }
 
-/// Something happened to scratch memory; the head of `record` is set here.
-pub(crate) fn scratch(mut record: Scratch) {
-    record.header = header(tag::SCRATCH, size_of::<Scratch>());
+/// Something happened to scratch memory.
+pub(crate) fn scratch(record: Scratch) {
     complete(record.start, None, &record, |_| {});
 }
 
@@ -88,7 +85,7 @@ pub(crate) fn scratch(mut record: Scratch) {
 /// program ends first.
 pub(crate) fn counting_submitted(dispatch: u64) {
     thread::write(&Selected {
-        header: header(tag::SELECTED, size_of::<Selected>()),
+        header: RecordKind::Selected.head(0),
         dispatch,
     });
     if let Some(process) = process::existing() {
@@ -96,15 +93,16 @@ pub(crate) fn counting_submitted(dispatch: u64) {
     }
 }
 
-/// The counters of a dispatch are read; the head of `dispatch` is set here.
+/// The counters of a dispatch are read.
 pub(crate) fn counting_complete(
     mut dispatch: Dispatch,
     values: impl ExactSizeIterator<Item = CountedValue>,
 ) {
     const HEAD: usize = size_of::<CountedDispatch>();
     let count = values.len();
-    let len = record_len(HEAD, count * size_of::<CountedValue>());
-    dispatch.header = header(tag::COUNTED, len);
+    let tail = count * size_of::<CountedValue>();
+    let len = record_len(HEAD, tail);
+    dispatch.header = RecordKind::Counted.head(tail);
     let counted = CountedDispatch {
         dispatch,
         count: count as u32,

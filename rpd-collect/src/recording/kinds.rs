@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use rpd_spool::format::{Name, tag};
+use rpd_spool::format::Name;
+use rpd_spool::record::RecordKind;
 
-use super::{header, meta};
+use super::meta;
 
 /// A kind and its operations.
 pub(crate) struct KindNames {
@@ -32,7 +33,7 @@ pub(crate) fn record(space: u32, kinds: &[KindNames]) {
     let mut text = Vec::new();
     for kind in kinds {
         let name = kind.name.as_bytes();
-        write(tag::KIND_NAME, space, kind.number, u32::MAX, name);
+        write(RecordKind::KindName, space, kind.number, u32::MAX, name);
         let runs =
             (kind.operations).chunk_by(|(left, _), (right, _)| left.checked_add(1) == Some(*right));
         for run in runs {
@@ -43,18 +44,18 @@ pub(crate) fn record(space: u32, kinds: &[KindNames]) {
             }
             text.pop();
             let first = run[0].0.cast_unsigned();
-            write(tag::OPERATION_NAME, space, kind.number, first, &text);
+            write(RecordKind::OperationName, space, kind.number, first, &text);
         }
     }
 }
 
-fn write(tag: u16, space: u32, kind: u32, operation: u32, text: &[u8]) {
+fn write(record: RecordKind, space: u32, kind: u32, operation: u32, text: &[u8]) {
     let name = Name {
-        header: header(0, 0),
+        header: record.head(text.len()),
         space,
         kind,
         operation,
         text_len: text.len() as u32,
     };
-    meta::write(tag, 0, &name, text);
+    meta::write(&name, text);
 }

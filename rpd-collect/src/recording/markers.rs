@@ -1,12 +1,13 @@
 //! ROCTx marks, ranges and names of resources.
 
-use rpd_spool::format::{NamedResource, RangeBegin, RangeEnd, RecordHeader, api_flag, tag};
+use rpd_spool::format::{NamedResource, RangeBegin, RangeEnd, api_flag};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{OpenRecord, now, record_len};
 use zerocopy::IntoBytes;
 
 use super::call::Call;
 use super::text::capped;
-use super::{header, meta, stacks, thread};
+use super::{meta, stacks, thread};
 
 /// Bytes kept of a message.
 const LONGEST: usize = 64 << 10;
@@ -71,13 +72,10 @@ pub(crate) fn begin_thread_range(call: &Call, message: Message<'_>) -> OpenRecor
 pub(crate) fn begin_process_range(call: &Call, message: Message<'_>) {
     const HEAD: usize = size_of::<RangeBegin>();
     let stack = stacks::of_event(call.has_stack, u64::MAX);
-    let len = record_len(HEAD, stacks::room(stack) + message.len());
+    let tail = stacks::room(stack) + message.len();
+    let len = record_len(HEAD, tail);
     let begin = RangeBegin {
-        header: RecordHeader {
-            len: len as u32,
-            tag: tag::RANGE_BEGIN,
-            aux: call.kind,
-        },
+        header: RecordKind::RangeBegin.head(tail).with_aux(call.kind),
         operation: call.operation,
         flags: message.flags() | stacks::flag(stack),
         start: now(),
@@ -93,7 +91,7 @@ pub(crate) fn begin_process_range(call: &Call, message: Message<'_>) {
 /// The range that began with this correlation id ended at `time`.
 pub(crate) fn end_process_range(correlation: u64, time: u64) {
     thread::write(&RangeEnd {
-        header: header(tag::RANGE_END, size_of::<RangeEnd>()),
+        header: RecordKind::RangeEnd.head(0),
         correlation,
         end: time,
     });
@@ -116,11 +114,13 @@ pub(crate) enum Resource {
 pub(crate) fn name_resource(resource: Resource, id: u64, name: Message<'_>) {
     let Some(name) = name.text else { return };
     let named = NamedResource {
-        header: header(0, 0),
+        header: RecordKind::ResourceName
+            .head(name.len())
+            .with_aux(resource as u16),
         resource: id,
         time: now(),
         name_len: name.len() as u32,
         tid: thread::id(),
     };
-    meta::write(tag::RESOURCE_NAME, resource as u16, &named, name);
+    meta::write(&named, name);
 }

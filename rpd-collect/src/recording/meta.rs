@@ -1,32 +1,27 @@
 //! Records of the meta stream.
 
-use rpd_spool::format::{TimedText, tag};
+use rpd_spool::format::{RecordHeader, TimedText};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{now, record_len};
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::process::{self, Process};
-use super::{header, thread};
+use super::thread;
 
-/// Appends `fixed`, whose head is set here, and `text`.
-pub(crate) fn write<T: IntoBytes + Immutable>(tag: u16, aux: u16, fixed: &T, text: &[u8]) -> bool {
-    process::current().is_some_and(|process| write_to(process, tag, aux, fixed, text))
+/// Appends `fixed`, which begins with its head, and `text`, its tail.
+pub(crate) fn write<T: IntoBytes + Immutable>(fixed: &T, text: &[u8]) -> bool {
+    process::current().is_some_and(|process| write_to(process, fixed, text))
 }
 
-fn write_to<T: IntoBytes + Immutable>(
-    process: &Process,
-    tag: u16,
-    aux: u16,
-    fixed: &T,
-    text: &[u8],
-) -> bool {
+fn write_to<T: IntoBytes + Immutable>(process: &Process, fixed: &T, text: &[u8]) -> bool {
     let fixed = fixed.as_bytes();
     let len = record_len(fixed.len(), text.len());
-    let mut head = header(tag, len);
-    head.aux = aux;
-    let head = head.as_bytes();
+    debug_assert!(
+        RecordHeader::read_from_prefix(fixed).is_ok_and(|(head, _)| head.len as usize == len),
+        "the head was made for a tail of another length"
+    );
     let fill = |bytes: &mut [u8]| {
         bytes[..fixed.len()].copy_from_slice(fixed);
-        bytes[..head.len()].copy_from_slice(head);
         bytes[fixed.len()..][..text.len()].copy_from_slice(text);
     };
     let written = process.try_meta(|meta| meta.append(len, fill));
@@ -35,9 +30,9 @@ fn write_to<T: IntoBytes + Immutable>(
 }
 
 /// A record that something happened now.
-fn moment(value: u64, text: &[u8]) -> TimedText {
+fn moment(kind: RecordKind, value: u64, text: &[u8]) -> TimedText {
     TimedText {
-        header: header(0, 0),
+        header: kind.head(text.len()),
         time: now(),
         value,
         text_len: text.len() as u32,
@@ -47,13 +42,14 @@ fn moment(value: u64, text: &[u8]) -> TimedText {
 
 /// Has the front end print `text` at the end of the run.
 pub(crate) fn note(text: &str) {
-    write(tag::NOTE, 0, &moment(0, text.as_bytes()), text.as_bytes());
+    let text = text.as_bytes();
+    write(&moment(RecordKind::Note, 0, text), text);
 }
 
 /// Writes that recording ended in good order; only the first call counts.
 pub(crate) fn end(process: &Process) {
     if process.end() {
-        write_to(process, tag::END, 0, &moment(0, b""), b"");
+        write_to(process, &moment(RecordKind::End, 0, b""), b"");
         process.directory.remove_spares();
     }
 }

@@ -59,15 +59,3 @@ pub(crate) mod thread;
 pub(crate) mod thread_local;
 pub(crate) mod thread_traces;
 mod totals;
-
-use rpd_spool::format::RecordHeader;
-
-/// Head of a record with this tag and length.
-#[inline]
-pub(crate) fn header(tag: u16, len: usize) -> RecordHeader {
-    RecordHeader {
-        len: len as u32,
-        tag,
-        aux: 0,
-    }
-}

@@ -3,14 +3,12 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rpd_spool::format::{self, stream, tag};
+use rpd_spool::format::{self, stream};
 use rpd_spool::options::CollectorOptions;
 use rpd_spool::reader::ProcessSpool;
 use rpd_spool::record::{Fork, RecordKind};
 use rpd_spool::writer::{self, OpenRecord, StreamWriter, record_len};
 use zerocopy::IntoBytes;
-
-use super::header;
 
 /// Repeats the records about names, agents and code objects among the first `count` records of the meta stream in the
 /// parent's directory: the provider describes these once, and records of the child refer to them. The number of records
@@ -64,7 +62,7 @@ pub(super) fn write(
     let tail: usize = parts.iter().map(|part| 4 + part.len()).sum();
     let len = record_len(size_of::<format::Process>(), tail);
     let process = format::Process {
-        header: header(tag::PROCESS, len),
+        header: RecordKind::Process.head(tail),
         pid: std::process::id(),
         ppid: ppid.cast_unsigned(),
         pgid: pgid.cast_unsigned(),

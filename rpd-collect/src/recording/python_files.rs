@@ -7,9 +7,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rpd_spool::format::{StackSource, tag};
+use rpd_spool::format::StackSource;
+use rpd_spool::record::RecordKind;
 
-use super::{futex, header, meta};
+use super::{futex, meta};
 
 /// Words of the log; names of some thousand files.
 const WORDS: usize = 1 << 16;
@@ -178,13 +179,13 @@ pub(crate) fn source(file: &[u8], first: u32, last: u32, frames: &[u8]) -> bool 
         return false;
     }
     let fixed = StackSource {
-        header: header(0, 0),
+        header: RecordKind::StackSource.head(file.len() + frames.len()),
         first,
         last,
         file_len: file.len() as u32,
         frames_len: frames.len() as u32,
     };
-    meta::write(tag::STACK_SOURCE, 0, &fixed, &[file, frames].concat())
+    meta::write(&fixed, &[file, frames].concat())
 }
 
 #[cfg(test)]

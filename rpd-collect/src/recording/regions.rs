@@ -2,11 +2,12 @@
 
 use std::cell::UnsafeCell;
 
-use rpd_spool::format::{Region, tag};
+use rpd_spool::format::Region;
+use rpd_spool::record::RecordKind;
 
 use super::fork::ForkHook;
 use super::thread::RegionNumbers;
-use super::{header, meta, thread};
+use super::{meta, thread};
 
 /// Numbers of all messages of the process.
 struct Regions(UnsafeCell<Option<RegionNumbers>>);
@@ -56,12 +57,12 @@ fn number(message: &[u8], correlation: u64) -> u32 {
     };
     if new {
         let region = Region {
-            header: header(0, 0),
+            header: RecordKind::Region.head(message.len()),
             id: number,
             text_len: message.len() as u32,
             correlation,
         };
-        meta::write(tag::REGION, 0, &region, message);
+        meta::write(&region, message);
     }
     number
 }

@@ -1,23 +1,22 @@
 //! PC samples.
 
-use rpd_spool::format::{PcSample, PcSampling, tag};
+use rpd_spool::format::{PcSample, PcSampling};
 
 use super::process;
-use super::{device_work, header, meta, thread};
+use super::{device_work, meta, thread};
 
-/// An agent is sampled; the head of `record` is set here.
+/// An agent is sampled.
 pub(crate) fn configured(record: &PcSampling) {
-    meta::write(tag::PC_SAMPLING, 0, record, b"");
+    meta::write(record, b"");
 }
 
-/// A sample was delivered; the head of `record` is set here.
+/// A sample was delivered.
 #[inline]
-pub(crate) fn sample(mut record: PcSample) {
+pub(crate) fn sample(record: &PcSample) {
     if device_work::is_of_parent(record.time) {
         return;
     }
-    record.header = header(tag::PC_SAMPLE, size_of::<PcSample>());
-    thread::write(&record);
+    thread::write(record);
 }
 
 /// Samples that are not recorded: how many the provider called unusable, had no room for, and has in a layout that the

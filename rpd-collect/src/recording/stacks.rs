@@ -6,11 +6,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rpd_spool::format::{
-    self, ApiCall, RecordHeader, StackCode, StackLocation, StackModule, StackNode, StackObject,
-    StackRef, api_flag, stack_flag, tag,
+    self, ApiCall, StackCode, StackLocation, StackModule, StackNode, StackObject, StackRef,
+    api_flag, stack_flag,
 };
 use rpd_spool::hidden_frames;
 use rpd_spool::options::CollectorOptions;
+use rpd_spool::record::RecordKind;
 use rpd_spool::stacks::{self, StackMode, StackOptions};
 use rpd_spool::writer::{OpenRecord, StreamWriter, now, record_len};
 use rpd_stacks::{
@@ -56,9 +57,10 @@ pub(crate) fn prepare(options: &CollectorOptions) {
                 depth: wanted.depth,
             })
             .with_classes(class_of),
-            flags: match wanted.every > 1 {
-                true => stack_flag::SAMPLED,
-                false => 0,
+            flags: if wanted.every > 1 {
+                stack_flag::SAMPLED
+            } else {
+                0
             },
         });
         MIN_DURATION.store(wanted.min_duration, Ordering::Relaxed);
@@ -243,9 +245,10 @@ fn take_of_long_call(thread: &mut Thread, record: OpenRecord, end: u64, least: u
 /// The stack of the calling thread for a record that is written once, of something that took `duration` nanoseconds:
 /// `None` when there is none.
 pub(super) fn of_event(wanted: bool, duration: u64) -> Option<StackRef> {
-    match wanted && duration >= min_duration() {
-        true => thread::with(take).flatten(),
-        false => None,
+    if wanted && duration >= min_duration() {
+        thread::with(take).flatten()
+    } else {
+        None
     }
 }
 
@@ -277,14 +280,6 @@ fn take(thread: &mut Thread) -> Option<StackRef> {
 /// Writes what stacks refer to into the stream of a thread.
 struct SpoolSink<'a>(&'a mut StreamWriter);
 
-fn head(tag: u16, aux: u16, len: usize) -> RecordHeader {
-    RecordHeader {
-        len: len as u32,
-        tag,
-        aux,
-    }
-}
-
 impl SpoolSink<'_> {
     fn write<T: IntoBytes + Immutable>(&mut self, record: &T) -> bool {
         self.0.append(size_of::<T>(), |bytes| {
@@ -296,12 +291,9 @@ impl SpoolSink<'_> {
 impl Sink for SpoolSink<'_> {
     fn module(&mut self, module: &Module<'_>) -> bool {
         let parts = [module.path, module.build_id];
-        let len = record_len(
-            size_of::<StackModule>(),
-            parts.iter().map(|part| part.len()).sum(),
-        );
+        let tail = parts.iter().map(|part| part.len()).sum();
         let record = StackModule {
-            header: head(tag::STACK_MODULE, 0, len),
+            header: RecordKind::StackModule.head(tail),
             id: module.id,
             path_len: module.path.len() as u32,
             build_id_len: module.build_id.len() as u32,
@@ -316,12 +308,9 @@ impl Sink for SpoolSink<'_> {
 
     fn code(&mut self, code: &PythonCode<'_>) -> bool {
         let parts = [code.file, code.name, code.qualname, code.line_table];
-        let len = record_len(
-            size_of::<StackCode>(),
-            parts.iter().map(|part| part.len()).sum(),
-        );
+        let tail = parts.iter().map(|part| part.len()).sum();
         let record = StackCode {
-            header: head(tag::STACK_CODE, 0, len),
+            header: RecordKind::StackCode.head(tail),
             id: code.id,
             first_line: code.first_line,
             version: code.version,
@@ -341,7 +330,7 @@ impl Sink for SpoolSink<'_> {
         let tail = (sections_len + symbols_len + names_len) as usize;
         let len = record_len(size_of::<StackObject>(), tail);
         let record = StackObject {
-            header: head(tag::STACK_OBJECT, object.kind, len),
+            header: RecordKind::StackObject.head(tail).with_aux(object.kind),
             id: object.id,
             sections_len,
             symbols_len,
@@ -356,11 +345,9 @@ impl Sink for SpoolSink<'_> {
 
     fn location(&mut self, location: &Location) -> bool {
         self.write(&StackLocation {
-            header: head(
-                tag::STACK_LOCATION,
-                kind_number(location),
-                size_of::<StackLocation>(),
-            ),
+            header: RecordKind::StackLocation
+                .head(0)
+                .with_aux(kind_number(location)),
             id: location.id,
             owner: location.module | location.code | location.object,
             offset: location.offset,
@@ -369,7 +356,7 @@ impl Sink for SpoolSink<'_> {
 
     fn node(&mut self, node: &Node) -> bool {
         self.write(&StackNode {
-            header: head(tag::STACK_NODE, 0, size_of::<StackNode>()),
+            header: RecordKind::StackNode.head(0),
             id: node.id,
             parent: node.parent,
             location: node.location,

@@ -1,26 +1,33 @@
 //! Thread traces: the streams of shader engines, written as the provider delivers them.
 
-use rpd_spool::format::{ThreadTracing, TracePart, TracedDispatch, tag, trace_flag};
+use rpd_spool::format::{ThreadTracing, TracePart, TracedDispatch, trace_flag};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::record_len;
 use zerocopy::IntoBytes;
 
-use super::{header, meta, thread};
+use super::{meta, thread};
 
 /// Bytes of a stream in one record.
 const PART: usize = 1 << 20;
 
-/// An agent is traced; the head of `record` and the length of the names are set here. `counters`: those in its
-/// traces, as `TracedCounter::label` has them.
-pub(crate) fn configured(mut record: ThreadTracing, counters: &[String]) {
+/// An agent is traced, whose streams have at most `capacity` bytes for each engine. `counters`: those in its traces, as
+/// `TracedCounter::label` has them.
+pub(crate) fn configured(agent: u64, capacity: u64, whole_agent: bool, counters: &[String]) {
     let names = counters.join(" ");
-    record.len = names.len() as u32;
-    meta::write(tag::THREAD_TRACING, 0, &record, names.as_bytes());
+    let record = ThreadTracing {
+        header: RecordKind::ThreadTracing.head(names.len()),
+        agent,
+        capacity,
+        len: names.len() as u32,
+        whole_agent: whole_agent.into(),
+    };
+    meta::write(&record, names.as_bytes());
 }
 
 /// A dispatch is traced.
 pub(crate) fn dispatch(agent: u64, dispatch: u64, kernel: u64) {
     thread::write(&TracedDispatch {
-        header: header(tag::TRACED_DISPATCH, size_of::<TracedDispatch>()),
+        header: RecordKind::TracedDispatch.head(0),
         agent,
         dispatch,
         kernel,
@@ -53,7 +60,7 @@ pub(crate) fn chunk(chunk: Chunk, bytes: &[u8]) {
         let len = record_len(HEAD, piece.len());
         let is_last = part + 1 == parts;
         let record = TracePart {
-            header: header(tag::TRACE_PART, len),
+            header: RecordKind::TracePart.head(piece.len()),
             agent: chunk.agent,
             trace: chunk.trace,
             chunk: chunk.number,

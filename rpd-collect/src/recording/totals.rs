@@ -6,11 +6,10 @@
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rpd_spool::format::{self, RecordHeader, tag};
+use rpd_spool::format::{self, RecordHeader};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::{StreamWriter, map_again};
 use zerocopy::{FromZeros, IntoBytes};
-
-use super::header;
 
 /// [`format::Totals`], as it is shared between threads and processes.
 #[repr(C)]
@@ -83,7 +82,7 @@ impl Totals {
     pub(crate) fn append(meta: &mut StreamWriter) -> &'static Totals {
         const SIZE: usize = size_of::<format::Totals>();
         let mut fixed = format::Totals::new_zeroed();
-        fixed.header = header(tag::TOTALS, SIZE);
+        fixed.header = RecordKind::Totals.head(0);
         let record = meta.append_open(SIZE, |bytes| bytes.copy_from_slice(fixed.as_bytes()));
         let mapped = match record.0 as usize {
             0 => None,

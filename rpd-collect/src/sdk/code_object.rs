@@ -7,7 +7,8 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t,
     rocprofiler_callback_tracing_code_object_load_data_t, rocprofiler_code_object_storage_type_t,
 };
-use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol, tag};
+use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::code_bytes::with_bytes;
@@ -17,7 +18,7 @@ use super::trace::{Phase, Record, Tracer};
 use super::{counters, intercept, thread_trace};
 use crate::recording::guard::Service;
 use crate::recording::text::text;
-use crate::recording::{code, header, meta};
+use crate::recording::{code, meta};
 
 static SERVICE: Service = Service::new("code objects");
 
@@ -72,8 +73,9 @@ fn code_object(payload: *const c_void, loading: bool, keeps_code: bool) {
         rocprofiler_code_object_storage_type_t::MEMORY => unsafe { payload.storage.memory },
         _ => Default::default(),
     };
+    let aux = if loading { 1 } else { 2 };
     let object = CodeObject {
-        header: header(0, 0),
+        header: RecordKind::CodeObject.head(uri.len()).with_aux(aux),
         id: payload.code_object_id,
         agent: payload.agent_id.handle,
         load_base: payload.load_base,
@@ -86,8 +88,7 @@ fn code_object(payload: *const c_void, loading: bool, keeps_code: bool) {
         size: payload.size,
         time: now(),
     };
-    let aux = if loading { 1 } else { 2 };
-    meta::write(tag::CODE_OBJECT, aux, &object, uri);
+    meta::write(&object, uri);
     if loading && keeps_code {
         // SAFETY: the bytes of the image are there during the callback.
         let kept = unsafe {
@@ -115,7 +116,7 @@ fn kernel_symbol(payload: *const c_void) {
     // SAFETY: valid until the symbol is unloaded.
     let name = unsafe { text(payload.kernel_name) };
     let symbol = KernelSymbol {
-        header: header(0, 0),
+        header: RecordKind::KernelSymbol.head(name.len()),
         id: payload.kernel_id,
         code_object: payload.code_object_id,
         kernel_object: payload.kernel_object,
@@ -131,7 +132,7 @@ fn kernel_symbol(payload: *const c_void) {
         kernel_address: payload.kernel_address.as_u64(),
         size: payload.size,
     };
-    meta::write(tag::KERNEL_SYMBOL, 0, &symbol, name);
+    meta::write(&symbol, name);
     counters::kernel_registered(payload.kernel_id, name);
     thread_trace::kernel_registered(payload.kernel_id, name);
 }
@@ -145,7 +146,7 @@ fn host_function(payload: *const c_void) {
     // SAFETY: valid during the callback.
     let name = unsafe { text(payload.device_function) };
     let function = HostFunction {
-        header: header(0, 0),
+        header: RecordKind::HostFunction.head(name.len()),
         id: payload.host_function_id,
         kernel: payload.kernel_id,
         code_object: payload.code_object_id,
@@ -154,5 +155,5 @@ fn host_function(payload: *const c_void) {
         name_len: name.len() as u32,
         thread_limit: payload.thread_limit,
     };
-    meta::write(tag::HOST_FUNCTION, 0, &function, name);
+    meta::write(&function, name);
 }

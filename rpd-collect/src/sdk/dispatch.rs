@@ -5,13 +5,14 @@ use rocprofiler_sdk_sys::{
     rocprofiler_kernel_dispatch_info_t, rocprofiler_user_data_t,
 };
 use rpd_spool::format::Dispatch;
+use rpd_spool::record::RecordKind;
 
 use super::payload;
 use super::setup::{Setup, note_missing};
 use super::stream::unpack;
 use super::trace::{Phase, Record, Tracer};
+use crate::recording::device_work;
 use crate::recording::guard::Service;
-use crate::recording::{device_work, header};
 
 pub(super) const KIND: &str = "KERNEL_DISPATCH";
 /// A packet is being submitted, on the thread that does it.
@@ -105,7 +106,7 @@ pub(super) fn record_of(
 ) -> Dispatch {
     let (region, stream) = unpack(correlation.1.as_u64());
     Dispatch {
-        header: header(0, 0),
+        header: RecordKind::Dispatch.head(0),
         thread,
         correlation: correlation.0,
         start: times.0,

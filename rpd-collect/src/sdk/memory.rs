@@ -6,16 +6,17 @@ use rocprofiler_sdk_sys::{
     rocprofiler_callback_tracing_scratch_memory_data_t,
 };
 use rpd_spool::format::{Allocation, Copy, Scratch};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::payload::sized;
 use super::setup::Setup;
 use super::stream::unpack;
 use super::trace::{Phase, Record, Tracer};
+use crate::recording::device_work;
 use crate::recording::guard::Service;
 use crate::recording::kinds::KindNames;
 use crate::recording::stacks::Selection;
-use crate::recording::{device_work, header};
 
 static COPIES: Service = Service::new("memory copies");
 static ALLOCATIONS: Service = Service::new("memory allocations");
@@ -84,7 +85,7 @@ fn complete(record: &Record) {
     let Some(payload) = payload else { return };
     let (region, stream) = unpack(record.correlation_id.external.as_u64());
     device_work::copy_complete(Copy {
-        header: header(0, 0),
+        header: RecordKind::Copy.head(0),
         thread: record.thread_id,
         correlation: record.correlation_id.internal,
         start: payload.start_timestamp,
@@ -126,7 +127,7 @@ impl Tracer for Allocations {
         let stacks = self.stacks.as_ref();
         let has_stack = stacks.is_some_and(|selection| selection.takes(record.operation));
         let allocation = Allocation {
-            header: header(0, 0),
+            header: RecordKind::Allocation.head(0),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
             ancestor: record.correlation_id.ancestor,
@@ -162,7 +163,7 @@ impl Tracer for ScratchMemory {
             _ => 0,
         };
         device_work::scratch(Scratch {
-            header: header(0, 0),
+            header: RecordKind::Scratch.head(0),
             thread: record.thread_id,
             correlation: record.correlation_id.internal,
             ancestor: record.correlation_id.ancestor,

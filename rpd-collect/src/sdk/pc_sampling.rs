@@ -20,6 +20,7 @@ use rocprofiler_sdk_sys::{
 };
 use rpd_spool::format::{PcSample, PcSampling, sample_flag};
 use rpd_spool::options::SamplingOptions;
+use rpd_spool::record::RecordKind;
 
 use super::provider::describe;
 use super::query::visit2;
@@ -28,7 +29,7 @@ use super::stream::unpack;
 use super::{agents, forked_end};
 use crate::recording::background::{InChild, spawn};
 use crate::recording::guard::{self, Service};
-use crate::recording::{header, meta, samples};
+use crate::recording::{meta, samples};
 
 static SAMPLES: Service = Service::new("PC samples");
 static FLUSHES: Service = Service::new("flushes of PC samples");
@@ -122,7 +123,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         }
         sampled += 1;
         samples::configured(&PcSampling {
-            header: header(0, 0),
+            header: RecordKind::PcSampling.head(0),
             agent,
             method: options.method.number(),
             unit: options.unit.number(),
@@ -300,7 +301,7 @@ macro_rules! sample_of {
     ($from:expr) => {{
         let from = $from;
         PcSample {
-            header: header(0, 0),
+            header: RecordKind::PcSample.head(0),
             time: from.timestamp,
             code_object: from.pc.code_object_id,
             offset: from.pc.code_object_offset,
@@ -358,7 +359,7 @@ unsafe fn take(header: &rocprofiler_record_header_t) -> RecordResult {
         }
         _ => return RecordResult::Unknown,
     };
-    samples::sample(sample);
+    samples::sample(&sample);
     RecordResult::Recorded
 }
 

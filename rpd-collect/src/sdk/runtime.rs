@@ -1,7 +1,8 @@
 //! Which runtimes are initialised.
 
 use rocprofiler_sdk_sys::rocprofiler_callback_tracing_runtime_initialization_data_t;
-use rpd_spool::format::{RuntimeInit, tag};
+use rpd_spool::format::RuntimeInit;
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
 use super::setup::Setup;
@@ -9,7 +10,7 @@ use super::trace::{Record, Tracer};
 use super::{payload, runtime_end, services};
 use crate::lifecycle::signals;
 use crate::recording::guard::Service;
-use crate::recording::{header, meta};
+use crate::recording::meta;
 
 static SERVICE: Service = Service::new("runtime initialisation");
 
@@ -35,14 +36,14 @@ impl Tracer for Runtimes {
         // SAFETY: the payload of this kind, within its callback.
         let payload = unsafe { payload::sized::<Payload>(record.payload) }.unwrap_or_default();
         let init = RuntimeInit {
-            header: header(0, 0),
+            header: RecordKind::RuntimeInit.head(0),
             operation: record.operation.cast_unsigned(),
             reserved: 0,
             version: payload.version,
             instance: payload.instance,
             time: now(),
         };
-        meta::write(tag::RUNTIME_INIT, 0, &init, b"");
+        meta::write(&init, b"");
         if self.hsa == Some(record.operation) {
             runtime_end::initialised();
             services::hsa_initialised();

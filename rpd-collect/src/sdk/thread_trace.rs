@@ -23,7 +23,7 @@ use rocprofiler_sdk_sys::{
     rocprofiler_thread_trace_shader_data_later_callback_t, rocprofiler_thread_trace_shader_data_t,
     rocprofiler_user_data_t,
 };
-use rpd_spool::format::{ThreadTracing, trace_flag};
+use rpd_spool::format::trace_flag;
 use rpd_spool::options::{CounterOptions, IterationRange, ThreadTraceOptions};
 
 use super::provider::describe;
@@ -33,7 +33,7 @@ use super::{agents, counters, dispatch, forked_end, payload};
 use crate::recording::guard::Service;
 use crate::recording::kernel_selection::Selection;
 use crate::recording::thread_traces::{self, Chunk};
-use crate::recording::{header, meta, process, switch};
+use crate::recording::{meta, process, switch};
 
 type Parameter = rocprofiler_thread_trace_parameter_t;
 type Setting = rocprofiler_thread_trace_parameter_type_t;
@@ -164,14 +164,8 @@ pub(super) fn configure(setup: &Setup<'_>) {
             continue;
         }
         traced += 1;
-        let record = ThreadTracing {
-            header: header(0, 0),
-            agent,
-            capacity: options.bytes_per_engine(),
-            len: 0,
-            whole_agent: whole_agent.into(),
-        };
-        thread_traces::configured(record, &names);
+        let capacity = options.bytes_per_engine();
+        thread_traces::configured(agent, capacity, whole_agent, &names);
     }
     if traced == 0 {
         return;

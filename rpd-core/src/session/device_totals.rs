@@ -7,7 +7,7 @@ use super::{ExtendedStrings, Session};
 use crate::domain::Domain;
 use crate::ids::{KernelId, Nanoseconds, OperationId, StringId};
 use crate::options::KernelNames;
-use crate::spool::{durations, kernel_name};
+use crate::spool::durations;
 
 /// What a sum is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,10 +100,7 @@ impl Session {
         match total.of {
             TotalOf::Copy(operation) => self.operations[operation].name,
             TotalOf::OtherKernels => names.intern(OTHER_KERNELS),
-            TotalOf::Kernel(kernel) => match self.kernel_symbol(kernel) {
-                Some(symbol) => names.intern(&kernel_name::formatted(&symbol.name, kernels)),
-                None => names.intern(&kernel_name::without_symbol(kernel.0, kernels)),
-            },
+            TotalOf::Kernel(kernel) => names.intern(&self.kernel_name(kernel, kernels)),
         }
     }
 

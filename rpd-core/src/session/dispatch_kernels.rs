@@ -2,15 +2,33 @@
 
 use std::io;
 
+use zerocopy::{Immutable, IntoBytes};
+
 use super::Session;
 use crate::column::Storage;
 use crate::ids::{DispatchId, KernelId};
 use crate::lookup::Lookup;
-use crate::sorted::Sorter;
+use crate::sorted::{Keyed, Sorter};
 
-/// The kernel of each dispatch of a session. If none was traced, of each dispatch that was counted.
+/// A dispatch and its kernel.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct OfDispatch {
+    dispatch: DispatchId,
+    kernel: KernelId,
+}
+
+impl Keyed for OfDispatch {
+    type Key = DispatchId;
+
+    fn key(&self) -> DispatchId {
+        self.dispatch
+    }
+}
+
+/// The kernel of each dispatch of [`Session::kernel_dispatches`].
 #[derive(Debug, Default)]
-pub struct DispatchKernels(Lookup<2>);
+pub struct DispatchKernels(Lookup<OfDispatch>);
 
 impl DispatchKernels {
     /// Reads the dispatches of a session. The result is in a file when there are many dispatches; if that fails it is
@@ -22,26 +40,20 @@ impl DispatchKernels {
     }
 
     fn stored(session: &Session, storage: Option<&Storage>) -> io::Result<DispatchKernels> {
-        let table = match session.dispatches.is_empty() {
-            true => &session.counted.dispatches,
-            false => &session.dispatches,
-        };
-        let mut sorter = Sorter::<2, 1>::new(storage);
+        let table = session.kernel_dispatches();
+        let mut kernels = Sorter::new(storage);
         for index in table.indices() {
-            sorter.push([table.dispatch[index].0, table.kernel[index].0])?;
+            kernels.push(OfDispatch {
+                dispatch: table.dispatch[index],
+                kernel: table.kernel[index],
+            })?;
         }
-        let mut kernels = Lookup::default();
-        for row in sorter.finish()? {
-            kernels.push(storage, row)?;
-        }
-        kernels.seal(storage)?;
-        Ok(DispatchKernels(kernels))
+        Lookup::sorted(kernels).map(DispatchKernels)
     }
 
     /// The kernel of a dispatch; `None` when the session does not have that dispatch.
     pub fn get(&self, dispatch: DispatchId) -> Option<KernelId> {
-        let [_, kernel] = self.0.find(dispatch.0)?;
-        Some(KernelId(kernel))
+        self.0.find(dispatch).map(|of| of.kernel)
     }
 }
 
@@ -50,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_found_in_memory_and_in_files() {
+    fn kernels_of_dispatches_are_found_in_memory_and_in_files() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path()).with_rows(4);
         for storage in [None, Some(storage)] {

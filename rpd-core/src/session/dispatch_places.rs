@@ -2,16 +2,35 @@
 
 use std::io;
 
+use zerocopy::{Immutable, IntoBytes};
+
 use super::DispatchTable;
 use crate::column::Storage;
 use crate::ids::{DispatchId, KernelId};
 use crate::lookup::Lookup;
-use crate::sorted::Sorter;
+use crate::sorted::{Keyed, Sorter};
 
-/// The index of each dispatch in a table. The kernel is part of the key because traced and counted dispatches can
-/// have ids in common.
+/// Where a dispatch is in a table. The kernel is part of the key because traced and counted dispatches can have ids in
+/// common.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct Place {
+    dispatch: DispatchId,
+    kernel: KernelId,
+    index: u64,
+}
+
+impl Keyed for Place {
+    type Key = (DispatchId, KernelId);
+
+    fn key(&self) -> (DispatchId, KernelId) {
+        (self.dispatch, self.kernel)
+    }
+}
+
+/// The index of each dispatch in a table.
 #[derive(Debug, Default)]
-pub struct DispatchPlaces(Lookup<3>);
+pub struct DispatchPlaces(Lookup<Place>);
 
 impl DispatchPlaces {
     /// Reads the dispatches of a table. The result is in a file in `storage` when there are many.
@@ -19,23 +38,21 @@ impl DispatchPlaces {
     /// # Errors
     /// When the file cannot be made or written.
     pub fn new(table: &DispatchTable, storage: Option<&Storage>) -> io::Result<DispatchPlaces> {
-        let mut sorter = Sorter::<3, 2>::new(storage);
+        let mut places = Sorter::new(storage);
         for index in table.indices() {
-            sorter.push([table.dispatch[index].0, table.kernel[index].0, index as u64])?;
+            places.push(Place {
+                dispatch: table.dispatch[index],
+                kernel: table.kernel[index],
+                index: index as u64,
+            })?;
         }
-        let mut places = Lookup::default();
-        for row in sorter.finish()? {
-            places.push(storage, row)?;
-        }
-        places.seal(storage)?;
-        Ok(DispatchPlaces(places))
+        Lookup::sorted(places).map(DispatchPlaces)
     }
 
     /// Index of the record of a dispatch with this kernel; of several with the same id, the last one.
     pub fn find(&self, dispatch: DispatchId, kernel: KernelId) -> Option<usize> {
-        let same = self.0.find_all(dispatch.0);
-        let place = same.filter(|row| row[1] == kernel.0).last();
-        place.map(|row| row[2] as usize)
+        let place = self.0.find_all((dispatch, kernel)).last();
+        place.map(|place| place.index as usize)
     }
 }
 
@@ -44,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dispatches_are_found_by_id_and_kernel() -> io::Result<()> {
+    fn places_find_dispatches_by_id_and_kernel() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
         let storage = Storage::new(directory.path()).with_rows(3);
         for storage in [None, Some(&storage)] {

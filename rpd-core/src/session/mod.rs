@@ -10,7 +10,7 @@ mod dispatch_kernels;
 mod dispatch_places;
 mod growth;
 pub mod hot;
-mod kernel_labels;
+mod kernels;
 mod load;
 mod operations;
 mod order;
@@ -30,7 +30,7 @@ pub use device_totals::{DeviceTotal, OTHER_KERNELS, TotalOf};
 pub use dispatch_kernels::DispatchKernels;
 pub use dispatch_places::DispatchPlaces;
 pub use growth::Growth;
-pub use kernel_labels::KernelLabels;
+pub use kernels::{KernelLabels, Kernels};
 pub use load::{LoadError, LoadOptions};
 pub use operations::{
     MemoryAction, MemoryLevel, Operation, OperationClass, Operations, memory_operation,
@@ -443,9 +443,10 @@ impl Session {
     /// function.
     pub fn api_label(&self, index: usize) -> StringId {
         let operation = &self.operations[self.api.operation[index]];
-        match operation.class.has_message() {
-            true => self.api.message[index],
-            false => operation.name,
+        if operation.class.has_message() {
+            self.api.message[index]
+        } else {
+            operation.name
         }
     }
 

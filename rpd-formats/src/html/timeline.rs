@@ -5,11 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use rpd_core::domain::Domain;
-use rpd_core::ids::{AgentHandle, StringId};
+use rpd_core::ids::{AgentHandle, Nanoseconds, StringId};
 use rpd_core::options::Options;
 use rpd_core::session::shown::{ShownFrame, expand};
-use rpd_core::session::{DispatchTable, ExtendedStrings, KernelLabels, Session};
-use rpd_core::sorted::{Sorted, Sorter};
+use rpd_core::session::{ExtendedStrings, Session};
+use rpd_core::sorted::{Keyed, Sorted, Sorter};
+use zerocopy::{Immutable, IntoBytes};
 
 use super::tracks::{BINS, Bins, Keys, Track};
 use crate::json::Object;
@@ -42,6 +43,25 @@ pub(super) struct Gap {
     pub(super) after: u32,
 }
 
+/// A dispatch or copy that keeps an agent busy.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct Work {
+    agent: AgentHandle,
+    start: Nanoseconds,
+    end: Nanoseconds,
+    /// Id of its name.
+    name: u64,
+}
+
+impl Keyed for Work {
+    type Key = (AgentHandle, Nanoseconds, Nanoseconds, u64);
+
+    fn key(&self) -> Self::Key {
+        (self.agent, self.start, self.end, self.name)
+    }
+}
+
 /// All tracks.
 pub(super) struct Timeline<'a> {
     session: &'a Session,
@@ -61,21 +81,13 @@ pub(super) struct Timeline<'a> {
     gap_count: usize,
 }
 
-/// The dispatches that were traced; where none was, those that were counted.
-fn shown(session: &Session) -> &DispatchTable {
-    match session.dispatches.is_empty() {
-        true => &session.counted.dispatches,
-        false => &session.dispatches,
-    }
-}
-
 impl<'a> Timeline<'a> {
     /// The timeline of a session.
     ///
     /// # Errors
     /// When the records of a long recording cannot be stored while they are put in order.
     pub(super) fn new(session: &'a Session, options: &Options) -> io::Result<Timeline<'a>> {
-        let dispatches = shown(session);
+        let dispatches = session.kernel_dispatches();
         let spans = [session.api.span(), dispatches.span(), session.copies.span()];
         let (origin, end) = spans
             .into_iter()
@@ -169,30 +181,23 @@ impl<'a> Timeline<'a> {
     /// Kernels by queue, copies by direction, and when devices work.
     fn device_tracks(&mut self, options: &Options) -> io::Result<()> {
         let session = self.session;
-        let dispatches = shown(session);
-        let is_traced = !session.dispatches.is_empty();
-        let labels = KernelLabels::new(session, options.kernel_names);
-        let label = |index| match is_traced {
-            true => labels.dispatch(index),
-            false => labels.counted(index),
-        };
+        let kernels = session.kernels(options.kernel_names);
+        let dispatches = kernels.dispatches;
         let mut known = HashMap::new();
         let mut queues = Keys::new();
-        // Agent, start, end, name.
-        let mut work = Sorter::<4, 4>::new(session.storage.as_ref());
+        let mut work = Sorter::new(session.storage.as_ref());
         for index in dispatches.indices() {
-            let key = (dispatches.kernel[index], dispatches.region[index]);
             let name = *known
-                .entry(key)
-                .or_insert_with(|| self.names.intern(label(index)).0);
+                .entry(kernels.key(index))
+                .or_insert_with(|| self.names.intern(kernels.name(index)).0);
             let agent = dispatches.agent[index];
             queues.count((agent, dispatches.queue[index]));
-            work.push([
-                agent.0,
-                dispatches.start[index].0,
-                dispatches.end[index].0,
-                name.into(),
-            ])?;
+            work.push(Work {
+                agent,
+                start: dispatches.start[index],
+                end: dispatches.end[index],
+                name: name.into(),
+            })?;
         }
         let order = queues.ordered();
         self.left_out += order.len().saturating_sub(DEVICE_TRACKS);
@@ -205,7 +210,7 @@ impl<'a> Timeline<'a> {
         for index in dispatches.indices() {
             let key = (dispatches.agent[index], dispatches.queue[index]);
             if let Some(track) = tracks.of(key) {
-                let name = known[&(dispatches.kernel[index], dispatches.region[index])];
+                let name = known[&kernels.key(index)];
                 let (start, end) = (dispatches.start[index].0, dispatches.end[index].0);
                 track.add(self.exact, start, end, name);
             }
@@ -224,12 +229,12 @@ impl<'a> Timeline<'a> {
                     .is_some_and(|agent| agent.agent_type == rpd_core::agent::AgentType::Gpu)
                 {
                     let name = session.operations[copies.operation[index]].name.0;
-                    work.push([
-                        agent.0,
-                        copies.start[index].0,
-                        copies.end[index].0,
-                        name.into(),
-                    ])?;
+                    work.push(Work {
+                        agent,
+                        start: copies.start[index],
+                        end: copies.end[index],
+                        name: name.into(),
+                    })?;
                 }
             }
         }
@@ -290,11 +295,12 @@ impl<'a> Timeline<'a> {
         self.tracks.extend(tracks.list);
     }
 
-    /// Busy times and gaps between `work`: agent, start, end and name, in order.
-    fn idle(&mut self, work: Sorted<4, 4>, options: &Options) {
+    /// Busy times and gaps between `work`.
+    fn idle(&mut self, work: Sorted<Work>, options: &Options) {
         let mut state: Option<(AgentHandle, u64, u64, u32)> = None;
-        for [agent, start, end, name] in work {
-            let (agent, name) = (AgentHandle(agent), name as u32);
+        for work in work {
+            let (agent, name) = (work.agent, work.name as u32);
+            let (start, end) = (work.start.0, work.end.0);
             let (of, mut busy, mut until, mut before) = match state {
                 Some(same) if same.0 == agent => same,
                 other => {
@@ -364,9 +370,10 @@ impl<'a> Timeline<'a> {
         self.shown.iter().map(move |name| {
             let text = self.names.get(StringId(*name));
             bytes += text.len();
-            match bytes <= WHOLE_NAMES {
-                true => text.into(),
-                false => cut(text, CUT_NAME),
+            if bytes <= WHOLE_NAMES {
+                text.into()
+            } else {
+                cut(text, CUT_NAME)
             }
         })
     }
@@ -470,9 +477,10 @@ pub(super) fn agent_name(session: &Session, handle: AgentHandle, options: &Optio
 
 /// A text without what is after so many bytes.
 pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
-    match text.len() <= bytes {
-        true => text.into(),
-        false => format!("{}…", &text[..text.floor_char_boundary(bytes)]).into(),
+    if text.len() <= bytes {
+        text.into()
+    } else {
+        format!("{}…", &text[..text.floor_char_boundary(bytes)]).into()
     }
 }
 

@@ -19,8 +19,9 @@ use rpd_core::options::Options;
 use rpd_core::session::{
     Batches, Columns, KernelLabels, Operation, OperationClass, Session, Strings, Table,
 };
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::temporary::TemporaryDirectory;
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::{Output, WriteError, progress};
 use library::{Archive, Definitions, Failure, GroupType, Library, LocationType, Paradigm, Role};
@@ -578,8 +579,23 @@ struct Groups<K> {
     keys: Vec<K>,
     positions: HashMap<K, usize>,
     last: usize,
-    /// Number of the key, start, end, region and category.
-    slices: Sorter<4, 1>,
+    slices: Sorter<GroupedSlice>,
+}
+
+/// A slice and the number of the key that it belongs to.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct GroupedSlice {
+    group: u64,
+    slice: Slice,
+}
+
+impl Keyed for GroupedSlice {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.group
+    }
 }
 
 impl<K: Copy + Eq + Hash> Groups<K> {
@@ -608,9 +624,10 @@ impl<K: Copy + Eq + Hash> Groups<K> {
     /// Adds a slice of the key with this number; those of a key are in order of start.
     #[inline]
     fn push(&mut self, group: usize, slice: Slice) -> Result<(), Failure> {
-        let numbers = u64::from(slice.region) << 32 | u64::from(slice.category);
-        let row = [group as u64, slice.start.0, slice.end.0, numbers];
-        self.slices.push(row).map_err(unstored)
+        let group = group as u64;
+        self.slices
+            .push(GroupedSlice { group, slice })
+            .map_err(unstored)
     }
 
     /// Calls `take` with each key and its slices.
@@ -621,13 +638,8 @@ impl<K: Copy + Eq + Hash> Groups<K> {
         let mut rows = self.slices.finish().map_err(unstored)?.peekable();
         for (group, key) in (0..).zip(self.keys) {
             let mut slices = std::iter::from_fn(|| {
-                let [_, start, end, numbers] = rows.next_if(|row| row[0] == group)?;
-                Some(Slice {
-                    start: Nanoseconds(start),
-                    end: Nanoseconds(end),
-                    region: (numbers >> 32) as u32,
-                    category: numbers as u32,
-                })
+                let row = rows.next_if(|row| row.group == group)?;
+                Some(row.slice)
             });
             take(key, &mut slices)?;
         }

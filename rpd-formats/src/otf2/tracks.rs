@@ -1,6 +1,7 @@
 //! Locations, and the events on them.
 
 use rpd_core::ids::Nanoseconds;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::library::{Archive, Events, Failure, LocationType};
 
@@ -21,7 +22,8 @@ pub(super) struct Location {
 }
 
 /// A period of time on a location, with a name.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
 pub(super) struct Slice {
     pub(super) start: Nanoseconds,
     pub(super) end: Nanoseconds,

@@ -22,37 +22,31 @@ pub fn write_cells(
 ) -> Result<PathBuf, WriteError> {
     let no_texts = Strings::default();
     let texts = ExtendedStrings::new(&no_texts);
-    table::write(
-        PendingFile::to(destination)?,
-        rows.len(),
-        &texts,
-        |mut group| {
-            for (index, name) in columns.iter().enumerate() {
-                let cell = |row: usize| rows[row].get(index).unwrap_or(&Cell::Null);
-                let all = || rows.iter().filter_map(|row| row.get(index));
-                let has_text = all().any(|cell| matches!(cell, Cell::Text(_)));
-                let has_float = all().any(|cell| matches!(cell, Cell::Float(_)));
-                group = match (has_text, has_float) {
-                    (true, _) => group.optional_texts(name, |row| match cell(row) {
-                        Cell::Text(text) => Some(text.clone()),
-                        Cell::Integer(value) => Some(value.to_string()),
-                        Cell::Float(value) => Some(value.to_string()),
-                        Cell::Null => None,
-                    }),
-                    (false, true) => group.optional_floats(name, |row| match cell(row) {
-                        Cell::Float(value) => Some(*value),
-                        Cell::Integer(value) => Some(*value as f64),
-                        _ => None,
-                    }),
-                    (false, false) => group.optional_integers(name, |row| match cell(row) {
-                        Cell::Integer(value) => Some(*value),
-                        _ => None,
-                    }),
-                };
+    table::write(PendingFile::to(destination)?, rows.len(), &texts, |group| {
+        for (index, name) in columns.iter().enumerate() {
+            let cell = |row: usize| rows[row].get(index).unwrap_or(&Cell::Null);
+            let all = || rows.iter().filter_map(|row| row.get(index));
+            let has_text = all().any(|cell| matches!(cell, Cell::Text(_)));
+            let has_float = all().any(|cell| matches!(cell, Cell::Float(_)));
+            match (has_text, has_float) {
+                (true, _) => group.optional_texts(name, |row| match cell(row) {
+                    Cell::Text(text) => Some(text.clone()),
+                    Cell::Integer(value) => Some(value.to_string()),
+                    Cell::Float(value) => Some(value.to_string()),
+                    Cell::Null => None,
+                }),
+                (false, true) => group.optional_floats(name, |row| match cell(row) {
+                    Cell::Float(value) => Some(*value),
+                    Cell::Integer(value) => Some(*value as f64),
+                    _ => None,
+                }),
+                (false, false) => group.optional_integers(name, |row| match cell(row) {
+                    Cell::Integer(value) => Some(*value),
+                    _ => None,
+                }),
             }
-            Ok(group)
-        },
-    )
+        }
+    })
 }
 
 #[cfg(test)]

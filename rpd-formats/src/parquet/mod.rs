@@ -56,7 +56,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
             let file = PendingFile::create(path)?;
             files.push(table::write(file, height, &context.texts, |rows| {
                 context.release();
-                columns(&context, rows)
+                columns(&context, rows);
             })?);
         }
     }
@@ -67,7 +67,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
 type Table = (
     &'static str,
     fn(&Session) -> usize,
-    for<'p> fn(&Context<'_>, table::Rows<'p>) -> polars::prelude::PolarsResult<table::Rows<'p>>,
+    fn(&Context<'_>, &mut table::Rows<'_>),
 );
 
 /// Lookup tables that all writers of tables use.
@@ -111,18 +111,13 @@ impl<'a> Context<'a> {
             categories[kind as usize] = texts.intern(kind.file_name()).0;
         }
         let labels = KernelLabels::new(session, options.kernel_names);
-        let dispatches = &session.dispatches;
         let mut known = HashMap::new();
-        for index in dispatches.indices() {
-            known
-                .entry((dispatches.kernel[index], dispatches.region[index]))
-                .or_insert_with(|| texts.intern(labels.dispatch(index)).0);
-        }
-        let counted = &session.counted.dispatches;
-        for index in counted.indices() {
-            known
-                .entry((counted.kernel[index], counted.region[index]))
-                .or_insert_with(|| texts.intern(labels.counted(index)).0);
+        for table in [&session.dispatches, &session.counted.dispatches] {
+            for index in table.indices() {
+                known
+                    .entry((table.kernel[index], table.region[index]))
+                    .or_insert_with(|| texts.intern(labels.of(table, index)).0);
+            }
         }
         let counter_names = session.counters.iter();
         let counter_names = counter_names
@@ -179,6 +174,11 @@ impl<'a> Context<'a> {
             self.session.columns(*table).release();
         }
         self.counters.release();
+    }
+
+    /// Type and level of an operation on memory.
+    fn memory(&self, operation: OperationId) -> (Option<u32>, Option<u32>) {
+        self.memory[operation.0 as usize]
     }
 
     /// The name of an operation.

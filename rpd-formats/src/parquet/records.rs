@@ -2,64 +2,51 @@
 
 use std::collections::HashMap;
 
-use polars::prelude::PolarsResult;
 use rpd_core::domain::Kind;
-use rpd_core::ids::{AgentHandle, KernelId, Nanoseconds, StreamId};
-use rpd_core::session::KernelSymbol;
+use rpd_core::ids::{KernelId, Nanoseconds, StreamId};
+use rpd_core::session::{
+    AllocationTable, ApiTable, CopyTable, DispatchTable, KernelSymbol, ScratchTable, Session,
+};
 
 use super::table::Rows;
 use super::{Context, Table};
+use crate::columns::{StoredColumns as _, columns};
 
 pub(super) const TABLES: [Table; 5] = [
-    ("regions", |session| session.api.len(), regions),
-    ("kernels", |session| session.dispatches.len(), kernels),
-    ("memory_copies", |session| session.copies.len(), copies),
+    (
+        "regions",
+        |session| session.api.len(),
+        |context, rows| Regions::new(context).append_to(rows),
+    ),
+    (
+        "kernels",
+        |session| session.dispatches.len(),
+        |context, rows| Kernels::new(context).append_to(rows),
+    ),
+    (
+        "memory_copies",
+        |session| session.copies.len(),
+        |context, rows| Copies::new(context).append_to(rows),
+    ),
     (
         "memory_allocations",
         |session| session.allocations.len(),
-        allocations,
+        |context, rows| Allocations::new(context).append_to(rows),
     ),
-    ("scratch_memory", |session| session.scratch.len(), scratch),
+    (
+        "scratch_memory",
+        |session| session.scratch.len(),
+        |context, rows| Scratch::new(context).append_to(rows),
+    ),
 ];
 
-pub(super) type Result<'p> = PolarsResult<Rows<'p>>;
-
 impl Context<'_> {
-    /// Columns that every table of records begins with.
-    pub(super) fn head<'p>(&self, rows: Rows<'p>, category: impl Fn(usize) -> Kind) -> Result<'p> {
-        Ok(rows
-            .texts("guid", |_| Some(self.guid_text))?
-            .texts("category", |row| {
-                Some(self.categories[category(row) as usize])
-            })?
-            .constant("nid", self.node.id)
-            .constant("pid", self.session.process.pid.0.into()))
+    /// Dictionary id of the name of a kind.
+    pub(super) fn category(&self, kind: Kind) -> u32 {
+        self.categories[kind as usize]
     }
 
-    pub(super) fn agent_columns<'p>(
-        &self,
-        rows: Rows<'p>,
-        [name, prefix]: [&str; 2],
-        handle: impl Fn(usize) -> AgentHandle,
-    ) -> Result<'p> {
-        let number = |row: usize, number: fn(&rpd_core::agent::Agent) -> i64| {
-            self.agent(handle(row)).map(|known| number(known.agent))
-        };
-        rows.texts(name, |row| self.agent(handle(row)).map(|known| known.name))?
-            .optional_integers(&format!("{prefix}agent_abs_index"), |row| {
-                number(row, |agent| agent.node_id.into())
-            })
-            .optional_integers(&format!("{prefix}agent_log_index"), |row| {
-                number(row, |agent| agent.logical_node_id.into())
-            })
-            .optional_integers(&format!("{prefix}agent_type_index"), |row| {
-                number(row, |agent| agent.logical_node_type_id.into())
-            })
-            .texts(&format!("{prefix}agent_type"), |row| {
-                self.agent(handle(row)).map(|known| known.kind)
-            })
-    }
-
+    /// The stream to show: none when records are grouped by queue.
     pub(super) fn stream(&self, stream: StreamId) -> u64 {
         if self.options.group_by_queue {
             0
@@ -68,141 +55,228 @@ impl Context<'_> {
         }
     }
 
+    /// Dictionary id of the message of a region; `None` for the number that stands for none.
     pub(super) fn region(&self, number: u32) -> Option<u32> {
         let region = self.session.regions.get(number.checked_sub(1)? as usize)?;
         Some(region.message.0)
     }
 }
 
-fn times<'p>(rows: Rows<'p>, start: &[Nanoseconds], end: &[Nanoseconds]) -> Rows<'p> {
-    rows.integers("start", |row| start[row].0)
-        .integers("end", |row| end[row].0)
-        .integers("duration", |row| end[row].0.wrapping_sub(start[row].0))
+/// Nanoseconds between two times; negative, in the bits of its complement, when they are in the wrong order.
+pub(super) fn duration(start: Nanoseconds, end: Nanoseconds) -> u64 {
+    end.0.wrapping_sub(start.0)
 }
 
-fn regions<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
-    let table = &context.session.api;
-    let rows = context
-        .head(rows, |row| context.session.call(row).kind)?
-        .integers("tid", |row| table.thread[row].0.into());
-    Ok(times(rows, &table.start, &table.end)
-        .texts("name", |row| Some(context.operation(table.operation[row])))?
-        .texts("message", |row| {
-            Some(table.message[row].0).filter(|&message| message != 0)
-        })?
-        .integers("stack_id", |row| table.correlation[row].0)
-        .integers("parent_stack_id", |row| table.ancestor[row].0))
+/// The symbols of a session by kernel.
+pub(super) fn symbols(session: &Session) -> HashMap<KernelId, &KernelSymbol> {
+    let symbols = session.kernel_symbols.iter();
+    symbols.map(|symbol| (symbol.id, symbol)).collect()
 }
 
-fn kernels<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
-    let table = &context.session.dispatches;
-    let symbols: HashMap<KernelId, &KernelSymbol> = context
-        .session
-        .kernel_symbols
-        .iter()
-        .map(|symbol| (symbol.id, symbol))
-        .collect();
-    let of = |row: usize, value: fn(&KernelSymbol) -> u64| {
-        let symbol = symbols.get(&table.kernel[row]);
+/// Calls and markers.
+struct Regions<'c> {
+    context: &'c Context<'c>,
+    table: &'c ApiTable,
+}
+
+impl<'c> Regions<'c> {
+    fn new(context: &'c Context<'c>) -> Regions<'c> {
+        Regions {
+            context,
+            table: &context.session.api,
+        }
+    }
+}
+
+columns!(Regions<'_> => Rows<'r> by column, |calls, row|
+    "guid": texts(Some(calls.context.guid_text)),
+    "category": texts(Some(calls.context.category(calls.context.session.call(row).kind))),
+    "nid": integers(calls.context.node.id.cast_unsigned()),
+    "pid": integers(calls.context.session.process.pid.0.into()),
+    "tid": integers(calls.table.thread[row].0.into()),
+    "start": integers(calls.table.start[row].0),
+    "end": integers(calls.table.end[row].0),
+    "duration": integers(duration(calls.table.start[row], calls.table.end[row])),
+    "name": texts(Some(calls.context.operation(calls.table.operation[row]))),
+    "message": texts(Some(calls.table.message[row].0).filter(|&message| message != 0)),
+    "stack_id": integers(calls.table.correlation[row].0),
+    "parent_stack_id": integers(calls.table.ancestor[row].0),
+);
+
+/// Kernel dispatches.
+struct Kernels<'c> {
+    context: &'c Context<'c>,
+    table: &'c DispatchTable,
+    symbols: HashMap<KernelId, &'c KernelSymbol>,
+}
+
+impl<'c> Kernels<'c> {
+    fn new(context: &'c Context<'c>) -> Kernels<'c> {
+        Kernels {
+            context,
+            table: &context.session.dispatches,
+            symbols: symbols(context.session),
+        }
+    }
+
+    /// A fact about the kernel of a dispatch; `None` for a kernel that was never registered.
+    fn of_symbol(&self, row: usize, value: fn(&KernelSymbol) -> u64) -> Option<i64> {
+        let symbol = self.symbols.get(&self.table.kernel[row]);
         symbol.map(|symbol| value(symbol).cast_signed())
-    };
-    let rows = context
-        .head(rows, |_| Kind::KernelDispatch)?
-        .integers("tid", |row| table.thread[row].0.into());
-    let rows = times(rows, &table.start, &table.end)
-        .texts("name", |row| Some(context.kernel(table, row)))?
-        .texts("region", |row| context.region(table.region[row]))?;
-    let mut rows = context
-        .agent_columns(rows, ["agent_name", ""], |row| table.agent[row])?
-        .optional_integers("code_object_id", |row| {
-            of(row, |symbol| symbol.code_object.0)
-        })
-        .integers("kernel_id", |row| table.kernel[row].0)
-        .integers("dispatch_id", |row| table.dispatch[row].0)
-        .integers("stream_id", |row| context.stream(table.stream[row]))
-        .integers("queue_id", |row| table.queue[row].0);
-    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-        rows = rows.integers(&format!("grid_{name}"), |row| table.grid[row][axis].into());
     }
-    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-        rows = rows.integers(&format!("workgroup_{name}"), |row| {
-            table.workgroup[row][axis].into()
-        });
+}
+
+columns!(Kernels<'_> => Rows<'r> by column, |kernels, row|
+    "guid": texts(Some(kernels.context.guid_text)),
+    "category": texts(Some(kernels.context.category(Kind::KernelDispatch))),
+    "nid": integers(kernels.context.node.id.cast_unsigned()),
+    "pid": integers(kernels.context.session.process.pid.0.into()),
+    "tid": integers(kernels.table.thread[row].0.into()),
+    "start": integers(kernels.table.start[row].0),
+    "end": integers(kernels.table.end[row].0),
+    "duration": integers(duration(kernels.table.start[row], kernels.table.end[row])),
+    "name": texts(Some(kernels.context.kernel(kernels.table, row))),
+    "region": texts(kernels.context.region(kernels.table.region[row])),
+    "agent_name": texts(kernels.context.agent(kernels.table.agent[row]).map(|known| known.name)),
+    "agent_abs_index": optional_integers(kernels.context.agent(kernels.table.agent[row]).map(|known| known.agent.node_id.into())),
+    "agent_log_index": optional_integers(kernels.context.agent(kernels.table.agent[row]).map(|known| known.agent.logical_node_id.into())),
+    "agent_type_index": optional_integers(kernels.context.agent(kernels.table.agent[row]).map(|known| known.agent.logical_node_type_id.into())),
+    "agent_type": texts(kernels.context.agent(kernels.table.agent[row]).map(|known| known.kind)),
+    "code_object_id": optional_integers(kernels.of_symbol(row, |symbol| symbol.code_object.0)),
+    "kernel_id": integers(kernels.table.kernel[row].0),
+    "dispatch_id": integers(kernels.table.dispatch[row].0),
+    "stream_id": integers(kernels.context.stream(kernels.table.stream[row])),
+    "queue_id": integers(kernels.table.queue[row].0),
+    "grid_x": integers(kernels.table.grid[row][0].into()),
+    "grid_y": integers(kernels.table.grid[row][1].into()),
+    "grid_z": integers(kernels.table.grid[row][2].into()),
+    "workgroup_x": integers(kernels.table.workgroup[row][0].into()),
+    "workgroup_y": integers(kernels.table.workgroup[row][1].into()),
+    "workgroup_z": integers(kernels.table.workgroup[row][2].into()),
+    "lds_size": integers(kernels.table.group_size[row].into()),
+    "scratch_size": integers(kernels.table.private_size[row].into()),
+    "vgpr_count": optional_integers(kernels.of_symbol(row, |symbol| symbol.arch_vgpr_count.into())),
+    "accum_vgpr_count": optional_integers(kernels.of_symbol(row, |symbol| symbol.accum_vgpr_count.into())),
+    "sgpr_count": optional_integers(kernels.of_symbol(row, |symbol| symbol.sgpr_count.into())),
+    "static_lds_size": optional_integers(kernels.of_symbol(row, |symbol| symbol.group_size.into())),
+    "static_scratch_size": optional_integers(kernels.of_symbol(row, |symbol| symbol.private_size.into())),
+    "stack_id": integers(kernels.table.correlation[row].0),
+);
+
+/// Memory copies.
+struct Copies<'c> {
+    context: &'c Context<'c>,
+    table: &'c CopyTable,
+}
+
+impl<'c> Copies<'c> {
+    fn new(context: &'c Context<'c>) -> Copies<'c> {
+        Copies {
+            context,
+            table: &context.session.copies,
+        }
     }
-    Ok(rows
-        .integers("lds_size", |row| table.group_size[row].into())
-        .integers("scratch_size", |row| table.private_size[row].into())
-        .optional_integers("vgpr_count", |row| {
-            of(row, |symbol| symbol.arch_vgpr_count.into())
-        })
-        .optional_integers("accum_vgpr_count", |row| {
-            of(row, |symbol| symbol.accum_vgpr_count.into())
-        })
-        .optional_integers("sgpr_count", |row| {
-            of(row, |symbol| symbol.sgpr_count.into())
-        })
-        .optional_integers("static_lds_size", |row| {
-            of(row, |symbol| symbol.group_size.into())
-        })
-        .optional_integers("static_scratch_size", |row| {
-            of(row, |symbol| symbol.private_size.into())
-        })
-        .integers("stack_id", |row| table.correlation[row].0))
 }
 
-fn copies<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
-    let table = &context.session.copies;
-    let rows = context
-        .head(rows, |_| Kind::MemoryCopy)?
-        .integers("tid", |row| table.thread[row].0.into());
-    let rows = times(rows, &table.start, &table.end)
-        .texts("name", |row| Some(context.operation(table.operation[row])))?
-        .texts("region_name", |row| context.region(table.region[row]))?
-        .integers("stream_id", |row| context.stream(table.stream[row]))
-        .integers("size", |row| table.bytes[row]);
-    let rows = context
-        .agent_columns(rows, ["dst_device", "dst_"], |row| table.dst_agent[row])?
-        .integers("dst_address", |row| table.dst_address[row]);
-    let rows = context
-        .agent_columns(rows, ["src_device", "src_"], |row| table.src_agent[row])?
-        .integers("src_address", |row| table.src_address[row]);
-    Ok(rows.integers("stack_id", |row| table.correlation[row].0))
+columns!(Copies<'_> => Rows<'r> by column, |copies, row|
+    "guid": texts(Some(copies.context.guid_text)),
+    "category": texts(Some(copies.context.category(Kind::MemoryCopy))),
+    "nid": integers(copies.context.node.id.cast_unsigned()),
+    "pid": integers(copies.context.session.process.pid.0.into()),
+    "tid": integers(copies.table.thread[row].0.into()),
+    "start": integers(copies.table.start[row].0),
+    "end": integers(copies.table.end[row].0),
+    "duration": integers(duration(copies.table.start[row], copies.table.end[row])),
+    "name": texts(Some(copies.context.operation(copies.table.operation[row]))),
+    "region_name": texts(copies.context.region(copies.table.region[row])),
+    "stream_id": integers(copies.context.stream(copies.table.stream[row])),
+    "size": integers(copies.table.bytes[row]),
+    "dst_device": texts(copies.context.agent(copies.table.dst_agent[row]).map(|known| known.name)),
+    "dst_agent_abs_index": optional_integers(copies.context.agent(copies.table.dst_agent[row]).map(|known| known.agent.node_id.into())),
+    "dst_agent_log_index": optional_integers(copies.context.agent(copies.table.dst_agent[row]).map(|known| known.agent.logical_node_id.into())),
+    "dst_agent_type_index": optional_integers(copies.context.agent(copies.table.dst_agent[row]).map(|known| known.agent.logical_node_type_id.into())),
+    "dst_agent_type": texts(copies.context.agent(copies.table.dst_agent[row]).map(|known| known.kind)),
+    "dst_address": integers(copies.table.dst_address[row]),
+    "src_device": texts(copies.context.agent(copies.table.src_agent[row]).map(|known| known.name)),
+    "src_agent_abs_index": optional_integers(copies.context.agent(copies.table.src_agent[row]).map(|known| known.agent.node_id.into())),
+    "src_agent_log_index": optional_integers(copies.context.agent(copies.table.src_agent[row]).map(|known| known.agent.logical_node_id.into())),
+    "src_agent_type_index": optional_integers(copies.context.agent(copies.table.src_agent[row]).map(|known| known.agent.logical_node_type_id.into())),
+    "src_agent_type": texts(copies.context.agent(copies.table.src_agent[row]).map(|known| known.kind)),
+    "src_address": integers(copies.table.src_address[row]),
+    "stack_id": integers(copies.table.correlation[row].0),
+);
+
+/// Allocations and frees.
+struct Allocations<'c> {
+    context: &'c Context<'c>,
+    table: &'c AllocationTable,
 }
 
-fn allocations<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
-    let table = &context.session.allocations;
-    let rows = context
-        .head(rows, |_| Kind::MemoryAllocation)?
-        .integers("tid", |row| table.thread[row].0.into());
-    let rows = times(rows, &table.start, &table.end)
-        .texts("type", |row| {
-            context.memory[table.operation[row].0 as usize].0
-        })?
-        .texts("level", |row| {
-            context.memory[table.operation[row].0 as usize].1
-        })?;
-    Ok(context
-        .agent_columns(rows, ["agent_name", ""], |row| table.agent[row])?
-        .integers("address", |row| table.address[row])
-        .integers("size", |row| table.bytes[row])
-        .integers("stream_id", |row| context.stream(table.stream[row]))
-        .integers("stack_id", |row| table.correlation[row].0)
-        .integers("parent_stack_id", |row| table.ancestor[row].0))
+impl<'c> Allocations<'c> {
+    fn new(context: &'c Context<'c>) -> Allocations<'c> {
+        Allocations {
+            context,
+            table: &context.session.allocations,
+        }
+    }
 }
 
-fn scratch<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
-    let table = &context.session.scratch;
-    let rows = context
-        .head(rows, |_| Kind::ScratchMemory)?
-        .integers("tid", |row| table.thread[row].0.into());
-    let rows = times(rows, &table.start, &table.end).texts("operation", |row| {
-        context.memory[table.operation[row].0 as usize].0
-    })?;
-    Ok(context
-        .agent_columns(rows, ["agent_name", ""], |row| table.agent[row])?
-        .integers("queue_id", |row| table.queue[row].0)
-        .integers("alloc_flags", |row| table.flags[row].into())
-        .integers("size", |row| table.bytes[row])
-        .integers("stack_id", |row| table.correlation[row].0)
-        .integers("parent_stack_id", |row| table.ancestor[row].0))
+columns!(Allocations<'_> => Rows<'r> by column, |allocations, row|
+    "guid": texts(Some(allocations.context.guid_text)),
+    "category": texts(Some(allocations.context.category(Kind::MemoryAllocation))),
+    "nid": integers(allocations.context.node.id.cast_unsigned()),
+    "pid": integers(allocations.context.session.process.pid.0.into()),
+    "tid": integers(allocations.table.thread[row].0.into()),
+    "start": integers(allocations.table.start[row].0),
+    "end": integers(allocations.table.end[row].0),
+    "duration": integers(duration(allocations.table.start[row], allocations.table.end[row])),
+    "type": texts(allocations.context.memory(allocations.table.operation[row]).0),
+    "level": texts(allocations.context.memory(allocations.table.operation[row]).1),
+    "agent_name": texts(allocations.context.agent(allocations.table.agent[row]).map(|known| known.name)),
+    "agent_abs_index": optional_integers(allocations.context.agent(allocations.table.agent[row]).map(|known| known.agent.node_id.into())),
+    "agent_log_index": optional_integers(allocations.context.agent(allocations.table.agent[row]).map(|known| known.agent.logical_node_id.into())),
+    "agent_type_index": optional_integers(allocations.context.agent(allocations.table.agent[row]).map(|known| known.agent.logical_node_type_id.into())),
+    "agent_type": texts(allocations.context.agent(allocations.table.agent[row]).map(|known| known.kind)),
+    "address": integers(allocations.table.address[row]),
+    "size": integers(allocations.table.bytes[row]),
+    "stream_id": integers(allocations.context.stream(allocations.table.stream[row])),
+    "stack_id": integers(allocations.table.correlation[row].0),
+    "parent_stack_id": integers(allocations.table.ancestor[row].0),
+);
+
+/// Scratch operations.
+struct Scratch<'c> {
+    context: &'c Context<'c>,
+    table: &'c ScratchTable,
 }
+
+impl<'c> Scratch<'c> {
+    fn new(context: &'c Context<'c>) -> Scratch<'c> {
+        Scratch {
+            context,
+            table: &context.session.scratch,
+        }
+    }
+}
+
+columns!(Scratch<'_> => Rows<'r> by column, |scratch, row|
+    "guid": texts(Some(scratch.context.guid_text)),
+    "category": texts(Some(scratch.context.category(Kind::ScratchMemory))),
+    "nid": integers(scratch.context.node.id.cast_unsigned()),
+    "pid": integers(scratch.context.session.process.pid.0.into()),
+    "tid": integers(scratch.table.thread[row].0.into()),
+    "start": integers(scratch.table.start[row].0),
+    "end": integers(scratch.table.end[row].0),
+    "duration": integers(duration(scratch.table.start[row], scratch.table.end[row])),
+    "operation": texts(scratch.context.memory(scratch.table.operation[row]).0),
+    "agent_name": texts(scratch.context.agent(scratch.table.agent[row]).map(|known| known.name)),
+    "agent_abs_index": optional_integers(scratch.context.agent(scratch.table.agent[row]).map(|known| known.agent.node_id.into())),
+    "agent_log_index": optional_integers(scratch.context.agent(scratch.table.agent[row]).map(|known| known.agent.logical_node_id.into())),
+    "agent_type_index": optional_integers(scratch.context.agent(scratch.table.agent[row]).map(|known| known.agent.logical_node_type_id.into())),
+    "agent_type": texts(scratch.context.agent(scratch.table.agent[row]).map(|known| known.kind)),
+    "queue_id": integers(scratch.table.queue[row].0),
+    "alloc_flags": integers(scratch.table.flags[row].into()),
+    "size": integers(scratch.table.bytes[row]),
+    "stack_id": integers(scratch.table.correlation[row].0),
+    "parent_stack_id": integers(scratch.table.ancestor[row].0),
+);

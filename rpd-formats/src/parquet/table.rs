@@ -28,8 +28,11 @@ pub(super) struct Rows<'p> {
     columns: Vec<Column>,
     /// Bytes of the texts in the columns.
     bytes: usize,
+    /// Why a column could not be made.
+    error: Option<PolarsError>,
 }
 
+/// Each method makes a column of this name; the function gives its value in a row.
 impl Rows<'_> {
     /// Whether the group has to be made of fewer rows. It lacks columns then.
     fn is_too_long(&self) -> bool {
@@ -38,67 +41,41 @@ impl Rows<'_> {
 
     /// A column of numbers. What is unsigned keeps its bits, as in the database: engines differ in their unsigned
     /// types.
-    pub(super) fn integers(mut self, name: &str, value: impl Fn(usize) -> u64) -> Self {
+    pub(super) fn integers(&mut self, name: &str, value: impl Fn(usize) -> u64) {
         let values: Vec<i64> = self
             .range
             .clone()
             .map(|row| value(row).cast_signed())
             .collect();
         self.columns.push(Column::new(name.into(), values));
-        self
     }
 
     /// A column of numbers that may be absent.
-    pub(super) fn optional_integers(
-        mut self,
-        name: &str,
-        value: impl Fn(usize) -> Option<i64>,
-    ) -> Self {
+    pub(super) fn optional_integers(&mut self, name: &str, value: impl Fn(usize) -> Option<i64>) {
         let values: Vec<Option<i64>> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
-        self
     }
 
     /// A column of floating numbers.
-    pub(super) fn floats(mut self, name: &str, value: impl Fn(usize) -> f64) -> Self {
+    pub(super) fn floats(&mut self, name: &str, value: impl Fn(usize) -> f64) {
         let values: Vec<f64> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
-        self
     }
 
     /// A column of floating numbers that may be absent.
-    pub(super) fn optional_floats(
-        mut self,
-        name: &str,
-        value: impl Fn(usize) -> Option<f64>,
-    ) -> Self {
+    pub(super) fn optional_floats(&mut self, name: &str, value: impl Fn(usize) -> Option<f64>) {
         let values: Vec<Option<f64>> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
-        self
     }
 
     /// A column of texts that may be absent.
-    pub(super) fn optional_texts(
-        mut self,
-        name: &str,
-        text: impl Fn(usize) -> Option<String>,
-    ) -> Self {
+    pub(super) fn optional_texts(&mut self, name: &str, text: impl Fn(usize) -> Option<String>) {
         let texts: Vec<Option<String>> = self.range.clone().map(text).collect();
         self.columns.push(Column::new(name.into(), texts));
-        self
-    }
-
-    /// The same number in every row.
-    pub(super) fn constant(self, name: &str, value: i64) -> Self {
-        self.integers(name, |_| value.cast_unsigned())
     }
 
     /// A column of texts, given by their ids.
-    pub(super) fn texts(
-        mut self,
-        name: &str,
-        id: impl Fn(usize) -> Option<u32>,
-    ) -> PolarsResult<Self> {
+    pub(super) fn texts(&mut self, name: &str, id: impl Fn(usize) -> Option<u32>) {
         // Each text once: rows share its bytes.
         let mut used: Vec<u32> = Vec::new();
         let rows = self.range.clone().map(|row| {
@@ -118,21 +95,23 @@ impl Rows<'_> {
             }
         }
         if self.is_too_long() {
-            return Ok(self);
+            return;
         }
         let rows = IdxCa::new("".into(), rows);
         let used = used.into_iter().map(|id| self.texts.get(StringId(id)));
-        let mut texts = StringChunked::from_iter_values("".into(), used).take(&rows)?;
-        texts.rename(name.into());
-        self.columns.push(texts.into_column());
-        Ok(self)
+        match StringChunked::from_iter_values("".into(), used).take(&rows) {
+            Ok(mut texts) => {
+                texts.rename(name.into());
+                self.columns.push(texts.into_column());
+            }
+            Err(error) => self.error = Some(error),
+        }
     }
 
     /// A column of texts that are all different.
-    pub(super) fn own_texts(mut self, name: &str, text: impl Fn(usize) -> String) -> Self {
+    pub(super) fn own_texts(&mut self, name: &str, text: impl Fn(usize) -> String) {
         let texts: Vec<String> = self.range.clone().map(text).collect();
         self.columns.push(Column::new(name.into(), texts));
-        self
     }
 }
 
@@ -141,7 +120,7 @@ pub(super) fn write(
     mut file: PendingFile,
     height: usize,
     texts: &ExtendedStrings<'_>,
-    columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
+    columns: impl Fn(&mut Rows<'_>),
 ) -> Result<PathBuf, WriteError> {
     let result = fill(&mut file, height, texts, columns);
     match result {
@@ -157,18 +136,23 @@ fn fill(
     file: &mut PendingFile,
     height: usize,
     texts: &ExtendedStrings<'_>,
-    columns: impl for<'p> Fn(Rows<'p>) -> PolarsResult<Rows<'p>>,
+    columns: impl Fn(&mut Rows<'_>),
 ) -> PolarsResult<()> {
     let mut places = ById::zeros(texts.len(), texts.storage());
     let mut frame = |mut range: Range<usize>| -> PolarsResult<DataFrame> {
         loop {
-            let rows = columns(Rows {
+            let mut rows = Rows {
                 range: range.clone(),
                 texts,
                 places: &mut places,
                 columns: Vec::new(),
                 bytes: 0,
-            })?;
+                error: None,
+            };
+            columns(&mut rows);
+            if let Some(error) = rows.error {
+                return Err(error);
+            }
             if !rows.is_too_long() {
                 return DataFrame::new(range.len(), rows.columns);
             }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use rpd_core::agent::AgentType;
 use rpd_core::ids::{AgentHandle, CodeObjectId, KernelId, StringId};
-use rpd_core::kernel_name::{KernelSpellings, spellings};
+use rpd_core::kernel_name::{KernelSpellings, spellings, without_symbol};
 use rpd_core::naming::Target;
-use rpd_core::options::Options;
+use rpd_core::options::{KernelNames, Options};
 use rpd_core::session::{
     CodeObject, CounterDimension, HostFunction, KernelLabels, KernelSymbol, Session,
 };
@@ -72,7 +72,7 @@ pub(super) fn write(
             let text = describe::kernel_symbol(symbol, &names[&symbol.id]);
             (symbol.id.0, text)
         }),
-        blank_kernel_symbol,
+        |id| blank_kernel_symbol(id, options.kernel_names),
     )?;
     let functions = session.host_functions.iter();
     by_id(
@@ -278,7 +278,9 @@ fn blank_code_object(id: u64) -> String {
     blank.replace(",\"memory_base\":0,\"memory_size\":0", "")
 }
 
-fn blank_kernel_symbol(id: u64) -> String {
+/// A kernel that was never registered. It is named as everywhere else, except for the first: number 0 stands for no
+/// kernel, and has the name `0` in files of the original.
+fn blank_kernel_symbol(id: u64, names: KernelNames) -> String {
     let symbol = KernelSymbol {
         id: KernelId(id),
         code_object: CodeObjectId(0),
@@ -295,7 +297,10 @@ fn blank_kernel_symbol(id: u64) -> String {
         kernel_address: 0,
         size: 0,
     };
-    let name = id.to_string();
+    let name = match id {
+        0 => "0".to_owned(),
+        id => without_symbol(id, names),
+    };
     let names = KernelSpellings {
         formatted: name.clone(),
         demangled: name.clone(),

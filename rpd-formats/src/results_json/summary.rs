@@ -9,8 +9,9 @@ use rpd_core::by_id::ById;
 use rpd_core::domain::Domain;
 use rpd_core::ids::{Nanoseconds, StringId};
 use rpd_core::session::{KernelLabels, PlausibleTimes, Session, Table};
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::stats::{SessionStats, StatRow, StatTable};
+use zerocopy::{Immutable, IntoBytes};
 
 use super::head::raw;
 use crate::WriteError;
@@ -71,7 +72,7 @@ fn write_domain(
     raw(file, ",\"stats\":");
     raw(file, &figures(overall, total).open());
     raw(file, ",\"operations\":[");
-    let in_order = by_name(session, stats, (domain, table)).map_err(|error| file.failed(error))?;
+    let in_order = by_name(session, stats, table).map_err(|error| file.failed(error))?;
     let mut separator = "";
     for row in in_order {
         let square = squares.get(row.name.0);
@@ -88,51 +89,36 @@ fn write_domain(
     Ok(())
 }
 
+/// A row of statistics in the order of names.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct PlacedRow {
+    /// Place of the name in alphabetical order.
+    place: u64,
+    row: StatRow,
+}
+
+impl Keyed for PlacedRow {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.place
+    }
+}
+
 /// The rows of the table of a domain in the order of their names.
 fn by_name(
     session: &Session,
     stats: &SessionStats<'_>,
-    (domain, table): (Domain, &StatTable),
+    table: &StatTable,
 ) -> io::Result<impl Iterator<Item = StatRow> + use<>> {
     let places = stats.names.places(table.rows.iter().map(|row| row.name))?;
-    let mut sorter = Sorter::<9, 1>::new(session.storage.as_ref());
-    for row in &table.rows {
-        sorter.push([
-            places.get(row.name.0).into(),
-            row.name.0.into(),
-            row.calls,
-            row.total,
-            row.average.to_bits(),
-            row.percentage.to_bits(),
-            row.min,
-            row.max,
-            row.std_dev.to_bits(),
-        ])?;
+    let mut sorter = Sorter::new(session.storage.as_ref());
+    for &row in &table.rows {
+        let place = places.get(row.name.0).into();
+        sorter.push(PlacedRow { place, row })?;
     }
-    let rows = sorter.finish()?;
-    Ok(rows.map(
-        move |[
-            _,
-            name,
-            calls,
-            total,
-            average,
-            percentage,
-            min,
-            max,
-            std_dev,
-        ]| StatRow {
-            name: StringId(name as u32),
-            domain,
-            calls,
-            total,
-            average: f64::from_bits(average),
-            percentage: f64::from_bits(percentage),
-            min,
-            max,
-            std_dev: f64::from_bits(std_dev),
-        },
-    ))
+    Ok(sorter.finish()?.map(|placed| placed.row))
 }
 
 fn float(value: f64) -> String {

@@ -8,7 +8,7 @@ use rpd_core::session::Session;
 use rusqlite::{Connection, Result, params};
 
 use super::names::Names;
-use super::rows::{RowsById, in_order_of_ids, unstored};
+use super::rows::{RowById, RowsById, in_order_of_ids, unstored};
 use crate::describe;
 
 /// Writes a row for each counter and returns their ids. What the schema has no columns for, dimensions and instances,
@@ -39,7 +39,12 @@ pub(super) fn write(
     let mut ids = vec![0; counters.len()];
     let mut by_id = RowsById::new(None);
     for (index, counter) in (0..).zip(counters) {
-        by_id.push([counter.id.0, index, 0]).map_err(unstored)?;
+        let row = RowById {
+            id: counter.id.0,
+            index,
+            event: 0,
+        };
+        by_id.push(row).map_err(unstored)?;
     }
     in_order_of_ids(
         None,

@@ -7,7 +7,7 @@ use rpd_core::domain::Kind;
 use rpd_core::session::{Columns as _, DispatchPlaces, DispatchTable, Session};
 use rusqlite::Result;
 
-use super::rows::{BATCH, NO_DATA, RowsById, Writer, in_order_of_ids, unstored};
+use super::rows::{BATCH, NO_DATA, RowById, RowsById, Writer, in_order_of_ids, unstored};
 use crate::progress;
 
 /// Dispatches by number: first those that were traced, then those that were only counted.
@@ -93,9 +93,12 @@ pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
         let (_, external) = writer.region(table.region[index]);
         let event = writer.event(category, correlation, correlation, external, None)?;
         first_event.get_or_insert(event);
-        by_id
-            .push([table.dispatch[index].0, row as u64, event.cast_unsigned()])
-            .map_err(unstored)?;
+        let row = RowById {
+            id: table.dispatch[index].0,
+            index: row as u64,
+            event,
+        };
+        by_id.push(row).map_err(unstored)?;
     }
     let mut bulk = writer.bulk(
         "rocpd_kernel_dispatch",

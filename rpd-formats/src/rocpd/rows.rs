@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
-use rpd_core::column::{self, Storage};
+use rpd_core::column::{self, Column, Storage};
 use rpd_core::domain::{Domain, Kind};
 use rpd_core::ids::{CorrelationId, OperationId, StreamId};
 use rpd_core::options::Options;
 use rpd_core::session::{Columns as _, MemoryAction, Operation, Session, Table};
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
 use rusqlite::{Connection, Result};
+use zerocopy::{Immutable, IntoBytes};
 
 use super::bulk::Bulk;
 use super::info::Ids;
@@ -179,11 +180,11 @@ impl Writer<'_> {
         let mut samples = Sorter::new(storage);
         for index in api.indices() {
             let event = &mut events[in_domain[api.operation[index].0 as usize]];
-            let row = [
-                api.correlation[index].0,
-                index as u64,
-                event.cast_unsigned(),
-            ];
+            let row = RowById {
+                id: api.correlation[index].0,
+                index: index as u64,
+                event: *event,
+            };
             *event += 1;
             let rows = match api.start[index] == api.end[index] {
                 true => &mut samples,
@@ -389,8 +390,28 @@ fn memory_labels(operation: &Operation) -> (Option<&'static str>, &'static str) 
     }
 }
 
-/// The rows of a table in a database, in the order of their ids: id, index of the record, event.
-pub(super) type RowsById = Sorter<3, 1>;
+/// A row of a table in a database, which wants an id.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+pub(super) struct RowById {
+    /// The id that the row keeps if that can be a key.
+    pub(super) id: u64,
+    /// Index of the record.
+    pub(super) index: u64,
+    /// Id of its event; 0 for a row without one.
+    pub(super) event: i64,
+}
+
+impl Keyed for RowById {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.id
+    }
+}
+
+/// The rows of a table in a database, in the order of their ids.
+pub(super) type RowsById = Sorter<RowById>;
 
 /// Calls `insert` with the index, the event and the id of each row, ids ascending. Rows keep their own id where it can be a key;
 /// the others (id 0, or an id in use) get free ids after these. `release` gives back the memory of rows.
@@ -401,26 +422,29 @@ pub(super) fn in_order_of_ids(
     mut insert: impl FnMut(usize, i64, i64) -> Result<()>,
 ) -> Result<()> {
     let mut last = 0;
-    let mut unfit = Sorter::<2, 0>::new(storage);
-    for (number, [id, index, event]) in rows.finish().map_err(unstored)?.enumerate() {
+    let mut unfit = Column::new();
+    for (number, row) in rows.finish().map_err(unstored)?.enumerate() {
         if number.is_multiple_of(column::BATCH) {
             release();
         }
-        match i64::try_from(id) {
+        match i64::try_from(row.id) {
             // Half of the range is left for those after it.
             Ok(key) if key > last && key < i64::MAX / 2 => {
-                insert(index as usize, event.cast_signed(), key)?;
+                insert(row.index as usize, row.event, key)?;
                 last = key;
             }
-            _ => unfit.push([index, event]).map_err(unstored)?,
+            _ => unfit.append(storage, row).map_err(unstored)?,
         }
     }
-    for (number, [index, event]) in unfit.finish().map_err(unstored)?.enumerate() {
+    if let Some(storage) = storage {
+        unfit.seal(storage).map_err(unstored)?;
+    }
+    for (number, row) in unfit.iter().enumerate() {
         if number.is_multiple_of(column::BATCH) {
             release();
         }
         last = last.saturating_add(1);
-        insert(index as usize, event.cast_signed(), last)?;
+        insert(row.index as usize, row.event, last)?;
     }
     Ok(())
 }
@@ -518,8 +542,9 @@ mod tests {
     fn unfit_ids_go_behind_the_others() -> Result<()> {
         let mut rows = Sorter::new(None);
         for (index, id) in [5, 0, 2, 5, u64::MAX].into_iter().enumerate() {
-            rows.push([id, index as u64, 100 + index as u64])
-                .map_err(unstored)?;
+            let index = index as u64;
+            let event = 100 + index.cast_signed();
+            rows.push(RowById { id, index, event }).map_err(unstored)?;
         }
         let mut found = Vec::new();
         in_order_of_ids(

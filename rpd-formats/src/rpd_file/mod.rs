@@ -15,8 +15,9 @@ use rpd_core::lookup::Lookup;
 use rpd_core::options::KernelNames;
 use rpd_core::session::shown::Expanded;
 use rpd_core::session::{KernelLabels, Session};
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
 use rusqlite::{Connection, params};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::WriteError;
 use crate::destination::Destination;
@@ -344,25 +345,44 @@ impl RpdFile {
     }
 }
 
+/// A call that is found by its correlation id.
+#[derive(Debug, Clone, Copy, PartialEq, Immutable, IntoBytes)]
+#[repr(C)]
+struct CorrelatedCall {
+    correlation: u64,
+    index: u64,
+}
+
+impl Keyed for CorrelatedCall {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.correlation
+    }
+}
+
 /// The ids of calls: their correlation ids where these are fit and no earlier call has them.
 struct CallIds {
-    /// Correlation id, and the index of the first call with it.
-    first: Lookup<2>,
+    /// The first call with each correlation id.
+    first: Lookup<CorrelatedCall>,
 }
 
 impl CallIds {
     fn new(session: &Session) -> io::Result<CallIds> {
         let storage = session.storage.as_ref();
-        let mut calls = Sorter::<2, 2>::new(storage);
+        let mut calls = Sorter::new(storage);
         for (index, correlation) in session.api.correlation.iter().enumerate() {
-            calls.push([correlation.0, index as u64])?;
+            calls.push(CorrelatedCall {
+                correlation: correlation.0,
+                index: index as u64,
+            })?;
         }
         let mut first = Lookup::default();
         let mut last = None;
         for call in calls.finish()? {
-            if last != Some(call[0]) {
+            if last != Some(call.correlation) {
                 first.push(storage, call)?;
-                last = Some(call[0]);
+                last = Some(call.correlation);
             }
         }
         first.seal(storage)?;
@@ -371,7 +391,8 @@ impl CallIds {
 
     /// The id of a call.
     fn of(&self, correlation: u64, index: usize) -> i64 {
-        let is_first = self.first.find(correlation) == Some([correlation, index as u64]);
+        let first = self.first.find(correlation);
+        let is_first = first.is_some_and(|first| first.index == index as u64);
         match i64::try_from(correlation) {
             Ok(id) if is_first && id > 0 && id < UNFIT => id,
             _ => UNFIT + index as i64,
@@ -380,8 +401,8 @@ impl CallIds {
 
     /// The id of the first call with a correlation id.
     fn first(&self, correlation: u64) -> Option<i64> {
-        let [_, index] = self.first.find(correlation)?;
-        Some(self.of(correlation, index as usize))
+        let first = self.first.find(correlation)?;
+        Some(self.of(correlation, first.index as usize))
     }
 }
 

@@ -155,8 +155,10 @@ fn odd_texts_are_valid_json() {
     assert_eq!(strings["marker_api"][2]["value"], ODD);
     assert_eq!(strings["correlation_id"]["external"][0]["value"], ODD);
     assert_eq!(process["metadata"]["command"][1], ODD);
-    // Ids are positions: 0 and 1 are blank.
-    assert_eq!(process["kernel_symbols"][1]["formatted_kernel_name"], "1");
+    // Ids are positions: 0, which is none, and 1 have no symbol.
+    let symbols = &process["kernel_symbols"];
+    assert_eq!(symbols[0]["formatted_kernel_name"], "0");
+    assert_eq!(symbols[1]["formatted_kernel_name"], "kernel 1 (no symbol)");
     assert_eq!(process["kernel_symbols"][2]["kernel_name"], ODD);
     let records = &process["buffer_records"];
     let dispatch = &records["kernel_dispatch"][1];

@@ -91,9 +91,10 @@ pub struct SegmentHeader {
     pub capacity: u64,
 }
 
-/// Head of a record, 8 bytes.
+/// Head of a record, 8 bytes. [`crate::record::RecordKind::head`] makes one.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
+#[non_exhaustive]
 pub struct RecordHeader {
     /// Length of the record: this head, the struct, the tail, and the padding to a multiple of 8.
     pub len: u32,
@@ -101,6 +102,14 @@ pub struct RecordHeader {
     pub tag: u16,
     /// Meaning depends on the kind of the record; 0 where the struct states none.
     pub aux: u16,
+}
+
+impl RecordHeader {
+    /// This head with another [`RecordHeader::aux`].
+    #[inline]
+    pub const fn with_aux(self, aux: u16) -> RecordHeader {
+        RecordHeader { aux, ..self }
+    }
 }
 
 const _: () = {

@@ -7,6 +7,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::format;
+use crate::writer::record_len;
 
 /// Treatment of a record in a forked child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +76,17 @@ macro_rules! record_kinds {
             pub const fn fixed_len(self) -> usize {
                 match self {
                     $(RecordKind::$kind => size_of::<format::$fixed>(),)*
+                }
+            }
+
+            /// Head of a record of this kind whose tail has so many bytes.
+            #[inline]
+            pub const fn head(self, tail: usize) -> format::RecordHeader {
+                format::RecordHeader {
+                    // Writers refuse records beyond `MAX_RECORD`, whose length fits.
+                    len: record_len(self.fixed_len(), tail) as u32,
+                    tag: self.tag(),
+                    aux: 0,
                 }
             }
 

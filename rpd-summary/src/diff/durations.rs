@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, HashMap};
 use rpd_core::by_id::ById;
 use rpd_core::column::Storage;
 use rpd_core::domain::Domain;
-use rpd_core::ids::{Nanoseconds, OperationId, StringId};
+use rpd_core::ids::{KernelId, Nanoseconds, OperationId, StringId};
 use rpd_core::options::KernelNames;
-use rpd_core::session::{ExtendedStrings, KernelLabels, PlausibleTimes, Session, Table};
-use rpd_core::sorted::Sorter;
+use rpd_core::session::{ExtendedStrings, PlausibleTimes, Session, Table};
+use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::spool::durations;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::{Group, Run, SideFigures};
 use crate::SummaryError;
@@ -133,12 +134,33 @@ pub enum SideOf {
     After,
 }
 
-/// A bucket of a name in a run: the name's [`NameKey`], side and run, shortest duration, calls, total, whether its durations differ.
-pub(super) type BucketRow = [u64; 6];
+/// A bucket of a name in a run.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+pub(super) struct BucketRow {
+    pub(super) name: NameKey,
+    /// The side above the number of the run.
+    run: u64,
+    /// The shortest duration that belongs into the bucket.
+    shortest: u64,
+    calls: u64,
+    total: u64,
+    /// 1 if its durations differ.
+    is_mixed: u64,
+}
+
+impl Keyed for BucketRow {
+    type Key = (NameKey, u64, u64);
+
+    fn key(&self) -> Self::Key {
+        (self.name, self.run, self.shortest)
+    }
+}
 
 /// The id of a name above the number of its group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct NameKey(u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Immutable, IntoBytes)]
+#[repr(transparent)]
+pub(super) struct NameKey(u64);
 
 /// Bits of a [`NameKey`] below the id of the name.
 const GROUP_BITS: u32 = 2;
@@ -150,16 +172,16 @@ impl NameKey {
         NameKey(u64::from(name.0) << GROUP_BITS | group as u64)
     }
 
-    fn name(self) -> StringId {
+    pub(super) fn name(self) -> StringId {
         StringId((self.0 >> GROUP_BITS) as u32)
     }
 
-    fn group(self) -> Group {
+    pub(super) fn group(self) -> Group {
         Group::ALL[(self.0 % (1 << GROUP_BITS)) as usize]
     }
 }
 
-/// Bits of a row's second number below the side.
+/// Bits of [`BucketRow::run`] below the side.
 const RUN_BITS: u32 = 32;
 
 /// The durations of both sides.
@@ -176,7 +198,7 @@ pub struct Durations {
     /// Whether that run has more records than are kept one by one.
     has_more: bool,
     /// Buckets of the runs before, in the order of names, sides, runs and durations.
-    buckets: Option<Sorter<6, 3>>,
+    buckets: Option<Sorter<BucketRow>>,
     /// Sums of durations by side and group.
     of_groups: [[f64; Group::ALL.len()]; 2],
     /// Number of records of the recording being added whose times cannot be.
@@ -212,9 +234,16 @@ impl Durations {
         let buckets = self.buckets.get_or_insert_with(|| Sorter::new(storage));
         let of_groups = &mut self.of_groups[side as usize];
         let mut push = |name: u64, shortest: u64, bucket: Bucket| {
-            of_groups[NameKey(name).group() as usize] += bucket.total as f64;
-            let is_mixed = u64::from(bucket.is_mixed);
-            buckets.push([name, run, shortest, bucket.calls, bucket.total, is_mixed])
+            let name = NameKey(name);
+            of_groups[name.group() as usize] += bucket.total as f64;
+            buckets.push(BucketRow {
+                name,
+                run,
+                shortest,
+                calls: bucket.calls,
+                total: bucket.total,
+                is_mixed: bucket.is_mixed.into(),
+            })
         };
         self.first.sort_unstable();
         for equal in std::mem::take(&mut self.first).chunk_by(|a, b| a == b) {
@@ -228,14 +257,14 @@ impl Durations {
             push(name, duration, bucket)?;
         }
         groups.finish(BUCKET_BITS)?.each_frame(|frame| {
-            for [key, calls, total, min, max, _] in rows_of(frame)? {
+            for row in rows_of(frame)? {
                 let bucket = Bucket {
-                    calls,
-                    total,
-                    is_mixed: min != max,
+                    calls: row.calls,
+                    total: row.total,
+                    is_mixed: row.min != row.max,
                 };
-                let shortest = shortest(key & ((1 << BUCKET_BITS) - 1));
-                push(key >> BUCKET_BITS, shortest, bucket)?;
+                let shortest = shortest(row.key & ((1 << BUCKET_BITS) - 1));
+                push(row.key >> BUCKET_BITS, shortest, bucket)?;
             }
             Ok(())
         })?;
@@ -312,30 +341,14 @@ impl Durations {
         session: &Session,
         kernels: KernelNames,
     ) -> Result<(), SummaryError> {
-        let mut known: HashMap<u64, u64> = HashMap::new();
-        // As databases have it, where none was traced those that were counted are the kernels.
-        let is_traced = !session.dispatches.is_empty();
-        let dispatches = match is_traced {
-            true => &session.dispatches,
-            false => &session.counted.dispatches,
-        };
-        let kernel_labels = KernelLabels::new(session, kernels);
+        let mut known: HashMap<(KernelId, u32), u64> = HashMap::new();
+        let kernels = session.kernels(kernels);
+        let dispatches = kernels.dispatches;
         let times = PlausibleTimes::of(session);
-        let label = |index| match is_traced {
-            true => kernel_labels.dispatch(index),
-            false => kernel_labels.counted(index),
-        };
         for index in dispatches.indices() {
-            let region = if kernels.rename {
-                dispatches.region[index]
-            } else {
-                0
-            };
-            // Kernel ids are small; regions take the upper half.
-            let both = dispatches.kernel[index].0 ^ u64::from(region) << 32;
             let key = *known
-                .entry(both)
-                .or_insert_with(|| self.key(Group::Kernel, label(index)));
+                .entry(kernels.key(index))
+                .or_insert_with(|| self.key(Group::Kernel, kernels.name(index)));
             self.push_times(times, key, dispatches.start[index], dispatches.end[index])?;
         }
         Ok(())
@@ -410,34 +423,27 @@ pub(super) struct Buckets {
     pub(super) names: ExtendedStrings<'static>,
     pub(super) storage: Option<Storage>,
     /// Rows, sorted by name, side, run and duration.
-    pub(super) rows: Option<Sorter<6, 3>>,
+    pub(super) rows: Option<Sorter<BucketRow>>,
     /// Sums of durations by side and group.
     pub(super) of_groups: [[f64; Group::ALL.len()]; 2],
-}
-
-/// The group and the id of the name that buckets are of.
-pub(super) fn name_of(row: &BucketRow) -> (Group, StringId) {
-    let key = NameKey(row[0]);
-    (key.group(), key.name())
 }
 
 /// The figures of a side, from the buckets of a name; `None` without buckets. `of_group` is the sum that its share is taken of.
 pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<SideFigures> {
     let mut runs = Vec::new();
     let mut all = Histogram::default();
-    for run in rows.chunk_by(|a, b| a[1] == b[1]) {
-        if run[0][1] >> RUN_BITS != side as u64 {
+    for run in rows.chunk_by(|a, b| a.run == b.run) {
+        if run[0].run >> RUN_BITS != side as u64 {
             continue;
         }
         let mut histogram = Histogram::default();
-        for &[_, _, shortest, calls, total, is_mixed] in run {
-            let is_mixed = is_mixed != 0;
+        for row in run {
             let bucket = Bucket {
-                calls,
-                total,
-                is_mixed,
+                calls: row.calls,
+                total: row.total,
+                is_mixed: row.is_mixed != 0,
             };
-            histogram.0.entry(shortest).or_default().add(bucket);
+            histogram.0.entry(row.shortest).or_default().add(bucket);
         }
         runs.push(histogram.run());
         all.add(&histogram);
@@ -449,9 +455,10 @@ pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<Si
     Some(SideFigures {
         calls: sum.calls,
         total: sum.total,
-        share: match of_group > 0.0 {
-            true => sum.total as f64 * 100.0 / of_group,
-            false => 0.0,
+        share: if of_group > 0.0 {
+            sum.total as f64 * 100.0 / of_group
+        } else {
+            0.0
         },
         mean: sum.mean(),
         p95: all.quantile(0.95),

@@ -2,11 +2,14 @@
 
 mod durations;
 
+use std::cmp::Reverse;
+
 pub use durations::{Durations, QUANTILE_ERROR, SideOf};
 use rpd_core::column::Column;
 use rpd_core::ids::StringId;
 use rpd_core::session::ExtendedStrings;
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::SummaryError;
 use durations::{BucketRow, Buckets};
@@ -240,13 +243,44 @@ fn uncertainty(freedom: f64) -> f64 {
     (1.0 - part - QUARTILE * part.sqrt()).powf(-1.5)
 }
 
+/// Where the buckets of a name are.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct BucketsOfName {
+    /// Index of the first.
+    first: u64,
+    /// Number of buckets.
+    count: u64,
+}
+
+/// A name in the order of differences: by effect descending, group, then alphabetically.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct PlacedName {
+    /// Bits of the absolute effect, which have the order of the numbers.
+    effect: u64,
+    /// Number of the group.
+    group: u64,
+    /// Place of the name in alphabetical order.
+    place: u64,
+    buckets: BucketsOfName,
+}
+
+impl Keyed for PlacedName {
+    type Key = (Reverse<u64>, u64, u64);
+
+    fn key(&self) -> Self::Key {
+        (Reverse(self.effect), self.group, self.place)
+    }
+}
+
 /// The comparison of two sides, name by name.
 pub struct Differences {
     names: ExtendedStrings<'static>,
     /// The buckets of all runs, those of a name together.
     buckets: Column<BucketRow>,
-    /// The first bucket of a name and the number of its buckets, in the order of differences.
-    order: Column<[u64; 2]>,
+    /// The buckets of each name, in the order of differences.
+    order: Column<BucketsOfName>,
     /// Sums of durations by side and group.
     of_groups: [[f64; Group::ALL.len()]; 2],
     /// By group and measure, when chance is known.
@@ -279,8 +313,7 @@ impl Durations {
             spreads: Default::default(),
         };
         let mut sums = [[SpreadSums::default(); Measure::ALL.len()]; Group::ALL.len()];
-        // Ordered by effect, then group, then place of the name.
-        let mut order = Sorter::<5, 3>::new(storage);
+        let mut order = Sorter::new(storage);
         let mut of_name = Vec::new();
         let mut rows = rows
             .map(Sorter::finish)
@@ -291,25 +324,26 @@ impl Durations {
         while let Some(row) = rows.next() {
             found.buckets.append(storage, row)?;
             of_name.push(row);
-            if rows.peek().is_some_and(|next| next[0] == row[0]) {
+            if rows.peek().is_some_and(|next| next.name == row.name) {
                 continue;
             }
             let difference = found.difference(&of_name);
             for (sum, measure) in sums[difference.group as usize].iter_mut().zip(Measure::ALL) {
                 sum.add(&difference, measure);
             }
-            let (group, name) = durations::name_of(&row);
-            order.push([
-                !difference.effect().abs().to_bits(),
-                group as u64,
-                places.get(name.0).into(),
-                (found.buckets.total() - of_name.len()) as u64,
-                of_name.len() as u64,
-            ])?;
+            order.push(PlacedName {
+                effect: difference.effect().abs().to_bits(),
+                group: row.name.group() as u64,
+                place: places.get(row.name.name().0).into(),
+                buckets: BucketsOfName {
+                    first: (found.buckets.total() - of_name.len()) as u64,
+                    count: of_name.len() as u64,
+                },
+            })?;
             of_name.clear();
         }
-        for [_, _, _, first, count] in order.finish()? {
-            found.order.append(storage, [first, count])?;
+        for placed in order.finish()? {
+            found.order.append(storage, placed.buckets)?;
         }
         if let Some(storage) = storage {
             found.buckets.seal(storage)?;
@@ -325,21 +359,18 @@ impl Durations {
 impl Differences {
     /// The differences, ordered by their change of the total time, largest first.
     pub fn iter(&self) -> impl Iterator<Item = Difference> + '_ {
-        self.order
-            .iter()
-            .enumerate()
-            .map(|(number, &[first, count])| {
-                if number.is_multiple_of(NAMES) {
-                    self.buckets.release();
-                }
-                let first = first as usize;
-                self.difference(&self.buckets[first..first + count as usize])
-            })
+        self.order.iter().enumerate().map(|(number, of_name)| {
+            if number.is_multiple_of(NAMES) {
+                self.buckets.release();
+            }
+            let first = of_name.first as usize;
+            self.difference(&self.buckets[first..first + of_name.count as usize])
+        })
     }
 
     /// The difference of a name, from its buckets.
     fn difference(&self, buckets: &[BucketRow]) -> Difference {
-        let (group, name) = durations::name_of(&buckets[0]);
+        let (group, name) = (buckets[0].name.group(), buckets[0].name.name());
         let side = |side: SideOf| {
             let of_group = &self.of_groups[side as usize];
             let shared = group.shared_with().iter();

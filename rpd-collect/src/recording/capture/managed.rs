@@ -3,14 +3,14 @@
 use rpd_spool::capture::{
     AllocationItem, CaptureCall, NO_ARGUMENT, item, memory_kind, number, operation,
 };
-use rpd_spool::format::tag;
+use rpd_spool::record::RecordKind;
+
 use rpd_spool::writer::{now, record_len};
 use zerocopy::IntoBytes as _;
 
 use super::items::Items;
 use super::state::{STATE, register_variable};
 use super::{ACTIVE, Ordering, append, next};
-use crate::recording::header;
 
 /// `hipMemAttachGlobal`.
 const ATTACH_GLOBAL: u32 = 1;
@@ -52,10 +52,11 @@ pub(crate) fn register_managed(binary: u64, pointer: u64, base: u64, name: &[u8]
     items.add(item::ALLOCATION, NO_ARGUMENT, made.as_bytes());
     items.add(item::SYMBOL, NO_ARGUMENT, name);
     let room = arguments.len();
-    let len = record_len(size_of::<CaptureCall>(), room + items.bytes().len());
+    let tail = room + items.bytes().len();
+    let len = record_len(size_of::<CaptureCall>(), tail);
     let (entry, start) = (next(), now());
     let call = CaptureCall {
-        header: header(tag::CAPTURE_CALL, len),
+        header: RecordKind::CaptureCall.head(tail),
         operation: number::hipMallocManaged,
         flags: 0,
         entry,

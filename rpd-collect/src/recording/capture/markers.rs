@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use rpd_spool::capture::CaptureMarker;
-use rpd_spool::format::{RecordHeader, tag};
+use rpd_spool::record::RecordKind;
 use rpd_spool::writer::record_len;
 use zerocopy::IntoBytes as _;
 
@@ -17,11 +17,7 @@ pub(crate) fn marker(kind: u16, range: u64, text: &[u8]) {
     }
     let len = record_len(size_of::<CaptureMarker>(), text.len());
     let marker = CaptureMarker {
-        header: RecordHeader {
-            len: len as u32,
-            tag: tag::CAPTURE_MARKER,
-            aux: kind,
-        },
+        header: RecordKind::CaptureMarker.head(text.len()).with_aux(kind),
         entry: next(),
         range,
         text_len: text.len() as u64,

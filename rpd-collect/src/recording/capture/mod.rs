@@ -59,14 +59,15 @@ use rpd_spool::capture::{
     CaptureCall, CaptureCode, Group, Operation, Role, call_flag, data_use, ended, item, number,
     operation,
 };
-use rpd_spool::format::tag;
+use rpd_spool::record::RecordKind;
+
 use rpd_spool::options::CaptureOptions;
 use rpd_spool::writer::{now, record_len};
 use zerocopy::IntoBytes;
 
 use self::items::Items;
 use self::state::{CaptureState, STATE};
-use super::{header, process, thread};
+use super::{process, thread};
 
 pub(crate) use self::managed::register_managed;
 pub(crate) use self::markers::marker;
@@ -273,7 +274,7 @@ pub(crate) unsafe fn end(mut begun: Begun, arguments: &[u8], result: i32) {
     let tail = room + begun.items.bytes().len();
     let len = record_len(size_of::<CaptureCall>(), tail);
     let call = CaptureCall {
-        header: header(tag::CAPTURE_CALL, len),
+        header: RecordKind::CaptureCall.head(tail),
         operation: begun.number,
         flags: begun.flags,
         entry: begun.entry,
@@ -481,7 +482,7 @@ pub(crate) fn code_loaded(load: &CodeObjectLoad<'_>) {
     items.add_data(&range, data_use::CODE, 0, true);
     let len = record_len(size_of::<CaptureCode>(), items.bytes().len());
     let code = CaptureCode {
-        header: header(tag::CAPTURE_CODE, len),
+        header: RecordKind::CaptureCode.head(items.bytes().len()),
         id: load.id,
         agent: load.agent,
         load_base: load.load.0,

@@ -11,12 +11,13 @@ use rocprofiler_sdk_sys::{
     rocprofiler_counter_record_dimension_info_t, rocprofiler_counter_record_t,
     rocprofiler_status_t,
 };
-use rpd_spool::format::{Counter, CounterInstance, tag};
+use rpd_spool::format::{Counter, CounterInstance};
+use rpd_spool::record::RecordKind;
 use zerocopy::IntoBytes;
 
 use crate::recording::fork::ForkHook;
+use crate::recording::meta;
 use crate::recording::text::text;
-use crate::recording::{header, meta};
 use crate::sdk::query::visit3;
 
 /// No counter has more dimensions; with a larger number the description is not used.
@@ -188,11 +189,13 @@ pub(super) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> 
     }
     tail.extend_from_slice(&dimensions.tail);
     let counter = Counter {
-        header: header(0, 0),
+        header: RecordKind::Counter
+            .head(tail.len())
+            .with_aux((info.flags & 3).into()),
         id,
         agent,
     };
-    meta::write(tag::COUNTER, (info.flags & 3).into(), &counter, &tail);
+    meta::write(&counter, &tail);
     let ids: Arc<[u64]> = dimensions.ids.into();
     with(|recorded| recorded.counters.insert((agent, id), Arc::clone(&ids)));
     ids
@@ -237,11 +240,11 @@ fn instance(functions: &Functions, agent: u64, id: u64) {
         }
     }
     let instance = CounterInstance {
-        header: header(0, 0),
+        header: RecordKind::CounterInstance.head(pairs.as_bytes().len()),
         id,
         counter: counter_id.handle,
         count: pairs.len() as u32,
         reserved: 0,
     };
-    meta::write(tag::COUNTER_INSTANCE, 0, &instance, pairs.as_bytes());
+    meta::write(&instance, pairs.as_bytes());
 }

@@ -191,15 +191,12 @@ fn missing(
     wanted: impl Iterator<Item = u64>,
     found: impl Iterator<Item = u64>,
 ) -> io::Result<u64> {
-    let mut sorters = [
-        Sorter::<1, 1>::new(Some(storage)),
-        Sorter::<1, 1>::new(Some(storage)),
-    ];
+    let mut sorters = [Sorter::new(Some(storage)), Sorter::new(Some(storage))];
     for id in wanted {
-        sorters[0].push([id])?;
+        sorters[0].push(id)?;
     }
     for id in found {
-        sorters[1].push([id])?;
+        sorters[1].push(id)?;
     }
     let [wanted, found] = sorters;
     let mut found = found.finish()?.peekable();

@@ -3,58 +3,56 @@
 
 use std::io;
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::column::Storage;
 use crate::ids::{Nanoseconds, OperationId, StringId};
-use crate::sorted::Sorter;
+use crate::sorted::{Keyed, Sorter};
 use crate::spool::format::{self, StackRef};
 use crate::spool::reader::Record;
 
 /// The start of a range.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
 pub(super) struct StartedRange {
-    pub(super) operation: OperationId,
-    pub(super) message: StringId,
-    pub(super) start: u64,
-    pub(super) thread: u32,
     pub(super) correlation: u64,
+    pub(super) start: u64,
     pub(super) ancestor: u64,
     pub(super) stack: StackRef,
+    pub(super) operation: OperationId,
+    pub(super) message: StringId,
+    /// Linux thread id, in 64 bits: rows have no padding.
+    pub(super) thread: u64,
 }
 
-impl StartedRange {
-    fn to_row(&self) -> [u64; 6] {
-        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-        [
-            self.correlation,
-            self.start,
-            self.ancestor,
-            self.thread.into(),
-            pair(self.operation.0, self.message.0),
-            pair(self.stack.stack, self.stack.flags),
-        ]
-    }
+/// The end of a range.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct StoppedRange {
+    correlation: u64,
+    end: u64,
+}
 
-    fn from_row([correlation, start, ancestor, thread, names, stack]: [u64; 6]) -> StartedRange {
-        StartedRange {
-            operation: OperationId((names >> 32) as u32),
-            message: StringId(names as u32),
-            start,
-            thread: thread as u32,
-            correlation,
-            ancestor,
-            stack: StackRef {
-                stack: (stack >> 32) as u32,
-                flags: stack as u32,
-            },
-        }
+impl Keyed for StartedRange {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.correlation
+    }
+}
+
+impl Keyed for StoppedRange {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.correlation
     }
 }
 
 /// Starts and stops of ranges, in files when there are many.
 pub(super) struct Ranges {
-    /// Starts, as rows of [`StartedRange::to_row`].
-    started: Sorter<6, 1>,
-    /// Stops, as correlation id and end time.
-    stopped: Sorter<2, 1>,
+    started: Sorter<StartedRange>,
+    stopped: Sorter<StoppedRange>,
     /// Latest start, in nanoseconds; 0 without a start.
     last_start: u64,
 }
@@ -74,7 +72,7 @@ impl Ranges {
     /// When the file cannot be made or written.
     pub(super) fn start(&mut self, range: StartedRange) -> io::Result<()> {
         self.last_start = self.last_start.max(range.start);
-        self.started.push(range.to_row())
+        self.started.push(range)
     }
 
     /// Start of the range that was started last.
@@ -86,7 +84,10 @@ impl Ranges {
     /// as in [`Ranges::start`].
     pub(super) fn take_end(&mut self, record: &Record<'_>) -> Option<io::Result<()>> {
         let (range, _) = record.parse::<format::RangeEnd>()?;
-        Some(self.stopped.push([range.correlation, range.end]))
+        Some(self.stopped.push(StoppedRange {
+            correlation: range.correlation,
+            end: range.end,
+        }))
     }
 
     /// Calls `found` for every started range, in the order of correlation ids, with its end. The end is that of the
@@ -99,14 +100,13 @@ impl Ranges {
         mut found: impl FnMut(StartedRange, Option<u64>) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut stopped = self.stopped.finish()?.peekable();
-        let mut last: Option<[u64; 2]> = None;
-        for row in self.started.finish()? {
-            let range = StartedRange::from_row(row);
-            while let Some(stop) = stopped.next_if(|[stop, _]| *stop <= range.correlation) {
+        let mut last: Option<StoppedRange> = None;
+        for range in self.started.finish()? {
+            while let Some(stop) = stopped.next_if(|stop| stop.correlation <= range.correlation) {
                 last = Some(stop);
             }
-            let end = last.filter(|[stop, _]| *stop == range.correlation);
-            found(range, end.map(|[_, end]| end))?;
+            let end = last.filter(|stop| stop.correlation == range.correlation);
+            found(range, end.map(|stop| stop.end))?;
         }
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Rows {
                     operation,
                     message,
                     start: call.start,
-                    thread,
+                    thread: thread.into(),
                     correlation: call.correlation,
                     ancestor: call.ancestor,
                     stack,
@@ -142,7 +142,7 @@ impl Rows {
                 message(tail, session)
             },
             start: range.start,
-            thread,
+            thread: thread.into(),
             correlation: range.correlation,
             ancestor: range.ancestor,
             stack,
@@ -170,7 +170,7 @@ impl Rows {
                 message: range.message,
                 start: Nanoseconds(range.start),
                 end: Nanoseconds(end.unwrap_or(last.0).max(range.start)),
-                thread: ThreadId(range.thread),
+                thread: ThreadId(range.thread as u32),
                 correlation: CorrelationId(range.correlation),
                 ancestor: CorrelationId(range.ancestor),
                 args: ArgsRef::default(),
@@ -206,7 +206,7 @@ fn note_open_range(range: &StartedRange, session: &mut Session) {
                 StringId(0) => session.operations[range.operation].name,
                 message => message,
             },
-            thread: ThreadId(range.thread),
+            thread: ThreadId(range.thread as u32),
             start: Nanoseconds(range.start),
         });
     }

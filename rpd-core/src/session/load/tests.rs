@@ -25,11 +25,10 @@ macro_rules! put {
         let tail: &[u8] = $tail;
         let mut fixed = format::$type::new_zeroed();
         $(fixed.$field = $value;)*
-        fixed.header = RecordHeader {
-            len: record_len(size_of::<format::$type>(), tail.len()) as u32,
-            tag: format::tag::$tag,
-            aux: $aux,
-        };
+        let kind = RecordKind::from_tag(format::tag::$tag).expect("a kind of record");
+        fixed.header = kind.head(tail.len()).with_aux($aux);
+        // Damaged recordings have structs of other kinds.
+        fixed.header.len = record_len(size_of::<format::$type>(), tail.len()) as u32;
         assert!($writer.append_parts(fixed.as_bytes(), &[tail]));
     }};
 }

@@ -3,12 +3,13 @@
 use std::io;
 
 use rpd_core::column::{BATCH, Column, Storage};
+use rpd_core::lookup::Lookup;
 use rpd_core::session::ArgsRef;
-use rpd_core::sorted::Sorter;
+use rpd_core::sorted::{Keyed, Sorter};
 use rpd_core::spool::format::api_flag;
 use rusqlite::Result;
+use zerocopy::{Immutable, IntoBytes};
 
-use super::by_event::{ByEvent, key};
 use super::scan::{Source, bytes, integer};
 
 /// Bytes of arguments that are kept in memory for each row of a table.
@@ -27,8 +28,26 @@ struct Piece {
 pub(super) struct Arguments {
     /// Per argument, type, name and value: each a `u32` byte count and the bytes.
     arena: Column<u8>,
-    /// Key of the event, first byte and number of bytes.
-    places: ByEvent<3>,
+    places: Lookup<ArgumentsPlace>,
+}
+
+/// Where arguments of an event lie in the arena.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct ArgumentsPlace {
+    event: i64,
+    /// Index of the first byte.
+    offset: u64,
+    /// Number of bytes.
+    length: u64,
+}
+
+impl Keyed for ArgumentsPlace {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.event
+    }
 }
 
 impl Arguments {
@@ -61,9 +80,9 @@ impl Arguments {
     /// The place of a call's arguments in the arena.
     pub(super) fn of(&self, event: i64) -> ArgsRef {
         match self.places.find(event) {
-            Some([_, offset, length]) => ArgsRef {
-                offset,
-                len: u32::try_from(length).unwrap_or(u32::MAX),
+            Some(place) => ArgsRef {
+                offset: place.offset,
+                len: u32::try_from(place.length).unwrap_or(u32::MAX),
                 flags: api_flag::ARGUMENT_TEXTS,
             },
             None => ArgsRef::default(),
@@ -80,9 +99,9 @@ impl Arguments {
 struct Collected<'a> {
     storage: &'a Storage,
     arena: Column<u8>,
-    /// Key of the event, first byte and number of bytes of arguments whose rows follow each other.
-    parts: Sorter<3, 1>,
-    last: Option<[u64; 3]>,
+    /// Arguments whose rows follow each other.
+    parts: Sorter<ArgumentsPlace>,
+    last: Option<ArgumentsPlace>,
 }
 
 impl Collected<'_> {
@@ -91,9 +110,13 @@ impl Collected<'_> {
         let mut begin = 0;
         for &(event, end) in &piece.ends {
             match &mut self.last {
-                Some(last) if last[0] == key(event) => last[2] += (end - begin) as u64,
+                Some(last) if last.event == event => last.length += (end - begin) as u64,
                 last => {
-                    let part = [key(event), (base + begin) as u64, (end - begin) as u64];
+                    let part = ArgumentsPlace {
+                        event,
+                        offset: (base + begin) as u64,
+                        length: (end - begin) as u64,
+                    };
                     if let Some(complete) = last.replace(part) {
                         self.parts.push(complete)?;
                     }
@@ -118,21 +141,22 @@ impl Collected<'_> {
         let mut is_scattered = false;
         let mut last = None;
         for part in self.parts.finish()? {
-            is_scattered |= last == Some(part[0]);
-            last = Some(part[0]);
+            is_scattered |= last == Some(part.event);
+            last = Some(part.event);
             parts.append(Some(storage), part)?;
         }
         parts.seal(storage)?;
         let mut arguments = Arguments::default();
-        match is_scattered {
-            false => arguments.arena = self.arena,
-            // Both tools write the rows of a call one after the other. Those of others are put together here.
-            true => parts = gather(&self.arena, &parts, storage, &mut arguments.arena)?,
+        if is_scattered {
+            // rpd and rocprofv3 write the rows of a call one after the other. Those of other tools are put together.
+            parts = gather(&self.arena, &parts, storage, &mut arguments.arena)?;
+        } else {
+            arguments.arena = self.arena;
         }
         for &part in &parts {
-            arguments.places.push(storage, part)?;
+            arguments.places.push(Some(storage), part)?;
         }
-        arguments.places.seal(storage)?;
+        arguments.places.seal(Some(storage))?;
         Ok(arguments)
     }
 }
@@ -140,15 +164,15 @@ impl Collected<'_> {
 /// Copies arguments so that those of an event lie together; their places.
 fn gather(
     arena: &Column<u8>,
-    parts: &Column<[u64; 3]>,
+    parts: &Column<ArgumentsPlace>,
     storage: &Storage,
     into: &mut Column<u8>,
-) -> io::Result<Column<[u64; 3]>> {
+) -> io::Result<Column<ArgumentsPlace>> {
     let mut gathered = Column::new();
-    let mut last: Option<[u64; 3]> = None;
-    for (number, &[key, offset, length]) in parts.iter().enumerate() {
-        let at = into.total() as u64;
-        into.extend_from_slice(&arena[offset as usize..][..length as usize]);
+    let mut last: Option<ArgumentsPlace> = None;
+    for (number, &part) in parts.iter().enumerate() {
+        let offset = into.total() as u64;
+        into.extend_from_slice(&arena[part.offset as usize..][..part.length as usize]);
         if into.len() >= BYTES_PER_ROW * storage.rows() {
             into.spill(storage)?;
         }
@@ -156,9 +180,9 @@ fn gather(
             arena.release();
         }
         match &mut last {
-            Some(last) if last[0] == key => last[2] += length,
+            Some(last) if last.event == part.event => last.length += part.length,
             last => {
-                if let Some(complete) = last.replace([key, at, length]) {
+                if let Some(complete) = last.replace(ArgumentsPlace { offset, ..part }) {
                     gathered.append(Some(storage), complete)?;
                 }
             }

@@ -5,16 +5,17 @@ use std::io;
 
 use rpd_core::column::{Column, Storage};
 use rpd_core::ids::CounterId;
-use rpd_core::session::{Counter, CounterDimension, CounterInstance, CounterValue};
-use rpd_core::sorted::{Sorted, Sorter};
+use rpd_core::lookup::Lookup;
+use rpd_core::session::{Counter, CounterDimension, CounterInstance, CounterValue, ValueRange};
+use rpd_core::sorted::{Keyed, Sorted, Sorter};
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::Value as Json;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::super::sql::identifier;
 use super::agent::number;
-use super::by_event::{ByEvent, key};
 use super::info::{Info, json};
 use super::scan::{Source, bits, bytes, integer, text};
 
@@ -104,11 +105,11 @@ fn describe(source: &Source<'_>, info: &mut Info) -> Result<HashMap<i64, u32>> {
     Ok(numbers)
 }
 
-fn list(value: &Value) -> &[Value] {
+fn list(value: &Json) -> &[Json] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn dimensions(value: &Value) -> Vec<CounterDimension> {
+fn dimensions(value: &Json) -> Vec<CounterDimension> {
     list(value)
         .iter()
         .map(|dimension| CounterDimension {
@@ -119,8 +120,8 @@ fn dimensions(value: &Value) -> Vec<CounterDimension> {
         .collect()
 }
 
-fn instances(value: &Value, dimensions: &[CounterDimension]) -> Vec<CounterInstance> {
-    let position = |position: &Value| {
+fn instances(value: &Json, dimensions: &[CounterDimension]) -> Vec<CounterInstance> {
+    let position = |position: &Json| {
         let name = position["dimension_name"].as_str()?;
         let found = dimensions.iter().find(|dimension| dimension.name == name)?;
         Some((found.id, number(position, "index")))
@@ -138,10 +139,14 @@ fn instances(value: &Value, dimensions: &[CounterDimension]) -> Vec<CounterInsta
 }
 
 /// Reads counters into the session, and their values; the place of its values by the event of each dispatch that has some.
-pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<ByEvent<3>> {
+pub(super) fn read(
+    source: &Source<'_>,
+    info: &mut Info,
+    storage: &Storage,
+) -> Result<Lookup<EventValues>> {
     let numbers = describe(source, info)?;
     if !any(source)? {
-        return Ok(ByEvent::default());
+        return Ok(Lookup::default());
     }
     let there = columns(source, "rocpd_pmc_event")?;
     let values = Values {
@@ -150,16 +155,114 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> R
         numbers: &numbers,
         columns: &there,
     };
-    match PLACES.iter().any(|(name, ..)| values.has(name)) {
-        true => values.read::<WITH_PLACES>(info),
-        false => values.read::<WITHOUT_PLACES>(info),
+    if PLACES.iter().any(|(name, ..)| values.has(name)) {
+        values.read::<PlacedRow>(info)
+    } else {
+        values.read::<ValueRow>(info)
     }
 }
 
-/// A value: key of its event, counter and instance, value, then its place where the database has columns for it.
-type ValueRow<const N: usize> = [u64; N];
-const WITHOUT_PLACES: usize = 3;
-const WITH_PLACES: usize = WITHOUT_PLACES + PLACES.len();
+/// Where the values of an event are among those of the session.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+pub(super) struct EventValues {
+    event: i64,
+    pub(super) range: ValueRange,
+}
+
+impl Keyed for EventValues {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.event
+    }
+}
+
+/// A value. Databases without columns for the place of its instance have no more, so that they take less memory.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct ValueRow {
+    event: i64,
+    counter: u32,
+    instance: u32,
+    value: f64,
+}
+
+/// A value with the place of its instance.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct PlacedRow {
+    row: ValueRow,
+    /// By [`PLACES`]; [`NOWHERE`] where the database has none.
+    place: [i64; PLACES.len()],
+}
+
+impl Keyed for ValueRow {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.event
+    }
+}
+
+impl Keyed for PlacedRow {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.row.event
+    }
+}
+
+/// Either form of a value.
+trait Value: Keyed<Key = i64> + Send {
+    /// `place` is read where the form has one.
+    fn new(row: ValueRow, place: impl FnOnce() -> [i64; PLACES.len()]) -> Self;
+    fn row(&self) -> ValueRow;
+    fn set_instance(&mut self, instance: u32);
+    /// The place of its instance; `None` when the database does not give it.
+    fn place(&self) -> Option<InstancePlace>;
+}
+
+impl Value for ValueRow {
+    fn new(row: ValueRow, _: impl FnOnce() -> [i64; PLACES.len()]) -> ValueRow {
+        row
+    }
+
+    fn row(&self) -> ValueRow {
+        *self
+    }
+
+    fn set_instance(&mut self, instance: u32) {
+        self.instance = instance;
+    }
+
+    fn place(&self) -> Option<InstancePlace> {
+        None
+    }
+}
+
+impl Value for PlacedRow {
+    fn new(row: ValueRow, place: impl FnOnce() -> [i64; PLACES.len()]) -> PlacedRow {
+        PlacedRow {
+            row,
+            place: place(),
+        }
+    }
+
+    fn row(&self) -> ValueRow {
+        self.row
+    }
+
+    fn set_instance(&mut self, instance: u32) {
+        self.row.instance = instance;
+    }
+
+    fn place(&self) -> Option<InstancePlace> {
+        let known = |position| Some(position).filter(|position| *position != NOWHERE);
+        let place = self.place.map(known);
+        place.iter().any(Option::is_some).then_some(place)
+    }
+}
 
 /// No position.
 const NOWHERE: i64 = i64::MIN;
@@ -181,50 +284,49 @@ impl Values<'_> {
 
     /// Three passes: the values in the order of events, the places that instances of counters have, the values in the order
     /// of instances.
-    fn read<const N: usize>(&self, info: &mut Info) -> Result<ByEvent<3>> {
-        let values = self.values::<N>()?;
+    fn read<V: Value>(&self, info: &mut Info) -> Result<Lookup<EventValues>> {
+        let values = self.values::<V>()?;
         let mut wanted = self.dispatch_events()?.peekable();
         let counters = &mut info.session.counters;
         let mut found = InstanceFinder::default();
-        let mut kept: Column<ValueRow<N>> = Column::new();
+        let mut kept: Column<V> = Column::new();
         let keep = || -> io::Result<()> {
-            for mut row in values {
-                while wanted.next_if(|[event]| *event < row[0]).is_some() {}
-                if wanted.peek() == Some(&[row[0]]) {
-                    let instance =
-                        found.add(row[0], counter_of(&row), instance_of(&row), place_of(&row));
-                    row[1] = u64::from(counter_of(&row)) << 32 | u64::from(instance);
-                    kept.append(Some(self.storage), row)?;
+            for mut value in values {
+                let row = value.row();
+                while wanted.next_if(|event| *event < row.event).is_some() {}
+                if wanted.peek() == Some(&row.event) {
+                    value.set_instance(found.add(row, value.place()));
+                    kept.append(Some(self.storage), value)?;
                 }
             }
             kept.seal(self.storage)
         };
         self.source.stored(keep())?;
         found.name_places(counters);
-        let mut ranges = ByEvent::default();
+        let mut ranges = Lookup::default();
         let written = self.write(&found, &kept, info, &mut ranges);
         self.source.stored(written)?;
         Ok(ranges)
     }
 
-    /// The keys of the events of dispatches, in order.
-    fn dispatch_events(&self) -> Result<Sorted<1, 1>> {
+    /// The events of dispatches, in order.
+    fn dispatch_events(&self) -> Result<Sorted<i64>> {
         let mut events = Sorter::new(Some(self.storage));
         self.source.pieces(
             "event_id",
             "rocpd_kernel_dispatch",
             |piece: &mut Vec<i64>, row| piece.push(integer(row, 0)),
             |piece| {
-                let mut keys = piece.into_iter().map(key);
+                let mut ids = piece.into_iter();
                 self.source
-                    .stored(keys.try_for_each(|key| events.push([key])))
+                    .stored(ids.try_for_each(|event| events.push(event)))
             },
         )?;
         self.source.stored(events.finish())
     }
 
     /// The values of known counters in the order of their events, and of their rows in each.
-    fn values<const N: usize>(&self) -> Result<Sorted<N, 1>> {
+    fn values<V: Value>(&self) -> Result<Sorted<V>> {
         let column = |name: &'static str| if self.has(name) { name } else { "NULL" };
         let mut wanted = vec!["event_id", "pmc_id", "value", column("extdata")];
         wanted.push(column(SAMPLE));
@@ -234,7 +336,7 @@ impl Values<'_> {
         self.source.pieces(
             &wanted.join(", "),
             "rocpd_pmc_event",
-            |piece: &mut Vec<ValueRow<N>>, row| piece.extend(value_in(numbers, row)),
+            |piece: &mut Vec<V>, row| piece.extend(value_in::<V>(numbers, row)),
             |piece| {
                 let mut rows = piece.into_iter();
                 self.source
@@ -245,23 +347,23 @@ impl Values<'_> {
     }
 
     /// Puts values into the session, in the order of counters and instances for each event.
-    fn write<const N: usize>(
+    fn write<V: Value>(
         &self,
         found: &InstanceFinder,
-        kept: &Column<ValueRow<N>>,
+        kept: &Column<V>,
         info: &mut Info,
-        ranges: &mut ByEvent<3>,
+        ranges: &mut Lookup<EventValues>,
     ) -> io::Result<()> {
         let session = &mut info.session;
         let values = &mut session.counted.values;
         let mut of_one: Vec<CounterValue> = Vec::new();
         let mut rows = kept.iter().peekable();
-        while let Some(row) = rows.next() {
-            let number = counter_of(row);
-            let counter = &mut session.counters[number as usize];
-            let named = found.places.get(&number).zip(place_of(row));
+        while let Some(value) = rows.next() {
+            let row = value.row();
+            let counter = &mut session.counters[row.counter as usize];
+            let named = found.places.get(&row.counter).zip(value.place());
             let named = named.and_then(|(places, place)| places.get(&place).copied());
-            let instance = named.unwrap_or(instance_of(row)).min(LAST_INSTANCE);
+            let instance = named.unwrap_or(row.instance).min(LAST_INSTANCE);
             while counter.instances.len() <= instance as usize {
                 counter.instances.push(CounterInstance {
                     id: 0,
@@ -269,66 +371,57 @@ impl Values<'_> {
                 });
             }
             of_one.push(CounterValue {
-                counter: number,
+                counter: row.counter,
                 instance,
-                value: f64::from_bits(row[2]),
+                value: row.value,
             });
-            if rows.peek().is_some_and(|next| next[0] == row[0]) {
+            if rows.peek().is_some_and(|next| next.key() == row.event) {
                 continue;
             }
             of_one.sort_by_key(|value| (value.counter, value.instance));
-            let place = [row[0], values.total() as u64, of_one.len() as u64];
-            ranges.push(self.storage, place)?;
+            let of_event = EventValues {
+                event: row.event,
+                range: ValueRange {
+                    first: values.total() as u64,
+                    count: of_one.len() as u64,
+                },
+            };
+            ranges.push(Some(self.storage), of_event)?;
             for value in of_one.drain(..) {
                 values.append(Some(self.storage), value)?;
             }
         }
         values.seal(self.storage)?;
-        ranges.seal(self.storage)
+        ranges.seal(Some(self.storage))
     }
 }
 
 /// The value in a row; `None` when it is of no known counter or was sampled.
-fn value_in<const N: usize>(numbers: &HashMap<i64, u32>, row: &Row<'_>) -> Option<ValueRow<N>> {
+fn value_in<V: Value>(numbers: &HashMap<i64, u32>, row: &Row<'_>) -> Option<V> {
     if !matches!(row.get_ref(4), Ok(ValueRef::Null)) {
         return None;
     }
     let counter = *numbers.get(&integer(row, 1))?;
     let extdata = bytes(row, 3);
-    let instance = match extdata.len() > 2 {
-        true => serde_json::from_slice(extdata)
+    let instance = if extdata.len() > 2 {
+        serde_json::from_slice(extdata)
             .ok()
-            .and_then(|data: Extdata| data.rpd_instance),
-        false => None,
+            .and_then(|data: Extdata| data.rpd_instance)
+    } else {
+        None
     };
-    let mut value = [0; N];
-    value[0] = key(integer(row, 0));
-    value[1] = u64::from(counter) << 32 | u64::from(instance.unwrap_or(NEXT));
-    value[2] = real(row, 2).to_bits();
-    for (index, position) in value[WITHOUT_PLACES..].iter_mut().enumerate() {
-        *position = match row.get_ref(5 + index) {
-            Ok(ValueRef::Integer(position)) => position.cast_unsigned(),
-            _ => NOWHERE.cast_unsigned(),
-        };
-    }
-    Some(value)
-}
-
-const fn counter_of(row: &[u64]) -> u32 {
-    (row[1] >> 32) as u32
-}
-
-const fn instance_of(row: &[u64]) -> u32 {
-    row[1] as u32
-}
-
-/// Hardware instance of the value; `None` when the database does not give it.
-fn place_of(row: &[u64]) -> Option<InstancePlace> {
-    let mut place = InstancePlace::default();
-    for (position, stored) in place.iter_mut().zip(&row[WITHOUT_PLACES..]) {
-        *position = Some(stored.cast_signed()).filter(|position| *position != NOWHERE);
-    }
-    place.iter().any(Option::is_some).then_some(place)
+    let value = ValueRow {
+        event: integer(row, 0),
+        counter,
+        instance: instance.unwrap_or(NEXT),
+        value: real(row, 2),
+    };
+    Some(V::new(value, || {
+        std::array::from_fn(|index| match row.get_ref(5 + index) {
+            Ok(ValueRef::Integer(position)) => position,
+            _ => NOWHERE,
+        })
+    }))
 }
 
 /// A number; none is stored as NULL.
@@ -344,7 +437,7 @@ fn real(row: &Row<'_>, column: usize) -> f64 {
 #[derive(Default)]
 struct InstanceFinder {
     /// Event of the last value.
-    event: u64,
+    event: Option<i64>,
     /// Counter and instance of the last value of this event.
     last: Option<(u32, u32)>,
     /// The instance that comes next for a counter of this event.
@@ -359,15 +452,10 @@ struct InstanceFinder {
 
 impl InstanceFinder {
     /// The instance of a value.
-    fn add(
-        &mut self,
-        event: u64,
-        counter: u32,
-        instance: u32,
-        place: Option<InstancePlace>,
-    ) -> u32 {
-        if event != self.event {
-            self.event = event;
+    fn add(&mut self, value: ValueRow, place: Option<InstancePlace>) -> u32 {
+        let (counter, instance) = (value.counter, value.instance);
+        if self.event != Some(value.event) {
+            self.event = Some(value.event);
             self.last = None;
             self.next.clear();
             self.seen.clear();

@@ -4,11 +4,12 @@ use std::io;
 
 use rpd_core::column::{Column, Storage};
 use rpd_core::ids::{CorrelationId, StringId};
-use rpd_core::lookup::Place;
+use rpd_core::lookup::{Lookup, Place};
+use rpd_core::sorted::Keyed;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
+use zerocopy::{Immutable, IntoBytes};
 
-use super::by_event::{ByEvent, key};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, word};
 
@@ -23,9 +24,42 @@ pub(super) struct Events {
     ancestor: Column<u64>,
     place: Place,
     /// Messages of those that have one.
-    messages: ByEvent<2>,
+    messages: Lookup<Message>,
     /// External correlation ids of those that have one.
-    externals: ByEvent<2>,
+    externals: Lookup<External>,
+}
+
+/// The message of an event.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct Message {
+    event: i64,
+    /// [`StringId`], in 64 bits: rows have no padding.
+    text: u64,
+}
+
+/// The external correlation id of an event.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct External {
+    event: i64,
+    correlation: CorrelationId,
+}
+
+impl Keyed for Message {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.event
+    }
+}
+
+impl Keyed for External {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.event
+    }
 }
 
 /// Events as one thread reads them.
@@ -39,7 +73,7 @@ struct EventPiece {
     texts: String,
     /// Events that have a message, and where it ends in `texts`.
     messages: Vec<(i64, usize)>,
-    externals: Vec<(i64, u64)>,
+    externals: Vec<External>,
 }
 
 #[derive(Deserialize)]
@@ -56,9 +90,12 @@ impl EventPiece {
         self.category.push(word(row, 1));
         self.correlation.push(bits(row, 2));
         self.ancestor.push(bits(row, 3));
-        let external = bits(row, 4);
-        if external != 0 {
-            self.externals.push((id, external));
+        let correlation = CorrelationId(bits(row, 4));
+        if correlation.0 != 0 {
+            self.externals.push(External {
+                event: id,
+                correlation,
+            });
         }
         let extdata = bytes(row, 5);
         if extdata.len() > 2
@@ -95,14 +132,14 @@ impl Events {
         for ancestor in piece.ancestor {
             self.ancestor.append(Some(storage), ancestor)?;
         }
-        for (event, external) in piece.externals {
-            self.externals.push(storage, [key(event), external])?;
+        for external in piece.externals {
+            self.externals.push(Some(storage), external)?;
         }
         let mut begin = 0;
         for (event, end) in piece.messages {
-            let message = info.session.strings.intern(&piece.texts[begin..end]);
-            self.messages
-                .push(storage, [key(event), message.0.into()])?;
+            let text = info.session.strings.intern(&piece.texts[begin..end]);
+            let text = text.0.into();
+            self.messages.push(Some(storage), Message { event, text })?;
             begin = end;
         }
         Ok(())
@@ -138,8 +175,8 @@ impl Events {
         self.category.seal(storage)?;
         self.correlation.seal(storage)?;
         self.ancestor.seal(storage)?;
-        self.messages.seal(storage)?;
-        self.externals.seal(storage)
+        self.messages.seal(Some(storage))?;
+        self.externals.seal(Some(storage))
     }
 
     #[inline]
@@ -176,12 +213,12 @@ impl Events {
 
     pub(super) fn message(&self, id: i64) -> StringId {
         let found = self.messages.find(id);
-        StringId(found.map_or(0, |[_, message]| message as u32))
+        StringId(found.map_or(0, |message| message.text as u32))
     }
 
     pub(super) fn external(&self, id: i64) -> CorrelationId {
         let found = self.externals.find(id);
-        CorrelationId(found.map_or(0, |[_, external]| external))
+        found.map_or(CorrelationId(0), |external| external.correlation)
     }
 }
 
@@ -190,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_with_gaps_are_found_too() {
+    fn events_are_found_whether_or_not_their_ids_have_gaps() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path()).with_rows(2);
         let mut info = Info::default();
@@ -215,9 +252,10 @@ mod tests {
             assert_eq!(events.ids.is_empty(), is_dense, "{pieces:?}");
             let ids: Vec<i64> = pieces.concat();
             for id in (-10..20).chain([i64::MIN, i64::MAX]) {
-                let expected = match ids.contains(&id) {
-                    true => CorrelationId((100 + id).cast_unsigned()),
-                    false => CorrelationId(0),
+                let expected = if ids.contains(&id) {
+                    CorrelationId((100 + id).cast_unsigned())
+                } else {
+                    CorrelationId(0)
                 };
                 assert_eq!(events.get(id).1, expected, "{id} in {pieces:?}");
             }

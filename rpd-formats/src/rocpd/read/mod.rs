@@ -5,7 +5,6 @@
 
 mod agent;
 mod arguments;
-mod by_event;
 mod counters;
 mod device_totals;
 mod events;
@@ -100,9 +99,10 @@ impl InputFile {
     pub fn open(path: &Path) -> Result<InputFile, ReadError> {
         let fail = |problem| ReadError::new(path, problem);
         let connection = Guarded::read(path).map_err(fail)?;
-        match RpdFile::is_on(&connection).map_err(fail)? {
-            true => Ok(InputFile::Rpd(RpdFile::new(path, connection))),
-            false => Database::on(path, connection).map(InputFile::Database),
+        if RpdFile::is_on(&connection).map_err(fail)? {
+            Ok(InputFile::Rpd(RpdFile::new(path, connection)))
+        } else {
+            Database::on(path, connection).map(InputFile::Database)
         }
     }
 }

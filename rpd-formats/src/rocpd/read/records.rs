@@ -9,17 +9,17 @@ use rpd_core::ids::{
     AgentHandle, CorrelationId, DispatchId, KernelId, Nanoseconds, OperationId, QueueId, StreamId,
     StringId, ThreadId,
 };
+use rpd_core::lookup::Lookup;
 use rpd_core::session::{
     AllocationRow, CallRow, CopyRow, CopyTable, DispatchRow, DispatchTable, Growth, LoadOptions,
-    Region, ScratchRow, Table, ValueRange, memory_operation,
+    Region, ScratchRow, Table, memory_operation,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, Row};
 use serde::Deserialize;
 
 use super::arguments::Arguments;
-use super::by_event::ByEvent;
-use super::counters;
+use super::counters::{self, EventValues};
 use super::device_totals;
 use super::events::Events;
 use super::info::Info;
@@ -41,9 +41,10 @@ pub(super) fn read(
     let mut growth = Growth::new(storage.clone());
     let events = Events::read(source, info, storage)?;
     let stack_of = stacks::read(source, info, storage)?;
-    let arguments = match options.args {
-        true => Arguments::read(source, storage)?,
-        false => Arguments::default(),
+    let arguments = if options.args {
+        Arguments::read(source, storage)?
+    } else {
+        Arguments::default()
     };
     calls(source, info, &mut growth, &events, &stack_of, &arguments)?;
     source.stored(growth.complete(&mut info.session, Table::Calls))?;
@@ -187,9 +188,10 @@ impl Calls<'_> {
             let api = &mut info.session.api;
             api.push(CallRow {
                 operation,
-                message: match class.has_message() {
-                    true => message,
-                    false => StringId(0),
+                message: if class.has_message() {
+                    message
+                } else {
+                    StringId(0)
                 },
                 start: piece.start[index],
                 end: piece.end[index],
@@ -267,7 +269,7 @@ fn dispatches(
     info: &mut Info,
     growth: &mut Growth,
     events: &Events,
-    ranges: &ByEvent<3>,
+    ranges: &Lookup<EventValues>,
 ) -> Result<()> {
     let columns = "event_id, start, \"end\", tid, agent_id, queue_id, stream_id, region_name_id, kernel_id, \
         dispatch_id, private_segment_size, group_segment_size, workgroup_size_x, workgroup_size_y, workgroup_size_z, \
@@ -303,9 +305,7 @@ fn dispatches(
                 agent,
                 ..piece.row(index)
             };
-            let range = ranges
-                .find(event)
-                .map(|[_, first, count]| ValueRange { first, count });
+            let range = ranges.find(event).map(|values| values.range);
             if !info.only_counted {
                 info.session.dispatches.push(row);
             }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rpd_core::session::LoadOptions;
-use rpd_core::sorted::{Sorted, Sorter};
+use rpd_core::sorted::{Keyed, Sorted, Sorter};
 use rusqlite::Statement;
+use zerocopy::{Immutable, IntoBytes};
 
 use super::super::rows::unstored;
-use super::by_event::key;
 use super::scan::{integer, text};
 use super::{Guarded, Problem, ReadError};
 
@@ -45,6 +45,26 @@ pub struct RpdCalls {
     pub bytes: u64,
     /// Texts of their frames, the call itself first; none when they have no stack.
     pub frames: Vec<String>,
+}
+
+/// A frame of a call.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct Frame {
+    /// Id of the call.
+    call: i64,
+    /// 0 for the innermost frame.
+    depth: i64,
+    /// Id of the frame's text.
+    text: i64,
+}
+
+impl Keyed for Frame {
+    type Key = (i64, i64);
+
+    fn key(&self) -> (i64, i64) {
+        (self.call, self.depth)
+    }
 }
 
 /// Whether a file has these tables. In databases of rpd, what has names of RPD is a view.
@@ -99,9 +119,9 @@ impl RpdStacks {
             let (id, function) = (integer(row, 0), integer(row, 1));
             of_call.clear();
             // Those before are frames of no call.
-            while let Some([call, _, name]) = frames.next_if(|frame| frame[0] <= key(id)) {
-                if call == key(id) {
-                    of_call.push(name.cast_signed());
+            while let Some(frame) = frames.next_if(|frame| frame.call <= id) {
+                if frame.call == id {
+                    of_call.push(frame.text);
                 }
             }
             let stack = (function, std::mem::take(&mut of_call));
@@ -135,16 +155,19 @@ impl RpdStacks {
         Ok(())
     }
 
-    /// Key of the call, depth and text of each frame, in the order of calls and depths.
-    fn frames(&self) -> rusqlite::Result<Sorted<3, 2>> {
+    /// The frames of all calls.
+    fn frames(&self) -> rusqlite::Result<Sorted<Frame>> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let storage = LoadOptions::default().storage(folder);
         let mut frames = Sorter::new(Some(&storage));
         let mut statement = self.connection.prepare(FRAMES)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let (call, depth) = (integer(row, 0), integer(row, 1));
-            let frame = [key(call), key(depth), integer(row, 2).cast_unsigned()];
+            let frame = Frame {
+                call: integer(row, 0),
+                depth: integer(row, 1),
+                text: integer(row, 2),
+            };
             frames.push(frame).map_err(unstored)?;
         }
         frames.finish().map_err(unstored)

@@ -2,21 +2,39 @@
 
 use rpd_core::column::Storage;
 use rpd_core::ids::Nanoseconds;
+use rpd_core::lookup::Lookup;
 use rpd_core::session::StackRef;
 use rpd_core::session::stacks::{
     GeneratedFile, GeneratedLines, LocationKind, PythonCode, StackFrame, StackLocation,
     StackModule, StackNode,
 };
+use rpd_core::sorted::Keyed;
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
+use zerocopy::{Immutable, IntoBytes};
 
-use super::by_event::{ByEvent, key};
 use super::info::Info;
 use super::scan::{Source, bits, bytes, integer, text, word};
 
+/// The stack of the record with this event.
+#[derive(Debug, Clone, Copy, Immutable, IntoBytes)]
+#[repr(C)]
+struct StackOfEvent {
+    event: i64,
+    stack: StackRef,
+}
+
+impl Keyed for StackOfEvent {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.event
+    }
+}
+
 /// The stacks of records by their events.
 #[derive(Debug, Default)]
-pub(super) struct StackOf(ByEvent<2>);
+pub(super) struct StackOf(Lookup<StackOfEvent>);
 
 impl StackOf {
     /// Whether no record has one.
@@ -26,13 +44,8 @@ impl StackOf {
 
     /// The stack of the record with this event.
     pub(super) fn get(&self, event: i64) -> StackRef {
-        match self.0.find(event) {
-            Some([_, reference]) => StackRef {
-                stack: reference as u32,
-                flags: (reference >> 32) as u32,
-            },
-            None => StackRef::default(),
-        }
+        let found = self.0.find(event);
+        found.map_or(StackRef::default(), |found| found.stack)
     }
 }
 
@@ -124,11 +137,17 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, storage: &Storage) -> R
         "api_id, stack_id, flags",
         "rpd_api_stack",
         |row| {
-            let reference = u64::from(word(row, 2)) << 32 | u64::from(word(row, 1));
-            source.stored(stack_of.0.push(storage, [key(integer(row, 0)), reference]))
+            let found = StackOfEvent {
+                event: integer(row, 0),
+                stack: StackRef {
+                    stack: word(row, 1),
+                    flags: word(row, 2),
+                },
+            };
+            source.stored(stack_of.0.push(Some(storage), found))
         },
     )?;
-    source.stored(stack_of.0.seal(storage))?;
+    source.stored(stack_of.0.seal(Some(storage)))?;
     let missing = info.session.stacks.remove_defects();
     if missing.nodes > 0 {
         let notes = &mut info.session.ledger.notes;

@@ -38,11 +38,7 @@ fn counters_and_their_values_find_each_other_in_any_order() {
                 format::CountedValue { instance, value }.as_bytes().to_vec()
             })
             .collect();
-        fixed.dispatch.header = RecordHeader {
-            len: record_len(size_of::<format::CountedDispatch>(), tail.len()) as u32,
-            tag: format::tag::COUNTED,
-            aux: 0,
-        };
+        fixed.dispatch.header = RecordKind::Counted.head(tail.len());
         assert!(values.append_parts(fixed.as_bytes(), &[&tail]));
     }
     for id in [1, 2, 3, 4] {

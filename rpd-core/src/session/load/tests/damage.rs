@@ -38,11 +38,8 @@ fn no_process_is_an_error_and_unknown_records_are_reported() {
 /// A record without anything but its head's tag and zeros.
 fn blank(kind: RecordKind, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
-    let header = RecordHeader {
-        len: len as u32,
-        tag: kind.tag(),
-        aux: 7,
-    };
+    let mut header = kind.head(0).with_aux(7);
+    header.len = len as u32;
     bytes[..size_of::<RecordHeader>()].copy_from_slice(header.as_bytes());
     bytes
 }

@@ -1,11 +1,61 @@
-//! Names of a session's kernels in files.
+//! The kernels that files and tables show of a session, and their names.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::{DispatchTable, Session};
 use crate::ids::KernelId;
 use crate::options::KernelNames;
 use crate::spool::kernel_name::{formatted, spellings, without_symbol};
+
+/// The dispatches that are shown as the kernels of a session, with their names.
+#[derive(Debug)]
+pub struct Kernels<'a> {
+    /// Those of [`Session::kernel_dispatches`].
+    pub dispatches: &'a DispatchTable,
+    labels: KernelLabels<'a>,
+}
+
+impl Kernels<'_> {
+    /// The name of dispatch `index`.
+    pub fn name(&self, index: usize) -> &str {
+        self.labels.of(self.dispatches, index)
+    }
+
+    /// What the name of dispatch `index` depends on: its kernel, and its region if that can rename it.
+    #[inline]
+    pub fn key(&self, index: usize) -> (KernelId, u32) {
+        self.labels.key(self.dispatches, index)
+    }
+}
+
+impl Session {
+    /// The dispatches that were traced; where none was, those that were counted. A database has both in one table, so
+    /// kernels are shown whichever of the two was requested.
+    pub fn kernel_dispatches(&self) -> &DispatchTable {
+        if self.dispatches.is_empty() {
+            &self.counted.dispatches
+        } else {
+            &self.dispatches
+        }
+    }
+
+    /// The kernels of this session, named as `names` says.
+    pub fn kernels(&self, names: KernelNames) -> Kernels<'_> {
+        Kernels {
+            dispatches: self.kernel_dispatches(),
+            labels: KernelLabels::new(self, names),
+        }
+    }
+
+    /// The name of a kernel in the form that `names` selects, without regard to regions that rename it.
+    pub fn kernel_name(&self, kernel: KernelId, names: KernelNames) -> Cow<'_, str> {
+        match self.kernel_symbol(kernel) {
+            Some(symbol) => formatted(&symbol.name, names),
+            None => without_symbol(kernel.0, names).into(),
+        }
+    }
+}
 
 /// The names of all kernels of a session, formatted as the options say.
 #[derive(Debug)]
@@ -70,11 +120,23 @@ impl<'a> KernelLabels<'a> {
         self.of(&self.session.counted.dispatches, index)
     }
 
-    fn of(&self, dispatches: &DispatchTable, index: usize) -> &str {
+    /// The name of dispatch `index` of a table of the session, by the same rule.
+    pub fn of(&self, dispatches: &DispatchTable, index: usize) -> &str {
         match self.region_of(dispatches, index) {
             Some(region) if self.rename => region,
             _ => self.formatted(dispatches.kernel[index]),
         }
+    }
+
+    /// What the name of dispatch `index` of a table depends on: its kernel, and its region if that can rename it.
+    #[inline]
+    pub fn key(&self, dispatches: &DispatchTable, index: usize) -> (KernelId, u32) {
+        let region = if self.rename {
+            dispatches.region[index]
+        } else {
+            0
+        };
+        (dispatches.kernel[index], region)
     }
 
     /// The message of the region that dispatch `index` ran in; `None` when it ran in none.
