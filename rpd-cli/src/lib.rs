@@ -32,6 +32,7 @@ mod process;
 mod recover;
 mod report;
 mod run_directory;
+mod terminal;
 mod thread_trace;
 pub mod untrusted;
 mod version;

@@ -1,7 +1,6 @@
-//! How tables are shown: the options that every command with tables has, and the width of the terminal.
+//! How tables are shown: the options that every command with tables has.
 
-use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
@@ -11,6 +10,7 @@ use rpd_formats::destination::Destination;
 use rpd_formats::table::{Column, LeftOut, Printer, TableFormat, UnknownColumn, View};
 
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Which rows of tables are shown, in which order, and how wide.
 #[derive(Debug, Clone, Default, Args)]
@@ -104,7 +104,7 @@ impl RowOptions {
     pub(crate) fn width(&self) -> Option<usize> {
         match self.wide {
             true => None,
-            false => terminal_width(io::stdout()),
+            false => terminal::width(io::stdout()),
         }
     }
 
@@ -115,18 +115,6 @@ impl RowOptions {
             Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
         }
     }
-}
-
-/// Letters in a line of a terminal; `None` of what is no terminal, or one that does not tell. The variable `COLUMNS` goes before
-/// what the terminal tells.
-pub(crate) fn terminal_width(stream: impl IsTerminal + AsFd) -> Option<usize> {
-    if !stream.is_terminal() {
-        return None;
-    }
-    let given = std::env::var("COLUMNS").ok();
-    let given = given.and_then(|text| text.parse().ok());
-    let told = || terminal_size::terminal_size_of(stream).map(|(width, _)| width.0.into());
-    given.or_else(told).filter(|width| *width > 0)
 }
 
 /// A table of the sub-command `name`.

@@ -13,8 +13,8 @@ use rpd_formats::table::statistics::{StatView, render_to};
 use rpd_summary::Statistics;
 
 use super::{one_piece, place};
-use crate::commands::tables::terminal_width;
 use crate::isolation::isolated;
+use crate::terminal;
 
 /// Indentation of tables on a terminal.
 const INDENT: usize = 4;
@@ -176,8 +176,8 @@ impl<'a> Tables<'a> {
         };
         if !is_whole {
             view.width = match is_stdout {
-                true => terminal_width(io::stdout()),
-                false => terminal_width(io::stderr()),
+                true => terminal::width(io::stdout()),
+                false => terminal::width(io::stderr()),
             };
         }
         let mut text = String::new();

@@ -203,11 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_are_sorted_in_a_file() {
-        let mut rows = Rows::new(2, Some(0));
+    fn many_rows_are_kept_and_sorted_in_a_file() {
         let count = 100_000;
+        let mut unsorted = Rows::new(2, None);
+        let mut rows = Rows::new(2, Some(0));
         for number in 0..count {
             let cells = [Cell::Integer(number), Cell::Text(format!("{number:x>200}"))];
+            unsorted.add(&cells).expect("written");
             rows.add(&cells).expect("written");
         }
         assert!(rows.cells.total() > rows.cells.len(), "some are in a file");
@@ -224,5 +226,8 @@ mod tests {
             );
         }
         assert_eq!(expected, 0);
+        unsorted.seal().expect("readable");
+        let numbers = unsorted.first(u64::MAX).map(|row| row[0].clone());
+        assert!(numbers.eq((0..count).map(Cell::Integer)));
     }
 }

@@ -293,8 +293,8 @@ mod tests {
             for whole in ["4711", "123456789012", "99.500000"] {
                 assert!(text.contains(&format!(" {whole} |")), "{width}: {text}");
             }
-            assert!(text.contains("| void at::nat"), "{width}: {text}");
-            assert!(text.contains("float>>(int) |"), "{width}: {text}");
+            assert!(text.contains("| void at::"), "{width}: {text}");
+            assert!(text.contains(">>(int) |"), "{width}: {text}");
         }
     }
 }

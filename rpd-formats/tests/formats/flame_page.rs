@@ -100,7 +100,7 @@ fn the_page_of_a_flame_graph_draws_searches_enlarges_and_weighs_in_a_browser() {
             // No stack has bytes.
             "calls,GPU time",
             "GPU time: 4.00 us",
-            "main(),all,left<int>,right,call 25 75",
+            "all,main(),right,call,left<int> 25 75",
         ]
     );
 }
