@@ -33,6 +33,7 @@ mod recover;
 mod report;
 mod run_directory;
 mod sub_commands;
+mod terminal;
 mod thread_trace;
 pub mod untrusted;
 mod version;

@@ -10,6 +10,7 @@ pub mod csv;
 mod describe;
 pub mod destination;
 pub mod file;
+pub mod flame;
 pub mod html;
 mod json;
 mod operations;

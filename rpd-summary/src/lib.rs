@@ -1,7 +1,6 @@
-//! Statistics and tables over sessions.
+//! Statistics over sessions.
 //!
-//! [`Statistics`] holds the durations of a session as polars frames and computes tables from them;
-//! [`text`] prints tables.
+//! [`Statistics`] holds the durations of a session as polars frames and computes tables from them.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -10,7 +9,6 @@ pub mod diff;
 mod frames;
 mod groups;
 mod summaries;
-pub mod text;
 
 #[cfg(test)]
 mod tests;

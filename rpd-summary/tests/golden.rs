@@ -13,11 +13,28 @@ use rpd_core::session::{
     AllocationRow, ArgsRef, CallRow, CopyRow, DispatchRow, ExtendedStrings, KernelSymbol, Session,
     Strings, ValueRange,
 };
-use rpd_core::stats::{StatRow, StatTable};
+use rpd_core::stats::{StatNames, StatRow, StatTable, Unit};
+use rpd_formats::table::statistics::{self, StatView};
 use rpd_summary::database::{DatabaseSums, SummaryRow};
 use rpd_summary::diff::{self, Durations, SideOf};
-use rpd_summary::text::{Unit, render};
 use rpd_summary::{Group, Statistics};
+
+fn render(
+    table: &StatTable,
+    names: &StatNames<'_>,
+    unit: Unit,
+    indent: usize,
+    compat: Compat,
+) -> String {
+    let view = StatView {
+        unit,
+        indent,
+        width: None,
+        process: "",
+        compat,
+    };
+    statistics::render(table, names, view)
+}
 
 const RECORDS: &str = include_str!("../testdata/sys-trace.tsv");
 const TABLES: &str = include_str!("../testdata/sys-trace-tables.txt");

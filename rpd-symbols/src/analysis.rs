@@ -8,7 +8,7 @@ use rpd_core::session::shown::{Expanded, FrameKind, ShownFrame};
 use rpd_core::session::stacks::LocationKind;
 use rpd_core::session::{KernelLabels, MemoryAction, MemoryLevel, OperationClass, Session};
 
-use crate::flame;
+use rpd_formats::flame;
 
 /// Costs of a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,6 +57,9 @@ pub enum Weight {
 }
 
 impl Weight {
+    /// All parts.
+    pub const ALL: [Weight; 4] = [Weight::Calls, Weight::Cpu, Weight::Gpu, Weight::Bytes];
+
     /// Name of the kind of cost in titles.
     pub const fn name(self) -> &'static str {
         match self {

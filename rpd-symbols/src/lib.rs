@@ -7,8 +7,7 @@
 //! - [`keep_files`]: texts of generated Python files; [`name_jit`]: names of code that was made at run time;
 //! - [`symbolize`]: all of this for a database, which it writes;
 //! - [`analysis`]: what stacks cost; [`each_rpd_stack`]: stacks of files of RPD, which are texts;
-//! - [`code`]: instructions of code objects of the GPU, and their lines;
-//! - [`flame`]: flame graphs of weighted stacks, whatever they are from.
+//! - [`code`]: instructions of code objects of the GPU, and their lines.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -16,7 +15,6 @@ pub mod analysis;
 pub mod code;
 mod database;
 mod debuginfod;
-pub mod flame;
 mod generated;
 mod jit;
 mod jit_object;

@@ -3,8 +3,9 @@
 use rpd_core::session::stacks::LocationKind;
 use rpd_formats::rocpd::read::{ReadError, RpdStacks};
 
+use rpd_formats::flame::{Frame, Kind};
+
 use crate::analysis::Cost;
-use crate::flame::{Frame, Kind};
 
 /// Calls `take` with the calls of a file, those of a function with the same frames at once: the function, what they cost, and
 /// their frames, innermost first and without the call itself, `None` for calls without a stack.

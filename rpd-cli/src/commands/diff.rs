@@ -7,11 +7,12 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::Compat;
 use rpd_core::session::LoadOptions;
-use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_formats::table::{Cell, Column, ColumnKind};
 use rpd_summary::diff::{
     Change, Difference, Durations, Group, Measure, QUANTILE_ERROR, SideFigures, SideOf, group,
 };
 
+use super::tables::{TableOptions, TimeOptions, note, printer};
 use super::{
     Form, Naming, destination, each_recording, expand, note_left_out, parse, spread, write_output,
 };
@@ -20,7 +21,7 @@ use crate::failure::Failure;
 
 const NAME: &str = "diff";
 /// Rows of the table on a terminal.
-const ROWS: usize = 30;
+const ROWS: u64 = 30;
 
 /// The kinds of records that gates check unless --of is given.
 const JUDGED: [Group; 3] = [Group::Kernel, Group::Copy, Group::Region];
@@ -64,15 +65,16 @@ struct Arguments {
     /// Apply --fail-* to single runs, too, although their spread is unknown
     #[arg(long)]
     fail_on_single: bool,
-    /// Rows to show; 0 shows all [default: 30 in tables, else all]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
     /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    times: TimeOptions,
     #[command(flatten)]
     naming: Naming,
 }
@@ -115,12 +117,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     add(&mut durations, SideOf::After, &after, &given.naming)?;
     let found = durations.differences()?;
     let look = given.format.table_format();
-    let limit = match (given.limit, look) {
-        (Some(0), _) => usize::MAX,
-        (Some(limit), _) => limit,
-        (None, TableFormat::Console) => ROWS,
-        (None, _) => usize::MAX,
-    };
+    let units = given.times.units;
+    let view = (given.tables).view(look, units, Compat::None, &output, Some(ROWS));
     let chosen = || {
         let is_chosen = |row: &Difference| given.of.is_empty() || given.of.contains(&row.group);
         found.iter().filter(is_chosen)
@@ -130,21 +128,17 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     for row in chosen() {
         given.judge(&row, &mut verdict);
         rows += 1;
-        if rows <= limit {
-            let mut sides = [&row.before, &row.after].into_iter().flatten();
-            is_approximate |= sides.any(|side| side.is_approximate);
-        }
+        let mut sides = [&row.before, &row.after].into_iter().flatten();
+        is_approximate |= sides.any(|side| side.is_approximate);
     }
     write_output(output, Compat::None, |out| {
-        let mut printer = Printer::new(look, COLUMNS.map(str::to_owned).to_vec(), out)?;
-        for row in chosen().take(limit) {
+        let mut printer = printer(NAME, &view, columns(), out)?;
+        for row in chosen() {
             printer.row(cells(&row))?;
         }
-        Ok(printer.finish()?)
+        note(NAME, look, &printer.finish()?);
+        Ok(())
     })?;
-    if rows > limit && look == TableFormat::Console {
-        eprintln!("rpd: {} more rows; --limit 0 shows all", rows - limit);
-    }
     if rows == 0 {
         eprintln!("rpd: diff: neither side has records to compare");
     }
@@ -286,32 +280,37 @@ fn add(durations: &mut Durations, side: SideOf, paths: &[PathBuf], naming: &Nami
     Ok(())
 }
 
-/// Names of the columns.
-const COLUMNS: [&str; 23] = [
-    "Kind",
-    "Name",
-    "Share %",
-    "Runs A",
-    "Runs B",
-    "Calls A",
-    "Calls B",
-    "Total A (nsec)",
-    "Total B (nsec)",
-    "Total %",
-    "Mean A (nsec)",
-    "Mean B (nsec)",
-    "Mean %",
-    "Median A (nsec)",
-    "Median B (nsec)",
-    "Median %",
-    "Typical A (nsec)",
-    "Typical B (nsec)",
-    "Typical %",
-    "Spread %",
-    "Beyond chance",
-    "P95 A",
-    "P95 B",
-];
+/// The columns. Where a terminal is narrow, the change of typical durations is what stays.
+fn columns() -> Vec<Column> {
+    use ColumnKind::{Name, Number, Percent, Time, Word};
+    [
+        (Word, "Kind", 0),
+        (Name, "Name", 0),
+        (Percent, "Share", 3),
+        (Number, "Runs A", 6),
+        (Number, "Runs B", 6),
+        (Number, "Calls A", 4),
+        (Number, "Calls B", 4),
+        (Time, "Total A", 3),
+        (Time, "Total B", 3),
+        (Percent, "Total", 1),
+        (Time, "Mean A", 5),
+        (Time, "Mean B", 5),
+        (Percent, "Mean", 5),
+        (Time, "Median A", 5),
+        (Time, "Median B", 5),
+        (Percent, "Median", 5),
+        (Time, "Typical A", 0),
+        (Time, "Typical B", 0),
+        (Percent, "Typical", 0),
+        (Percent, "Spread", 2),
+        (Word, "Beyond chance", 0),
+        (Time, "P95 A", 6),
+        (Time, "P95 B", 6),
+    ]
+    .map(|(kind, name, level)| Column::new(kind, name).detail(level))
+    .to_vec()
+}
 
 /// The cells of a row.
 fn cells(row: &Difference) -> Vec<Cell> {

@@ -9,8 +9,9 @@ use clap::Parser;
 use rpd_core::compat::Compat;
 use rpd_core::naming::clock_time;
 use rpd_core::session::{DeviceTotal, Session};
-use rpd_formats::table::{Cell, Printer};
+use rpd_formats::table::{Cell, Column, ColumnKind};
 
+use super::tables::{TableOptions, TimeOptions, note, printer};
 use super::{Form, destination, write_output};
 use crate::exit_status::SUCCESS;
 use crate::failure::Failure;
@@ -34,23 +35,32 @@ struct Arguments {
     /// File to write instead of standard output; it appears when it is complete
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    times: TimeOptions,
 }
 
-const COLUMNS: [&str; 13] = [
-    "Process",
-    "Domain",
-    "Name",
-    "Count",
-    "Total_ns",
-    "Average_ns",
-    "Min_ns",
-    "Median_ns",
-    "P90_ns",
-    "P99_ns",
-    "Max_ns",
-    "Bytes",
-    "Last",
-];
+fn columns() -> Vec<Column> {
+    use ColumnKind::{Name, Number, Time, Word};
+    [
+        (Word, "Process", 0),
+        (Word, "Domain", 4),
+        (Name, "Name", 0),
+        (Number, "Count", 0),
+        (Time, "Total", 0),
+        (Time, "Average", 1),
+        (Time, "Min", 3),
+        (Time, "Median", 2),
+        (Time, "P90", 3),
+        (Time, "P99", 2),
+        (Time, "Max", 3),
+        (Number, "Bytes", 4),
+        (Word, "Last", 4),
+    ]
+    .map(|(kind, name, level)| Column::new(kind, name).detail(level))
+    .to_vec()
+}
 
 /// Runs `rpd live [options] [DIR...]`; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
@@ -94,16 +104,19 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         }
     }
     let output = destination(NAME, given.output.as_deref(), &inputs)?;
+    let look = given.format.table_format();
+    let units = given.times.units;
+    let view = (given.tables).view(look, units, Compat::None, &output, None);
     write_output(output, Compat::None, |out| {
-        let columns = COLUMNS.map(str::to_owned).to_vec();
-        let mut table = Printer::new(given.format.table_format(), columns, out as &mut dyn Write)?;
+        let mut table = printer(NAME, &view, columns(), out as &mut dyn Write)?;
         for (session, names) in &sessions {
             let process = process_name(&session.process);
             for (name, total) in session.named_totals(*names) {
                 table.row(row(session, &process, name, &total))?;
             }
         }
-        Ok(table.finish()?)
+        note(NAME, look, &table.finish()?);
+        Ok(())
     })?;
     Ok(SUCCESS)
 }

@@ -6,6 +6,7 @@ pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod diff;
+mod flame_format;
 pub(crate) mod hot;
 pub(crate) mod live;
 pub(crate) mod merge;
@@ -14,6 +15,7 @@ pub(crate) mod record_rpd_file;
 pub(crate) mod rocpd;
 pub(crate) mod stacks;
 pub(crate) mod summary;
+pub(crate) mod tables;
 mod window;
 
 use std::ffi::{OsStr, OsString};

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
+use rpd_core::stats::Unit;
 use rpd_formats::rocpd::query::{Combined, Limit, QueryError};
-use rpd_formats::table::{Printer, TableFormat};
+use rpd_formats::table::{Column, ColumnKind, Printer, TableFormat, View};
 use rpd_spool::regular_file;
 
+use super::tables::{TableOptions, explained, note};
 use super::window::WindowOptions;
 use super::{
     Form, ROCPD_FILE, destination, expand, inherited, output_directory, parse, with_ending,
@@ -60,6 +62,8 @@ struct Arguments {
     /// Seconds of processor time after which SQL is stopped; 0 sets no limit [default: 60, and 10 for each MiB of the databases]
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u64>,
+    #[command(flatten)]
+    tables: TableOptions,
     #[command(flatten)]
     window: WindowOptions,
 }
@@ -121,8 +125,10 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     });
     let mut rows = None;
     let output = destination(NAME, path.as_deref(), &paths)?;
+    // What SQL returns has no unit that is known here.
+    let view = (given.tables).view(look, Unit::Nsec, compat, &output, None);
     write_output(output, compat, |out| {
-        rows = Some(print(compat, &database, &sql, look, out)?);
+        rows = Some(print(&database, &sql, &view, out)?);
         Ok(())
     })?;
     if rows == Some(0) {
@@ -140,13 +146,7 @@ fn text(path: &Path) -> Result<String> {
 }
 
 /// Prints the result and returns its number of rows.
-fn print(
-    compat: Compat,
-    database: &Combined,
-    sql: &str,
-    look: TableFormat,
-    out: &mut dyn Write,
-) -> Result<u64> {
+fn print(database: &Combined, sql: &str, view: &View, out: &mut dyn Write) -> Result<u64> {
     let cell = std::cell::RefCell::new((Some(out), None));
     database
         .query(
@@ -154,7 +154,9 @@ fn print(
             |columns| {
                 let (out, printer) = &mut *cell.borrow_mut();
                 if let Some(out) = out.take() {
-                    *printer = Some(Printer::new(look, columns, out)?.compat(compat));
+                    let columns = columns.into_iter();
+                    let columns = columns.map(|name| Column::new(ColumnKind::Any, name));
+                    *printer = Some(Printer::new(view, columns.collect(), out)?);
                 }
                 Ok(())
             },
@@ -167,8 +169,8 @@ fn print(
     match cell.into_inner().1 {
         Some(printer) => {
             let rows = printer.rows();
-            if rows > 0 || look != TableFormat::Console {
-                printer.finish()?;
+            if rows > 0 || view.format != TableFormat::Console {
+                note(NAME, view.format, &printer.finish()?);
             }
             Ok(rows)
         }
@@ -178,7 +180,7 @@ fn print(
 
 fn explain(error: QueryError) -> anyhow::Error {
     match error {
-        QueryError::Output(error) => error.into(),
+        QueryError::Output(error) => explained(NAME, error),
         QueryError::Sql { .. } => Failure::failed(format!("{NAME}: {error}")).into(),
         other => other.into(),
     }

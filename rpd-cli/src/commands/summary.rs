@@ -7,10 +7,12 @@ use anyhow::Result;
 use clap::Parser;
 use rpd_core::compat::{Compat, Difference};
 use rpd_core::session::LoadOptions;
+use rpd_formats::destination::Destination;
 use rpd_formats::rocpd::read::InputFile;
-use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_formats::table::{Cell, Column, ColumnKind, View};
 use rpd_summary::database::{DatabaseSums, SummaryTable};
 
+use super::tables::{TableOptions, TimeOptions, note, printer};
 use super::window::WindowOptions;
 use super::{
     Form, Inputs, Naming, destination, each_recording_of, inherited, note_left_out,
@@ -46,6 +48,10 @@ struct Arguments {
     /// Calls to include, by the first word of their category, such as HIP, HSA, MARKER; NONE for none [default: all]
     #[arg(long, value_name = "NAME")]
     region_categories: Option<Vec<String>>,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    times: TimeOptions,
     #[command(flatten)]
     naming: Naming,
     #[command(flatten)]
@@ -124,12 +130,13 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         let path = output_file.filter(|_| !has_defaults);
         let path = path.map(|name| with_ending(&directory, &name, ".txt"));
         let output = destination(NAME, path.as_deref(), &paths)?;
+        let view = given.view(compat, &output);
         write_output(output, compat, |out| {
             for (title, by_rank) in sets {
                 writeln!(out, "\n{title}")?;
                 for table in tables(by_rank)? {
                     writeln!(out, "\n{}:", table.name.to_uppercase())?;
-                    print(compat, &table, by_rank, &ranks, TableFormat::Console, out)?;
+                    print(&table, by_rank, &ranks, &view, out)?;
                 }
             }
             Ok(())
@@ -152,38 +159,51 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             let ending = format!("{}.{}", table.name, look.extension());
             let path = with_ending(&directory, &prefix, &ending);
             let output = destination(NAME, Some(&path), &paths)?;
+            let view = given.view(compat, &output);
             write_output(output, compat, |out| {
-                print(compat, &table, by_rank, &ranks, look, out)
+                print(&table, by_rank, &ranks, &view, out)
             })?;
         }
     }
     Ok(0)
 }
 
+impl Arguments {
+    fn view(&self, compat: Compat, output: &Destination) -> View {
+        let look = self.format.table_format();
+        (self.tables).view(look, self.times.units, compat, output, None)
+    }
+}
+
+/// The columns; a table of several processes says in each row which one it is of.
+fn columns(by_rank: bool) -> Vec<Column> {
+    use ColumnKind::{Deviation, Name, Number, Time, Word};
+    let of_rank = [(Number, "ProcessID", 0), (Word, "Hostname", 1)];
+    let of_rank = of_rank.into_iter().filter(|_| by_rank);
+    let figures = [
+        (Name, "Name", 0),
+        (Number, "Calls", 0),
+        (Time, "DURATION", 0),
+        (Time, "AVERAGE", 2),
+        (Number, "PERCENT (INC)", 0),
+        (Time, "MIN", 3),
+        (Time, "MAX", 3),
+        (Deviation, "STD_DEV", 4),
+    ];
+    of_rank
+        .chain(figures)
+        .map(|(kind, name, level)| Column::new(kind, name).detail(level))
+        .collect()
+}
+
 fn print(
-    compat: Compat,
     table: &SummaryTable<'_>,
     by_rank: bool,
     ranks: &[Rank],
-    look: TableFormat,
+    view: &View,
     out: &mut dyn std::io::Write,
 ) -> Result<()> {
-    let mut columns = match by_rank {
-        true => vec!["ProcessID", "Hostname"],
-        false => Vec::new(),
-    };
-    columns.extend([
-        "Name",
-        "Calls",
-        "DURATION (nsec)",
-        "AVERAGE (nsec)",
-        "PERCENT (INC)",
-        "MIN (nsec)",
-        "MAX (nsec)",
-        "STD_DEV",
-    ]);
-    let columns = columns.into_iter().map(str::to_owned).collect();
-    let mut printer = Printer::new(look, columns, out)?.compat(compat);
+    let mut printer = printer(NAME, view, columns(by_rank), out)?;
     for row in table.rows() {
         let mut cells = Vec::new();
         if by_rank {
@@ -203,5 +223,6 @@ fn print(
         ]);
         printer.row(cells)?;
     }
-    Ok(printer.finish()?)
+    note(NAME, view.format, &printer.finish()?);
+    Ok(())
 }

@@ -572,8 +572,7 @@ pub(super) fn print(lines: Vec<String>, idle: Vec<String>) {
             "rpd: {idle_count} other processes made no GPU call\n"
         ));
     }
-    // Standard error may be closed; the message is dropped then.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+    super::one_piece::to_stderr(&text);
 }
 
 #[cfg(test)]

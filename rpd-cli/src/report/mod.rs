@@ -6,6 +6,7 @@ mod confine;
 mod counted;
 mod ledger;
 mod low_priority;
+mod one_piece;
 mod place;
 mod progress;
 mod sampled;
@@ -303,12 +304,25 @@ impl Report<'_> {
                 Err(error) => outcome.errors.push(line(&error)),
             }
         }
-        let title = self
-            .several
-            .then(|| format!("rpd: {}:\n", ledger::name(&session.process)));
-        let deliver = || tables.deliver(options, &target, title.as_deref());
+        let process = self.title(session);
+        let deliver = || tables.deliver(options, &target, process.as_deref());
         outcome.files.extend(self.progress.aside(deliver)?);
         Ok(())
+    }
+
+    /// What titles of tables call the process, where there are tables of others beside them: other processes of this run, or the
+    /// ranks that other rpd processes report.
+    fn title(&self, session: &Session) -> Option<String> {
+        let name = ledger::name(&session.process);
+        let facts = Facts {
+            process: &session.process,
+            options: self.options,
+            hostname: self.hostname,
+        };
+        match facts.mpi_rank() {
+            Some(rank) => Some(format!("{name}, rank {rank} on {}", self.hostname)),
+            None => self.several.then_some(name),
+        }
     }
 
     /// Paths of the recording's files, which are the same at every attempt.

@@ -9,11 +9,12 @@ use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
 use rpd_core::stats::{SessionStats, StatTable};
+use rpd_formats::table::statistics::{StatView, render_to};
 use rpd_summary::Statistics;
-use rpd_summary::text::render_to;
 
-use super::place;
+use super::{one_piece, place};
 use crate::isolation::isolated;
+use crate::terminal;
 
 /// Indentation of tables on a terminal.
 const INDENT: usize = 4;
@@ -115,77 +116,88 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Hands out the text of the tables in pieces of whole lines. An error in one table does not affect the others; the first
-    /// is returned.
+    /// Hands out the text of the tables in pieces of whole lines, and returns the titles of the columns for which there is no room.
+    /// An error in one table does not affect the others; the first is returned.
     fn each_piece(
         &self,
-        options: &Options,
+        view: StatView<'_>,
         mut take: impl FnMut(&str) -> io::Result<()>,
-    ) -> Result<()> {
-        let indent = match destination(options) {
-            Destination::File(_) => 0,
-            _ => INDENT,
-        };
+    ) -> Result<Vec<String>> {
         let names = self.stats.as_ref().map(|stats| &stats.names);
+        let mut left_out = Vec::new();
         let mut outcome = Ok(());
         for (table, names) in self.shown().into_iter().zip(names.into_iter().cycle()) {
-            let unit = options.summary.unit;
             let written = isolated(&format!("table {}", table.title), || {
-                Ok(render_to(
-                    table,
-                    names,
-                    unit,
-                    indent,
-                    options.compat,
-                    &mut take,
-                )?)
+                Ok(render_to(table, names, view, &mut take)?)
             });
-            outcome = outcome.and(written);
+            match written {
+                Ok(lacks) => left_out.extend(lacks),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
         }
-        outcome
+        left_out.sort_unstable();
+        left_out.dedup();
+        outcome.map(|()| left_out)
     }
 
-    /// Writes the text to its destination; returns the file, if it is one. `title` names the process on a terminal.
+    /// Writes the text to its destination; returns the file, if it is one. `process` says in titles whose tables these are, where
+    /// others may stand beside them.
     pub(super) fn deliver(
         &self,
         options: &Options,
         target: &Target,
-        title: Option<&str>,
+        process: Option<&str>,
     ) -> Result<Option<PathBuf>> {
         if self.shown().is_empty() {
             return Ok(None);
         }
-        let title = title.filter(|_| !options.compat.has(Difference::SummaryStream));
-        let title = title.unwrap_or_default();
-        match destination(options) {
-            // Standard error may be closed; the files are written all the same.
-            Destination::Stderr => {
-                let show = |text: &str| {
-                    let text = rpd_core::foreign::shown_lines(text);
-                    drop(io::stderr().write_all(text.as_bytes()));
-                    Ok(())
-                };
-                drop(show(title));
-                self.each_piece(options, show)?;
-            }
-            Destination::Stdout => {
-                crate::print(title)?;
-                self.each_piece(options, |text| match crate::print(text) {
-                    Ok(_) => Ok(()),
-                    Err(error) => Err(io::Error::other(error)),
-                })?;
-            }
+        let is_whole = options.compat.has(Difference::SummaryStream);
+        let mut view = StatView {
+            unit: options.summary.unit,
+            indent: INDENT,
+            width: None,
+            process: process.filter(|_| !is_whole).unwrap_or_default(),
+            compat: options.compat,
+        };
+        let is_stdout = match destination(options) {
+            Destination::Stderr => false,
+            Destination::Stdout => true,
             Destination::File(_) => {
                 let Some(path) = file(options, target) else {
                     return Ok(None);
                 };
+                (view.indent, view.process) = (0, "");
                 place::file_of(&path, |file| {
-                    self.each_piece(options, |text| file.write_all(text.as_bytes()))
+                    let write = |text: &str| file.write_all(text.as_bytes());
+                    self.each_piece(view, write).map(drop)
                 })?;
                 return Ok(Some(path));
             }
+        };
+        if !is_whole {
+            view.width = match is_stdout {
+                true => terminal::width(io::stdout()),
+                false => terminal::width(io::stderr()),
+            };
         }
-        Ok(None)
+        let mut text = String::new();
+        let left_out = self.each_piece(view, |piece| {
+            text.push_str(piece);
+            Ok(())
+        });
+        if let Ok(columns @ [_, ..]) = left_out.as_deref() {
+            let columns = columns.join(", ");
+            text += &format!(
+                "{:INDENT$}The terminal has no room for {columns}; --summary-output-file NAME writes a file with all\n\n",
+                ""
+            );
+        }
+        match is_stdout {
+            true => one_piece::to_stdout(&text)?,
+            // Standard error may be closed; the files are written all the same.
+            false => one_piece::to_stderr(&text),
+        }
+        left_out.map(|_| None)
     }
 }
 
@@ -225,7 +237,14 @@ mod tests {
         let session = session();
         let tables = Tables::of(&session, options);
         let mut text = String::new();
-        let shown = tables.each_piece(options, |piece| {
+        let view = StatView {
+            unit: options.summary.unit,
+            indent: 0,
+            width: None,
+            process: "",
+            compat: options.compat,
+        };
+        let shown = tables.each_piece(view, |piece| {
             text.push_str(piece);
             Ok(())
         });
@@ -243,10 +262,10 @@ mod tests {
             stats: true,
             ..Options::default()
         };
-        let per_domain = ["    RPD HSA_API SUMMARY:", "    RPD HIP_API SUMMARY:"];
+        let per_domain = ["RPD HSA_API SUMMARY:", "RPD HIP_API SUMMARY:"];
         assert_eq!(titles(&options), per_domain);
         options.summary.overall = true;
-        assert_eq!(titles(&options), ["    RPD SUMMARY:"]);
+        assert_eq!(titles(&options), ["RPD SUMMARY:"]);
         options.summary.output = "x".to_owned();
         options.summary.per_domain = true;
         let all = [
@@ -303,7 +322,7 @@ mod tests {
         let session = session();
         let tables = Tables::of(&session, &options);
         let file = tables
-            .deliver(&options, &target, Some("rpd: a[1]:\n"))
+            .deliver(&options, &target, Some("a[1]"))
             .expect("delivered")
             .expect("a file");
         assert_eq!(file, folder.path().join("deep/run_summary.txt"));

@@ -8,4 +8,5 @@ mod memory;
 mod passes;
 mod results;
 mod setup;
+mod tables;
 mod temporaries;

@@ -14,7 +14,16 @@ const scaled = (value, units, base) => {
   while (Math.abs(value) >= base && index < units.length - 1) { value /= base; index += 1; }
   return digits(value) + "\u202f" + units[index];
 };
-const time = (ns) => scaled(ns, ["ns", "µs", "ms", "s"], 1000);
+const TIMES = ["ns", "µs", "ms", "s"];
+const time = (ns) => scaled(ns, TIMES, 1000);
+// A place on an axis whose labels are `step` apart, with as many digits as tell neighbours apart.
+const onAxis = (value, step, units) => {
+  if (value === 0) return "0";
+  let index = 0, size = 1;
+  while (value >= size * 1000 && index < units.length - 1) { size *= 1000; index += 1; }
+  const needed = Math.min(Math.max(Math.ceil(Math.log10(size / step) - 1e-9), 0), 15);
+  return (value / size).toLocaleString("en-US", {minimumFractionDigits: needed, maximumFractionDigits: needed}) + "\u202f" + units[index];
+};
 const show = {
   count: (value) => value.toLocaleString("en-US"),
   ns: time,

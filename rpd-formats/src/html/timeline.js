@@ -18,17 +18,28 @@ for (const track of data.tracks) {
 }
 byId("detail").textContent = data.detail;
 
+// The colours of a name: that of its box, and that of the text in it.
 const colours = new Map();
-const colour = (name) => {
+const coloursOf = (name) => {
   let found = colours.get(name);
   if (!found) {
     let hash = 2166136261;
     for (const character of data.names[name] ?? "") hash = Math.imul(hash ^ character.charCodeAt(0), 16777619);
-    const angle = (hash >>> 0) % 360;
-    found = "hsl(" + angle + " 62% " + (45 + (hash >>> 12) % 12) + "%)";
+    const angle = (hash >>> 0) % 360, lightness = 45 + (hash >>> 12) % 12;
+    found = {box: "hsl(" + angle + " 62% " + lightness + "%)", text: textOn(angle, 0.62, lightness / 100)};
     colours.set(name, found);
   }
   return found;
+};
+// Black or white, whichever contrasts more with a colour, by its relative luminance as WCAG defines it.
+const textOn = (hue, saturation, lightness) => {
+  const part = (offset) => {
+    const at = (offset + hue / 30) % 12, spread = saturation * Math.min(lightness, 1 - lightness);
+    const value = lightness - spread * Math.max(-1, Math.min(at - 3, 9 - at, 1));
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  };
+  const luminance = 0.2126 * part(0) + 0.7152 * part(8) + 0.0722 * part(4);
+  return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#fff" : "#000";
 };
 const fit = (context, text, width) => {
   if (context.measureText(text).width <= width) return text;
@@ -40,7 +51,7 @@ const paint = () => {
   const {from, to} = view, area = view.begin(height), {context, width, perPixel} = area;
   const [text, lane] = styleOf("--text", "--lane");
   const x = (at) => (at - from) / perPixel;
-  view.axis(area, height, (at) => at === 0 ? "0" : time(at));
+  view.axis(area, height, (at, step) => onAxis(at, step, TIMES));
 
   for (const track of data.tracks) {
     context.fillStyle = text;
@@ -55,10 +66,11 @@ const paint = () => {
         if (end < from || start > to) continue;
         const left = Math.max(x(start), 0), wide = Math.max(Math.min(x(end), width) - left, 1);
         const y = top + Math.min(slices[at + 3], track.rows - 1) * ROW;
-        context.fillStyle = colour(slices[at + 2]);
+        const colours = coloursOf(slices[at + 2]);
+        context.fillStyle = colours.box;
         context.fillRect(left, y, wide, ROW - 1);
         if (wide > 36) {
-          context.fillStyle = "#fff";
+          context.fillStyle = colours.text;
           context.fillText(fit(context, data.names[slices[at + 2]], wide - 4), left + 2, y + 1);
         }
       }
@@ -76,7 +88,7 @@ const paint = () => {
         }
         if (sum === 0) continue;
         const share = Math.max(sum / count / 255, 0.08);
-        context.fillStyle = colour(track.names[best]);
+        context.fillStyle = coloursOf(track.names[best]).box;
         context.fillRect(pixel, top + BIN_HEIGHT * (1 - share), 1, BIN_HEIGHT * share);
       }
     }

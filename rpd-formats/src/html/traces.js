@@ -1,6 +1,7 @@
 // Thread traces: waves on the shader engines over time, the waves of the traced compute units, and how busy each compute unit was.
 const CHART = 64, SLOT = 12, WAVE = "#2e9e5b", STALL = "#d9863d";
-const cycles = (value) => scaled(value, ["cycles", "k cycles", "M cycles", "G cycles"], 1000);
+const CYCLES = ["cycles", "k cycles", "M cycles", "G cycles"];
+const cycles = (value) => scaled(value, CYCLES, 1000);
 const ACTIONS = [["in", "+", "Zoom in"], ["out", "\u2212", "Zoom out"], ["left", "\u2190", "Earlier"], ["right", "\u2192", "Later"], ["all", "All", "All"]];
 
 // Mean number of waves in each of `count` equal parts of the time from `from` to `to`.
@@ -122,7 +123,7 @@ const addTrace = (trace) => {
   };
   const draw = () => {
     const area = view.begin(height), [lane] = styleOf("--lane");
-    view.axis(area, height, (at) => at === 0 ? "0" : cycles(at));
+    view.axis(area, height, (at, step) => onAxis(at, step, CYCLES));
     drawChart(area);
     trace.slots.forEach((slot, index) => {
       const y = top + index * SLOT;

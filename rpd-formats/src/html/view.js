@@ -42,7 +42,7 @@ const makeView = ({canvas, tip, length, least, draw, read, click}) => {
       context.fillStyle = line;
       context.fillRect(x, 0, 1, height);
       context.fillStyle = faint;
-      context.fillText(format(at), x + 3, 3);
+      context.fillText(format(at, step), x + 3, 3);
     }
   };
   const place = (event) => {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use rpd_core::session::{ExtendedStrings, Strings};
+use rpd_core::stats::Unit;
 
 use super::table;
 use crate::WriteError;
 use crate::destination::Destination;
 use crate::file::PendingFile;
-use crate::table::Cell;
+use crate::table::{Cell, Column};
 
 /// Writes a table whose rows have a cell for each of `columns`, and returns the name of the file. A column holds integers, floating
 /// numbers or texts: the widest of these that its cells have.
@@ -17,13 +18,14 @@ use crate::table::Cell;
 /// When it cannot be written; nothing is left under its name then.
 pub fn write_cells(
     destination: Destination,
-    columns: &[&str],
+    columns: &[Column],
     rows: &[Vec<Cell>],
 ) -> Result<PathBuf, WriteError> {
     let no_texts = Strings::default();
     let texts = ExtendedStrings::new(&no_texts);
     table::write(PendingFile::to(destination)?, rows.len(), &texts, |group| {
-        for (index, name) in columns.iter().enumerate() {
+        for (index, column) in columns.iter().enumerate() {
+            let name = &column.title(Unit::Nsec);
             let cell = |row: usize| rows[row].get(index).unwrap_or(&Cell::Null);
             let all = || rows.iter().filter_map(|row| row.get(index));
             let has_text = all().any(|cell| matches!(cell, Cell::Text(_)));

@@ -1,43 +1,40 @@
 //! Tables for people: as the data frames of the original print themselves. Columns are right-aligned, numbers one blank further
 //! from what is left of them, floating-point columns with as many decimals as one of them needs, at most six.
 //!
-//! The widths of columns are known when all rows are. Rows are in a file until then when there are many.
+//! The widths of columns are known when all rows are.
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use rpd_core::column::{Column, Storage};
+use comfy_table::CellAlignment;
+use unicode_width::UnicodeWidthStr as _;
 
-use super::{Cell, one_line, plain};
+use super::layout::{LaidColumn, Layout, Style, WIDEST};
+use super::rows::Rows;
+use super::{Cell, Column, ColumnKind, View, one_line, plain};
 use crate::csv::scientific;
-
-/// Letters of a text up to which the others of its column are aligned with it.
-const WIDEST: usize = 4_096;
 
 /// Digits after the point of floating-point numbers.
 const DIGITS: usize = 6;
 
-/// Bytes of rows that are kept in memory.
-const IN_MEMORY: usize = 16 << 20;
-
-/// The rows of a table, and the widths of its columns.
+/// What is needed to lay out a table's rows.
 pub(super) struct Console {
     columns: Vec<Measured>,
     /// Text for numbers that are none.
-    pub(super) no_number: &'static str,
-    /// The rows' cells, as [`encode`] writes them.
-    cells: Column<u8>,
-    rows: u64,
-    /// Storage of long tables; none where no file can be made, then rows stay in memory.
-    storage: Option<Storage>,
+    no_number: &'static str,
+    /// Letters in a line, where they are limited.
+    width: Option<usize>,
 }
 
 /// A column, and what its cells need.
 struct Measured {
     title: String,
+    kind: ColumnKind,
+    detail: u8,
     has_text: bool,
     has_float: bool,
-    /// Letters of the widest cell, were the column not one of floating-point numbers.
+    /// Whether there is a text that is too wide to align others with it.
+    has_huge: bool,
+    /// Columns of the screen that the widest cell takes, were the column not one of floating-point numbers.
     width: usize,
     numbers: Numbers,
 }
@@ -99,9 +96,10 @@ impl Numbers {
 
 impl Measured {
     fn add(&mut self, cell: &Cell, no_number: &str) {
-        let width = shown(cell).chars().count();
-        if width <= WIDEST {
-            self.width = self.width.max(width);
+        let width = shown(cell).width();
+        match width <= WIDEST {
+            true => self.width = self.width.max(width),
+            false => self.has_huge = true,
         }
         match cell {
             Cell::Text(_) => self.has_text = true,
@@ -150,145 +148,77 @@ fn shown(cell: &Cell) -> String {
 }
 
 impl Console {
-    pub(super) fn new(columns: &[String], no_number: &'static str) -> Console {
-        let columns = columns.iter().map(|name| Measured {
-            title: one_line(name),
+    pub(super) fn new(columns: &[Column], view: &View) -> Console {
+        let columns = columns.iter().map(|column| Measured {
+            title: one_line(&column.title(view.unit)),
+            kind: column.kind(),
+            detail: column.level(),
             has_text: false,
             has_float: false,
+            has_huge: false,
             width: 0,
             numbers: Numbers::default(),
         });
         Console {
             columns: columns.collect(),
-            no_number,
-            cells: Column::new(),
-            rows: 0,
-            storage: Some(Storage::new(Path::new("."))),
+            no_number: view.compat.no_number(),
+            width: view.width,
         }
     }
 
-    pub(super) fn add(&mut self, cells: &[Cell]) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        for (column, cell) in self.columns.iter_mut().zip(cells) {
-            column.add(cell, self.no_number);
-            encode(cell, &mut bytes);
-        }
-        self.rows += 1;
-        self.cells.extend_from_slice(&bytes);
-        if let Some(storage) = self
-            .storage
-            .as_ref()
-            .filter(|_| self.cells.len() >= IN_MEMORY)
-            && let Err(error) = self.cells.spill(storage)
-        {
-            if self.cells.total() > self.cells.len() {
-                return Err(error);
+    /// Writes the first `limit` of the rows, which are sealed. Returns the titles of the columns for which there is no room.
+    pub(super) fn write(
+        mut self,
+        rows: &Rows,
+        limit: u64,
+        out: &mut impl Write,
+    ) -> io::Result<Vec<String>> {
+        for row in rows.first(limit) {
+            for (column, cell) in self.columns.iter_mut().zip(&row) {
+                column.add(cell, self.no_number);
             }
-            self.storage = None;
         }
-        Ok(())
-    }
-
-    pub(super) fn write(mut self, out: &mut impl Write) -> io::Result<()> {
-        if let Some(storage) = &self.storage {
-            self.cells.seal(storage)?;
-        }
-        let is_empty = self.rows == 0;
-        let mut titles = Vec::new();
-        let mut widths = Vec::new();
-        for column in &self.columns {
-            let title = match column.has_text || is_empty {
+        let is_empty = rows.count() == 0;
+        let columns = self.columns.iter().map(|column| LaidColumn {
+            title: match column.has_text || is_empty {
                 true => column.title.clone(),
                 false => format!(" {}", column.title),
-            };
-            let own = match column.is_float() {
+            },
+            alignment: CellAlignment::Right,
+            width: match column.is_float() {
                 true => column.numbers.width(),
+                // Where it is shortened, it can be aligned.
+                false if column.has_huge && self.width.is_some() => WIDEST,
                 false => column.width,
-            };
-            let title_width = Some(title.chars().count()).filter(|width| *width <= WIDEST);
-            // One huge text must not make every row as wide as itself.
-            widths.push(own.max(title_width.unwrap_or(0)));
-            titles.push(title);
-        }
-        write_line(out, &titles, &widths)?;
-        let mut rest: &[u8] = &self.cells;
-        let mut released = rest.len();
-        for _ in 0..self.rows {
-            let columns = self.columns.iter();
-            let texts: Vec<String> = columns
-                .map(|column| column.text(&decode(&mut rest), self.no_number))
-                .collect();
-            write_line(out, &texts, &widths)?;
-            if released - rest.len() >= IN_MEMORY {
-                released = rest.len();
-                self.cells.release();
-            }
-        }
-        Ok(())
-    }
-}
-
-fn write_line(out: &mut impl Write, texts: &[String], widths: &[usize]) -> io::Result<()> {
-    for (index, (text, width)) in texts.iter().zip(widths).enumerate() {
-        let blanks = width.saturating_sub(text.chars().count()) + usize::from(index > 0);
-        write!(out, "{:blanks$}{text}", "")?;
-    }
-    writeln!(out)
-}
-
-/// Appends a cell: a byte for its kind and its value.
-fn encode(cell: &Cell, bytes: &mut Vec<u8>) {
-    match cell {
-        Cell::Null => bytes.push(0),
-        Cell::Integer(value) => {
-            bytes.push(1);
-            bytes.extend(value.to_ne_bytes());
-        }
-        Cell::Float(value) => {
-            bytes.push(2);
-            bytes.extend(value.to_ne_bytes());
-        }
-        Cell::Text(text) => {
-            bytes.push(3);
-            bytes.extend((text.len() as u64).to_ne_bytes());
-            bytes.extend(text.as_bytes());
-        }
-    }
-}
-
-/// Takes a cell that [`encode`] wrote from the front of `bytes`.
-fn decode(bytes: &mut &[u8]) -> Cell {
-    let kind = bytes.split_off_first().copied().unwrap_or(0);
-    if kind == 0 {
-        return Cell::Null;
-    }
-    let mut eight = || {
-        let (value, rest) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
-        *bytes = rest;
-        *value
-    };
-    match kind {
-        1 => Cell::Integer(i64::from_ne_bytes(eight())),
-        2 => Cell::Float(f64::from_ne_bytes(eight())),
-        _ => {
-            let len = u64::from_ne_bytes(eight()) as usize;
-            let (text, rest) = bytes.split_at(len.min(bytes.len()));
-            *bytes = rest;
-            Cell::Text(String::from_utf8_lossy(text).into_owned())
-        }
+            },
+            is_name: column.has_text && matches!(column.kind, ColumnKind::Name | ColumnKind::Any),
+            detail: column.detail,
+        });
+        let mut layout = Layout::new(Style::Plain, 0, columns.collect());
+        let left_out = self.width.map(|width| layout.fit(width));
+        let texts = rows.first(limit).map(|row| {
+            let cells = self.columns.iter().zip(&row);
+            Ok(cells
+                .map(|(column, cell)| column.text(cell, self.no_number))
+                .collect())
+        });
+        layout.write(texts, |piece| out.write_all(piece.as_bytes()))?;
+        Ok(left_out.unwrap_or_default())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{Printer, TableFormat};
 
     fn floats(values: &[f64], no_number: &'static str) -> Vec<String> {
-        let mut console = Console::new(&[String::new()], no_number);
+        let view = View::from(TableFormat::Console);
+        let mut console = Console::new(&[Column::new(ColumnKind::Number, "")], &view);
+        let column = &mut console.columns[0];
         for value in values {
-            console.add(&[Cell::Float(*value)]).expect("memory");
+            column.add(&Cell::Float(*value), no_number);
         }
-        let column = &console.columns[0];
         let texts = values
             .iter()
             .map(|value| column.text(&Cell::Float(*value), no_number));
@@ -300,23 +230,24 @@ mod tests {
 
     #[test]
     fn many_rows_are_printed_as_few_are() {
-        let rows = 100_000;
-        let mut console = Console::new(&["n".to_owned(), "t".to_owned()], "NaN");
-        for number in 0..rows {
-            let cells = [Cell::Integer(number), Cell::Text(format!("{number:x>200}"))];
-            console.add(&cells).expect("written");
-        }
-        assert!(
-            console.cells.total() > console.cells.len(),
-            "some are in a file"
-        );
+        // More than are laid out at once.
+        let rows = 3_000;
+        let columns = ["n", "t"]
+            .map(|name| Column::new(ColumnKind::Any, name))
+            .to_vec();
         let mut text = Vec::new();
-        console.write(&mut text).expect("memory");
+        let view = View::from(TableFormat::Console);
+        let mut printer = Printer::new(&view, columns, &mut text).expect("memory");
+        for number in 0..rows {
+            let cells = vec![Cell::Integer(number), Cell::Text(format!("{number:x>200}"))];
+            printer.row(cells).expect("written");
+        }
+        printer.finish().expect("memory");
         let text = String::from_utf8(text).expect("text");
         assert!(
             text.lines()
                 .skip(1)
-                .eq((0..rows).map(|number| format!("{number:>5} {number:x>200}")))
+                .eq((0..rows).map(|number| format!("{number:>4} {number:x>200}")))
         );
     }
 

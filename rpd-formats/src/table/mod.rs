@@ -1,12 +1,22 @@
-//! Tables of any columns, as text for people, CSV, JSON or markdown.
+//! Tables of any columns, as text for people, CSV, JSON, markdown or HTML: columns are described once ([`Column`]), how a table is
+//! shown is a [`View`], and [`Printer`] writes it. Tables for people that must fit a terminal lose the middle of names and columns of
+//! little importance, never a digit.
 
+mod column;
 mod console;
+mod layout;
+mod rows;
+pub mod statistics;
 
 use std::io::{self, Write};
 
-use rpd_core::compat::Compat;
+use rpd_core::stats::Unit;
+
+pub use column::{Column, ColumnKind, UnknownColumn, View};
+pub use layout::shortened;
 
 use console::Console;
+use rows::Rows;
 
 /// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,14 +78,25 @@ impl From<f64> for Cell {
     }
 }
 
-/// Prints a table row by row. Only the console format keeps rows: it needs the widths.
+/// What a table lacks of its rows and columns.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of rows beyond the limit.
+    pub rows: u64,
+    /// Titles of the columns for which the terminal is too narrow.
+    pub columns: Vec<String>,
+}
+
+/// Prints a table row by row. Rows are kept until all are there if their widths or their order must be known.
 pub struct Printer<W: Write> {
-    format: TableFormat,
-    columns: Vec<String>,
-    /// Rows for people, which are printed when all are there.
-    kept: Option<Console>,
+    view: View,
+    columns: Vec<Column>,
+    titles: Vec<String>,
+    kept: Option<Rows>,
+    /// Rows that were added.
     rows: u64,
-    no_number: &'static str,
+    /// Rows that were written.
+    written: u64,
     out: W,
 }
 
@@ -83,68 +104,89 @@ impl<W: Write> Printer<W> {
     /// A table with these columns.
     ///
     /// # Errors
-    /// When the header cannot be written.
-    pub fn new(format: TableFormat, columns: Vec<String>, out: W) -> io::Result<Printer<W>> {
+    /// When the header cannot be written; of kind [`io::ErrorKind::InvalidInput`], with an [`UnknownColumn`], when the column that is
+    /// to order the rows is none of `columns`.
+    pub fn new(view: &View, columns: Vec<Column>, out: W) -> io::Result<Printer<W>> {
+        let sort = view
+            .sorted_by(&columns)
+            .map_err(|unknown| io::Error::new(io::ErrorKind::InvalidInput, unknown))?;
+        let keeps = sort.is_some() || view.format == TableFormat::Console;
         let mut printer = Printer {
-            format,
+            view: view.clone(),
+            titles: columns
+                .iter()
+                .map(|column| column.title(view.unit))
+                .collect(),
+            kept: keeps.then(|| Rows::new(columns.len(), sort)),
             columns,
-            kept: None,
             rows: 0,
-            no_number: Compat::None.no_number(),
+            written: 0,
             out,
         };
-        match format {
-            TableFormat::Csv => {
-                let fields: Vec<String> = printer.columns.iter().map(|name| csv(name)).collect();
-                writeln!(printer.out, "{}", fields.join(","))?;
-            }
-            TableFormat::Markdown => {
-                let names: Vec<String> = printer.columns.iter().map(|name| pipe(name)).collect();
-                writeln!(printer.out, "| {} |", names.join(" | "))?;
-                writeln!(printer.out, "|{}", "---|".repeat(names.len()))?;
-            }
-            TableFormat::Json => write!(printer.out, "[")?,
-            TableFormat::Html => {
-                let names: Vec<String> = printer.columns.iter().map(|name| html(name)).collect();
-                writeln!(
-                    printer.out,
-                    "<table border=\"1\" class=\"dataframe\">\n  <thead>\n    <tr>\n      <th>{}</th>\n    </tr>\n  </thead>\n  <tbody>",
-                    names.join("</th>\n      <th>")
-                )?;
-            }
-            TableFormat::Console => {
-                printer.kept = Some(Console::new(&printer.columns, printer.no_number));
-            }
-        }
+        printer.write_header()?;
         Ok(printer)
     }
 
-    /// Replaces missing numbers in tables for people by the text that the tool of `compat` uses.
-    #[must_use]
-    pub fn compat(mut self, compat: Compat) -> Printer<W> {
-        self.no_number = compat.no_number();
-        if let Some(kept) = &mut self.kept {
-            kept.no_number = self.no_number;
+    fn write_header(&mut self) -> io::Result<()> {
+        match self.view.format {
+            TableFormat::Csv => {
+                let fields: Vec<String> = self.titles.iter().map(|name| csv(name)).collect();
+                writeln!(self.out, "{}", fields.join(","))
+            }
+            TableFormat::Markdown => {
+                let names: Vec<String> = self.titles.iter().map(|name| pipe(name)).collect();
+                writeln!(self.out, "| {} |", names.join(" | "))?;
+                writeln!(self.out, "|{}", "---|".repeat(names.len()))
+            }
+            TableFormat::Json => write!(self.out, "["),
+            TableFormat::Html => {
+                let names: Vec<String> = self.titles.iter().map(|name| html(name)).collect();
+                writeln!(
+                    self.out,
+                    "<table border=\"1\" class=\"dataframe\">\n  <thead>\n    <tr>\n      <th>{}</th>\n    </tr>\n  </thead>\n  <tbody>",
+                    names.join("</th>\n      <th>")
+                )
+            }
+            // Its widths are known when all rows are.
+            TableFormat::Console => Ok(()),
         }
-        self
     }
 
-    /// Number of rows that were written so far.
+    /// Number of rows that were added so far, those beyond the limit included.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Adds a row of as many cells as there are columns.
+    /// Adds a row of as many cells as there are columns. Times are in nanoseconds.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
+    pub fn row(&mut self, mut cells: Vec<Cell>) -> io::Result<()> {
         self.rows += 1;
-        match self.format {
-            TableFormat::Console => {
-                let kept = self.kept.as_mut();
-                kept.map_or(Ok(()), |kept| kept.add(&cells))
+        let limit = self.view.limit.unwrap_or(u64::MAX);
+        // Rows that are to be sorted may come to be among the first.
+        if self.view.sort.is_none() && self.rows > limit {
+            return Ok(());
+        }
+        if self.view.unit != Unit::Nsec {
+            for (column, cell) in self.columns.iter().zip(&mut cells) {
+                if matches!(column.kind(), ColumnKind::Time | ColumnKind::Deviation) {
+                    *cell = in_unit(cell, self.view.unit);
+                }
             }
+        }
+        match &mut self.kept {
+            Some(kept) => kept.add(&cells),
+            None => self.write_row(&cells),
+        }
+    }
+
+    fn write_row(&mut self, cells: &[Cell]) -> io::Result<()> {
+        self.written += 1;
+        let no_number = self.view.compat.no_number();
+        match self.view.format {
+            // Written by `finish`.
+            TableFormat::Console => Ok(()),
             TableFormat::Csv => {
                 let fields: Vec<String> = cells
                     .iter()
@@ -158,14 +200,14 @@ impl<W: Write> Printer<W> {
             TableFormat::Markdown => {
                 let fields: Vec<String> = cells
                     .iter()
-                    .map(|cell| shown(cell, pipe, self.no_number))
+                    .map(|cell| shown(cell, pipe, no_number))
                     .collect();
                 writeln!(self.out, "| {} |", fields.join(" | "))
             }
             TableFormat::Html => {
                 let fields: Vec<String> = cells
                     .iter()
-                    .map(|cell| shown(cell, html, self.no_number))
+                    .map(|cell| shown(cell, html, no_number))
                     .collect();
                 writeln!(
                     self.out,
@@ -174,9 +216,9 @@ impl<W: Write> Printer<W> {
                 )
             }
             TableFormat::Json => {
-                let comma = if self.rows > 1 { "," } else { "" };
+                let comma = if self.written > 1 { "," } else { "" };
                 write!(self.out, "{comma}\n  {{")?;
-                for (index, (name, cell)) in self.columns.iter().zip(&cells).enumerate() {
+                for (index, (name, cell)) in self.titles.iter().zip(cells).enumerate() {
                     let mut text = String::from(if index > 0 { ",\n    " } else { "\n    " });
                     crate::json::quote(&mut text, name);
                     text += ": ";
@@ -193,23 +235,44 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Writes the end of the table.
+    /// Writes what is left of the table, and returns what it lacks.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
-        match self.format {
-            TableFormat::Json if self.rows == 0 => writeln!(self.out, "]")?,
-            TableFormat::Json => writeln!(self.out, "\n]")?,
-            TableFormat::Console => {
-                if let Some(kept) = self.kept {
-                    kept.write(&mut self.out)?;
+    pub fn finish(mut self) -> io::Result<LeftOut> {
+        let limit = self.view.limit.unwrap_or(u64::MAX);
+        let mut left_out = LeftOut {
+            rows: self.rows.saturating_sub(limit),
+            columns: Vec::new(),
+        };
+        if let Some(mut kept) = self.kept.take() {
+            kept.seal()?;
+            if self.view.format == TableFormat::Console {
+                let console = Console::new(&self.columns, &self.view);
+                left_out.columns = console.write(&kept, limit, &mut self.out)?;
+            } else {
+                for row in kept.first(limit) {
+                    self.write_row(&row)?;
                 }
             }
-            TableFormat::Html => writeln!(self.out, "  </tbody>\n</table>")?,
-            TableFormat::Csv | TableFormat::Markdown => {}
         }
-        self.out.flush()
+        match self.view.format {
+            TableFormat::Json if self.written == 0 => writeln!(self.out, "]")?,
+            TableFormat::Json => writeln!(self.out, "\n]")?,
+            TableFormat::Html => writeln!(self.out, "  </tbody>\n</table>")?,
+            TableFormat::Csv | TableFormat::Markdown | TableFormat::Console => {}
+        }
+        self.out.flush()?;
+        Ok(left_out)
+    }
+}
+
+/// Nanoseconds in another unit.
+fn in_unit(cell: &Cell, unit: Unit) -> Cell {
+    match cell {
+        Cell::Integer(value) => Cell::Float(*value as f64 / unit.nanoseconds()),
+        Cell::Float(value) => Cell::Float(value / unit.nanoseconds()),
+        Cell::Null | Cell::Text(_) => cell.clone(),
     }
 }
 
@@ -266,8 +329,11 @@ mod tests {
 
     fn print(format: TableFormat, columns: &[&str], rows: Vec<Vec<Cell>>) -> String {
         let mut out = Vec::new();
-        let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        let mut printer = Printer::new(format, columns, &mut out).expect("memory");
+        let columns = columns
+            .iter()
+            .map(|name| Column::new(ColumnKind::Any, *name));
+        let view = View::from(format);
+        let mut printer = Printer::new(&view, columns.collect(), &mut out).expect("memory");
         for row in rows {
             printer.row(row).expect("memory");
         }

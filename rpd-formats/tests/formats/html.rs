@@ -245,7 +245,7 @@ fn stats(session: &Session) -> SessionStats<'static> {
     stats
 }
 
-fn page(directory: &Path, records: u64) -> (PathBuf, Session) {
+pub(crate) fn page(directory: &Path, records: u64) -> (PathBuf, Session) {
     let session = session(records);
     let stats = stats(&session);
     let file = write_one(

@@ -6,6 +6,7 @@
 mod counters;
 mod documents;
 mod facts;
+mod flame_page;
 mod golden;
 mod html;
 mod otf2;
@@ -17,4 +18,5 @@ mod results;
 mod support;
 mod synthetic;
 mod tables;
+mod timeline_page;
 mod traces;

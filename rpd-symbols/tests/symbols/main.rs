@@ -2,6 +2,5 @@
 
 mod database;
 mod native;
-mod page;
 mod recording;
 mod split;

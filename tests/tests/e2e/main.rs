@@ -39,6 +39,7 @@ mod pc_sampling;
 mod processes;
 mod providers;
 mod python_package;
+mod rank_tables;
 mod recovery;
 mod refusals;
 mod sdk_events;

@@ -6,16 +6,20 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_att::{CodeLine, Library, PluginError, find_library};
-use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_core::compat::Compat;
+use rpd_core::stats::Unit;
+use rpd_formats::destination::Destination;
+use rpd_formats::table::{Cell, Column, ColumnKind, Printer, TableFormat, View};
 
 use super::super::parse;
+use super::super::tables::{TableOptions, explained};
 use crate::exit_status;
 use crate::failure::Failure;
 use crate::thread_trace::decode::{Decoded, Decoding, RequestedFiles, decode_dispatch};
 use crate::thread_trace::files::{TraceKey, Traces};
 
-/// Lines that are printed for each dispatch.
-const HOTTEST: usize = 10;
+/// Lines that are printed for each dispatch unless `--limit` is given.
+const HOTTEST: u64 = 10;
 
 /// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,6 +56,8 @@ struct Arguments {
     /// Directories with the librocprof-trace-decoder.so to decode with, or the file itself [default: rpd's own decoder]
     #[arg(long, num_args = 1.., value_name = "DIR")]
     att_library_path: Vec<PathBuf>,
+    #[command(flatten)]
+    tables: TableOptions,
 }
 
 /// Runs the action.
@@ -76,6 +82,10 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         pftrace: given.format.contains(&Format::Pftrace),
         sources: true,
     };
+    let output = Destination::standard_output();
+    let look = TableFormat::Console;
+    let mut view = (given.tables).view(look, Unit::Nsec, Compat::None, &output, None);
+    view.limit = given.tables.limit_or(Some(HOTTEST));
     let mut complete = true;
     for (key, files) in &traces.traces {
         let into = given.output_directory.as_ref().unwrap_or(&key.directory);
@@ -90,7 +100,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         for note in &decoded.notes {
             eprintln!("rpd: {note}");
         }
-        crate::print(&report(key, &decoded)?)?;
+        crate::print(&report(key, &decoded, &view)?)?;
         for path in &decoded.written {
             eprintln!("rpd: wrote {}", path.display());
         }
@@ -99,7 +109,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
 }
 
 /// The dispatch, its shader engines and its hottest lines.
-fn report(key: &TraceKey, decoded: &Decoded) -> Result<String> {
+fn report(key: &TraceKey, decoded: &Decoded, view: &View) -> Result<String> {
     let mut out = Vec::new();
     let head = format!("Dispatch {} on agent {}\n\n", key.dispatch, key.agent);
     out.extend_from_slice(head.as_bytes());
@@ -111,8 +121,12 @@ fn report(key: &TraceKey, decoded: &Decoded) -> Result<String> {
         "Traced waves",
         "Instructions",
     ];
-    let columns = columns.map(str::to_owned).to_vec();
-    let mut table = Printer::new(TableFormat::Console, columns, &mut out)?;
+    let columns = columns.map(|name| Column::new(ColumnKind::Number, name));
+    let whole = View {
+        width: view.width,
+        ..View::from(TableFormat::Console)
+    };
+    let mut table = Printer::new(&whole, columns.to_vec(), &mut out)?;
     for engine in &decoded.engines {
         let found = &engine.diagnosis;
         let numbers = [
@@ -136,17 +150,18 @@ fn report(key: &TraceKey, decoded: &Decoded) -> Result<String> {
     let total: u64 = lines.iter().map(|line| line.latency).sum();
     out.extend_from_slice(b"\nLines with the most cycles\n\n");
     let columns = [
-        "Latency",
-        "%",
-        "Stall",
-        "Idle",
-        "Hits",
-        "Address",
-        "Instruction",
+        (ColumnKind::Number, "Latency"),
+        (ColumnKind::Word, "%"),
+        (ColumnKind::Number, "Stall"),
+        (ColumnKind::Number, "Idle"),
+        (ColumnKind::Number, "Hits"),
+        (ColumnKind::Word, "Address"),
+        (ColumnKind::Name, "Instruction"),
     ];
-    let columns = columns.map(str::to_owned).to_vec();
-    let mut table = Printer::new(TableFormat::Console, columns, &mut out)?;
-    for line in lines.iter().take(HOTTEST) {
+    let columns = columns.map(|(kind, name)| Column::new(kind, name));
+    let new = Printer::new(view, columns.to_vec(), &mut out);
+    let mut table = new.map_err(|error| explained("att decode", error))?;
+    for line in lines {
         let share = 100.0 * line.latency as f64 / total.max(1) as f64;
         table.row(vec![
             Cell::Integer(line.latency as i64),

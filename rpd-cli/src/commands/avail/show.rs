@@ -1,13 +1,13 @@
 //! The listings as text, in the layout of rocprofv3-avail.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
 
 use rpd_core::compat::Difference;
 
 use super::{Common, Detail, Listed, ListingContent};
 use crate::counters::protocol::{Agent, Counter, Extent, Sampling};
 use crate::counters::{Gpu, ProviderCounters};
+use crate::terminal;
 
 /// Width of the listing when the output is not a terminal.
 const WIDTH: usize = 120;
@@ -74,10 +74,7 @@ fn none(known: &Gpu, common: &Common, text: &mut String) {
 }
 
 fn names(known: &Gpu, of: &Listed, common: &Common, text: &mut String) {
-    let width = match std::io::stdout().is_terminal() {
-        true => terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into()),
-        false => WIDTH,
-    };
+    let width = terminal::width(std::io::stdout()).unwrap_or(WIDTH);
     let of_kind = |available: bool| -> Vec<&str> {
         of.counters
             .iter()

@@ -1,18 +1,20 @@
 //! Memory accesses of kernels in a capture: recording them, and the tables of what each line of source code did.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use rpd_core::compat::Compat;
+use rpd_core::stats::Unit;
 use rpd_formats::parquet;
-use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_formats::table::{Cell, Column, ColumnKind, TableFormat, View};
 use rpd_gfx::access::{FILE, KernelChoice, Problem, Stride};
 use rpd_spool::access_trace::{AccessTrace, FOLDER, KERNELS_FILE};
 use rpd_spool::demangle::demangle_any;
 use rpd_symbols::code::{AccessReport, LineAccesses, access_report};
 
+use crate::commands::tables::{TableOptions, note, printer};
 use crate::commands::{Form, write_output};
 use crate::exit_status::{DAMAGED, FAILED, SUCCESS};
 use crate::failure::Failure;
@@ -110,7 +112,7 @@ pub(super) fn recorded(capture: &Path) -> Option<u64> {
 
 /// Options of the table of accesses.
 #[derive(Debug, Args)]
-pub(super) struct TableOptions {
+pub(super) struct AccessOptions {
     /// Kernels whose memory accesses are shown, by name or a part of it; NAME#N is the Nth dispatch of it [default: all]
     #[arg(long, value_name = "NAME[#N]", conflicts_with = "call", value_parser = kernel_word)]
     kernel: Vec<String>,
@@ -129,11 +131,13 @@ pub(super) struct TableOptions {
     /// File to write the table to as Parquet
     #[arg(long, value_name = "FILE", conflicts_with = "call")]
     parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) tables: TableOptions,
 }
 
 /// Shows what the lines of kernels accessed; returns the exit status. `named`: the capture as the user named it, whose directory
 /// is `capture`.
-pub(super) fn show(named: &Path, capture: &Path, options: &TableOptions) -> Result<u8> {
+pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Result<u8> {
     let output = super::output(NAME, options.output.as_deref(), named)?;
     let parquet = match &options.parquet {
         Some(path) => Some(super::output(NAME, Some(path), named)?),
@@ -165,15 +169,16 @@ pub(super) fn show(named: &Path, capture: &Path, options: &TableOptions) -> Resu
         return Ok(FAILED);
     }
     let look = options.format.table_format();
+    let view = (options.tables).view(look, Unit::Nsec, Compat::None, &output, None);
     if let Some(parquet) = parquet {
         let is_standard_output = parquet.is_standard_output();
-        let path = parquet::write_cells(parquet, &COLUMNS, &rows(&report))?;
+        let path = parquet::write_cells(parquet, &columns(), &rows(&report))?;
         if !is_standard_output {
             eprintln!("rpd: wrote {}", crate::report::shown(&path));
         }
     }
     if options.output.is_some() || options.parquet.is_none() {
-        write_output(output, Compat::None, |out| Ok(print(&report, look, out)?))?;
+        write_output(output, Compat::None, |out| print(&report, &view, out))?;
     }
     Ok(SUCCESS)
 }
@@ -190,28 +195,33 @@ fn damaged(folder: &Path, problem: &Problem) -> Failure {
 }
 
 /// The columns of tables for programs.
-const COLUMNS: [&str; 18] = [
-    "kernel",
-    "dispatches",
-    "file",
-    "line",
-    "space",
-    "access",
-    "instructions",
-    "executions",
-    "lanes",
-    "bytes",
-    "cache_lines",
-    "ideal_cache_lines",
-    "distinct_cache_lines",
-    "coalescing",
-    "lds_cycles",
-    "conflict_cycles",
-    "stride",
-    "stride_share",
-];
+fn columns() -> Vec<Column> {
+    use ColumnKind::{Name, Number, Word};
+    [
+        (Name, "kernel"),
+        (Number, "dispatches"),
+        (Name, "file"),
+        (Number, "line"),
+        (Word, "space"),
+        (Word, "access"),
+        (Number, "instructions"),
+        (Number, "executions"),
+        (Number, "lanes"),
+        (Number, "bytes"),
+        (Number, "cache_lines"),
+        (Number, "ideal_cache_lines"),
+        (Number, "distinct_cache_lines"),
+        (Number, "coalescing"),
+        (Number, "lds_cycles"),
+        (Number, "conflict_cycles"),
+        (Number, "stride"),
+        (Number, "stride_share"),
+    ]
+    .map(|(kind, name)| Column::new(kind, name))
+    .to_vec()
+}
 
-/// A row for each line; its cells are those of [`COLUMNS`].
+/// A row for each line; its cells are those of [`columns`].
 fn rows(report: &AccessReport) -> Vec<Vec<Cell>> {
     let row = |line: &LineAccesses| {
         let totals = &line.totals;
@@ -253,20 +263,20 @@ fn rows(report: &AccessReport) -> Vec<Vec<Cell>> {
     report.lines.iter().map(row).collect()
 }
 
-fn print(report: &AccessReport, look: TableFormat, out: &mut dyn Write) -> io::Result<()> {
-    if look == TableFormat::Console {
-        return print_for_people(report, out);
+fn print(report: &AccessReport, view: &View, out: &mut dyn Write) -> Result<()> {
+    if view.format == TableFormat::Console {
+        return print_for_people(report, view, out);
     }
-    let columns = COLUMNS.iter().map(ToString::to_string).collect();
-    let mut table = Printer::new(look, columns, out)?;
+    let mut table = printer(NAME, view, columns(), out)?;
     for row in rows(report) {
         table.row(row)?;
     }
-    table.finish()
+    table.finish()?;
+    Ok(())
 }
 
 /// A table for each kernel.
-fn print_for_people(report: &AccessReport, out: &mut dyn Write) -> io::Result<()> {
+fn print_for_people(report: &AccessReport, view: &View, out: &mut dyn Write) -> Result<()> {
     for (nth, lines) in report
         .lines
         .chunk_by(|a, b| a.kernel == b.kernel)
@@ -282,23 +292,23 @@ fn print_for_people(report: &AccessReport, out: &mut dyn Write) -> io::Result<()
             count(dispatches, "dispatch")
         )?;
         let columns = [
-            "source",
-            "access",
-            "executed",
-            "lanes",
-            "bytes",
-            "cache lines",
-            "distinct",
-            "coalesced",
-            "bank conflicts",
-            "stride",
+            (ColumnKind::Name, "source", 0),
+            (ColumnKind::Word, "access", 0),
+            (ColumnKind::Number, "executed", 0),
+            (ColumnKind::Number, "lanes", 1),
+            (ColumnKind::Number, "bytes", 2),
+            (ColumnKind::Number, "cache lines", 1),
+            (ColumnKind::Number, "distinct", 2),
+            (ColumnKind::Word, "coalesced", 0),
+            (ColumnKind::Word, "bank conflicts", 2),
+            (ColumnKind::Word, "stride", 1),
         ];
-        let columns = columns.iter().map(ToString::to_string).collect();
-        let mut table = Printer::new(TableFormat::Console, columns, &mut *out)?;
+        let columns = columns.map(|(kind, name, level)| Column::new(kind, name).detail(level));
+        let mut table = printer(NAME, view, columns.to_vec(), &mut *out)?;
         for line in lines {
             table.row(shown(line))?;
         }
-        table.finish()?;
+        note(NAME, view.format, &table.finish()?);
     }
     Ok(())
 }

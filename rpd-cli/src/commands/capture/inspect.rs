@@ -9,11 +9,17 @@ use rpd_capture::{Capture, CaptureError, ExcerptOf, Manifest};
 use rpd_core::compat::Compat;
 use rpd_core::foreign::shown;
 
+use rpd_formats::table::shortened;
+
 use super::progress::bytes;
 use super::{Opened, failure, output};
+use crate::commands::tables::RowOptions;
 use crate::commands::write_output;
 use crate::exit_status::{DAMAGED, DIFFERS, SUCCESS};
 use crate::wording::count;
+
+/// Letters that the name of a kernel keeps, however narrow the terminal is.
+const NAME_LEAST: usize = 16;
 
 /// An action on captures.
 pub(super) type Action = fn(&[OsString]) -> Result<u8>;
@@ -44,6 +50,8 @@ struct CaptureArgument {
 struct InfoArguments {
     #[command(flatten)]
     argument: CaptureArgument,
+    #[command(flatten)]
+    rows: RowOptions,
 }
 
 fn info(arguments: &[OsString]) -> Result<u8> {
@@ -63,10 +71,10 @@ fn info(arguments: &[OsString]) -> Result<u8> {
     }
     let opened = Opened::new(path)?;
     let capture = opened.capture()?;
-    crate::print(&described(path, &capture)?)
+    crate::print(&described(path, &capture, &given.rows)?)
 }
 
-fn described(path: &Path, capture: &Capture) -> Result<String> {
+fn described(path: &Path, capture: &Capture, rows: &RowOptions) -> Result<String> {
     let Manifest {
         command,
         host,
@@ -143,13 +151,22 @@ fn described(path: &Path, capture: &Capture) -> Result<String> {
             ),
         );
     }
-    for kernel in capture.kernels().map_err(failure)? {
-        if kernel.launches > 0 {
-            row(
-                "kernel",
-                format!("{} ({})", kernel.name, count(kernel.launches, "launch")),
-            );
-        }
+    let mut kernels = capture.kernels().map_err(failure)?;
+    kernels.retain(|kernel| kernel.launches > 0);
+    for kernel in kernels.iter().take(rows.limit()) {
+        let launches = format!(" ({})", count(kernel.launches, "launch"));
+        // The lines begin with two blanks, the word and a blank.
+        let room = rows
+            .width()
+            .map(|width| width.saturating_sub(15 + launches.len()));
+        let name = match room {
+            Some(room) => shortened(&shown(&kernel.name), room.max(NAME_LEAST)),
+            None => kernel.name.clone(),
+        };
+        row("kernel", name + &launches);
+    }
+    if let left @ 1.. = kernels.len().saturating_sub(rows.limit()) {
+        row("kernel", format!("{left} more; --limit 0 shows all"));
     }
     let unsupported = capture.unsupported().map_err(failure)?;
     for (name, calls) in &unsupported {
@@ -193,6 +210,8 @@ struct ListArguments {
     /// Last call
     #[arg(long, value_name = "N")]
     until: Option<u64>,
+    #[command(flatten)]
+    rows: RowOptions,
 }
 
 fn list(arguments: &[OsString]) -> Result<u8> {
@@ -203,18 +222,34 @@ fn list(arguments: &[OsString]) -> Result<u8> {
     let capture = opened.capture()?;
     let mut text = String::new();
     let last = given.until.unwrap_or(u64::MAX);
+    let width = given.rows.width();
+    let mut left = given.rows.limit();
+    let mut is_whole = true;
     capture
         .calls(
             given.from,
             last,
             |call| -> Result<bool, rpd_capture::CaptureError> {
-                text += &rpd_capture::describe(&call, false);
+                if left == 0 {
+                    is_whole = false;
+                    return Ok(false);
+                }
+                left -= 1;
+                let line = rpd_capture::describe(&call, false);
+                match width {
+                    Some(width) => text += &shortened(&shown(&line), width),
+                    None => text += &line,
+                }
                 text.push('\n');
                 Ok(true)
             },
         )
         .map_err(failure)?;
-    crate::print(&text)
+    crate::print(&text)?;
+    if !is_whole {
+        eprintln!("rpd: more calls follow; --limit 0 shows all");
+    }
+    Ok(SUCCESS)
 }
 
 /// Show one call of a capture with its arguments and data, or what its kernels accessed in memory
@@ -226,7 +261,7 @@ struct ShowArguments {
     #[arg(value_name = "N")]
     call: Option<u64>,
     #[command(flatten)]
-    table: super::accesses::TableOptions,
+    table: super::accesses::AccessOptions,
 }
 
 fn show(arguments: &[OsString]) -> Result<u8> {
@@ -238,6 +273,7 @@ fn show(arguments: &[OsString]) -> Result<u8> {
     let Some(call) = given.call else {
         return super::accesses::show(&given.argument.capture, capture.path(), &given.table);
     };
+    (given.table.tables).refuse_without_table("capture show", "leave the number of a call out")?;
     let call = capture.call(call).map_err(failure)?;
     crate::print(&format!("{}\n", rpd_capture::describe(&call, true)))
 }

@@ -12,7 +12,7 @@ use rpd_core::foreign::shown;
 use rpd_core::session::Session;
 use rpd_core::session::hot::{HotPlace, Listing, Tally, listings};
 use rpd_core::session::totals::Measure;
-use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_formats::table::{Cell, Column, ColumnKind, Printer, TableFormat, View};
 
 use super::show::{column, issue_text};
 use super::{
@@ -352,28 +352,30 @@ fn table(
     let samples = found
         .first()
         .map_or("Samples", |(listing, _)| column(listing.measure));
-    let columns = [
-        "Kernel",
-        "Function",
-        "Code_Object",
-        "Offset",
-        "Instruction",
-        "File",
-        "Line",
-        "Source",
-        samples,
-        "Percent",
-        "Percent_Error",
-        "Issued",
-        "Stalled",
-        "Stall_Reasons",
-        "Lanes",
+    use ColumnKind::{Name, Number};
+    let mut columns = vec![
+        (Name, "Kernel"),
+        (Name, "Function"),
+        (Number, "Code_Object"),
+        (Number, "Offset"),
+        (Name, "Instruction"),
+        (Name, "File"),
+        (Number, "Line"),
+        (Name, "Source"),
+        (Number, samples),
+        (Number, "Percent"),
+        (Number, "Percent_Error"),
+        (Number, "Issued"),
+        (Number, "Stalled"),
+        (Name, "Stall_Reasons"),
+        (Number, "Lanes"),
     ];
-    let mut columns = columns.map(str::to_owned).to_vec();
     if comparison.is_some() {
-        columns.extend(["Line_Percent_Before", "Line_Percent"].map(str::to_owned));
+        columns.extend([(Number, "Line_Percent_Before"), (Number, "Line_Percent")]);
     }
-    let mut printer = Printer::new(format, columns, out)?;
+    let columns = columns.into_iter();
+    let columns = columns.map(|(kind, name)| Column::new(kind, name));
+    let mut printer = Printer::new(&View::from(format), columns.collect(), out)?;
     for (listing, sources) in found {
         for instruction in &listing.instructions {
             let tally = &instruction.tally;

@@ -9,17 +9,21 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, ValueEnum};
 use rpd_core::compat::Compat;
 use rpd_core::session::Session;
 use rpd_core::session::code::Sampling;
 use rpd_core::session::hot::{Hot, HotBuilder};
 use rpd_core::session::totals::{Measure, Totals};
+use rpd_core::stats::Unit;
+use rpd_formats::flame;
 use rpd_formats::rocpd::read::{Database, Settings};
-use rpd_formats::table::TableFormat;
+use rpd_formats::table::{TableFormat, View};
 use rpd_spool::kernel_filter::{Matcher, compile};
-use rpd_symbols::flame;
 
+use super::flame_format::FlameFormat;
+use super::tables::TableOptions;
 use super::{Inputs, Naming, destination, expand, parse, write_output};
 use crate::failure::Failure;
 use occupancy::OccupancyOnly;
@@ -61,6 +65,8 @@ struct Arguments {
     /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
+    #[command(flatten)]
+    tables: TableOptions,
     #[command(flatten)]
     naming: Naming,
 }
@@ -138,23 +144,54 @@ enum Level {
     Instruction,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// Format of the result: text, tables, and flame graphs of kernel, calls that were inlined, line and instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormatName {
-    /// Text with headings and indentation
     Text,
-    /// Comma-separated values
     Csv,
-    /// An array of objects
     Json,
-    /// A markdown table
-    #[value(alias = "md")]
     Markdown,
-    /// A flame graph: kernel, calls that were inlined, line, instruction
-    Flame,
-    /// The same as one line per stack, for flamegraph.pl and the like
-    Folded,
-    /// The same for speedscope.app
-    Speedscope,
+    Flame(FlameFormat),
+}
+
+impl ValueEnum for FormatName {
+    fn value_variants<'a>() -> &'a [FormatName] {
+        &[
+            FormatName::Text,
+            FormatName::Csv,
+            FormatName::Json,
+            FormatName::Markdown,
+            FormatName::Flame(FlameFormat::Html),
+            FormatName::Flame(FlameFormat::Folded),
+            FormatName::Flame(FlameFormat::Speedscope),
+            FormatName::Flame(FlameFormat::Pprof),
+            FormatName::Flame(FlameFormat::Firefox),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let value = PossibleValue::new;
+        Some(match self {
+            FormatName::Text => value("text").help("Text with headings and indentation"),
+            FormatName::Csv => value("csv").help("Comma-separated values"),
+            FormatName::Json => value("json").help("An array of objects"),
+            FormatName::Markdown => value("markdown").alias("md").help("A markdown table"),
+            FormatName::Flame(format) => return format.to_possible_value(),
+        })
+    }
+}
+
+impl FormatName {
+    /// The format of the table that is written; `None` for one of flame graphs.
+    const fn table_format(self) -> Option<TableFormat> {
+        match self {
+            FormatName::Text => Some(TableFormat::Console),
+            FormatName::Csv => Some(TableFormat::Csv),
+            FormatName::Json => Some(TableFormat::Json),
+            FormatName::Markdown => Some(TableFormat::Markdown),
+            FormatName::Flame(_) => None,
+        }
+    }
 }
 
 /// Facts about the samples other than their sums.
@@ -170,6 +207,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
     };
+    given.refuse_unusable()?;
     let paths = given.inputs.paths(NAME)?;
     let others = match &given.diff {
         Some(path) => expand(&[path])?,
@@ -177,6 +215,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     let inputs = paths.iter().chain(&others);
     let output = destination(NAME, given.output_file.as_deref(), inputs)?;
+    let look = given.format.table_format().unwrap_or(TableFormat::Console);
+    let view = (given.tables).view(look, Unit::Nsec, Compat::None, &output, None);
     let (hot, facts) = given.collect(&paths)?;
     let before = match &given.diff {
         Some(_) => Some(given.collect(&others)?.0),
@@ -195,7 +235,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     {
         return Err(different_measures(NAME).into());
     }
-    let write = |out: &mut dyn std::io::Write| given.write(&hot, &facts, before.as_ref(), out);
+    let write =
+        |out: &mut dyn std::io::Write| given.write(&hot, &facts, before.as_ref(), &view, out);
     write_output(output, Compat::None, write)?;
     Ok(0)
 }
@@ -332,11 +373,29 @@ impl Arguments {
         }
     }
 
+    /// Refuses options that the format has no use for.
+    fn refuse_unusable(&self) -> Result<(), Failure> {
+        let is_tree = self.format == FormatName::Text && (self.by.is_none() || self.diff.is_some());
+        match self.format {
+            FormatName::Flame(format) => {
+                let has_file = self.output_file.is_some();
+                format.refuse_unusable(NAME, self.diff.is_some(), has_file)?;
+                self.tables.refuse_without_table(NAME, "give --format csv, json or markdown")
+            }
+            _ if is_tree => self.tables.refuse_without_table(
+                NAME,
+                "give --by or another --format; --kernels, --lines and --instructions limit the text",
+            ),
+            _ => Ok(()),
+        }
+    }
+
     fn write(
         &self,
         hot: &Hot,
         facts: &Facts,
         before: Option<&Hot>,
+        view: &View,
         out: &mut dyn std::io::Write,
     ) -> Result<()> {
         let limits = show::Limits {
@@ -344,40 +403,18 @@ impl Arguments {
             lines: self.limit(self.lines, 10),
             instructions: self.limit(self.instructions, 4),
         };
-        let mut flame = |format| -> Result<()> {
+        if let FormatName::Flame(format) = self.format {
             let before = before.map(profile);
-            Ok(profile(hot).write(format, title(hot), before.as_ref(), out)?)
-        };
-        match self.format {
-            FormatName::Flame => return flame(flame::Format::Html),
-            FormatName::Folded => return flame(flame::Format::Folded),
-            FormatName::Speedscope => {
-                if before.is_some() {
-                    return Err(Failure::usage(
-                        "hot: --diff can be written as text, csv, json, markdown, flame and folded: speedscope has no differences",
-                    )
-                    .into());
-                }
-                return flame(flame::Format::Speedscope);
-            }
-            FormatName::Text | FormatName::Csv | FormatName::Json | FormatName::Markdown => {}
+            profile(hot).write(format.into(), title(hot), before.as_ref(), out)?;
+            return Ok(());
         }
-        let table = match self.format {
-            FormatName::Csv => Some(TableFormat::Csv),
-            FormatName::Json => Some(TableFormat::Json),
-            FormatName::Markdown => Some(TableFormat::Markdown),
-            _ => None,
-        };
-        match (before, table) {
-            (Some(before), Some(format)) => {
-                show::difference_table(hot, before, limits, format, out)?;
-            }
-            (Some(before), None) => show::difference(hot, before, limits, out)?,
-            (None, Some(format)) => show::table(hot, self.by, limits, format, out)?,
-            (None, None) => match self.by {
-                None => show::tree(hot, facts, limits, out)?,
-                Some(_) => show::table(hot, self.by, limits, TableFormat::Console, out)?,
-            },
+        let is_text = self.format == FormatName::Text;
+        let width = view.width.unwrap_or(usize::MAX);
+        match before {
+            Some(before) if is_text => show::difference(hot, before, limits, width, out)?,
+            Some(before) => show::difference_table(hot, before, limits, view, out)?,
+            None if is_text && self.by.is_none() => show::tree(hot, facts, limits, width, out)?,
+            None => show::table(hot, self.by, limits, view, out)?,
         }
         Ok(())
     }
@@ -408,7 +445,7 @@ fn title(hot: &Hot) -> &'static str {
 
 /// Samples as stacks: kernel, calls that were inlined, line, instruction.
 fn profile(hot: &Hot) -> flame::Profile {
-    let mut profile = flame::Profile::new(title(hot), flame::Unit::Count);
+    let mut profile = flame::Profile::new(&[(title(hot), flame::Unit::Count)]);
     let frame = |kind, name: &str, file: &str, line| flame::Frame {
         kind,
         name: name.to_owned(),
@@ -442,7 +479,7 @@ fn profile(hot: &Hot) -> flame::Profile {
                 };
                 let last = frame(flame::Kind::Note, &text, "", 0);
                 let stack = stack.iter().cloned().chain([last]);
-                profile.add(stack, instruction.tally.samples);
+                profile.add(stack, &[instruction.tally.samples]);
             }
         }
     }

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use anyhow::Result;
 use rpd_core::foreign::shown;
 use rpd_core::session::hot::{Hot, HotInstruction, HotKernel, HotLine, HotPlace, Tally};
 use rpd_core::session::totals::Measure;
-use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_formats::table::{Cell, Column, ColumnKind, View, shortened};
 
-use super::{Facts, Level, by_line};
+use super::super::tables::{note, printer};
+use super::{Facts, Level, NAME, by_line};
 
 /// Limits of the rows that are shown.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,8 @@ pub(super) struct LineKey {
     pub(super) chain: Vec<HotPlace>,
 }
 
+/// Letters that a name in a line keeps, however narrow the terminal is.
+const NAME_LEAST: usize = 16;
 /// Placeholder for an unknown line.
 const NO_LINE: &str = "(no line)";
 /// Placeholder for an instruction that could not be decoded.
@@ -92,6 +96,13 @@ fn line_text(called: &str, chain: &[HotPlace]) -> String {
     shown(&text).into_owned()
 }
 
+/// A line of `width` letters: where it is longer, the middle of the name in it is left out.
+fn fitted(before: &str, name: &str, after: &str, width: usize) -> String {
+    let others = before.chars().count() + after.chars().count();
+    let name = shortened(name, width.saturating_sub(others).max(NAME_LEAST));
+    format!("{before}{name}{after}")
+}
+
 fn left_out(left: usize, what: &str, out: &mut dyn Write, indent: &str) -> io::Result<()> {
     match left {
         0 => Ok(()),
@@ -105,6 +116,7 @@ pub(super) fn tree(
     hot: &Hot,
     facts: &Facts,
     limits: Limits,
+    width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let how: BTreeSet<String> = facts
@@ -132,7 +144,7 @@ pub(super) fn tree(
     writeln!(out, "{}{recordings} ({how})", counted(&hot.tally))?;
     for kernel in hot.kernels.iter().take(limits.kernels) {
         writeln!(out)?;
-        writeln!(out, "{}", shown(&kernel.name))?;
+        writeln!(out, "{}", shortened(&shown(&kernel.name), width))?;
         writeln!(
             out,
             "{}  {}{}",
@@ -141,13 +153,10 @@ pub(super) fn tree(
             details(&kernel.tally, 3)
         )?;
         for line in kernel.lines.iter().take(limits.lines) {
-            writeln!(
-                out,
-                "  {}  {}{}",
-                share(&line.tally, &hot.tally),
-                line_text(&line.called, &line.chain),
-                details(&line.tally, 3)
-            )?;
+            let figures = format!("  {}  ", share(&line.tally, &hot.tally));
+            let place = line_text(&line.called, &line.chain);
+            let row = fitted(&figures, &place, &details(&line.tally, 3), width);
+            writeln!(out, "{row}")?;
             for instruction in line.instructions.iter().take(limits.instructions) {
                 writeln!(
                     out,
@@ -205,40 +214,41 @@ pub(super) fn column(measure: Measure) -> &'static str {
     }
 }
 
-/// Columns of the table. In the place of `Samples` there is the result of [`column()`].
-const COLUMNS: [&str; 17] = [
-    "Level",
-    "Kernel",
-    "File",
-    "Line",
-    "Function",
-    "Inlined_At",
-    "Code_Object",
-    "Offset",
-    "Instruction",
-    "Samples",
-    "Percent",
-    "Percent_Error",
-    "Issued",
-    "Stalled",
-    "Stall_Reasons",
-    "Lanes",
-    "Waves",
-];
+/// The columns of the table.
+fn columns(measure: Measure) -> Vec<Column> {
+    use ColumnKind::{Name, Number, Word};
+    [
+        (Word, "Level", 1),
+        (Name, "Kernel", 0),
+        (Name, "File", 0),
+        (Number, "Line", 0),
+        (Name, "Function", 3),
+        (Name, "Inlined_At", 4),
+        (Number, "Code_Object", 6),
+        (Number, "Offset", 3),
+        (Name, "Instruction", 0),
+        (Number, column(measure), 0),
+        (Number, "Percent", 0),
+        (Number, "Percent_Error", 2),
+        (Number, "Issued", 5),
+        (Number, "Stalled", 5),
+        (Name, "Stall_Reasons", 2),
+        (Number, "Lanes", 6),
+        (Number, "Waves", 6),
+    ]
+    .map(|(kind, name, level)| Column::new(kind, name).detail(level))
+    .to_vec()
+}
 
 /// One row per kernel, line or instruction.
 pub(super) fn table(
     hot: &Hot,
     by: Option<Level>,
     limits: Limits,
-    format: TableFormat,
+    view: &View,
     out: &mut dyn Write,
-) -> io::Result<()> {
-    let columns = COLUMNS.map(|name| match name {
-        "Samples" => column(hot.measure).to_owned(),
-        name => name.to_owned(),
-    });
-    let mut printer = Printer::new(format, columns.to_vec(), out)?;
+) -> Result<()> {
+    let mut printer = printer(NAME, view, columns(hot.measure), out)?;
     let has = |level: Level| by.is_none_or(|by| by == level);
     for kernel in hot.kernels.iter().take(limits.kernels) {
         if has(Level::Kernel) {
@@ -261,7 +271,7 @@ pub(super) fn table(
             }
         }
     }
-    printer.finish()?;
+    note(NAME, view.format, &printer.finish()?);
     Ok(())
 }
 
@@ -383,6 +393,7 @@ pub(super) fn difference(
     hot: &Hot,
     before: &Hot,
     limits: Limits,
+    width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(
@@ -395,16 +406,19 @@ pub(super) fn difference(
     let changes = changes(&keys, hot, before);
     let most = limits.lines.saturating_mul(2);
     for change in changes.iter().take(most) {
-        writeln!(
-            out,
-            "{} {:+6.1} % ± {:.1}  {:5.1} % -> {:5.1} %  {}  {}",
+        let figures = format!(
+            "{} {:+6.1} % ± {:.1}  {:5.1} % -> {:5.1} %  {}  ",
             if change.is_significant() { '*' } else { ' ' },
             change.difference() * 100.0,
             change.error * 100.0,
             change.shares[0] * 100.0,
             change.shares[1] * 100.0,
             line_text(&change.key.called, &change.key.chain),
-            shown(&change.key.kernel)
+        );
+        writeln!(
+            out,
+            "{}",
+            fitted(&figures, &shown(&change.key.kernel), "", width)
         )?;
     }
     left_out(changes.len().saturating_sub(most), "line", out, "")
@@ -415,24 +429,26 @@ pub(super) fn difference_table(
     hot: &Hot,
     before: &Hot,
     limits: Limits,
-    format: TableFormat,
+    view: &View,
     out: &mut dyn Write,
-) -> io::Result<()> {
+) -> Result<()> {
+    use ColumnKind::{Name, Number};
     let before_column = format!("{}_Before", column(before.measure));
     let columns = [
-        "Kernel",
-        "File",
-        "Line",
-        "Inlined_At",
-        before_column.as_str(),
-        column(hot.measure),
-        "Percent_Before",
-        "Percent",
-        "Difference",
-        "Difference_Error",
-        "Significant",
+        (Name, "Kernel"),
+        (Name, "File"),
+        (Number, "Line"),
+        (Name, "Inlined_At"),
+        (Number, before_column.as_str()),
+        (Number, column(hot.measure)),
+        (Number, "Percent_Before"),
+        (Number, "Percent"),
+        (Number, "Difference"),
+        (Number, "Difference_Error"),
+        (Number, "Significant"),
     ];
-    let mut printer = Printer::new(format, columns.map(str::to_owned).to_vec(), out)?;
+    let columns = columns.map(|(kind, name)| Column::new(kind, name)).to_vec();
+    let mut printer = printer(NAME, view, columns, out)?;
     let keys = keys(hot, before);
     for change in changes(&keys, hot, before).iter().take(limits.lines) {
         let LineKey { kernel, chain, .. } = change.key;
@@ -456,6 +472,6 @@ pub(super) fn difference_table(
             u64::from(change.is_significant()).into(),
         ])?;
     }
-    printer.finish()?;
+    note(NAME, view.format, &printer.finish()?);
     Ok(())
 }

@@ -1,16 +1,16 @@
 //! `rpd flame`: flame graphs.
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
-use rpd_symbols::analysis::{Part, Texts, Weight, costs};
+use rpd_formats::flame::{Frame, Kind, Profile};
+use rpd_symbols::analysis::{Cost, Part, Texts, Weight, costs};
 use rpd_symbols::each_rpd_stack;
-use rpd_symbols::flame::{Format, Frame, Kind, Profile};
 
+use super::super::flame_format::FlameFormat;
 use super::super::window::WindowOptions;
 use super::super::{Inputs, Naming, destination, expand as expand_paths, parse, write_output};
 use super::sources::Sources;
@@ -27,7 +27,7 @@ const NAME: &str = "flame";
 struct Arguments {
     #[command(flatten)]
     inputs: Inputs,
-    /// Meaning of the widths
+    /// Meaning of the widths; pages, pprof, speedscope and Firefox files have the others as well
     #[arg(long, value_enum, default_value = "calls")]
     weight: WeightName,
     /// Functions whose calls are shown: names with * and ?; !NAME leaves a function out [default: all]
@@ -50,7 +50,7 @@ struct Arguments {
     diff: Option<PathBuf>,
     /// Output format
     #[arg(short = 'f', long, value_enum, default_value = "html")]
-    format: FormatName,
+    format: FlameFormat,
     /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
@@ -68,44 +68,13 @@ enum Grouping {
     Line,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatName {
-    /// A page for a browser, without further files
-    Html,
-    /// One line per stack, for flamegraph.pl and the like
-    Folded,
-    /// For speedscope.app
-    Speedscope,
-    /// For go tool pprof
-    Pprof,
-    /// For profiler.firefox.com
-    Firefox,
-}
-
 /// Runs the sub-command.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
     };
-    let format = match given.format {
-        FormatName::Html => Format::Html,
-        FormatName::Folded => Format::Folded,
-        FormatName::Speedscope => Format::Speedscope,
-        FormatName::Pprof => Format::Pprof,
-        FormatName::Firefox => Format::Firefox,
-    };
-    if given.diff.is_some() && !matches!(format, Format::Html | Format::Folded) {
-        return Err(Failure::usage(
-            "flame: --diff can be written as html and as folded: the other formats have no differences",
-        )
-        .into());
-    }
-    if given.output_file.is_none()
-        && matches!(format, Format::Html | Format::Pprof)
-        && std::io::stdout().is_terminal()
-    {
-        return Err(Failure::usage("flame: give a file to write to: -o FILE").into());
-    }
+    let has_file = given.output_file.is_some();
+    (given.format).refuse_unusable(NAME, given.diff.is_some(), has_file)?;
     let paths = given.inputs.paths(NAME)?;
     let title = given.title(&paths);
     let others = match &given.diff {
@@ -116,8 +85,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let output = destination(NAME, given.output_file.as_deref(), inputs)?;
     let sources = Sources::open(NAME, paths, Some(&given.window))?;
     // The viewers of the other formats merge lines themselves.
-    let is_merged =
-        given.by == Grouping::Function && matches!(format, Format::Html | Format::Speedscope);
+    let merges = matches!(given.format, FlameFormat::Html | FlameFormat::Speedscope);
+    let is_merged = given.by == Grouping::Function && merges;
     let grouped = |profile: Profile| match is_merged {
         true => profile.by_function(),
         false => profile,
@@ -135,20 +104,24 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         .into());
     }
     write_output(output, Compat::None, |out| {
-        Ok(profile.write(format, &title, before.as_ref(), out)?)
+        Ok(profile.write(given.format.into(), &title, before.as_ref(), out)?)
     })?;
     Ok(0)
 }
 
 impl Arguments {
     fn profile(&self, sources: &Sources) -> Result<Profile> {
-        let weight = Weight::from(self.weight);
+        let first = Weight::from(self.weight);
+        let others = Weight::ALL.into_iter().filter(|weight| *weight != first);
+        let weights: Vec<Weight> = std::iter::once(first).chain(others).collect();
+        let values = |cost: &Cost| weights.iter().map(|&weight| cost.of(weight)).collect();
         let part = match (self.python_only, self.native_only) {
             (true, _) => Part::Python,
             (_, true) => Part::Native,
             _ => Part::All,
         };
-        let mut profile = Profile::new(weight.name(), weight.unit());
+        let kinds = weights.iter().map(|weight| (weight.name(), weight.unit()));
+        let mut profile = Profile::new(&kinds.collect::<Vec<_>>());
         for file in &sources.rpd_files {
             each_rpd_stack(file, |function, cost, frames| {
                 let Some(frames) = frames.filter(|_| matches_globs(&self.api, function)) else {
@@ -165,7 +138,8 @@ impl Arguments {
                     .filter(|frame| part.has(frame.kind))
                     .cloned()
                     .collect();
-                profile.add(shown.into_iter().rev(), cost.of(weight));
+                let values: Vec<u64> = values(&cost);
+                profile.add(shown.into_iter().rev(), &values);
             })?;
         }
         each_stacked(
@@ -178,7 +152,8 @@ impl Arguments {
                 let costs = costs(session, names, |name| matches_globs(&self.api, name));
                 let texts = Texts::new(session, expanded);
                 for (used, cost) in &costs.uses {
-                    profile.add(texts.flame(*used, part), cost.of(weight));
+                    let values: Vec<u64> = values(cost);
+                    profile.add(texts.flame(*used, part), &values);
                 }
                 Ok(())
             },

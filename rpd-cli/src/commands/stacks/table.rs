@@ -9,21 +9,22 @@ use clap::Parser;
 use rpd_core::compat::Compat;
 use rpd_formats::destination::Destination;
 use rpd_formats::rocpd::read::RpdStacks;
-use rpd_formats::table::{Cell, Printer, TableFormat};
+use rpd_formats::table::{Cell, Column, ColumnKind};
 use rpd_symbols::analysis::{
     Cost, HeldMemory, Launches, MemoryChange, StackedFunction, Texts, Weight, costs, site, stack,
 };
 use rpd_symbols::each_rpd_stack;
 
+use super::super::tables::{TableOptions, TimeOptions, note, printer};
 use super::super::window::WindowOptions;
 use super::super::{Form, Inputs, Naming, destination, parse, write_output};
 use super::sources::Sources;
-use super::{FrameOptions, WeightName, each_stacked, glob, matches_globs};
+use super::{FrameOptions, each_stacked, glob, matches_globs};
 use crate::failure::Failure;
 
 const NAME: &str = "stacks";
 /// Rows of a table on a terminal.
-const ROWS: usize = 30;
+const ROWS: u64 = 30;
 /// Placeholder for an unknown stack.
 const UNKNOWN: &str = "(not known)";
 
@@ -51,21 +52,19 @@ struct Arguments {
     /// Show whole stacks instead of call sites
     #[arg(long)]
     whole: bool,
-    /// Order of the rows, largest first [default: gpu where there is GPU time, else cpu; bytes for memory]
-    #[arg(long, value_enum)]
-    sort: Option<WeightName>,
     /// Functions whose calls are shown: names with * and ?; !NAME leaves a function out [default: all]
     #[arg(long, value_name = "GLOB", value_delimiter = ',', value_parser = glob)]
     api: Vec<String>,
-    /// Rows to show; 0 shows all [default: 30 in tables, else all]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
     /// Output format of the result
     #[arg(short = 'f', long, value_enum, default_value = "table")]
     format: Form,
     /// File to write instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    times: TimeOptions,
     #[command(flatten)]
     frames: FrameOptions,
     #[command(flatten)]
@@ -91,7 +90,7 @@ struct StackTotals {
 
 /// A table.
 struct Table {
-    columns: Vec<&'static str>,
+    columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -173,7 +172,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         ))
         .into());
     }
-    given.show(&table, output)?;
+    given.show(table, output)?;
     if found.calls_without > 0 && !given.leaks && !given.memory {
         eprintln!(
             "rpd: stacks: {} calls have no stack and are left out",
@@ -227,19 +226,21 @@ impl Arguments {
         }
     }
 
-    const fn place(&self) -> &'static str {
-        match self.whole {
-            true => "Stack",
-            false => "Call site",
-        }
+    fn place(&self) -> Column {
+        Column::new(
+            ColumnKind::Name,
+            match self.whole {
+                true => "Stack",
+                false => "Call site",
+            },
+        )
     }
 
     fn calls(&self, found: &StackTotals) -> Table {
         let has_gpu = found.uses.values().any(|cost| cost.gpu > 0);
-        let weight = match (self.sort, has_gpu) {
-            (Some(sort), _) => sort.into(),
-            (None, true) => Weight::Gpu,
-            (None, false) => Weight::Cpu,
+        let weight = match has_gpu {
+            true => Weight::Gpu,
+            false => Weight::Cpu,
         };
         let mut rows: Vec<(&Key, &Cost)> = found.uses.iter().collect();
         rows.sort_unstable_by(|a, b| b.1.of(weight).cmp(&a.1.of(weight)).then(a.0.cmp(b.0)));
@@ -255,11 +256,11 @@ impl Arguments {
         };
         Table {
             columns: vec![
-                "Function",
-                "Calls",
-                "CPU time (nsec)",
-                "GPU time (nsec)",
-                "Bytes",
+                Column::new(ColumnKind::Name, "Function"),
+                Column::new(ColumnKind::Number, "Calls"),
+                Column::new(ColumnKind::Time, "CPU time").detail(1),
+                Column::new(ColumnKind::Time, "GPU time"),
+                Column::new(ColumnKind::Number, "Bytes").detail(1),
                 self.place(),
             ],
             rows: rows.into_iter().map(row).collect(),
@@ -293,11 +294,11 @@ impl Arguments {
         };
         Table {
             columns: vec![
-                "Kernel",
-                "Launches",
-                "GPU time (nsec)",
-                "Share %",
-                "Function",
+                Column::new(ColumnKind::Name, "Kernel"),
+                Column::new(ColumnKind::Number, "Launches"),
+                Column::new(ColumnKind::Time, "GPU time"),
+                Column::new(ColumnKind::Percent, "Share").detail(1),
+                Column::new(ColumnKind::Name, "Function").detail(2),
                 self.place(),
             ],
             rows: rows.into_iter().map(row).collect(),
@@ -306,9 +307,7 @@ impl Arguments {
 
     fn leaks(&self, found: &StackTotals) -> Table {
         let mut rows: Vec<_> = found.held.iter().collect();
-        let by_count = self.sort == Some(WeightName::Calls);
-        let size = |held: &HeldMemory| if by_count { held.count } else { held.bytes };
-        rows.sort_unstable_by(|a, b| size(b.1).cmp(&size(a.1)).then_with(|| a.0.cmp(b.0)));
+        rows.sort_unstable_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.0.cmp(b.0)));
         let row = |((device, (function, place)), held): (&(String, Key), &HeldMemory)| {
             vec![
                 held.bytes.into(),
@@ -319,7 +318,13 @@ impl Arguments {
             ]
         };
         Table {
-            columns: vec!["Bytes", "Allocations", "Device", "Function", self.place()],
+            columns: vec![
+                Column::new(ColumnKind::Number, "Bytes"),
+                Column::new(ColumnKind::Number, "Allocations"),
+                Column::new(ColumnKind::Word, "Device").detail(1),
+                Column::new(ColumnKind::Name, "Function"),
+                self.place(),
+            ],
             rows: rows.into_iter().map(row).collect(),
         }
     }
@@ -366,40 +371,29 @@ impl Arguments {
         }
     }
 
-    fn memory_columns(&self) -> Vec<&'static str> {
+    fn memory_columns(&self) -> Vec<Column> {
         vec![
-            "Time (nsec)",
-            "In use (bytes)",
-            "Peak (bytes)",
-            "Function",
+            Column::new(ColumnKind::Time, "Time"),
+            Column::new(ColumnKind::Bytes, "In use"),
+            Column::new(ColumnKind::Bytes, "Peak"),
+            Column::new(ColumnKind::Name, "Function").detail(1),
             self.place(),
         ]
     }
 
-    fn show(&self, table: &Table, output: Destination) -> Result<()> {
+    fn show(&self, table: Table, output: Destination) -> Result<()> {
         let look = self.format.table_format();
-        let limit = match (self.limit, look) {
-            (Some(0), _) => usize::MAX,
-            (Some(limit), _) => limit,
-            // Time has its own limit.
-            (None, TableFormat::Console) if !self.memory => ROWS,
-            (None, _) => usize::MAX,
-        };
-        let shown = &table.rows[..table.rows.len().min(limit)];
+        // The points in time are a limit already.
+        let usual = Some(ROWS).filter(|_| !self.memory);
+        let units = self.times.units;
+        let view = (self.tables).view(look, units, Compat::None, &output, usual);
         write_output(output, Compat::None, |out| {
-            let columns = table.columns.iter().map(|&name| name.to_owned());
-            let mut printer = Printer::new(look, columns.collect(), out)?;
-            for row in shown {
-                printer.row(row.clone())?;
+            let mut printer = printer(NAME, &view, table.columns, out)?;
+            for row in table.rows {
+                printer.row(row)?;
             }
-            Ok(printer.finish()?)
-        })?;
-        if shown.len() < table.rows.len() && look == TableFormat::Console {
-            eprintln!(
-                "rpd: {} more rows; --limit 0 shows all",
-                table.rows.len() - shown.len()
-            );
-        }
-        Ok(())
+            note(NAME, look, &printer.finish()?);
+            Ok(())
+        })
     }
 }

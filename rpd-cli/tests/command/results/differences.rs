@@ -47,7 +47,7 @@ fn differences() {
         lines.next(),
         Some(
             "Kind,Name,Share %,Runs A,Runs B,Calls A,Calls B,Total A (nsec),Total B (nsec),Total %,Mean A (nsec),Mean B \
-            (nsec),Mean %,Median A (nsec),Median B (nsec),Median %,Typical A (nsec),Typical B (nsec),Typical %,Spread %,Beyond chance,P95 A,P95 B"
+            (nsec),Mean %,Median A (nsec),Median B (nsec),Median %,Typical A (nsec),Typical B (nsec),Typical %,Spread %,Beyond chance,P95 A (nsec),P95 B (nsec)"
         )
     );
     assert!(lines.all(|line| line.contains(",0.0,")), "{table}");

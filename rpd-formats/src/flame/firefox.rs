@@ -1,12 +1,15 @@
-//! The processed format of the Firefox Profiler (<https://profiler.firefox.com>), version 49: one thread with a sample for
-//! each stack. Samples have no time of their own, so each begins where the one before it ended.
+//! The processed format of the Firefox Profiler (<https://profiler.firefox.com>), version 49: a thread for each kind of weight, with
+//! a sample for each stack. Samples have no time of their own, so each begins where the one before it ended.
+//!
+//! The crate `fxprof-processed-profile` is not used: its frames have neither files nor lines, and its weights are integers of 32 bits
+//! in milliseconds, which lose times below a millisecond and bytes above 2 GiB.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{Frame, Kind, Profile, Unit};
+use super::{Frame, Kind, Profile, Unit, WeightKind};
 
 /// Version of the format.
 const VERSION: u32 = 49;
@@ -98,20 +101,22 @@ fn repeated(value: Value, count: usize) -> Value {
     Value::Array(vec![value; count])
 }
 
-pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::Result<()> {
-    let ordered = profile.ordered();
+/// The thread with the weights of a kind.
+fn thread(profile: &Profile, kind: usize, weight: &WeightKind, title: &str) -> Value {
+    let mut ordered = profile.ordered();
+    ordered.retain(|(_, weights)| weights[kind] > 0);
     let mut tables = Tables::default();
     let (mut stacks, mut weights, mut times) = (Vec::new(), Vec::new(), Vec::new());
     // Times are shown in milliseconds, and so are weights of this type.
-    let (unit, weight_type) = match profile.unit {
+    let (unit, weight_type) = match weight.unit {
         Unit::Count => (1.0, "samples"),
         Unit::Nanoseconds => (1e-6, "tracing-ms"),
         Unit::Bytes => (1.0, "bytes"),
     };
     let mut time = 0.0;
-    for (stack, weight) in &ordered {
+    for (stack, of_stack) in &ordered {
         stacks.push(tables.stack(stack));
-        let weight = *weight as f64 * unit;
+        let weight = of_stack[kind] as f64 * unit;
         weights.push(weight);
         times.push(time);
         time += weight;
@@ -124,8 +129,73 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::
         .iter()
         .map(|&frame| tables.categories[frame]);
     let of_stacks: Vec<usize> = of_stacks.collect();
+    json!({
+        "name": weight.name,
+        "isMainThread": true,
+        "processName": title,
+        "processType": "default",
+        "pid": "0",
+        "tid": 0,
+        "processStartupTime": 0.0,
+        "processShutdownTime": time,
+        "registerTime": 0.0,
+        "unregisterTime": time,
+        "pausedRanges": [],
+        "showMarkersInTimeline": false,
+        "samples": {
+            "length": stacks.len(),
+            "stack": stacks,
+            "time": times,
+            "weight": weights,
+            "weightType": weight_type,
+        },
+        "markers": {
+            "length": 0, "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [],
+        },
+        "stackTable": {
+            "length": length,
+            "prefix": tables.prefixes,
+            "frame": tables.stack_frames,
+            "category": of_stacks,
+            "subcategory": repeated(0.into(), length),
+        },
+        "frameTable": {
+            "length": frames,
+            "address": repeated((-1).into(), frames),
+            "inlineDepth": repeated(0.into(), frames),
+            "category": tables.categories,
+            "subcategory": repeated(0.into(), frames),
+            "func": own,
+            "nativeSymbol": repeated(Value::Null, frames),
+            "innerWindowID": repeated(Value::Null, frames),
+            "implementation": repeated(Value::Null, frames),
+            "line": tables.lines,
+            "column": repeated(Value::Null, frames),
+        },
+        "funcTable": {
+            "length": frames,
+            "name": tables.names,
+            "isJS": repeated(false.into(), frames),
+            "relevantForJS": repeated(false.into(), frames),
+            "resource": repeated((-1).into(), frames),
+            "fileName": tables.files,
+            "lineNumber": repeated(Value::Null, frames),
+            "columnNumber": repeated(Value::Null, frames),
+        },
+        "resourceTable": { "length": 0, "lib": [], "name": [], "host": [], "type": [] },
+        "nativeSymbols": { "length": 0, "libIndex": [], "address": [], "name": [], "functionSize": [] },
+        "stringArray": tables.strings.all,
+    })
+}
+
+pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::Result<()> {
     let categories = CATEGORIES
         .map(|(name, color)| json!({ "name": name, "color": color, "subcategories": ["Other"] }));
+    let kinds = profile.kinds_in_use(None);
+    let threads = kinds
+        .into_iter()
+        .map(|(kind, weight)| thread(profile, kind, weight, title));
+    let threads: Vec<Value> = threads.collect();
     let file = json!({
         "meta": {
             "version": GECKO_VERSION,
@@ -147,63 +217,7 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::
         },
         "libs": [],
         "pages": [],
-        "threads": [{
-            "name": profile.weight,
-            "isMainThread": true,
-            "processName": title,
-            "processType": "default",
-            "pid": "0",
-            "tid": 0,
-            "processStartupTime": 0.0,
-            "processShutdownTime": time,
-            "registerTime": 0.0,
-            "unregisterTime": time,
-            "pausedRanges": [],
-            "showMarkersInTimeline": false,
-            "samples": {
-                "length": stacks.len(),
-                "stack": stacks,
-                "time": times,
-                "weight": weights,
-                "weightType": weight_type,
-            },
-            "markers": {
-                "length": 0, "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [],
-            },
-            "stackTable": {
-                "length": length,
-                "prefix": tables.prefixes,
-                "frame": tables.stack_frames,
-                "category": of_stacks,
-                "subcategory": repeated(0.into(), length),
-            },
-            "frameTable": {
-                "length": frames,
-                "address": repeated((-1).into(), frames),
-                "inlineDepth": repeated(0.into(), frames),
-                "category": tables.categories,
-                "subcategory": repeated(0.into(), frames),
-                "func": own,
-                "nativeSymbol": repeated(Value::Null, frames),
-                "innerWindowID": repeated(Value::Null, frames),
-                "implementation": repeated(Value::Null, frames),
-                "line": tables.lines,
-                "column": repeated(Value::Null, frames),
-            },
-            "funcTable": {
-                "length": frames,
-                "name": tables.names,
-                "isJS": repeated(false.into(), frames),
-                "relevantForJS": repeated(false.into(), frames),
-                "resource": repeated((-1).into(), frames),
-                "fileName": tables.files,
-                "lineNumber": repeated(Value::Null, frames),
-                "columnNumber": repeated(Value::Null, frames),
-            },
-            "resourceTable": { "length": 0, "lib": [], "name": [], "host": [], "type": [] },
-            "nativeSymbols": { "length": 0, "libIndex": [], "address": [], "name": [], "functionSize": [] },
-            "stringArray": tables.strings.all,
-        }],
+        "threads": threads,
     });
     serde_json::to_writer(&mut *out, &file)?;
     out.write_all(b"\n")

@@ -1,4 +1,4 @@
-//! The file format of speedscope: <https://www.speedscope.app/file-format-schema.json>.
+//! The file format of speedscope: <https://www.speedscope.app/file-format-schema.json>. There is a profile for each kind of weight.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,8 +11,8 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::
     let ordered = profile.ordered();
     let mut index: HashMap<&Frame, usize> = HashMap::new();
     let mut frames = Vec::new();
-    let (mut samples, mut weights) = (Vec::new(), Vec::new());
-    for (stack, weight) in &ordered {
+    let mut samples = Vec::new();
+    for (stack, _) in &ordered {
         let mut sample = Vec::with_capacity(stack.len());
         for &frame in stack {
             let number = *index.entry(frame).or_insert_with(|| {
@@ -29,27 +29,37 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::
             sample.push(number);
         }
         samples.push(sample);
-        weights.push(*weight);
     }
-    let unit = match profile.unit {
-        Unit::Count => "none",
-        Unit::Nanoseconds => "nanoseconds",
-        Unit::Bytes => "bytes",
-    };
+    let kinds = profile.kinds_in_use(None);
+    let profiles = kinds.into_iter().map(|(kind, weight)| {
+        let unit = match weight.unit {
+            Unit::Count => "none",
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+        };
+        let weighted = samples.iter().zip(&ordered);
+        let (samples, weights): (Vec<_>, Vec<_>) = weighted
+            .map(|(sample, (_, weights))| (sample, weights[kind]))
+            .filter(|(_, weight)| *weight > 0)
+            .unzip();
+        json!({
+            "type": "sampled",
+            "name": weight.name,
+            "unit": unit,
+            "startValue": 0,
+            "endValue": profile.total_of(kind),
+            "samples": samples,
+            "weights": weights,
+        })
+    });
+    let profiles: Vec<serde_json::Value> = profiles.collect();
     let file = json!({
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "exporter": "rpd",
         "name": title,
         "shared": { "frames": frames },
-        "profiles": [{
-            "type": "sampled",
-            "name": profile.weight,
-            "unit": unit,
-            "startValue": 0,
-            "endValue": profile.total(),
-            "samples": samples,
-            "weights": weights,
-        }],
+        "activeProfileIndex": 0,
+        "profiles": profiles,
     });
     serde_json::to_writer(&mut *out, &file)?;
     out.write_all(b"\n")

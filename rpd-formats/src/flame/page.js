@@ -5,9 +5,9 @@ const element = id => document.getElementById(id);
 const HEIGHT = 18, NARROWEST = 0.3;
 const HUES = [[18, 70], [210, 65], [130, 45], [0, 0]];
 
-// Rows are [frame, parent, weight, weight before]; a parent comes before what is in it.
-const nodes = data.nodes.map(([frame, parent, now, before], index) =>
-    ({ index, frame: frame === null ? null : data.frames[frame], parent, now, before, inner: [], depth: 0 }));
+// Rows are [frame, parent] and for each kind of weight [now, before]; a parent comes before what is in it.
+const nodes = data.nodes.map(([frame, parent, ...weights], index) =>
+    ({ index, frame: frame === null ? null : data.frames[frame], parent, weights, now: 0, before: 0, inner: [], depth: 0 }));
 for (const node of nodes) {
     if (node.parent !== null) {
         node.parent = nodes[node.parent];
@@ -19,21 +19,30 @@ const root = nodes[0];
 // What is gone since the profile from before keeps its place, too.
 const width = node => data.difference ? Math.max(node.now, node.before) : node.now;
 const widths = new Map();
-for (let index = nodes.length - 1; index >= 0; index--) {
-    const node = nodes[index];
-    const sum = node.inner.reduce((sum, inner) => sum + widths.get(inner), 0);
-    widths.set(node, Math.max(width(node), sum));
-}
+let unit = "";
+// Gives all frames their weights of a kind.
+const weigh = kind => {
+    unit = data.weights[kind].unit;
+    for (let index = nodes.length - 1; index >= 0; index--) {
+        const node = nodes[index];
+        [node.now, node.before] = node.weights.slice(2 * kind);
+        const sum = node.inner.reduce((sum, inner) => sum + widths.get(inner), 0);
+        widths.set(node, Math.max(width(node), sum));
+    }
+    element("total").textContent = data.difference
+        ? `${data.weights[kind].name}: ${amount(root.before)} before, ${amount(root.now)} now`
+        : `${data.weights[kind].name}: ${amount(root.now)}`;
+};
 
 const name = node => node.frame ? node.frame[0] : "all";
 const amount = value => {
-    if (data.unit === "ns") {
+    if (unit === "ns") {
         for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["us", 1e3]]) {
             if (value >= size) return `${(value / size).toFixed(2)} ${unit}`;
         }
         return `${value} ns`;
     }
-    if (data.unit === "B") {
+    if (unit === "B") {
         for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
             if (value >= size) return `${(value / size).toFixed(2)} ${unit}`;
         }
@@ -149,8 +158,15 @@ element("reset").addEventListener("click", () => {
 element("search").addEventListener("input", search);
 window.addEventListener("resize", draw);
 element("title").textContent = data.title;
-element("total").textContent = data.difference
-    ? `${data.weight}: ${amount(root.before)} before, ${amount(root.now)} now`
-    : `${data.weight}: ${amount(root.now)}`;
+const choice = element("weight");
+choice.replaceChildren(...data.weights.map((weight, kind) => new Option(weight.name, kind)));
+choice.parentElement.hidden = data.weights.length < 2;
+choice.addEventListener("change", () => {
+    weigh(Number(choice.value));
+    // What is enlarged may have no weight of this kind, and then nothing would be seen.
+    if (!widths.get(focus)) focus = root;
+    search();
+});
+weigh(0);
 draw();
 })();

@@ -10,8 +10,6 @@ mod speedscope;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-pub use html::Difference;
-
 /// Kind of a frame, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -49,17 +47,24 @@ pub enum Unit {
     Bytes,
 }
 
+/// A kind of weight that all stacks of a profile have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WeightKind {
+    /// Its name, for titles: `calls`, `GPU time`.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+}
+
 /// Weighted stacks.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    /// Name of the weight, for titles: `calls`, `GPU time`.
-    pub weight: String,
-    /// Unit of the weights.
-    pub unit: Unit,
+    /// Kinds of weights. The first is the one that formats with one weight have, and that others show first.
+    weights: Vec<WeightKind>,
     frames: Vec<Frame>,
     index: HashMap<Frame, u32>,
-    /// Stacks, outermost frame first, with their weights.
-    samples: HashMap<Vec<u32>, u64>,
+    /// Stacks, outermost frame first, with a weight of each kind.
+    samples: HashMap<Vec<u32>, Vec<u64>>,
 }
 
 /// A format of files.
@@ -67,7 +72,7 @@ pub struct Profile {
 pub enum Format {
     /// A page for a browser, without further files.
     Html,
-    /// A line for each stack: frames with semicolons between them, and the weight.
+    /// A line for each stack: frames with semicolons between them, and the first weight.
     Folded,
     /// JSON of speedscope.
     Speedscope,
@@ -78,22 +83,38 @@ pub enum Format {
 }
 
 impl Profile {
-    /// A profile without stacks.
-    pub fn new(weight: &str, unit: Unit) -> Profile {
-        Profile {
-            weight: weight.to_owned(),
+    /// A profile without stacks, with weights of these names and units.
+    pub fn new(weights: &[(&str, Unit)]) -> Profile {
+        let kind = |&(name, unit): &(&str, Unit)| WeightKind {
+            name: name.to_owned(),
             unit,
+        };
+        Profile::of_kinds(weights.iter().map(kind).collect())
+    }
+
+    fn of_kinds(weights: Vec<WeightKind>) -> Profile {
+        Profile {
+            weights,
             frames: Vec::new(),
             index: HashMap::new(),
             samples: HashMap::new(),
         }
     }
 
-    /// Adds a stack, outermost frame first. Stacks without frames or weight are left out.
-    pub fn add(&mut self, stack: impl IntoIterator<Item = Frame>, weight: u64) {
+    /// Adds a stack, outermost frame first, with a weight of each kind. Stacks without frames or weight are left out.
+    pub fn add(&mut self, stack: impl IntoIterator<Item = Frame>, weights: &[u64]) {
         let stack: Vec<u32> = stack.into_iter().map(|frame| self.intern(frame)).collect();
-        if weight > 0 && !stack.is_empty() {
-            *self.samples.entry(stack).or_default() += weight;
+        self.add_interned(stack, weights);
+    }
+
+    fn add_interned(&mut self, stack: Vec<u32>, weights: &[u64]) {
+        if stack.is_empty() || weights.iter().all(|&weight| weight == 0) {
+            return;
+        }
+        let none = || vec![0; self.weights.len()];
+        let sums = self.samples.entry(stack).or_insert_with(none);
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum = sum.saturating_add(*weight);
         }
     }
 
@@ -107,23 +128,41 @@ impl Profile {
         number
     }
 
-    /// The sum of all weights.
+    /// The sum of the first weights.
     pub fn total(&self) -> u64 {
-        self.samples.values().sum()
+        self.total_of(0)
     }
 
-    /// Whether there is no stack in it.
+    /// The sum of the weights of a kind.
+    fn total_of(&self, kind: usize) -> u64 {
+        self.samples
+            .values()
+            .fold(0, |sum, weights| sum.saturating_add(weights[kind]))
+    }
+
+    /// Whether no stack has a first weight.
     pub fn is_empty(&self) -> bool {
-        self.samples.is_empty()
+        self.total() == 0
+    }
+
+    /// The kinds of weights that some stack has here or in `other`, and the first, with their indices.
+    fn kinds_in_use<'a>(&'a self, other: Option<&'a Profile>) -> Vec<(usize, &'a WeightKind)> {
+        let has = |profile: &Profile, kind| profile.total_of(kind) > 0;
+        let kinds = self.weights.iter().enumerate();
+        kinds
+            .filter(|(kind, _)| {
+                *kind == 0 || has(self, *kind) || other.is_some_and(|other| has(other, *kind))
+            })
+            .collect()
     }
 
     /// The same with every stack turned round: what was innermost is outermost.
     #[must_use]
     pub fn inverted(mut self) -> Profile {
         let samples = std::mem::take(&mut self.samples);
-        for (mut stack, weight) in samples {
+        for (mut stack, weights) in samples {
             stack.reverse();
-            *self.samples.entry(stack).or_default() += weight;
+            self.add_interned(stack, &weights);
         }
         self
     }
@@ -131,30 +170,31 @@ impl Profile {
     /// The profile without lines: frames of one function are one, wherever in it the calls stand.
     #[must_use]
     pub fn by_function(&self) -> Profile {
-        let mut merged = Profile::new(&self.weight, self.unit);
-        for (stack, weight) in &self.samples {
+        let mut merged = Profile::of_kinds(self.weights.clone());
+        for (stack, weights) in &self.samples {
             let frames = stack.iter().map(|&index| Frame {
                 line: 0,
                 ..self.frames[index as usize].clone()
             });
-            merged.add(frames, *weight);
+            merged.add(frames, weights);
         }
         merged
     }
 
     /// Stacks and weights in an order that depends on nothing but their texts.
-    fn ordered(&self) -> Vec<(Vec<&Frame>, u64)> {
+    fn ordered(&self) -> Vec<(Vec<&Frame>, &[u64])> {
         let frame = |&index: &u32| &self.frames[index as usize];
-        let mut all: Vec<(Vec<&Frame>, u64)> = self
+        let mut all: Vec<(Vec<&Frame>, &[u64])> = self
             .samples
             .iter()
-            .map(|(stack, weight)| (stack.iter().map(frame).collect(), *weight))
+            .map(|(stack, weights)| (stack.iter().map(frame).collect(), &**weights))
             .collect();
         all.sort_unstable();
         all
     }
 
-    /// Writes the profile; with `before`, what became of that, which HTML and folded texts can show.
+    /// Writes the profile; with `before`, what became of that, which HTML and folded texts can show. `before` has weights of the
+    /// same kinds.
     ///
     /// # Errors
     /// When `out` takes no more, or the format has no differences ([`io::ErrorKind::Unsupported`]).
@@ -176,6 +216,18 @@ impl Profile {
                 "this format has no differences; write html or folded",
             )),
         }
+    }
+}
+
+impl Format {
+    /// Whether the format can show what became of an earlier profile.
+    pub const fn has_differences(self) -> bool {
+        matches!(self, Format::Html | Format::Folded)
+    }
+
+    /// Whether its files are not to be read on a terminal.
+    pub const fn is_for_files(self) -> bool {
+        matches!(self, Format::Html | Format::Pprof)
     }
 }
 

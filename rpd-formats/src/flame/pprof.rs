@@ -1,14 +1,13 @@
 //! The protocol buffer of pprof, compressed by gzip as the format demands:
-//! <https://github.com/google/pprof/blob/main/proto/profile.proto>.
+//! <https://github.com/google/pprof/blob/main/proto/profile.proto>. Samples have a value for each kind of weight.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::{Frame, Profile, Unit};
+use crate::perfetto::protobuf::{nested, text, uint};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rpd_formats::perfetto::protobuf::{nested, text, uint};
-
-use super::{Frame, Profile, Unit};
 
 /// Field numbers of the message Profile, and of those in it.
 mod field {
@@ -17,6 +16,7 @@ mod field {
     pub(super) const LOCATION: u32 = 4;
     pub(super) const FUNCTION: u32 = 5;
     pub(super) const STRING_TABLE: u32 = 6;
+    pub(super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 
     pub(super) mod value_type {
         pub(in super::super) const TYPE: u32 = 1;
@@ -69,20 +69,28 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         all: vec![""],
     };
     let mut buffer = Vec::new();
-    let unit = match profile.unit {
-        Unit::Count => "count",
-        Unit::Nanoseconds => "nanoseconds",
-        Unit::Bytes => "bytes",
-    };
-    let (kind, unit) = (strings.number(&profile.weight), strings.number(unit));
-    nested(&mut buffer, field::SAMPLE_TYPE, |out| {
-        uint(out, field::value_type::TYPE, kind);
-        uint(out, field::value_type::UNIT, unit);
-    });
+    let kinds = profile.kinds_in_use(None);
+    for (_, weight) in &kinds {
+        let unit = match weight.unit {
+            Unit::Count => "count",
+            Unit::Nanoseconds => "nanoseconds",
+            Unit::Bytes => "bytes",
+        };
+        let (kind, unit) = (strings.number(&weight.name), strings.number(unit));
+        nested(&mut buffer, field::SAMPLE_TYPE, |out| {
+            uint(out, field::value_type::TYPE, kind);
+            uint(out, field::value_type::UNIT, unit);
+        });
+    }
+    if let [(_, first), _, ..] = &kinds[..] {
+        // Without it readers show the last.
+        let first = strings.number(&first.name);
+        uint(&mut buffer, field::DEFAULT_SAMPLE_TYPE, first);
+    }
     let mut locations: HashMap<&Frame, u64> = HashMap::new();
     let mut functions: HashMap<(&str, &str), u64> = HashMap::new();
     let mut definitions = Vec::new();
-    for (stack, weight) in &ordered {
+    for (stack, weights) in &ordered {
         // Innermost first, and every number by itself: old readers cannot read packed fields.
         let numbers: Vec<u64> = stack
             .iter()
@@ -121,7 +129,9 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
             for number in numbers {
                 uint(out, field::sample::LOCATION, number);
             }
-            uint(out, field::sample::VALUE, *weight);
+            for (kind, _) in &kinds {
+                uint(out, field::sample::VALUE, weights[*kind]);
+            }
         });
     }
     buffer.append(&mut definitions);

@@ -11,18 +11,10 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Weights of a frame and everything in it, in both profiles.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Difference {
-    /// In the profile from before.
-    pub before: u64,
-    /// In the profile that is shown.
-    pub now: u64,
-}
-
-#[derive(Default)]
+/// A frame, and everything in it.
 struct Node<'a> {
-    weight: Difference,
+    /// For each kind of weight that of the profile that is shown, and of the one from before.
+    weights: Vec<[u64; 2]>,
     inner: BTreeMap<&'a Frame, usize>,
 }
 
@@ -53,29 +45,29 @@ pub(super) fn write(
 /// Texts, frames and nodes of the tree, each by number. A node is its frame, the number of its parent, and its weights;
 /// parents come first.
 fn data(profile: &Profile, before: Option<&Profile>, title: &str) -> Value {
-    let mut nodes = vec![Node::default()];
-    let sides = [(before, true), (Some(profile), false)];
+    let kinds = profile.kinds_in_use(before);
+    let node = || Node {
+        weights: vec![[0; 2]; kinds.len()],
+        inner: BTreeMap::new(),
+    };
+    let mut nodes = vec![node()];
     // Kept apart from the tree, which borrows from it.
-    let ordered: Vec<_> = sides
-        .iter()
-        .filter_map(|(profile, is_before)| Some((profile.as_ref()?.ordered(), *is_before)))
-        .collect();
-    for (samples, is_before) in &ordered {
-        for (stack, weight) in samples {
+    let sides = [Some(profile), before];
+    let ordered = sides.map(|profile| profile.map_or_else(Vec::new, Profile::ordered));
+    for (side, samples) in ordered.iter().enumerate() {
+        for (stack, weights) in samples {
             let mut at = 0;
             for frame in std::iter::once(None).chain(stack.iter().copied().map(Some)) {
                 if let Some(frame) = frame {
                     let next = nodes.len();
                     let inner = *nodes[at].inner.entry(frame).or_insert(next);
                     if inner == next {
-                        nodes.push(Node::default());
+                        nodes.push(node());
                     }
                     at = inner;
                 }
-                let sum = &mut nodes[at].weight;
-                match is_before {
-                    true => sum.before += weight,
-                    false => sum.now += weight,
+                for (sums, (kind, _)) in nodes[at].weights.iter_mut().zip(&kinds) {
+                    sums[side] += weights[*kind];
                 }
             }
         }
@@ -100,19 +92,28 @@ fn data(profile: &Profile, before: Option<&Profile>, title: &str) -> Value {
             })
         });
         let row = rows.len();
-        rows.push(json!([frame, parent, node.weight.now, node.weight.before]));
+        let mut cells = vec![json!(frame), json!(parent)];
+        cells.extend(
+            node.weights
+                .as_flattened()
+                .iter()
+                .map(|&weight| json!(weight)),
+        );
+        rows.push(Value::Array(cells));
         let inner = node.inner.iter().rev();
         open.extend(inner.map(|(frame, index)| (*index, Some(*frame), Some(row))));
     }
-    let unit = match profile.unit {
-        Unit::Count => "",
-        Unit::Nanoseconds => "ns",
-        Unit::Bytes => "B",
-    };
+    let weights = kinds.iter().map(|(_, weight)| {
+        let unit = match weight.unit {
+            Unit::Count => "",
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "B",
+        };
+        json!({ "name": weight.name, "unit": unit })
+    });
     json!({
         "title": title,
-        "weight": profile.weight,
-        "unit": unit,
+        "weights": weights.collect::<Vec<_>>(),
         "difference": before.is_some(),
         "frames": frames,
         "nodes": rows,

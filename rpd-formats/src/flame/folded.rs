@@ -14,9 +14,12 @@ pub(super) fn write(
     let mut lines: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     let sides = [before, Some(profile)];
     for (side, profile) in sides.into_iter().enumerate() {
-        for (stack, weight) in profile.iter().flat_map(|profile| profile.ordered()) {
+        for (stack, weights) in profile.iter().flat_map(|profile| profile.ordered()) {
+            if weights[0] == 0 {
+                continue;
+            }
             let names: Vec<String> = stack.into_iter().map(name).collect();
-            lines.entry(names.join(";")).or_default()[side] += weight;
+            lines.entry(names.join(";")).or_default()[side] += weights[0];
         }
     }
     for (stack, [earlier, now]) in lines {

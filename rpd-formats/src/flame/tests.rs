@@ -10,9 +10,9 @@ fn frame(name: &str) -> Frame {
 }
 
 fn profile(stacks: &[(&[&str], u64)]) -> Profile {
-    let mut profile = Profile::new("calls", Unit::Count);
+    let mut profile = Profile::new(&[("calls", Unit::Count)]);
     for (stack, weight) in stacks {
-        profile.add(stack.iter().map(|name| frame(name)), *weight);
+        profile.add(stack.iter().map(|name| frame(name)), &[*weight]);
     }
     profile
 }
@@ -178,6 +178,75 @@ fn the_profile_of_firefox_has_a_tree_of_stacks() {
     );
 }
 
+/// A profile with two kinds of weights; a stack has only the one, another only the other.
+fn two_kinds() -> Profile {
+    let mut profile = Profile::new(&[("calls", Unit::Count), ("GPU time", Unit::Nanoseconds)]);
+    profile.add([frame("main"), frame("copy")], &[3, 0]);
+    profile.add([frame("main"), frame("launch")], &[1, 7_000_000]);
+    profile.add([frame("main"), frame("graph")], &[0, 5_000_000_000_000]);
+    profile
+}
+
+#[test]
+fn formats_with_one_weight_have_the_first() {
+    let folded = text(&two_kinds(), Format::Folded, None);
+    assert_eq!(folded, "main;copy 3\nmain;launch 1\n");
+}
+
+#[test]
+fn formats_with_several_weights_have_all_and_show_the_first() {
+    let json = |format| -> serde_json::Value {
+        serde_json::from_str(&text(&two_kinds(), format, None)).expect("JSON")
+    };
+    let speedscope = json(Format::Speedscope);
+    assert_eq!(speedscope["activeProfileIndex"], 0);
+    let profiles = &speedscope["profiles"];
+    assert_eq!(profiles[0]["name"], "calls");
+    assert_eq!(profiles[0]["weights"], serde_json::json!([3, 1]));
+    assert_eq!(profiles[1]["unit"], "nanoseconds");
+    assert_eq!(
+        profiles[1]["weights"],
+        serde_json::json!([5_000_000_000_000_u64, 7_000_000])
+    );
+    let firefox = json(Format::Firefox);
+    let threads = firefox["threads"].as_array().expect("threads");
+    let weights: Vec<_> = threads
+        .iter()
+        .map(|thread| (&thread["name"], &thread["samples"]["weight"]))
+        .collect();
+    assert_eq!(
+        weights,
+        [
+            (&"calls".into(), &serde_json::json!([3.0, 1.0])),
+            (&"GPU time".into(), &serde_json::json!([5_000_000.0, 7.0]))
+        ]
+    );
+    let page = text(&two_kinds(), Format::Html, None);
+    assert!(
+        page.contains(r#""nodes":[[null,null,4,0,5000007000000,0],[0,0,4,0,5000007000000,0],"#),
+        "{page}"
+    );
+    let mut out = Vec::new();
+    let written = two_kinds().write(Format::Pprof, "", None, &mut out);
+    written.expect("written");
+    let bytes = unpacked(&out);
+    let all = fields(&bytes);
+    let count = |wanted| all.iter().filter(|(field, _)| *field == wanted).count();
+    assert_eq!((count(1), count(2), count(14)), (2, 3, 1));
+    let sample = all.iter().find(|(field, _)| *field == 2);
+    let sample = fields(sample.expect("a sample").1.expect_err("a message"));
+    let values = sample.iter().filter(|(field, _)| *field == 2).count();
+    assert_eq!(values, 2, "{sample:?}");
+}
+
+/// What was compressed.
+fn unpacked(bytes: &[u8]) -> Vec<u8> {
+    let mut unpacked = Vec::new();
+    let mut decoder = flate2::read::GzDecoder::new(bytes);
+    std::io::Read::read_to_end(&mut decoder, &mut unpacked).expect("gzip");
+    unpacked
+}
+
 /// Number of a field, and its value: a number, or the bytes of a text or a message.
 type Field<'a> = (u64, Result<u64, &'a [u8]>);
 
@@ -218,9 +287,7 @@ fn pprof_has_samples_locations_functions_and_texts() {
     profile(&[(&["main", "a"], 300), (&["main"], 1)])
         .write(Format::Pprof, "", None, &mut out)
         .expect("written");
-    let mut bytes = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(&*out);
-    std::io::Read::read_to_end(&mut decoder, &mut bytes).expect("gzip");
+    let bytes = unpacked(&out);
     let all = fields(&bytes);
     let texts: Vec<&[u8]> = all
         .iter()
@@ -263,11 +330,11 @@ fn frames_of_one_function_are_merged_by_function_and_kept_apart_by_line() {
         file: "a.cpp".to_owned(),
         line,
     };
-    let mut by_line = Profile::new("calls", Unit::Count);
-    by_line.add([frame("main", 1), frame("work", 2)], 3);
-    by_line.add([frame("main", 1), frame("work", 5)], 4);
+    let mut by_line = Profile::new(&[("calls", Unit::Count)]);
+    by_line.add([frame("main", 1), frame("work", 2)], &[3]);
+    by_line.add([frame("main", 1), frame("work", 5)], &[4]);
     assert_eq!(by_line.ordered().len(), 2);
     let by_function = by_line.by_function();
     let (main, work) = (frame("main", 0), frame("work", 0));
-    assert_eq!(by_function.ordered(), [(vec![&main, &work], 7)]);
+    assert_eq!(by_function.ordered(), [(vec![&main, &work], &[7][..])]);
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use rpd_symbols::flame::{Format, Frame, Kind, Profile, Unit};
+use rpd_formats::flame::{Format, Frame, Kind, Profile, Unit};
 use rpd_tests::skips::tool_for;
 
 /// A script that does what a reader of the page does: it looks, searches, enlarges, and goes back.
@@ -25,6 +25,12 @@ box("right").click();
 seen.push(`${share("right")} ${boxes().map(box => box.textContent).join()}`);
 document.getElementById("reset").click();
 seen.push(`${share("right")} ${document.getElementById("found").textContent}`);
+const weight = document.getElementById("weight");
+seen.push([...weight.options].map(option => option.textContent).join());
+weight.value = 1;
+weight.dispatchEvent(new Event("change"));
+seen.push(document.getElementById("total").textContent);
+seen.push(`${boxes().map(box => box.textContent).join()} ${share("left<int>")} ${share("right")}`);
 document.title = "read";
 document.body.dataset.seen = seen.join("|");
 </script></body>"##;
@@ -39,13 +45,18 @@ fn frame(name: &str) -> Frame {
 }
 
 #[test]
-fn a_browser_draws_searches_and_enlarges() {
+fn the_page_of_a_flame_graph_draws_searches_enlarges_and_weighs_in_a_browser() {
     let Some(chromium) = tool_for("the page of a flame graph in a browser", "chromium") else {
         return;
     };
-    let mut profile = Profile::new("calls", Unit::Count);
-    profile.add(["main()", "left<int>"].map(frame), 30);
-    profile.add(["main()", "right", "call"].map(frame), 10);
+    let kinds = [
+        ("calls", Unit::Count),
+        ("GPU time", Unit::Nanoseconds),
+        ("bytes", Unit::Bytes),
+    ];
+    let mut profile = Profile::new(&kinds);
+    profile.add(["main()", "left<int>"].map(frame), &[30, 1000, 0]);
+    profile.add(["main()", "right", "call"].map(frame), &[10, 3000, 0]);
     let mut page = Vec::new();
     profile
         .write(Format::Html, "a run", None, &mut page)
@@ -86,6 +97,10 @@ fn a_browser_draws_searches_and_enlarges() {
             "right",
             "100 main(),all,right,call",
             "25 ",
+            // No stack has bytes.
+            "calls,GPU time",
+            "GPU time: 4.00 us",
+            "all,main(),right,call,left<int> 25 75",
         ]
     );
 }
