@@ -186,6 +186,7 @@ const SUB_COMMANDS: &[SubCommand] = &[
     ("hot", |words, _| commands::hot::run(words)),
     ("annotate", |words, _| commands::hot::annotate::run(words)),
     ("live", |words, _| commands::live::run(words)),
+    ("control", |words, _| commands::control::run(words)),
     ("capture", |words, _| commands::capture::run(words)),
     ("check", |words, _| commands::check::run(words)),
     ("replay", |words, _| commands::capture::replay::run(words)),

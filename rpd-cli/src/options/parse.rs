@@ -159,6 +159,7 @@ fn command_line() -> Command {
         .override_usage(
             "rpd [OPTIONS] -- APPLICATION [ARGUMENTS]\n       \
              rpd live [DIR]...\n       \
+             rpd control RUN|PID start|stop|flush|status|snapshot\n       \
              rpd recover DIR...\n       \
              rpd convert|query|summary|merge|diff|export [OPTIONS] DB...\n       \
              rpd stacks|flame|symbolize|hot|annotate [OPTIONS] DB...\n       \
