@@ -180,6 +180,7 @@ pub(crate) fn print_message(text: &str) {
 fn sub_command(command: SubCommand, words: &[OsString], compat: Compat) -> Result<u8> {
     match command {
         SubCommand::Live => commands::live::run(words),
+        SubCommand::Control => commands::control::run(words),
         SubCommand::Recover => recover::run(words),
         SubCommand::Convert => commands::convert::run(words, compat),
         SubCommand::Query => commands::query::run(words, compat),

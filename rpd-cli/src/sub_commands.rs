@@ -37,6 +37,9 @@ sub_commands! {
     "[DIR]..." {
         Live = "live";
     }
+    "RUN|PID start|stop|flush|status|snapshot" {
+        Control = "control";
+    }
     "DIR..." {
         Recover = "recover";
     }

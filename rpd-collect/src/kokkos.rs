@@ -3,64 +3,19 @@
 //! Only with the Kokkos option, and only if a ROCTx library is loaded.
 
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::OnceLock;
+use std::ffi::{CString, c_char, c_int, c_void};
 
 use crate::recording::fork::ForkHook;
 use crate::recording::guard::Service;
 use crate::recording::process;
 use crate::recording::text::text;
+use crate::roctx::Roctx;
 
 static SERVICE: Service = Service::new("Kokkos");
 
-type Message = unsafe extern "C" fn(*const c_char);
-type Push = unsafe extern "C" fn(*const c_char) -> c_int;
-type Pop = unsafe extern "C" fn() -> c_int;
-type Start = unsafe extern "C" fn(*const c_char) -> u64;
-type Stop = unsafe extern "C" fn(u64);
-
-/// The functions of ROCTx.
-struct Roctx {
-    mark: Message,
-    push: Push,
-    pop: Pop,
-    start: Start,
-    stop: Stop,
-}
-
-fn look_up(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name is NUL-terminated.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
-}
-
 /// ROCTx, if it is loaded and Kokkos events are requested.
 fn roctx() -> Option<&'static Roctx> {
-    static ROCTX: OnceLock<Option<Roctx>> = OnceLock::new();
-    ROCTX
-        .get_or_init(|| {
-            if !process::current()?.options.kokkos {
-                return None;
-            }
-            let (mark, push, pop, start, stop) = (
-                look_up(c"roctxMarkA")?,
-                look_up(c"roctxRangePushA")?,
-                look_up(c"roctxRangePop")?,
-                look_up(c"roctxRangeStartA")?,
-                look_up(c"roctxRangeStop")?,
-            );
-            // SAFETY: functions of these names have these types in every ROCTx library.
-            Some(unsafe {
-                Roctx {
-                    mark: std::mem::transmute::<*mut c_void, Message>(mark),
-                    push: std::mem::transmute::<*mut c_void, Push>(push),
-                    pop: std::mem::transmute::<*mut c_void, Pop>(pop),
-                    start: std::mem::transmute::<*mut c_void, Start>(start),
-                    stop: std::mem::transmute::<*mut c_void, Stop>(stop),
-                }
-            })
-        })
-        .as_ref()
+    process::current()?.options.kokkos.then(Roctx::loaded)?
 }
 
 fn with(act: impl FnOnce(&'static Roctx)) {

@@ -13,6 +13,8 @@
 //! | `direct` | a provider: wraps the functions of the runtimes itself |
 //! | `agent` | the record of an agent, which both write |
 //! | `kokkos` | the Kokkos tools interface |
+//! | `rpd_tracer` | the C functions of RPD's tracer |
+//! | `roctx` | the ROCTx library, to which both pass marks and ranges |
 //! | `python` | what the Python package `rpd` calls |
 //! | `lifecycle` | the collector in the target's process: load, exit, fork, signals |
 //! | `tables` | the dispatch tables of runtimes, and their functions |
@@ -27,6 +29,8 @@ mod kokkos;
 mod lifecycle;
 mod python;
 mod recording;
+mod roctx;
+mod rpd_tracer;
 mod sdk;
 mod tables;
 
@@ -34,4 +38,5 @@ pub use entry::{
     rpd_collect_end, rpd_collect_flush, rpd_collect_note, rpd_collect_ran_without,
     rpd_collect_set_api_table, rpd_collect_takes,
 };
+pub use rpd_tracer::{rpd_mark, rpd_rangePop, rpd_rangePush, rpdflush, rpdstart, rpdstop};
 pub use sdk::entry::rocprofiler_configure;

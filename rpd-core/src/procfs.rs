@@ -54,6 +54,12 @@ fn status(process: &str, field: &str) -> Option<String> {
     Some(str::from_utf8(value).ok()?.trim().to_owned())
 }
 
+/// Numbers of the processes that `/proc` shows.
+pub fn processes() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,6 +22,7 @@
 //! | `attach` | the variables by which that one is recorded |
 //! | `obstacle` | why it cannot be recorded |
 //! | `signals` | the target's own signal handlers |
+//! | `rpd_tracer` | the C functions of RPD's tracer |
 
 // Unit tests are not preloaded and do not wrap `main`.
 #[cfg_attr(test, allow(dead_code))]
@@ -36,6 +37,8 @@ mod objects;
 #[cfg_attr(test, allow(dead_code))]
 mod obstacle;
 mod program;
+#[cfg(not(test))]
+mod rpd_tracer;
 mod sdk;
 #[cfg(not(test))]
 mod signals;

@@ -8,6 +8,7 @@
 
 pub mod access_trace;
 pub mod agent;
+pub mod control;
 pub mod durations;
 pub mod environment;
 pub mod format;

@@ -27,6 +27,17 @@ pub(super) fn share(fd: libc::c_int, len: usize, ahead: bool) -> io::Result<NonN
     if ahead {
         write_zeros(fd, len);
     }
+    let base = map(fd, len)?;
+    if ahead {
+        // Kernels before 5.14 cannot; the pages are then mapped one by one.
+        // SAFETY: our own mapping; its content is not changed.
+        unsafe { libc::madvise(base.as_ptr().cast(), len, libc::MADV_POPULATE_WRITE) };
+    }
+    Ok(base)
+}
+
+/// Maps the first `len` bytes of a file that has at least as many, to share them with other processes.
+pub(super) fn map(fd: libc::c_int, len: usize) -> io::Result<NonNull<u8>> {
     // SAFETY: a new mapping at an address the kernel chooses.
     let address = unsafe {
         libc::mmap(
@@ -41,15 +52,10 @@ pub(super) fn share(fd: libc::c_int, len: usize, ahead: bool) -> io::Result<NonN
     if address == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    if ahead {
-        // Kernels before 5.14 cannot; the pages are then mapped one by one.
-        // SAFETY: our own mapping; its content is not changed.
-        unsafe { libc::madvise(address, len, libc::MADV_POPULATE_WRITE) };
-    }
     NonNull::new(address.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
-/// Removes a mapping made by [`share`].
+/// Removes a mapping made by [`share`] or [`map`].
 ///
 /// # Safety
 /// The mapping has `len` bytes, and nothing refers to it any more.

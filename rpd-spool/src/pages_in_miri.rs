@@ -39,6 +39,11 @@ pub(super) fn share(fd: libc::c_int, len: usize, _: bool) -> io::Result<NonNull<
     Ok(base)
 }
 
+/// Memory that is shared with another process, which Miri does not have.
+pub(super) fn map(_: libc::c_int, _: usize) -> io::Result<NonNull<u8>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Writes the memory to its file and frees it.
 ///
 /// # Safety

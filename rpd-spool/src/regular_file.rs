@@ -133,6 +133,18 @@ pub const LARGEST_CODE: u64 = 4 << 30;
 /// # Errors
 /// When it cannot be opened or is not a regular file.
 pub fn open(path: &Path, links: Links) -> Result<(File, Metadata), FileError> {
+    open_for(path, links, false)
+}
+
+/// Opens a regular file for reading and writing in place, as [`open`] does for reading.
+///
+/// # Errors
+/// When it cannot be opened or is not a regular file.
+pub fn open_writable(path: &Path, links: Links) -> Result<(File, Metadata), FileError> {
+    open_for(path, links, true)
+}
+
+fn open_for(path: &Path, links: Links, write: bool) -> Result<(File, Metadata), FileError> {
     let mut flags = libc::O_CLOEXEC;
     // Miri opens no devices, and refuses these.
     if cfg!(not(miri)) {
@@ -143,6 +155,7 @@ pub fn open(path: &Path, links: Links) -> Result<(File, Metadata), FileError> {
     }
     let file = OpenOptions::new()
         .read(true)
+        .write(write)
         .custom_flags(flags)
         .open(path)
         .map_err(|error| match error.raw_os_error() {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::control::{CONTROL_FILE, ControlServer};
 use super::format::{ApiCall, MAGIC, RecordHeader, SegmentHeader, VERSION, segment_flag};
 use super::image::{ProcessImage, pid_namespace};
 use super::mapping::Mapping;
@@ -109,6 +110,14 @@ impl SpoolDirectory {
     /// Removes the segments that were made ahead and that no stream has. From now on no more are made.
     pub fn remove_spares(&self) {
         self.spares.close();
+    }
+
+    /// Makes the page through which `rpd control` sends requests.
+    ///
+    /// # Errors
+    /// When its file cannot be made.
+    pub fn make_control(&self) -> io::Result<ControlServer> {
+        ControlServer::create(&self.file(CONTROL_FILE)?)
     }
 
     /// Path of a file in it.

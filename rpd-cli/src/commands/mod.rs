@@ -4,6 +4,7 @@ pub(crate) mod att;
 pub(crate) mod avail;
 pub(crate) mod capture;
 pub(crate) mod check;
+pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod diff;
 mod flame_format;

@@ -84,6 +84,7 @@ pub(crate) fn finish(
             low_priority::lower,
         )),
         trace_folders: RefCell::default(),
+        is_snapshot: false,
     };
     for recording in &recordings {
         if !recording.has_ended() {
@@ -141,6 +142,46 @@ pub(crate) fn finish(
     Ok(complete && lossless)
 }
 
+/// Makes the outputs of all that a run has recorded so far, in the output directory of `options`. The run, its processes and
+/// what is known of its reports stay as they are. False when an output could not be written.
+pub(crate) fn snapshot(run: &RunDirectory, options: &Options) -> Result<bool> {
+    let recordings = run.recordings()?;
+    let mut state = RunState::default();
+    if let Some(first) = recordings.first() {
+        state.set_root(&first.image);
+    }
+    let hostname = naming::hostname();
+    let bytes: u64 = recordings
+        .iter()
+        .map(|recording| run.size_of(recording))
+        .sum();
+    let report = Report {
+        progress: Progress::new(bytes * (1 + options.formats.len() as u64)),
+        run,
+        options,
+        hostname: &hostname,
+        several: recordings.len() > 1,
+        confined: None,
+        symbols: RefCell::new(Limited::new(
+            Duration::from_nanos(options.stacks.symbolize_limit),
+            low_priority::lower,
+        )),
+        trace_folders: RefCell::default(),
+        is_snapshot: true,
+    };
+    let (mut lines, mut complete) = (Vec::new(), true);
+    for recording in &recordings {
+        let outcome = report.process(recording, &mut state);
+        complete &= outcome.complete();
+        if !outcome.is_idle() {
+            lines.extend(ledger::of_process(&outcome, options, None));
+        }
+    }
+    drop(report);
+    ledger::print(lines, Vec::new());
+    Ok(complete)
+}
+
 /// Directory in which programs with run-time generated code write perf maps.
 const PERF_MAPS: &str = "/tmp";
 
@@ -158,6 +199,8 @@ struct Report<'a> {
     symbols: RefCell<Limited>,
     /// Folders of thread traces in the directory of the outputs.
     trace_folders: RefCell<collected::Folders>,
+    /// The recording goes on, and its report will be written to files of other names.
+    is_snapshot: bool,
 }
 
 impl Report<'_> {
@@ -270,7 +313,9 @@ impl Report<'_> {
         }
         let target = self.target(recording, session, state)?;
         // Before the first file: a later report of this run must not use these names again.
-        self.run.set_state(state)?;
+        if !self.is_snapshot {
+            self.run.set_state(state)?;
+        }
         if let Err(error) = self.thread_traces(session, &target, outcome) {
             outcome.errors.push(line(&error));
         }

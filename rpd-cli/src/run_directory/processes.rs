@@ -58,19 +58,13 @@ pub(super) fn attached(run: &Path) -> Vec<Attached> {
         let environment = std::fs::read(format!("/proc/{pid}/environ"));
         environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|one| one == variable))
     };
-    processes()
+    procfs::processes()
         .filter(|pid| *pid != std::process::id() && has_it(*pid))
         .map(|pid| Attached {
             seen: ProcessId(pid),
             own: procfs::innermost_pid(pid).map(ProcessId),
         })
         .collect()
-}
-
-/// The numbers in `/proc`.
-fn processes() -> impl Iterator<Item = u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// The state of a process image with this recording.
@@ -81,7 +75,7 @@ pub(super) fn state(image: &ProcessImage, recording: &Folder) -> ImageState {
     let found = if is_listed_by_its_pid {
         Some(image.pid).filter(|pid| is_of(*pid, image, namespace))
     } else {
-        processes().find(|pid| is_of(*pid, image, namespace))
+        procfs::processes().find(|pid| is_of(*pid, image, namespace))
     };
     if let Some(pid) = found {
         return ImageState::Runs(Some(ProcessId(pid)));

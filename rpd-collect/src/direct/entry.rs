@@ -96,6 +96,10 @@ impl Switched for Traces {
     fn count_paused(&self, on: bool) {
         dispatch::count_paused(on);
     }
+
+    fn flush(&self) {
+        flush();
+    }
 }
 
 struct NoPausedDispatches;
@@ -106,6 +110,10 @@ impl Switched for NoPausedDispatches {
     }
 
     fn count_paused(&self, _on: bool) {}
+
+    fn flush(&self) {
+        flush();
+    }
 }
 
 fn configure(process: &process::Process) {
@@ -127,7 +135,7 @@ fn configure(process: &process::Process) {
         },
     );
     calls::switch(options.traces.any() && switch::is_on());
-    switch::begin_periods();
+    switch::begin();
     // A program that ends by `exit` does not return from `main`. Handlers run last to first: this one before those of
     // the runtimes, which were loaded before they registered their tables.
     // SAFETY: the function stays loaded.

@@ -36,6 +36,7 @@ pub(crate) mod call;
 pub(crate) mod capture;
 mod child_note;
 pub(crate) mod code;
+mod control;
 pub(crate) mod device_work;
 pub(crate) mod fork;
 pub(crate) mod frames;

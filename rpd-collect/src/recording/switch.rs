@@ -1,4 +1,4 @@
-//! Switching recording on and off: pause and resume, selected regions and collection periods.
+//! Switching recording on and off: pause and resume, selected regions, collection periods and `rpd control`.
 //!
 //! The provider starts and stops what it traces ([`Switched`]). Counters check [`is_on`] for each dispatch instead,
 //! and what records refer to (code objects, streams, regions that rename kernels) is recorded all the time.
@@ -6,10 +6,12 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use rpd_spool::control::RecordingState;
 use rpd_spool::options::{CollectionPeriod, CollectorOptions};
 use rpd_spool::writer::now;
 
 use super::background::{InChild, spawn};
+use super::control;
 use super::fork::ForkHook;
 use super::guard::{self, Service};
 use super::meta;
@@ -31,6 +33,8 @@ pub(crate) trait Switched: Send + Sync {
     fn trace(&self, on: bool);
     /// Starts or stops what counts the dispatches that a pause leaves out.
     fn count_paused(&self, on: bool);
+    /// Records what is complete and held back so far.
+    fn flush(&self);
 }
 
 struct Recording {
@@ -47,18 +51,29 @@ static RECORDING: OnceLock<Recording> = OnceLock::new();
 static RESUMED: AtomicU64 = AtomicU64::new(0);
 /// Within a collection period, or there are none.
 static IN_PERIOD: AtomicBool = AtomicBool::new(true);
+/// `rpd control` has stopped recording.
+static STOPPED: AtomicBool = AtomicBool::new(false);
 /// Starts and ends of collection periods so far, and when the next one is due.
 static STEP: AtomicU64 = AtomicU64::new(0);
 static DUE: AtomicU64 = AtomicU64::new(0);
 
 /// Whether recording is on.
 pub(crate) fn is_on() -> bool {
-    RESUMED.load(Ordering::SeqCst) > 0 && IN_PERIOD.load(Ordering::SeqCst)
+    state().is_on()
 }
 
-/// Whether the program has paused recording that would be on otherwise.
+/// Whether recording is on, and if not, why.
+pub(super) fn state() -> RecordingState {
+    RecordingState {
+        requested: RESUMED.load(Ordering::SeqCst) > 0 && IN_PERIOD.load(Ordering::SeqCst),
+        stopped: STOPPED.load(Ordering::SeqCst),
+    }
+}
+
+/// Whether the program or `rpd control` has paused recording that would be on otherwise.
 pub(crate) fn is_paused() -> bool {
-    RESUMED.load(Ordering::SeqCst) == 0
+    let paused = RESUMED.load(Ordering::SeqCst) == 0 || STOPPED.load(Ordering::SeqCst);
+    paused
         && RECORDING
             .get()
             .is_some_and(|recording| !recording.by_regions)
@@ -82,8 +97,10 @@ pub(crate) fn configure(options: &CollectorOptions, provider: Box<dyn Switched>)
     IN_PERIOD.store(recording.periods.is_empty(), Ordering::SeqCst);
 }
 
-/// Begins the first collection period, if there are any.
-pub(crate) fn begin_periods() {
+/// Begins the first collection period, if there are any, and serves the requests of `rpd control`. To be called once all
+/// is configured.
+pub(crate) fn begin() {
+    control::serve();
     if let Some(first) = RECORDING
         .get()
         .and_then(|recording| recording.periods.first())
@@ -97,6 +114,7 @@ pub(crate) fn begin_periods() {
 fn apply(recording: &Recording) {
     until_stable(is_on, |on| recording.provider.trace(on));
     until_stable(is_paused, |on| recording.provider.count_paused(on));
+    control::show();
 }
 
 /// Several threads may switch at once without a lock: the one that switches last looks again.
@@ -110,31 +128,66 @@ fn until_stable(wanted: fn() -> bool, switch: impl Fn(bool)) {
     }
 }
 
+/// Changes the number of resumes that no pause has ended. `counted` is false where a single pause ends all of them.
+fn change_resumed(change: impl Fn(u64, bool) -> u64) {
+    if let Some(recording) = RECORDING.get() {
+        let order = Ordering::SeqCst;
+        let _ = RESUMED.fetch_update(order, order, |resumed| {
+            Some(change(resumed, recording.ref_count))
+        });
+        apply(recording);
+    }
+}
+
 /// The program pauses recording.
 pub(crate) fn pause() {
-    let Some(recording) = RECORDING.get() else {
-        return;
-    };
-    let _ = RESUMED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |resumed| {
-        let left = if recording.ref_count {
+    change_resumed(|resumed, counted| {
+        if counted {
             resumed.saturating_sub(1)
         } else {
             0
-        };
-        Some(left)
+        }
     });
-    apply(recording);
 }
 
 /// The program resumes recording.
 pub(crate) fn resume() {
-    let Some(recording) = RECORDING.get() else {
-        return;
-    };
-    let _ = RESUMED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |resumed| {
-        Some(if recording.ref_count { resumed + 1 } else { 1 })
-    });
-    apply(recording);
+    change_resumed(|resumed, counted| if counted { resumed + 1 } else { 1 });
+}
+
+/// The program starts recording with a function that counts whatever the options say.
+pub(crate) fn start_counted() {
+    change_resumed(|resumed, _| resumed.saturating_add(1));
+}
+
+/// The program undoes one [`start_counted`].
+pub(crate) fn stop_counted() {
+    change_resumed(|resumed, _| resumed.saturating_sub(1));
+}
+
+/// `rpd control` has recording start again; without effect on a pause of the program.
+pub(super) fn start() {
+    set_stopped(false);
+}
+
+/// `rpd control` stops recording, whatever the program requests.
+pub(super) fn stop() {
+    set_stopped(true);
+    flush();
+}
+
+fn set_stopped(stopped: bool) {
+    if let Some(recording) = RECORDING.get() {
+        STOPPED.store(stopped, Ordering::SeqCst);
+        apply(recording);
+    }
+}
+
+/// Records what is complete and held back so far.
+pub(crate) fn flush() {
+    if let Some(recording) = RECORDING.get() {
+        recording.provider.flush();
+    }
 }
 
 /// The period that a round belongs to; `None` after the last.

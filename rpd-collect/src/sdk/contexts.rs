@@ -6,7 +6,7 @@
 use rocprofiler_sdk_sys::{Functions, rocprofiler_context_id_t};
 
 use super::setup::Setup;
-use super::{dispatch, thread_trace};
+use super::{dispatch, pc_sampling, thread_trace};
 use crate::recording::switch::{self, Switched};
 
 struct Contexts {
@@ -40,6 +40,10 @@ impl Switched for Contexts {
     fn count_paused(&self, on: bool) {
         self.switch(self.paused, on);
     }
+
+    fn flush(&self) {
+        pc_sampling::flush_on_request();
+    }
 }
 
 /// Starts recording, unless it waits for the program or a period. Everything is configured by now.
@@ -61,5 +65,5 @@ pub(super) fn begin(setup: &Setup<'_>) {
     {
         setup.start(client, "anything");
     }
-    switch::begin_periods();
+    switch::begin();
 }

@@ -202,25 +202,29 @@ fn make_buffer(setup: &Setup<'_>) -> Option<rocprofiler_buffer_id_t> {
 fn flush_periodically() {
     loop {
         std::thread::sleep(FLUSH_INTERVAL);
-        let begun = STATE.compare_exchange(
-            state::IDLE,
-            state::FLUSHING,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-        if begun.is_err() || guard::is_finalized() {
+        if guard::is_finalized() || !flush_unless_ended() {
             return;
         }
-        flush();
-        let ended = STATE.compare_exchange(
-            state::FLUSHING,
-            state::IDLE,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-        if ended.is_err() {
-            return;
+    }
+}
+
+/// Has the provider deliver the samples so far, for a request of `rpd control`.
+pub(super) fn flush_on_request() {
+    if is_on() && !guard::is_finalized() {
+        flush_unless_ended();
+    }
+}
+
+/// Has the provider deliver what it has taken, unless another thread is at it. False when sampling has ended.
+fn flush_unless_ended() -> bool {
+    let change = |from, to| STATE.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+    match change(state::IDLE, state::FLUSHING) {
+        Ok(_) => {
+            flush();
+            // `end` gives up waiting after a while and sets the state itself.
+            change(state::FLUSHING, state::IDLE).is_ok()
         }
+        Err(now) => now != state::ENDED,
     }
 }
 

@@ -18,6 +18,7 @@ mod captures;
 mod checks;
 mod collectives;
 mod compat;
+mod control;
 mod counters;
 mod database;
 mod default_streams;

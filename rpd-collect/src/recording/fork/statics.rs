@@ -49,7 +49,7 @@ const KEPT: &[(&str, &[&str])] = &[
     (
         "about libraries and functions, which the child has at the same addresses",
         &[
-            "kokkos.rs ROCTX",
+            "roctx.rs ROCTX",
             "direct/tables.rs TAKEN",
             "lifecycle/signals.rs KNOWN",
             "recording/capture/mod.rs DEVICE",
@@ -112,6 +112,7 @@ const KEPT: &[(&str, &[&str])] = &[
             "recording/guard.rs FINALIZED",
             "recording/switch.rs RESUMED",
             "recording/switch.rs IN_PERIOD",
+            "recording/switch.rs STOPPED",
             "recording/switch.rs STEP",
             "recording/switch.rs DUE",
         ],
@@ -194,6 +195,7 @@ const SET: &[(&str, &str)] = &[
     ("lifecycle/signals.rs CALLED", "fn forget_parent()"),
     ("lifecycle/signals.rs DONE", "fn forget_parent()"),
     ("lifecycle/signals.rs DELIVERING", "fn forget_parent()"),
+    ("recording/control.rs PAGE", "static FORK"),
     ("recording/bounded.rs INHERITED", "static FORK"),
     ("recording/bounded.rs STATE", "pub(super) fn take<"),
     ("recording/capture/mod.rs ACTIVE", "fn forget_parent()"),
