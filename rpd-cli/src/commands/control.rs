@@ -12,6 +12,7 @@ use clap::{Parser, ValueEnum};
 use rpd_core::compat::Compat;
 use rpd_core::os_text;
 use rpd_core::procfs;
+use rpd_core::stats::Unit;
 use rpd_formats::table::{Cell, Column, ColumnKind};
 use rpd_spool::SPOOL_VARIABLE;
 use rpd_spool::control::{Controller, RecordingState, Request};
@@ -264,7 +265,7 @@ fn status(given: &Arguments, runs: &[RunDirectory]) -> Result<u8> {
         }
     }
     let look = given.format.table_format();
-    let view = (given.tables).view(look, TimeUnit::default(), Compat::None, &output, None);
+    let view = (given.tables).view(look, Unit::Nsec, Compat::None, &output, None);
     write_output(output, Compat::None, |out| {
         let mut table = printer(NAME, &view, columns(), out as &mut dyn Write)?;
         for row in rows {
