@@ -68,7 +68,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why a file is not read. The text does not name the file, because callers know how the user named it.
+/// Reason why a file is not read. The text does not name the file, because callers know how the user named it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_are_opened() {
+    fn open_refuses_files_that_are_not_regular() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("file"), "text").expect("written");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_whole_has_a_bounded_size() {
+    fn read_refuses_a_file_beyond_the_given_size() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         std::fs::write(&path, "12345").expect("written");
