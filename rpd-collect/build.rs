@@ -1,5 +1,6 @@
-//! Turns the argument tables into what the collector needs of them: for every call the size of its argument struct and
-//! where in it texts and pointers to outputs are; and a description of every function of the runtimes' dispatch tables, as calls of macros.
+//! Turns the argument tables into tables of the collector: for every call the size of its argument struct and the
+//! places in it of texts and of pointers to outputs; and a description of every function of the runtimes' dispatch
+//! tables, as calls of macros.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -84,7 +85,7 @@ fn operations() -> Result<String, Box<dyn Error>> {
     Ok(source)
 }
 
-/// What functions of the HIP runtime do with a stream, and where in their arguments that is, by slot.
+/// The effect of functions of the HIP runtime on a stream, and the place of the stream in their arguments, by slot.
 fn streams(
     tables: &[rpd_data::Domain],
     layouts: &[rpd_data::Layout],

@@ -16,12 +16,12 @@ use crate::agent;
 /// An agent, as records refer to it.
 #[derive(Debug, Clone)]
 pub(super) struct KnownAgent {
-    /// The runtime's handle.
+    /// Handle of the agent in the HSA runtime.
     handle: u64,
     /// Handle of the agent in records.
     pub(super) id: u64,
     pub(super) is_gpu: bool,
-    /// Like `gfx90a`.
+    /// Name of the agent's architecture, such as `gfx90a`.
     pub(super) name: Box<str>,
     /// Pools and regions of the runtime that are its own.
     pools: Vec<u64>,
@@ -53,7 +53,7 @@ pub(super) fn of_pool(pool: u64) -> u64 {
 
 /// The runtime's handle of the GPU whose memory an address is in.
 pub(super) fn gpu_of(address: u64) -> Option<u64> {
-    /// `hsa_amd_pointer_info_t`.
+    /// Struct `hsa_amd_pointer_info_t` of the runtime.
     #[repr(C)]
     #[derive(Default)]
     struct Info {
@@ -99,7 +99,7 @@ unsafe fn get<T: Default>(agent: u64, attribute: u32) -> T {
     value
 }
 
-/// A text attribute.
+/// Reads an attribute that is text.
 fn text(agent: u64, attribute: u32) -> &'static CStr {
     // Room for the longest, and the terminating zero.
     let mut bytes = [0_u8; 129];
@@ -165,7 +165,7 @@ fn cpu_family(text: &str) -> u32 {
     value.unwrap_or(0)
 }
 
-/// `gfx90a` as `90010`.
+/// The architecture `gfx90a` as the number `90010`: major, minor and stepping, two digits each.
 fn target_version(name: &str) -> u32 {
     let digits = name.strip_prefix("gfx").unwrap_or_default();
     if digits.len() < 3 || !digits.is_ascii() {
@@ -323,7 +323,7 @@ fn caches(agent: u64, is_gpu: bool) -> &'static [Cache] {
 /// Attributes of a memory pool: segment, flags, size.
 const POOL_SEGMENT: u32 = 0;
 const POOL_SIZE: u32 = 2;
-/// Segments: global, group.
+/// Segments of memory pools: global, group.
 const GLOBAL: u32 = 0;
 const GROUP: u32 = 3;
 

@@ -9,7 +9,7 @@ static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// To be called when the HSA runtime is initialised.
+/// Reads the frequency of the runtime's clock. To be called when the HSA runtime is initialised.
 pub(super) fn prepare() {
     FREQUENCY.store(hsa::clock_frequency(), Ordering::Relaxed);
 }

@@ -76,7 +76,7 @@ pub(super) fn kernel(object: u64) -> u64 {
 
 /// A code object that was loaded.
 struct Loaded {
-    /// The runtime's handle.
+    /// Handle of the code object in the runtime.
     handle: u64,
     record: CodeObject,
     uri: Vec<u8>,
@@ -110,10 +110,11 @@ struct SharedCodeObjects(UnsafeCell<Option<CodeObjectState>>);
 unsafe impl Sync for SharedCodeObjects {}
 
 static STATE: SharedCodeObjects = SharedCodeObjects(UnsafeCell::new(None));
-/// To be registered before the runtime loads anything.
+/// Hook that makes a forked child forget loaded code objects. To be registered before the runtime loads anything.
 pub(super) static FORK: ForkHook =
     ForkHook::new().in_child(|| FORKED.store(true, Ordering::Relaxed));
-/// In a forked child whose runtime starts anew: handles of code objects may be those of its parent's.
+/// Whether this process is a forked child that has not forgotten its parent's code objects yet: its own runtime may
+/// give the same handles out.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 fn with<T>(act: impl FnOnce(&mut CodeObjectState) -> T) -> Option<T> {
@@ -148,7 +149,7 @@ impl CodeObjectState {
     }
 }
 
-/// `hsa_ven_amd_loader_loaded_code_object_info_t`.
+/// Values of `hsa_ven_amd_loader_loaded_code_object_info_t`.
 mod info {
     pub(super) const AGENT: u32 = 3;
     pub(super) const STORAGE_TYPE: u32 = 4;
@@ -161,7 +162,7 @@ mod info {
     pub(super) const URI: u32 = 12;
 }
 
-/// `hsa_executable_symbol_info_t`.
+/// Values of `hsa_executable_symbol_info_t`.
 mod symbol {
     pub(super) const TYPE: u32 = 0;
     pub(super) const NAME_LENGTH: u32 = 1;
@@ -171,7 +172,7 @@ mod symbol {
     pub(super) const GROUP_SIZE: u32 = 13;
     pub(super) const PRIVATE_SIZE: u32 = 14;
     pub(super) const KERNEL_OBJECT: u32 = 22;
-    /// `HSA_SYMBOL_KIND_KERNEL`.
+    /// Value `HSA_SYMBOL_KIND_KERNEL`.
     pub(super) const KERNEL: u32 = 1;
 }
 
@@ -194,7 +195,7 @@ fn objects_of(executable: u64, loader: &hsa::Loader) -> Vec<u64> {
     objects
 }
 
-/// The program has frozen an executable: what it has loaded is recorded.
+/// Records the code objects that an executable, which the program has frozen, has loaded.
 fn loaded(executable: u64) {
     let Some(loader) = hsa::loader() else { return };
     for handle in objects_of(executable, &loader) {
@@ -269,7 +270,7 @@ const SYMBOL_SIZE: u64 = size_of::<
     rocprofiler_sdk_sys::rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t,
 >() as u64;
 
-/// Records a symbol if it is a kernel of this code object; its kernel object.
+/// Records a symbol if it is a kernel of this code object. Returns its kernel object.
 fn kernel_symbol(
     symbol: u64,
     code_object: u64,
@@ -398,7 +399,7 @@ impl Descriptor {
     }
 }
 
-/// The program destroys an executable.
+/// Records that the code objects of an executable are unloaded, which the program destroys.
 fn unloaded(executable: u64) {
     let Some(loader) = hsa::loader() else { return };
     for handle in objects_of(executable, &loader) {
@@ -429,7 +430,7 @@ fn unload(object: &Loaded) {
     meta::write(tag::CODE_OBJECT, 2, &record, &object.uri);
 }
 
-/// Recording ends: everything that is loaded counts as unloaded.
+/// Records at the end of recording that everything that is loaded counts as unloaded.
 pub(super) fn end() {
     let objects = with(|state| std::mem::take(&mut state.objects));
     for object in objects.unwrap_or_default() {

@@ -22,12 +22,12 @@ static SERVICE: Service = Service::new("memory copies");
 
 /// Copies that a few threads submit.
 struct Lane {
-    /// A thread submits.
+    /// Whether a thread submits in this lane.
     taken: AtomicBool,
     pending: OnceLock<Pending>,
 }
 
-/// Threads are spread over the lanes, so that two seldom use one at a time.
+/// All lanes. Threads are spread over them, so that two seldom use one at a time.
 static LANES: [Lane; 16] = [const {
     Lane {
         taken: AtomicBool::new(false),
@@ -47,7 +47,7 @@ pub(super) fn poll() -> usize {
     lanes.map(Pending::poll).max().unwrap_or(0)
 }
 
-/// In a forked child: its parent's copies are not its own.
+/// Forgets all copies, in a forked child: they are its parent's.
 pub(super) fn forget() {
     for lane in &LANES {
         lane.taken.store(false, Ordering::Relaxed);
@@ -153,10 +153,10 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
     status
 }
 
-/// Has the runtime change the program's signal when ours is changed; whether it will.
+/// Has the runtime change the program's signal when our signal is changed. Returns whether it will.
 fn chain(signals: &Signals) -> bool {
     type OnComplete = unsafe extern "C" fn(i64, *mut c_void) -> bool;
-    /// `HSA_SIGNAL_CONDITION_LT`.
+    /// Value `HSA_SIGNAL_CONDITION_LT`.
     const LESS: u32 = 2;
     super::borrowed::before_change(signals.program);
     Pending::await_callback(signals);
@@ -210,7 +210,7 @@ hook! {
     }
 }
 
-/// `hsa_pitched_ptr_t`.
+/// Struct `hsa_pitched_ptr_t` of the runtime.
 #[repr(C)]
 struct Pitched {
     base: u64,
@@ -263,7 +263,7 @@ hook! {
 /// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 3] = [&COPY, &COPY_ON_ENGINE, &COPY_RECT];
 
-/// Has the runtime keep the times of copies.
+/// Makes the runtime keep the times of copies.
 pub(super) fn enable_times() {
     runtime!(HSA_AMD_EXT_API::hsa_amd_profiling_async_copy_enable(bool) -> u32, (true), MISSING);
 }

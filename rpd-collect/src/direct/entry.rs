@@ -16,7 +16,7 @@ use crate::recording::switch::{self, Switched};
 use crate::recording::{header, meta, process, stacks};
 
 static SERVICE: Service = Service::new("tables of runtimes");
-/// This provider records the process.
+/// Whether this provider records the process.
 static CONFIGURED: AtomicBool = AtomicBool::new(false);
 static ENDED: AtomicBool = AtomicBool::new(false);
 
@@ -187,7 +187,7 @@ pub(crate) unsafe fn set_api_table(
     });
 }
 
-/// Records what is complete. Nothing in a process that shares another's memory (`vfork`).
+/// Records work that is complete. Nothing in a process that shares another's memory (`vfork`).
 pub(crate) fn flush() {
     if is_configured()
         && !guard::is_finalized()
@@ -197,7 +197,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// Recording ends: what is under way is waited for, and nothing is recorded from then on. Once.
+/// Ends recording, once: waits for work that is under way; nothing is recorded from then on.
 pub(crate) fn end() {
     if !is_configured() || ENDED.swap(true, Ordering::AcqRel) {
         return;

@@ -59,7 +59,7 @@ impl Catalogue {
         operations.map(|(_, name)| &**name)
     }
 
-    /// Writes all names to the meta stream, those of the buffer service as well: outputs list both.
+    /// Writes all names to the meta stream, including those of the buffer service: outputs list both.
     pub(super) fn record(&self) {
         kinds::record(space::CALLBACK, &self.0);
         let known = BufferKind::ALL.iter();

@@ -1,4 +1,4 @@
-//! Which HIP stream a call concerns.
+//! The HIP stream that a call concerns.
 
 use crate::recording::streams::{self, number};
 

@@ -58,7 +58,7 @@ fn is_recorded(traces: &Traces, kind: &str) -> bool {
     }
 }
 
-/// Determines what the wrappers of every table do.
+/// Sets the actions of the wrappers of every table.
 pub(super) fn configure(process: &Process, names: &Catalogue) {
     let options = &process.options;
     let work = {
@@ -294,7 +294,7 @@ fn find(kind: &str) -> Option<&'static WrappedTable> {
     TABLES.iter().find(|table| table.kind == kind)
 }
 
-/// Keeps what the runtime has in its slots.
+/// Keeps the runtime's own functions, which are in its slots.
 fn store_slots(kind: &str, slots: &[Slot]) {
     let Some(table) = find(kind) else { return };
     for (slot, below) in slots.iter().zip(table.below) {
@@ -304,7 +304,7 @@ fn store_slots(kind: &str, slots: &[Slot]) {
     }
 }
 
-/// Puts hooks, and wrappers of recorded operations above them, into slots.
+/// Puts hooks, and wrappers of recorded operations above them, into the slots of a table.
 fn put(process: &Process, kind: &str, slots: &[Slot], hooks: &[&Hook]) {
     let Some(table) = find(kind) else { return };
     hooks::install(kind, slots, hooks);

@@ -40,7 +40,8 @@ impl TopologyNode {
             .map(|(_, value)| *value)
     }
 
-    /// Whether this is the GPU with these numbers. Runtimes that bring their own devices number them like the driver does.
+    /// Whether the node is the GPU with these numbers. Runtimes that bring their own devices number them like the
+    /// driver does.
     pub(super) fn is_gpu(&self, device_id: u32, location_id: u32) -> bool {
         self.property("device_id") == Some(device_id.into())
             && self.property("location_id") == Some(location_id.into())

@@ -9,10 +9,10 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A variable that names the output of another profiler, and what rpd is called to make it.
+/// A variable that names the output of another profiler, and the call of rpd that makes this output.
 struct Guide {
     variable: &'static str,
-    /// Name and first argument.
+    /// Name under which rpd is called, and its first argument.
     call: [&'static str; 2],
 }
 
@@ -27,7 +27,7 @@ const GUIDES: [Guide; 2] = [
     },
 ];
 
-/// Has rpd start the program again, if one of the guides was followed. Returns where that is not so, or not possible.
+/// Makes rpd start the program again, if one of the guides was followed. Returns where that is not so, or not possible.
 pub(super) fn start_again() {
     // SAFETY: the entry may be read at any time.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
@@ -69,7 +69,7 @@ fn own_path() -> Option<PathBuf> {
     std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()
 }
 
-/// The list of preloaded libraries without this one; `None` where it is not listed.
+/// The list of preloaded libraries without this library; `None` where it is not listed.
 fn without(list: &OsStr, own: &Path) -> Option<OsString> {
     let words = || list.as_bytes().split(|byte| matches!(byte, b':' | b' '));
     let is_own = |word: &[u8]| {
@@ -94,7 +94,7 @@ fn program_file(own: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// What follows the program's name in its command line, and the name by which rpd finds the program.
+/// The arguments behind the program's name in its command line, and the name by which rpd finds the program.
 fn command() -> std::io::Result<Vec<OsString>> {
     let line = std::fs::read("/proc/self/cmdline")?;
     let mut words: Vec<OsString> = line
@@ -130,7 +130,7 @@ fn command() -> std::io::Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// Becomes rpd; why that failed.
+/// Replaces the process by rpd. Returns the reason where that failed.
 fn execute(rpd: &Path, guide: &Guide, preload: &OsStr) -> std::io::Error {
     let text = |text: &OsStr| CString::new(text.as_bytes()).map_err(std::io::Error::from);
     let prepared = || {

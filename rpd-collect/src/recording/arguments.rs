@@ -63,7 +63,7 @@ impl Layout {
             .unwrap_or_default()
     }
 
-    /// Whether what the call stores through arguments is recorded.
+    /// Whether the values that the call stores through its arguments are recorded.
     #[inline]
     pub(crate) fn has_results(&self) -> bool {
         self.outputs > 0
@@ -190,7 +190,7 @@ pub(crate) unsafe fn end(
     call::end_with(record, retval, returned, arguments.len(), bytes);
 }
 
-/// What output arguments point to, as the record has it.
+/// The values of output arguments, in the form of the record.
 ///
 /// # Safety
 ///

@@ -39,9 +39,9 @@ struct BoundedState {
 /// A piece of work as the sums need it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
-    /// One of [`total_of`].
+    /// Meaning of the subject: one of [`total_of`].
     pub(super) of: u16,
-    /// [`DeviceTotal::subject`].
+    /// Kernel or direction of the work: [`DeviceTotal::subject`].
     pub(super) subject: u64,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -95,7 +95,7 @@ impl BoundedState {
     }
 }
 
-/// A new sum, where it is.
+/// Appends a new sum, and returns its address.
 fn append(meta: &mut StreamWriter, (of, subject): (u16, u64)) -> usize {
     const SIZE: usize = size_of::<DeviceTotal>();
     let mut total = DeviceTotal::new_zeroed();

@@ -15,18 +15,18 @@ use super::process::{self, fork_time};
 use super::totals::Totals;
 use super::{header, stacks, thread};
 
-/// A dispatch is submitted.
+/// Counts a submitted dispatch.
 #[inline]
 pub(crate) fn dispatch_submitted() {
     submitted(|totals| totals.dispatches.begin());
 }
 
-/// A dispatch is submitted and not recorded, because the program has paused recording.
+/// Counts a dispatch that is submitted and not recorded, because the program has paused recording.
 pub(crate) fn dispatch_paused() {
     submitted(|totals| totals.dispatches_paused.add_one());
 }
 
-/// A dispatch is complete; the head of `record` is set here.
+/// Records a complete dispatch; the head of `record` is set here.
 pub(crate) fn dispatch_complete(mut record: Dispatch) {
     record.header = header(tag::DISPATCH, size_of::<Dispatch>());
     let work = Work {
@@ -41,12 +41,12 @@ pub(crate) fn dispatch_complete(mut record: Dispatch) {
     });
 }
 
-/// A copy is submitted.
+/// Counts a submitted copy.
 pub(crate) fn copy_submitted() {
     submitted(|totals| totals.copies.begin());
 }
 
-/// A copy is complete; the head of `record` is set here.
+/// Records a complete copy; the head of `record` is set here.
 pub(crate) fn copy_complete(mut record: Copy) {
     record.header = header(tag::COPY, size_of::<Copy>());
     let work = Work {
@@ -78,7 +78,7 @@ pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
     });
 }
 
-/// Something happened to scratch memory; the head of `record` is set here.
+/// Records an event of scratch memory; the head of `record` is set here.
 pub(crate) fn scratch(mut record: Scratch) {
     record.header = header(tag::SCRATCH, size_of::<Scratch>());
     complete(record.start, None, &record, |_| {});
@@ -96,7 +96,7 @@ pub(crate) fn counting_submitted(dispatch: u64) {
     }
 }
 
-/// The counters of a dispatch are read; the head of `dispatch` is set here.
+/// Records a dispatch whose counters were read; the head of `dispatch` is set here.
 pub(crate) fn counting_complete(
     mut dispatch: Dispatch,
     values: impl ExactSizeIterator<Item = CountedValue>,

@@ -1,4 +1,5 @@
-//! Which dispatches are counted: those of kernels whose name passes the filters, in the selected iterations.
+//! Selection of the dispatches that are counted: those of kernels whose name passes the filters, in the selected
+//! iterations.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ static FORK: ForkHook = ForkHook::new();
 struct KnownKernel {
     /// Whether the kernel's name passes the filters.
     selected: bool,
-    /// Its dispatches so far, if it is.
+    /// Number of the kernel's dispatches so far, if it is selected.
     launches: u64,
 }
 
@@ -78,7 +79,7 @@ impl Selection {
         included && !self.exclude.as_ref().is_some_and(|not| not.is_match(name))
     }
 
-    /// A kernel was registered as `raw`: the one time that its name is matched.
+    /// Notes the name `raw` under which a kernel was registered: the one time that it is matched.
     pub(crate) fn registered(&self, id: u64, raw: &[u8]) {
         if self.include.is_none() && self.exclude.is_none() {
             return;

@@ -45,7 +45,7 @@ fn moment(value: u64, text: &[u8]) -> TimedText {
     }
 }
 
-/// Has the front end print `text` at the end of the run.
+/// Records a note: `text` is printed by the front end at the end of the run.
 pub(crate) fn note(text: &str) {
     write(tag::NOTE, 0, &moment(0, text.as_bytes()), text.as_bytes());
 }

@@ -27,13 +27,13 @@ const META_SEGMENT: usize = 4096;
 pub(crate) struct Process {
     /// The options from the front end.
     pub(crate) options: CollectorOptions,
-    /// The spool directory.
+    /// The spool directory of the process.
     pub(crate) directory: Arc<SpoolDirectory>,
     lock: ForkLock,
     meta: UnsafeCell<StreamWriter>,
     /// Records in the meta stream.
     records: AtomicU64,
-    /// The PROCESS record.
+    /// The PROCESS record of the process, which is patched later.
     head: OpenRecord,
     /// Sums that the ledger prints.
     pub(crate) totals: &'static Totals,
@@ -115,11 +115,11 @@ static OFF: AtomicBool = AtomicBool::new(false);
 static LOST: AtomicBool = AtomicBool::new(false);
 /// Time of the fork that made this process, on `CLOCK_BOOTTIME`; 0 when there was none.
 static FORK_TIME: AtomicU64 = AtomicU64::new(0);
-/// In a forked child: its parent, as it was at the fork.
+/// The parent of a forked child, as it was at the fork; null in other processes.
 static PARENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static SERVICE: Service = Service::new("process");
 
-/// This process, made on first use. `None` when it is not to be recorded.
+/// The process as recorded, made on first use. `None` when it is not to be recorded.
 #[inline]
 pub(crate) fn current() -> Option<&'static Process> {
     // SAFETY: either null or a leaked box.
@@ -129,7 +129,7 @@ pub(crate) fn current() -> Option<&'static Process> {
     }
 }
 
-/// This process if it has been made.
+/// The process as recorded, if it has been made.
 pub(crate) fn existing() -> Option<&'static Process> {
     // SAFETY: either null or a leaked box.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }

@@ -1,4 +1,4 @@
-//! The first record of a process, and what a forked child repeats of its parent's.
+//! The first record of a process, and the records that a forked child repeats of its parent's.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Python files in stacks, for the Python package `rpd`, which requests them and reports what generated files were made
-//! from.
+//! Python files in stacks, for the Python package `rpd`, which requests them and reports the sources of generated
+//! files.
 //!
 //! A thread that has a file in a stack for the first time only appends the name to a log: it takes no lock
 //! and never waits. A thread of the package waits for the names.
@@ -33,7 +33,7 @@ struct Log {
     signal: AtomicU32,
     waiting: AtomicU32,
     is_full: AtomicBool,
-    /// A note says so.
+    /// Whether a note says that the log was full.
     is_noted: AtomicBool,
 }
 
@@ -146,7 +146,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix) | 1 << 63
 }
 
-/// A stack has code of this file.
+/// Appends the name of a file, of which a stack has code, to the log.
 #[inline]
 pub(super) fn met(name: &[u8]) {
     LOG.append(name);
@@ -172,7 +172,8 @@ pub(crate) fn next(buffer: &mut [u8]) -> Option<usize> {
     LOG.take(buffer)
 }
 
-/// Records what lines of a generated file were made from. `frames` is as in [`StackSource`]. Returns whether it was stored.
+/// Records the sources of lines of a generated file. `frames` is as in [`StackSource`]. Returns whether they were
+/// stored.
 pub(crate) fn source(file: &[u8], first: u32, last: u32, frames: &[u8]) -> bool {
     if first > last || file.len().saturating_add(frames.len()) > LONGEST_SOURCE {
         return false;

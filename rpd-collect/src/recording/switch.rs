@@ -29,15 +29,15 @@ pub(crate) static FORK: ForkHook = ForkHook::new().when_child_records(|| {
 pub(crate) trait Switched: Send + Sync {
     /// Starts or stops the traces.
     fn trace(&self, on: bool);
-    /// Starts or stops what counts the dispatches that a pause leaves out.
+    /// Starts or stops the counting of dispatches that a pause leaves out.
     fn count_paused(&self, on: bool);
 }
 
 struct Recording {
     provider: Box<dyn Switched>,
-    /// Recording is off until the program resumes it.
+    /// Whether recording is off until the program resumes it.
     by_regions: bool,
-    /// Nested pairs of resume and pause are balanced.
+    /// Whether nested pairs of resume and pause are balanced.
     ref_count: bool,
     periods: Vec<CollectionPeriod>,
 }
@@ -45,7 +45,7 @@ struct Recording {
 static RECORDING: OnceLock<Recording> = OnceLock::new();
 /// Resumes that no pause has ended; more than one only where they are balanced.
 static RESUMED: AtomicU64 = AtomicU64::new(0);
-/// Within a collection period, or there are none.
+/// Whether recording is within a collection period, or there are none.
 static IN_PERIOD: AtomicBool = AtomicBool::new(true);
 /// Starts and ends of collection periods so far, and when the next one is due.
 static STEP: AtomicU64 = AtomicU64::new(0);
@@ -93,7 +93,7 @@ pub(crate) fn begin_periods() {
     }
 }
 
-/// Has the provider trace and count according to the present state.
+/// Makes the provider trace and count according to the present state.
 fn apply(recording: &Recording) {
     until_stable(is_on, |on| recording.provider.trace(on));
     until_stable(is_paused, |on| recording.provider.count_paused(on));
@@ -110,7 +110,7 @@ fn until_stable(wanted: fn() -> bool, switch: impl Fn(bool)) {
     }
 }
 
-/// The program pauses recording.
+/// Pauses recording, at the program's request.
 pub(crate) fn pause() {
     let Some(recording) = RECORDING.get() else {
         return;
@@ -126,7 +126,7 @@ pub(crate) fn pause() {
     apply(recording);
 }
 
-/// The program resumes recording.
+/// Resumes recording, at the program's request.
 pub(crate) fn resume() {
     let Some(recording) = RECORDING.get() else {
         return;

@@ -34,11 +34,11 @@ pub(super) type RegionNumbers = HashMap<Box<[u8]>, u32>;
 
 /// The state of a thread.
 pub(crate) struct Thread {
-    /// A writer of this thread is at work; set while a signal handler may interrupt it.
+    /// Whether a writer of this thread is at work; set while a signal handler may interrupt it.
     busy: AtomicBool,
     /// Thread id in the kernel.
     tid: u32,
-    /// Index of this state among those of the thread.
+    /// Index of the state among those of the thread.
     level: usize,
     /// Calls and markers of this thread, and device work that the provider reports on it.
     pub(super) records: StreamWriter,
@@ -170,7 +170,8 @@ fn interrupted<T>() -> Option<T> {
     None
 }
 
-/// To be called when a record could not be stored: has the meta stream hold the loss where the stream itself has no segment.
+/// Makes the meta stream hold the loss of a record where the stream itself has no segment. To be called when a record
+/// could not be stored.
 #[cold]
 pub(crate) fn lost() {
     if let Some(process) = process::existing() {
@@ -290,7 +291,7 @@ impl Thread {
         self.tid
     }
 
-    /// A call on HIP stream `id` begins.
+    /// Notes that a call on HIP stream `id` begins.
     pub(crate) fn push_stream(&mut self, id: u32) {
         if let Some(slot) = self.streams.get_mut(self.stream_depth) {
             *slot = id;
@@ -298,7 +299,7 @@ impl Thread {
         self.stream_depth += 1;
     }
 
-    /// The innermost call on a HIP stream ends.
+    /// Notes that the innermost call on a HIP stream ends.
     pub(crate) fn pop_stream(&mut self) {
         self.stream_depth = self.stream_depth.saturating_sub(1);
     }

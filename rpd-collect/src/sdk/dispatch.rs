@@ -14,9 +14,9 @@ use crate::recording::guard::Service;
 use crate::recording::{device_work, header};
 
 pub(super) const KIND: &str = "KERNEL_DISPATCH";
-/// A packet is being submitted, on the thread that does it.
+/// Operation of a packet that is being submitted, on the thread that submits it.
 const ENQUEUE: &str = "KERNEL_DISPATCH_ENQUEUE";
-/// The one operation that has times.
+/// Operation of a complete dispatch, the only one that has times.
 pub(super) const COMPLETE: &str = "KERNEL_DISPATCH_COMPLETE";
 
 static SERVICE: Service = Service::new("kernel dispatches");

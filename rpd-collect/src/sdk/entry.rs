@@ -133,7 +133,7 @@ pub(crate) fn is_configured() -> bool {
     provider::functions().is_some()
 }
 
-/// Has the provider end the recording, once; without a provider it ends here.
+/// Makes the provider end the recording, once; without a provider it ends here.
 pub(crate) fn end() {
     signals::withdraw();
     let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);

@@ -131,11 +131,11 @@ impl Tracer for OwnStreams {
 
 /// Numbers of the provider's operations on streams.
 struct Streams {
-    /// A stream was made.
+    /// Operation by which a stream was made.
     create: Option<i32>,
-    /// A stream was destroyed.
+    /// Operation by which a stream was destroyed.
     destroy: Option<i32>,
-    /// A call works on a stream.
+    /// Operation of a call that works on a stream.
     set: Option<i32>,
 }
 

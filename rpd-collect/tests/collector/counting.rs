@@ -1,4 +1,4 @@
-//! Counters, from the options to what a reader of the spool gets.
+//! Counters, from the options to the values that a reader of the spool gets.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE};
 
 use crate::harness::{launch, provider, provider_without_counting};
 
-/// Runs the words with these files; what the provider printed, and the sessions of all processes, oldest first.
+/// Runs a script with these files. Returns the provider's output, and the sessions of all processes, oldest first.
 fn script_with(options: &str, words: &str, files: &[(&str, Vec<u8>)]) -> (String, Vec<Session>) {
     let arguments: Vec<&str> = std::iter::once("script").chain(words.split(' ')).collect();
     let (status, printed, run) = launch(provider(), options, &arguments, files);
@@ -19,7 +19,8 @@ fn script_with(options: &str, words: &str, files: &[(&str, Vec<u8>)]) -> (String
     (printed, sessions.iter().map(open).collect())
 }
 
-/// As [`script_with`], for one process and no files.
+/// Runs a script without files, as [`script_with`] does. Returns the provider's output and the session of the one
+/// process.
 fn script(options: &str, words: &str) -> (String, Session) {
     let (printed, mut sessions) = script_with(options, words, &[]);
     assert_eq!(sessions.len(), 1);

@@ -1,4 +1,4 @@
-//! The collector, loaded into a small program that is its own provider (`provider.c`), and what it leaves in the spool.
+//! The collector, loaded into a small program that is its own provider (`provider.c`), and the spool that it writes.
 
 mod counting;
 mod harness;

@@ -57,10 +57,10 @@ fn run(options: &str, words: &[&str]) -> Traced {
     run_as(provider(), "10000", options, words)
 }
 
-/// Target 2, SIMDs 0x3, shader engine 4, 1 MiB, the first GPU alone.
+/// Options of a trace of each selected dispatch: target 2, SIMDs 0x3, shader engine 4, 1 MiB, the first GPU alone.
 const OPTIONS: &str = "2:3:16:1048576:0:0:0:0:0:0/0/";
 
-/// The same for one trace of the whole run.
+/// Options of one trace of the whole run, otherwise as [`OPTIONS`].
 const WHOLE: &str = "2:3:16:1048576:0:0:0:0:0:1/0/";
 /// Output of the provider for [`WHOLE`], when the trace was stopped in time.
 const DELIVERED: &str = "device 77: 0=2 1=16 2=1048576 3=3\nthe trace is delivered\n";

@@ -11,7 +11,7 @@ use super::ranges::Range;
 use super::state::{CaptureState, STATE};
 use super::{Begun, options};
 
-/// Bytes in which one pointer is looked at.
+/// Bytes of device memory in which one pointer is looked at.
 const PART: u64 = 4096;
 /// Pointers of a copy that are looked at.
 const MOST: usize = 1024;

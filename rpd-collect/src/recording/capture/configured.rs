@@ -17,7 +17,7 @@ const STREAM: usize = 4;
 
 /// Configuration of a launch so far.
 struct Configured {
-    /// As in `hipLaunchConfig_t`, without attributes.
+    /// Sizes of the launch, as in `hipLaunchConfig_t`, without attributes.
     config: [u64; WORDS],
     arguments: Vec<u8>,
 }

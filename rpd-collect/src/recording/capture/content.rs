@@ -106,7 +106,7 @@ impl Hasher {
 /// Location of data in the staging file.
 #[derive(Default)]
 pub(super) struct Staged {
-    /// By content, size, and whether the front end may keep the hash alone.
+    /// Places in the staging file by content, size, and whether the front end may keep the hash alone.
     places: HashMap<(Content, u64, bool), u64>,
     /// The samples of all data that were staged.
     samples: HashSet<Content>,
@@ -125,7 +125,7 @@ impl Staged {
         self.places.get(&(content, size, is_output)).copied()
     }
 
-    /// To be called when the bytes are in the file.
+    /// Notes the place of content. To be called when the bytes are in the file.
     pub(super) fn insert(&mut self, content: Content, size: u64, is_output: bool, place: u64) {
         if self.places.len() >= MOST {
             self.places.clear();

@@ -95,7 +95,7 @@ mod kernel {
 pub(super) struct KernelFiles {
     faults: libc::c_int,
     pagemap: libc::c_int,
-    /// The process that opened them: in a forked child they still stand for the memory of the parent.
+    /// Id of the process that opened the files: in a forked child they still stand for the memory of the parent.
     process: u32,
 }
 
@@ -112,7 +112,7 @@ fn ioctl_on<T>(file: libc::c_int, request: libc::Ioctl, argument: &mut T) -> Opt
     usize::try_from(done).ok()
 }
 
-/// Why the last system call of this thread failed.
+/// Reason why the last system call of this thread failed: one of [`rpd_spool::capture::compared`].
 fn reason() -> usize {
     // SAFETY: reading the errno of this thread.
     match unsafe { *libc::__errno_location() } {
@@ -268,7 +268,7 @@ impl KernelFiles {
         })
     }
 
-    /// `what`: the flags and masks of the request.
+    /// Calls `found` for regions of pages between `start` and `end`. `what`: the flags and masks of the request.
     fn scan(
         &self,
         start: u64,

@@ -56,7 +56,7 @@ impl Items {
         }
     }
 
-    /// Adds a kernel.
+    /// Adds the kernel of a launch: its code object and its name.
     pub(super) fn add_kernel(&mut self, code: u64, name: &[u8]) {
         self.header(item::KERNEL, NO_ARGUMENT, 8 + name.len());
         self.bytes.extend_from_slice(code.as_bytes());

@@ -12,7 +12,7 @@ use super::state::{STATE, register_variable};
 use super::{ACTIVE, Ordering, append, next};
 use crate::recording::header;
 
-/// `hipMemAttachGlobal`.
+/// Value `hipMemAttachGlobal`.
 const ATTACH_GLOBAL: u32 = 1;
 
 /// A managed variable of `size` bytes was registered: the pointer variable of the program at `pointer` leads to its memory at

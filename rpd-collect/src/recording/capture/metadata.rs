@@ -84,7 +84,7 @@ enum Value<'a> {
     Other,
 }
 
-/// Reads MessagePack.
+/// A reader of MessagePack, at a position in its bytes.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! Which pages of host-visible memory have changed since they were looked at last.
+//! Detection of the pages of host-visible memory that have changed since they were looked at last.
 //!
 //! Pages that were written are hashed, and those with another hash have changed. Memory of which the kernel does not report what was
 //! written is hashed as a whole. Partial pages at the ends are hashed always: other memory may share them, and asking for writes
@@ -11,17 +11,17 @@ use super::guard::{KernelFiles, page_size};
 use super::ranges::Range;
 use super::stage;
 
-/// Memory with fewer whole pages is hashed: that takes no longer than asking.
+/// Number of whole pages below which memory is hashed: that takes no longer than asking.
 const LEAST_PAGES: u64 = 4;
-/// Unchanged pages between two changed ones that are taken with them.
+/// Number of unchanged pages between two changed ones that are taken with them.
 const GAP: u64 = 8;
-/// Most pieces that a look finds; more pages in between are taken with them until there are no more.
+/// Greatest number of pieces that a look finds; more pages in between are taken with them until there are no more.
 const MOST_RUNS: usize = 256;
 /// Number of consecutive queries that found nearly all pages written and few of them changed, after which the memory
 /// is hashed instead. Queries are useless when a driver touches all pages for the device.
 const USELESS_LOOKS: u32 = 3;
 
-/// What is known of the pages of one piece of memory.
+/// State of the pages of one piece of memory.
 pub(super) struct Pages {
     base: u64,
     size: u64,
@@ -81,8 +81,9 @@ impl Pages {
         unsafe { Content::of(start, len) }
     }
 
-    /// What has changed since the last look. `all`: pages that the host has not written are looked at too, because the device may
-    /// have written them. `busy`: what is being written now, which is left for the next look.
+    /// The ranges that have changed since the last look. `all`: pages that the host has not written are looked at too,
+    /// because the device may have written them. `busy`: ranges that are being written now, which are left for the next
+    /// look.
     pub(super) fn changed_ranges(&mut self, all: bool, busy: &[Range]) -> Vec<Range> {
         let count = self.hashes.len() as u64;
         let before = self.base / self.page;
@@ -121,7 +122,8 @@ impl Pages {
         runs.ranges(self)
     }
 
-    /// The device writes a range: what the host writes there afterwards counts as changed even where it is as before.
+    /// Notes that the device writes a range: bytes that the host writes there afterwards count as changed even where
+    /// they are as before.
     pub(super) fn forget(&mut self, range: &Range) {
         let before = self.base / self.page;
         let first = range.address.max(self.base) / self.page - before;
@@ -135,7 +137,7 @@ impl Pages {
         }
     }
 
-    /// Adds those of the pages that have changed.
+    /// Adds the pages among `pages` that have changed to `runs`.
     fn compare(&mut self, pages: std::ops::Range<u64>, busy: &[Range], runs: &mut Runs) {
         for index in pages {
             let (start, len) = self.piece(index);
@@ -197,7 +199,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Adds a page behind those that were added before.
+    /// Adds a page, whose index is greater than those that were added before.
     fn add(&mut self, index: u64) {
         self.pages += 1;
         match self.found.last_mut() {

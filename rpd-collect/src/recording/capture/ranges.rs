@@ -39,18 +39,18 @@ impl Range {
         self.width * self.rows * self.slices
     }
 
-    /// Distance from the first byte to the one after the last.
+    /// Distance from the first byte of the range to the byte behind its last.
     pub(super) fn span(&self) -> u64 {
         let rows = self.slices.saturating_sub(1) * self.slice_rows + self.rows.saturating_sub(1);
         rows * self.pitch + self.width
     }
 
-    /// Whether some bytes from the first to the last are those of the other as well.
+    /// Whether some bytes from the first to the last are those of the other range as well.
     pub(super) fn overlaps(&self, other: &Range) -> bool {
         self.address < other.address + other.span() && other.address < self.address + self.span()
     }
 
-    /// What the others leave of a row of bytes, of each from its first byte to its last.
+    /// The parts of a row of bytes that are in none of `others`, each of which counts from its first byte to its last.
     pub(super) fn without(&self, others: &[Range]) -> Vec<Range> {
         let mut rest = vec![(self.address, self.address + self.span())];
         for other in others {
@@ -92,11 +92,11 @@ struct Copy {
     destination: Option<Range>,
     /// Memory of the device that it writes.
     written: Option<Range>,
-    /// The call returns when the copy is done.
+    /// Whether the call returns when the copy is done.
     blocks: bool,
 }
 
-/// `hipMemcpyKind`.
+/// Values of `hipMemcpyKind`.
 mod kind {
     pub(super) const HOST_TO_HOST: u64 = 0;
     pub(super) const HOST_TO_DEVICE: u64 = 1;
@@ -318,7 +318,7 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
     })
 }
 
-/// `hipMemoryType`.
+/// Value of `hipMemoryType` for host memory.
 const ON_HOST: u64 = 1;
 const ON_DEVICE: u64 = 2;
 const UNIFIED: u64 = 11;

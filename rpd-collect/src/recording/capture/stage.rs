@@ -80,7 +80,7 @@ pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
     true
 }
 
-/// In a forked child: what it counts is not its parent's.
+/// Detaches a forked child from the files: they belong to its parent.
 pub(super) fn forget_parent() {
     CONTROL.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
@@ -92,7 +92,7 @@ pub(super) fn count_call() {
     }
 }
 
-/// This many more bytes of data.
+/// Adds to the number of bytes of captured data, and ends the capture beyond the limit.
 pub(super) fn count_data(bytes: u64) {
     if let Some(control) = control()
         && control.data.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST.load(Ordering::Relaxed)
@@ -101,7 +101,7 @@ pub(super) fn count_data(bytes: u64) {
     }
 }
 
-/// The capture has ended; only the first reason is kept.
+/// Stores the reason why the capture has ended; only the first is kept.
 pub(super) fn set_ended(why: u32) {
     if let Some(control) = control() {
         let _ =
@@ -111,21 +111,21 @@ pub(super) fn set_ended(why: u32) {
     }
 }
 
-/// Functions of the runtime that are not known here.
+/// Stores the number of functions of the runtime that this version does not know.
 pub(super) fn set_unknown_functions(count: u64) {
     if let Some(control) = control() {
         control.unknown_functions.store(count, Ordering::Relaxed);
     }
 }
 
-/// Written pages are requested of one more piece of memory.
+/// Counts a piece of memory whose written pages are requested from the kernel.
 pub(super) fn count_followed() {
     if let Some(control) = control() {
         control.followed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// One more piece of memory is compared, because of `why`, one of [`rpd_spool::capture::compared`].
+/// Counts a piece of memory that is compared, by reason: one of [`rpd_spool::capture::compared`].
 pub(super) fn count_compared(why: usize) {
     if let Some(count) = control().and_then(|control| control.compared.get(why)) {
         count.fetch_add(1, Ordering::Relaxed);
@@ -248,8 +248,9 @@ pub(super) fn read(range: &Range, into: &mut [u8]) -> bool {
     true
 }
 
-/// Stores bytes of the program in the staging file, unless the same were stored before; where. `is_output`: the front end may
-/// keep their hash alone. `None` when that failed, which ends the capture if there is no space.
+/// Stores bytes of the program in the staging file, unless the same were stored before. Returns their place.
+/// `is_output`: the front end may keep their hash alone. `None` when that failed, which ends the capture if there is no
+/// space.
 pub(super) fn store(range: &Range, is_output: bool) -> Option<u64> {
     let mut pieces = range.pieces();
     let (address, size) = match (pieces.next(), pieces.next()) {

@@ -1,4 +1,4 @@
-//! Every static of this crate, and what becomes of it in a forked child. A test finds those that are not listed.
+//! Every static of this crate, and its treatment in a forked child. A test finds those that are not listed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -233,7 +233,7 @@ const SET: &[(&str, &str)] = &[
     ("sdk/counters/config.rs MAKING", "static FORK"),
 ];
 
-/// What stands before the tests of a file.
+/// The part of a file before its tests.
 fn without_tests(source: &str) -> &str {
     source.split("\n#[cfg(test)]\n").next().unwrap_or_default()
 }
@@ -320,7 +320,8 @@ fn it_is_stated_what_a_forked_child_does_with_each_static() {
     assert_eq!(count, listed.len(), "a static is listed twice");
 }
 
-/// Its lock registers a hook, and so does a thread of the collector. What is neither does so itself.
+/// Every hook takes effect: its lock registers it, or a thread of the collector that names it. The others are
+/// registered explicitly.
 #[test]
 fn every_hook_is_registered() {
     let (mut hooks, mut all) = (Vec::new(), String::new());

@@ -1,4 +1,4 @@
-//! Which counters are collected on which GPU, group by group.
+//! Selection of the counters that are collected on each GPU, group by group.
 //!
 //! The provider is given one configuration per GPU and group, with the counters in the order of their names: on a device
 //! whose values depend on how often its registers are read, every further one would change what is counted.
@@ -46,7 +46,8 @@ pub(super) struct Configs {
 }
 
 impl Configs {
-    /// For the GPUs with these handles, in the order of their topology nodes. `counts_all`: every dispatch is selected.
+    /// Configurations for the GPUs with these handles, in the order of their topology nodes. `counts_all`: every
+    /// dispatch is selected.
     pub(super) fn new(options: &CounterOptions, gpus: &[u64], counts_all: bool) -> Configs {
         FORK.register();
         Configs {
@@ -79,15 +80,16 @@ impl Configs {
         configs.get((turn % configs.len() as u64) as usize).copied()
     }
 
-    /// The dispatch with this number is not counted.
+    /// Notes that the dispatch with this number is not counted.
     pub(super) fn pass_over(&self, dispatch: u64) {
         if self.groups.len() > 1 {
             self.turns.note(dispatch, None);
         }
     }
 
-    /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads
-    /// that make configurations at the same time crash the target. The provider calls no function of ours meanwhile.
+    /// The configurations, which one thread makes while the others wait for it: the SDK's counter tables are not
+    /// thread-safe, and two threads that make configurations at the same time crash the target. The provider calls no
+    /// function of the collector meanwhile.
     fn made(&self, functions: &Functions) -> Option<&DeviceConfigs> {
         // SAFETY: either null or a leaked box.
         let known = || unsafe { self.made.load(Ordering::Acquire).as_ref() };
@@ -108,7 +110,7 @@ impl Configs {
         Some(made)
     }
 
-    /// Has the provider make all configurations; with notes for the user.
+    /// Makes the provider make all configurations. Returns them with notes for the user.
     fn make(&self, functions: &Functions) -> (DeviceConfigs, Vec<String>) {
         let mut notes = Vec::new();
         let mut missing: BTreeSet<&str> = self
@@ -229,7 +231,7 @@ pub(in crate::sdk) fn available(
     Ok(available)
 }
 
-/// Has the provider make a configuration, and records what its counters are.
+/// Makes the provider make a configuration, and records the descriptions of its counters.
 fn create(
     functions: &Functions,
     agent: u64,

@@ -78,7 +78,8 @@ pub(super) fn define(setup: &Setup<'_>) {
 /// Subject of notes about failures.
 const PURPOSE: &str = "what counters count";
 
-/// To be called before kernels are registered. The context, which [`begin`] or [`hsa_initialised`] starts.
+/// Configures counting. To be called before kernels are registered. Returns the context, which [`begin`] or
+/// [`hsa_initialised`] starts.
 pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     let options = &setup.options.counters;
     if !options.any() {
@@ -135,7 +136,7 @@ pub(super) fn begin(setup: &Setup<'_>) {
     }
 }
 
-/// The HSA runtime is initialised and has no queue yet.
+/// Starts counting when the HSA runtime is initialised and has no queue yet.
 pub(super) fn hsa_initialised() {
     let Some(counting) = COUNTING.get() else {
         return;
@@ -150,7 +151,7 @@ pub(super) fn hsa_initialised() {
     forked_end::prepare();
 }
 
-/// A kernel was registered under this name.
+/// Notes the name under which a kernel was registered.
 pub(super) fn kernel_registered(id: u64, name: &[u8]) {
     if let Some(counting) = COUNTING.get() {
         SYMBOLS.run(|| counting.selection.registered(id, name));

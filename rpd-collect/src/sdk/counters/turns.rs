@@ -1,4 +1,5 @@
-//! Which turn of its GPU a dispatch has: how many dispatches with lower numbers are counted there.
+//! Turns of dispatches: the turn of a dispatch is the number of dispatches with lower numbers that are counted on its
+//! GPU.
 //!
 //! Threads get the numbers of their dispatches before they ask what is to be counted, in any order. So the turn follows
 //! the number, not the order of the questions.
@@ -41,16 +42,16 @@ impl Latest {
     }
 }
 
-/// What is known about the dispatches of a process on a GPU.
+/// Decisions about the dispatches of a process on a GPU.
 #[derive(Clone)]
 struct Window {
     /// Number of the first dispatch that is in the window; a multiple of 64.
     first: u64,
-    /// Dispatches below that are not counted on this GPU.
+    /// Number of dispatches below the window that are not counted on this GPU.
     others: u64,
-    /// Dispatches that have asked.
+    /// Dispatches of the window that have asked.
     known: Latest,
-    /// Dispatches that are not counted on this GPU.
+    /// Dispatches of the window that are not counted on this GPU.
     other: Latest,
 }
 
@@ -82,7 +83,8 @@ impl Window {
         }
     }
 
-    /// Notes that a dispatch has asked, and whether it is counted on this GPU. Nothing for one that came too late.
+    /// Notes that a dispatch has asked, and whether it is counted on this GPU. Nothing for a dispatch that came too
+    /// late.
     fn note(&mut self, number: u64, is_counted: bool) {
         self.reach(number);
         if number >= self.first {
@@ -102,7 +104,7 @@ impl Window {
         (most.saturating_sub(unknown), most)
     }
 
-    /// Dispatches of the window below `end` that have asked.
+    /// Number of dispatches of the window below `end` that have asked.
     fn asked(&self, end: u64) -> u64 {
         // Numbers begin at 1.
         self.known.count(self.first.max(1).min(end), end)
@@ -111,9 +113,9 @@ impl Window {
 
 /// The turns of all GPUs.
 pub(super) struct Turns {
-    /// By GPU.
+    /// Windows of dispatches, by GPU.
     windows: UnsafeCell<Box<[Window]>>,
-    /// Every dispatch is counted, on the only GPU.
+    /// Whether every dispatch is counted, on the only GPU.
     counts_all: bool,
 }
 
@@ -121,7 +123,7 @@ pub(super) struct Turns {
 unsafe impl Sync for Turns {}
 
 impl Turns {
-    /// For `gpus` GPUs. `counts_all`: no dispatch is left out.
+    /// Turns for `gpus` GPUs. `counts_all`: no dispatch is left out.
     pub(super) fn new(gpus: usize, counts_all: bool) -> Turns {
         Turns {
             windows: UnsafeCell::new(vec![Window::new(); gpus].into()),
@@ -136,7 +138,7 @@ impl Turns {
         Some(act(unsafe { &mut *self.windows.get() }))
     }
 
-    /// Dispatch `number` is counted on GPU `gpu`; on none with `None`.
+    /// Notes that dispatch `number` is counted on GPU `gpu`; on none with `None`.
     pub(super) fn note(&self, number: u64, gpu: Option<usize>) {
         self.with(|windows| {
             for (index, window) in windows.iter_mut().enumerate() {
@@ -145,8 +147,8 @@ impl Turns {
         });
     }
 
-    /// How many dispatches before `number` are counted on `gpu`, divided by `interval`. Where that depends on dispatches that
-    /// have not asked yet, these are waited for, for a short time.
+    /// Number of dispatches before `number` that are counted on `gpu`, divided by `interval`. Where that depends on
+    /// dispatches that have not asked yet, these are waited for, for a short time.
     pub(super) fn turn(&self, number: u64, gpu: usize, interval: u64) -> u64 {
         let mut deadline = None;
         loop {
@@ -165,7 +167,7 @@ impl Turns {
         }
     }
 
-    /// Dispatches below `number` that have not asked are not waited for any more.
+    /// Ends the waiting for dispatches below `number` that have not asked.
     fn give_up(&self, number: u64) {
         self.with(|windows| {
             for window in windows {
