@@ -21,6 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let first = rows.lines().count();
         for layout in group {
             let texts: Vec<u32> = layout.texts().collect();
+            // Four places in every row, so that a layout has a fixed size and needs no further allocation in the
+            // target.
             let mut slots = [0; TEXTS];
             slots
                 .get_mut(..texts.len())
@@ -32,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             let output_count = outputs.lines().count() - first_output;
             let results: u32 = layout.outputs().map(|(_, size)| size).sum();
+            // The collector reserves this many bytes on the stack for results.
             most_results = most_results.max(results);
             writeln!(
                 rows,
@@ -44,6 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             )?;
             names.push_str(layout.operation);
         }
+        // Layouts are found by kind first: names of operations of different runtimes may be equal.
         writeln!(
             kinds,
             "(\"{}\", {first}..{}),",

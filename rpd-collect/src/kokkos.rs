@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn space_names_end_at_their_nul() {
+    fn kokkos_space_name_ends_at_its_nul() {
         let mut name = [0; 64];
         name[..4].copy_from_slice(b"Host");
         assert_eq!(SpaceHandle { name }.name(), "Host");

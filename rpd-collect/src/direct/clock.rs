@@ -43,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_become_nanoseconds() {
+    fn ticks_are_converted_to_nanoseconds_by_the_clock_frequency() {
         assert_eq!(nanoseconds(7, NANOSECONDS), 7);
         assert_eq!(nanoseconds(250, 100_000_000), 2500);
         assert_eq!(nanoseconds(u64::MAX / 2, 0), u64::MAX / 2);
     }
 
     #[test]
-    fn times_are_moved_and_durations_kept() {
+    fn bounded_times_are_moved_and_keep_their_duration() {
         assert_eq!(bounded((100, 200), 50, 300), (100, 200));
         assert_eq!(bounded((250, 350), 50, 300), (200, 300));
         assert_eq!(bounded((20, 40), 50, 300), (50, 70));

@@ -222,6 +222,7 @@ fn load(executable: u64, handle: u64, loader: &hsa::Loader) {
     // SAFETY: the text has this length.
     unsafe { info(handle, info::URI, uri.as_mut_ptr().cast()) };
     let storage_type = read(info::STORAGE_TYPE) as u32;
+    // Only an image in memory has these attributes.
     let of_memory = |attribute| match storage_type {
         IN_MEMORY => read(attribute),
         _ => 0,
@@ -240,6 +241,8 @@ fn load(executable: u64, handle: u64, loader: &hsa::Loader) {
         size: OBJECT_SIZE,
         time: now(),
     };
+    // The number is given under the lock and the record is written without it: writing takes the lock of the meta
+    // stream.
     let Some(id) = with(|state| {
         state.last_object += 1;
         state.last_object
@@ -308,6 +311,7 @@ fn kernel_symbol(
         state.last_kernel += 1;
         let id = state.last_kernel;
         state.insert(kernel_object, id);
+        // Host functions were registered by the kernel's name, without the suffix of its descriptor.
         let function = name.strip_suffix(b".kd").unwrap_or(&name);
         let stub = state.stubs.get(function).copied().map(|stub| {
             state.last_stub += 1;
@@ -497,7 +501,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_found_while_the_table_grows() {
+    fn kernel_id_table_finds_kernels_while_it_grows() {
         let mut state = CodeObjectState::default();
         for number in 1..2000_u64 {
             state.insert(number * 64, number);
@@ -507,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_follow_the_architecture() {
+    fn kernel_registers_are_computed_by_the_architectures_formula() {
         let descriptor = Descriptor {
             sizes: [0; 16],
             entry_offset: 0,

@@ -104,6 +104,7 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
             return None;
         }
         let (to, from) = (agents::known(place.to.1)?, agents::known(place.from.1)?);
+        // Numbers of the SDK's copy operations: host to host, host to device, device to host, device to device.
         let operation = match (from.is_gpu, to.is_gpu) {
             (false, false) => 1,
             (false, true) => 2,
@@ -131,6 +132,7 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
             region,
             reserved: 0,
         };
+        // Started before the copy is submitted, whose completion nobody else reads.
         poller::start();
         let signals = submit(signal, Work::Copy(record), tid)?;
         if signals.program != 0 && !chain(&signals) {
@@ -140,10 +142,12 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
         Some(signals)
     });
     let Some(signals) = followed.flatten() else {
+        // The call is not followed and will change the program's signal: work that has borrowed it is ended first.
         super::borrowed::before_change(signal);
         return call(signal);
     };
     let status = call(signals.work);
+    // Counted when the runtime has taken the copy: a refused one never completes, and would be reported as unfinished.
     if status == SUCCESS {
         device_work::copy_submitted();
         poller::wake();

@@ -197,6 +197,7 @@ fn destroy(handle: *mut c_void) -> u32 {
 
 /// Makes the packets of a new queue pass through this module.
 fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperative>) {
+    // A shared queue is never given back, so it takes no entry that may be claimed again.
     let used = cooperative.is_none().then(claim_destroyed).flatten();
     let queue: &'static Queue = used.unwrap_or_else(|| {
         Box::leak(Box::new(Queue {
@@ -214,6 +215,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
     queue.agent_id.store(agent.1, Ordering::Relaxed);
     let id = NEXT_QUEUE.fetch_add(1, Ordering::Relaxed);
     queue.id.store(id, Ordering::Relaxed);
+    // Stored last, with release ordering: whoever finds the queue by its handle sees its agent.
     queue.handle.store(handle as u64, Ordering::Release);
     let place = std::ptr::from_ref(queue).cast_mut();
     let status = runtime!(
@@ -221,6 +223,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
         (handle, on_packets, place.cast()),
         MISSING
     );
+    // Times of dispatches are only kept by a queue with profiling.
     set_profiling(handle, 1);
     if status != SUCCESS {
         meta::note(&format!(
@@ -228,6 +231,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
         ));
         return;
     }
+    // An entry that was used before is in the list already.
     if used.is_none() {
         let mut last = QUEUES.load(Ordering::Acquire);
         loop {
@@ -440,6 +444,7 @@ fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
         (thread.tid(), region, stream)
     })
     .unwrap_or_else(|| (thread::id(), 0, 0));
+    // Fields of an AQL kernel dispatch packet, at the offsets of the HSA specification.
     let half = |word: u64, shift: u32| (word >> shift & 0xffff) as u32;
     Dispatch {
         header: header(0, 0),

@@ -49,6 +49,7 @@ pub(crate) unsafe fn takes(
         ProviderChoice::Auto => false,
         ProviderChoice::Direct => true,
     };
+    // One set of tables has one owner. An SDK whose tools expect the tables would record nothing.
     if other_tool {
         if by_name {
             meta::note(
@@ -63,11 +64,13 @@ pub(crate) unsafe fn takes(
         let tables = std::slice::from_raw_parts(tables, usize::try_from(count).unwrap_or(0));
         tables::are_complete(&text(name), tables)
     };
+    // Unasked for, this provider is used only where it has a wrapper for every function: else calls would be missing.
     if !complete && !by_name {
         return false;
     }
     process.set_provider_version(PROVIDER_DIRECT | version as u32);
     configure(process);
+    // Set last: other threads take a configured provider as ready.
     CONFIGURED.store(true, Ordering::Release);
     true
 }

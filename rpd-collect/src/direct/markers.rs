@@ -274,6 +274,8 @@ fn control(operation: usize, call: impl FnOnce() -> i32, before: bool, act: fn()
                 let call = entered.call(config.control, operation, has_stack);
                 record = call.begin(0, 0, |_| {});
             }
+            // A pause takes effect before the runtime's function is called, a resume after it: work inside that
+            // function belongs to the pause.
             if config.obeyed && before {
                 act();
             }

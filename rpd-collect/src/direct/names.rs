@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_have_the_numbers_of_the_sdk() {
+    fn catalogue_numbers_kinds_and_operations_as_the_sdk_does() {
         let names = Catalogue::new();
         let hip = names.kind("HIP_RUNTIME_API").expect("known");
         assert_eq!(hip.number, CallbackKind::HIP_RUNTIME_API.0);

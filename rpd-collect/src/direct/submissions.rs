@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_of_one_call_have_the_time_of_the_first() {
+    fn submission_time_of_all_packets_of_a_call_is_that_of_the_first() {
         let (alone, later) = (time(), time());
         assert!(alone > UNKNOWN && later > alone);
         let (first, second, nested, last) = storing(64, || {

@@ -103,6 +103,7 @@ fn command() -> std::io::Result<Vec<OsString>> {
         .split(|byte| *byte == 0)
         .map(|word| OsString::from_vec(word.to_vec()))
         .collect();
+    // The name in the command line is the program's choice. It is kept only where it leads to this very file.
     let executable = std::fs::read_link("/proc/self/exe")?;
     let name = words.first().cloned().unwrap_or_default();
     let is_it = |path: &Path| {
@@ -140,6 +141,7 @@ fn execute(rpd: &Path, guide: &Guide, preload: &OsStr) -> std::io::Error {
             .chain(command()?)
             .map(|word| text(&word))
             .collect::<Result<_, _>>()?;
+        // The variable is set anew below, or left out: this library must not be loaded into rpd.
         let variables = std::env::vars_os().filter(|(name, _)| name != "LD_PRELOAD");
         let preload = (!preload.is_empty()).then(|| ("LD_PRELOAD".into(), preload.to_owned()));
         let variables: Vec<CString> = variables
@@ -171,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_is_taken_out_of_the_list() {
+    fn without_removes_the_library_from_the_preload_list() {
         let own = Path::new("/lib/librpd_collect.so");
         let without = |list: &str| {
             without(OsStr::new(list), own).map(|rest| rest.to_string_lossy().into_owned())
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_named_so_that_it_is_found_again() {
+    fn command_names_the_program_so_that_it_is_found_again() {
         let command = command().expect("procfs");
         let file = std::fs::metadata(&command[0]).expect("the program of this test");
         let own = std::fs::metadata("/proc/self/exe").expect("procfs");

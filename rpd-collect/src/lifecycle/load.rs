@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hooks_have_the_signature_the_loader_calls() {
+    fn load_hooks_have_the_signature_that_the_loader_calls() {
         let hooks: [extern "C" fn(); 2] = [on_load, on_exit];
         assert_ne!(hooks[0] as usize, hooks[1] as usize);
     }

@@ -439,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_target_gets_the_handler_that_it_installed() {
+    fn sigaction_returns_the_handler_that_the_target_installed() {
         extern "C" fn own(_: c_int) {}
         let number = libc::SIGQUIT;
         let place = place_of(number).expect("handled");

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_the_durations() {
+    fn device_total_sums_up_the_durations_of_work() {
         let mut total = DeviceTotal::new_zeroed();
         total.min = u64::MAX;
         let durations = [5_u64, 1000, 20, 20, 7_000_000];

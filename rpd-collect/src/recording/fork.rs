@@ -164,7 +164,7 @@ mod tests {
         });
 
     #[test]
-    fn a_registered_hook_runs_once_at_each_step() {
+    fn fork_hook_registered_twice_runs_once_at_each_step() {
         HOOK.register();
         HOOK.register();
         hold_locks();

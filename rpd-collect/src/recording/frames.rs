@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ancestors_are_the_enclosing_frames() {
+    fn frame_has_the_enclosing_frame_as_ancestor() {
         let mut outer = Frame::unused();
         outer.enter();
         let mut inner = Frame::unused();
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test")]
-    fn ids_of_threads_differ() {
+    fn correlation_ids_of_threads_differ() {
         let ids = || (0..3 * BLOCK).map(|_| of_work().0).collect::<Vec<u64>>();
         let other = std::thread::spawn(ids);
         let mut all = ids();

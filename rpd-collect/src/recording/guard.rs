@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_switches_the_service_off_and_goes_no_further() {
+    fn service_is_switched_off_by_its_panic() {
         let service = Service::new("test");
         assert_eq!(service.run(|| 1), Some(1));
         assert_eq!(service.run(|| -> i32 { panic!("on purpose") }), None);

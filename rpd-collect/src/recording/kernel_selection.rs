@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn iterations_are_counted_per_kernel() {
+    fn selection_counts_iterations_per_kernel() {
         let selection = selection(&[(2, 3), (5, 5), (9, 7)]);
         let selected: Vec<bool> = (0..9).map(|_| selection.selects(1)).collect();
         assert_eq!(
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn without_filters_all_dispatches_are_selected() {
+    fn selection_without_filters_selects_all_dispatches() {
         let selection = selection(&[]);
         selection.registered(7, b"kernel.kd");
         assert!(selection.selects(7) && selection.selects(0));
     }
 
     #[test]
-    fn a_filter_that_cannot_be_read_is_named() {
+    fn selection_names_a_filter_that_cannot_be_read() {
         let options = CounterOptions {
             include: true,
             ..CounterOptions::default()

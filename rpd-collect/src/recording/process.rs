@@ -156,12 +156,14 @@ fn make() -> Option<&'static Process> {
             let process = Box::leak(Box::new(process));
             CURRENT.store(process, Ordering::Release);
             drop(guard);
+            // The lock is open by now: hooks write records, for which the process has to be there.
             if parent.is_some() {
                 fork::child_records();
             }
             Some(process)
         }
         None => {
+            // The parent's sums are shared memory, and the only place where this child can leave a trace.
             if let Some(parent) = parent {
                 parent.totals.lost_processes.add_one();
                 LOST.store(true, Ordering::Relaxed);
@@ -215,6 +217,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         ),
         None => {
             let run = requested_directory()?;
+            // A relative path would be another directory once the program changes its own.
             if !run.is_absolute() {
                 return None;
             }
@@ -232,6 +235,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
     };
     let version = parent.map_or(0, |parent| parent.version.load(Ordering::Relaxed));
     let head = process_record::write(&mut meta, &options, init_time, parent.is_some(), version);
+    // No reader takes a directory whose first record is missing for a process.
     if head == OpenRecord::default() {
         // The directory has no record that names the process.
         let _ = std::fs::remove_dir(directory.path());

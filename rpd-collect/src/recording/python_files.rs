@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_reported_once_and_in_order() {
+    fn file_log_reports_every_name_once_and_in_order() {
         static LOG: Log = Log::new();
         for name in ["/a.py", "/a.py", "<string>", "/a.py", "12345678", ""] {
             LOG.append(name.as_bytes());
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_log_is_marked_and_keeps_its_names() {
+    fn file_log_keeps_its_names_when_it_is_full() {
         static LOG: Log = Log::new();
         let name = |number: usize| format!("{number:0>800}");
         for number in 0..WORDS / 101 + 2 {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_wait_and_share_the_names() {
+    fn file_log_readers_wait_and_share_the_names() {
         static LOG: Log = Log::new();
         let mut all: Vec<u32> = std::thread::scope(|scope| {
             let readers: Vec<_> = (0..2)

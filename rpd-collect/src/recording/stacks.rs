@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_picked_by_name() {
+    fn stack_selection_picks_operations_by_name() {
         let selection = Selection::of(&options(&["*Malloc", "hipFree"], 1), &operations());
         let selection = selection.expect("two are picked");
         let taken: Vec<i32> = (-1..200)
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn sampling_takes_the_first_call_of_each_operation() {
+    fn stack_selection_with_sampling_takes_the_first_call_of_each_operation() {
         let selection = Selection::of(&options(&["hip*"], 3), &operations()).expect("all");
         let taken: Vec<bool> = (0..7).map(|_| selection.takes(1)).collect();
         assert_eq!(taken, [true, false, false, true, false, false, true]);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_not_kept_for_destroyed_streams() {
+    fn stream_number_is_not_kept_after_destruction() {
         let first = number(0x1000);
         assert_ne!(first, number(0x2000));
         assert_eq!(number(0x1000), first);
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn the_legacy_stream_is_the_null_stream() {
+    fn legacy_stream_has_the_number_of_the_null_stream() {
         assert_eq!((number(0), number(LEGACY)), (0, 0));
     }
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test")]
-    fn default_streams_of_threads_are_streams_of_their_own() {
+    fn per_thread_default_streams_have_numbers_of_their_own() {
         let use_it = || {
             let own = number(PER_THREAD);
             assert_eq!(number(PER_THREAD), own);

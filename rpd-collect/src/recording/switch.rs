@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn periods_follow_each_other() {
+    fn collection_periods_follow_one_another() {
         let one = |delay, repeat| CollectionPeriod {
             delay,
             duration: 1,

@@ -202,6 +202,7 @@ fn begin(level: usize) -> Option<*mut Thread> {
         process::lost_record();
         return None;
     };
+    // A nested state has a stream of its own: the interrupted writer is in the middle of a record of the thread's.
     let tid = id();
     let name = match level {
         0 => format!("t{tid}"),
@@ -220,6 +221,7 @@ fn begin(level: usize) -> Option<*mut Thread> {
     });
     let pointer = Box::into_raw(thread);
     local().states[level].set(pointer);
+    // One key for all states of the thread: the destructor finds the others.
     if level == 0
         && let Some(key) = key()
     {
@@ -318,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_that_is_not_recorded_has_no_threads() {
+    fn thread_state_is_none_in_a_target_that_is_not_recorded() {
         assert!(std::env::var_os(rpd_spool::SPOOL_VARIABLE).is_none());
         assert!(with(|_| ()).is_none());
     }

@@ -26,6 +26,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         return;
     };
     let directory = process.directory.path();
+    // Without the file all kernels are recorded, which an empty text means to the provider.
     let kernels = directory
         .parent()
         .and_then(|run| std::fs::read(run.join(KERNELS_FILE)).ok())

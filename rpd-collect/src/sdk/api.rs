@@ -95,6 +95,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     for (wanted, kind, payload, record_arguments) in kinds {
         if wanted
             && let Some(names) = setup.callback_kind(kind)
+            // A kind that the provider lacks was noted by `callback_kind`; the others are traced all the same.
             && let Some(mut api) =
                 describe(names, arguments::of_kind(kind), payload, record_arguments)
         {
@@ -287,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_read_from_payloads_of_the_known_size_only() {
+    fn retval_is_read_from_payloads_of_the_known_size_only() {
         let Payload {
             size,
             retval: offset,

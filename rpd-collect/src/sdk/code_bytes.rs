@@ -39,6 +39,7 @@ pub(super) unsafe fn with_bytes<T>(
         Some(size) => size,
         None => length.saturating_sub(place.offset),
     };
+    // The URI is the provider's. A range beyond the file would be cut short without a word.
     if size == 0
         || size > LARGEST
         || place
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_of_files_are_understood() {
+    fn file_part_is_read_from_uris() {
         let place = |path: &str, offset, size| {
             Some(FilePart {
                 path: path.into(),

@@ -107,6 +107,7 @@ fn set_up(code: *const c_void) -> bool {
         counting: None,
         announces_hsa: false,
     };
+    // Names first: records written from here on refer to them by number.
     setup.names.record();
     agents::record(functions);
     let Some(client) = setup.context("anything") else {
@@ -118,6 +119,7 @@ fn set_up(code: *const c_void) -> bool {
         contexts::begin(&setup);
         services::begin(&setup);
     }
+    // Before any service may hold events: a signal could come at any time.
     signals::deliver_first(signals::Delivery {
         is_needed: services::hold_events,
         deliver: services::end,

@@ -257,6 +257,7 @@ unsafe extern "C" fn on_table(
     _data: *mut c_void,
 ) {
     SERVICE.on_event(|| {
+        // A second instance is another copy of the library, and the statics here hold the functions of one.
         if instance != 0 || first.is_null() || count == 0 {
             return;
         }
@@ -396,7 +397,7 @@ mod tests {
 
     /// A runtime that is newer than the tables here.
     #[test]
-    fn functions_that_are_not_known_stay_as_they_are() {
+    fn wrap_runtime_leaves_unknown_functions_alone() {
         const MORE: usize = 3;
         let function = original as *mut c_void;
         let mut table = vec![function; 1 + COUNT + MORE];

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_is_lossless() {
+    fn external_id_keeps_region_and_stream() {
         for (region, stream) in [(0, 0), (1, u32::MAX), (u32::MAX, 1), (7, 0)] {
             assert_eq!(unpack(pack(region, stream)), (region, stream));
         }

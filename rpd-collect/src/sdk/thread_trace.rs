@@ -85,6 +85,8 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let functions = setup.functions;
     let of_dispatches = functions.rocprofiler_configure_dispatch_thread_trace_service;
     let of_devices = functions.rocprofiler_configure_device_thread_trace_service;
+    // A trace over several kernels needs the service of whole devices, which is started and stopped; that of dispatches
+    // makes one trace of each.
     let when = if options.consecutive > 0 {
         TraceTrigger::Consecutive(Window::new(options.consecutive))
     } else if options.no_intercept || switch::by_regions(setup.options) {
@@ -106,6 +108,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let Some(process) = process::existing() else {
         return;
     };
+    // An older SDK does not have the parameters of these options.
     if process.provider_version() < LATER_SETTINGS_VERSION {
         for (name, is_wanted) in [
             ("--att-no-detail", options.no_detail),
@@ -116,6 +119,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
             }
         }
     }
+    // The filters of kernels are files in the run's directory, beside that of the process.
     let Some(run) = process.directory.path().parent() else {
         return;
     };
@@ -126,6 +130,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let Some(context) = setup.context(PURPOSE) else {
         return;
     };
+    // The form of the callback depends on the version, and nothing else tells it.
     let shader = shader_callback(process.provider_version());
     let mut traced = 0;
     for (number, &agent) in agents::gpus().iter().enumerate() {
@@ -162,9 +167,11 @@ pub(super) fn configure(setup: &Setup<'_>) {
             meta::note(&format!(
                 "GPU {number} is not traced: the provider reports: {says}"
             ));
+            // The other GPUs are traced all the same.
             continue;
         }
         traced += 1;
+        // A decoder needs the buffer's size and the counters in the stream, which does not tell them.
         let record = ThreadTracing {
             header: header(0, 0),
             agent,
@@ -174,6 +181,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         };
         thread_traces::configured(record, &names);
     }
+    // A context without a service would be started for nothing.
     if traced == 0 {
         return;
     }

@@ -35,7 +35,7 @@ fn run(workload: &str, count: usize) -> (i32, Session) {
 }
 
 #[test]
-fn all_work_that_completed_is_recorded() {
+fn sudden_end_loses_no_completed_work() {
     const COUNT: usize = 300;
     for (workload, expected) in [
         ("abort-midway", -libc::SIGABRT),

@@ -39,6 +39,7 @@ pub(super) fn copied(source: &Range, to: u64) {
         if !can_be_read(address, size) {
             return;
         }
+        // Pointers lie at multiples of their size in all structs that compilers make.
         for at in (address.next_multiple_of(8)..(address + size) / 8 * 8).step_by(8) {
             // SAFETY: it can be read.
             let word = unsafe { (at as *const u64).read_volatile() };

@@ -61,6 +61,7 @@ pub(super) unsafe fn end(begun: &Begun, arguments: &[u8]) {
             };
             // SAFETY: the call has read the argument there.
             let bytes = unsafe { std::slice::from_raw_parts(named("arg") as *const u8, size) };
+            // Configurations nest: the argument belongs to the one that was begun last.
             let _ = CONFIGURED.try_with(|all| {
                 if let Some(last) = all.borrow_mut().last_mut() {
                     let len = last.arguments.len().max(end);

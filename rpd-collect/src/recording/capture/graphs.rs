@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_with_other_parameters_uses_other_memory() {
+    fn graph_node_with_new_parameters_uses_their_memory() {
         let mut graphs = Graphs::default();
         graphs.new_graph(1);
         for (node, source) in [(10, 1000), (11, 2000)] {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn captured_calls_are_part_of_the_graph() {
+    fn stream_capture_adds_the_memory_of_its_calls_to_the_graph() {
         let mut graphs = Graphs::default();
         graphs.capture_begins(7);
         graphs.event_recorded(70, 7);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn captures_add_to_graphs_that_the_program_has() {
+    fn stream_capture_adds_to_a_graph_that_the_program_has() {
         let mut graphs = Graphs::default();
         graphs.new_graph(1);
         graphs.new_node(1, copy(10, 1000));

@@ -186,6 +186,7 @@ impl KernelFiles {
 
     /// Protects whole pages; the reason when that is not possible.
     pub(super) fn protect(&self, start: u64, end: u64) -> Result<(), usize> {
+        // Writes through another mapping, or to the file, are not reported by this one's protection.
         if !is_private(start, end) {
             return Err(compared::SHARED);
         }
@@ -215,6 +216,7 @@ impl KernelFiles {
             true => Ok(()),
             false => Err(compared::REFUSED),
         });
+        // Protection of a part is of no use: writes to the rest would be missed.
         if all.is_err() {
             self.leave(start, end);
         }

@@ -34,9 +34,11 @@ pub(crate) fn register_managed(binary: u64, pointer: u64, base: u64, name: &[u8]
     let Some(operation) = operation(number::hipMallocManaged) else {
         return;
     };
+    // Registered in any case and recorded only while calls are captured: programs register variables before `main`.
     if !ACTIVE.load(Ordering::Acquire) {
         return;
     }
+    // Written as if the program had allocated the memory, so that a replay needs no other kind of record.
     let mut arguments = vec![0; usize::from(operation.size).next_multiple_of(8)];
     for (name, value) in [
         ("dev_ptr", pointer),

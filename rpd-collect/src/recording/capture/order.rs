@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn events_carry_what_streams_have_done() {
+    fn event_covers_the_work_of_the_stream_that_recorded_it() {
         let mut order = Order::default();
         for stream in [10, 20] {
             order.created(stream, true);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_does_not_cover_a_stream_that_was_made_later_with_the_same_handle() {
+    fn wait_does_not_cover_a_later_stream_with_the_same_handle() {
         let mut order = Order::default();
         order.created(10, true);
         for _ in 0..5 {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_legacy_stream_waits_for_streams_that_do_not_opt_out() {
+    fn legacy_stream_waits_for_streams_that_are_not_independent() {
         let mut order = Order::default();
         order.created(10, false);
         order.created(20, true);

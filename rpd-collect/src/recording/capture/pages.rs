@@ -108,10 +108,12 @@ impl Pages {
             self.compare(0..count, busy, &mut runs);
         } else {
             let (first, end) = self.watched.unwrap_or_default();
+            // The partial pages at both ends are not watched, as other memory shares them: they are compared always.
             let (first, end) = (first / self.page - before, end / self.page - before);
             let whole: u64 = written.iter().map(|(from, to)| to - from).sum();
             written.extend([(0, first), (end, count)]);
             written.sort_unstable();
+            // Ranges may overlap, as those left from the last look come on top. A page is compared once.
             let mut next = 0;
             for (from, to) in written {
                 self.compare(from.max(next)..to, busy, &mut runs);
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_pages_are_found() {
+    fn changed_ranges_finds_written_pages() {
         let page = page_size() as usize;
         for flags in [libc::MAP_PRIVATE, libc::MAP_SHARED] {
             let memory = Mapped::new(64, flags);
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_was_mapped_anew_is_compared() {
+    fn changed_ranges_compares_memory_that_was_mapped_anew() {
         let page = page_size() as usize;
         let memory = Mapped::new(16, libc::MAP_PRIVATE);
         memory.write(3 * page, 3);
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_content_is_found() {
+    fn changed_ranges_finds_pages_whose_content_was_dropped() {
         let page = page_size() as usize;
         let memory = Mapped::new(4096, libc::MAP_PRIVATE);
         for index in 0..4096 {
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_after_the_device_wrote_is_found() {
+    fn changed_ranges_finds_bytes_put_back_after_the_device_wrote() {
         let page = page_size() as usize;
         let memory = Mapped::new(16, libc::MAP_PRIVATE);
         let mut pages = memory.pages(100, 16 * page);
@@ -374,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_always_touched_are_compared() {
+    fn pages_are_compared_when_nearly_all_are_always_written() {
         let page = page_size() as usize;
         let memory = Mapped::new(32, libc::MAP_PRIVATE);
         let mut pages = memory.pages(0, 32 * page);
@@ -391,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn many_pieces_become_few() {
+    fn changed_ranges_joins_many_pieces_into_few() {
         let page = page_size() as usize;
         let memory = Mapped::new(16 * 1024, libc::MAP_PRIVATE);
         let mut pages = memory.pages(0, memory.1);

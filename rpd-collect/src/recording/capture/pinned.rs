@@ -92,6 +92,7 @@ pub(super) fn begin(
             None => return,
         },
     };
+    // The number of the work decides when the check is due: after the copy, or after its reading back.
     STATE.with(|state| {
         let work = match check {
             Check::ReadBack(_) => state.order.enqueue(stream),
@@ -115,6 +116,7 @@ fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Opt
         let found = state.uploads.reuse(size);
         let room = found.is_some() || state.uploads.allocated + size <= most;
         room.then(|| {
+            // Counted under the lock before it is allocated, so that two threads do not exceed the limit together.
             if found.is_none() {
                 state.uploads.allocated += size;
             }
@@ -131,6 +133,7 @@ fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Opt
             }
         },
     };
+    // The copy is added by the runtime's usual function, whose null stream is not the thread's own.
     let stream = match begun.raw_stream(arguments) {
         0 if begun.operation.name().ends_with("_spt") => PER_THREAD,
         stream => stream,
@@ -143,6 +146,7 @@ fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Opt
             false => runtime::copy_box_to_host(dense_copy(written, buffer.address), stream),
         }
     };
+    // The copy was not added, so that its memory is free for the next one.
     if !is_added {
         STATE.with(|state| state.uploads.free.push(buffer));
         return None;
@@ -220,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_memory_that_fits_is_used_again() {
+    fn pinned_buffer_that_fits_best_is_used_again() {
         let mut uploads = Uploads::default();
         for size in [300, 100, 200] {
             uploads.free.push(Buffer {

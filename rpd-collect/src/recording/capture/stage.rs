@@ -51,6 +51,7 @@ pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
     };
     // SAFETY: the descriptor was opened above; the mapping keeps the file, and is new.
     let mapped = unsafe {
+        // Blocks are allocated before the file is mapped: a full disk would end the program at the first write.
         let ready = libc::posix_fallocate(file, 0, CONTROL_BYTES as libc::off_t) == 0;
         let mapped = if ready {
             libc::mmap(
@@ -76,6 +77,7 @@ pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
     LIMIT.store(options.staging, Ordering::Relaxed);
     MOST.store(options.max_bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     FILE.store(file, Ordering::Release);
+    // The control block last: its address says that everything else is there.
     CONTROL.store(mapped.cast(), Ordering::Release);
     true
 }
@@ -290,6 +292,7 @@ fn copy(range: &Range, mut hashers: Option<&mut [Hasher; 2]>) -> Option<u64> {
         stop(ended::NO_READER);
         return None;
     }
+    // Room is reserved at once for all, so that threads write to places of their own without a lock.
     let offset = control.reserved.fetch_add(room, Ordering::Relaxed);
     OWN.set(OWN.get() + room);
     let file = FILE.load(Ordering::Acquire);
@@ -306,7 +309,9 @@ fn copy(range: &Range, mut hashers: Option<&mut [Hasher; 2]>) -> Option<u64> {
             };
             hash(0);
             if let Err(error) = write(file, address, part, at + done) {
+                // The front end must not wait for bytes that never come.
                 control.abandoned.fetch_add(room, Ordering::Relaxed);
+                // An unreadable address is the program's own affair; the file's errors end the capture.
                 if error != libc::EFAULT {
                     stop(ended::NO_SPACE);
                 }
@@ -352,7 +357,7 @@ mod tests {
 
     /// A forked child may be the first to load the runtime, at which functions of the runtime are counted.
     #[test]
-    fn a_forked_child_changes_no_count_of_its_parent() {
+    fn stage_counts_of_a_parent_are_not_changed_by_its_forked_child() {
         let directory = tempfile::tempdir().expect("a directory");
         assert!(open(directory.path(), &CaptureOptions::default()));
         let parents = control().expect("made");

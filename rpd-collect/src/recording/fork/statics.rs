@@ -267,7 +267,7 @@ fn for_each_source(mut act: impl FnMut(&str, &str)) {
 
 /// A static without an entry may be one that a child has of its parent by mistake.
 #[test]
-fn it_is_stated_what_a_forked_child_does_with_each_static() {
+fn statics_are_all_listed_with_their_treatment_in_a_forked_child() {
     let kept_types: BTreeSet<&str> = KEPT_TYPES
         .iter()
         .flat_map(|group| group.1)
@@ -323,7 +323,7 @@ fn it_is_stated_what_a_forked_child_does_with_each_static() {
 /// Every hook takes effect: its lock registers it, or a thread of the collector that names it. The others are
 /// registered explicitly.
 #[test]
-fn every_hook_is_registered() {
+fn fork_hooks_are_all_registered() {
     let (mut hooks, mut all) = (Vec::new(), String::new());
     for_each_source(|file, source| {
         all.push_str(source);

@@ -131,6 +131,7 @@ impl Configs {
                     notes.push(format!(
                         "nothing is counted on GPU {number}: the provider reports: {says}"
                     ));
+                    // The GPU gets empty configurations, so that the list still has one entry for each GPU.
                     BTreeMap::new()
                 }
             };
@@ -156,6 +157,7 @@ impl Configs {
             });
             made.push(configs.collect());
         }
+        // A counter is unknown only if no GPU has it, and that is known only if all could be asked.
         if complete && !missing.is_empty() {
             let names: Vec<&str> = missing.into_iter().collect();
             notes.push(format!(
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_ordered_by_its_text() {
+    fn counter_group_is_ordered_by_text_without_repeats() {
         // A digit comes before the colon, a capital letter after it.
         let ordered = sorted(&group(&["AB", "A:device=1", "A1", "AB", "A"]));
         let texts: Vec<String> = ordered.iter().map(ToString::to_string).collect();
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_counts_what_it_has_and_what_is_meant_for_it() {
+    fn chosen_counters_are_those_that_the_gpu_has_and_that_name_it() {
         let available = BTreeMap::from([("A".to_owned(), 11), ("B".to_owned(), 12)]);
         let group = sorted(&group(&["B", "A:device=1", "A", "C", "B:device=1"]));
         assert_eq!(chosen(&group, 1, &available), [("A", 11), ("B", 12)]);

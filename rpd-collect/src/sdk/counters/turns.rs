@@ -199,21 +199,21 @@ mod tests {
     }
 
     #[test]
-    fn turns_follow_the_numbers_whatever_the_order() {
+    fn turns_follow_dispatch_numbers_in_any_order_of_questions() {
         let expected = [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (6, 2)];
         assert_eq!(turns(&[1, 2, 3, 4, 5, 6], &[], 2), expected);
         assert_eq!(turns(&[3, 1, 6, 2, 5, 4], &[], 2), expected);
     }
 
     #[test]
-    fn dispatches_that_are_not_counted_have_no_turn() {
+    fn turns_leave_out_dispatches_that_are_not_counted() {
         let expected = [(1, 0), (3, 0), (5, 1), (6, 1), (7, 2)];
         assert_eq!(turns(&[1, 2, 3, 4, 5, 6, 7], &[2, 4], 2), expected);
         assert_eq!(turns(&[2, 4, 1, 3, 6, 5, 7], &[2, 4], 2), expected);
     }
 
     #[test]
-    fn gpus_take_turns_of_their_own() {
+    fn turns_of_each_gpu_are_counted_separately() {
         let turns = Turns::new(2, true);
         let places = [0, 0, 1, 1, 0, 1];
         let found: Vec<u64> = (1..)
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_on_after_the_window() {
+    fn turns_go_on_behind_the_window() {
         let turns = Turns::new(1, false);
         // Every other dispatch is counted.
         for number in 1..=3 * WINDOW {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dispatch_that_never_asks_is_waited_for_once() {
+    fn turns_wait_once_for_a_dispatch_that_never_asks() {
         let turns = Turns::new(1, false);
         turns.note(2, Some(0));
         let begun = Instant::now();
