@@ -134,7 +134,7 @@ impl Modules {
                 if now != DEAD && slot.fingerprint.load(Ordering::Relaxed) == print {
                     state.store(LIVE, Ordering::Release);
                     return Some(known - 1);
-                // At the same address is another object now. Its rules must not be used for the new code.
+                    // At the same address is another object now. Its rules must not be used for the new code.
                 }
                 state.store(DEAD, Ordering::Release);
             }
