@@ -109,6 +109,7 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::
         Unit::Bytes => (1.0, "bytes"),
     };
     let mut time = 0.0;
+    // Samples have no times: each begins where the one before ends, so that the viewer's graph shows weights.
     for (stack, weight) in &ordered {
         stacks.push(tables.stack(stack));
         let weight = *weight as f64 * unit;
@@ -126,6 +127,7 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::
     let of_stacks: Vec<usize> = of_stacks.collect();
     let categories = CATEGORIES
         .map(|(name, color)| json!({ "name": name, "color": color, "subcategories": ["Other"] }));
+    // All fields that the viewer's format demands are there; those without a meaning here are empty or null.
     let file = json!({
         "meta": {
             "version": GECKO_VERSION,

@@ -14,9 +14,9 @@ const SCRIPT: &str = include_str!("page.js");
 /// Weights of a frame and everything in it, in both profiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// In the profile from before.
+    /// Weight in the profile from before.
     pub before: u64,
-    /// In the profile that is shown.
+    /// Weight in the profile that is shown.
     pub now: u64,
 }
 
@@ -53,6 +53,7 @@ pub(super) fn write(
 /// Texts, frames and nodes of the tree, each by number. A node is its frame, the number of its parent, and its weights;
 /// parents come first.
 fn data(profile: &Profile, before: Option<&Profile>, title: &str) -> Value {
+    // Both profiles share one tree, so that a frame has its weights side by side.
     let mut nodes = vec![Node::default()];
     let sides = [(before, true), (Some(profile), false)];
     // Kept apart from the tree, which borrows from it.
@@ -101,6 +102,7 @@ fn data(profile: &Profile, before: Option<&Profile>, title: &str) -> Value {
         });
         let row = rows.len();
         rows.push(json!([frame, parent, node.weight.now, node.weight.before]));
+        // Reversed, because the list is a stack: children come out in their order.
         let inner = node.inner.iter().rev();
         open.extend(inner.map(|(frame, index)| (*index, Some(*frame), Some(row))));
     }

@@ -10,7 +10,7 @@ use rpd_formats::perfetto::protobuf::{nested, text, uint};
 
 use super::{Frame, Profile, Unit};
 
-/// Field numbers of the message Profile, and of those in it.
+/// Numbers of the fields of the message Profile, and of the messages in it.
 mod field {
     pub(super) const SAMPLE_TYPE: u32 = 1;
     pub(super) const SAMPLE: u32 = 2;
@@ -81,6 +81,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     });
     let mut locations: HashMap<&Frame, u64> = HashMap::new();
     let mut functions: HashMap<(&str, &str), u64> = HashMap::new();
+    // Functions and locations are found while samples are written, and follow them: the order of fields is free.
     let mut definitions = Vec::new();
     for (stack, weight) in &ordered {
         // Innermost first, and every number by itself: old readers cannot read packed fields.
