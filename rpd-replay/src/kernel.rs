@@ -17,15 +17,15 @@ use crate::player::Player;
 const GRANULE: usize = 4096;
 /// Bytes that are compared at once.
 const PART: u64 = 16 << 20;
-/// Runs after which the set of written memory is looked at again.
+/// Number of runs after which the set of written memory is looked at again.
 const RECHECK: u32 = 64;
 
-/// Which launch is run, and how often.
+/// Selection of a launch, and the number of its runs.
 #[derive(Debug, Clone)]
 pub struct KernelChoice {
     /// The kernel, or several.
     pub name: KernelName,
-    /// Number of the launch among those of the kernel, from 1.
+    /// Number of the launch among those of the kernels that match, from 1.
     pub launch: u64,
     /// Runs that are measured.
     pub iterations: u32,
@@ -85,7 +85,7 @@ pub(crate) struct SavedMemory {
     pub(crate) now: u64,
     pub(crate) size: u64,
     pub(crate) shadow: u64,
-    /// Offset and length of what was written since.
+    /// Offset and length of the ranges that were written since the copy was made.
     pub(crate) written: Vec<(u64, u64)>,
 }
 
@@ -104,11 +104,13 @@ impl Player {
             .iter()
             .filter(|(seq, name, _)| *seq <= self.last && matches(name))
             .collect();
+        // Launches are numbered from 1, as reports show them.
         let index = usize::try_from(choice.launch.saturating_sub(1)).unwrap_or(usize::MAX);
         let Some((seq, ..)) = found.get(index) else {
             let mut names: Vec<String> = launches.iter().map(|(_, name, _)| name.clone()).collect();
             names.sort();
             names.dedup();
+            // A kernel that is launched with a graph is no launch by itself, which a message has to explain.
             if found.is_empty()
                 && let Some((adding, launching)) = self.only_in_graph(&choice)?
             {
@@ -134,6 +136,7 @@ impl Player {
             let launching = self.graph_launch_after(*seq)?;
             return Err(only_in_graph(&named, choice.launch, *seq, launching));
         }
+        // The borrow of the choice's name ends here.
         let seq = *seq;
         drop(matches);
         choice.seq = Some(seq);
@@ -232,6 +235,7 @@ impl Player {
         let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
             return Err(failed("the capture lacks the code it replaces".to_owned()));
         };
+        // The image that was captured tells the processor and the layout of the arguments.
         let original = self.capture.bytes(row.blob)?;
         let original = CodeObject::parse(&original).map_err(|error| failed(error.to_string()))?;
         let bytes = rpd_gfx::codeobj::bundle::pick(&bytes, original.target())
@@ -253,6 +257,7 @@ impl Player {
                 .map(|one| (one.offset, one.size))
                 .collect()
         };
+        // Arguments are passed as bytes: a kernel with another layout would read nonsense.
         let old = original.kernel(name).map(layout).unwrap_or_default();
         let new = layout(new);
         if let Some(index) =
@@ -378,7 +383,8 @@ impl Player {
             .collect()
     }
 
-    /// As [`Player::save`], for the variables of all code objects that are loaded, unless `saved` has them.
+    /// Copies the variables of all code objects that are loaded, as [`Player::save`] does with memory, unless `saved`
+    /// has them.
     fn save_variables(&mut self, saved: &mut Vec<SavedMemory>) -> Result<(), ReplayError> {
         let device = self.device;
         let modules: Vec<(i64, i32)> = self.modules.keys().copied().collect();
@@ -406,7 +412,7 @@ impl Player {
         })
     }
 
-    /// Frees the copies.
+    /// Frees the copies of memory.
     pub(crate) fn release(&mut self, saved: Vec<SavedMemory>) -> Result<(), ReplayError> {
         for one in saved {
             self.hip.check("hipFree", &[one.shadow])?;
@@ -468,7 +474,7 @@ fn only_in_graph(named: &str, launch: u64, adding: u64, launching: Option<u64>) 
     ))
 }
 
-/// Address or handle, and length, of what was written.
+/// Address or handle, and length, of the ranges that were written.
 fn written(saved: &[SavedMemory], arrays: &[SavedArray]) -> Vec<(u64, u64)> {
     let of = |one: &SavedMemory| {
         let base = one.now;
