@@ -43,7 +43,7 @@ pub struct SummaryRow<'a> {
     pub std_dev: Option<f64>,
 }
 
-/// A summary table.
+/// A table of a summary of databases.
 #[derive(Debug)]
 pub struct SummaryTable<'a> {
     /// `kernels_summary` and so on.
@@ -54,9 +54,9 @@ pub struct SummaryTable<'a> {
 /// The rows of a table.
 #[derive(Debug)]
 enum TableRows<'a> {
-    /// Few rows.
+    /// Few rows, kept in memory.
     Listed(Vec<SummaryRow<'a>>),
-    /// Sums by name.
+    /// Sums by name, from which rows are made when they are read.
     Summed {
         names: &'a ExtendedStrings<'static>,
         /// Rank, id of the name, calls, total, shortest, longest, bits of the sum of squared distances from the mean.
@@ -114,7 +114,7 @@ fn percentage(part: u64, sum: Option<u64>) -> f64 {
 
 macro_rules! views {
     ($($(#[$doc:meta])* $view:ident = $name:literal, $category:expr;)*) => {
-        /// A summary table.
+        /// A table of a summary: one kind of records.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         enum View {
             $($(#[$doc])* $view,)*
@@ -142,25 +142,25 @@ macro_rules! views {
 
 // View = name, category.
 views! {
-    /// Kernel dispatches.
+    /// Dispatches of kernels.
     Kernels = "kernels", None;
-    /// Copies.
+    /// Copies of memory.
     MemoryCopies = "memory_copies", None;
-    /// Allocations.
+    /// Allocations and frees of memory.
     MemoryAllocations = "memory_allocations", None;
-    /// Scratch.
+    /// Operations on scratch memory.
     ScratchMemory = "scratch_memory", None;
-    /// HIP calls.
+    /// Calls of HIP functions.
     Hip = "hip", Some("HIP");
-    /// HSA calls.
+    /// Calls of HSA functions.
     Hsa = "hsa", Some("HSA");
-    /// RCCL calls.
+    /// Calls of RCCL functions.
     Rccl = "rccl", Some("RCCL");
-    /// rocDecode calls.
+    /// Calls of rocDecode functions.
     Rocdecode = "rocdecode", Some("ROCDECODE");
-    /// rocJPEG calls.
+    /// Calls of rocJPEG functions.
     Rocjpeg = "rocjpeg", Some("ROCJPEG");
-    /// ROCTx markers.
+    /// ROCTx marks and ranges.
     Markers = "markers", Some("MARKER");
     /// Calls of interfaces that have no table of their own: those in files of RPD.
     OtherCalls = "other_calls", Some("OTHER_CALLS");
@@ -187,7 +187,7 @@ const fn views_of(domain: Domain, compat: Compat) -> &'static [View] {
     }
 }
 
-/// The view takes the lowest bits of a key, the rank those above, the name the upper half.
+/// Number of the lowest bits of a key that are the view; the rank has the bits above, the name the upper half.
 const VIEW_BITS: u32 = 4;
 
 const _: () = assert!(View::ALL.len() <= 1 << VIEW_BITS);
@@ -195,7 +195,7 @@ const _: () = assert!(View::ALL.len() <= 1 << VIEW_BITS);
 /// Bits of a key below the name.
 const NAME_SHIFT: u32 = 32;
 
-/// Adds up recordings.
+/// Sums over recordings, to which further ones are added.
 #[derive(Default)]
 pub struct DatabaseSums {
     names: ExtendedStrings<'static>,
@@ -304,7 +304,7 @@ const BATCH: usize = 1 << 16;
 #[derive(Debug)]
 pub struct DatabaseSummary {
     names: ExtendedStrings<'static>,
-    /// By id: place of the name in alphabetical order.
+    /// Places of names in alphabetical order, by id.
     places: ById<u32>,
     groups: GroupTable,
     storage: Option<Storage>,
@@ -386,6 +386,7 @@ impl DatabaseSummary {
             true => (key % (1 << NAME_SHIFT)) >> VIEW_BITS,
             false => 0,
         };
+        // A key has name, rank and view in one number; polars groups by columns.
         let mut groups = frame.clone();
         groups.with_column(part("name", &|key| key >> NAME_SHIFT))?;
         groups.with_column(part("rank", &rank))?;
@@ -401,12 +402,14 @@ impl DatabaseSummary {
         let (name, rank, view) = (name?, rank?, view?);
         let (calls, total, min, max) = (calls?, total?, min?, max?);
         let spread = merged.column("spread")?.f64()?;
+        // Rows go to their views, as each view has an order and a sum of its own.
         for index in 0..merged.height() {
             let view = &mut views[view[index] as usize];
             let (rank, name) = (rank[index], name[index]);
             *view.totals.entry(rank).or_default() += total[index];
             view.rows.push([
                 self.pid(rank as usize),
+                // The complement, because rows are sorted ascending and the longest comes first.
                 !total[index],
                 self.places.get(name as u32).into(),
                 rank,
@@ -431,12 +434,14 @@ impl DatabaseSummary {
         let sums = compat.has(Difference::DomainSummary);
         let mut rows: Vec<SummaryRow<'static>> = Vec::new();
         for table in tables {
+            // Names of views are those of databases, with these endings.
             let name = table.name.trim_end_matches("_by_rank");
             let name = name.trim_end_matches("_summary");
             let mut parts: HashMap<usize, DomainFigures> = HashMap::new();
             for row in table.rows() {
                 parts.entry(row.rank).or_default().add(&row);
             }
+            // In a second pass, since the mean is known only when all rows have been added.
             for row in table.rows() {
                 if let Some(part) = parts.get_mut(&row.rank) {
                     part.add_spread(&row);
@@ -463,6 +468,7 @@ impl DatabaseSummary {
                 true => ranks.then(names).then(b.total.cmp(&a.total)),
                 false => ranks.then(b.total.cmp(&a.total)).then(names),
             }
+            // The rank makes the order the same in every run.
             .then(a.rank.cmp(&b.rank))
         });
         let suffix = if by_rank { "_by_rank" } else { "" };
@@ -506,14 +512,15 @@ impl DomainFigures {
         self.total as f64 / self.calls.max(1) as f64
     }
 
-    /// To be called for each row when all have been added: the spread is about the common mean.
+    /// Adds the squared distances of a row. To be called for each row when all have been added: the spread is about the
+    /// common mean.
     fn add_spread(&mut self, row: &SummaryRow<'_>) {
         let own = row.std_dev.unwrap_or(0.0);
         let offset = row.average - self.average();
         self.spread += own * own * (row.calls - 1) as f64 + offset * offset * row.calls as f64;
     }
 
-    /// With `sums` the sums of means and of deviations.
+    /// The row of a domain; with `sums` its sums of means and of deviations.
     fn row(&self, rank: usize, view: &str, sums: bool) -> SummaryRow<'static> {
         SummaryRow {
             rank,

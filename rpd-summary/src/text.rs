@@ -15,7 +15,7 @@ fn integer(unit: Unit, value: u64) -> String {
     }
 }
 
-/// The shortest decimal that reads back the same, with an exponent where that is customary.
+/// The shortest decimal that reads back as the same number, with an exponent where that is customary.
 fn shortest(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e16).contains(&value) {
         let text = format!("{value:e}");
@@ -35,7 +35,7 @@ fn exponent_of_two_digits(digits: &str, exponent: &str) -> String {
     format!("{digits}e{sign}{magnitude:0>2}")
 }
 
-/// `2.304e+04`.
+/// The number with an exponent, such as `2.304e+04`.
 fn scientific(value: f64) -> String {
     let text = format!("{value:.3e}");
     match text.split_once('e') {
@@ -65,7 +65,7 @@ fn cell(text: &str) -> String {
     cell
 }
 
-/// Headers of the columns, the fewest letters of their cells, and on which side these stand.
+/// Columns of a table: header, least number of letters of a cell, and alignment.
 fn columns(unit: Unit) -> [(String, usize, CellAlignment); 9] {
     let label = unit.label();
     [
@@ -96,7 +96,7 @@ fn cells(row: &StatRow, names: &StatNames<'_>, unit: Unit) -> [String; 9] {
     ]
 }
 
-/// Rows of a table that are laid out at once.
+/// Number of rows of a table that are laid out at once.
 const ROWS: usize = 1024;
 
 /// The title and the table, with an empty line before, between and after them, and `indent` blanks in front of each line; empty
@@ -118,10 +118,11 @@ pub fn render(
     text
 }
 
-/// As [`render`], in pieces of whole lines, so that tables of any length take little memory.
+/// Renders a table as [`render`] does, in pieces of whole lines for `take`, so that tables of any length take little
+/// memory.
 ///
 /// # Errors
-/// Those that `take` returns; it gets the pieces.
+/// Errors of `take`.
 pub fn render_to(
     table: &StatTable,
     names: &StatNames<'_>,
@@ -135,6 +136,7 @@ pub fn render_to(
     }
     let columns = columns(unit);
     let mut widths: [usize; 9] = std::array::from_fn(|index| columns[index].1);
+    // All widths before the first row is printed: the rows are laid out in parts.
     for row in &table.rows {
         for (width, cell) in widths.iter_mut().zip(cells(row, names, unit)) {
             let lines = cell.lines().map(|line| line.chars().count());
@@ -151,6 +153,7 @@ pub fn render_to(
     let mut rows = table.rows.iter().peekable();
     let mut is_first = true;
     while rows.peek().is_some() {
+        // A layout of all rows at once would take more memory than the table has.
         let mut printed = Table::new();
         printed
             .load_style(ASCII_MARKDOWN)
@@ -191,7 +194,7 @@ mod tests {
     use rpd_core::session::ExtendedStrings;
 
     #[test]
-    fn a_name_of_any_length_is_printed_whole() {
+    fn render_prints_a_name_of_any_length_whole() {
         let row = |name| StatRow {
             name,
             domain: Domain::MarkerApi,
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_of_long_tables_stand_under_one_header() {
+    fn render_prints_long_tables_under_one_header() {
         let mut names = ExtendedStrings::default();
         let rows = (0..3 * ROWS as u64 + 7).map(|number| StatRow {
             name: names.intern(&format!("name {number}")),
