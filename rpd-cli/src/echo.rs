@@ -1,4 +1,4 @@
-//! What `--echo` prints instead of running the program.
+//! Text of `--echo`, which is printed in place of running the program.
 
 use rpd_core::compat::Difference;
 use rpd_core::options::Options;

@@ -13,7 +13,7 @@ static DEPTH: AtomicUsize = AtomicUsize::new(0);
 static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
-    /// The last panic of this thread.
+    /// Message of the last panic of this thread.
     static HERE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 

@@ -4,11 +4,11 @@ use std::io::ErrorKind;
 
 use crate::failure::Failure;
 
-/// Descriptors that rpd has open at the same time, at most: folders of the run, recordings, a database with its journal, and
-/// columns in files.
+/// Greatest number of descriptors that rpd has open at the same time: folders of the run, recordings, a database with
+/// its journal, and columns in files.
 const DESCRIPTORS: u64 = 48;
 
-/// What libraries say when the system refuses them threads, memory or descriptors.
+/// Pieces of the messages of libraries to which the system refuses threads, memory or descriptors.
 const REFUSALS: [&str; 6] = [
     "Resource temporarily unavailable",
     "WouldBlock",

@@ -2,7 +2,7 @@
 
 use rpd_spool::regular_file;
 
-/// One line per fact, labels right-aligned.
+/// Text of `--version`: one line per fact, labels right-aligned.
 pub(crate) fn text() -> String {
     let system = nix::sys::utsname::uname().ok();
     let of = |get: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// A metric to compute after all passes.
 #[derive(Debug, Clone)]
 pub(crate) struct ComputedMetric {
-    /// The metric's name.
+    /// Name of the metric.
     pub(crate) name: String,
     /// Names of the counters that the metric is computed from.
     pub(crate) parts: Vec<String>,

@@ -149,7 +149,7 @@ impl QueryProcess {
         ))
     }
 
-    /// How the child ended, for messages. Called after its standard output was closed.
+    /// End of the child in words, for messages. Called after its standard output was closed.
     fn describe_exit(&mut self) -> String {
         let end = Instant::now() + Duration::from_secs(2);
         loop {

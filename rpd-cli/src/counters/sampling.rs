@@ -94,7 +94,7 @@ pub(super) fn check(
     Ok(Some(format!("not sampled: {}", refusals.join("; "))))
 }
 
-/// Why the provider does not say what a GPU offers.
+/// Text for a provider that gives no answer about a GPU.
 fn unanswered(verdict: &ProviderStatus) -> String {
     let said = format!("{}, status {}", verdict.text, verdict.status);
     match verdict.status {
@@ -113,8 +113,9 @@ fn listed(unit: SamplingUnit) -> &'static str {
     }
 }
 
-/// Why a GPU with these configurations cannot be sampled as requested; `None` when it can.
+/// Reason why a GPU with these configurations cannot be sampled as requested; `None` when it can.
 fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
+    // From the method to the interval: each message assumes that what comes before it is right.
     let of_method: Vec<&Sampling> = offered
         .iter()
         .filter(|offer| offer.method == wanted.method.word())
@@ -139,6 +140,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
         let units: Vec<&str> = of_method
             .iter()
             .map(|offer| match &*offer.unit {
+                // The provider's word is a singular, the option's a plural.
                 "cycle" => "cycles",
                 other => other,
             })
@@ -160,6 +162,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
             };
             let noun = wanted.unit.noun();
             problem = Some(match (min == max, most) {
+                // The provider offers a single interval while another process samples.
                 (true, _) => format!(
                     "it is being sampled by another process, and allows an interval of {min} {noun} only"
                 ),
@@ -167,6 +170,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
             });
         } else if offer.power_of_two && !wanted.interval.is_power_of_two() {
             let below = 1_u64 << wanted.interval.ilog2();
+            // The nearest powers on both sides are named only where both are allowed.
             let above = below.checked_mul(2).filter(|above| *above <= max);
             let near = match above {
                 Some(above) => format!("{below} or {above}"),
@@ -176,6 +180,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
                 "the interval must be a power of two, such as {near}"
             ));
         } else {
+            // One configuration that fits is enough.
             return None;
         }
     }

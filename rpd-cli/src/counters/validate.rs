@@ -42,12 +42,14 @@ pub(super) fn validate_and_pack_with(
     open: &dyn Fn(&Pass) -> Result<ProviderCounters, Failure>,
 ) -> Result<Vec<ComputedMetric>, Failure> {
     check_definitions(plan)?;
+    // Queries start a process each: passes with the same provider share one.
     let mut providers: Vec<(ProviderKey, ProviderCounters)> = Vec::new();
     let mut computed = Vec::new();
     let mut warnings = Vec::new();
     let several = plan.passes.len() > 1;
     let mut packed = Vec::new();
     for (index, pass) in plan.passes.iter().enumerate() {
+        // Passes without counters, or without a collector, need no provider.
         if pass.unprofiled.is_some() || !pass.options.collector.counters.any() {
             continue;
         }
@@ -55,6 +57,7 @@ pub(super) fn validate_and_pack_with(
         let at = match providers.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
+                // A refusal may come from the user's definitions: the provider is asked once more without them to tell.
                 let provider = open(pass).map_err(|failure| {
                     let mut without = pass.clone();
                     without.options.extra_counters.clear();
@@ -82,6 +85,7 @@ pub(super) fn validate_and_pack_with(
         for group in &pass.options.collector.counters.groups {
             let mut notes = Vec::new();
             check_names(provider, group, &mut notes).map_err(named)?;
+            // Only counters that may be spread over passes can be split; other groups were given as they are.
             if pass.auto {
                 let found = split_and_pack(provider, group).map_err(named)?;
                 computed.extend(found.computed);
@@ -186,7 +190,7 @@ fn names_on<'a>(
     names
 }
 
-/// Each GPU's verdict on the group as one set.
+/// Verdict of each GPU on the group as one set.
 fn group_verdicts(
     provider: &mut ProviderCounters,
     group: &[CounterRequest],

@@ -27,7 +27,7 @@ use spawn::Signals;
 /// Time for which rpd waits for processes that outlive the target.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Runs all passes, then computes the metrics of `computed` from them; returns the exit status.
+/// Runs all passes, then computes the metrics of `computed` from them. Returns the exit status.
 pub(crate) fn run(
     plan: &Plan,
     computed: &[ComputedMetric],

@@ -58,7 +58,7 @@ struct DispatchKey {
 /// Numbers of dispatches by kernel and GPU.
 type Numbers = HashMap<(u32, u32), u64>;
 
-/// One value of a counter, with its dispatch and pass.
+/// Value of a counter in a dispatch of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     at: DispatchKey,
@@ -330,7 +330,8 @@ mod tests {
         }
     }
 
-    /// A session in which dispatches of these kernels were counted: two instances with this value and the next.
+    /// A session in which dispatches of these kernels were counted: each has two instances, with this value and the
+    /// next.
     fn session(name: &str, dispatches: &[(u64, f64)]) -> Session {
         let mut session = Session {
             process: Process {

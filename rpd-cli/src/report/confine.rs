@@ -16,7 +16,7 @@ pub(crate) struct ConfinedDirectory {
 }
 
 impl ConfinedDirectory {
-    /// Only in this directory, which must exist.
+    /// Confines outputs to this directory, which must exist.
     pub(crate) fn to(root: &Path) -> Result<ConfinedDirectory> {
         let root = std::fs::canonicalize(root).with_context(|| root.display().to_string())?;
         Ok(ConfinedDirectory { root })

@@ -72,7 +72,8 @@ fn nothing(session: &Session, options: &Options) -> String {
     format!("WARNING: counters were requested, but no dispatch was counted{why}")
 }
 
-/// Dispatches that were recorded on a GPU with counters and not counted, although no setting excludes them.
+/// Remark about dispatches that were recorded on a GPU with counters and not counted, although no setting excludes
+/// them.
 fn missing(session: &Session, options: &Options) -> Option<String> {
     if !selection(options).is_empty() || on_some_gpus(options) {
         return None;

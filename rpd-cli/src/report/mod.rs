@@ -1,4 +1,4 @@
-//! After the target: from recordings to files, tables and the ledger.
+//! Report after the target's end: from recordings to files, tables and the ledger.
 
 mod comparison;
 mod config;
@@ -38,10 +38,10 @@ pub(crate) use progress::Progress;
 use tables::Tables;
 pub(crate) use tables::times_left_out;
 
-/// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
-/// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
-/// for which there was no room. What was counted goes to `comparison`, too. `names` are taken by earlier runs of the same
-/// command; those of this one are added. With `confined`, outputs are made there only.
+/// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes recordings that
+/// are done. `ending` is the end of the target, if this rpd started it. False when an output could not be written, or
+/// lacks records for which there was no room. Counted values go to `comparison`, too. `names` are taken by earlier runs
+/// of the same command; those of this one are added. With `confined`, outputs are made there only.
 pub(crate) fn finish(
     run: &RunDirectory,
     options: &Options,
@@ -54,6 +54,7 @@ pub(crate) fn finish(
     let recordings = run.recordings()?;
     let mut state = run.state()?;
     state.names.extend(names);
+    // The first recording is the process that rpd started: names of the others depend on it.
     if let Some(first) = recordings.first() {
         state.set_root(&first.image);
     }
@@ -84,6 +85,7 @@ pub(crate) fn finish(
         )),
         trace_folders: RefCell::default(),
     };
+    // Processes that still run are reported by the next report.
     for recording in &recordings {
         if !recording.has_ended() {
             lines.push(ledger::still_running(recording, run.path()));
@@ -95,6 +97,7 @@ pub(crate) fn finish(
                 eprintln!("Opened result file: {}", file.display());
             }
         }
+        // A failure here leaves the outputs as they are.
         if let (Some(comparison), Some(session)) = (comparison.as_mut(), &outcome.session) {
             let added = isolated("comparison of passes", || {
                 comparison.add(session, options, &hostname);
@@ -104,6 +107,7 @@ pub(crate) fn finish(
         }
         complete &= outcome.complete();
         lossless &= outcome.lossless();
+        // A recording with an output that failed is kept, so that `rpd recover` can write it.
         if outcome.complete()
             && kept.is_ok()
             && let Err(error) = run.discard(recording)
@@ -121,6 +125,7 @@ pub(crate) fn finish(
             lines.extend(text);
         }
     }
+    // The report ends its line of progress when it is dropped, before the ledger is printed.
     drop(report);
     let remarks = state.names.take_remarks();
     lines.extend(
@@ -264,6 +269,7 @@ impl Report<'_> {
     ) -> Result<()> {
         let options = self.options;
         collected::note_missing(&mut session.thread_traces);
+        // The configuration is written of every process that was started, with records or without.
         if session.is_empty() && !options.output_config {
             return Ok(());
         }
@@ -286,6 +292,7 @@ impl Report<'_> {
         if session.is_empty() {
             return Ok(());
         }
+        // Tables first: formats write statistics that are computed once.
         let tables = Tables::of(session, options);
         outcome.errors.extend(tables.errors.iter().map(line));
         let stats = tables.stats.as_ref();
@@ -303,6 +310,7 @@ impl Report<'_> {
                 Err(error) => outcome.errors.push(line(&error)),
             }
         }
+        // Tables of several processes would otherwise look alike.
         let title = self
             .several
             .then(|| format!("rpd: {}:\n", ledger::name(&session.process)));
@@ -311,7 +319,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Paths of the recording's files, which are the same at every attempt.
+    /// Paths of the recording's outputs, which are the same at every attempt.
     fn target(
         &self,
         recording: &Recording,
@@ -366,7 +374,7 @@ pub(crate) fn shown(path: &Path) -> String {
     }
 }
 
-/// A process id, shown with what is known of it.
+/// Text for a process id, with the name of the process as far as it is known.
 fn label(name: &str, pid: ProcessId) -> String {
     format!("{name}[{pid}]")
 }

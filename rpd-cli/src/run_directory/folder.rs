@@ -22,7 +22,7 @@ use crate::failure::Failure;
 const PRIVATE: Mode = Mode::S_IRWXU;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// An open directory.
+/// An open directory, which stays the same when its name is given to another.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
@@ -45,7 +45,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens the same directory again.
+    /// Opens the directory again, with a descriptor of its own.
     pub(crate) fn reopen(&self) -> io::Result<Folder> {
         Ok(Folder {
             fd: self.descriptor()?,
@@ -53,7 +53,7 @@ impl Folder {
         })
     }
 
-    /// Duplicates its descriptor.
+    /// Duplicates the descriptor of the directory.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
         self.fd.try_clone()
     }
@@ -249,7 +249,7 @@ impl Folder {
         attempt().map_err(|error| self.failed("write", name, error))
     }
 
-    /// Renames an entry.
+    /// Renames an entry of the directory.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.fd, from, &self.fd, to)?)
     }

@@ -52,9 +52,9 @@ pub(crate) struct RunDirectory {
 pub(crate) struct Recording {
     /// Name of its folder.
     pub(crate) folder: String,
-    /// The process image.
+    /// Process image that was recorded.
     pub(crate) image: ProcessImage,
-    /// Whether it is still running.
+    /// Whether the process image is still running.
     pub(crate) state: ImageState,
 }
 
@@ -64,7 +64,7 @@ impl Recording {
         self.state == ImageState::Ended
     }
 
-    /// Whether another image of the same process took its place.
+    /// Whether another image of the same process took the place of this one.
     pub(crate) fn is_replaced(&self, all: &[Recording]) -> bool {
         all.iter().any(|other| {
             other.image.is_of_same_process(&self.image) && other.image.loaded > self.image.loaded
@@ -263,12 +263,12 @@ impl RunDirectory {
         serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
     }
 
-    /// Reads what has been reported of the run.
+    /// Reads the state of the reports of the run.
     pub(crate) fn state(&self) -> Result<RunState> {
         RunState::read(&self.folder)
     }
 
-    /// Writes what has been reported of the run.
+    /// Writes the state of the reports of the run.
     pub(crate) fn set_state(&self, state: &RunState) -> Result<()> {
         state.write(&self.folder)
     }
@@ -310,7 +310,7 @@ impl RunDirectory {
         processes::attached(&self.path)
     }
 
-    /// From now on all processes of the run are taken for ended.
+    /// Makes all processes of the run count as ended.
     pub(crate) fn take_for_ended(&mut self) {
         self.forced = true;
     }

@@ -12,7 +12,7 @@ const GOLDEN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../rpd-formats/testdata/trace_results.db"
 );
-/// What ends the tables of that database.
+/// Suffix of the tables of the golden database.
 const SUFFIX: &str = "_00000057_e5b7_75b7_b481_79f7795676a5";
 /// A name that leaves the quotes it is put into.
 const NAME: &str = "a\" FROM x; ATTACH DATABASE 'evil.db' AS y; CREATE TABLE y.t (a); --";

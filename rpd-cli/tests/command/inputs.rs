@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::stat::Mode;
 
-/// More than any of the commands takes on a busy machine.
+/// Longest time of a command, longer than any takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs rpd, which must end by itself.

@@ -119,7 +119,8 @@ fn change_is_beyond_chance_by_the_spread_of_runs() {
 }
 
 #[test]
-fn difference_of_a_name_that_repeats_by_chance_has_the_spread_of_its_group() -> Result<(), SummaryError> {
+fn difference_of_a_name_that_repeats_by_chance_has_the_spread_of_its_group()
+-> Result<(), SummaryError> {
     let before: Runs<'_> = &[
         &[("still", 100), ("noisy", 100)],
         &[("still", 100), ("noisy", 150)],

@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// Removes the line.
+    /// Removes the line from the terminal.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
