@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_the_option_choose_the_mode() {
+    fn called_as_follows_the_programs_name_and_the_option() {
         for (words, program, compat) in [
             (&["rpd"][..], Program::Rpd, Compat::None),
             (
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_the_words_of_either_tool() {
+    fn failures_are_worded_as_the_called_tool_does() {
         let usage = || Failure::usage("unrecognized arguments: --x").into();
         let failed = || Failure::failed("No application provided").into();
         assert_eq!(

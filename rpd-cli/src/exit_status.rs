@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manual_lists_every_status() {
+    fn manual_lists_every_exit_status() {
         let manual = include_str!("../../docs/command-line.md");
         let section = manual
             .split_once("\n## Exit status\n")

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_one_line_that_names_the_part() {
+    fn isolated_turns_a_panic_into_one_line_that_names_the_part() {
         // In front of the hook that is there, by which other tests of this process report their failures.
         let reporting = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {

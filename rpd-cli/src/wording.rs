@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_singular() {
+    fn count_uses_the_singular_for_one() {
         let nouns = ["call", "copy", "dispatch", "process", "launch"];
         let plurals = nouns.map(|noun| count(2_u64, noun));
         assert_eq!(

@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn incomplete_lines_are_left_out() {
+    fn check_findings_leave_out_incomplete_lines() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut objects = Objects {
             folder: folder.path(),

@@ -182,7 +182,7 @@ mod tests {
     use crate::counters::tests::{counter, derived, gpu};
 
     #[test]
-    fn a_metric_is_computed_from_parts_and_constants() {
+    fn derived_metric_is_computed_from_parts_and_constants() {
         let gpu = gpu(vec![
             counter("TCC_HIT", &[("DIMENSION_INSTANCE", 2)]),
             counter("TCC_MISS", &[("DIMENSION_INSTANCE", 2)]),

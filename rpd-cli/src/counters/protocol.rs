@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_activity_of_open_names_extra_counters() {
+    fn query_activity_names_extra_counters() {
         let open = |definitions: &str| Query::Open {
             library: String::new(),
             definitions: definitions.to_owned(),

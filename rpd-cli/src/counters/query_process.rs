@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_parsed() {
+    fn query_process_parses_a_reply() {
         assert_eq!(
             query_script("read query; echo '{\"counters\":[]}'"),
             Ok(Reply::Counters(Vec::new()))
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_the_child_are_errors_of_one_line() {
+    fn query_process_reports_failures_of_the_child_in_one_line() {
         let prefix = "asking the GPU provider (/rocm/sdk.so) failed while listing its counters: ";
         for (script, expected) in [
             ("read q; kill -SEGV $$", "it crashed (SIGSEGV)"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_of_standard_error_is_kept() {
+    fn query_process_keeps_the_end_of_standard_error() {
         let kept = Mutex::new(Vec::new());
         let text = "x".repeat(3 * KEPT_STDERR) + "end";
         keep_last(text.as_bytes(), &kept);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_without_pc_sampling_is_named() {
+    fn sampling_check_names_a_driver_without_pc_sampling() {
         let said = |status, text: &str| {
             let text = text.to_owned();
             unanswered(&ProviderStatus { status, text })
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_list_the_configurations() {
+    fn sampling_refusal_lists_the_configurations() {
         let refused = |method, unit, interval, stochastic| {
             let wanted = SamplingOptions {
                 method,

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_are_found() {
+    fn names_too_long_for_the_file_system_are_found_before_the_start() {
         let with = |directory: &str, file: &str| {
             let options = Options {
                 output_directory: directory.to_owned(),

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plan_has_a_line_for_each_pass() {
+    fn shown_plan_has_a_line_for_each_pass() {
         let plan = Plan {
             passes: vec![
                 pass(&[&["SQ_WAVES", "GRBM_COUNT"]]),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_with_a_pass() {
+    fn pass_end_states_its_problem() {
         let pass = pass(&[]);
         let problem = |ending, written| End { ending, written }.problem(&pass);
         assert_eq!(problem(TargetEnd::Exited(0), Ok(true)), None);

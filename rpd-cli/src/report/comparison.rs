@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_matched_by_kernel_and_order() {
+    fn comparison_matches_dispatches_by_kernel_and_order() {
         let folder = tempfile::tempdir().expect("a folder");
         let gpu = gpu(vec![
             counter("HIT", &[("DIMENSION_INSTANCE", 2)]),
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_matched_gpu_by_gpu() {
+    fn comparison_matches_dispatches_gpu_by_gpu() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut comparison = Comparison::new(&[]);
         let mut add = |pass, agents: &[u64]| {
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_stands_beside_the_pass_directories() {
+    fn comparison_file_is_beside_the_pass_directories() {
         let process = Process {
             cwd: "/here".to_owned(),
             ..Process::default()

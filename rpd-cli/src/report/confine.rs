@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_stay_inside() {
+    fn confined_outputs_stay_inside_the_directory() {
         let place = tempfile::tempdir().expect("a folder");
         let root = place.path().join("out");
         std::fs::create_dir_all(root.join("sub")).expect("made");

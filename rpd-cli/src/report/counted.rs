@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_gaps_are_reported() {
+    fn counted_remarks_report_zeros_and_gaps() {
         let plain = options();
         assert!(remarks(&session(&[[1.0, 0.0], [0.0, 2.0]], 2), &plain).is_empty());
         assert_eq!(

@@ -589,7 +589,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ledger_does_not_deny_what_could_not_be_stored() {
+    fn ledger_does_not_deny_records_that_could_not_be_stored() {
         let mut options = Options::default();
         options.collector.traces.kernel = true;
         let mut session = Session::default();

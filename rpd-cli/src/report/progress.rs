@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_position_follows_the_records_of_a_step() {
+    fn progress_position_follows_the_records_of_a_step() {
         let state = ProgressState {
             total: 300,
             finished: 100,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_remaining_time() {
+    fn progress_shows_rate_and_remaining_time() {
         let of = |position, records| words("csv", position, 400, records, Duration::from_secs(2));
         assert_eq!(of(100, 3_000_000), "csv, 1.5 M records/s, 6 s left");
         assert_eq!(of(4, 30_000), "csv, 15 k records/s, 3:18 min left");

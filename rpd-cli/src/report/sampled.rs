@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_missing_or_unknown_are_told() {
+    fn sampled_remarks_report_missing_and_unknown_samples() {
         let mut session = Session::default();
         for object in [0, 7, 7] {
             session.samples.push(SampleRow {

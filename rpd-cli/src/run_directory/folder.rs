@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_files_are_no_folders() {
+    fn folder_open_refuses_links_and_files() {
         let place = tempfile::tempdir().expect("a folder");
         let outer = Folder::open(place.path()).expect("opened");
         std::fs::create_dir(place.path().join("real")).expect("made");
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_others_can_change_are_not_believed() {
+    fn folder_check_refuses_folders_that_others_can_change() {
         let place = tempfile::tempdir().expect("a folder");
         let outer = Folder::open(place.path()).expect("opened");
         let path = place.path().join("open");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_others_are_refused() {
+    fn folder_check_refuses_folders_of_other_users() {
         if !geteuid().is_root() {
             return rpd_tests::skips::skipped("folders of another user", "only root can make them");
         }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_replaces_the_folder_is_not_used() {
+    fn folder_stays_the_opened_one_when_its_name_is_replaced() {
         let place = tempfile::tempdir().expect("a folder");
         let outer = Folder::open(place.path()).expect("opened");
         let folder = outer.make("mine").expect("made");

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_alive_and_its_successors_are_not() {
+    fn image_state_tells_this_process_from_its_successors() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(place.path()).expect("opened");
         let pid = std::process::id();

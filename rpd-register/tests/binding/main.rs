@@ -218,7 +218,7 @@ fn collector_that_takes_tables_needs_no_sdk() {
 }
 
 #[test]
-fn program_without_the_preload_is_recorded_by_the_named_library() {
+fn program_without_the_preload_is_recorded() {
     let printed = Start::new("program", &["hip"])
         .without("LD_PRELOAD")
         .printed(RETURNED);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_named() {
+    fn compare_names_the_first_difference() {
         assert!(compare(&found(12, 208), &found(12, 208)).is_empty());
         let pc = "Pc { address: 4096, code_object: 3 }";
         assert_eq!(

@@ -27,7 +27,7 @@ fn other(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn merging() {
+fn merge_joins_recordings_of_different_databases() {
     let out = directory();
     let other = other(out.path());
     let other = other.to_string_lossy();
