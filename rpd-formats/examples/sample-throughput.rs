@@ -19,7 +19,7 @@ use rpd_core::spool::options::{SamplingMethod, SamplingUnit};
 use rpd_formats::Output;
 use rpd_formats::rocpd::read::Database;
 
-/// Instructions that are sampled, and how many of them a source line has.
+/// Number of instructions that are sampled, and number of them that a source line has.
 const INSTRUCTIONS: u64 = 4096;
 const OF_LINE: u64 = 8;
 

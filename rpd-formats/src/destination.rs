@@ -44,7 +44,7 @@ enum Kind {
     File(PathBuf),
 }
 
-/// Why a destination is refused.
+/// Reason why a destination is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -54,9 +54,9 @@ pub enum Refusal {
     /// The command reads the directory that the file is or would be in.
     #[error("{} is in {}, which is an input; give the output another place", output.display(), input.display())]
     IsInInput {
-        /// The destination.
+        /// Path of the destination.
         output: PathBuf,
-        /// The directory.
+        /// Path of the directory that is an input.
         input: PathBuf,
     },
     /// The path names a directory.
@@ -68,7 +68,7 @@ pub enum Refusal {
     /// The path cannot be followed.
     #[error("cannot write {}: {source}", path.display())]
     Io {
-        /// The destination.
+        /// Path of the destination.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -80,13 +80,13 @@ fn identity(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-/// Whether an open file is the one that `found` describes.
+/// Whether an open file is the file with the metadata `found`.
 fn is_open_as(descriptor: impl AsFd, found: &Metadata) -> bool {
     fstat(descriptor).is_ok_and(|open| (open.st_dev, open.st_ino) == identity(found))
 }
 
 impl Destination {
-    /// Standard output.
+    /// Standard output as the destination.
     pub fn standard_output() -> Destination {
         Destination {
             path: PathBuf::from("-"),
@@ -199,7 +199,7 @@ impl Destination {
         }
     }
 
-    /// Opens what is no file.
+    /// Opens a device or pipe for writing.
     pub(crate) fn open_stream(&self) -> Result<Box<dyn Write>, WriteError> {
         Ok(match self.kind {
             Kind::StandardOutput => {
@@ -352,7 +352,7 @@ fn for_terminal(is_terminal: bool, out: impl Write + 'static) -> Box<dyn Write> 
     }
 }
 
-/// Remembers why writing failed, because those who write make errors of their own of it.
+/// A writer that remembers why writing failed, because code above it makes errors of its own of that.
 struct Output<W: Write> {
     out: W,
     failed: Option<io::Error>,
@@ -363,7 +363,7 @@ impl<W: Write> Output<W> {
         Output { out, failed: None }
     }
 
-    /// Writes what is buffered; the first error of all.
+    /// Writes buffered bytes out. Returns the first error of all.
     fn end(&mut self) -> Option<io::Error> {
         if self.failed.is_none() {
             let _ = self.flush();

@@ -22,12 +22,12 @@ pub struct PendingFile {
     file: TemporaryFile,
 }
 
-/// Where a complete file goes.
+/// Destination of a complete file.
 #[derive(Debug)]
 enum End {
     /// The file gets this name.
     Name(PathBuf),
-    /// Its bytes are written there.
+    /// The bytes of the file are written to this device or pipe.
     Stream(Destination),
 }
 
@@ -51,7 +51,7 @@ impl PendingFile {
     /// Begins the one file of a command.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the file cannot be made.
     pub fn to(destination: Destination) -> Result<PendingFile, WriteError> {
         let path = destination.path().to_owned();
         let name = destination.file().map(Path::to_owned);

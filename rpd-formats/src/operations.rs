@@ -1,4 +1,4 @@
-//! Numbers of kinds and operations, as records of JSON and Perfetto refer to them.
+//! Numbers of kinds and operations, to which records of JSON and Perfetto refer.
 
 use std::collections::HashMap;
 

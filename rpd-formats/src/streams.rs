@@ -43,7 +43,7 @@ pub(crate) struct CallStreams<'a> {
 /// Handle of a stream, with the thread where that has a stream of its own under this handle; else with thread 0.
 type StreamKey = (u64, ThreadId);
 
-/// `hipStreamPerThread`.
+/// Value `hipStreamPerThread`.
 const PER_THREAD: u64 = 2;
 
 impl<'a> CallStreams<'a> {

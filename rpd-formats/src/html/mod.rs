@@ -167,7 +167,7 @@ fn write_data(
     out.put("}")
 }
 
-/// A JSON string.
+/// The text as a JSON string, with quotes.
 fn quoted(text: &str) -> String {
     let mut json = String::new();
     quote(&mut json, text);

@@ -12,7 +12,7 @@ use crate::json::Object;
 
 /// Traces that are shown.
 const TRACES: usize = 8;
-/// Waves of a trace up to which each of them is in the page; of more there are sums over parts of the time.
+/// Greatest number of waves of a trace that are shown one by one; of more there are sums over parts of the time.
 const EXACT: usize = 20_000;
 /// Number of the parts of the time, more than a wide screen has columns.
 const BINS: usize = 2048;

@@ -30,9 +30,9 @@ mod value {
     pub(super) const SCOPE_LOCATION: u8 = 1;
 }
 
-/// The one attribute of events.
+/// Number of the attribute of events, the only one.
 const CATEGORY: u32 = 0;
-/// The one sort of markers.
+/// Number of the sort of markers, the only one.
 const MARK: u32 = 0;
 
 /// Reason why there is no archive.
@@ -407,7 +407,7 @@ impl<'l> Archive<'l> {
         })
     }
 
-    /// Writes out what is left.
+    /// Closes the archive, which writes the rest of it out.
     pub(super) fn close(self) -> Result<(), Failure> {
         let this = std::mem::ManuallyDrop::new(self);
         let code = this.release();
@@ -462,7 +462,7 @@ impl Events<'_> {
         library.check("OTF2_EvtWriter_Leave", code)
     }
 
-    /// Writes out what is left.
+    /// Closes the writer of events, which writes the rest of them out.
     pub(super) fn close(self) -> Result<(), Failure> {
         let library = self.archive.library;
         // SAFETY: the writer belongs to this archive and is not used again. One that is not closed is closed with
@@ -503,7 +503,7 @@ impl Markers<'_> {
         library.check("OTF2_MarkerWriter_WriteMarker", code)
     }
 
-    /// Writes out what is left.
+    /// Closes the writer of markers, which writes the rest of them out.
     pub(super) fn close(self) -> Result<(), Failure> {
         let library = self.archive.library;
         // SAFETY: the writer belongs to this archive and is not used again. One that is not closed is closed with
@@ -571,7 +571,7 @@ impl Definitions<'_> {
             .check("OTF2_GlobalDefWriter_WriteAttribute", code)
     }
 
-    /// The one node of the system tree, number 0.
+    /// Writes the node of the system tree, the only one, number 0.
     pub(super) fn node(&self, name: u32, class: u32) -> Result<(), Failure> {
         let define = self.library.functions.define_node;
         // SAFETY: as above.

@@ -191,11 +191,11 @@ struct Trace<'a> {
     archive: &'a Archive<'a>,
     session: &'a Session,
     options: &'a Options,
-    /// All texts but names of regions; an id is the reference of the string.
+    /// All texts except names of regions; an id is the reference of the string.
     texts: Strings,
     /// Names of regions; an id is the region. Their strings are defined after `texts`.
     region_names: Strings,
-    /// By region: the place of its role and paradigm among `descriptions`.
+    /// Place of each region's role and paradigm among `descriptions`, by region.
     regions: ById<u8>,
     descriptions: Vec<(Role, Paradigm)>,
     groups: HashMap<AgentHandle, u32>,
@@ -306,6 +306,7 @@ impl<'a> Trace<'a> {
         for kind in Kind::all().filter(|kind| kind.is_api()) {
             categories[kind as usize] = self.texts.intern(category(kind.domain())).0;
         }
+        // Names repeat in nearly every call; a definition of each is made once.
         let mut regions = vec![None; session.strings.len().min(KNOWN_REGIONS)];
         let mut groups = Groups::new(session);
         for index in api.indices() {
@@ -333,6 +334,8 @@ impl<'a> Trace<'a> {
                     | Domain::RocjpegApi => Paradigm::Hip,
                 };
                 let id = self.region(session.strings.get(label), Role::Function, paradigm);
+                // Regions beyond the known ones are looked up by name each time, so that memory does not grow with
+                // texts.
                 if let Some(slot) = regions.get_mut(label.0 as usize) {
                     *slot = Some(id);
                 }
@@ -347,6 +350,7 @@ impl<'a> Trace<'a> {
             };
             groups.push(group, slice)?;
         }
+        // Threads that only submitted work have a location as well: the work's attributes refer to it.
         for table in Table::ALL {
             let is_written = match table {
                 Table::Dispatches | Table::Copies | Table::Allocations | Table::Scratch => true,

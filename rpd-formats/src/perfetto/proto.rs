@@ -1,4 +1,4 @@
-//! Protocol buffers, as far as a writer of traces needs them.
+//! Encoder of protocol buffers, as far as traces need it.
 
 /// Field numbers of Perfetto's messages.
 pub(super) mod field {

@@ -155,7 +155,7 @@ fn figures(row: &StatRow, squares: u64) -> Object {
         .json("variance", &float(row.std_dev * row.std_dev))
 }
 
-/// By id of the name: the sum of squared durations, modulo 2^64 as the original has them.
+/// Sums of squared durations, modulo 2^64 as the original has them, by id of the name.
 fn squares(
     session: &Session,
     domain: Domain,

@@ -216,7 +216,7 @@ fn kernels_and_agents_are_named_as_requested() {
     assert_eq!((external(0), external(1)), (&0.into(), &77.into()));
 }
 
-/// Removes what the guide lists and the original does not write.
+/// Removes keys that the guide lists and the original does not write.
 fn without_our_keys(mut json: Value) -> Value {
     let remove = |values: &mut Value, keys: &[&str]| {
         for value in values.as_array_mut().expect("an array") {
@@ -256,7 +256,7 @@ fn json_is_that_of_the_original() {
     assert_eq!(ours["strings"]["counters"], golden["strings"]["counters"]);
 }
 
-/// All rows of a query, but for columns that differ from run to run.
+/// All rows of a query, without the columns that differ from run to run.
 fn rows(path: &Path, sql: &str) -> Vec<Vec<rusqlite::types::Value>> {
     let connection = Connection::open(path).expect("a database");
     let mut statement = connection.prepare(sql).expect(sql);

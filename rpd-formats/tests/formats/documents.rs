@@ -1,5 +1,5 @@
-//! The manual names what the writers make: tables and views of databases, files, and the formats that show stacks, samples and
-//! thread traces.
+//! Names in the manual are those that the writers make: tables and views of databases, files, and the formats that show
+//! stacks, samples and thread traces.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pages! {
 /// Names that the manual has and a database does not have as tables or views: a key of `extdata` and one of a configuration.
 const NO_TABLES: [&str; 2] = ["rpd_counter", "rpd_options"];
 
-/// What the manual has between backticks.
+/// The words between backticks in a text of the manual.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .flat_map(|line| line.split('`').skip(1).step_by(2))

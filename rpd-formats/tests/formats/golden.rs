@@ -492,7 +492,7 @@ fn tables_in_files_are_written_as_tables_in_memory() {
     }
 }
 
-/// Sessions from databases, read with few rows in memory and with all of them, in the order of the recordings.
+/// The sessions are read from databases with few rows in memory and with all of them, in the order of the recordings.
 #[test]
 fn databases_are_read_the_same_through_files_and_in_memory() {
     let directory = tempfile::tempdir().expect("a directory");

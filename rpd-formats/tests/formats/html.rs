@@ -172,7 +172,7 @@ fn count(session: &mut Session) {
     }
 }
 
-/// Rows as the summary would compute them, deviation aside.
+/// Statistics as the summary would compute them, without the deviation.
 fn stats(session: &Session) -> SessionStats<'static> {
     let mut sums: std::collections::BTreeMap<(Domain, String), (u64, u64, u64, u64)> =
         Default::default();

@@ -1,4 +1,4 @@
-//! Archives as `otf2-print`, the original's reader, reads them.
+//! Archives as `otf2-print` reads them, the reader of the original.
 
 use crate::support::write as written;
 
@@ -97,7 +97,7 @@ fn definitions(text: &str) -> Vec<String> {
     lines
 }
 
-/// Slices by category, after a check of what every location must keep: times ascend, regions nest.
+/// Slices by category, after a check of the rules for every location: times ascend, regions nest.
 fn slices(text: &str) -> BTreeMap<String, Vec<(u64, u64, String)>> {
     let mut open: BTreeMap<&str, Vec<(u64, &str, String)>> = BTreeMap::new();
     let mut last: BTreeMap<&str, u64> = BTreeMap::new();

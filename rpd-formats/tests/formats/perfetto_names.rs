@@ -25,7 +25,7 @@ fn session() -> Session {
     session
 }
 
-/// Which of the texts are in the trace of the golden session.
+/// The texts that are in the trace of the golden session.
 fn found<'t>(compat: Compat, texts: &[&'t str]) -> Vec<&'t str> {
     let directory = tempfile::tempdir().expect("a directory");
     let target = Target {

@@ -52,7 +52,7 @@ fn write_trace(session: &Session, options: &Options, directory: &Path) -> PathBu
         .expect("a file")
 }
 
-/// Both files of a session, held against each other; what the check of the trace found.
+/// Checks both files of a session against each other. Returns the findings of the check of the trace.
 fn checked(session: &Session, options: &Options) -> Option<Value> {
     let directory = tempfile::tempdir().expect("a directory");
     let json = write_json(session, options, directory.path());

@@ -1,4 +1,5 @@
-//! What the golden run does not have: renamed kernels, scratch memory, odd texts, unknown agents and kernels, failures.
+//! Outputs of a session with records that the golden run lacks: renamed kernels, scratch memory, odd texts, unknown
+//! agents and kernels, failures.
 
 use crate::support::write as written;
 

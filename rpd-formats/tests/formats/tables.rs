@@ -178,7 +178,7 @@ fn session(table: Table, figure: u64) -> Session {
     session_with(|session| add_row(session, table, figure))
 }
 
-/// A session with a call from the first to the last moment, and what `add` adds.
+/// A session with a call from the first to the last moment, and the records that `add` adds.
 pub(crate) fn session_with(add: impl FnOnce(&mut Session)) -> Session {
     let mut session = Session::default();
     session.strings.intern("");
@@ -418,7 +418,7 @@ fn statistics_of_every_domain_are_in_every_format_that_has_them() {
     }
 }
 
-/// The reader finds what the writer wrote, and the rows refer to nothing that is not there.
+/// The reader finds the records that the writer wrote, and no row refers to another that is not there.
 #[test]
 fn every_table_survives_in_a_database() {
     for &table in Table::ALL {

@@ -209,7 +209,8 @@ fn a_database_has_what_was_found_in_traces() {
     }
 }
 
-/// What a reader does on the page of a trace, put after its own script: points, zooms, moves, and reads the tables.
+/// A script that acts as a reader of the page of a trace, put after the page's own: points, zooms, moves, and reads the
+/// tables.
 const READER: &str = r##"<script>
 const seen = [];
 const section = document.querySelector("#traces section"), canvas = section.querySelector("canvas");
@@ -243,7 +244,7 @@ seen.push([...code.querySelectorAll(".stack")].at(-1).title.split("\n")[1]);
 document.body.dataset.seen = seen.join("|");
 </script></body>"##;
 
-/// What [`READER`] prints about a page; `None` without a browser.
+/// Lines that [`READER`] prints about a page; `None` without a browser.
 fn read_page(page: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(page).expect("a page");
     std::fs::write(page, text.replace("</body>", READER)).expect("written");

@@ -184,7 +184,7 @@ fn merged_databases_keep_the_counters_of_each() {
     );
 }
 
-/// Another process than the golden one.
+/// A session of another process than the golden one.
 fn odd_process() -> Session {
     let mut session = counted();
     let origin = session.origin.as_mut().expect("an origin");
@@ -192,7 +192,7 @@ fn odd_process() -> Session {
     session
 }
 
-/// What later versions add: columns for places, samples that are not counts, events of the driver.
+/// Later versions add columns for places, samples that are not counts, and events of the driver.
 #[test]
 fn columns_of_later_schemas_are_used() {
     let directory = tempfile::tempdir().expect("a directory");
