@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_link_the_file_that_it_leads_to_is_made() {
+    fn write_through_a_link_makes_the_file_that_it_leads_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("file"), "old").expect("written");
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_and_what_lies_in_them_are_refused() {
+    fn destination_refuses_inputs_and_files_within_them() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir(path("capture")).expect("made");
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_stays_a_pipe_and_gets_the_bytes() {
+    fn pipe_stays_a_pipe_and_gets_the_bytes() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_stays_a_device_and_a_full_one_is_named() {
+    fn device_stays_a_device_and_error_names_a_full_one() {
         // A link, so that a mistake does not replace the machine's device.
         let folder = tempfile::tempdir().expect("a folder");
         for device in ["null", "full"] {
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_no_escapes() {
+    fn terminal_gets_no_escape_sequences() {
         let mut terminal = Terminal {
             out: Vec::new(),
             rest: Vec::new(),

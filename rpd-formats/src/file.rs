@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_replace_links_and_do_not_follow_them() {
+    fn new_file_replaces_a_link_and_does_not_follow_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("victim"), "precious").expect("written");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_replaced() {
+    fn new_file_replaces_nothing_but_regular_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.csv");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_of_a_replaced_file_is_kept() {
+    fn new_file_keeps_the_mode_of_the_replaced_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.csv");
         let mode = || {

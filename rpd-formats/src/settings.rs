@@ -327,21 +327,21 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_the_original_in_its_order() {
+    fn settings_have_the_keys_of_the_original_in_its_order() {
         let settings = settings(&Session::default(), &Options::default());
         let keys: Vec<&str> = settings.0.iter().map(|(key, _)| *key).collect();
         assert_eq!(keys, KEYS.split_whitespace().collect::<Vec<_>>());
     }
 
     #[test]
-    fn the_text_is_the_same_json() {
+    fn settings_print_the_json_that_they_serialize_to() {
         let settings = settings(&Session::default(), &Options::default());
         let text: Value = serde_json::from_str(&settings.to_string()).expect("JSON");
         assert_eq!(text, serde_json::to_value(&settings).expect("JSON"));
     }
 
     #[test]
-    fn statistics_are_no_summary_and_ranks_come_from_the_environment() {
+    fn settings_tell_statistics_from_summary_and_take_ranks_from_the_environment() {
         let mut options = Options {
             stats: true,
             ..Options::default()
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_listed_in_the_form_of_the_original() {
+    fn settings_list_counters_in_the_form_of_the_original() {
         let plain = config_of(&Options::default());
         assert_eq!(plain["counter_collection"], false);
         assert_eq!(plain["counters"], json!([]));

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_each_mark_once_and_loads_nothing() {
+    fn page_template_has_each_mark_once_and_loads_nothing() {
         for mark in ["%title%", "%style%", "%data%", "%script%"] {
             assert_eq!(PAGE.matches(mark).count(), 1, "{mark}");
         }

@@ -503,7 +503,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_of_each_length() {
+    fn base64_pads_texts_of_each_length() {
         let texts = ["", "TQ==", "TWE=", "TWFu", "TWFuTQ=="];
         for (bytes, text) in ["", "M", "Ma", "Man", "ManM"].into_iter().zip(texts) {
             assert_eq!(base64(bytes.as_bytes()), text);

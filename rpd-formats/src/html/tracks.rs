@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_add_up_without_counting_twice() {
+    fn bins_count_overlapping_slices_once() {
         let mut bins = Bins::new(1000, BINS as u64 * 10);
         bins.add(1000, 1025, 1);
         bins.add(1005, 1015, 2);

@@ -648,7 +648,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_library_is_named() {
+    fn error_names_a_missing_libotf2() {
         let Err(Failure::Missing(text)) = Library::load_named("libotf2.so.none".as_ref()) else {
             panic!("there is such a library");
         };
@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_without_the_functions_is_no_libotf2() {
+    fn library_without_the_functions_is_no_libotf2() {
         let Err(Failure::Missing(text)) = Library::load_named("libc.so.6".as_ref()) else {
             panic!("the C library has them");
         };
@@ -664,13 +664,13 @@ mod tests {
     }
 
     #[test]
-    fn texts_end_at_nul() {
+    fn c_string_ends_at_nul() {
         assert_eq!(c_string(b"a\0b").as_bytes(), b"a");
         assert_eq!(c_string("über".as_bytes()).as_bytes(), "über".as_bytes());
     }
 
     #[test]
-    fn a_file_that_was_named_is_the_only_one_tried() {
+    fn library_that_the_user_named_is_the_only_one_tried() {
         let path = Path::new("/proc/nonexistent/libotf2.so");
         let Err(Failure::Missing(text)) = Library::load(Some(path)) else {
             panic!("there is no such file");

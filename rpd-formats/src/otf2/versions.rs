@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_later_versions_are_found() {
+    fn versions_in_finds_the_latest_version_in_each_folder() {
         let (one, two) = (tempfile::tempdir(), tempfile::tempdir());
         let (one, two) = (one.expect("a folder"), two.expect("a folder"));
         for name in [

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_lengths() {
+    fn protobuf_fields_have_varints_and_lengths() {
         let mut out = Vec::new();
         uint(&mut out, 1, 300);
         uint(&mut out, 58, u64::MAX);

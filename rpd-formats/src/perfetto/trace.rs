@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn categories_have_numbers_of_their_own() {
+    fn trace_categories_have_distinct_numbers() {
         let numbers = categories().into_iter().map(|(number, _)| number);
         assert!(numbers.eq(1..=categories().len() as u64));
     }

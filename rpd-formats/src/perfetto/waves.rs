@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_of_waves_on_tracks_of_slots() {
+    fn wave_trace_has_slices_of_waves_on_tracks_of_slots() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut trace = WaveTrace::create(directory.path().join("waves.pftrace")).expect("a file");
         let place = WavePlace {

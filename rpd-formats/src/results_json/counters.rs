@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_in_the_order_of_names() {
+    fn counter_values_stand_in_the_order_of_names() {
         let value = |counter, instance| CounterValue {
             counter,
             instance,

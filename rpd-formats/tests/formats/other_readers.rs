@@ -111,7 +111,7 @@ fn columns(connection: &Connection) -> BTreeMap<String, Vec<Vec<Value>>> {
 }
 
 #[test]
-fn tables_have_the_columns_of_the_original_under_their_names_and_types() {
+fn database_tables_have_the_columns_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = columns(&open(Path::new(GOLDEN[0])));
     assert_eq!(golden.len(), 20);
@@ -162,7 +162,7 @@ const STATEMENTS: [&str; 17] = [
 ];
 
 #[test]
-fn statements_over_tables_find_what_they_find_in_databases_of_the_original() {
+fn statements_find_in_our_tables_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     for golden in GOLDEN {
         let session = session(golden);
@@ -279,7 +279,7 @@ fn check_merge(inputs: &[&Path]) {
 }
 
 #[test]
-fn the_originals_merge_puts_two_of_ours_together() {
+fn merge_of_the_original_merges_two_of_our_databases() {
     let directory = tempfile::tempdir().expect("a directory");
     for layout in [Layout::Rpd, Layout::Original] {
         let options = of_layout(layout);
@@ -292,7 +292,7 @@ fn the_originals_merge_puts_two_of_ours_together() {
 }
 
 #[test]
-fn the_originals_merge_puts_one_of_its_own_together_with_one_of_the_layout_of_the_original() {
+fn merge_of_the_original_merges_its_database_with_ours_in_its_layout() {
     let directory = tempfile::tempdir().expect("a directory");
     for golden in GOLDEN {
         let session = another(golden, 7);
@@ -308,7 +308,7 @@ fn the_originals_merge_puts_one_of_its_own_together_with_one_of_the_layout_of_th
 }
 
 #[test]
-fn the_originals_merge_accepts_databases_with_call_stacks() {
+fn merge_of_the_original_accepts_databases_with_call_stacks() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut stacked = another(GOLDEN[0], 7);
     add_stacks(&mut stacked, true);
@@ -320,7 +320,7 @@ fn the_originals_merge_accepts_databases_with_call_stacks() {
 }
 
 #[test]
-fn sql_about_stacks_finds_no_rows_where_none_were_taken() {
+fn sql_of_stacks_finds_no_rows_in_databases_without_stacks() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut options = Options::default();
     options.collector.stacks.mode = StackMode::Native;

@@ -47,7 +47,7 @@ fn found<'t>(compat: Compat, texts: &[&'t str]) -> Vec<&'t str> {
 }
 
 #[test]
-fn traces_have_the_names_of_their_mode() {
+fn perfetto_trace_has_the_names_of_its_mode() {
     let (own, original) = (
         ["STREAM [1]", "hostFunction"],
         ["STREAM [\" 1 \"] ", "int) [clone .kd]"],
