@@ -36,7 +36,7 @@ struct Arguments {
     /// or --file gives it
     #[arg(value_name = "DB... SQL")]
     words: Vec<PathBuf>,
-    /// Same as DB, as an option
+    /// Database or directory to read, given as an option
     #[arg(short, long = "input", value_name = "DB", num_args = 1..)]
     input: Vec<PathBuf>,
     /// SQL to run

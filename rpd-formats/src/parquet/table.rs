@@ -88,7 +88,7 @@ impl Rows<'_> {
         self
     }
 
-    /// The same number in every row.
+    /// Adds a column with the same number in every row.
     pub(super) fn constant(self, name: &str, value: i64) -> Self {
         self.integers(name, |_| value.cast_unsigned())
     }

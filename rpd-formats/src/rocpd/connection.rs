@@ -204,7 +204,7 @@ pub(super) fn create(path: &Path) -> rusqlite::Result<Connection> {
 /// A file to be read.
 struct Source {
     uri: String,
-    /// Its size, as far as limits depend on it: what is only a hole does not count.
+    /// Size of the file in bytes, as far as limits depend on it: what is only a hole does not count.
     bytes: u64,
     path: PathBuf,
     is_wal: bool,

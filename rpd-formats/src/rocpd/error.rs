@@ -40,7 +40,7 @@ pub enum Problem {
          may write to the file, or record again", .0.display()
     )]
     Unfinished(PathBuf),
-    /// Its write-ahead log cannot be read where it is.
+    /// The database's write-ahead log cannot be read where it is.
     #[error(
         "keeps changes in {}, which cannot be used in this directory; copy both files to one that you can write to, \
          and name the copy", .0.display()
@@ -87,7 +87,7 @@ pub enum Problem {
         /// Size of the file.
         found: u64,
     },
-    /// Its inside makes no sense.
+    /// The content of the file makes no sense.
     #[error(
         "is damaged ({0}); copy it again, or save what is left of it with sqlite3's .recover command"
     )]

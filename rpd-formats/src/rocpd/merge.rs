@@ -34,7 +34,7 @@ pub enum MergeError {
         /// The other database with this recording.
         second: PathBuf,
     },
-    /// Their schema versions differ.
+    /// Schema versions of the databases differ.
     #[error("{} has schema version {found}, the others have {expected}; only equal versions can be merged", path.display())]
     Versions {
         /// Path of the database.

@@ -5,7 +5,7 @@ use super::sql;
 
 const STATEMENTS: &str = include_str!("stacks_compat.sql");
 
-/// Their names.
+/// Names of the views that `stacks_compat.sql` makes.
 pub(super) const COMPATIBLE: [&str; 7] = [
     "rpd_frame_text",
     "rpd_stack_text",
@@ -45,7 +45,7 @@ fn fill_in(names: &Names, session: usize, statements: &str) -> String {
 pub(super) struct Merged {
     /// Statements that make them.
     pub(super) statements: Vec<String>,
-    /// Their additions to the view `rocpd_string`; empty without views.
+    /// Selections that these views add to the view `rocpd_string`; empty without views.
     pub(super) strings: String,
 }
 

@@ -10,7 +10,7 @@ const CONSTANT: &str = " -- constant";
 
 /// A table of `schema.sql`, with the columns of the original in its order.
 struct Table {
-    /// Its name before the suffix.
+    /// Name of the table before the suffix.
     base: &'static str,
     columns: Vec<Column>,
 }

@@ -151,9 +151,9 @@ enum FormatName {
     Markdown,
     /// A flame graph: kernel, calls that were inlined, line, instruction
     Flame,
-    /// The same as one line per stack, for flamegraph.pl and the like
+    /// Stacks of kernel, inlined calls, line and instruction, one per line, for flamegraph.pl and the like
     Folded,
-    /// The same for speedscope.app
+    /// Stacks of kernel, inlined calls, line and instruction for speedscope.app
     Speedscope,
 }
 

@@ -26,7 +26,7 @@ pub(super) enum Content {
     /// The text as written, without quotes; its type follows from its key.
     Scalar {
         text: String,
-        /// Whether it had no quotes, so that it may be a number, a truth value or null.
+        /// Whether the document has the text without quotes, so that it may be a number, a truth value or null.
         plain: bool,
     },
     List(Vec<Node>),

@@ -44,7 +44,7 @@ const SUMS: &str = "WITH record AS MATERIALIZED (SELECT * FROM (%records%) WHERE
     FROM record JOIN part ON part.pid IS record.pid AND part.kind = record.kind AND part.name = record.name
     GROUP BY part.pid, part.kind, part.name";
 
-/// How many records have times that cannot be.
+/// Counts the records whose times cannot be.
 const LEFT_OUT: &str = "SELECT count(*) FROM (SELECT \"end\" - start AS duration FROM rocpd_op
         UNION ALL SELECT \"end\" - start FROM rocpd_api) WHERE duration NOT BETWEEN 0 AND %longest%";
 

@@ -57,7 +57,7 @@ impl Source<'_> {
         self.each_by("id", columns, view, take)
     }
 
-    /// The same, ordered by another column.
+    /// Calls `take` with each row of a view, ordered by the column `order`.
     pub(super) fn each_by(
         &self,
         order: &str,
@@ -110,7 +110,7 @@ impl Source<'_> {
         self.pieces_with_texts(columns, view, read, take)
     }
 
-    /// The same for rows with texts; `read` returns how many bytes of them it added.
+    /// Reads rows with texts in pieces, several at a time; `read` returns how many bytes of text it added to its piece.
     pub(super) fn pieces_with_texts<T: Default + Send>(
         &self,
         columns: &str,
