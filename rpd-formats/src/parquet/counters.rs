@@ -1,4 +1,4 @@
-//! Tables of what was counted: per dispatch and counter, and every single value.
+//! Parquet tables of counters: sums per dispatch and counter, and single values.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -17,7 +17,7 @@ pub(super) const TABLES: [Table; 2] = [
     ("pmc_events", number_of_values, values),
 ];
 
-/// The rows of both tables.
+/// Rows of the tables of sums and of single values.
 pub(super) struct Lists {
     sums: Column<Sum>,
     values: Column<Value>,
@@ -26,7 +26,7 @@ pub(super) struct Lists {
 /// Index of the dispatch and that of the counter, and the bits of the sum over the instances.
 type Sum = [u64; 3];
 
-/// Index of the dispatch, those of the counter and (in the upper half) its instance, and the bits of the value.
+/// Index of the dispatch, index of the counter with that of its instance in the upper half, and the bits of the value.
 type Value = [u64; 3];
 
 impl Lists {
@@ -81,7 +81,7 @@ fn counter(session: &Session, index: u32) -> Option<&Counter> {
     session.counters.get(index as usize)
 }
 
-/// Columns that both tables begin with. `at` has the dispatch and the counter of each row.
+/// Columns that the tables of sums and of single values begin with. `at` has the dispatch and the counter of each row.
 fn head<'p>(
     context: &Context<'_>,
     rows: Rows<'p>,

@@ -1,4 +1,4 @@
-//! Tables that describe process, agents and code.
+//! Parquet tables that describe process, agents and code.
 
 use polars::prelude::PolarsResult;
 use rpd_core::agent::{Agent, AgentType};

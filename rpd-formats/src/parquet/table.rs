@@ -1,4 +1,4 @@
-//! Writer of one file: rows in groups, columns made group by group.
+//! Writer of a Parquet file: rows in groups, columns made group by group.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,31 +12,32 @@ use rpd_core::session::ExtendedStrings;
 use crate::file::PendingFile;
 use crate::{WriteError, progress};
 
-/// Rows of a group: enough for encodings to pay, few enough for columns to be small. polars holds the columns of a group
-/// several times, with all their texts.
+/// Number of rows of a group: enough for encodings to pay, few enough for columns to be small. polars holds the columns
+/// of a group several times, with all their texts.
 const GROUP: usize = 1 << 16;
 
-/// Bytes of texts in the columns of a group; one with more is made of fewer rows.
+/// Most bytes of texts in the columns of a group; a group with more is made of fewer rows.
 const GROUP_TEXTS: usize = 8 << 20;
 
 /// A group of rows in the making.
 pub(super) struct Rows<'p> {
     range: Range<usize>,
     texts: &'p ExtendedStrings<'p>,
-    /// By id of a text: its place in the column that is being made plus 1; 0 when the column does not have it.
+    /// Place of each text in the column that is being made plus 1, by id of the text; 0 when the column does not have
+    /// it.
     places: &'p mut ById<IdxSize>,
     columns: Vec<Column>,
-    /// Bytes of the texts in the columns.
+    /// Bytes of the texts in the columns so far.
     bytes: usize,
 }
 
 impl Rows<'_> {
-    /// Whether the group has to be made of fewer rows. It lacks columns then.
+    /// Whether the group has to be made of fewer rows. The group lacks columns then.
     fn is_too_long(&self) -> bool {
         self.bytes > GROUP_TEXTS && self.range.len() > 1
     }
 
-    /// A column of numbers. What is unsigned keeps its bits, as in the database: engines differ in their unsigned
+    /// Adds a column of numbers. Unsigned numbers keep their bits, as in the database: engines differ in their unsigned
     /// types.
     pub(super) fn integers(mut self, name: &str, value: impl Fn(usize) -> u64) -> Self {
         let values: Vec<i64> = self
@@ -48,7 +49,7 @@ impl Rows<'_> {
         self
     }
 
-    /// A column of numbers that may be absent.
+    /// Adds a column of numbers that may be absent.
     pub(super) fn optional_integers(
         mut self,
         name: &str,
@@ -59,14 +60,14 @@ impl Rows<'_> {
         self
     }
 
-    /// A column of floating numbers.
+    /// Adds a column of floating-point numbers.
     pub(super) fn floats(mut self, name: &str, value: impl Fn(usize) -> f64) -> Self {
         let values: Vec<f64> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
         self
     }
 
-    /// A column of floating numbers that may be absent.
+    /// Adds a column of floating-point numbers that may be absent.
     pub(super) fn optional_floats(
         mut self,
         name: &str,
@@ -77,7 +78,7 @@ impl Rows<'_> {
         self
     }
 
-    /// A column of texts that may be absent.
+    /// Adds a column of texts that may be absent.
     pub(super) fn optional_texts(
         mut self,
         name: &str,
@@ -93,7 +94,7 @@ impl Rows<'_> {
         self.integers(name, |_| value.cast_unsigned())
     }
 
-    /// A column of texts, given by their ids.
+    /// Adds a column of texts, given by their ids.
     pub(super) fn texts(
         mut self,
         name: &str,
@@ -128,7 +129,7 @@ impl Rows<'_> {
         Ok(self)
     }
 
-    /// A column of texts that are all different.
+    /// Makes a column of texts that are all different.
     pub(super) fn own_texts(mut self, name: &str, text: impl Fn(usize) -> String) -> Self {
         let texts: Vec<String> = self.range.clone().map(text).collect();
         self.columns.push(Column::new(name.into(), texts));
@@ -136,7 +137,7 @@ impl Rows<'_> {
     }
 }
 
-/// Writes a file of `height` rows.
+/// Writes a Parquet file of `height` rows.
 pub(super) fn write(
     mut file: PendingFile,
     height: usize,

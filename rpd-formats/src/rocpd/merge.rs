@@ -1,4 +1,4 @@
-//! Several databases put into one: every table is copied as it is, the views are made over all of them.
+//! Merges several databases into one: every table is copied as it is, the views are made over all of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,21 +17,21 @@ use crate::WriteError;
 use crate::destination::Destination;
 use crate::file::PendingFile;
 
-/// Why databases were not merged.
+/// Reason why databases were not merged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
     /// A database cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Two of them hold the same recording.
+    /// Two databases hold the same recording.
     #[error("{} and {} both hold the recording {guid}; name each recording once", first.display(), second.display())]
     SharedGuid {
         /// Identifier of the recording.
         guid: String,
-        /// A file that holds it.
+        /// Path of a database that holds the recording.
         first: PathBuf,
-        /// The other database with this recording.
+        /// Path of the other database that holds the recording.
         second: PathBuf,
     },
     /// Schema versions of the databases differ.
@@ -41,10 +41,10 @@ pub enum MergeError {
         path: PathBuf,
         /// Version of the schema in the database.
         found: String,
-        /// The version of the first database.
+        /// Version of the schema in the first database.
         expected: String,
     },
-    /// The output cannot be written.
+    /// The merged database cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -126,7 +126,7 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
     Ok(file.finish()?)
 }
 
-/// Selects of the `rocpd_*` views by their names, each with the file that it is from.
+/// Selects of the `rocpd_*` views by the names of the views, each with the file that it is from.
 #[derive(Default)]
 struct Views(BTreeMap<String, Vec<(PathBuf, String)>>);
 
@@ -168,7 +168,7 @@ impl From<rusqlite::Error> for Failed {
     }
 }
 
-/// The tables or indices of the input: name and the statement that makes it.
+/// The tables or indices of the input: the name of each, and the statement that makes it.
 fn schema(connection: &Guarded, kind: &str) -> std::result::Result<Vec<(String, String)>, Problem> {
     let read = || -> Result<Vec<(String, String)>> {
         let mut statement = connection.prepare(
@@ -217,7 +217,7 @@ fn make(
     }
 }
 
-/// Whether an error can only be one of the file that is written.
+/// Whether an error can only be about the file that is written.
 fn is_of_output(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DiskFull, ReadOnly};
     matches!(error.sqlite_error_code(), Some(DiskFull | ReadOnly))

@@ -1,12 +1,12 @@
 //! Text that goes into SQL statements. Names of tables and columns come from untrusted files, so
 //! every one of them passes [`identifier`] and every text that cannot be bound as a parameter passes [`literal`].
 
-/// A name of a database, table, view, index or column, in quotes.
+/// Quotes a name of a database, table, view, index or column.
 pub(super) fn identifier(name: &str) -> String {
     quoted(name, '"')
 }
 
-/// A text value, in quotes.
+/// Quotes a text value.
 pub(super) fn literal(text: &str) -> String {
     quoted(text, '\'')
 }

@@ -1,4 +1,4 @@
-//! Facts that records refer to: process, strings, agents, code.
+//! Reads the facts that records refer to: process, strings, agents, code.
 
 use std::collections::HashMap;
 
@@ -20,25 +20,25 @@ use super::agent::{from_json, number};
 use super::scan::{Source, bits, integer, text, word};
 use super::{Recording, Settings};
 
-/// String ids from here on are those of a damaged database, unless it has about as many texts.
+/// First id of a string that only damaged databases have, unless the database has about as many texts.
 const MAX_IDS: usize = 1 << 24;
 const MAX_IDS_PER_TEXT: usize = 16;
 /// Name in our databases of agents without a description; the handle follows.
 const UNKNOWN_AGENT: &str = "unknown agent ";
 
-/// A session in the making.
+/// A session while it is read from a database.
 #[derive(Default)]
 pub(super) struct Info {
     pub(super) session: Session,
-    /// Texts of the database, whether the session uses them or not.
+    /// All texts of the database, whether the session uses them or not.
     texts: Strings,
-    /// By id in the database: the text's id in `texts`; 0 for ids that no text has.
+    /// A text's id in `texts`, by its id in the database; 0 for ids that no text has.
     text_ids: ById<u32>,
-    /// By id in the database: 1 more than the session's id for texts in use, otherwise 0.
+    /// A text's id in the session plus 1, by its id in the database; 0 for texts that the session does not use.
     used: ById<u32>,
-    /// Agents by their id in the database.
+    /// Agents, by their ids in the database.
     pub(super) agents: HashMap<i64, AgentHandle>,
-    /// Dispatches were counted and not traced.
+    /// Whether dispatches were counted and not traced.
     pub(super) only_counted: bool,
 }
 
@@ -48,7 +48,7 @@ impl Info {
         self.texts.get(StringId(self.text_ids.get(id)))
     }
 
-    /// The session's id of a text.
+    /// The session's id of a text of the database.
     #[inline]
     pub(super) fn string(&mut self, id: u32) -> StringId {
         match self.used.get(id) {

@@ -1,4 +1,4 @@
-//! PC samples and code, which only databases of rpd have.
+//! Reads PC samples and code, which only databases of rpd have.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::traces;
 /// Places in code by the ids of their rows.
 pub(super) type Places = HashMap<i64, (CodeObjectId, u64)>;
 
-/// Reads code and how agents were sampled; the places that samples refer to.
+/// Reads code and the settings of samplers; returns the places that samples refer to.
 fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
     source.each(
         "id, agent_id, method, unit, \"interval\"",
@@ -130,7 +130,7 @@ fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
     Ok(places)
 }
 
-/// The reason with this text, why no instruction was issued.
+/// The reason, by its text, why no instruction was issued.
 pub(super) fn reason_of(text: &str) -> Issue {
     let number = REASONS.iter().position(|reason| *reason == text);
     Issue(number.unwrap_or(0) as u8)
@@ -186,7 +186,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
     })
 }
 
-/// Reads code and what was found in thread traces into `info.session`, and the sums of samples; not the samples.
+/// Reads code and the findings of thread traces into `info.session`, and the sums of samples; not the samples.
 pub(super) fn totals(source: &Source<'_>, info: &mut Info) -> Result<Totals> {
     let mut totals = Totals::default();
     if !is_present(source)? {

@@ -1,4 +1,4 @@
-//! Decoded thread traces, which only databases of rpd have.
+//! Reads decoded thread traces, which only databases of rpd have.
 
 use std::collections::HashMap;
 
