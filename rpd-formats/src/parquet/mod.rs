@@ -112,12 +112,14 @@ impl<'a> Context<'a> {
         }
         let labels = KernelLabels::new(session, options.kernel_names);
         let dispatches = &session.dispatches;
+        // A kernel's name is the same in all of its dispatches within a region: it is made once.
         let mut known = HashMap::new();
         for index in dispatches.indices() {
             known
                 .entry((dispatches.kernel[index], dispatches.region[index]))
                 .or_insert_with(|| texts.intern(labels.dispatch(index)).0);
         }
+        // Tables of counters name the kernels of dispatches that were counted and not traced.
         let counted = &session.counted.dispatches;
         for index in counted.indices() {
             known

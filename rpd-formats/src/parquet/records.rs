@@ -61,6 +61,7 @@ impl Context<'_> {
     }
 
     pub(super) fn stream(&self, stream: StreamId) -> u64 {
+        // Records that are grouped by queue have no stream.
         if self.options.group_by_queue {
             0
         } else {
@@ -69,6 +70,7 @@ impl Context<'_> {
     }
 
     pub(super) fn region(&self, number: u32) -> Option<u32> {
+        // Numbers of regions count from 1; 0 is no region.
         let region = self.session.regions.get(number.checked_sub(1)? as usize)?;
         Some(region.message.0)
     }
@@ -77,6 +79,7 @@ impl Context<'_> {
 fn times<'p>(rows: Rows<'p>, start: &[Nanoseconds], end: &[Nanoseconds]) -> Rows<'p> {
     rows.integers("start", |row| start[row].0)
         .integers("end", |row| end[row].0)
+        // Times of a damaged database may end before they start, which must not end rpd.
         .integers("duration", |row| end[row].0.wrapping_sub(start[row].0))
 }
 
@@ -87,6 +90,7 @@ fn regions<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .integers("tid", |row| table.thread[row].0.into());
     Ok(times(rows, &table.start, &table.end)
         .texts("name", |row| Some(context.operation(table.operation[row])))?
+        // Id 0 is the empty text, which calls without a message have.
         .texts("message", |row| {
             Some(table.message[row].0).filter(|&message| message != 0)
         })?
@@ -102,6 +106,7 @@ fn kernels<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .iter()
         .map(|symbol| (symbol.id, symbol))
         .collect();
+    // A kernel whose code object was not recorded has no symbol: these columns are absent then.
     let of = |row: usize, value: fn(&KernelSymbol) -> u64| {
         let symbol = symbols.get(&table.kernel[row]);
         symbol.map(|symbol| value(symbol).cast_signed())

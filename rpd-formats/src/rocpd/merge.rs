@@ -54,6 +54,7 @@ pub enum MergeError {
 /// # Errors
 /// When one cannot be read, two hold the same recording, or the output cannot be written.
 pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<PathBuf, MergeError> {
+    // All inputs are checked before the output is begun, so that a refusal leaves nothing behind.
     let mut holders: HashMap<String, &PathBuf> = HashMap::new();
     let mut version: Option<String> = None;
     for path in inputs {
@@ -82,6 +83,7 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
         path: path.clone(),
         source,
     };
+    // Schemas of the inputs are carried out on this connection, and anybody may have made them.
     let connection = Guarded::create_guarded(file.temporary_path()).map_err(refused)?;
     connection.execute_batch(PRAGMAS).map_err(refused)?;
     let mut views = Views::default();
@@ -276,6 +278,7 @@ fn copy(
         make(connection, "index", &name, &sql)?;
     }
     let found = schema(connection, "view")?;
+    // Every recording of an input has tables of its own, with its suffix; one of them is enough to find it.
     let suffixes: Vec<String> = tables
         .iter()
         .filter_map(|(name, _)| name.strip_prefix("rocpd_metadata"))

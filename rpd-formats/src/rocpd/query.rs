@@ -335,6 +335,7 @@ impl Combined {
         let mut has_result = false;
         while let Some(mut statement) = batch.next().map_err(|error| failed(&error))? {
             let count = statement.column_count();
+            // The first result is shown. Statements that follow run for their effects.
             let is_wanted = count > 0 && !has_result;
             if is_wanted {
                 has_result = true;

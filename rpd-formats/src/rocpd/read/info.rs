@@ -81,15 +81,18 @@ pub(super) fn read(
     storage: &Storage,
 ) -> Result<(Info, Settings)> {
     let mut info = Info::default();
+    // Id 0 is the empty text, which stands for texts that the database lacks.
     for strings in [&mut info.session.strings, &mut info.texts] {
         strings.spill_to(storage);
         strings.intern("");
     }
+    // Databases have no ledger: without these two the session would be reported as an incomplete recording.
     info.session.ledger.ended = true;
     info.session.ledger.runtime_seen = true;
     let mut settings = process(source, recording, &mut info)?;
     strings(source, &mut info, storage)?;
     agents(source, &mut info)?;
+    // Renaming is a setting of the recording; how names were made is known from the names alone.
     settings.kernel_names = KernelNames {
         rename: settings.kernel_names.rename,
         ..code(source, &mut info.session)?
@@ -110,6 +113,7 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
         "id, nid, ppid, pid, init, fini, command, environment, extdata",
         "rocpd_info_process",
         |row| {
+            // A merged database has a process of each recording.
             if integer(row, 0) != recording.id {
                 return Ok(());
             }
@@ -177,6 +181,7 @@ fn strings(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<()
     let stored = format!("(SELECT * FROM rocpd_string WHERE id < {FIRST_MADE_UP})");
     source.each("id, string", &stored, |row| {
         let id = integer(row, 0);
+        // Ids index a list: one id that only damage explains must not take memory for all ids below it.
         let most = MAX_IDS.max(MAX_IDS_PER_TEXT * info.texts.len());
         let Some(index) = usize::try_from(id).ok().filter(|&index| index < most) else {
             return Ok(());
@@ -201,6 +206,7 @@ fn agents(source: &Source<'_>, info: &mut Info) -> Result<()> {
         let known = name
             .strip_prefix(UNKNOWN_AGENT)
             .and_then(|handle| handle.parse().ok());
+        // Such a row stands for a handle of which nothing else is known.
         if let Some(handle) = known {
             info.agents.insert(id, AgentHandle(handle));
             return Ok(());
@@ -284,6 +290,7 @@ fn code(source: &Source<'_>, session: &mut Session) -> Result<KernelNames> {
         shown.push(display);
         Ok(())
     })?;
+    // Databases do not tell how names were made: it is the first way that makes all names that they have.
     let is_how = |names: &KernelNames| {
         let pairs = session.kernel_symbols.iter().zip(&shown);
         pairs

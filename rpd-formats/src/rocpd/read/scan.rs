@@ -249,7 +249,7 @@ pub(super) fn word(row: &Row<'_>, column: usize) -> u32 {
     u32::try_from(integer(row, column)).unwrap_or(0)
 }
 
-/// The bytes of the text in a column; empty for anything else.
+/// The bytes of a column with a text or a blob; empty for anything else.
 #[inline]
 pub(super) fn bytes<'r>(row: &'r Row<'_>, column: usize) -> &'r [u8] {
     match row.get_ref(column) {
