@@ -40,6 +40,7 @@ fn parse(arguments: &[OsString]) -> Result<Option<RecoverArguments>, Failure> {
     let mut words = arguments.iter();
     let mut only_folders = false;
     while let Some(word) = words.next() {
+        // After `--` every word is a folder, whatever it begins with.
         let text = word.to_str().filter(|_| !only_folders);
         let value = match text {
             Some("-h" | "--help") => return Ok(None),

@@ -108,6 +108,7 @@ pub(super) fn split(
             if leaf.resolution != Resolution::None {
                 return Err(fail(format!("{} is accumulated within it", leaf.name)));
             }
+            // Constants take no place in a pass.
             let is_constant = gpu.counter(leaf.name).is_some_and(|part| part.constant);
             if !is_constant && !metric.parts.iter().any(|part| part == leaf.name) {
                 metric.parts.push(leaf.name.to_owned());

@@ -143,6 +143,7 @@ impl ProviderCounters {
                 names,
             });
         }
+        // Options name GPUs by this number.
         gpus.sort_by_key(|gpu| gpu.agent.logical_node_type_id);
         Ok(ProviderCounters {
             queries,
@@ -179,6 +180,7 @@ impl ProviderCounters {
         let Query::Sets { sets: asked, .. } = &query else {
             return Ok(Vec::new());
         };
+        // Verdicts answer the sets by position: a reply with another number of them answers nothing.
         let answers = match asked.is_empty() {
             true => Vec::new(),
             false => match self.queries.query(&query)? {

@@ -42,6 +42,7 @@ impl QueryProcess {
     ) -> Result<QueryProcess, Failure> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("rpd").arg(CHILD);
+        // The provider would load the user's tools into this process, too.
         for variable in ["ROCP_TOOL_LIBRARIES", "ROCPROFILER_LIBRARY_CTOR"] {
             command.env_remove(variable);
         }
@@ -70,6 +71,7 @@ impl QueryProcess {
             ))
         };
         let thread = std::thread::Builder::new;
+        // Read on a thread of its own, so that waiting for a reply can have a time limit.
         let (sender, replies) = sync_channel(1);
         if let Some(output) = child.stdout.take() {
             let read = move || {
@@ -85,6 +87,7 @@ impl QueryProcess {
             };
             thread().spawn(read).map_err(refused)?;
         }
+        // Messages are read all the time: a full pipe would stop the child.
         let stderr_end = Arc::new(Mutex::new(Vec::new()));
         if let Some(errors) = child.stderr.take() {
             let kept = Arc::clone(&stderr_end);

@@ -28,6 +28,7 @@ pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
                 &pass.sdk_suffixes,
             ),
         );
+        // The provider is asked once for each configuration.
         if pass.unprofiled.is_some() || checked.contains(&key) {
             continue;
         }
@@ -78,6 +79,7 @@ pub(super) fn check(
             }
         }
     }
+    // One GPU that can be sampled is enough: a machine may have GPUs of several kinds.
     if sampled == 0 {
         return Err(Failure::failed(format!(
             "no GPU can be sampled with method {}, unit {} and interval {}: {} (rpd avail info --pc-sampling lists what they \

@@ -159,6 +159,7 @@ fn check_names(
             request.name,
             provider.labels(&selected)
         );
+        // Requests for several GPUs may have the same problem.
         if !problems.contains(&problem) {
             problems.push(problem);
         }
@@ -234,6 +235,7 @@ fn check_singly(
         }
     }
     for (index, verdicts) in verdicts.iter().enumerate() {
+        // A counter that needs several passes is split, not refused.
         if verdicts
             .iter()
             .any(|(_, verdict)| verdict.status == ProviderStatus::TOO_MANY)
@@ -253,6 +255,7 @@ fn check_singly(
                 }
                 status => format!("{name} on {label}: {} (status {status})", verdict.text),
             };
+            // The user can restrict the counter to a GPU that counts it.
             let able = verdicts.iter().find(|(_, verdict)| verdict.is_success());
             let able = able.and_then(|(gpu, _)| provider.gpus[*gpu].agent.number());
             let why = match able {
@@ -286,6 +289,7 @@ fn check_set(provider: &mut ProviderCounters, group: &[CounterRequest]) -> Resul
     let Some(gpu) = verdicts.iter().position(|verdict| !verdict.is_success()) else {
         return Ok(());
     };
+    // Splitting the group helps only where each counter alone can be counted.
     let found = check_singly(provider, group)?;
     refuse_unavailable(&found)?;
     let label = provider.gpus[gpu].agent.label();

@@ -118,7 +118,9 @@ impl<'a> Comparison<'a> {
         if session.counted.is_empty() {
             return;
         }
+        // One file has the rows of all passes: it is protected if a single pass requests it.
         self.csv_safe |= options.csv_safe;
+        // The file is named after the first process with counters.
         if self.path.is_none() {
             let facts = Facts {
                 process: &session.process,
@@ -128,6 +130,7 @@ impl<'a> Comparison<'a> {
             self.path = Some(path(&facts));
         }
         let pass = self.passes.id(&number.to_string());
+        // Processes of a pass go on with its count of dispatches; a new pass begins again.
         let mut seen = match self.current.take() {
             Some((current, seen)) if current == number => seen,
             _ => Numbers::new(),

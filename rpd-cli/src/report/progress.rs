@@ -74,6 +74,7 @@ struct ProgressLine {
 impl Progress {
     /// Starts the line; `total` is the weight of all steps.
     pub(crate) fn new(total: u64) -> Progress {
+        // Files and pipes would get each state of the line below the others.
         if !std::io::stderr().is_terminal() {
             return Progress(None);
         }
@@ -96,6 +97,7 @@ impl Progress {
             let (state, bar) = drawn;
             let mut wait = PATIENCE;
             while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                // Work that is done sooner shows no line.
                 if wait == PATIENCE {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                     wait = TICK;

@@ -55,6 +55,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
             count(more, "more warning")
         ));
     }
+    // Remarks about samples have these problems already.
     if session.samples.is_empty() {
         remarks.extend(session.code.problems.iter().cloned());
     }

@@ -154,11 +154,13 @@ fn save(session: &mut Session, target: &Target) -> Result<Vec<PathBuf>> {
         );
         let path = target.file(&name);
         write_whole(&path, &stream.bytes)?;
+        // Streams may be larger than memory: pages that were written are given back.
         stream.bytes.release();
         stream_files.push(file_name(&path));
         files.push(path);
     }
     for object in &session.code_objects {
+        // Decoders need the code of traced agents only.
         let is_traced = traces
             .streams
             .iter()
@@ -282,6 +284,7 @@ fn lines(
     let lines = executed.map(|line| {
         let object = CodeObjectId(line.pc.code_object);
         let known = session.code_objects.iter().find(|known| known.id == object);
+        // Decoders give addresses in the ELF file, sessions have offsets from the load address.
         let bias = known.map_or(0, |known| known.address_bias());
         let stalls = line.stalls.iter();
         TracedLine {
@@ -307,6 +310,7 @@ impl Waves {
         let is_same = |(of, known): &&mut (u32, TracedWave)| {
             *of == engine && (known.cu, known.simd, known.slot) == place
         };
+        // A long wave comes in parts: later ones belong to the wave that began last in the same slot.
         let begun = match wave.part {
             0 => None,
             _ => self.0.iter_mut().rev().find(is_same),

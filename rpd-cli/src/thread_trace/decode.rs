@@ -73,6 +73,7 @@ impl Outputs {
         };
         let cycle = |time: i64| u64::try_from(time).unwrap_or(0);
         let kernel = code.function(wave.entry);
+        // A wave whose code was not recorded is shown without the name of its kernel.
         let kernel = kernel.map_or("wave".into(), |found| demangle_any(&found.name));
         let whole = WaveSpan {
             name: &kernel,

@@ -104,6 +104,7 @@ impl Traces {
             ))
             .into());
         }
+        // A file may be given twice, by itself and with its directory.
         for files in found.traces.values_mut() {
             files.sort();
             files.dedup();

@@ -167,6 +167,7 @@ fn compare(ours: &DecodedTrace, theirs: &DecodedTrace) -> Vec<String> {
                 a.simd, a.slot, a.begin, a.end, b.simd, b.slot, b.begin, b.end
             )
         } else {
+            // Of lists with different lengths the first difference may be the end of the shorter one.
             let at = (a.instructions.iter().zip(&b.instructions))
                 .position(|(a, b)| a != b)
                 .unwrap_or(a.instructions.len().min(b.instructions.len()));

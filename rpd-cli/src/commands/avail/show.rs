@@ -114,6 +114,7 @@ fn columns(names: &[&str], width: usize, text: &mut String) {
 
 fn properties(agent: &Agent, text: &mut String) {
     let seen = agent.runtime_visibility;
+    // The original prints these as Python dictionaries.
     let extent = |extent: Extent| {
         format!(
             "{{'x': {}, 'y': {}, 'z': {}}}",
@@ -158,6 +159,7 @@ fn properties(agent: &Agent, text: &mut String) {
 fn described(counter: &Counter, reason: Option<&str>, text: &mut String) {
     line(text, 20, "Counter_Name", &counter.name);
     line(text, 20, "Description", &counter.description);
+    // Constants are facts about a GPU: they have no block and no dimensions.
     if !counter.constant {
         match counter.derived {
             true => line(text, 20, "Expression", &counter.expression),

@@ -53,6 +53,7 @@ impl CaptureDirectory {
         let failed =
             |error: std::io::Error| Failure::failed(format!("{shown} cannot be made: {error}"));
         if !output.exists() {
+            // A bare name has an empty parent, which is no directory to make.
             let parent = output
                 .parent()
                 .filter(|parent| !parent.as_os_str().is_empty());
@@ -65,6 +66,7 @@ impl CaptureDirectory {
                 work: output.to_owned(),
             });
         }
+        // Replacing it would lose a recording that can still be finished.
         if output.join(UNFINISHED).exists() {
             return Err(Failure::failed(format!(
                 "{shown} holds a capture whose rpd was killed: `rpd recover {shown}` finishes it; -o names another directory"
@@ -75,6 +77,7 @@ impl CaptureDirectory {
                 "{shown} exists; --overwrite replaces a capture, -o names another directory"
             )));
         }
+        // A wrong -o must not delete anything but a capture.
         let ours = Manifest::read(output).and_then(|manifest| manifest.check_origin(output));
         if let Err(error) = ours {
             return Err(Failure::failed(format!(

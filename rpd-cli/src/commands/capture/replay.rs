@@ -384,6 +384,7 @@ pub(super) fn notes(quiet: bool) -> fn(&str) {
 const MOST_SHOWN: usize = 10;
 
 fn print_report(given: &Arguments, report: &Report) {
+    // One mistake can make thousands of results differ.
     for mismatch in report.mismatches.iter().take(MOST_SHOWN) {
         eprintln!("rpd: {mismatch}");
     }
