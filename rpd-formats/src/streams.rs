@@ -97,6 +97,8 @@ impl<'a> CallStreams<'a> {
             .map(|(stream, (_, correlation))| (correlation, stream))
             .collect();
         let api = &session.api;
+        // Calls below a HIP call submit the work: the calls above them are searched for one with the stream as
+        // argument.
         for _ in 0..MAX_DEPTH {
             if wanted.is_empty() {
                 break;
@@ -117,6 +119,7 @@ impl<'a> CallStreams<'a> {
             }
             wanted = above;
         }
+        // The streams of an address are searched by time.
         for life in self.lives.values_mut() {
             life.streams.sort_unstable();
         }

@@ -137,6 +137,7 @@ fn write_data(
 ) -> Result<(), WriteError> {
     let session = timeline.session();
     let process = &session.process;
+    // The page of a recording that was read from a database names the machine of that recording.
     let host = match &session.origin {
         Some(origin) => origin.hostname.clone(),
         None => naming::hostname(),

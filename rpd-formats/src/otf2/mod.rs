@@ -446,6 +446,7 @@ impl<'a> Trace<'a> {
         let table = &session.dispatches;
         let category = self.texts.intern(category(Domain::KernelDispatch)).0;
         let labels = KernelLabels::new(session, self.options.kernel_names);
+        // The region of a kernel is looked up by name once, not for each dispatch.
         let mut known = HashMap::new();
         let mut groups = Groups::new(session);
         for index in table.indices() {
@@ -464,6 +465,7 @@ impl<'a> Trace<'a> {
             };
             groups.push(group, slice)?;
         }
+        // Queues are named by their ranks: their handles differ from run to run.
         let ranks = queue_ranks(session);
         groups.each(|(thread, agent, queue), slices| {
             let (agent, group) = self.agent(agent);

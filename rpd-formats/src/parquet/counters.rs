@@ -120,6 +120,7 @@ fn sums<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         let symbol = symbols.get(&table.kernel[of(row)]);
         symbol.map(|symbol| i64::from(value(symbol)))
     };
+    // Sizes of a damaged database may have a product that does not fit.
     let product = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).fold(1, u64::wrapping_mul);
     let rows = head(context, rows, |row| (of(row), list[row][1] as u32))?
         .floats("value", |row| f64::from_bits(list[row][2]))

@@ -173,10 +173,12 @@ fn fill(
             if !rows.is_too_long() {
                 return DataFrame::new(range.len(), rows.columns);
             }
+            // The texts of so many rows take too much memory: half of the rows make the group.
             range.end -= range.len() / 2;
         }
     };
     let mut begin = 0;
+    // The writer needs the schema, which the first group has even without rows.
     let mut group = frame(0..height.min(GROUP))?;
     let mut writer = ParquetWriter::new(file.file()).batched(group.schema())?;
     loop {

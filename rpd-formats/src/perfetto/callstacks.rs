@@ -97,6 +97,7 @@ impl<'a> Callstacks<'a> {
         let Some(is_written) = self.written_frames.get_mut(number as usize) else {
             return;
         };
+        // A frame is interned once; later packets of the sequence refer to it.
         if std::mem::replace(is_written, true) {
             return;
         }
@@ -125,8 +126,10 @@ impl<'a> Callstacks<'a> {
         }
         trace.intern(|out| {
             nested(out, field::interned::FRAMES, |out| {
+                // Readers take the id 0 for none.
                 uint(out, field::frame::ID, u64::from(number) + 1);
                 uint(out, field::frame::FUNCTION, function);
+                // An address means nothing without its mapping.
                 if let (Some(mapping), Some(location)) = (mapping, location) {
                     uint(out, field::frame::MAPPING, mapping.into());
                     uint(out, field::frame::ADDRESS, location.offset);

@@ -406,6 +406,7 @@ impl DeviceWriter<'_> {
         let table = &self.session.copies;
         let stream = self.stream(table.stream[index]);
         let thread: ThreadId = table.thread[index];
+        // Copies have no queue: grouped by queue they are on a track of agent and thread.
         let device = if self.by_queue {
             Device::Copies(table.dst_agent[index], thread)
         } else {
@@ -421,6 +422,7 @@ impl DeviceWriter<'_> {
         let name = event_name(label);
         self.trace.event_name(name, self.session.strings.get(label));
         let numbers = self.operations.of(table.operation[index]);
+        // Agents are named before the slice is written, which borrows their names.
         for agent in [table.src_agent[index], table.dst_agent[index]] {
             self.tracks.agent(agent);
         }

@@ -127,6 +127,7 @@ impl Trace {
     /// The packet that clears the state, and sets clocks and fixed names.
     fn start(&mut self, process: &Process, sequence_id: u64) {
         nested(&mut self.file.buffer, field::PACKET, |out| {
+            // The first packet tells readers to forget what they know of a sequence with this id.
             uint(out, field::packet::SEQUENCE, sequence_id);
             uint(out, field::packet::SEQUENCE_FLAGS, CLEARED);
             uint(out, field::packet::FIRST_ON_SEQUENCE, 1);

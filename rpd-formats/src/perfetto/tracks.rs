@@ -154,6 +154,7 @@ impl Tracks {
         };
         tracks.describe_threads(trace, session);
         let table = &session.dispatches;
+        // Most dispatches follow one of the same queue, which saves looking it up.
         let mut last = None;
         for queue in table.agent.iter().copied().zip(table.queue.iter().copied()) {
             if last != Some(queue) {

@@ -224,6 +224,7 @@ impl<'a> Calls<'a> {
     fn new(session: &'a Session, options: &Options, numbers: &OperationNumbers) -> Calls<'a> {
         let encoded = options.compat.has(Difference::ArgumentTypes);
         let operations = session.operations.iter().zip(numbers.iter());
+        // Objects of an operation's calls begin alike: the beginning is made once.
         let common = operations.map(|(operation, numbers)| {
             let bytes = match has_returns(operation.kind.domain()) {
                 true => size::CALL_WITH_ARGUMENTS,

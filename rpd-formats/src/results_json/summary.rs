@@ -94,6 +94,7 @@ fn by_name(
     stats: &SessionStats<'_>,
     (domain, table): (Domain, &StatTable),
 ) -> io::Result<impl Iterator<Item = StatRow> + use<>> {
+    // Rows are sorted by the places of their names: rows may be in files, and texts take more memory than numbers.
     let places = stats.names.places(table.rows.iter().map(|row| row.name))?;
     let mut sorter = Sorter::<9, 1>::new(session.storage.as_ref());
     for row in &table.rows {

@@ -101,6 +101,7 @@ impl Combined {
             limit: Limit::default(),
             rpd_file,
         };
+        // A file of RPD has other tables, over which the views of recordings cannot be made.
         if let Some(path) = &combined.rpd_file {
             if paths.len() > 1 {
                 return Err(QueryError::NotAlone(path.clone()));
