@@ -230,10 +230,10 @@ impl Capture {
         self.ordered("ASC", first, last, take)
     }
 
-    /// As [`Capture::calls`], the last first.
+    /// Gives the calls from `first` to `last`, both included, to `take`, the last one first, until that returns false.
     ///
     /// # Errors
-    /// As [`Capture::calls`].
+    /// The errors of `take`, and when the database cannot be read.
     pub fn calls_backwards<E: From<CaptureError>>(
         &self,
         first: u64,

@@ -142,12 +142,12 @@ impl SummaryOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Symbolize {
-    /// After the run, before outputs are written.
+    /// Names and lines are looked up after the run, before outputs are written.
     #[default]
     Stop,
-    /// Later, by `rpd symbolize`.
+    /// Names and lines are looked up later, by `rpd symbolize`.
     Post,
-    /// Not after the run; only `rpd symbolize` looks names and lines up. As with `Post`, a message names the command.
+    /// Names and lines are looked up by `rpd symbolize` alone. As with `Post`, a message names the command.
     Off,
 }
 

@@ -1,4 +1,4 @@
-//! On which stream a HIP call works.
+//! Streams on which HIP calls work.
 //!
 //! Records of calls carry the address of the runtime's stream object among their arguments, not the number that
 //! dispatches and copies carry. The first dispatch or copy of each stream links its address and its number.

@@ -54,7 +54,7 @@ pub struct Options {
     pub guess: bool,
     /// The launch that is run many times; `None` plays all calls.
     pub kernel: Option<KernelChoice>,
-    /// Other code for kernels: name, file.
+    /// Code that replaces the program's code, for kernels: name of the kernel, and path of the file.
     pub replace: Vec<(String, PathBuf)>,
     /// Called with each of [`Report::notes`] when it is made: a replay that the runtime aborts returns no report.
     pub print_note: fn(&str),

@@ -138,7 +138,8 @@ pub struct CaptureOptions {
     /// Whether all host-visible memory that has changed is captured before a launch, and not only the memory that the
     /// arguments point to.
     pub snapshot: bool,
-    /// As `snapshot`, where changes are found by tracking written pages, and captured by pages.
+    /// Whether all host-visible memory that has changed is captured by pages, which are found by tracking writes to
+    /// them.
     pub pageguard: bool,
     /// Whether writes of the device to host-visible memory are seen as page writes, as on the simulator.
     pub device_writes_seen: bool,

@@ -119,9 +119,9 @@ impl From<FileError> for io::Error {
 /// Whether the last component of a path may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// For paths that the user wrote.
+    /// Links are followed, for paths that the user wrote.
     Follow,
-    /// For names found in a folder.
+    /// Links are refused, for names found in a folder.
     Refuse,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Spares {
     wanted: AtomicUsize,
     /// Number of the next file.
     next: AtomicU32,
-    /// No more are made.
+    /// Whether no more spare segments are made.
     closed: AtomicBool,
     /// Called when spare segments are needed.
     request: OnceLock<fn()>,

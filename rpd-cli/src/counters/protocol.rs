@@ -96,7 +96,7 @@ impl ProviderStatus {
         self.status == 0
     }
 
-    /// For a single counter: whether it can be collected in one pass, or computed from parts in several.
+    /// Whether a single counter can be collected in one pass, or computed from parts in several.
     pub(crate) fn can_be_counted(&self) -> bool {
         self.is_success() || self.status == ProviderStatus::TOO_MANY
     }

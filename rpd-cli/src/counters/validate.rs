@@ -353,7 +353,7 @@ fn pack_group(
 
 /// The passes of an `auto:` group.
 struct PackedGroup {
-    /// One group per pass.
+    /// The counters of each pass.
     groups: Vec<Vec<CounterRequest>>,
     /// Metrics to compute from parts in several passes.
     computed: Vec<ComputedMetric>,

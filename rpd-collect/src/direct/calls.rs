@@ -156,7 +156,7 @@ fn recorded_arguments(api: &ApiSlot, slot: usize) -> Option<&'static Layout> {
     api.get()?.operations.get(slot)?.arguments.as_ref()
 }
 
-/// What [`exit`] does about a HIP stream.
+/// Handles the HIP stream of a call that returns, for [`exit`].
 ///
 /// # Safety
 ///

@@ -27,7 +27,7 @@ struct Lane {
     pending: OnceLock<Pending>,
 }
 
-/// All lanes. Threads are spread over them, so that two seldom use one at a time.
+/// All lanes of copies. Threads are spread over them, so that two seldom use one at a time.
 static LANES: [Lane; 16] = [const {
     Lane {
         taken: AtomicBool::new(false),

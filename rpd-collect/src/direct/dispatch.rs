@@ -45,7 +45,7 @@ pub(super) struct Queue {
     agent: AtomicU64,
     /// Handle of the queue's agent in records.
     agent_id: AtomicU64,
-    /// Set for the agent's queue for cooperative launches.
+    /// State that only the agent's queue for cooperative launches has; `None` for other queues.
     cooperative: Option<Cooperative>,
     id: AtomicU64,
     /// Work of the queue that is not complete.

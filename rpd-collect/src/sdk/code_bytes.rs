@@ -60,7 +60,7 @@ pub(super) unsafe fn with_bytes<T>(
 struct FilePart {
     path: PathBuf,
     offset: u64,
-    /// To the end of the file if `None`.
+    /// Number of bytes; `None` for all up to the end of the file.
     size: Option<u64>,
 }
 

@@ -370,7 +370,8 @@ impl Process {
         self.run_with(true, run)
     }
 
-    /// As `run`; with the frames of framehop if `framehop` is set.
+    /// Calls `run`, which calls the probe on this thread, and returns the captures, with the frames of framehop on
+    /// request.
     pub(crate) fn run_with(&self, framehop: bool, run: impl FnOnce(Probe)) -> Vec<Taken> {
         let thread = ThreadStacks::new();
         let current = Current {
