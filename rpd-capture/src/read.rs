@@ -286,7 +286,7 @@ impl Capture {
         }
     }
 
-    /// Reads one call by its number.
+    /// One call.
     ///
     /// # Errors
     /// When there is none with this number, or it cannot be read.

@@ -34,7 +34,7 @@ pub(crate) enum RocpdTool {
     Summary,
 }
 
-/// Usage line of the tools of rocpd.
+/// Usage line of these programs.
 const TOOL_USAGE: &str = "-i INPUT [INPUT ...] [options]";
 
 /// The programs of ROCm that rpd replaces: name, and usage line.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn called_as_follows_the_programs_name_and_the_option() {
+    fn names_and_the_option_choose_the_mode() {
         for (words, program, compat) in [
             (&["rpd"][..], Program::Rpd, Compat::None),
             (
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_worded_as_the_called_tool_does() {
+    fn errors_in_the_words_of_either_tool() {
         let usage = || Failure::usage("unrecognized arguments: --x").into();
         let failed = || Failure::failed("No application provided").into();
         assert_eq!(

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lookup_finds_rows_by_key_in_any_order() {
+    fn rows_are_found_in_any_order() {
         let directory = tempfile::tempdir().expect("a directory");
         for part in [None, Some(1), Some(3), Some(100)] {
             let storage = part.map(|rows| Storage::new(directory.path()).with_rows(rows));

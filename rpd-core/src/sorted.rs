@@ -87,7 +87,7 @@ pub struct Sorted<const N: usize, const K: usize> {
 }
 
 impl<const N: usize, const K: usize> Sorted<N, K> {
-    /// Rows of which the parts that begin at `parts` are in order; their runs are found as they come.
+    /// Rows of which these parts are in order, with their runs as they come.
     fn new(rows: Column<[u64; N]>, parts: &[usize]) -> Self {
         let heads = runs(parts, rows.len(), |a, b| {
             rows[a as usize][..K].cmp(&rows[b as usize][..K])
@@ -99,7 +99,7 @@ impl<const N: usize, const K: usize> Sorted<N, K> {
         }
     }
 
-    /// Merges runs, so that there are fewer and longer ones. The rows stay the same.
+    /// The same rows in fewer and longer runs.
     fn merged(mut self, storage: &Storage) -> io::Result<Self> {
         let (mut rows, mut parts) = (Column::new(), Vec::new());
         let runs = std::mem::take(&mut self.heads);
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sorter_orders_rows_and_keeps_the_order_of_equal_rows() {
+    fn rows_come_in_order_and_equal_ones_as_they_came() {
         let directory = tempfile::tempdir().expect("a directory");
         let rows: Vec<[u64; 2]> = (0..1000).map(|index| [index * 7919 % 50, index]).collect();
         let mut expected = rows.clone();

@@ -112,7 +112,7 @@ impl SpoolDirectory {
         self.spares.close();
     }
 
-    /// Path of a file in the directory.
+    /// Path of a file in it.
     fn file(&self, name: &str) -> io::Result<CString> {
         let mut path = self.path.as_os_str().as_bytes().to_vec();
         path.push(b'/');

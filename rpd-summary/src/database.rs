@@ -409,7 +409,6 @@ impl DatabaseSummary {
             *view.totals.entry(rank).or_default() += total[index];
             view.rows.push([
                 self.pid(rank as usize),
-                // The complement, because rows are sorted ascending and the longest comes first.
                 !total[index],
                 self.places.get(name as u32).into(),
                 rank,

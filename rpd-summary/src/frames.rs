@@ -367,8 +367,7 @@ impl<'a> Statistics<'a> {
         Ok(stats)
     }
 
-    /// Calls `take` with the figures over the records of some domains by name or by domain, which go with them as a
-    /// number.
+    /// Hands out the figures over the records of some domains by name or by domain, which go with them as a number.
     fn each_merged(
         &self,
         by: &str,

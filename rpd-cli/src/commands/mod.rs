@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spread_gives_each_word_behind_a_flag_the_flag() {
+    fn words_behind_a_flag_get_the_flag() {
         let words: Vec<OsString> = ["a.db", "-f", "csv", "json", "b.db", "rocpd"]
             .map(OsString::from)
             .to_vec();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn expand_replaces_directories_by_the_databases_in_them() {
+    fn directories_stand_for_the_databases_in_them() {
         let folder = tempfile::tempdir().expect("a folder");
         let make = |path: &str| {
             let path = folder.path().join(path);

@@ -197,7 +197,7 @@ pub(super) struct Resolver<'a> {
     /// Patterns that are known to be good.
     pub(super) patterns: HashSet<String>,
     warnings: Vec<String>,
-    /// Texts in `warnings`, so that each warning is given once.
+    /// The same, so that each warning is given once.
     given_warnings: HashSet<String>,
 }
 

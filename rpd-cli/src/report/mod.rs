@@ -310,7 +310,6 @@ impl Report<'_> {
                 Err(error) => outcome.errors.push(line(&error)),
             }
         }
-        // Tables of several processes would otherwise look alike.
         let title = self
             .several
             .then(|| format!("rpd: {}:\n", ledger::name(&session.process)));
@@ -319,7 +318,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Paths of the recording's outputs, which are the same at every attempt.
+    /// Paths of the recording's files, which are the same at every attempt.
     fn target(
         &self,
         recording: &Recording,

@@ -26,7 +26,7 @@ pub(crate) fn dispatch_paused() {
     submitted(|totals| totals.dispatches_paused.add_one());
 }
 
-/// Records a complete dispatch; the head of `record` is set here.
+/// A dispatch is complete; the head of `record` is set here.
 pub(crate) fn dispatch_complete(mut record: Dispatch) {
     record.header = header(tag::DISPATCH, size_of::<Dispatch>());
     let work = Work {
@@ -46,7 +46,7 @@ pub(crate) fn copy_submitted() {
     submitted(|totals| totals.copies.begin());
 }
 
-/// Records a complete copy; the head of `record` is set here.
+/// A copy is complete; the head of `record` is set here.
 pub(crate) fn copy_complete(mut record: Copy) {
     record.header = header(tag::COPY, size_of::<Copy>());
     let work = Work {
@@ -78,7 +78,7 @@ pub(crate) fn allocation(mut record: Allocation, has_stack: bool) {
     });
 }
 
-/// Records an event of scratch memory; the head of `record` is set here.
+/// Something happened to scratch memory; the head of `record` is set here.
 pub(crate) fn scratch(mut record: Scratch) {
     record.header = header(tag::SCRATCH, size_of::<Scratch>());
     complete(record.start, None, &record, |_| {});
@@ -96,7 +96,7 @@ pub(crate) fn counting_submitted(dispatch: u64) {
     }
 }
 
-/// Records a dispatch whose counters were read; the head of `dispatch` is set here.
+/// The counters of a dispatch are read; the head of `dispatch` is set here.
 pub(crate) fn counting_complete(
     mut dispatch: Dispatch,
     values: impl ExactSizeIterator<Item = CountedValue>,

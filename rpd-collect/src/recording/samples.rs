@@ -5,12 +5,12 @@ use rpd_spool::format::{PcSample, PcSampling, tag};
 use super::process;
 use super::{device_work, header, meta, thread};
 
-/// Records the settings of a sampled agent; the head of `record` is set here.
+/// An agent is sampled; the head of `record` is set here.
 pub(crate) fn configured(record: &PcSampling) {
     meta::write(tag::PC_SAMPLING, 0, record, b"");
 }
 
-/// Records a delivered sample; the head of `record` is set here.
+/// A sample was delivered; the head of `record` is set here.
 #[inline]
 pub(crate) fn sample(mut record: PcSample) {
     if device_work::is_of_parent(record.time) {

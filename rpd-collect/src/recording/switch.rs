@@ -110,7 +110,7 @@ fn until_stable(wanted: fn() -> bool, switch: impl Fn(bool)) {
     }
 }
 
-/// Pauses recording, at the program's request.
+/// The program pauses recording.
 pub(crate) fn pause() {
     let Some(recording) = RECORDING.get() else {
         return;

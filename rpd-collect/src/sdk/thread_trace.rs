@@ -171,7 +171,6 @@ pub(super) fn configure(setup: &Setup<'_>) {
             continue;
         }
         traced += 1;
-        // A decoder needs the buffer's size and the counters in the stream, which does not tell them.
         let record = ThreadTracing {
             header: header(0, 0),
             agent,

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dispatch_kernels_finds_kernels_in_memory_and_in_files() {
+    fn kernels_are_found_in_memory_and_in_files() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path()).with_rows(4);
         for storage in [None, Some(storage)] {

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dispatch_places_finds_dispatches_by_id_and_kernel() -> io::Result<()> {
+    fn dispatches_are_found_by_id_and_kernel() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
         let storage = Storage::new(directory.path()).with_rows(3);
         for storage in [None, Some(&storage)] {

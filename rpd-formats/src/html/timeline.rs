@@ -42,7 +42,7 @@ pub(super) struct Gap {
     pub(super) after: u32,
 }
 
-/// The tracks of a page's timeline.
+/// All tracks.
 pub(super) struct Timeline<'a> {
     session: &'a Session,
     names: ExtendedStrings<'a>,
@@ -170,7 +170,6 @@ impl<'a> Timeline<'a> {
     fn device_tracks(&mut self, options: &Options) -> io::Result<()> {
         let session = self.session;
         let dispatches = shown(session);
-        // Dispatches that were counted and not traced are shown in place of traced ones.
         let is_traced = !session.dispatches.is_empty();
         let labels = KernelLabels::new(session, options.kernel_names);
         let label = |index| match is_traced {

@@ -26,7 +26,7 @@ pub(super) struct Lists {
 /// Index of the dispatch and that of the counter, and the bits of the sum over the instances.
 type Sum = [u64; 3];
 
-/// Index of the dispatch, index of the counter with that of its instance in the upper half, and the bits of the value.
+/// Index of the dispatch, those of the counter and (in the upper half) its instance, and the bits of the value.
 type Value = [u64; 3];
 
 impl Lists {
@@ -81,7 +81,7 @@ fn counter(session: &Session, index: u32) -> Option<&Counter> {
     session.counters.get(index as usize)
 }
 
-/// Columns that the tables of sums and of single values begin with. `at` has the dispatch and the counter of each row.
+/// Columns that both tables begin with. `at` has the dispatch and the counter of each row.
 fn head<'p>(
     context: &Context<'_>,
     rows: Rows<'p>,
@@ -120,7 +120,6 @@ fn sums<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         let symbol = symbols.get(&table.kernel[of(row)]);
         symbol.map(|symbol| i64::from(value(symbol)))
     };
-    // Sizes of a damaged database may have a product that does not fit.
     let product = |sizes: [u32; 3]| sizes.into_iter().map(u64::from).fold(1, u64::wrapping_mul);
     let rows = head(context, rows, |row| (of(row), list[row][1] as u32))?
         .floats("value", |row| f64::from_bits(list[row][2]))

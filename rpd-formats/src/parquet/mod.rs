@@ -112,14 +112,12 @@ impl<'a> Context<'a> {
         }
         let labels = KernelLabels::new(session, options.kernel_names);
         let dispatches = &session.dispatches;
-        // A kernel's name is the same in all of its dispatches within a region: it is made once.
         let mut known = HashMap::new();
         for index in dispatches.indices() {
             known
                 .entry((dispatches.kernel[index], dispatches.region[index]))
                 .or_insert_with(|| texts.intern(labels.dispatch(index)).0);
         }
-        // Tables of counters name the kernels of dispatches that were counted and not traced.
         let counted = &session.counted.dispatches;
         for index in counted.indices() {
             known
@@ -183,7 +181,7 @@ impl<'a> Context<'a> {
         self.counters.release();
     }
 
-    /// The dictionary id of an operation's name.
+    /// The name of an operation.
     fn operation(&self, operation: OperationId) -> u32 {
         self.session.operations[operation].name.0
     }

@@ -79,7 +79,6 @@ impl Context<'_> {
 fn times<'p>(rows: Rows<'p>, start: &[Nanoseconds], end: &[Nanoseconds]) -> Rows<'p> {
     rows.integers("start", |row| start[row].0)
         .integers("end", |row| end[row].0)
-        // Times of a damaged database may end before they start, which must not end rpd.
         .integers("duration", |row| end[row].0.wrapping_sub(start[row].0))
 }
 
@@ -90,7 +89,6 @@ fn regions<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .integers("tid", |row| table.thread[row].0.into());
     Ok(times(rows, &table.start, &table.end)
         .texts("name", |row| Some(context.operation(table.operation[row])))?
-        // Id 0 is the empty text, which calls without a message have.
         .texts("message", |row| {
             Some(table.message[row].0).filter(|&message| message != 0)
         })?
@@ -106,7 +104,6 @@ fn kernels<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .iter()
         .map(|symbol| (symbol.id, symbol))
         .collect();
-    // A kernel whose code object was not recorded has no symbol: these columns are absent then.
     let of = |row: usize, value: fn(&KernelSymbol) -> u64| {
         let symbol = symbols.get(&table.kernel[row]);
         symbol.map(|symbol| value(symbol).cast_signed())

@@ -25,7 +25,6 @@ pub(super) struct SampleTexts {
 impl SampleTexts {
     pub(super) fn new(session: &Session, texts: &mut ExtendedStrings<'_>) -> SampleTexts {
         use rpd_core::session::samples::{CLASSES, REASONS};
-        // The lookup takes memory for each dispatch, which sessions without samples need not spend.
         let kernels = match session.samples.is_empty() {
             true => DispatchKernels::default(),
             false => DispatchKernels::new(session),
@@ -48,7 +47,6 @@ fn samples<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         code.find(table.object[row], table.offset[row])
             .map(|index| &code.instructions[index])
     };
-    // Of inlined code the innermost line is shown.
     let line =
         |row: usize| -> Option<CodeLine> { code.lines_of(instruction(row)?).first().copied() };
     let known = |id: StringId| (id != StringId(0)).then_some(id.0);
@@ -78,7 +76,6 @@ fn samples<'p>(context: &Context<'_>, rows: Rows<'p>) -> Result<'p> {
         .texts("method", |row| {
             Some(texts.methods[usize::from(is_stochastic(row))])
         })?
-        // A host trap interrupts a wave without telling whether it issued an instruction.
         .optional_integers("wave_issued", |row| {
             is_stochastic(row).then(|| i64::from(issue(row) == Issue::ISSUED))
         })

@@ -49,7 +49,7 @@ impl Rows<'_> {
         self
     }
 
-    /// Adds a column of numbers that may be absent.
+    /// A column of numbers that may be absent.
     pub(super) fn optional_integers(
         mut self,
         name: &str,
@@ -60,14 +60,14 @@ impl Rows<'_> {
         self
     }
 
-    /// Adds a column of floating-point numbers.
+    /// A column of floating numbers.
     pub(super) fn floats(mut self, name: &str, value: impl Fn(usize) -> f64) -> Self {
         let values: Vec<f64> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
         self
     }
 
-    /// Adds a column of floating-point numbers that may be absent.
+    /// A column of floating numbers that may be absent.
     pub(super) fn optional_floats(
         mut self,
         name: &str,
@@ -78,7 +78,7 @@ impl Rows<'_> {
         self
     }
 
-    /// Adds a column of texts that may be absent.
+    /// A column of texts that may be absent.
     pub(super) fn optional_texts(
         mut self,
         name: &str,
@@ -89,12 +89,12 @@ impl Rows<'_> {
         self
     }
 
-    /// Adds a column with the same number in every row.
+    /// The same number in every row.
     pub(super) fn constant(self, name: &str, value: i64) -> Self {
         self.integers(name, |_| value.cast_unsigned())
     }
 
-    /// Adds a column of texts, given by their ids.
+    /// A column of texts, given by their ids.
     pub(super) fn texts(
         mut self,
         name: &str,
@@ -129,7 +129,7 @@ impl Rows<'_> {
         Ok(self)
     }
 
-    /// Makes a column of texts that are all different.
+    /// A column of texts that are all different.
     pub(super) fn own_texts(mut self, name: &str, text: impl Fn(usize) -> String) -> Self {
         let texts: Vec<String> = self.range.clone().map(text).collect();
         self.columns.push(Column::new(name.into(), texts));

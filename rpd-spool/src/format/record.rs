@@ -78,7 +78,7 @@ macro_rules! record_kinds {
                 }
             }
 
-            /// Treatment of the record in a forked child.
+            /// Its treatment in a forked child.
             pub const fn fork(self) -> Fork {
                 match self {
                     $(RecordKind::$kind => Fork::$fork,)*

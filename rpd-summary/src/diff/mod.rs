@@ -301,8 +301,6 @@ impl Durations {
             }
             let (group, name) = durations::name_of(&row);
             order.push([
-                // The complement of the effect, for the greatest comes first. Positive floating-point numbers are
-                // ordered as their bits.
                 !difference.effect().abs().to_bits(),
                 group as u64,
                 places.get(name.0).into(),

@@ -131,8 +131,8 @@ pub(super) struct TableOptions {
     parquet: Option<PathBuf>,
 }
 
-/// Shows the memory accesses of the lines of kernels; returns the exit status. `named`: the capture as the user named
-/// it, whose directory is `capture`.
+/// Shows what the lines of kernels accessed; returns the exit status. `named`: the capture as the user named it, whose directory
+/// is `capture`.
 pub(super) fn show(named: &Path, capture: &Path, options: &TableOptions) -> Result<u8> {
     let output = super::output(NAME, options.output.as_deref(), named)?;
     let parquet = match &options.parquet {

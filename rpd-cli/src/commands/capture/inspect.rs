@@ -147,7 +147,6 @@ fn described(path: &Path, capture: &Capture) -> Result<String> {
         );
     }
     for kernel in capture.kernels().map_err(failure)? {
-        // A code object has kernels that the program never launches.
         if kernel.launches > 0 {
             row(
                 "kernel",

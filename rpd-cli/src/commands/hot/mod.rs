@@ -151,9 +151,9 @@ enum FormatName {
     Markdown,
     /// A flame graph: kernel, calls that were inlined, line, instruction
     Flame,
-    /// Stacks of kernel, inlined calls, line and instruction, one per line, for flamegraph.pl and the like
+    /// The same as one line per stack, for flamegraph.pl and the like
     Folded,
-    /// Stacks of kernel, inlined calls, line and instruction for speedscope.app
+    /// The same for speedscope.app
     Speedscope,
 }
 
