@@ -100,7 +100,7 @@ impl Folder {
     pub(crate) fn make_or_open(&self, name: &str) -> Result<Folder> {
         match mkdirat(&self.fd, name, PRIVATE) {
             Ok(()) | Err(Errno::EEXIST) => {}
-            Err(error) => return Err(self.failed("make", name, error.into())),
+            Err(error) => return Err(self.failed("cannot make", name, error.into())),
         }
         let folder = self.own(name)?;
         if folder.mode()? & OTHERS_WRITE != 0 {
@@ -246,7 +246,7 @@ impl Folder {
             }
             written
         };
-        attempt().map_err(|error| self.failed("write", name, error))
+        attempt().map_err(|error| self.failed("cannot write", name, error))
     }
 
     /// Renames an entry of the directory.
@@ -266,7 +266,7 @@ impl Folder {
 
     fn failed(&self, what: &str, name: &str, error: io::Error) -> anyhow::Error {
         let path = self.path.join(name);
-        Failure::failed(format!("cannot {what} {}: {error}", path.display())).into()
+        Failure::failed(format!("{what} {}: {error}", path.display())).into()
     }
 }
 

@@ -67,10 +67,10 @@ pub(super) fn cpus(provider: &ProviderCounters, text: &mut String) {
 
 fn none(known: &Gpu, common: &Common, text: &mut String) {
     let what = match (known.counters.is_empty(), &common.filter) {
-        (false, Some(filter)) => format!("with {filter:?} in its name or description"),
-        _ => "is supported".to_owned(),
+        (false, Some(filter)) => format!("No counter with {filter:?} in its name or description"),
+        _ => "No counter is supported".to_owned(),
     };
-    let _ = writeln!(text, "No counter {what}\n");
+    let _ = writeln!(text, "{what}\n");
 }
 
 fn names(known: &Gpu, of: &Listed, common: &Common, text: &mut String) {
