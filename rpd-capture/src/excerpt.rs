@@ -291,6 +291,7 @@ impl ExcerptWriter {
                  GROUP BY u.api;",
         )?;
         let blobs = self.rewrite_items(source, database, kept)?;
+        // The calls that were rewritten tell which code objects the excerpt needs.
         let codes: Vec<String> = self.codes.iter().map(ToString::to_string).collect();
         let codes = codes.join(", ");
         run(&format!(
@@ -299,6 +300,7 @@ impl ExcerptWriter {
         ))?;
         self.copy_data(source, &blobs)?;
         self.copy_code(source)?;
+        // Chunks have numbers when all data are stored; blobs refer to them.
         let numbers = database::insert_chunks(database, self.packs.chunks()).map_err(failed)?;
         for blob in &self.blobs {
             let parts = blob.parts.as_deref();

@@ -110,6 +110,7 @@ impl Manifest {
                 });
             }
         };
+        // The version is read by itself: a description of a later version may have other fields.
         #[derive(Deserialize)]
         struct Format {
             format: u32,

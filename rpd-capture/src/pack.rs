@@ -147,6 +147,7 @@ impl PackWriter {
             return Ok(hash);
         }
         let size = bytes.len() as u32;
+        // Zeros take no room in a pack.
         if is_zero(bytes) {
             let zeros = Chunk {
                 pack: 0,
@@ -159,6 +160,7 @@ impl PackWriter {
             return Ok(hash);
         }
         let codec = self.compress(bytes);
+        // Bytes that do not get smaller stay in the staging file, so that they are not written a second time.
         if let (Codec::Raw, Some(offset)) = (codec, staged) {
             let pack = match self.staging {
                 Some(known) => known,

@@ -220,6 +220,7 @@ impl DatabaseSums {
     /// # Errors
     /// When polars cannot compute its sums, or temporary files cannot be written.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<u64, SummaryError> {
+        // A session in files may have more names and groups than fit into memory.
         if let (None, Some(storage)) = (&self.storage, &session.storage) {
             self.names.spill_to(storage);
             self.groups.spill_to(storage);
@@ -242,6 +243,7 @@ impl DatabaseSums {
                 let key = self.key(name, rank, *view);
                 rows.push([key, calls, total, min, max, spread]);
             }
+            // Groups are merged in batches, so that they are never all in memory.
             if rows.len() >= BATCH {
                 self.groups.add(frame_of(&rows)?)?;
                 rows.clear();

@@ -1,7 +1,7 @@
 //! Text that goes into SQL statements. Names of tables and columns come from untrusted files, so
 //! every one of them passes [`identifier`] and every text that cannot be bound as a parameter passes [`literal`].
 
-/// Quotes a name of a database, table, view, index or column.
+/// A name of a database, table, view, index or column, in quotes.
 pub(super) fn identifier(name: &str) -> String {
     quoted(name, '"')
 }

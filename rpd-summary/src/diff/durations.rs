@@ -440,6 +440,7 @@ pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<Si
             histogram.0.entry(shortest).or_default().add(bucket);
         }
         runs.push(histogram.run());
+        // Quantiles are taken over all runs; means are compared run by run.
         all.add(&histogram);
     }
     if runs.is_empty() {
