@@ -397,7 +397,7 @@ mod tests {
 
     /// A runtime that is newer than the tables here.
     #[test]
-    fn wrap_runtime_leaves_unknown_functions_alone() {
+    fn functions_that_are_not_known_stay_as_they_are() {
         const MORE: usize = 3;
         let function = original as *mut c_void;
         let mut table = vec![function; 1 + COUNT + MORE];
