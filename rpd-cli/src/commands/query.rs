@@ -77,6 +77,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             let Some(last) = given.words.last() else {
                 return Err(usage("expected databases and then the SQL"));
             };
+            // A word that names a file is a database, behind which the SQL was forgotten.
             if last.exists() {
                 return Err(usage(&format!(
                     "{} is a file, so the SQL is missing: it is the last word, or after --query",
@@ -110,6 +111,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let look = given.format.table_format();
     let output_file = match compat.has(Difference::RocpdTables) {
         false => given.output_file.clone(),
+        // The original prints tables to the terminal and writes only the other formats into a file.
         true if given.format == Form::Table => None,
         true => (given.output_file.clone())
             .or_else(|| inherited("ROCPD_OUTPUT_NAME"))
