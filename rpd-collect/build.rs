@@ -1,5 +1,6 @@
-//! Turns the argument tables into what the collector needs of them: for every call the size of its argument struct and
-//! where in it texts and pointers to outputs are; and a description of every function of the runtimes' dispatch tables, as calls of macros.
+//! Turns the argument tables into tables of the collector: for every call the size of its argument struct and the
+//! places in it of texts and of pointers to outputs; and a description of every function of the runtimes' dispatch
+//! tables, as calls of macros.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -20,6 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let first = rows.lines().count();
         for layout in group {
             let texts: Vec<u32> = layout.texts().collect();
+            // Four places in every row, so that a layout has a fixed size and needs no further allocation in the
+            // target.
             let mut slots = [0; TEXTS];
             slots
                 .get_mut(..texts.len())
@@ -31,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             let output_count = outputs.lines().count() - first_output;
             let results: u32 = layout.outputs().map(|(_, size)| size).sum();
+            // The collector reserves this many bytes on the stack for results.
             most_results = most_results.max(results);
             writeln!(
                 rows,
@@ -43,6 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             )?;
             names.push_str(layout.operation);
         }
+        // Layouts are found by kind first: names of operations of different runtimes may be equal.
         writeln!(
             kinds,
             "(\"{}\", {first}..{}),",
@@ -84,7 +89,7 @@ fn operations() -> Result<String, Box<dyn Error>> {
     Ok(source)
 }
 
-/// What functions of the HIP runtime do with a stream, and where in their arguments that is, by slot.
+/// The effect of functions of the HIP runtime on a stream, and the place of the stream in their arguments, by slot.
 fn streams(
     tables: &[rpd_data::Domain],
     layouts: &[rpd_data::Layout],

@@ -12,10 +12,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// By kind, then by operation, both ordered by name.
+/// The table of argument layouts: by kind, then by operation, both ordered by name.
 fn layouts() -> Result<String, Box<dyn Error>> {
     let layouts = rpd_data::layouts()?;
     let mut source = "static LAYOUTS: &[(&str, &[(&str, ArgLayout)])] = &[\n".to_owned();
+    // The table is searched by kind, then by operation, in two binary searches: the groups nest in the same way.
     for group in layouts.chunk_by(|a, b| a.kind == b.kind) {
         writeln!(source, "({:?}, &[", group[0].kind)?;
         for layout in group {
@@ -56,7 +57,7 @@ fn layouts() -> Result<String, Box<dyn Error>> {
     Ok(source)
 }
 
-/// By type, each with its values and their texts.
+/// The table of enumerators: by type, each with its values and their texts.
 fn enumerators() -> Result<String, Box<dyn Error>> {
     let enumerators = rpd_data::enumerators()?;
     let mut source = "static ENUMERATORS: &[(&str, &[(i32, &str)])] = &[\n".to_owned();

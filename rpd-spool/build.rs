@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             names.push_str(argument.name);
             count += 1;
         }
+        // The Rust enum has the group's word with a capital letter.
         let mut letters = call.group.chars();
         let group: String = letters
             .next()
@@ -65,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (number, call) in calls.iter().enumerate() {
         writeln!(source, "pub const {}: u32 = {number};", call.operation)?;
     }
+    // Two files, because the constants are in a module of their own.
     let (table, constants) = source.split_at(source.find("pub const").unwrap_or(source.len()));
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("capture_calls.rs"), table)?;

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_no_memory_has_are_refused() {
+    fn range_refuses_numbers_that_no_memory_has() {
         assert!(range(0x7f00_0000_0000, 1 << 40).is_ok());
         for (base, size) in [(0, 1 << 62), (u64::MAX, 2), (1 << 57, 1)] {
             assert!(range(base, size).is_err(), "{base:#x} {size}");

@@ -104,6 +104,7 @@ pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
     let opened = regular_file::open(capsule, Links::Follow);
     let (mut file, about) = opened.map_err(CaptureError::file(capsule))?;
     let total = about.len();
+    // The folders exist in every capture, also where no file is in them.
     for folder in [BLOBS, CODE] {
         let path = into.join(folder);
         let mut builder = DirBuilder::new();
@@ -113,12 +114,14 @@ pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
     let mut at = 0u64;
     let damaged =
         |reason: &str, at: u64| CaptureError::damaged(capsule, format!("{reason}, at byte {at}"));
+    // Only plain files with names of a capture are unpacked: an archive from elsewhere must not write anywhere else.
     for count in 0.. {
         let mut head = [0; BLOCK];
         let read = file.read_exact(&mut head);
         let is_archive = read.is_ok()
             && &head[257..262] == b"ustar"
             && number(&head[148..156]) == Some(checksum(&head));
+        // Before the first file the question is whether this is a capsule at all; behind it, whether it is damaged.
         if count == 0 && !is_archive {
             return Err(CaptureError::NoCapture {
                 path: capsule.to_owned(),
@@ -143,6 +146,7 @@ pub fn unpack_capsule(capsule: &Path, into: &Path) -> Result<(), CaptureError> {
             return Err(damaged("it has a file that is not part of a capture", at));
         }
         at += BLOCK as u64;
+        // A size beyond the end would make a file of zeros as large as it says.
         let size = number(&head[124..136]).filter(|size| *size <= total.saturating_sub(at));
         let Some(size) = size else {
             return Err(damaged(&format!("{name} reaches beyond its end"), at));
@@ -208,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_capsules_are_unpacked_unchanged() {
+    fn unpack_capsule_restores_a_packed_capture() {
         let mut bytes = Vec::new();
         pack_capsule(capture().path(), &mut bytes).expect("packed");
         let into = unpacked(&bytes).expect("unpacked");
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_read_capsules() {
+    fn capsule_is_read_by_tar() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("some.rpdk");
         let mut out = File::create(&file).expect("a file");
@@ -245,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_capsules_are_refused() {
+    fn unpack_capsule_refuses_hostile_archives() {
         let mut good = Vec::new();
         pack_capsule(capture().path(), &mut good).expect("packed");
         let refusal = |bytes: &[u8]| unpacked(bytes).expect_err("refused");

@@ -23,6 +23,7 @@ pub struct Problem {
 pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
     let mut problems = Vec::new();
     let database = capture.path().join(crate::DATABASE);
+    // Captures of earlier versions have no hash of their database.
     let expected = &capture.manifest().database;
     if !expected.is_empty() && crate::database::hash(&database)? != *expected {
         problems.push(Problem {
@@ -36,6 +37,7 @@ pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
     let folder = capture.path().join(BLOBS);
     let mut reader = PackReader::new(&folder);
     let mut bytes = Vec::new();
+    // All problems are reported: one damaged chunk says nothing of the others.
     for (hash, chunk) in capture.all_chunks()? {
         bytes.clear();
         if let Err(error) = reader.read(&hash, &chunk, &mut bytes) {
@@ -56,6 +58,7 @@ pub fn check(capture: &Capture) -> Result<Vec<Problem>, CaptureError> {
         };
         problems.push(Problem { path, text });
     }
+    // Sums are compared as well, since a chunk can be whole and not belong to the data.
     for (blob, size, parts, sum) in capture.blob_sums()? {
         if sum != size {
             problems.push(Problem {

@@ -1,4 +1,4 @@
-//! Which earlier calls some calls need: those that made their streams, events, graphs, modules and memory.
+//! Dependencies of calls: the earlier calls that made their streams, events, graphs, modules and memory.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -33,6 +33,7 @@ pub(crate) fn dependencies(
     has_memory: &dyn Fn(u64) -> bool,
 ) -> Result<BTreeSet<u64>, CaptureError> {
     let (first, last) = wanted;
+    // Memory that was freed before the excerpt need not be there, and its address may be another's by then.
     let freed: HashSet<u64> = {
         let memory = capture.memory()?;
         let gone = memory
@@ -57,6 +58,7 @@ pub(crate) fn dependencies(
         if !is_wanted && !std::mem::replace(&mut at_state, true) {
             needs.handles.extend(handles);
         }
+        // From the last to the first: when a call is reached, everything that needs it is known.
         if is_wanted
             || call.result == 0 && !freed.contains(&call.seq) && needs.keeps(&call, operation)
         {

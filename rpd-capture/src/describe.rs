@@ -15,6 +15,7 @@ pub fn describe(call: &Call, details: bool) -> String {
     };
     let kernel = call.items().find(|item| item.kind == item::KERNEL);
     let kernel = kernel.map(|item| {
+        // The first eight bytes are the number of the code object.
         let name = item.payload.get(8..).unwrap_or_default();
         demangle(&String::from_utf8_lossy(name)).into_owned()
     });
@@ -25,6 +26,7 @@ pub fn describe(call: &Call, details: bool) -> String {
         .map(|argument| {
             let value = argument.value(&call.arguments);
             let text = match argument.role {
+                // Structs that are passed by value: of 12 bytes it is a `dim3`, else fields of eight bytes.
                 Role::Value if argument.size > 8 => {
                     let at = usize::from(argument.offset);
                     let words = call
@@ -45,6 +47,7 @@ pub fn describe(call: &Call, details: bool) -> String {
                     format!("{{{}}}", parts.join(", "))
                 }
                 Role::Value => value.to_string(),
+                // The kernel's name says more than its handle, and stands once only.
                 Role::Kernel | Role::Handle(HandleKind::Function) if kernel.is_some() => {
                     is_named = true;
                     kernel.clone().unwrap_or_default()
@@ -66,6 +69,7 @@ pub fn describe(call: &Call, details: bool) -> String {
     if call.result != 0 {
         text += &format!(" = {}", call.result);
     }
+    // One line a call, unless details were requested: a capture has millions.
     if !details {
         return text;
     }
@@ -78,6 +82,7 @@ pub fn describe(call: &Call, details: bool) -> String {
         "time",
         format!("{} ns", call.time.1.saturating_sub(call.time.0)),
     );
+    // Launches of graphs have no sizes of their own.
     if call.items().any(|item| item.kind == item::KERNEL_ARGUMENTS) {
         let (grid, block, lds) = geometry(operation, &call.arguments, &call.items);
         row(
@@ -154,6 +159,7 @@ pub fn describe(call: &Call, details: bool) -> String {
                         data_use::ARRAY_RESULT => "array after",
                         _ => "code",
                     };
+                    // 0: data were requested and could not be taken; skipped: the capture was made without data.
                     let which = match data.offset {
                         0 | data_place::SKIPPED => "not taken".to_owned(),
                         blob => format!("data {blob}"),

@@ -37,7 +37,7 @@ struct Shape {
     seq: u64,
     api: u32,
     text: &'static str,
-    /// Hashes of what the call reads, and of what the work that it adds wrote.
+    /// Hashes of the data that the call reads, and of the data that the work it adds wrote.
     reads: Vec<Hash>,
     writes: Vec<Hash>,
     /// Content of memory that launches may read. With several threads it depends on chance which of them is the first that finds it
@@ -47,7 +47,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Whether both are the same call as far as that does not depend on data.
+    /// Whether two calls are the same as far as that does not depend on data.
     fn is_like(&self, other: &Shape) -> bool {
         self.api == other.api && self.kernel == other.kernel
     }
@@ -77,6 +77,7 @@ fn threads(capture: &Capture) -> Result<Vec<Vec<Shape>>, CaptureError> {
         };
         for data in call.data().filter(|data| data.offset != 0) {
             let hash = capture.data(data.offset as i64)?.hash;
+            // A result belongs to the call that made the copy, which may be one that was seen before.
             match data.purpose {
                 data_use::OUTPUT => {
                     let copy = if data.copy == 0 { call.seq } else { data.copy };
@@ -92,6 +93,7 @@ fn threads(capture: &Capture) -> Result<Vec<Vec<Shape>>, CaptureError> {
         all[index].push(shape);
         Ok(true)
     })?;
+    // Assigned afterwards, because the waiting thread's calls may come before those of the copying one.
     for (copy, hash) in results {
         if let Some((thread, call)) = places.get(&copy) {
             all[*thread][*call].writes.push(hash);
@@ -100,7 +102,8 @@ fn threads(capture: &Capture) -> Result<Vec<Vec<Shape>>, CaptureError> {
     Ok(all)
 }
 
-/// How alike two threads are: calls that are the same from the first on, and how many of these have the same data and results.
+/// Likeness of two threads: the number of calls that are the same from the first on, and of those among them that have
+/// the same data and results.
 fn likeness(one: &[Shape], other: &[Shape]) -> (usize, usize) {
     let same = one.iter().zip(other).take_while(|(a, b)| a.is_like(b));
     same.fold((0, 0), |(calls, data), (a, b)| {
@@ -136,6 +139,7 @@ fn pairs(lefts: &[Vec<Shape>], rights: &[Vec<Shape>]) -> Vec<(usize, usize)> {
 /// The first difference of two threads.
 fn difference(one: &[Shape], other: &[Shape], alone: bool) -> Option<Difference> {
     let mut launch: Option<&Shape> = None;
+    // In the order in which one thing leads to another: a different call makes different data, not the other way round.
     for (a, b) in one.iter().zip(other) {
         let text = if a.api != b.api {
             Some(format!("{} in the first, {} in the second", a.text, b.text))
@@ -148,6 +152,7 @@ fn difference(one: &[Shape], other: &[Shape], alone: bool) -> Option<Difference>
         } else if a.reads != b.reads || alone && a.updates != b.updates {
             Some(format!("{} reads other data", a.text))
         } else if a.writes.iter().zip(&b.writes).any(|(x, y)| x != y) {
+            // The launch before is what the result most likely depends on; a launch that has results needs no hint.
             let launch = launch.filter(|_| a.kernel.is_none());
             let after = launch.map_or(String::new(), |launch| {
                 format!(
@@ -223,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_paired_by_what_they_do() {
+    fn pairs_match_threads_by_their_calls() {
         let main = [(1, 0), (2, 0), (3, 9)];
         let (first, second) = ([(1, 0), (5, 1)], [(1, 0), (5, 2)]);
         let lefts = [thread(&main), thread(&first), thread(&second)];
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_differs_is_paired_with_the_one_that_is_most_alike() {
+    fn pairs_match_a_changed_thread_with_the_most_similar_one() {
         let lefts = [thread(&[(1, 0), (2, 0)]), thread(&[(1, 0), (5, 1), (6, 1)])];
         let rights = [thread(&[(1, 0), (5, 1), (7, 1)]), thread(&[(1, 0), (2, 0)])];
         let found = pairs(&lefts, &rights);

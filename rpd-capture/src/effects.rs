@@ -11,7 +11,7 @@ use crate::objects::Intervals;
 use crate::writer::{WriteError, Writer};
 
 impl Writer<'_> {
-    /// Adds the rows of what the call did. `rest` are its items, then come the data that it read and wrote.
+    /// Adds the rows of the effects of a call. `rest` are its items, followed by the data that it read and wrote.
     pub(crate) fn effects(
         &mut self,
         call: &CaptureCall,
@@ -21,12 +21,14 @@ impl Writer<'_> {
         (source_blob, output_blob): (Option<i64>, Option<i64>),
     ) -> Result<(), WriteError> {
         let named = |name: &str| operation.argument(name).map(|one| one.value(arguments));
+        // Handles and memory first: the call's own rows refer to them by number.
         for item in Items(rest) {
             if item.kind == item::OUT
                 && let Some(argument) = operation.arguments().get(usize::from(item.argument))
                 && let Role::HandleOut(kind) = argument.role
                 && let Some(raw) = item.word()
             {
+                // Flags and priorities of a stream or event are in the arguments of the call that made it.
                 let props: serde_json::Map<String, serde_json::Value> = operation
                     .arguments()
                     .iter()
@@ -53,6 +55,7 @@ impl Writer<'_> {
                     ])?;
             }
         }
+        // The end of an object's life closes its row; the runtime may give the same handle or address out again.
         match call.operation {
             number::hipFree
             | number::hipFreeAsync
@@ -109,6 +112,7 @@ impl Writer<'_> {
             _ => {}
         }
         let name = operation.name();
+        // By name: every kind of object has functions of its own, which work alike.
         if name.contains("Synchronize") || name.contains("Query") {
             let object = named("stream").or_else(|| named("event"));
             self.database
@@ -123,6 +127,7 @@ impl Writer<'_> {
         if operation.group == Group::Transfer {
             let destination = named("dst").or_else(|| named("dest"));
             let source = named("src");
+            // A rectangle has no size of its own.
             let size = named("sizeBytes").or_else(|| Some(named("width")? * named("height")?));
             let place = |memory: &Intervals, address: Option<u64>| {
                 address.and_then(|address| memory.find(address)).unzip()
@@ -164,6 +169,7 @@ impl Writer<'_> {
         let packed = Items(rest)
             .find(|item| item.kind == item::KERNEL_ARGUMENTS)
             .map_or(&[][..], |item| item.payload);
+        // The kernel may be of a code object that was not captured: the launch is a row all the same.
         let mut found = None;
         if let Some(item) = kernel
             && let Some(provider) = item.word()
@@ -196,6 +202,7 @@ impl Writer<'_> {
                 launch_number,
                 packed
             ])?;
+        // Words inside structs may be pointers as well; that is only probable, and the column says so.
         for (offset, size, certain) in found.iter().flat_map(|(_, _, arguments)| arguments) {
             for at in (*offset..offset + size / 8 * 8).step_by(8) {
                 let bytes = packed.get(at as usize..at as usize + 8);

@@ -13,7 +13,7 @@ pub enum Class {
     Damaged,
 }
 
-/// Why a capture cannot be made or read.
+/// Reason why a capture cannot be made or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -56,15 +56,15 @@ pub enum CaptureError {
     Database {
         /// Path of the database.
         path: PathBuf,
-        /// Error of SQLite.
+        /// Error that SQLite reported.
         source: rusqlite::Error,
     },
-    /// None of the calls can be played.
+    /// No call of the excerpt can be played.
     #[error("{path}: none of the calls {} to {} can be played", calls.0, calls.1)]
     EmptyExcerpt {
         /// Path of the capture.
         path: PathBuf,
-        /// The first and the last.
+        /// The first and the last call that were requested.
         calls: (u64, u64),
     },
     /// The capture has no such call.
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_statements_of_several_lines_are_one_line() {
+    fn database_error_of_a_statement_of_several_lines_is_one_line() {
         let database = rusqlite::Connection::open_in_memory().expect("opened");
         let error = database.prepare("SELECT seq\nFROM call");
         let error = CaptureError::database(Path::new("c.sqlite"))(error.expect_err("no table"));

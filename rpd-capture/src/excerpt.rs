@@ -49,7 +49,7 @@ pub struct ExcerptWriter {
 /// Contents of an excerpt.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExcerptSummary {
-    /// Calls, those included that the ones that were requested need.
+    /// Number of calls, including the earlier calls on which the requested ones depend.
     pub calls: u64,
     /// Bytes of different data, and bytes that they take.
     pub data: (u64, u64),
@@ -208,6 +208,7 @@ impl ExcerptWriter {
         has_memory: &dyn Fn(u64) -> bool,
         launch: Option<String>,
     ) -> Result<ExcerptSummary, CaptureError> {
+        // Only now are the handles of the state known, on which it depends which earlier calls are kept.
         let kept = dependencies(source, self.calls, &self.handles, has_memory)?;
         let path = self.target.join(DATABASE);
         let failed = |error| CaptureError::database(&path)(error);
@@ -220,8 +221,10 @@ impl ExcerptWriter {
         database
             .close()
             .map_err(|(_, error)| CaptureError::database(&path)(error))?;
+        // A capture without a report is taken for an unfinished one.
         let report = self.target.join(REPORT);
         crate::files::write(&report, "")?;
+        // All fields about the recording are new; those about the program and the machine stay those of the source.
         let manifest = Manifest {
             format: VERSION,
             clean: true,
@@ -257,6 +260,7 @@ impl ExcerptWriter {
         database
             .execute("ATTACH DATABASE ? AS source", [of_source.to_string_lossy()])
             .map_err(failed)?;
+        // Nobody needs half an excerpt: a failure leaves no file to be kept.
         run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")?;
         run(&format!(
             "BEGIN; {} PRAGMA user_version = {VERSION}; CREATE TEMP TABLE kept (seq INTEGER PRIMARY KEY);",
@@ -270,6 +274,7 @@ impl ExcerptWriter {
                 insert.execute([*seq as i64]).map_err(failed)?;
             }
         }
+        // Views and indices come last, when all rows are there.
         run(
             "INSERT INTO call SELECT * FROM source.call WHERE seq IN kept;
              INSERT INTO object SELECT * FROM source.object WHERE created IN kept;
@@ -286,6 +291,7 @@ impl ExcerptWriter {
                  GROUP BY u.api;",
         )?;
         let blobs = self.rewrite_items(source, database, kept)?;
+        // The calls that were rewritten tell which code objects the excerpt needs.
         let codes: Vec<String> = self.codes.iter().map(ToString::to_string).collect();
         let codes = codes.join(", ");
         run(&format!(
@@ -294,6 +300,7 @@ impl ExcerptWriter {
         ))?;
         self.copy_data(source, &blobs)?;
         self.copy_code(source)?;
+        // Chunks have numbers when all data are stored; blobs refer to them.
         let numbers = database::insert_chunks(database, self.packs.chunks()).map_err(failed)?;
         for blob in &self.blobs {
             let parts = blob.parts.as_deref();
@@ -330,6 +337,7 @@ impl ExcerptWriter {
         };
         for seq in kept {
             let call = source.call(*seq)?;
+            // Failed calls have no effect, and calls that cannot be played have no state.
             let is_played = call.result == 0
                 && call
                     .operation()
@@ -342,6 +350,7 @@ impl ExcerptWriter {
                 rows.find(|row| row.provider_id == provider && row.load_seq <= *seq)
             });
             self.codes.extend(codes.map(|row| row.id));
+            // A variable is named by its host address, and any code object may have it.
             if call.items().any(|item| item.kind == item::SYMBOL) {
                 self.codes.extend(all_codes.iter().map(|row| row.id));
             }
@@ -363,6 +372,7 @@ impl ExcerptWriter {
                 }
             }
             let items = items_of(&call, kept);
+            // Most calls keep their items; a write of each row would take most of the time.
             if items.len() < call.items.len() {
                 update(*seq, items)?;
             }
@@ -375,6 +385,7 @@ impl ExcerptWriter {
         };
         let items = items_of(&source.call(first)?, kept);
         update(first, [std::mem::take(&mut self.before), items].concat())?;
+        // With one call, its items have been written above: they are read back, so that the state before stays in them.
         let before = match first == last {
             true => database
                 .query_row(

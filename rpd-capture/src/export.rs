@@ -26,6 +26,7 @@ fn line(call: &Call) -> Value {
     let operation = call.operation();
     for argument in operation.iter().flat_map(|found| found.arguments()) {
         let value = argument.value(&call.arguments);
+        // Addresses and handles are texts: many readers of JSON lose the lowest bits of such large numbers.
         let value = match argument.role {
             Role::Value => json!(value),
             _ => json!(format!("{value:#x}")),
@@ -46,6 +47,7 @@ fn line(call: &Call) -> Value {
         && let Some(kernel) = call.items().find(|item| item.kind == item::KERNEL)
     {
         let (grid, block, lds) = geometry(operation, &call.arguments, &call.items);
+        // The name follows the provider's handle of the kernel, which has 8 bytes.
         let name = kernel.payload.get(8..).unwrap_or_default();
         line["kernel"] = json!({
             "name": String::from_utf8_lossy(name),

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::CaptureError;
 
-/// Writes a file.
+/// Writes a file of a capture.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CaptureError> {
     std::fs::write(path, bytes).map_err(CaptureError::io(path))
 }

@@ -1,4 +1,4 @@
-//! Databases of HIPTracer.
+//! Databases of HIPTracer, which are recognised to explain how they are opened.
 
 use std::path::Path;
 
@@ -40,6 +40,7 @@ pub fn foreign(path: &Path) -> Result<Option<ForeignDatabase>, CaptureError> {
         .query_map([], |row| row.get(0))
         .and_then(Iterator::collect)
         .map_err(failed)?;
+    // Files of other programs may have any names; these three tables are in every database of HIPTracer.
     if !["Events", "EventMalloc", "EventLaunch"]
         .iter()
         .all(|wanted| names.iter().any(|name| name == wanted))

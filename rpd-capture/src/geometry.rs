@@ -2,7 +2,7 @@
 
 use rpd_spool::capture::{Items, NO_ARGUMENT, Operation, Role, item, structs};
 
-/// Grid in blocks, block, and dynamic local memory in bytes, of a launch with these arguments and items.
+/// Sizes of a launch with these arguments and items: grid in blocks, block, and dynamic local memory in bytes.
 pub fn geometry(
     operation: &Operation,
     arguments: &[u8],
@@ -25,6 +25,7 @@ pub fn geometry(
         let part = |axis: &str| named(&format!("{prefix}{axis}")).map(|value| value as u32);
         Some([part("X")?, part("Y")?, part("Z")?])
     };
+    // Functions that take their sizes in a struct have no arguments of these names.
     let lds = named("sharedMemBytes").unwrap_or(0);
     if let Some(config) = launch_config(operation, items) {
         let word = |at: usize| {
@@ -36,6 +37,7 @@ pub fn geometry(
         let grid = [word(0), word(4), word(8)];
         return (grid, [word(12), word(16), word(20)], u64::from(word(24)));
     }
+    // Each function that launches kernels names its sizes in its own way; a name belongs to one meaning only.
     let block = dim3("dimBlocks")
         .or_else(|| dim3("blockDimX").filter(|_| named("gridDim").is_some()))
         .or_else(|| dim3("blockDim"))

@@ -24,7 +24,7 @@ const LONGEST: u64 = 4 << 30;
 /// Data that were taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Their offset in the staging file.
+    /// Offset of the data in the staging file.
     pub(crate) offset: u64,
     pub(crate) size: u64,
     /// Whether their content is kept.
@@ -32,14 +32,14 @@ pub(crate) struct Taken {
     pub(crate) parts: Vec<Hash>,
 }
 
-/// What a journal says.
+/// Content of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     /// Chunks, and whether each remains in the staging file.
     pub(crate) chunks: Vec<(Hash, Chunk, bool)>,
     /// Data in the order in which they were taken.
     pub(crate) data: Vec<Taken>,
-    /// Why nothing was taken after these.
+    /// Reason why nothing was taken after the entries; `None` where taking went on.
     pub(crate) stopped: Option<String>,
 }
 
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn journals_are_read_up_to_an_incomplete_line() {
+    fn journal_is_read_up_to_an_incomplete_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut journal = Journal::open(folder.path()).expect("a journal");
         let chunk = Chunk {

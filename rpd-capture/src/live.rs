@@ -84,7 +84,7 @@ impl LiveReader {
     }
 }
 
-/// Reads what is new of a stream's current segment, or of the next. False when there is nothing.
+/// Reads new records of a stream's current segment, or of the next. False when there is none.
 fn read_segment(
     directory: &Path,
     name: &str,
@@ -104,6 +104,7 @@ fn read_segment(
         return Ok(false);
     };
     let mut head = [0; HEAD as usize];
+    // The header is written after the file is made: without the magic nothing is committed.
     let committed = match file.read_exact_at(&mut head, 0) {
         Ok(()) => SegmentHeader::read_from_bytes(&head)
             .ok()
@@ -112,6 +113,7 @@ fn read_segment(
         Err(_) => 0,
     };
     let size = file.metadata()?.len();
+    // A file that was cut has fewer bytes than its header says.
     let committed = committed.min(size.saturating_sub(HEAD));
     if committed > position.read {
         buffer.resize((committed - position.read) as usize, 0);

@@ -40,11 +40,12 @@ pub struct Manifest {
     pub environment: BTreeMap<String, String>,
     /// Options of the capture, as words.
     pub options: BTreeMap<String, String>,
-    /// Recording ended in good order; otherwise the program was killed, or ended in a way that runs no handlers.
+    /// Whether recording ended in good order; otherwise the program was killed, or ended in a way that runs no
+    /// handlers.
     pub clean: bool,
-    /// Why the capture ended before the program; empty: it did not.
+    /// Reason why the capture ended before the program; empty when it did not.
     pub ended: String,
-    /// How the program ended: its exit status, or 128 and the number of the signal.
+    /// End of the program: its exit status, or 128 and the number of the signal.
     pub status: Option<i32>,
     /// Number of captured calls.
     pub calls: u64,
@@ -58,7 +59,7 @@ pub struct Manifest {
     pub data: u64,
     /// Bytes of different data.
     pub distinct: u64,
-    /// Bytes that these take in the packs.
+    /// Bytes that the different data take in the packs.
     pub stored: u64,
     /// Nanoseconds that calls of the program waited until data were taken, and how many waited.
     pub stalled: (u64, u64),
@@ -109,6 +110,7 @@ impl Manifest {
                 });
             }
         };
+        // The version is read by itself: a description of a later version may have other fields.
         #[derive(Deserialize)]
         struct Format {
             format: u32,

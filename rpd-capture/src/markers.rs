@@ -6,11 +6,11 @@ use rpd_spool::reader::Record;
 /// A marker of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
-    /// The last call before it; 0: there is none.
+    /// The last call before the marker; 0: there is none.
     pub after: u64,
-    /// One of [`marker`].
+    /// Kind of the marker: one of [`marker`].
     pub kind: u16,
-    /// The range that begins or ends.
+    /// Number of the range that begins or ends.
     pub range: u64,
     /// Message of a range that begins.
     pub text: Vec<u8>,
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_lie_between_resume_and_the_next_pause() {
+    fn marker_regions_lie_between_resume_and_the_next_pause() {
         let control = |after, kind| marker(after, kind, 0, "");
         let markers = [
             control(2, marker::PAUSE),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_those_with_the_message() {
+    fn marker_ranges_are_those_with_the_message() {
         let markers = [
             marker(1, marker::BEGIN, 1, "step"),
             marker(2, marker::BEGIN, 2, "other"),

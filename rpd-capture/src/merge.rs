@@ -70,7 +70,7 @@ impl<'a> Merge<'a> {
         Some((source.tid, bytes))
     }
 
-    /// To be called after the last record.
+    /// Ends the merge, and tells whether it is complete. To be called after the last record.
     pub(crate) fn end(self) -> ProcessEnd {
         let mut dropped = 0;
         let mut notes = Vec::new();

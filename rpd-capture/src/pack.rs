@@ -38,16 +38,16 @@ pub type Hash = [u8; 32];
 /// Encoding of a stored chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// Not compressed.
+    /// Bytes as they are, not compressed.
     Raw = 0,
-    /// Compressed with zstd.
+    /// Bytes compressed with zstd.
     Zstd = 1,
-    /// Not at all: it is zeros.
+    /// No bytes: all of them are zero.
     Zeros = 2,
 }
 
 impl Codec {
-    /// By its number in files.
+    /// The codec with this number in files; `None` for any other number.
     pub fn from_number(number: i64) -> Option<Codec> {
         [Codec::Raw, Codec::Zstd, Codec::Zeros]
             .into_iter()
@@ -60,11 +60,11 @@ impl Codec {
 pub struct Chunk {
     /// Number of the pack; 0 where nothing is stored.
     pub pack: u32,
-    /// Offset of its bytes in the pack.
+    /// Offset of the chunk's bytes in the pack.
     pub offset: u64,
-    /// Size in bytes.
+    /// Size of the chunk in bytes.
     pub size: u32,
-    /// Bytes in the pack.
+    /// Size of the chunk's bytes in the pack.
     pub stored: u32,
     /// Encoding of the bytes: raw, compressed, or all zero.
     pub codec: Codec,
@@ -75,7 +75,7 @@ pub fn name(number: u32) -> String {
     format!("pack-{number:05}.rpdp")
 }
 
-/// Stores chunks.
+/// Stores chunks in packs, each once.
 pub struct PackWriter {
     folder: PathBuf,
     level: Option<i32>,
@@ -83,7 +83,7 @@ pub struct PackWriter {
     file: Option<File>,
     number: u32,
     at: u64,
-    /// The last number that was given to a pack.
+    /// The number of the last pack that was begun.
     last_number: u32,
     /// The number of the staging file as a pack, when some chunks remain there.
     staging: Option<u32>,
@@ -91,7 +91,7 @@ pub struct PackWriter {
     /// Chunks that were stored since [`PackWriter::take_fresh`].
     fresh: Vec<Hash>,
     buffer: Vec<u8>,
-    /// Buffer of [`PackWriter::store_all`].
+    /// Buffer in which [`PackWriter::store_all`] reads parts.
     part: Vec<u8>,
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
@@ -147,6 +147,7 @@ impl PackWriter {
             return Ok(hash);
         }
         let size = bytes.len() as u32;
+        // Zeros take no room in a pack.
         if is_zero(bytes) {
             let zeros = Chunk {
                 pack: 0,
@@ -159,6 +160,7 @@ impl PackWriter {
             return Ok(hash);
         }
         let codec = self.compress(bytes);
+        // Bytes that do not get smaller stay in the staging file, so that they are not written a second time.
         if let (Codec::Raw, Some(offset)) = (codec, staged) {
             let pack = match self.staging {
                 Some(known) => known,
@@ -277,12 +279,12 @@ impl PackWriter {
             .retain(|_, chunk| staging != Some(chunk.pack) || !part.contains(&chunk.offset));
     }
 
-    /// Stores the bytes of a chunk that remains in the staging file as those of the others.
+    /// Stores the bytes of a chunk that remains in the staging file in a pack.
     pub(crate) fn unstage(&mut self, hash: &Hash, bytes: &[u8]) -> Result<(), CaptureError> {
         self.append(*hash, bytes, Codec::Raw)
     }
 
-    /// Makes the staging file at `path` a pack, with the permissions of the others.
+    /// Makes the staging file at `path` a pack, with the permissions of the other packs.
     pub(crate) fn adopt(&self, path: &Path) -> Result<(), CaptureError> {
         let pack = self.folder.join(name(self.staging.unwrap_or(0)));
         let new = files::create_new(&pack)?;
@@ -366,7 +368,7 @@ pub fn is_zero(bytes: &[u8]) -> bool {
             .all(|chunk| chunk.iter().fold(0, |any, byte| any | byte) == 0)
 }
 
-/// The hash of data from those of its chunks.
+/// The hash of data, computed from the hashes of its chunks.
 pub fn hash_of(chunks: &[Hash]) -> Hash {
     match chunks {
         [one] => *one,
@@ -386,7 +388,7 @@ pub fn hash_bytes(bytes: &[u8]) -> Hash {
     hash_of(&chunks)
 }
 
-/// Reads chunks.
+/// Reads chunks from packs.
 #[derive(Debug)]
 pub struct PackReader {
     folder: PathBuf,
@@ -402,7 +404,7 @@ impl PackReader {
         }
     }
 
-    /// Appends the bytes of a chunk to `into`, and checks them against their hash.
+    /// Appends the bytes of a chunk to `into`, and checks them against the chunk's hash.
     ///
     /// # Errors
     /// When they cannot be read, or are not those that were stored.
@@ -419,6 +421,7 @@ impl PackReader {
                 format!("chunk {} at byte {} {what}", short(hash), chunk.offset),
             )
         };
+        // The numbers are the database's, which may be damaged: memory is not reserved for whatever it says.
         if chunk.size as usize > CHUNK || chunk.stored as usize > 2 * CHUNK {
             return Err(wrong("has an impossible size"));
         }
@@ -436,6 +439,7 @@ impl PackReader {
             let mut stored = vec![0; chunk.stored as usize];
             file.read_exact_at(&mut stored, chunk.offset)
                 .map_err(|_| wrong("reaches beyond the end of the pack"))?;
+            // The size is checked below, after decompression: a damaged frame may yield fewer bytes.
             match chunk.codec {
                 Codec::Zstd => {
                     let bytes = zstd::bulk::decompress(&stored, chunk.size as usize)
@@ -468,7 +472,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_stored_once_and_read_back() {
+    fn pack_stores_chunks_once_and_reads_them_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut writer = PackWriter::new(folder.path().to_owned(), Some(1));
         let text: Vec<u8> = (0..CHUNK).map(|at| (at / 100) as u8).collect();
@@ -514,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_chunks_are_named() {
+    fn pack_reader_names_a_changed_chunk() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut writer = PackWriter::new(folder.path().to_owned(), None);
         let hash = writer.store(b"some bytes of data").expect("stored");

@@ -48,7 +48,7 @@ pub fn remove_files(directory: &Path) -> Result<(), CaptureError> {
     Ok(())
 }
 
-/// Moves the files of a capture from one directory to another of the same file system, the description last.
+/// Moves the files of a capture from one directory to another of the same file system, `capture.json` last.
 ///
 /// # Errors
 /// When a file cannot be moved.
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_a_capture_are_moved_and_removed() {
+    fn move_and_remove_leave_files_alone_that_are_no_part_of_a_capture() {
         let folder = tempfile::tempdir().expect("a folder");
         let (old, new) = (folder.path().join("old"), folder.path().join("new"));
         let code = format!("code/{}.co", "a1".repeat(32));

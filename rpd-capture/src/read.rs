@@ -1,4 +1,4 @@
-//! Reads a capture.
+//! Reading a capture: its calls, objects and data.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::{BLOBS, CaptureError, DATABASE, Manifest, bounds};
 /// A call of a capture.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Its number, from 1, in the order of the replay.
+    /// Number of the call, from 1, in the order of the replay.
     pub seq: u64,
     /// Id of the thread that made the call.
     pub tid: u32,
@@ -26,12 +26,12 @@ pub struct Call {
     pub result: i32,
     /// Begin and end, `CLOCK_BOOTTIME` ns.
     pub time: (u64, u64),
-    /// [`rpd_spool::capture::call_flag`].
+    /// Properties of the call: bits of [`rpd_spool::capture::call_flag`].
     pub flags: u32,
     /// Bytes of the argument struct.
     pub arguments: Vec<u8>,
-    /// Its items. In data, the offset is the number of the data in this capture, 0 when they are not there, and the copy is
-    /// the number of a call, 0 for this one.
+    /// Items of the call. In data, the offset is the number of the data in this capture, 0 when they are not there, and
+    /// the copy is the number of a call, 0 for this one.
     pub items: Vec<u8>,
 }
 
@@ -53,14 +53,14 @@ impl Call {
         Items(&self.items)
     }
 
-    /// The data that it read or wrote.
+    /// The data that the call read or wrote.
     pub fn data(&self) -> impl Iterator<Item = DataHeader> + '_ {
         self.items()
             .filter(|item| item.kind == item::DATA)
             .filter_map(|item| Some(item.data()?.0))
     }
 
-    /// The memory that it allocated.
+    /// The memory that the call allocated.
     pub fn allocation(&self) -> Option<AllocationItem> {
         self.items()
             .find(|item| item.kind == item::ALLOCATION)
@@ -73,26 +73,26 @@ impl Call {
 pub struct Memory {
     /// Number of the memory in the capture.
     pub number: i64,
-    /// [`rpd_spool::capture::memory_kind`].
+    /// Kind of the memory: one of [`rpd_spool::capture::memory_kind`].
     pub kind: u32,
     /// The device that was current.
     pub device: i32,
-    /// First byte.
+    /// First address of the memory.
     pub base: u64,
-    /// Size in bytes.
+    /// Size of the memory in bytes.
     pub size: u64,
-    /// Flags of the call.
+    /// Flags of the call that allocated the memory.
     pub flags: u32,
-    /// The call that allocated it, and the one that freed it.
+    /// Numbers of the call that allocated the memory, and of the one that freed it.
     pub life: (u64, Option<u64>),
 }
 
-/// A code object.
+/// A code object of the capture.
 #[derive(Debug, Clone)]
 pub struct CodeRow {
     /// Number of the code object in the capture.
     pub id: i64,
-    /// The number by which calls name it.
+    /// Number by which calls name the code object.
     pub provider_id: u64,
     /// The provider's handle of the device.
     pub agent: u64,
@@ -100,9 +100,9 @@ pub struct CodeRow {
     pub blob: i64,
     /// Target triple with processor and features.
     pub triple: String,
-    /// Size in bytes.
+    /// Size of the ELF image in bytes.
     pub size: u64,
-    /// The last call before it was loaded.
+    /// Number of the last call before the code object was loaded; 0 for none.
     pub load_seq: u64,
     /// Load address, and size in bytes.
     pub load: (u64, u64),
@@ -115,9 +115,9 @@ pub struct KernelRow {
     pub id: i64,
     /// Number of its code object.
     pub code: i64,
-    /// Mangled name.
+    /// Mangled name of the kernel.
     pub name: String,
-    /// Number of launches.
+    /// Number of launches of the kernel in the capture.
     pub launches: u64,
 }
 
@@ -126,9 +126,9 @@ pub struct KernelRow {
 pub struct Data {
     /// Hash of all bytes.
     pub hash: Hash,
-    /// Size in bytes.
+    /// Size of the data in bytes.
     pub size: u64,
-    /// Their content is in the capture; otherwise only the hash is.
+    /// Whether the content is in the capture; otherwise only the hash is.
     pub kept: bool,
 }
 
@@ -142,9 +142,9 @@ pub struct Capture {
     last: u64,
 }
 
-/// Calls that are read at once.
+/// Number of calls that are read at once.
 const CALLS: usize = 256;
-/// Bytes after which no more are.
+/// Bytes of calls after which no more are read at once.
 const CALL_BYTES: usize = 1 << 20;
 
 impl Capture {
@@ -230,10 +230,10 @@ impl Capture {
         self.ordered("ASC", first, last, take)
     }
 
-    /// As [`Capture::calls`], the last first.
+    /// Gives the calls from `first` to `last`, both included, to `take`, the last one first, until that returns false.
     ///
     /// # Errors
-    /// As [`Capture::calls`].
+    /// The errors of `take`, and when the database cannot be read.
     pub fn calls_backwards<E: From<CaptureError>>(
         &self,
         first: u64,
@@ -314,7 +314,7 @@ impl Capture {
         rows.collect::<rusqlite::Result<_>>().map_err(self.failed())
     }
 
-    /// All memory, in the order of allocation.
+    /// All memory of the capture, in the order of allocation.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -345,7 +345,7 @@ impl Capture {
         Ok(memory)
     }
 
-    /// All code objects, in the order of loading.
+    /// All code objects of the capture, in the order of loading.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -374,7 +374,7 @@ impl Capture {
         })
     }
 
-    /// All kernels.
+    /// All kernels of the capture, with their launches.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -409,7 +409,7 @@ impl Capture {
         )
     }
 
-    /// The last launch before a call: its call and its kernel.
+    /// The last launch before a call, as number of the call and name of the kernel.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -550,6 +550,7 @@ impl Capture {
         let chunks = self.chunks(blob)?;
         let mut bytes = Vec::new();
         let room = usize::try_from(data.size).unwrap_or(usize::MAX);
+        // The size is the database's: a damaged one must not end the process.
         if bytes.try_reserve_exact(room).is_err() {
             return Err(CaptureError::Io {
                 path: self.path.join(DATABASE),
@@ -560,6 +561,7 @@ impl Capture {
         }
         for (hash, chunk) in &chunks {
             self.packs.read(hash, chunk, &mut bytes)?;
+            // More than the size is damage; further chunks would only fill memory.
             if bytes.len() as u64 > data.size {
                 break;
             }
@@ -573,7 +575,7 @@ impl Capture {
         Ok(bytes)
     }
 
-    /// All chunks, in the order of the packs.
+    /// All chunks of the capture, in the order of the packs.
     pub(crate) fn all_chunks(&self) -> Result<Vec<(Hash, Chunk)>, CaptureError> {
         let sql = "SELECT hash, pack, offset, size, stored, codec FROM chunk ORDER BY pack, offset";
         self.all(sql, |row| {
@@ -589,7 +591,7 @@ impl Capture {
         })
     }
 
-    /// Of all data that are kept: number, size, chunks, bytes of the chunks.
+    /// Sums over all data that are kept: number, size, chunks, bytes of the chunks.
     pub(crate) fn blob_sums(&self) -> Result<Vec<(i64, u64, u64, u64)>, CaptureError> {
         let sql = "SELECT b.id, b.size, count(p.idx), ifnull(sum(c.size), 0) FROM blob b
              LEFT JOIN blob_part p ON p.blob = b.id LEFT JOIN chunk c ON c.id = p.chunk WHERE b.kept GROUP BY b.id";
@@ -643,7 +645,7 @@ fn is_computed(sql: &str) -> bool {
     words.any(|word| word.eq_ignore_ascii_case("as"))
 }
 
-/// Why the tables are none, if that is so: a view or a computed column would be a program.
+/// Reason why the tables are not plain tables, if that is so: a view or a computed column would be a program.
 fn no_tables(database: &Connection) -> rusqlite::Result<Option<String>> {
     let mut statement = database.prepare(
         "SELECT name, type, ifnull(sql, '') FROM sqlite_master WHERE type IN ('table', 'view')",

@@ -28,7 +28,7 @@ const ROOM: &str = ".room";
 /// Bytes of that file.
 const ROOM_BYTES: libc::off_t = 1 << 20;
 
-/// What the reasons of [`spool::compared`] mean, for any number of pieces of memory.
+/// Texts for the reasons of [`spool::compared`], for any number of pieces of memory.
 const COMPARED: [&str; spool::compared::REASONS] = [
     "because the kernel cannot protect pages asynchronously (Linux 6.7 can)",
     "because userfaultfd or /proc/self/pagemap is forbidden here",
@@ -49,7 +49,7 @@ pub struct Summary {
     pub data: u64,
     /// Bytes of different data.
     pub distinct: u64,
-    /// Bytes that these take.
+    /// Bytes that the different data take in the packs.
     pub stored: u64,
     /// Nanoseconds that calls waited, and how many waited.
     pub stalled: (u64, u64),
@@ -57,9 +57,9 @@ pub struct Summary {
     pub unsupported: Vec<(String, u64)>,
     /// Data that a replay lacks, and damage.
     pub notes: Vec<String>,
-    /// Why the capture ended before the program; empty: it did not.
+    /// Reason why the capture ended before the program; empty when it did not.
     pub ended: String,
-    /// Recording ended in good order.
+    /// Whether recording ended in good order.
     pub clean: bool,
     /// Markers of the program, in order, where they were recorded.
     pub markers: Vec<Marker>,
@@ -84,13 +84,13 @@ pub struct Recorder {
     consumed: u64,
     pub(crate) packs: PackWriter,
     journal: Journal,
-    /// Whether the content of what copies wrote is kept, not only its hash.
+    /// Whether the content of data that copies wrote is kept, not only its hash.
     keep_outputs: bool,
     pub(crate) blobs: Vec<Blob>,
     by_hash: HashMap<(Hash, bool), i64>,
     pub(crate) staged: HashMap<u64, i64>,
     data: u64,
-    /// Why data cannot be stored any more.
+    /// Reason why data cannot be stored any more.
     failed: Option<CaptureError>,
     /// Whether the journal says so.
     is_stop_noted: bool,
@@ -254,7 +254,7 @@ impl Recorder {
         Ok(self.add(size, parts, keep))
     }
 
-    /// The number of the data with these chunks.
+    /// Adds data with these chunks, and returns their number.
     fn add(&mut self, size: u64, parts: Vec<Hash>, keep: bool) -> i64 {
         self.data = self.data.saturating_add(size);
         let hash = pack::hash_of(&parts);
@@ -321,13 +321,16 @@ impl Recorder {
     /// # Errors
     /// When they cannot be written.
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Summary, CaptureError> {
+        // Data that the program staged last, after which it has ended.
         self.poll()?;
+        // The room that was kept for the database is free from here on.
         let _ = std::fs::remove_file(self.capture.join(ROOM));
         if let Some(stage) = self.stage.take() {
             let has_ended = !Path::new(&format!("/proc/{}", manifest.pid)).exists();
             stage.finish(&mut self.packs, &mut self.journal, has_ended)?;
         }
         let path = self.capture.join(DATABASE);
+        // Under another name until it is complete: a capture with half a database is taken for a damaged one.
         let fresh = self.capture.join(format!(".{DATABASE}"));
         let _ = std::fs::remove_file(&fresh);
         let failed = CaptureError::database(&path);
@@ -348,6 +351,7 @@ impl Recorder {
             .map_err(|(_, error)| CaptureError::database(&path)(error))?;
         std::fs::rename(&fresh, &path).map_err(CaptureError::io(&path))?;
         manifest.database = database::hash(&path)?;
+        // The counts are in memory that the program shares, and final now.
         summary.stalled = (
             self.control_word(offset_of!(StageControl, stalled)),
             self.control_word(offset_of!(StageControl, stalls)),
@@ -387,9 +391,11 @@ impl Recorder {
         if !summary.ended.is_empty() {
             report += &format!("the capture ended before the program: {}\n", summary.ended);
         }
+        // The report before the description: a capture counts as complete when its description is there.
         let path = self.capture.join(REPORT);
         files::write(&path, report)?;
         manifest.write(&self.capture)?;
+        // Nothing can be resumed any more.
         self.journal.remove();
         Ok(summary)
     }

@@ -83,8 +83,8 @@ impl StagingFile {
         Some(file)
     }
 
-    /// Stores data of the file, or with `keep` false only hashes them; the hashes of their chunks. Then notes them in the journal,
-    /// and gives back what does not stay in the file.
+    /// Stores data of the file, or with `keep` false only hashes them. Returns the hashes of their chunks. Then notes
+    /// them in the journal, and gives back the blocks of bytes that do not stay in the file.
     ///
     /// # Errors
     /// When the file cannot be read, or a pack or the journal cannot be written.
@@ -95,6 +95,7 @@ impl StagingFile {
         data: &DataHeader,
         keep: bool,
     ) -> Result<Vec<Hash>, CaptureError> {
+        // A file of which little stays would keep its size for ever; the first megabytes are too few to tell.
         let may_stay = keep && (self.taken < TRIAL || is_dense(self.kept, self.taken));
         let staged = may_stay.then_some(data.offset);
         let stored = packs.store_all(data.size, keep, staged, |at, bytes| {
@@ -113,11 +114,13 @@ impl StagingFile {
             journal.add(&packs.take_fresh(), Some(&taken))?;
             Ok(taken.parts)
         });
+        // The data count as lost, so that the program does not wait for their room.
         let parts = noted.inspect_err(|_| {
             packs.forget_staged(data.offset..end_of(data));
             self.discard(data);
         })?;
         self.taken += data.size;
+        // Blocks between the parts that stay are given back, as the file system counts them as used.
         let mut unused = data.offset;
         for (index, part) in parts.iter().enumerate() {
             let offset = data.offset + (index * CHUNK) as u64;
@@ -294,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn new_data_stay_where_they_are() {
+    fn staging_file_becomes_a_pack_when_its_data_stay() {
         let mut staged = Staged::new();
         staged.add(noise(1, 3 * MIB + 100), true);
         staged.add(noise(2, 2 * MIB), true);
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_cannot_be_stored_as_a_whole_are_forgotten() {
+    fn staging_forgets_data_that_cannot_be_stored_as_a_whole() {
         let mut staged = Staged::new();
         staged.add(noise(1, MIB), true);
         // The second chunk is compressed, and there is no folder for a pack.
@@ -336,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_copied_where_little_of_the_file_stays() {
+    fn staging_copies_data_when_little_of_the_file_stays() {
         let mut staged = Staged::new();
         staged.add(noise(1, MIB), true);
         // Results of which the hash alone is kept.
@@ -346,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_copied_while_the_process_runs() {
+    fn staging_copies_data_while_the_process_runs() {
         let mut staged = Staged::new();
         staged.add(noise(1, MIB), true);
         assert_eq!(staged.finish(false), [(2, MIB as u64 + 48 + 8)]);

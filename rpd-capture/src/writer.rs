@@ -22,7 +22,7 @@ use crate::{BLOBS, CODE, CaptureError, VERSION, database};
 /// Note about copies whose source was changed.
 const CHANGED: &str = "the host changed the source after the call and before it had waited for the copy; the data are those of the call (--pinned exact takes what the device reads)";
 
-/// Note about launches that may read host-visible memory which was not taken for them.
+/// Note about launches that may read host-visible memory
 const BEHIND: &str = "only memory of the device points to host-visible memory that the launch may read; its content was not taken (--memory snapshot or pageguard takes it)";
 
 pub(crate) enum WriteError {
@@ -44,12 +44,12 @@ impl From<CaptureError> for WriteError {
 
 pub(crate) struct Kernel {
     pub(crate) id: i64,
-    /// Offset, size and whether it is a pointer for certain.
+    /// Explicit arguments: offset, size and whether it is a pointer for certain.
     pub(crate) arguments: Vec<(u32, u32, bool)>,
     pub(crate) launches: i64,
 }
 
-/// Fills the database.
+/// Writer of the rows of a capture's database.
 pub(crate) struct Writer<'a> {
     pub(crate) recorder: &'a mut Recorder,
     pub(crate) database: &'a Connection,
@@ -62,12 +62,12 @@ pub(crate) struct Writer<'a> {
     pub(crate) last_code: i64,
     pub(crate) kernels: HashMap<(i64, Vec<u8>), Kernel>,
     pub(crate) last_kernel: i64,
-    /// Rows by start of the call.
+    /// Numbers of calls by the position of their begin.
     pub(crate) seq_of: HashMap<u64, i64>,
     pub(crate) unsupported: BTreeMap<u32, u64>,
-    /// Copies whose source the host changed before it had waited for them.
+    /// Number of copies whose source the host changed before it had waited for them.
     pub(crate) changed: u64,
-    /// Launches that may read host-visible memory which was not taken for them.
+    /// Number of launches that may read host-visible memory which was not taken for them.
     pub(crate) behind: u64,
     pub(crate) seq: i64,
     pub(crate) pid: u32,
@@ -82,6 +82,7 @@ impl Writer<'_> {
         database.execute_batch(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096; PRAGMA cache_size = -65536;",
         )?;
+        // One transaction without a journal: the file has a temporary name until it is complete.
         database.execute_batch(&format!("BEGIN; {}", database::TABLES))?;
         database.execute_batch(&format!("PRAGMA user_version = {VERSION};"))?;
         let directory = recorder.spool.clone();
@@ -107,6 +108,7 @@ impl Writer<'_> {
             seq: 0,
             pid,
         };
+        // Rows refer to earlier rows by number, so that records are written in the order of the replay.
         while let Some((tid, bytes)) = merge.next() {
             writer.record(tid, &bytes)?;
         }
@@ -133,7 +135,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The copy `seq` read the data `blob`, and not what was there at its call.
+    /// Makes the data `blob` those that the copy `seq` read, in place of those that were there at its call.
     fn replace_source(&mut self, seq: i64, blob: i64) -> Result<(), WriteError> {
         let items: Vec<u8> = self
             .database
@@ -175,7 +177,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The number of the blob with these data; 0 when they were not kept or are lost.
+    /// The number of the blob with the data of a header; 0 when they were not kept or are lost.
     fn blob(&mut self, data: &DataHeader, inline: &[u8]) -> Result<i64, WriteError> {
         Ok(match data.offset {
             data_place::SKIPPED => 0,
@@ -201,6 +203,7 @@ impl Writer<'_> {
         self.last_code += 1;
         let id = self.last_code;
         self.codes.insert(code.id, id);
+        // Without its bytes the code object has no kernels; calls that name it are kept.
         let Some(found) = usize::try_from(blob - 1)
             .ok()
             .and_then(|index| self.recorder.blobs.get(index))
@@ -213,6 +216,7 @@ impl Writer<'_> {
         let bytes = self.bytes_of(&parts)?;
         let name = format!("{CODE}/{}.co", pack::hex(&hash));
         let path = self.recorder.capture.join(&name);
+        // Two loads of the same code share the file.
         if !path.exists() {
             crate::files::write(&path, &bytes)?;
         }
@@ -237,6 +241,7 @@ impl Writer<'_> {
                 name,
                 error,
             ])?;
+        // Kernels are rows of their own: launches, dispatches and reports refer to them.
         if let Ok(object) = parsed {
             for kernel in object.kernels() {
                 self.last_kernel += 1;
@@ -313,13 +318,16 @@ impl Writer<'_> {
         else {
             return Ok(());
         };
+        // Numbers follow the order of the replay, from 1.
         self.seq += 1;
+        // Later records name this call by its begin, which is all that the collector knows.
         self.seq_of.insert(call.entry, self.seq);
         self.summary.calls += 1;
         let mut rewritten = Vec::new();
         let mut source_blob = None;
         let mut output_blob = None;
         let mut lost = false;
+        // Items are rewritten, because positions in the staging file mean nothing once it is gone.
         for item in Items(rest) {
             let Some((mut data, inline)) = data_of(&item) else {
                 match item.kind {
@@ -356,6 +364,7 @@ impl Writer<'_> {
                 },
             };
             let blob = self.blob(&data, inline)?;
+            // Not data of this call: they correct those of an earlier one.
             if data.purpose == data_use::DEVICE_READ {
                 if copy != 0 && blob != 0 {
                     self.replace_source(copy, blob)?;
@@ -385,6 +394,7 @@ impl Writer<'_> {
             }
             push_item(&mut rewritten, item::DATA, NO_ARGUMENT, data.as_bytes());
         }
+        // A replay needs to know, as the call cannot be played right.
         if lost {
             self.note(
                 "error",

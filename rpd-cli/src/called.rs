@@ -12,15 +12,15 @@ use crate::sub_commands;
 /// Programs that this binary implements, selected by its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// `rpd`, and every name that is not one of the others.
+    /// The program `rpd`, and every name that is not one of the others.
     Rpd,
     /// `rocprofv3`: the profiler without sub-commands.
     Rocprofv3,
-    /// `rocprofv3-avail`: `rpd avail`.
+    /// The program `rocprofv3-avail`: `rpd avail`.
     Rocprofv3Avail,
     /// `rpd convert`, `query`, `summary` and `merge`.
     Rocpd,
-    /// One of these, as a program of its own.
+    /// A tool of rocpd, as a program of its own.
     RocpdTool(RocpdTool),
     /// `hiptracer`: `rpd capture` with the switches of that program.
     Hiptracer,
@@ -31,7 +31,7 @@ pub(crate) enum Program {
 pub(crate) enum RocpdTool {
     /// `rpd convert -f` with this format.
     Convert(&'static str),
-    /// `rpd summary`.
+    /// The command `rpd summary`.
     Summary,
 }
 
@@ -72,7 +72,8 @@ pub(crate) struct CalledAs {
 }
 
 impl CalledAs {
-    /// `name` is the program's own name, possibly with a path, `words` are those after it. `--compat` wins over the name.
+    /// The program and mode of a command line: `name` is the program's own name, possibly with a path, `words` are
+    /// those after it. `--compat` wins over the name.
     pub(crate) fn by(name: Option<&OsStr>, words: &[OsString]) -> CalledAs {
         let file = name.and_then(|name| Path::new(name).file_name());
         let program = PROGRAMS
@@ -112,7 +113,7 @@ impl CalledAs {
     }
 }
 
-/// The last `--compat` before the program to run. The parser reports errors in its value.
+/// The value of the last `--compat` before the program to run. The parser reports errors in it.
 fn given(words: &[OsString]) -> Option<Compat> {
     let own: Vec<&str> = words
         .iter()

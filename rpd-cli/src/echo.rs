@@ -1,4 +1,4 @@
-//! What `--echo` prints instead of running the program.
+//! Text of `--echo`, which is printed in place of running the program.
 
 use rpd_core::compat::Difference;
 use rpd_core::options::Options;
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_is_a_list_in_the_mode_of_the_original() {
+    fn echo_prints_the_command_as_a_list_in_rocprofv3_mode() {
         let words = ["/bin/app", "it's", "a\"b'c", "x y\n\u{1}\\", "\u{e9}"];
         let options = Options {
             compat: Compat::Rocprofv3,

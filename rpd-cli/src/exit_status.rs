@@ -22,7 +22,7 @@ pub(crate) const UNSUPPORTED: u8 = 6;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The target does not exist.
 pub(crate) const NOT_FOUND: u8 = 127;
-/// This and the number of the signal that ended the target.
+/// Exit status of a target that a signal ended, less the number of the signal.
 pub(crate) const SIGNALLED: u8 = 128;
 
 /// The status for work that is complete or is not.
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manual_lists_every_status() {
+    fn manual_lists_every_exit_status() {
         let manual = include_str!("../../docs/command-line.md");
         let section = manual
             .split_once("\n## Exit status\n")

@@ -13,7 +13,7 @@ static DEPTH: AtomicUsize = AtomicUsize::new(0);
 static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
-    /// The last panic of this thread.
+    /// Message of the last panic of this thread.
     static HERE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_one_line_that_names_the_part() {
+    fn isolated_turns_a_panic_into_one_line_that_names_the_part() {
         // In front of the hook that is there, by which other tests of this process report their failures.
         let reporting = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {

@@ -79,8 +79,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// From now on a write beyond the limit of the size of files (`ulimit -f`) is an error, as on a full disk, and does not end rpd.
-/// What rpd starts has the signal as rpd got it: a handler ends with `exec`, and where the signal is ignored it stays so.
+/// Makes a write beyond the limit of the size of files (`ulimit -f`) an error, as on a full disk, which does not end
+/// rpd. Programs that rpd starts have the signal as rpd got it: a handler ends with `exec`, and where the signal is
+/// ignored it stays so.
 fn survive_size_limit() {
     let ignored = rpd_core::procfs::own_status("SigIgn");
     let ignored = ignored.and_then(|mask| u64::from_str_radix(&mask, 16).ok());
@@ -114,7 +115,7 @@ fn run(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     profile(called, arguments)
 }
 
-/// Runs what the options of a command line without sub-command ask for; the exit status.
+/// Runs the profiler by a command line without sub-command. Returns the exit status.
 fn profile(called: CalledAs, arguments: &[OsString]) -> Result<u8> {
     match parse::parse(arguments)? {
         Parsed::Help(text) => print(&text),

@@ -4,11 +4,11 @@ use std::io::ErrorKind;
 
 use crate::failure::Failure;
 
-/// Descriptors that rpd has open at the same time, at most: folders of the run, recordings, a database with its journal, and
-/// columns in files.
+/// Greatest number of descriptors that rpd has open at the same time: folders of the run, recordings, a database with
+/// its journal, and columns in files.
 const DESCRIPTORS: u64 = 48;
 
-/// What libraries say when the system refuses them threads, memory or descriptors.
+/// Pieces of the messages of libraries to which the system refuses threads, memory or descriptors.
 const REFUSALS: [&str; 6] = [
     "Resource temporarily unavailable",
     "WouldBlock",
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_on_open_files_is_found() {
+    fn limit_on_open_files_is_read_from_proc() {
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
             Max processes             unlimited            unlimited            processes \n\
             Max open files            5                    1024                 files     \n";
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_limits_are_told_apart() {
+    fn is_refusal_recognises_failures_of_limits() {
         let error = std::io::Error::from_raw_os_error(11);
         assert!(is_refusal(&format!("failed to spawn thread: {error:?}")));
         assert!(!is_refusal("index out of bounds"));

@@ -40,6 +40,7 @@ fn parse(arguments: &[OsString]) -> Result<Option<RecoverArguments>, Failure> {
     let mut words = arguments.iter();
     let mut only_folders = false;
     while let Some(word) = words.next() {
+        // After `--` every word is a folder, whatever it begins with.
         let text = word.to_str().filter(|_| !only_folders);
         let value = match text {
             Some("-h" | "--help") => return Ok(None),
@@ -88,6 +89,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let mut status = SUCCESS;
     let mut found = Vec::new();
     for folder in &given.folders {
+        // A directory may be a capture, which is recovered in its own way.
         match crate::commands::capture::recover(folder)? {
             Some(true) => continue,
             Some(false) => {
@@ -97,6 +99,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             None => {}
         }
         let FoundRuns { runs, cleaned } = find_runs(folder);
+        // Temporary files of killed commands lie beside their outputs.
         remove_abandoned(folder);
         if runs.is_empty() && cleaned {
             eprintln!(
@@ -114,10 +117,12 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         }
         found.extend(runs.into_iter().map(|run| (folder, run)));
     }
+    // All folders are looked through before anything is written: one run may be named twice.
     for (folder, run) in found {
         let finished = run.and_then(|mut run| {
             if given.force {
                 run.take_for_ended();
+            // Two processes that write the same outputs would overwrite each other.
             } else if let Some(who) = run.front_end() {
                 eprintln!(
                     "rpd: {}: {who} still runs and will finish it",
@@ -131,6 +136,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
             Ok(true) => {}
             Ok(false) => status = FAILED,
             Err(error) => {
+                // A run that cannot be finished does not keep the others from being written.
                 eprintln!("rpd: {}", line(&error));
                 status = FAILED;
             }

@@ -2,7 +2,7 @@
 
 use rpd_spool::regular_file;
 
-/// One line per fact, labels right-aligned.
+/// Text of `--version`: one line per fact, labels right-aligned.
 pub(crate) fn text() -> String {
     let system = nix::sys::utsname::uname().ok();
     let of = |get: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
@@ -15,6 +15,7 @@ pub(crate) fn text() -> String {
     let rocm = regular_file::read_text(&std::path::Path::new(&rocm).join(".info/version"), 4096)
         .map(|text| text.trim().to_owned())
         .unwrap_or_else(|_| "none".to_owned());
+    // Labels are those of rocprofv3, which scripts read.
     let facts = [
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         (

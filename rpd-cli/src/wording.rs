@@ -1,8 +1,8 @@
-//! Words of messages.
+//! Words and forms of numbers in messages.
 
 use std::fmt::Display;
 
-/// A number and what it counts, in the noun's singular: `1 dispatch`, `3 dispatches`.
+/// Text for a number of things, by the noun in singular: `1 dispatch`, `3 dispatches`.
 pub(crate) fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let plural = match noun {
         _ if number == N::from(1) => "",
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_singular() {
+    fn count_uses_the_singular_for_one() {
         let nouns = ["call", "copy", "dispatch", "process", "launch"];
         let plurals = nouns.map(|noun| count(2_u64, noun));
         assert_eq!(

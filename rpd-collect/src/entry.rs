@@ -8,7 +8,7 @@ use crate::{direct, sdk};
 
 static SERVICE: Service = Service::new("registration");
 
-/// The target's `main` has returned, so recording ends.
+/// Ends recording: the target's `main` has returned.
 #[unsafe(no_mangle)]
 pub extern "C" fn rpd_collect_end() {
     SERVICE.run(|| {
@@ -17,7 +17,7 @@ pub extern "C" fn rpd_collect_end() {
     });
 }
 
-/// The process ends without exit handlers: what is complete is recorded.
+/// Records work that is complete: the process ends without exit handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn rpd_collect_flush() {
     SERVICE.run(direct::entry::flush);

@@ -107,7 +107,7 @@ pub(crate) unsafe extern "C" fn kokkosp_request_tool_settings(_interface: u32, s
     }
 }
 
-/// Kokkos has initialised.
+/// Receives from Kokkos that it has initialised.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_init_library(
     _sequence: c_int,
@@ -118,7 +118,7 @@ pub(crate) extern "C" fn kokkosp_init_library(
     mark(c"Kokkos::Initialization Complete".as_ptr());
 }
 
-/// Kokkos has ended.
+/// Receives from Kokkos that it has ended.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_finalize_library() {
     mark(c"Kokkos::Finalization Complete".as_ptr());
@@ -148,19 +148,19 @@ ranges! {
     kokkosp_begin_parallel_scan kokkosp_end_parallel_scan "parallel scan";
 }
 
-/// A region begins.
+/// Receives from Kokkos that a region of the thread begins.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_push_profile_region(name: *const c_char) {
     push(name);
 }
 
-/// A region ends.
+/// Receives from Kokkos that the innermost region of the thread ends.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_pop_profile_region() {
     pop();
 }
 
-/// An event of the program.
+/// Receives from Kokkos an event of the program.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_profile_event(name: *const c_char) {
     mark(name);
@@ -188,7 +188,7 @@ pub(crate) unsafe extern "C" fn kokkosp_begin_fence(
     });
 }
 
-/// A fence ends.
+/// Receives from Kokkos that a fence ends.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_end_fence(id: u64) {
     // SAFETY: ROCTx ignores ids that it has not given.
@@ -218,7 +218,7 @@ pub(crate) unsafe extern "C" fn kokkosp_create_profile_section(name: *const c_ch
     });
 }
 
-/// A section begins.
+/// Receives from Kokkos that a profile section begins.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_start_profile_section(id: u32) {
     with(|roctx| {
@@ -237,7 +237,7 @@ pub(crate) extern "C" fn kokkosp_start_profile_section(id: u32) {
     });
 }
 
-/// A section ends.
+/// Receives from Kokkos that a profile section ends.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_stop_profile_section(id: u32) {
     with(|roctx| {
@@ -323,7 +323,7 @@ pub(crate) unsafe extern "C" fn kokkosp_begin_deep_copy(
     });
 }
 
-/// A deep copy ends.
+/// Receives from Kokkos that a deep copy ends.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn kokkosp_end_deep_copy() {
     pop();
@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn space_names_end_at_their_nul() {
+    fn kokkos_space_name_ends_at_its_nul() {
         let mut name = [0; 64];
         name[..4].copy_from_slice(b"Host");
         assert_eq!(SpaceHandle { name }.name(), "Host");

@@ -22,12 +22,12 @@ pub enum AgentIndex {
 /// The type of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AgentType {
-    /// Neither CPU nor GPU.
+    /// An agent that is neither a CPU nor a GPU, or whose type the provider does not say.
     #[default]
     Unknown,
-    /// CPU.
+    /// A processor of the host.
     Cpu,
-    /// GPU.
+    /// A GPU.
     Gpu,
 }
 
@@ -250,7 +250,7 @@ impl Fields<'_> {
 }
 
 impl Agent {
-    /// Reads what the collector keeps of an agent: `tail` is that of a [`crate::spool::format::AgentRecord`]. Parts
+    /// Reads an agent from the bytes `tail` behind the fixed part of a [`crate::spool::format::AgentRecord`]. Parts
     /// that are missing are empty.
     pub fn parse(handle: AgentHandle, tail: &[u8]) -> Agent {
         let mut parts = ByteStrings(tail).map(Option::unwrap_or_default);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_read() {
+    fn agent_parse_reads_properties_banks_links_and_names() {
         let bank = [7; 24];
         let agent = Agent::parse(
             AgentHandle(9),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn short_structs_and_wrong_sizes_leave_fields_zero() {
+    fn agent_parse_leaves_fields_zero_that_short_structs_lack() {
         let agent = Agent::parse(AgentHandle(9), &counted(&[&raw(200), &[], &[], &[], b"x"]));
         assert_eq!((agent.cu_count, agent.node_id), (104, 0));
         assert_eq!((&*agent.name, &*agent.model_name), ("x", ""));

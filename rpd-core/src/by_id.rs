@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::column::Storage;
 use crate::growing::Growing;
 
-/// Bytes that the kernel maps when one of them is read.
+/// Size in bytes of a window: the kernel maps about as many bytes when one of them is read.
 const WINDOW: usize = 64 << 10;
 
 /// Windows of files that are read or written before their memory is given back: 16 MiB.
@@ -23,7 +23,8 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// To be called before a byte of the file is read or written. Whether the memory of the file is to be given back first.
+    /// Whether the memory of the file is to be given back before a byte of it is read or written at `byte`. To be
+    /// called before each access.
     #[inline]
     pub(crate) fn are_full(&self, byte: usize) -> bool {
         let window = byte / WINDOW + 1;
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_those_that_were_set() {
+    fn by_id_returns_the_values_that_were_set() {
         const LEN: usize = 5_000_000;
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path());
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_given_back_after_as_many_windows() {
+    fn windows_are_full_after_the_limit_of_different_windows() {
         let windows = Windows::default();
         let due = |byte: usize| windows.are_full(byte);
         let given_back = (0..4 * WINDOWS as usize).filter(|window| due(window * WINDOW));

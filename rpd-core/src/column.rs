@@ -30,7 +30,7 @@ const ROWS: usize = 1 << 18;
 /// The folder for files of long columns, and the length from which a column is written to one.
 #[derive(Debug, Clone)]
 pub struct Storage {
-    /// Kept open, so that it stays the same file when its name is given to another.
+    /// The directory, kept open so that it stays the same one when its name is given to another.
     directory: Option<Arc<File>>,
     rows: usize,
 }
@@ -270,6 +270,7 @@ impl<T: Copy + IntoBytes + Immutable> Column<T> {
             let len = offset + bytes.len() as u64;
             file.set_len(len).map_err(|error| unwritten(file, error))?;
         } else {
+            // Small pieces, so that the kernel maps few bytes around each row that is read later.
             for (piece, place) in bytes.chunks(PIECE).zip((offset..).step_by(PIECE)) {
                 let written = file.write_all_at(piece, place);
                 written.map_err(|error| unwritten(file, error))?;
@@ -532,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn values_come_back_from_the_file() {
+    fn column_returns_spilled_values_from_its_file() {
         let (directory, storage) = storage();
         let mut column = Column::new();
         for part in [vec![1_u64, 2, 3], vec![0; 5], vec![9]] {
@@ -558,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_column_has_no_mapping() {
+    fn column_without_values_can_be_spilled_and_sealed() {
         let (_directory, storage) = storage();
         let mut column = Column::<u32>::new();
         column.spill(&storage).expect("written");
@@ -567,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_gone_is_replaced() {
+    fn storage_uses_another_directory_when_its_own_is_gone() {
         let storage = Storage::new(Path::new("/proc/nonexistent"));
         let mut column = Column::from(vec![7_u8]);
         column.spill(&storage).expect("written");

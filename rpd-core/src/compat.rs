@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Which tool's behaviour the options request.
+/// The tool whose behaviour the options request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compat {
-    /// rpd's own.
+    /// The behaviour of rpd itself.
     #[default]
     None,
     /// The behaviour of rocprofv3, rocprofv3-avail and rocpd, also where it differs from their manual.
@@ -35,7 +35,7 @@ pub enum Difference {
     QueueIsTrace,
     /// Words of errors and warnings.
     Diagnostics,
-    /// What `--echo` prints.
+    /// The text that `--echo` prints.
     Echo,
     /// A line for each result file.
     ResultFiles,
@@ -43,7 +43,7 @@ pub enum Difference {
     ListOrder,
     /// The listing program without a command.
     AvailDefault,
-    /// Which counters and agents the listing program shows.
+    /// The counters and agents that the listing program shows.
     AvailCounters,
     /// Counter names that no GPU has.
     AvailUnknown,
@@ -75,7 +75,7 @@ pub enum Difference {
     TraceFolders,
     /// Dispatches that are counted beside thread traces.
     CountersWithTraces,
-    /// Which names of kernels are demangled, and how kernels without symbol are named.
+    /// The kernels whose names are demangled, and the names of kernels without symbol.
     KernelNames,
 }
 
@@ -192,7 +192,7 @@ mod tests {
 
     /// The manual lists what the table lists.
     #[test]
-    fn the_manual_has_every_row() {
+    fn compatibility_manual_lists_every_row_of_the_table() {
         let manual = include_str!("../../docs/drop-in.md");
         for row in DIFFERENCES {
             let line = format!("| {} | {} | {} |\n", row.subject, row.own, row.original);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_has_one_row_and_the_modes_their_labels() {
+    fn compatibility_table_has_one_row_for_each_difference() {
         for (index, row) in DIFFERENCES.iter().enumerate() {
             assert_eq!(row.difference as usize, index, "{}", row.subject);
             assert!(!Compat::None.has(row.difference));

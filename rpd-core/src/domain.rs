@@ -208,14 +208,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_domain_is_its_place_in_the_list() {
+    fn domain_number_is_its_place_in_the_list() {
         for (place, domain) in Domain::ALL.into_iter().enumerate() {
             assert_eq!(domain as usize, place);
         }
     }
 
     #[test]
-    fn every_kind_has_its_row_and_is_found_by_both_names() {
+    fn kind_is_found_by_its_provider_name_and_its_file_name() {
         for kind in Kind::all() {
             assert_eq!(kind.row().0, kind);
             assert_eq!(Kind::from_name(kind.provider_name()), Some(kind));

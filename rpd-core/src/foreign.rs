@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_the_cursor_is_written_out() {
+    fn shown_writes_control_characters_as_escapes() {
         for (text, expected) in [
             ("na\u{ef}ve \\n \u{65e5}", "na\u{ef}ve \\n \u{65e5}"),
             ("x\nrpd: forged", "x\\nrpd: forged"),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn tabs_and_line_ends_are_not_escaped() {
+    fn shown_lines_keeps_tabs_and_line_ends() {
         assert_eq!(shown_lines("a\tb\nc\x1b\n"), "a\tb\nc\\u{1b}\n");
         assert_eq!(shown_lines("a\r\nb"), "a\\r\nb");
         assert_eq!(shown_lines("plain\n"), "plain\n");

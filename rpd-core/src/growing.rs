@@ -132,7 +132,7 @@ impl<T> DerefMut for Growing<T> {
 struct Mapping<T> {
     file: File,
     begin: NonNull<T>,
-    /// Values in use.
+    /// Number of values in use.
     len: usize,
     /// Number of values that the mapping has room for.
     capacity: usize,
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_do_not_depend_on_where_they_are_stored() {
+    fn growing_list_has_the_same_values_in_memory_and_in_a_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path());
         let mut list = Growing::default();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_can_be_changed() {
+    fn growing_list_of_zeros_can_be_changed_in_memory_and_in_a_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path());
         let in_file = Growing::zeros_in_file(5_000_000, &storage).expect("there is space");

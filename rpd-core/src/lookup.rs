@@ -82,16 +82,16 @@ impl<R: Keyed> Lookup<R> {
 /// Position of the last read in an ordered column.
 #[derive(Debug, Default)]
 pub struct Place {
-    /// The first index whose key is not below the one that was looked for.
+    /// Result of the last search: the first index whose key is not below the one searched for.
     index: Cell<usize>,
-    /// Reads since memory was given back, those of other parts of the column with their weight.
+    /// Number of reads since memory was given back. A read far from the last one counts [`FAR`].
     reads: Cell<usize>,
 }
 
 /// Rows that are near one another: when one is read, the kernel maps about as many.
 const NEAR: usize = 1 << 12;
 
-/// What reading a row far from the last one counts, and finding it by its key.
+/// Number of reads as which a read far from the last one counts, and a search by key.
 const FAR: usize = BATCH / 256;
 const SEARCH: usize = BATCH / 64;
 
@@ -113,8 +113,8 @@ impl Place {
         }
     }
 
-    /// The first of `len` ascending keys that is equal to the one looked for. `compare` compares the key at an index with
-    /// that one.
+    /// The first of `len` ascending keys that is equal to the key searched for. `compare` compares the key at an index
+    /// with the key searched for.
     #[inline]
     pub fn find(&self, len: usize, compare: impl Fn(usize) -> Ordering) -> Option<usize> {
         let last = self.index.get();
@@ -122,6 +122,8 @@ impl Place {
         let is_first = |index: usize| {
             (index == len || !is_below(index)) && (index == 0 || is_below(index - 1))
         };
+        // Tables are mostly read in the order of their keys, so the last result or the one behind it is tried before a
+        // search, which would read pages all over the column.
         let index = match () {
             () if last <= len && is_first(last) => last,
             () if last < len && is_first(last + 1) => last + 1,
@@ -135,6 +137,8 @@ impl Place {
                         high = middle
                     }
                 }
+                // A search that ends far away has touched pages that nothing else uses, and counts towards giving
+                // memory back.
                 if low / NEAR != last / NEAR {
                     self.reads.set(self.reads.get() + SEARCH);
                 }
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_given_back_sooner_when_rows_are_far_from_one_another() {
+    fn place_gives_memory_back_sooner_when_rows_are_far_apart() {
         let due = |rows: &dyn Fn(usize) -> usize, is_search: bool| {
             let place = Place::default();
             let reads = (0..2 * BATCH).filter(|read| {

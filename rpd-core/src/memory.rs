@@ -25,7 +25,7 @@ mod tests {
     }
 
     #[test]
-    fn freed_buffers_do_not_raise_the_limit() {
+    fn return_large_buffers_keeps_the_heap_small_after_large_buffers_were_freed() {
         return_large_buffers();
         drop(std::hint::black_box(vec![1_u8; 16 << 20]));
         let before = heap();

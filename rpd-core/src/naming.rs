@@ -282,6 +282,7 @@ impl Facts<'_> {
             "nid" => self
                 .rank()
                 .map_or_else(|| process.pid.to_string(), |rank| rank.to_string()),
+            // Not cleaned: this is the one value that may add directories.
             "cwd" => process.cwd.clone(),
             "launch_date" => self.time("ROCPROF_DATE_FORMAT", "%F"),
             "launch_time" => self.time("ROCPROF_TIME_FORMAT", "%F_%H.%M"),
@@ -326,6 +327,8 @@ impl Facts<'_> {
             Piece::Variable(name) => clean(self.variable(name).unwrap_or("")),
             Piece::Text(text) | Piece::Unknown(text) => text.to_owned(),
         };
+        // At the last level, or over the limit, placeholders stay as they are: values that name themselves would not
+        // end.
         if levels == 1 || raw.len() > *budget {
             return Some(raw);
         }
@@ -335,6 +338,8 @@ impl Facts<'_> {
             match inner {
                 Piece::Text(text) | Piece::Unknown(text) => value.push_str(&os_text::sealed(text)),
                 Piece::Key(_) | Piece::Variable(_) => {
+                    // The inner value draws on a copy of the budget: where it does not fit it is not used, and has cost
+                    // nothing.
                     let mut left = *budget;
                     match self.value_of(inner, levels - 1, &mut left) {
                         Some(text) if text.len() <= *budget => {
@@ -493,11 +498,13 @@ impl Namer {
             given => given,
         };
         let mut prefix = facts.fill(pattern, &mut self.remarks);
+        // Descendants fill the same pattern in, and mostly get the same name as the process that rpd started.
         if descendant && !facts.names_pid(pattern) {
             let _ = write!(prefix, "_{}", facts.process.pid);
         }
         let base = prefix.clone();
         let mut image = 1;
+        // Compared as plain paths, because two spellings (`a/../b`, `b`) would be the same file.
         let key = |prefix: &str| {
             let path = plain(&directory.join(unescape_path(prefix)));
             os_text::escape(path.as_os_str())

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_and_far() {
+    fn nearest_finds_similar_words_and_refuses_distant_ones() {
         let flags = ["--hip-trace", "--hsa-trace", "--kernel-trace", "--summary"];
         let near = |word| nearest(word, flags);
         assert_eq!(near("--hip-tra"), Some("--hip-trace"));

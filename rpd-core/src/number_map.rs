@@ -48,7 +48,7 @@ mod tests {
     use super::NumberHasher;
 
     #[test]
-    fn addresses_differ_in_the_bits_that_maps_use() {
+    fn number_hasher_spreads_addresses_over_the_bits_that_maps_use() {
         let hasher = BuildHasherDefault::<NumberHasher>::default();
         let keys = (1..=4_u64).flat_map(|object| (0..1024_u64).map(move |at| (object, 4 * at)));
         let hashes: Vec<u64> = keys.map(|key| hasher.hash_one(key)).collect();

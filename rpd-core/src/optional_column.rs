@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_before_the_first_value_have_zeros() {
+    fn optional_column_has_zeros_for_rows_before_the_first_value() {
         let mut column = OptionalColumn::<u64>::default();
         column.set_last(1);
         assert!(column.is_empty(), "there is no row");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_in_files_before_the_first_value_have_zeros() {
+    fn optional_column_has_zeros_for_spilled_rows_before_the_first_value() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path());
         let mut column = OptionalColumn::<u64>::default();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_without_a_value_stays_empty() {
+    fn optional_column_without_values_stays_empty_when_spilled_and_picked() {
         let directory = tempfile::tempdir().expect("a directory");
         let storage = Storage::new(directory.path());
         let mut column = OptionalColumn::<u64>::default();

@@ -1,5 +1,5 @@
-//! What the user requested, resolved: one value per pass that the collector, the writers, `--output-config`,
-//! `--echo` and the tests see.
+//! The options of one pass, resolved: the collector, the writers, `--output-config`, `--echo` and the tests get their
+//! values from here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ macro_rules! formats {
             /// The words of [`Format::ALL`], in its order.
             pub const WORDS: &'static [&'static str] = &[$($word,)*];
 
-            /// Its word on the command line.
+            /// The word of the format on the command line.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Format::$format => $word,)*
@@ -94,7 +94,7 @@ impl Unit {
         }
     }
 
-    /// Nanoseconds in one of it.
+    /// Nanoseconds in one of the unit.
     pub const fn nanoseconds(self) -> f64 {
         match self {
             Unit::Sec => 1e9,
@@ -105,7 +105,7 @@ impl Unit {
     }
 }
 
-/// Which frames of stacks are shown.
+/// Selection of the frames of call stacks that outputs show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShownFrames {
@@ -142,12 +142,12 @@ impl SummaryOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Symbolize {
-    /// After the run, before outputs are written.
+    /// Names and lines are looked up after the run, before outputs are written.
     #[default]
     Stop,
-    /// Later, by `rpd symbolize`.
+    /// Names and lines are looked up later, by `rpd symbolize`.
     Post,
-    /// Not at all, unless somebody calls `rpd symbolize`. As with `Post`, a message names the command.
+    /// Names and lines are looked up by `rpd symbolize` alone. As with `Post`, a message names the command.
     Off,
 }
 
@@ -155,11 +155,11 @@ pub enum Symbolize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackOutput {
-    /// When symbols are looked up.
+    /// Time at which symbols are looked up.
     pub symbolize: Symbolize,
     /// Limit of the time in which symbols are looked up after a run, in nanoseconds.
     pub symbolize_limit: u64,
-    /// Which frames are shown.
+    /// Selection of the frames that are shown.
     pub shown: ShownFrames,
 }
 
@@ -179,13 +179,13 @@ impl Default for StackOutput {
 pub enum LogLevel {
     /// Errors that end the program.
     Fatal,
-    /// Errors.
+    /// Errors, those included that do not end the program.
     Error,
-    /// Warnings.
+    /// Warnings and errors.
     Warning,
-    /// In addition, rpd's resolved options and the environment variables that it adds.
+    /// Warnings, rpd's resolved options and the environment variables that it adds.
     Info,
-    /// Everything.
+    /// All messages of the libraries and of rpd.
     Trace,
     /// Only the variables that rpd adds, from rpd itself.
     Env,
@@ -193,7 +193,7 @@ pub enum LogLevel {
     Config,
 }
 
-/// Which provider the target runs on.
+/// The provider of events that the target runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
@@ -206,14 +206,14 @@ pub enum Backend {
     Sim,
 }
 
-/// Order of what files hold.
+/// Order of tables and columns in output files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// rpd's own: tables of a database end with the columns that are the same in every row, which take no space there.
     #[default]
     Rpd,
-    /// That of the original tools: their order of columns, each with a value in every row.
+    /// The layout of the original tools: their order of columns, each with a value in every row.
     Original,
 }
 
@@ -231,7 +231,7 @@ impl Layout {
     }
 }
 
-/// Everything that was requested, for one pass.
+/// The options of one pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
@@ -247,7 +247,7 @@ pub struct Options {
     pub output_directory: String,
     /// Output prefix with placeholders unresolved, as escaped text.
     pub output_file: String,
-    /// Write `<prefix>_config.json`.
+    /// Whether `<prefix>_config.json` is written.
     pub output_config: bool,
     /// Call stacks in outputs; which are taken is in [`CollectorOptions::stacks`].
     pub stacks: StackOutput,
@@ -257,15 +257,15 @@ pub struct Options {
     pub summary: SummaryOptions,
     /// Variables of the target that go into outputs.
     pub output_environment: EnvironmentSelection,
-    /// Kernel names.
+    /// Form of kernel names in outputs.
     pub kernel_names: KernelNames,
-    /// Agent names.
+    /// Form of agent names in outputs.
     pub agent_index: AgentIndex,
-    /// Show dispatches and copies by queue, not by stream.
+    /// Whether dispatches and copies are shown by queue, and not by stream.
     pub group_by_queue: bool,
     /// Bytes of records below which outputs are not written; 0 writes always.
     pub minimum_output_bytes: u64,
-    /// Provider.
+    /// Provider of events, real or simulated.
     pub backend: Backend,
     /// Processor of the simulated GPUs, when given.
     pub sim_gpu: Option<String>,

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
-/// The escaped form of what the operating system gave.
+/// The escaped form of an argument, path or value from the operating system.
 pub fn escape(text: &OsStr) -> String {
     escape_bytes(text.as_bytes())
 }
@@ -30,7 +30,7 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
     escaped
 }
 
-/// As [`escape`], of valid UTF-8: only a backslash in front of `xNN` needs it.
+/// The escaped form of valid UTF-8, as [`escape`] makes it: only a backslash in front of `xNN` is written as an escape.
 pub fn escape_str(text: &str) -> Cow<'_, str> {
     if !text
         .match_indices('\\')
@@ -67,7 +67,7 @@ pub fn unescape(escaped: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// As [`unescape`], as a path.
+/// The path that an escaped text stands for; see [`unescape`].
 pub fn unescape_path(escaped: &str) -> PathBuf {
     PathBuf::from(unescape(escaped))
 }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_few_and_reversible() {
+    fn escape_bytes_escapes_few_bytes_and_is_reversible() {
         for (bytes, escaped) in [
             (&b"plain/text"[..], "plain/text"),
             ("na\u{ef}ve".as_bytes(), "na\u{ef}ve"),
@@ -146,7 +146,7 @@ mod tests {
 
     /// All texts of up to five of the characters that matter.
     #[test]
-    fn every_short_text_comes_back() {
+    fn unescape_restores_every_short_text() {
         let alphabet = b"\\x5c\xff";
         let mut texts: Vec<Vec<u8>> = vec![Vec::new()];
         for _ in 0..5 {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_joined_do_not_make_escapes() {
+    fn sealed_texts_joined_to_others_make_no_new_escapes() {
         for (first, second) in [
             (&b"\\"[..], &b"x41"[..]),
             (b"\\x", b"41"),

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_runs_and_zombies_do_not() {
+    fn stat_says_that_this_process_runs_and_that_a_zombie_does_not() {
         let own = stat(std::process::id()).expect("procfs");
         assert!(own.runs && own.start > 0);
         assert_eq!(innermost_pid(std::process::id()), Some(std::process::id()));

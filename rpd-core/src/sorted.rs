@@ -173,9 +173,9 @@ pub(crate) const MERGED: usize = 256;
 /// Rows in order that have not been taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
-    /// Number of the first of these rows.
+    /// Number of the first row of the run.
     pub(crate) row: u32,
-    /// One more than the number of the last.
+    /// One more than the number of the run's last row.
     pub(crate) end: u32,
 }
 

@@ -42,13 +42,13 @@ pub struct NamedSum {
     pub table: String,
     /// Kernel, function, message or operation.
     pub name: String,
-    /// Number of records.
+    /// Number of records with the name.
     pub calls: u64,
-    /// Sum of durations.
+    /// Sum of the records' durations in nanoseconds.
     pub total: u64,
-    /// Shortest duration.
+    /// Shortest duration of a record in nanoseconds.
     pub min: u64,
-    /// Longest duration.
+    /// Longest duration of a record in nanoseconds.
     pub max: u64,
     /// Sum of squared distances from the mean.
     pub spread: f64,
@@ -66,7 +66,7 @@ pub struct StatTable {
 /// The texts that the rows of statistics name.
 pub type StatNames<'a> = Arc<ExtendedStrings<'a>>;
 
-/// Everything the statistics files and `--stats` tables of one process need.
+/// The statistics of one process, for statistics files and `--stats` tables.
 #[derive(Debug, Default)]
 pub struct SessionStats<'a> {
     /// The names of rows.

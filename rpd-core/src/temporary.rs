@@ -26,12 +26,12 @@ const PREFIX: &str = ".rpd-";
 const SUFFIX: &str = ".part";
 /// Ends of the names of files that SQLite makes beside a database.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
-/// Age of the last change after which what another machine or container made is assumed to be abandoned.
+/// Age of the last change after which files of another machine or container are assumed to be abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The signals that end a process unless it handles them, and at which temporary files are removed.
 const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// Absolute paths of what this process has to remove.
+/// Absolute paths of the files and directories that this process has to remove.
 static ALIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn alive() -> MutexGuard<'static, BTreeSet<PathBuf>> {
@@ -56,7 +56,8 @@ impl Listing {
         Ok((made, Listing(path)))
     }
 
-    /// Gives what is listed another name, under which it stays.
+    /// Renames the listed file or directory by calling `rename`. It is no longer on the list then, so that it stays
+    /// under its new name.
     fn rename(self, rename: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut alive = alive();
         let renamed = rename();
@@ -140,7 +141,7 @@ pub struct TemporaryDirectory {
 }
 
 impl TemporaryDirectory {
-    /// Makes an empty directory in another one.
+    /// Makes an empty temporary directory in `directory`.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -212,8 +213,8 @@ static CREATION_MASK: LazyLock<u32> = LazyLock::new(|| {
     field.unwrap_or(0o077)
 });
 
-/// Removes what this process has to remove, before it ends in another way than by returning from `main`. What is made
-/// afterwards waits for ever.
+/// Removes the temporary files and directories of this process, before the process ends in another way than by
+/// returning from `main`. A thread that makes one afterwards waits for ever.
 pub fn remove_all() {
     let alive = alive();
     for path in &*alive {
@@ -241,8 +242,8 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// From now on the signals that end this process remove its temporary files first. One that was ignored when it was started is
-/// still ignored, and one that is blocked is left to who blocks it.
+/// Installs handlers, so that the signals that end this process remove its temporary files first. A signal that was
+/// ignored when the process was started is still ignored, and a blocked one is left to the thread that blocks it.
 fn remove_at_signals() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
@@ -317,8 +318,8 @@ fn is_in_use(name: &str, age: Option<Duration>) -> Option<bool> {
     })
 }
 
-/// Removes what killed processes left in a directory, when this process first makes something there. `own` is what the
-/// operating system reports for that.
+/// Removes files that killed processes left in a directory, when this process first makes something there. `own` is the
+/// metadata of a file that this process made.
 fn sweep_once(directory: &Path, own: io::Result<Metadata>) {
     static SWEPT: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
     let fresh = SWEPT
@@ -331,7 +332,7 @@ fn sweep_once(directory: &Path, own: io::Result<Metadata>) {
     }
 }
 
-/// Removes what dead processes of a user left in a directory. What cannot be removed stays.
+/// Removes files that dead processes of a user left in a directory. Files that cannot be removed stay.
 fn sweep(directory: &Path, user: u32) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
@@ -353,7 +354,7 @@ fn sweep(directory: &Path, user: u32) {
     }
 }
 
-/// Removes what killed processes of this user left in a directory.
+/// Removes files that killed processes of this user left in a directory.
 pub fn remove_abandoned(directory: &Path) {
     // Owner of the files that this process makes there: on some network file systems not the process's user.
     if let Ok(own) = tempfile::tempfile_in(directory).and_then(|file| file.metadata()) {
@@ -366,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leftovers_of_dead_processes_are_removed() {
+    fn sweep_removes_temporary_files_of_dead_processes() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let own = prefix();
@@ -409,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_files_are_for_their_owner_until_they_get_a_name() {
+    fn temporary_file_is_readable_by_its_owner_only_until_it_is_renamed() {
         let folder = tempfile::tempdir().expect("a folder");
         let mode = |path: &Path| std::fs::metadata(path).expect("there").mode() & 0o7777;
         let file = TemporaryFile::in_directory(folder.path()).expect("made");

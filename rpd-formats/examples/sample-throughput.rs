@@ -19,7 +19,7 @@ use rpd_core::spool::options::{SamplingMethod, SamplingUnit};
 use rpd_formats::Output;
 use rpd_formats::rocpd::read::Database;
 
-/// Instructions that are sampled, and how many of them a source line has.
+/// Number of instructions that are sampled, and number of them that a source line has.
 const INSTRUCTIONS: u64 = 4096;
 const OF_LINE: u64 = 8;
 
@@ -99,6 +99,7 @@ fn lines(session: &Session, totals: &Totals) -> Vec<(u32, u64)> {
 /// Stochastic samples of a kernel: 40 waves in each tick, at instructions near one another.
 fn session(samples: u64) -> Session {
     let mut session = Session::default();
+    // Id 0 has to be the empty text.
     session.strings.intern("");
     session.kernel_symbols.push(KernelSymbol {
         id: KernelId(1),
@@ -135,6 +136,7 @@ fn session(samples: u64) -> Session {
     let table = &mut session.samples;
     for index in 0..samples {
         let tick = index / 40;
+        // The bits of a product are as good as random, and the same in every run.
         let random = index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
         let instruction = (tick * 16 + random % 64) % INSTRUCTIONS;
         let time = Nanoseconds(5_761_000_000_000 + tick * 1_048_576);

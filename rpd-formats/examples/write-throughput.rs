@@ -61,7 +61,7 @@ fn with_parts(files: Vec<PathBuf>) -> Vec<PathBuf> {
     files.into_iter().flat_map(parts).collect()
 }
 
-/// Without statistics, which are not computed here.
+/// Measures a writer without statistics, which are not computed here.
 fn measure(
     format: Format,
     what: &str,

@@ -44,7 +44,7 @@ enum Kind {
     File(PathBuf),
 }
 
-/// Why a destination is refused.
+/// Reason why a destination is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -54,9 +54,9 @@ pub enum Refusal {
     /// The command reads the directory that the file is or would be in.
     #[error("{} is in {}, which is an input; give the output another place", output.display(), input.display())]
     IsInInput {
-        /// The destination.
+        /// Path of the destination.
         output: PathBuf,
-        /// The directory.
+        /// Path of the directory that is an input.
         input: PathBuf,
     },
     /// The path names a directory.
@@ -68,7 +68,7 @@ pub enum Refusal {
     /// The path cannot be followed.
     #[error("cannot write {}: {source}", path.display())]
     Io {
-        /// The destination.
+        /// Path of the destination.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
@@ -80,13 +80,13 @@ fn identity(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-/// Whether an open file is the one that `found` describes.
+/// Whether an open file is the file with the metadata `found`.
 fn is_open_as(descriptor: impl AsFd, found: &Metadata) -> bool {
     fstat(descriptor).is_ok_and(|open| (open.st_dev, open.st_ino) == identity(found))
 }
 
 impl Destination {
-    /// Standard output.
+    /// Standard output as the destination.
     pub fn standard_output() -> Destination {
         Destination {
             path: PathBuf::from("-"),
@@ -199,7 +199,7 @@ impl Destination {
         }
     }
 
-    /// Opens what is no file.
+    /// Opens a device or pipe for writing.
     pub(crate) fn open_stream(&self) -> Result<Box<dyn Write>, WriteError> {
         Ok(match self.kind {
             Kind::StandardOutput => {
@@ -352,7 +352,7 @@ fn for_terminal(is_terminal: bool, out: impl Write + 'static) -> Box<dyn Write> 
     }
 }
 
-/// Remembers why writing failed, because those who write make errors of their own of it.
+/// A writer that remembers why writing failed, because code above it makes errors of its own of that.
 struct Output<W: Write> {
     out: W,
     failed: Option<io::Error>,
@@ -363,7 +363,7 @@ impl<W: Write> Output<W> {
         Output { out, failed: None }
     }
 
-    /// Writes what is buffered; the first error of all.
+    /// Writes buffered bytes out. Returns the first error of all.
     fn end(&mut self) -> Option<io::Error> {
         if self.failed.is_none() {
             let _ = self.flush();
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_link_the_file_that_it_leads_to_is_made() {
+    fn write_through_a_link_makes_the_file_that_it_leads_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("file"), "old").expect("written");
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_and_what_lies_in_them_are_refused() {
+    fn destination_refuses_inputs_and_files_within_them() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir(path("capture")).expect("made");
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_stays_a_pipe_and_gets_the_bytes() {
+    fn pipe_stays_a_pipe_and_gets_the_bytes() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_stays_a_device_and_a_full_one_is_named() {
+    fn device_stays_a_device_and_error_names_a_full_one() {
         // A link, so that a mistake does not replace the machine's device.
         let folder = tempfile::tempdir().expect("a folder");
         for device in ["null", "full"] {
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_no_escapes() {
+    fn terminal_gets_no_escape_sequences() {
         let mut terminal = Terminal {
             out: Vec::new(),
             rest: Vec::new(),

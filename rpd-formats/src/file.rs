@@ -22,12 +22,12 @@ pub struct PendingFile {
     file: TemporaryFile,
 }
 
-/// Where a complete file goes.
+/// Destination of a complete file.
 #[derive(Debug)]
 enum End {
     /// The file gets this name.
     Name(PathBuf),
-    /// Its bytes are written there.
+    /// The bytes of the file are written to this device or pipe.
     Stream(Destination),
 }
 
@@ -51,7 +51,7 @@ impl PendingFile {
     /// Begins the one file of a command.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the file cannot be made.
     pub fn to(destination: Destination) -> Result<PendingFile, WriteError> {
         let path = destination.path().to_owned();
         let name = destination.file().map(Path::to_owned);
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_replace_links_and_do_not_follow_them() {
+    fn new_file_replaces_a_link_and_does_not_follow_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("victim"), "precious").expect("written");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_replaced() {
+    fn new_file_replaces_nothing_but_regular_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.csv");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_of_a_replaced_file_is_kept() {
+    fn new_file_keeps_the_mode_of_the_replaced_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.csv");
         let mode = || {

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_json_in_the_order_given() {
+    fn json_object_keeps_the_order_of_its_keys() {
         let text = Object::new()
             .number("z", -1)
             .text("a\"", "\u{1}\n\\é")

@@ -1,4 +1,4 @@
-//! Numbers of kinds and operations, as records of JSON and Perfetto refer to them.
+//! Numbers of kinds and operations, to which records of JSON and Perfetto refer.
 
 use std::collections::HashMap;
 
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_providers_where_it_has_them() {
+    fn operation_numbers_are_the_providers_where_it_has_them() {
         let mut session = Session::default();
         let ids = [
             (Kind::HipRuntime, "hipFree"),

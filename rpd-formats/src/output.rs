@@ -20,7 +20,7 @@ pub struct Output<'a> {
     pub target: &'a Target,
 }
 
-/// Why an output could not be written.
+/// Reason why an output could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -32,12 +32,12 @@ pub enum WriteError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// SQLite refused.
+    /// SQLite cannot write the database.
     #[error("cannot write {path}: {source}")]
     Sqlite {
         /// Path of the database.
         path: PathBuf,
-        /// Error of SQLite.
+        /// Error that SQLite reported.
         source: rusqlite::Error,
     },
     /// libotf2 cannot be loaded.
@@ -45,10 +45,10 @@ pub enum WriteError {
     Otf2Missing {
         /// Path of the file.
         path: PathBuf,
-        /// What is missing.
+        /// The library that is missing, and the places where it was searched.
         source: crate::otf2::LibraryMissing,
     },
-    /// libotf2 refused.
+    /// libotf2 cannot write the archive.
     #[error("cannot write {path}: {function}: {reason}")]
     Otf2 {
         /// Path of the file.
@@ -63,7 +63,7 @@ pub enum WriteError {
     Parquet {
         /// Path of the file.
         path: PathBuf,
-        /// Error of polars.
+        /// Error that polars reported.
         source: polars::error::PolarsError,
     },
 }

@@ -9,7 +9,7 @@ pub fn records() -> u64 {
     RECORDS.load(Ordering::Relaxed)
 }
 
-/// To be called once per batch.
+/// Adds to the progress of the writer. To be called once per batch of records.
 pub(crate) fn advance(records: u64) {
     RECORDS.fetch_add(records, Ordering::Relaxed);
 }

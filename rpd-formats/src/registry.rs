@@ -38,10 +38,10 @@ pub enum StatisticsUse {
 pub struct FormatEntry {
     /// A note for help texts; may be empty.
     pub note: &'static str,
-    /// The name after the prefix of the one file that it makes, or that the others belong to; `None` for a format with a
-    /// file per domain or table.
+    /// Name, behind the prefix, of the one file that the format makes, or to which its other files belong; `None` for a
+    /// format with a file per domain or table.
     pub file: Option<&'static str>,
-    /// Whether it shows arguments of calls, so that they are recorded.
+    /// Whether the format shows arguments of calls, so that they are recorded.
     pub arguments: bool,
     /// The format's use of statistics.
     pub statistics: StatisticsUse,
@@ -53,6 +53,7 @@ pub struct FormatEntry {
 
 /// The registry entry of a format.
 pub const fn entry(format: Format) -> FormatEntry {
+    // No `_`: a new format states each of its properties here, or does not compile.
     match format {
         Format::Csv => FormatEntry {
             note: "",
@@ -132,7 +133,7 @@ pub fn write(format: Format, output: &Output<'_>) -> Result<Vec<PathBuf>, WriteE
     (entry.writer)(&Output { stats, ..*output })
 }
 
-/// The words of all formats with their notes, as help texts list them.
+/// The words of all formats with their notes, for help texts.
 pub fn list() -> String {
     let formats = Format::ALL.iter();
     let words = formats.map(|format| match entry(*format).note {

@@ -11,7 +11,7 @@ use rpd_core::session::{Provider, Session};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Value, json};
 
-/// Iterations that are listed one by one, as the original has them; ranges may have no end.
+/// Greatest number of iterations that are listed one by one, as in the original; ranges may have no end.
 pub const ITERATIONS: usize = 1 << 16;
 
 /// Keys with their values; their order is kept.
@@ -41,7 +41,7 @@ impl Serialize for Settings {
 }
 
 impl fmt::Display for Settings {
-    /// As JSON in one line.
+    /// Writes the settings as JSON in one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("{")?;
         for (index, (key, value)) in self.0.iter().enumerate() {
@@ -61,14 +61,14 @@ impl fmt::Display for Settings {
 }
 
 impl Settings {
-    /// Adds a value.
+    /// Adds a value under a key.
     #[must_use]
     pub fn with(mut self, key: &'static str, value: impl Into<Value>) -> Settings {
         self.0.push((key, Setting::Plain(value.into())));
         self
     }
 
-    /// Adds an object.
+    /// Adds an object under a key.
     #[must_use]
     pub fn with_object(mut self, key: &'static str, object: Settings) -> Settings {
         self.0.push((key, Setting::Object(object)));
@@ -162,11 +162,12 @@ pub(crate) fn of_database(session: &Session, options: &Options, target: &Target)
     settings.with("kernel_trace", !only_counted)
 }
 
-/// The settings of the recording, followed by those of outputs. What rpd does not do has the
-/// value that the original writes when the option is absent.
+/// The settings of the recording, followed by those of outputs. Settings of features that rpd lacks have the value that
+/// the original writes when the option is absent.
 pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings {
     let traces = &options.collector.traces;
     let counters = &options.collector.counters;
+    // Counters are listed as the user wrote them, with their device.
     let groups: Vec<Vec<String>> = counters
         .groups
         .iter()
@@ -184,6 +185,7 @@ pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings
             .with("duration", period.duration)
             .with("repeat", period.repeat)
     });
+    // The original writes the pattern for all kernels where none was given.
     let include = match options.kernel_include.as_str() {
         "" => ".*",
         given => given,
@@ -206,6 +208,7 @@ pub fn of_run(session: &Session, options: &Options, target: &Target) -> Settings
     let traced_counters: Vec<_> = traced.counters.iter().map(counter).collect();
     let library = options.thread_trace_library.as_ref();
     let library = library.map(|path| path.display().to_string());
+    // Keys are in the order of the original's file, as readers compare the text.
     Settings::default()
         .with("benchmark_mode", "")
         .with("kernel_trace", traces.kernel)
@@ -324,21 +327,21 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_the_original_in_its_order() {
+    fn settings_have_the_keys_of_the_original_in_its_order() {
         let settings = settings(&Session::default(), &Options::default());
         let keys: Vec<&str> = settings.0.iter().map(|(key, _)| *key).collect();
         assert_eq!(keys, KEYS.split_whitespace().collect::<Vec<_>>());
     }
 
     #[test]
-    fn the_text_is_the_same_json() {
+    fn settings_print_the_json_that_they_serialize_to() {
         let settings = settings(&Session::default(), &Options::default());
         let text: Value = serde_json::from_str(&settings.to_string()).expect("JSON");
         assert_eq!(text, serde_json::to_value(&settings).expect("JSON"));
     }
 
     #[test]
-    fn statistics_are_no_summary_and_ranks_come_from_the_environment() {
+    fn settings_tell_statistics_from_summary_and_take_ranks_from_the_environment() {
         let mut options = Options {
             stats: true,
             ..Options::default()
@@ -359,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_listed_in_the_form_of_the_original() {
+    fn settings_list_counters_in_the_form_of_the_original() {
         let plain = config_of(&Options::default());
         assert_eq!(plain["counter_collection"], false);
         assert_eq!(plain["counters"], json!([]));

@@ -1,4 +1,4 @@
-//! On which stream a HIP call works.
+//! Streams on which HIP calls work.
 //!
 //! Records of calls carry the address of the runtime's stream object among their arguments, not the number that
 //! dispatches and copies carry. The first dispatch or copy of each stream links its address and its number.
@@ -43,7 +43,7 @@ pub(crate) struct CallStreams<'a> {
 /// Handle of a stream, with the thread where that has a stream of its own under this handle; else with thread 0.
 type StreamKey = (u64, ThreadId);
 
-/// `hipStreamPerThread`.
+/// Value `hipStreamPerThread`.
 const PER_THREAD: u64 = 2;
 
 impl<'a> CallStreams<'a> {
@@ -97,6 +97,8 @@ impl<'a> CallStreams<'a> {
             .map(|(stream, (_, correlation))| (correlation, stream))
             .collect();
         let api = &session.api;
+        // Calls below a HIP call submit the work: the calls above them are searched for one with the stream as
+        // argument.
         for _ in 0..MAX_DEPTH {
             if wanted.is_empty() {
                 break;
@@ -117,6 +119,7 @@ impl<'a> CallStreams<'a> {
             }
             wanted = above;
         }
+        // The streams of an address are searched by time.
         for life in self.lives.values_mut() {
             life.streams.sort_unstable();
         }

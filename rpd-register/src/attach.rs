@@ -35,7 +35,7 @@ struct List {
     name: &'static [u8],
     /// Bytes that separate entries; the first one is used.
     separators: &'static [u8],
-    /// Whether the entry comes before the others.
+    /// Whether rpd's entry comes before the others.
     first: bool,
     entry: Vec<u8>,
 }
@@ -48,9 +48,9 @@ impl List {
     }
 }
 
-/// What this program was started with.
+/// Variables that this program was started with, and that further programs need.
 struct Variables {
-    /// `RPD_SPOOL=...`.
+    /// The entry `RPD_SPOOL=...` of the environment.
     spool: CString,
     whole: Vec<CString>,
     lists: Vec<List>,
@@ -140,7 +140,8 @@ fn name(entry: &[u8]) -> &[u8] {
     end.map_or(entry, |end| &entry[..=end])
 }
 
-/// Bytes of the environment that [`write`] makes of this one, a multiple of 8; `None` where nothing is to be added.
+/// Size in bytes of the environment that [`write`] makes of this one, a multiple of 8; `None` where nothing is to be
+/// added.
 ///
 /// # Safety
 ///
@@ -218,6 +219,7 @@ pub(crate) unsafe fn write(environment: Environment, memory: *mut u8) -> Environ
             .iter()
             .filter(|list| find(list.name).is_none())
     };
+    // Pointers first and their texts behind them, in the order in which `size` counted both.
     let pointers = all().count() + whole().count() + lists().count() + 1;
     // SAFETY: the memory begins with the pointers, as `size` counted them.
     let mut text = Cursor(unsafe { memory.add(pointers * size_of::<usize>()) });
@@ -258,6 +260,7 @@ pub(crate) unsafe fn write(environment: Environment, memory: *mut u8) -> Environ
                     joined(list, Some(value))
                 });
             }
+            // Other entries keep their texts: the memory of the old environment outlives the new one.
             _ => push(entry.as_ptr()),
         }
     }
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_added_and_nothing_else_changes() {
+    fn write_adds_missing_variables_and_changes_nothing_else() {
         let variables = Variables {
             spool: c"RPD_SPOOL=/run".to_owned(),
             whole: vec![c"RPD_SDK=/sdk".to_owned()],

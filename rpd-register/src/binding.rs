@@ -26,7 +26,7 @@ use crate::sdk::{self, Sdk};
 static SDK: AtomicPtr<Sdk> = AtomicPtr::new(std::ptr::null_mut());
 /// The collector's function that takes tables in the place of an SDK's; null when an SDK takes them.
 static DIRECT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-/// [`NOBODY`], the thread that is binding, or [`DONE`].
+/// State of the binding: [`NOBODY`], the thread that is binding, or [`DONE`].
 static BINDER: AtomicU64 = AtomicU64::new(NOBODY);
 const NOBODY: u64 = 0;
 const DONE: u64 = u64::MAX;
@@ -43,7 +43,8 @@ fn by_tool_list(objects: &Objects) -> bool {
         || std::env::var_os("ROCPROFILER_LIBRARY_CTOR").is_some()
 }
 
-/// Before the target's `main`: opens the collector, and makes it visible to an SDK that the program links or loads.
+/// Opens the collector, and makes it visible to an SDK that the program links or loads. Called before the target's
+/// `main`.
 pub(crate) fn prepare() {
     if !sdk::is_named() {
         return;
@@ -53,7 +54,7 @@ pub(crate) fn prepare() {
     }
 }
 
-/// The process and thread that call, never [`NOBODY`] or [`DONE`].
+/// Number of the calling process and thread, never [`NOBODY`] or [`DONE`].
 fn caller() -> u64 {
     // SAFETY: these system calls take no pointers.
     let (process, thread) = unsafe { (libc::getpid(), libc::gettid()) };
@@ -228,7 +229,7 @@ pub(crate) fn call(name: &CStr) -> c_int {
     function.map_or(FAILED, |function| unsafe { function() })
 }
 
-/// Has the SDK open a tool library.
+/// Makes the SDK open a tool library.
 ///
 /// # Safety
 ///

@@ -15,7 +15,7 @@ const TOOLS: &str = "ROCP_TOOL_LIBRARIES";
 /// The open collector; never closed.
 pub(crate) struct Collector {
     handle: *mut c_void,
-    /// The collector's `rocprofiler_configure`.
+    /// Function `rocprofiler_configure` of the collector.
     pub(crate) configure: rocprofiler_configure_func_t,
     end: Option<unsafe extern "C" fn()>,
     note: Option<unsafe extern "C" fn(*const c_char)>,
@@ -123,7 +123,7 @@ impl Collector {
         }
     }
 
-    /// Has it record what is complete: the process is about to end without exit handlers.
+    /// Makes the collector record work that is complete: the process is about to end without exit handlers.
     pub(crate) fn flush(&self) {
         if let Some(flush) = self.flush {
             // SAFETY: the collector's function for this purpose; it may be called at any time.
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tool_is_appended_once() {
+    fn with_tool_appends_the_tool_once() {
         let with = |list: &str| {
             with_tool(list.as_bytes(), b"/c.so")
                 .map(|list| String::from_utf8_lossy(&list).into_owned())
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_collector_is_in_the_directory_of_this_library() {
+    fn collector_path_is_in_the_directory_of_this_library() {
         let path = path().expect("this program has a path");
         assert!(path.to_bytes().ends_with(b"/librpd_collect.so"), "{path:?}");
     }

@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use crate::attach::{self, Environment};
 use crate::obstacle;
 
-/// Where a function has its environment.
+/// Place of a function's environment.
 #[derive(Clone, Copy)]
 enum Given {
-    /// In a register, by its position among the arguments.
+    /// The environment is in a register, by its position among the arguments.
     Register(usize),
-    /// The environment of this program.
+    /// The environment is that of this program.
     Own,
     /// Arguments up to a null pointer begin at the second one; the environment follows them.
     AfterList,
@@ -27,14 +27,14 @@ enum Given {
     OwnAfterList,
 }
 
-/// What is at the position of the program's name.
+/// Form in which a function gets the program.
 #[derive(Clone, Copy)]
 enum Named {
-    /// A path.
+    /// A path is in the register.
     Path,
-    /// A name that is looked for in `PATH`, unless it has a slash.
+    /// A name is in the register, which is searched in `PATH` unless it has a slash.
     Searched,
-    /// A descriptor.
+    /// A descriptor is in the register.
     Descriptor,
     /// A descriptor, a path that is relative to it in the next register, and flags in the fifth one.
     At,
@@ -42,11 +42,11 @@ enum Named {
 
 struct Function {
     name: &'static CStr,
-    /// Position of what names the program.
+    /// Position of the argument that names the program.
     program: usize,
     named: Named,
     environment: Given,
-    /// Position in [`FUNCTIONS`] of the one that has the environment in a register.
+    /// Position in [`FUNCTIONS`] of the function that has the environment in a register.
     explicit: usize,
     /// Whether this program ends when it succeeds.
     replaces: bool,
@@ -118,7 +118,7 @@ pub(crate) fn prepare() {
     PROCESS.store(process, Ordering::Relaxed);
 }
 
-/// What a function was called with: the argument registers, the caller's frame, the return address, and the arguments on the
+/// The arguments of a call: the argument registers, the caller's frame, the return address, and the arguments on the
 /// stack.
 #[repr(C)]
 struct Call {
@@ -211,7 +211,8 @@ unsafe fn list_size(function: &Function, call: &Call) -> usize {
     }
 }
 
-/// Makes the arguments with which the function that is returned is to be called, with what they point to in `memory`.
+/// Makes the arguments of the function that is returned, with the environment and lists to which they point in
+/// `memory`.
 extern "C" fn change(index: usize, call: &mut Call, memory: *mut u8) -> *const c_void {
     let function = &FUNCTIONS[index];
     // SAFETY: the arguments with which the program called the function, and as many bytes as `begin` asked for.
@@ -255,7 +256,7 @@ extern "C" fn missing() -> c_int {
     -1
 }
 
-/// Has the collector note a program that will run without it.
+/// Makes the collector note a program that will run without it.
 fn note(function: &Function, call: &Call) {
     let name = call.registers[function.program];
     let text = name as *const c_char;

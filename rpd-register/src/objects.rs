@@ -106,13 +106,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_without_gpu_uses_no_sdk() {
+    fn objects_of_a_program_without_gpu_use_no_sdk() {
         let found = Objects::read();
         assert!(!found.use_sdk(), "{found:?}");
     }
 
     #[test]
-    fn the_sdk_is_known_by_its_file_name() {
+    fn sdk_is_recognised_by_its_file_name() {
         for (name, expected) in [
             (c"/opt/rocm/lib/librocprofiler-sdk.so.1", true),
             (c"librocprofiler-sdk.so", true),

@@ -1,4 +1,5 @@
-//! Why the next program of a process cannot be recorded. Makes no allocation: it may run between `fork` and `exec`.
+//! Reasons why the next program of a process cannot be recorded. Makes no allocation: it may run between `fork` and
+//! `exec`.
 
 use std::ffi::{CStr, CString, c_int};
 use std::mem::MaybeUninit;
@@ -11,7 +12,7 @@ const CAPABLE: &CStr = c"its file has capabilities";
 const TWO_USERS: &CStr = c"its real user is not its effective one";
 const OTHER_USER: &CStr = c"its user may not write in the folder of this run";
 
-/// The run's directory.
+/// Path of the run's directory.
 static RUN: OnceLock<CString> = OnceLock::new();
 
 /// Notes the run's directory. To be called when the library is loaded, for a process that is recorded.
@@ -22,7 +23,8 @@ pub(crate) fn prepare() {
     }
 }
 
-/// Why no program can be recorded that this process becomes as it is. `user` is the one that it was loaded with.
+/// Reason why no program can be recorded that this process becomes as it is. `user` is the user with whom it was
+/// loaded.
 pub(crate) fn of_user(user: libc::uid_t) -> Option<&'static CStr> {
     // SAFETY: these system calls take no pointers.
     let (real, effective, group, effective_group) = unsafe {
@@ -95,7 +97,7 @@ fn is_script(folder: c_int, path: &CStr) -> bool {
     }
 }
 
-/// What keeps rpd out of a program with this name, for which `PATH` is searched ([`at`] for a path).
+/// Reason why rpd stays out of a program with this name, for which `PATH` is searched ([`at`] for a path).
 pub(crate) fn searched(name: &CStr) -> Option<&'static CStr> {
     if name.to_bytes().contains(&b'/') {
         return at(libc::AT_FDCWD, name, 0);
@@ -138,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_with_rights_of_others_are_found() {
+    fn obstacle_is_found_at_programs_with_rights_of_others() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("program");
         let at = |content: &[u8], mode| {
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_no_obstacle() {
+    fn obstacle_of_this_process_is_none() {
         // SAFETY: takes no pointers.
         let user = unsafe { libc::geteuid() };
         assert_eq!(of_user(user), None);

@@ -102,14 +102,14 @@ fn end_at_once(status: c_int) -> ! {
     }
 }
 
-/// As the C library's function of this name.
+/// Stands in for the C library's function of this name.
 #[cfg(not(test))]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn _exit(status: c_int) -> ! {
     end_at_once(status)
 }
 
-/// As the C library's function of this name.
+/// Stands in for the C library's function of this name.
 #[cfg(not(test))]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn _Exit(status: c_int) -> ! {

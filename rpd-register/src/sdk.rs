@@ -1,4 +1,4 @@
-//! The SDK's library.
+//! The SDK: its library, and the functions in it.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -17,14 +17,14 @@ pub(crate) const FILE_NAME: &[u8] = b"librocprofiler-sdk.so";
 /// The library that the registration library opens by default.
 const DEFAULT: &CStr = c"librocprofiler-sdk.so";
 
-/// Type of `rocprofiler_force_configure`.
+/// Type of the function `rocprofiler_force_configure`.
 pub(crate) type ForceConfigure =
     unsafe extern "C" fn(rocprofiler_configure_func_t) -> rocprofiler_status_t;
 
 /// An open SDK; never closed.
 pub(crate) struct Sdk {
     handle: *mut c_void,
-    /// Its `rocprofiler_set_api_table`.
+    /// Function `rocprofiler_set_api_table` of the SDK.
     pub(crate) set_api_table: rocprofiler_set_api_table_fn,
 }
 
@@ -52,8 +52,8 @@ fn loader_error() -> String {
 }
 
 impl Sdk {
-    /// Opens what `RPD_SDK` names, or the default. `loaded` is an SDK that the process has already: a second one is not
-    /// brought in. The error is text for the user.
+    /// Opens the library that `RPD_SDK` names, or the default. `loaded` is an SDK that the process has already: a
+    /// second one is not brought in. The error is text for the user.
     pub(crate) fn open(loaded: Option<&CStr>) -> Result<Sdk, String> {
         let named = std::env::var_os(VARIABLE)
             .and_then(|path| CString::new(path.into_vec()).ok())
@@ -103,7 +103,7 @@ impl Sdk {
         status != 0
     }
 
-    /// Its `rocprofiler_force_configure`; absent before SDK 0.2.
+    /// Function `rocprofiler_force_configure` of the SDK; absent before SDK 0.2.
     pub(crate) fn force_configure(&self) -> Option<ForceConfigure> {
         let address = self.function(c"rocprofiler_force_configure");
         // SAFETY: null becomes `None`, and a symbol of this name has this type.
@@ -117,8 +117,8 @@ pub(crate) fn symbol(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(handle, name.as_ptr()) }
 }
 
-/// Where the object with this address was loaded; null when it is in none. The address of an exported function of this library
-/// does not tell: where the library was not preloaded, its name may stand for the function of another one.
+/// Load address of the object with this address; null when it is in none. The address of an exported function of this
+/// library does not tell: where the library was not preloaded, its name may stand for the function of another one.
 fn object_of(address: *const c_void) -> *mut c_void {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: any address may be requested; zeros are a valid record.

@@ -26,7 +26,7 @@ fn definition(name: &CStr, collectors: &AtomicPtr<c_void>) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
-/// As the C library's function of this name.
+/// Stands in for the C library's function of this name.
 ///
 /// # Safety
 ///
@@ -54,7 +54,7 @@ pub(crate) unsafe extern "C" fn sigaction(
 
 macro_rules! forwarded {
     ($($name:ident $text:literal;)*) => {$(
-        /// As the C library's function of this name.
+        /// Stands in for the C library's function of this name.
         ///
         /// # Safety
         ///

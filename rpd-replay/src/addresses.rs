@@ -95,7 +95,7 @@ fn occupant(base: u64, size: u64) -> Option<String> {
     })
 }
 
-/// Ranges that are held so that nothing else takes them.
+/// Ranges of addresses that are held so that nothing else takes them.
 #[derive(Debug, Default)]
 pub(crate) struct HeldRanges {
     regions: Vec<Region>,
@@ -196,6 +196,7 @@ fn occupy_device(hip: &mut Hip, region: &Region, device: i32) -> Result<(), Stri
         ));
     }
     let size = region.size.next_multiple_of(granularity);
+    // The range is held by a mapping of this process, which has to go before the runtime can have it.
     unmap(region.base, region.size);
     let mut got = 0u64;
     hip.check(
@@ -219,6 +220,7 @@ fn occupy_device(hip: &mut Hip, region: &Region, device: i32) -> Result<(), Stri
     .map_err(text)?;
     hip.check("hipMemMap", &[region.base, size, 0, handle, 0])
         .map_err(text)?;
+    // All devices get access: the program's peer access is not a call of its own here.
     const READ_WRITE: u32 = 3;
     let mut count = 0i32;
     hip.check("hipGetDeviceCount", &[word_of(&mut count)])
@@ -254,7 +256,7 @@ fn occupy_device(hip: &mut Hip, region: &Region, device: i32) -> Result<(), Stri
 /// Live memory of the capture and where it lies now.
 #[derive(Debug, Default)]
 pub(crate) struct Translation {
-    /// By captured base: bytes, base now.
+    /// Live memory by its base in the capture: size in bytes, and base now.
     live: BTreeMap<u64, (u64, u64)>,
     /// Number of translated words that are addresses for certain; `probable`: that only look like addresses.
     pub(crate) certain: u64,
@@ -270,7 +272,7 @@ impl Translation {
         self.live.remove(&base)
     }
 
-    /// All memory that begins in a range is gone.
+    /// Removes all memory that begins in a range.
     pub(crate) fn remove_all(&mut self, base: u64, size: u64) {
         let end = base.saturating_add(size);
         self.live.retain(|at, _| !(base..end).contains(at));
@@ -289,14 +291,14 @@ impl Translation {
         (address - base < size).then_some((base, size, now))
     }
 
-    /// All live memory: captured base, bytes, base now.
+    /// All live memory: base in the capture, size in bytes, base now.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.live
             .iter()
             .map(|(base, (size, now))| (*base, *size, *now))
     }
 
-    /// Replaces the words of `bytes` that are addresses of live memory as it is now by those of the capture.
+    /// Replaces the words of `bytes` that are addresses of live memory in the replay by those of the capture.
     pub(crate) fn restore_words(&self, bytes: &mut [u8]) {
         let by_place: BTreeMap<u64, (u64, u64)> = self
             .all()
@@ -357,7 +359,7 @@ mod tests {
 
     /// Checks capture-31.
     #[test]
-    fn memory_in_one_page_is_one_region() {
+    fn regions_join_memory_in_one_page() {
         let all = [
             memory(0x10_0000, 100, memory_kind::DEVICE),
             memory(0x10_0800, 100, memory_kind::DEVICE),
@@ -373,7 +375,7 @@ mod tests {
 
     /// Checks capture-28.
     #[test]
-    fn addresses_are_translated_by_range() {
+    fn translation_maps_addresses_by_range() {
         let mut translation = Translation::default();
         translation.insert(1000, 100, 5000);
         translation.insert(1100, 100, 9000);
@@ -398,7 +400,7 @@ mod tests {
 
     /// Checks capture-30.
     #[test]
-    fn a_range_that_is_taken_names_who_has_it() {
+    fn hold_names_the_mapping_in_a_taken_range() {
         let here = main_address() / 4096 * 4096;
         let region = Region {
             base: here,

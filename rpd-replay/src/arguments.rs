@@ -11,7 +11,7 @@ use crate::host;
 use crate::player::Player;
 use crate::stream_capture;
 
-/// Memory behind the pointers of a call while it is made.
+/// Memory behind the pointers of a call, which lives while it is made.
 #[derive(Default)]
 pub(crate) struct PointedMemory {
     texts: Vec<CString>,
@@ -61,13 +61,13 @@ pub(crate) fn set_word(bytes: &mut [u8], index: usize, value: u64) {
     }
 }
 
-/// The first word that the call stored behind an argument.
-/// What the call read behind its arguments: for calls that read in one place.
+/// The bytes that the call read behind its arguments, for calls that read in one place; `None` when it read nothing.
 pub(crate) fn input(call: &Call) -> Option<&[u8]> {
     let item = call.items().find(|item| item.kind == item::IN)?;
     Some(item.payload)
 }
 
+/// The first word that the call stored behind the argument at `position`; `None` when it stored nothing.
 pub(crate) fn out_word(call: &Call, position: u16) -> Option<u64> {
     call.items()
         .find(|item| item.kind == item::OUT && item.argument == position)?
@@ -170,6 +170,7 @@ impl Player {
             .map(|item| item.payload.to_vec());
         let missing = || ReplayError::damaged(format!("{} is not in the capture", argument.name()));
         Ok(match argument.role {
+            // Numbers of devices may be others in the replay; the function's declaration tells them apart by name only.
             Role::Value => match argument.name() {
                 "mode" => stream_capture::mode(call).unwrap_or(value),
                 "dstDeviceId" | "srcDeviceId" | "srcDevice" | "deviceId" | "peerDeviceId"
@@ -180,6 +181,7 @@ impl Player {
                 self.stream_of(call, value, operation.name().ends_with("_spt"))?
             }
             Role::Handle(kind) => self.handle(kind, value)?,
+            // Results go into slots: the program's own variables are not part of a replay.
             Role::HandleOut(_) | Role::AddressOut => match value {
                 0 => 0,
                 _ => behind.slot(position, 0),
@@ -201,8 +203,10 @@ impl Player {
                 behind.copy(&bytes)
             }
             Role::Symbol => (self.symbol(call)?.0).wrapping_add(call.argument("offset")),
+            // A list that the capture lacks was null or empty.
             Role::Array(..) => match (value, read) {
                 (0, _) | (_, None) => 0,
+                // Nodes are handles; words of other lists are plain values.
                 (_, Some(mut bytes)) => {
                     if operation.group == Group::Graph {
                         for index in 0..bytes.len() / 8 {
@@ -215,6 +219,7 @@ impl Player {
             },
             Role::Copy2d => {
                 let mut bytes = read.ok_or_else(missing)?;
+                // Words of one side of `hip_Memcpy2D`: kind of memory, host address, device address, array.
                 for (kind, host, device, array) in [(2, 3, 4, 5), (9, 10, 11, 12)] {
                     // `hipMemoryType`.
                     let at = match word(&bytes, kind) as u32 {
@@ -330,10 +335,12 @@ impl Player {
                 }
                 _ => 0,
             },
+            // The program's buffer is not there; what the call writes is not looked at.
             Role::Scratch => match value {
                 0 => 0,
                 _ => self.scratch.as_mut_ptr() as u64,
             },
+            // These are set by the functions that make such calls.
             Role::Ignored
             | Role::Kernel
             | Role::Arguments

@@ -16,7 +16,7 @@ pub(crate) struct Array {
     extent: [u64; 3],
     /// Bytes of an element.
     element: u64,
-    /// Its device in the capture.
+    /// Device of the array in the capture.
     device: i32,
 }
 
@@ -67,7 +67,7 @@ impl Array {
 
 /// A copy of an array.
 pub(crate) struct SavedArray {
-    /// Its handle in the capture.
+    /// Handle of the array in the capture.
     pub(crate) handle: u64,
     pub(crate) array: Array,
     content: Vec<u8>,
@@ -76,7 +76,7 @@ pub(crate) struct SavedArray {
 }
 
 impl SavedArray {
-    /// Bytes of its content.
+    /// Size of the array's content in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.content.len() as u64
     }
@@ -168,7 +168,7 @@ impl Player {
         }
     }
 
-    /// Copies all arrays.
+    /// Copies the content of all arrays.
     pub(crate) fn save_arrays(&mut self) -> Result<Vec<SavedArray>, ReplayError> {
         let handles: Vec<u64> = self.arrays.keys().copied().collect();
         let mut saved = Vec::new();
@@ -194,7 +194,7 @@ impl Player {
         Ok(())
     }
 
-    /// Puts back what was written, or all.
+    /// Restores the content of arrays that were written, or of all.
     pub(crate) fn restore_arrays(
         &mut self,
         saved: &[SavedArray],

@@ -240,8 +240,8 @@ impl Player {
         Ok(())
     }
 
-    /// Where the runtime has the nodes that it lists behind an argument; an error when it lists another number of them than in the
-    /// capture.
+    /// Address at which the runtime has the nodes that it lists behind an argument; an error when it lists another
+    /// number of them than in the capture.
     fn listed(
         &self,
         call: &Call,
@@ -339,7 +339,7 @@ fn node_parameters<'a>(call: &'a Call, operation: &Operation) -> Option<&'a [u8]
     found.map(|item| item.payload)
 }
 
-/// The position of the argument that counts the nodes of another one.
+/// The position of the argument that has the number of nodes behind another argument.
 fn position_of_count(operation: &Operation, position: usize) -> usize {
     let arguments = operation.arguments().iter().enumerate().skip(position);
     let mut counts = arguments.filter(|(_, argument)| argument.role == Role::Count);

@@ -1,4 +1,4 @@
-//! What is checked before a replay begins.
+//! Checks that are made before a replay begins.
 
 use rpd_capture::Capture;
 use rpd_spool::capture::call_flag;
@@ -6,10 +6,11 @@ use rpd_spool::capture::call_flag;
 use crate::error::{ReplayError, Status};
 use crate::player::{Options, broken};
 
-/// Everything that can be known before a device is touched.
+/// Checks everything that can be known before a device is touched.
 pub(crate) fn capture(capture: &Capture, options: &Options) -> Result<(), ReplayError> {
     let shown = capture.path().display().to_string();
     let unsupported = capture.unsupported()?;
+    // Before anything is played: a replay that stops half way has cost the time of the first half.
     if let Some((name, count)) = unsupported.first()
         && !options.force
     {
@@ -24,11 +25,13 @@ pub(crate) fn capture(capture: &Capture, options: &Options) -> Result<(), Replay
             ),
         ));
     }
+    // Every copy to the device would lack its data.
     if capture.manifest().options.get("data").map(String::as_str) == Some("none") {
         return Err(ReplayError::damaged(format!(
             "{shown} was captured without host data (--data none) and cannot be replayed"
         )));
     }
+    // Calls that are not played may be incomplete.
     let last = options.until.unwrap_or(u64::MAX);
     let mut incomplete = None;
     capture.calls(1, last, |call| -> Result<bool, ReplayError> {
@@ -51,6 +54,7 @@ pub(crate) fn capture(capture: &Capture, options: &Options) -> Result<(), Replay
             call.seq
         )));
     }
+    // Last, because all data are read.
     let problems = rpd_capture::check(capture)?;
     if let Some(problem) = problems.first() {
         return Err(ReplayError::damaged(problem.text.clone()));

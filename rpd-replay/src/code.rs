@@ -13,14 +13,14 @@ use crate::player::Player;
 /// A device variable of a code object.
 pub(crate) struct Variable {
     pub(crate) name: CString,
-    /// Address and bytes.
+    /// Address and size of the variable in bytes.
     pub(crate) place: (u64, u64),
 }
 
 /// A device variable that two builds of a code object have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedVariable {
-    /// Its address in the build that was captured, and in the one that replaces it.
+    /// Address of the variable in the build that was captured, and in the one that replaces it.
     pub(crate) captured: u64,
     pub(crate) replacing: u64,
     pub(crate) size: u64,
@@ -194,8 +194,8 @@ impl Player {
         }
     }
 
-    /// Gives the managed variables of a module of the program the memory that the runtime made for them: the code object may have
-    /// been loaded before it was known to be such a module.
+    /// Gives the managed variables of a module of the program the memory that the runtime made for them: the code
+    /// object may have been loaded before it was known to be such a module.
     fn keep_managed(&mut self, code: i64) -> Result<(), ReplayError> {
         for (name, _) in self.managed.clone() {
             if let Some((module, place)) = self.managed_pointer(code, self.device, &name)? {
@@ -208,8 +208,8 @@ impl Player {
         Ok(())
     }
 
-    /// The module of a code object, and the place where that has the address of a managed variable; `None` without a variable of
-    /// this name.
+    /// The module of a code object, and the address at which it has the address of a managed variable; `None` without a
+    /// variable of this name.
     fn managed_pointer(
         &mut self,
         code: i64,

@@ -10,7 +10,7 @@ use rpd_spool::capture::item;
 use crate::error::ReplayError;
 use crate::player::Player;
 
-/// Where a code object lies.
+/// Range in which a code object lies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CodePlace {
     /// Load address in the capture.
@@ -22,7 +22,7 @@ pub(crate) struct CodePlace {
 }
 
 impl Player {
-    /// Finds where the code objects are that are loaded, and those that have variables of the call.
+    /// Finds the places of the code objects that are loaded, and of those that have variables of the call.
     pub(crate) fn find_code(&mut self, call: &Call) -> Result<(), ReplayError> {
         let variables = call.items().filter(|item| item.kind == item::VARIABLE);
         let heads = variables.filter_map(|item| Some(item.variable()?.0));

@@ -5,13 +5,13 @@ use rpd_capture::{CaptureError, Class};
 /// The kind of failure, which decides the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Any other failure.
+    /// The replay failed for any other reason.
     Failed,
     /// The capture is incomplete or damaged.
     Damaged,
     /// A call of the runtime failed.
     Api,
-    /// A result differs.
+    /// A result differs from the capture.
     Differs,
     /// No GPU here runs the code.
     Incompatible,

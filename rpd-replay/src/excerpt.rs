@@ -20,13 +20,14 @@ const PART: u64 = 16 << 20;
 /// The calls that an excerpt is about.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// From the first to the last, with all memory.
+    /// All calls from the first to the last, with all memory.
     Calls(u64, u64),
-    /// One launch with the memory that it needs.
+    /// One launch, with the memory that it needs.
     Launch {
         /// Kernel and number of the launch.
         choice: KernelChoice,
-        /// Take all memory, not only what can be reached from the arguments and the variables of the kernel's code.
+        /// Whether all memory is taken, and not only that which can be reached from the arguments and the variables of
+        /// the kernel's code.
         all_memory: bool,
     },
 }
@@ -34,13 +35,13 @@ pub enum Part {
 /// The content of an excerpt.
 #[derive(Debug, Clone)]
 pub struct Excerpt {
-    /// The first and the last call that it is about.
+    /// The first and the last call of the excerpt.
     pub calls: (u64, u64),
-    /// The launch that it is about, as `NAME#N`.
+    /// The launch of the excerpt, as `NAME#N`.
     pub launch: Option<String>,
     /// Number of memory ranges that are stored, and their size in bytes.
     pub memory: (u64, u64),
-    /// Contents of the files.
+    /// Contents of the excerpt's files.
     pub summary: ExcerptSummary,
 }
 
@@ -71,6 +72,7 @@ pub fn excerpt(
     }
     checks::capture(&capture, &options)?;
     let mut player = Player::new(capture, options)?;
+    // Memory has other addresses here; stored with them it would mean nothing to a later replay.
     if !player.same {
         player.options.deep = true;
         player.note(
@@ -86,6 +88,7 @@ pub fn excerpt(
     };
     let rows = Capture::open(path)?;
     player.play_calls(&rows, (1, first - 1), |_, _| Ok(Step::Go))?;
+    // Memory that differs already would make a wrong excerpt, without any sign of it later.
     if let Some(mismatch) = player.report.mismatches.first() {
         return Err(ReplayError::new(
             Status::Differs,
@@ -103,6 +106,7 @@ pub fn excerpt(
     let call = rows.call(first)?;
     let name = launch.map(|launch| format!("{}#{}", player.kernel_name(&call), launch.launch));
     taker.take_state(&mut player, part, &call)?;
+    // Calls whose results are copies to the host are compared by these; a launch has none.
     let (saved, arrays) = match name.is_some() || !has_results(&rows, first, last)? {
         true => (player.save()?, player.save_arrays()?),
         false => {
@@ -114,6 +118,7 @@ pub fn excerpt(
     taker.take_results(&mut player, saved, name.is_some())?;
     taker.take_array_results(&mut player, arrays, name.is_some())?;
     taker.take_variable_results(&mut player, name.is_some())?;
+    // Which earlier calls are needed depends on the memory that was chosen.
     let pieces = taker.chosen.len() + taker.arrays.len();
     let memory = (pieces as u64, taker.bytes);
     let chosen = taker.chosen;
@@ -136,7 +141,7 @@ fn at(ranges: &BTreeMap<u64, u64>, address: u64) -> Option<u64> {
     (address - base < size).then_some(base)
 }
 
-/// Whether calls copy something to the host that a replay of them alone can be compared with.
+/// Whether calls copy results to the host, with which a replay of them alone can be compared.
 fn has_results(capture: &Capture, first: u64, last: u64) -> Result<bool, ReplayError> {
     let mut found = false;
     capture.calls(first, last, |call| -> Result<bool, ReplayError> {
@@ -152,11 +157,11 @@ fn has_results(capture: &Capture, first: u64, last: u64) -> Result<bool, ReplayE
 struct MemoryReader {
     writer: ExcerptWriter,
     memory: Vec<Memory>,
-    /// Bytes of the memory that is part of the excerpt, by its base.
+    /// Size in bytes of the memory that is part of the excerpt, by its base.
     chosen: BTreeMap<u64, u64>,
-    /// Arrays that are part of it, by their handles in the capture.
+    /// Arrays that are part of the excerpt, by their handles in the capture.
     arrays: BTreeSet<u64>,
-    /// Variables that are part of it, with their content before.
+    /// Variables that are part of the excerpt, with their content before.
     variables: Vec<SavedVariable>,
     bytes: u64,
 }
@@ -177,6 +182,7 @@ impl MemoryReader {
         part: &Part,
         call: &Call,
     ) -> Result<(), ReplayError> {
+        // Variables of all modules, or only those that the launched kernel can name.
         let codes: Vec<(i64, i32)> = match part {
             Part::Calls(..) => player.modules.keys().copied().collect(),
             Part::Launch { .. } => rpd_capture::code_objects(call)
@@ -185,6 +191,7 @@ impl MemoryReader {
                 .collect(),
         };
         player.find_code(call)?;
+        // Content of variables counts as a source of pointers, as it does on the device.
         let mut words = Vec::new();
         for (code, device) in codes {
             self.take_variables(player, code, device, &mut words)?;
@@ -229,6 +236,7 @@ impl MemoryReader {
                 .iter()
                 .find(live)
                 .is_some_and(|one| memory_kind::is_host_visible(one.kind));
+            // Host-visible memory is written by the host in a replay; other memory by a copy.
             let purpose = match is_visible {
                 true => data_use::UPDATE,
                 false => data_use::MEMORY,
@@ -277,7 +285,7 @@ impl MemoryReader {
         Ok(())
     }
 
-    /// Adds what device variables hold afterwards, for the variables whose content was stored.
+    /// Adds the content of device variables afterwards, for the variables whose content was stored.
     fn take_variable_results(
         &mut self,
         player: &mut Player,
@@ -304,7 +312,7 @@ impl MemoryReader {
         player.set_device(device)
     }
 
-    /// Takes what differs from the copies in `saved`: with `keep` the content, otherwise its hash.
+    /// Takes memory that differs from the copies in `saved`: with `keep` the content, otherwise its hash.
     fn take_results(
         &mut self,
         player: &mut Player,
@@ -375,8 +383,8 @@ struct Reached {
     images: BTreeSet<u64>,
 }
 
-/// The live memory, textures and surfaces that `words` mean, the memory of these, and what the content of memory means. Every word
-/// that looks like an address, or like a texture or surface, counts as one.
+/// The live memory, textures and surfaces that `words` name, and those that the content of such memory names. Every
+/// word that looks like an address, or like a texture or surface, counts as one.
 fn reachable(player: &mut Player, mut words: Vec<u64>) -> Result<Reached, ReplayError> {
     let mut found = Reached::default();
     while let Some(word) = words.pop() {

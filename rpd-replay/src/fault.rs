@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use rpd_spool::capture::Operation;
 
-/// The call that is being played; 0: none.
+/// Number of the call that is being played; 0: none.
 static CALL: AtomicU64 = AtomicU64::new(0);
 static OPERATION: AtomicPtr<Operation> = AtomicPtr::new(std::ptr::null_mut());
 static STATUS: AtomicI32 = AtomicI32::new(0);
 
-/// From now on an abort while a call of a capture is played, or work of such calls is under way, ends the process with this status,
-/// and a line says at which call.
+/// Makes an abort end the process with this status while a call of a capture is played, or work of such calls is under
+/// way. A line says at which call.
 pub fn exit_on_abort(status: u8) {
     static INSTALL: Once = Once::new();
     STATUS.store(i32::from(status), Ordering::Relaxed);
@@ -23,7 +23,7 @@ pub fn exit_on_abort(status: u8) {
     });
 }
 
-/// This call is played from now on; `None` when the replay has ended.
+/// Notes the call that is played from then on; `None` when the replay has ended.
 pub(crate) fn playing(call: Option<(u64, &'static Operation)>) {
     let operation = call.map_or(std::ptr::null(), |(_, operation)| {
         std::ptr::from_ref(operation)

@@ -33,12 +33,12 @@ type Function = unsafe extern "C" fn(
     u64,
 ) -> i32;
 
-/// `hipExtent`.
+/// Struct `hipExtent`: width, height, depth.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent(pub(crate) [u64; 3]);
 
-/// `hipPitchedPtr`.
+/// Struct `hipPitchedPtr`: address, pitch, width, height.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PitchedPtr(pub(crate) [u64; 4]);
@@ -49,9 +49,9 @@ pub(crate) struct Hip {
     functions: HashMap<&'static str, usize>,
 }
 
-/// `hipSuccess`.
+/// Value `hipSuccess`.
 pub(crate) const SUCCESS: i32 = 0;
-/// `hipErrorNoBinaryForGpu`, and what else a code object for another processor is answered with.
+/// Value `hipErrorNoBinaryForGpu`, and the other errors for a code object of another processor.
 pub(crate) const WRONG_TARGET: [i32; 3] = [209, 200, 218];
 
 impl Hip {
@@ -126,7 +126,7 @@ impl Hip {
         }
     }
 
-    /// `hipMalloc3D`.
+    /// Calls `hipMalloc3D`, and returns its error.
     pub(crate) fn malloc_3d(
         &mut self,
         made: &mut PitchedPtr,

@@ -17,14 +17,14 @@ const UNIT: u64 = 1 << 20;
 /// under way and graphs refer to it. It is kept until the process ends, for the same reason.
 #[derive(Debug, Default)]
 pub(crate) struct HostMemory {
-    /// Where the windows are, by the number of the window.
+    /// Addresses of the windows, by the number of the window.
     windows: HashMap<u64, u64>,
     /// Numbers of the units that can be accessed.
     ready: HashSet<u64>,
 }
 
 impl HostMemory {
-    /// Where `len` bytes at a captured host address are now.
+    /// Address now of `len` bytes at a captured host address.
     pub(crate) fn locate(
         &mut self,
         translation: &Translation,
@@ -40,7 +40,7 @@ impl HostMemory {
         }
     }
 
-    /// What stands for `len` bytes at a captured host address.
+    /// Address of the buffer that stands for `len` bytes at a captured host address.
     pub(crate) fn buffer(&mut self, address: u64, len: u64) -> Result<u64, ReplayError> {
         let failed = |why: &str| {
             ReplayError::failed(format!(
@@ -89,7 +89,7 @@ fn physical_memory() -> u64 {
     }
 }
 
-/// Addresses without memory.
+/// Reserves addresses without memory.
 fn reserve(size: u64) -> std::io::Result<u64> {
     // SAFETY: a new mapping.
     let made = unsafe {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_for_a_captured_address_does_not_move() {
+    fn host_buffer_for_a_captured_address_does_not_move() {
         let mut host = HostMemory::default();
         let first = host.buffer(0x7f00_0001_0010, 16).expect("memory");
         // SAFETY: there are that many bytes.

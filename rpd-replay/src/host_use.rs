@@ -16,9 +16,9 @@ use crate::hip::{SUCCESS, word_of};
 use crate::host;
 use crate::player::Player;
 
-/// Uses under way after which it is looked for those that are complete.
+/// Number of uses under way after which complete ones are looked for.
 const MANY: usize = 64;
-/// `hipEventDisableTiming`.
+/// Value `hipEventDisableTiming`.
 const WITHOUT_TIME: u64 = 2;
 
 /// A range of addresses: the first, and the one after the last.
@@ -34,7 +34,7 @@ struct Use {
     /// Whether the work may access all memory that the device reaches.
     all_visible: bool,
     device: i32,
-    /// Recorded in its stream behind it.
+    /// Event that is recorded behind the work in its stream.
     event: u64,
 }
 
@@ -43,9 +43,9 @@ struct Use {
 pub(crate) struct HostUses {
     /// Pinned, registered and managed memory: bytes by address.
     visible: BTreeMap<u64, u64>,
-    /// Other addresses of it that the device has: bytes and the host's address.
+    /// Other addresses of host-visible memory that the device has: size in bytes and the host's address.
     aliases: BTreeMap<u64, (u64, u64)>,
-    /// Such memory is known to be reached through pointers in memory.
+    /// Whether host-visible memory is known to be reached through pointers in memory.
     through_memory: bool,
     /// Memory of the host that the arguments of the current call name.
     named: Vec<Place>,
@@ -61,20 +61,20 @@ pub(crate) struct HostUses {
 }
 
 impl HostUses {
-    /// Memory that the device reaches was allocated or registered.
+    /// Notes that memory that the device reaches was allocated or registered.
     pub(crate) fn allocated(&mut self, kind: u32, base: u64, size: u64) {
         if memory_kind::is_host_visible(kind) {
             self.visible.insert(base, size);
         }
     }
 
-    /// The memory at `base` was freed.
+    /// Notes that the memory at `base` was freed.
     pub(crate) fn freed(&mut self, base: u64) {
         self.visible.remove(&base);
         self.aliases.retain(|_, (_, host)| *host != base);
     }
 
-    /// The device has `size` bytes of the memory at `host` at another address.
+    /// Notes that the device has `size` bytes of the memory at `host` at another address.
     pub(crate) fn aliased(&mut self, device: u64, size: u64, host: u64) {
         self.aliases.insert(device, (size, host));
     }
@@ -125,7 +125,7 @@ impl HostUses {
         self.events.entry(one.device).or_default().push(one.event);
     }
 
-    /// All work of a device is complete.
+    /// Notes that all work of a device is complete.
     pub(crate) fn device_is_idle(&mut self, device: i32) {
         let done: Vec<Use> = self
             .under_way
@@ -135,7 +135,7 @@ impl HostUses {
         self.held_streams.clear();
     }
 
-    /// A stream does not wait for a value any more.
+    /// Notes that a stream does not wait for a value any more.
     pub(crate) fn stream_is_idle(&mut self, stream: u64) {
         self.held_streams.remove(&stream);
     }
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_used_where_ranges_overlap() {
+    fn host_use_overlaps_ranges_of_work_under_way() {
         let mut uses = HostUses::default();
         uses.allocated(memory_kind::HOST, 0x1000, 0x100);
         uses.allocated(memory_kind::DEVICE, 0x9000, 0x100);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_name_memory_of_the_host_alone() {
+    fn host_use_takes_names_of_host_memory_only() {
         let mut uses = HostUses::default();
         uses.allocated(memory_kind::HOST, 0x1000, 0x100);
         uses.aliased(0x7000, 0x100, 0x1000);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_in_data_lead_to_memory_of_the_host() {
+    fn host_use_finds_pointers_in_data() {
         let mut uses = HostUses::default();
         uses.look_for_pointers(&0x1010u64.to_le_bytes());
         uses.allocated(memory_kind::MANAGED, 0x1000, 0x100);

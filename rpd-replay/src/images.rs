@@ -14,7 +14,7 @@ use crate::player::Player;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Image {
     pub(crate) kind: HandleKind,
-    /// Its value in the replay.
+    /// Value of the texture or surface in the replay.
     pub(crate) now: u64,
     /// Address in the capture of the memory that it reads; 0 where that is an array.
     pub(crate) memory: u64,
@@ -39,6 +39,7 @@ impl Player {
         if operation.with_role(Role::TextureReference).is_some() {
             return self.reference(call, operation);
         }
+        // Removed before the call: the program may get the same value for the next object.
         match call.api {
             n::hipMalloc3DArray => return self.array_3d(call, operation),
             n::hipDestroyTextureObject => {
@@ -59,6 +60,7 @@ impl Player {
             n::hipCreateSurfaceObject => HandleKind::Surface,
             _ => return Ok(()),
         };
+        // Kernels get textures by value, so that the memory behind them is found by it.
         if let Some(old) = out_word(call, 0) {
             let resource = input(call).unwrap_or_default();
             let place = word(resource, 1);

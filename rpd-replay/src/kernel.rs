@@ -17,15 +17,15 @@ use crate::player::Player;
 const GRANULE: usize = 4096;
 /// Bytes that are compared at once.
 const PART: u64 = 16 << 20;
-/// Runs after which the set of written memory is looked at again.
+/// Number of runs after which the set of written memory is looked at again.
 const RECHECK: u32 = 64;
 
-/// Which launch is run, and how often.
+/// Selection of a launch, and the number of its runs.
 #[derive(Debug, Clone)]
 pub struct KernelChoice {
     /// The kernel, or several.
     pub name: KernelName,
-    /// Number of the launch among those of the kernel, from 1.
+    /// Number of the launch among those of the kernels that match, from 1.
     pub launch: u64,
     /// Runs that are measured.
     pub iterations: u32,
@@ -85,7 +85,7 @@ pub(crate) struct SavedMemory {
     pub(crate) now: u64,
     pub(crate) size: u64,
     pub(crate) shadow: u64,
-    /// Offset and length of what was written since.
+    /// Offset and length of the ranges that were written since the copy was made.
     pub(crate) written: Vec<(u64, u64)>,
 }
 
@@ -104,6 +104,7 @@ impl Player {
             .iter()
             .filter(|(seq, name, _)| *seq <= self.last && matches(name))
             .collect();
+        // Launches are numbered from 1, as reports show them.
         let index = usize::try_from(choice.launch.saturating_sub(1)).unwrap_or(usize::MAX);
         let Some((seq, ..)) = found.get(index) else {
             let mut names: Vec<String> = launches.iter().map(|(_, name, _)| name.clone()).collect();
@@ -232,6 +233,7 @@ impl Player {
         let Some(row) = self.codes.iter().find(|row| row.id == code).cloned() else {
             return Err(failed("the capture lacks the code it replaces".to_owned()));
         };
+        // The image that was captured tells the processor and the layout of the arguments.
         let original = self.capture.bytes(row.blob)?;
         let original = CodeObject::parse(&original).map_err(|error| failed(error.to_string()))?;
         let bytes = rpd_gfx::codeobj::bundle::pick(&bytes, original.target())
@@ -253,6 +255,7 @@ impl Player {
                 .map(|one| (one.offset, one.size))
                 .collect()
         };
+        // Arguments are passed as bytes: a kernel with another layout would read nonsense.
         let old = original.kernel(name).map(layout).unwrap_or_default();
         let new = layout(new);
         if let Some(index) =
@@ -406,7 +409,7 @@ impl Player {
         })
     }
 
-    /// Frees the copies.
+    /// Frees the copies of memory.
     pub(crate) fn release(&mut self, saved: Vec<SavedMemory>) -> Result<(), ReplayError> {
         for one in saved {
             self.hip.check("hipFree", &[one.shadow])?;

@@ -31,8 +31,9 @@ impl KernelName {
         &self.text
     }
 
-    /// Which of `all` kernels are meant. The text counts as a pattern, searched for in the names that people read, only where it
-    /// is no name and no part of one: names of templates have characters that mean something else in patterns.
+    /// Tests whether a kernel is named by the user, among `all` kernels. The text counts as a pattern, searched for in
+    /// the names that people read, only where it is no name and no part of one: names of templates have characters that
+    /// mean something else in patterns.
     pub(crate) fn test<'a>(
         &self,
         mut all: impl Iterator<Item = &'a str>,
@@ -45,7 +46,7 @@ impl KernelName {
         }
     }
 
-    /// What to add to the message that no kernel is meant: why the text is no pattern.
+    /// Addition to the message that no kernel is named: the reason why the text is no pattern.
     pub(crate) fn remark(&self) -> String {
         match &self.pattern {
             Ok(_) => String::new(),

@@ -64,7 +64,7 @@ pub use player::{Options, Player, Report, Step, replay};
 pub use repeat::Repeat;
 pub use verify::{Mismatch, Varying, Verify};
 
-/// Which addresses memory has in a replay.
+/// Addresses of memory in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// The addresses of the capture, or the replay is refused.

@@ -1,4 +1,4 @@
-//! Allocations and frees.
+//! Calls that allocate and free memory.
 
 use std::ffi::CString;
 
@@ -23,6 +23,7 @@ impl Player {
         );
         if let Some(made) = call.allocation() {
             self.host_uses.allocated(made.kind, made.base, made.size);
+            // All memory of the capture is there from the start; the call only says that it is in use.
             if self.same {
                 self.reuse(call, operation, made.base, made.size)?;
                 self.translation.insert(made.base, made.size, made.base);
@@ -35,6 +36,7 @@ impl Player {
                 self.translation.insert(made.base, made.size, now);
                 return Ok(());
             }
+            // This function returns a struct by pointer and takes one by value, which calls with words cannot do.
             if call.api == n::hipMalloc3D {
                 let mut pitched = PitchedPtr([0; 4]);
                 let at = operation
@@ -73,7 +75,9 @@ impl Player {
             self.host_uses.freed(base);
             if self.same {
                 let size = self.translation.remove(base).map_or(0, |(size, _)| size);
+                // In the order of the stream: the memory may be used again when the event is complete.
                 if call.api == n::hipFreeAsync {
+                    // A free in a capture becomes a node, which frees nothing now.
                     if call.flags & call_flag::IN_STREAM_CAPTURE != 0 {
                         return Ok(());
                     }
@@ -94,6 +98,7 @@ impl Player {
         }
         if call.api == n::hipHostGetDevicePointer {
             let host = call.argument("hstPtr");
+            // The device has the memory at the host's address, as most do: nothing to translate.
             if out_word(call, 0) == Some(host) {
                 return Ok(());
             }
@@ -139,7 +144,7 @@ impl Player {
         Ok(())
     }
 
-    /// Where an allocation is the memory of a managed variable, the variables of code objects are set to it.
+    /// Sets the variables of code objects to an allocation that is the memory of a managed variable.
     fn note_managed(&mut self, call: &Call, base: u64) -> Result<(), ReplayError> {
         let name = call.items().find(|item| item.kind == item::SYMBOL);
         let Some(name) = name.and_then(|item| CString::new(item.payload).ok()) else {
@@ -154,7 +159,7 @@ impl Player {
         self.set_device(device)
     }
 
-    /// Memory at these addresses is used again: work that was to be complete before it was freed comes first.
+    /// Waits for work that was to be complete before memory at these addresses was freed: they are used again.
     pub(crate) fn reuse(
         &mut self,
         call: &Call,

@@ -13,7 +13,7 @@ use crate::hip::word_of;
 use crate::player::Player;
 
 impl Player {
-    /// `hipMemcpy3DParms`.
+    /// Translates a `hipMemcpy3DParms`.
     pub(crate) fn translate_box(&mut self, bytes: &mut [u8]) -> Result<(), ReplayError> {
         for at in [0, 8] {
             let now = self.handle(HandleKind::Array, word(bytes, at))?;
@@ -34,7 +34,7 @@ impl Player {
         Ok(())
     }
 
-    /// `hipKernelNodeParams`.
+    /// Translates a `hipKernelNodeParams`.
     pub(crate) fn translate_kernel_node(
         &mut self,
         call: &Call,
@@ -56,7 +56,7 @@ impl Player {
         Ok(())
     }
 
-    /// `hipGraphNodeParams`.
+    /// Translates a `hipGraphNodeParams`.
     pub(crate) fn translate_node(
         &mut self,
         call: &Call,
@@ -100,7 +100,7 @@ impl Player {
         Ok(())
     }
 
-    /// Makes those operations of a list that do not wait, in the one stream that there is.
+    /// Makes the operations of a list that do not wait, in the one stream that there is.
     pub(crate) fn write_values(&mut self, call: &Call) -> Result<(), ReplayError> {
         let mut list = input(call).unwrap_or_default().to_vec();
         self.translate_operations(call, &mut list)?;
@@ -120,7 +120,7 @@ impl Player {
         self.hip.check("hipStreamBatchMemOp", &words)
     }
 
-    /// The current context.
+    /// The current context of the runtime.
     pub(crate) fn context(&mut self) -> Result<u64, ReplayError> {
         let mut context = 0u64;
         self.hip

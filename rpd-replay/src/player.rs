@@ -32,15 +32,15 @@ use crate::virtual_memory::ReservedRange;
 pub struct Options {
     /// The HIP runtime's library.
     pub library: PathBuf,
-    /// Results are compared from this call on.
+    /// The first call whose results are compared; `None` compares from the start.
     pub from: Option<u64>,
-    /// The last call that is played.
+    /// The last call that is played; `None` plays all.
     pub until: Option<u64>,
     /// Whether memory gets the addresses of the capture.
     pub placement: Placement,
-    /// All work goes to one stream.
+    /// Whether all work goes to one stream.
     pub serial: bool,
-    /// Comparison of results.
+    /// Way of comparing results.
     pub verify: Verify,
     /// Results of another replay.
     pub repeat: Option<Repeat>,
@@ -50,11 +50,11 @@ pub struct Options {
     pub force: bool,
     /// Whether to translate words of uploaded data that look like addresses.
     pub deep: bool,
-    /// Translate words of arguments passed by value that look like addresses.
+    /// Whether to translate words of arguments passed by value that look like addresses.
     pub guess: bool,
-    /// Run one launch many times.
+    /// The launch that is run many times; `None` plays all calls.
     pub kernel: Option<KernelChoice>,
-    /// Other code for kernels: name, file.
+    /// Code that replaces the program's code, for kernels: name of the kernel, and path of the file.
     pub replace: Vec<(String, PathBuf)>,
     /// Called with each of [`Report::notes`] when it is made: a replay that the runtime aborts returns no report.
     pub print_note: fn(&str),
@@ -71,11 +71,11 @@ pub struct Report {
     pub launches: u64,
     /// Number of results that were compared.
     pub compared: u64,
-    /// Results that differ.
+    /// Results that differ from the capture.
     pub mismatches: Vec<Mismatch>,
     /// Results that differ from the capture and from replay to replay, within the tolerance.
     pub varying: Vec<Varying>,
-    /// Memory has the addresses of the capture.
+    /// Whether memory has the addresses of the capture.
     pub same_addresses: bool,
     /// Words that were translated as pointers, and because they look like addresses.
     pub translated: (u64, u64),
@@ -87,7 +87,7 @@ pub struct Report {
     pub kernel: Option<KernelRuns>,
 }
 
-/// Result of `step`.
+/// What happens after a call: the result of `step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Continue with the call.
@@ -96,7 +96,7 @@ pub enum Step {
     End,
 }
 
-/// Plays a capture.
+/// A replay of a capture: the runtime, and the state that its calls have made.
 pub struct Player {
     pub(crate) capture: Capture,
     pub(crate) hip: Hip,
@@ -123,11 +123,12 @@ pub struct Player {
     pub(crate) codes: Vec<CodeRow>,
     /// Modules of code objects, by number and device.
     pub(crate) modules: HashMap<(i64, i32), u64>,
-    /// Where code objects are loaded, by number and device, where that was needed; nothing where it is not known.
+    /// Places at which code objects are loaded, by number and device, where they were needed; nothing where they are
+    /// not known.
     pub(crate) code_places: HashMap<(i64, i32), Option<CodePlace>>,
     /// Variables whose addresses the program has: module, and captured address.
     pub(crate) module_variables: Vec<(u64, u64)>,
-    /// Of kernels that another build replaces, by function: the variables that both builds have.
+    /// Variables that both builds have, of kernels that another build replaces, by function.
     pub(crate) shared_variables: HashMap<u64, Vec<SharedVariable>>,
     /// Managed variables: name and captured address of the memory.
     pub(crate) managed: Vec<(CString, u64)>,
@@ -194,6 +195,7 @@ impl Player {
         let memory = capture.memory()?;
         let last = options.until.unwrap_or(u64::MAX).min(capture.last());
         let mut report = Report::default();
+        // Addresses are held before the runtime is loaded, which would take some of them itself.
         let held = match options.placement {
             Placement::Remap => None,
             Placement::Same | Placement::Auto => {
@@ -226,6 +228,7 @@ impl Player {
         let devices = options.devices.clone();
         let place = |device: i32| devices.get(&device).copied().unwrap_or(device);
         checks::devices(&capture, count, place)?;
+        // The runtime gets the held addresses as its own memory.
         let mut same = false;
         if let Some(held) = held {
             match held.occupy(&mut hip, place) {
@@ -269,6 +272,7 @@ impl Player {
             scratch: vec![0; 1 << 13],
             results,
         };
+        // All of it can fail for reasons of the capture or the options: before the first call is played.
         player.check_replacements()?;
         player.load_code()?;
         player.prepare_kernel()?;
@@ -334,7 +338,7 @@ impl Player {
         Ok(module)
     }
 
-    /// The bytes of a code object, or of what replaces it.
+    /// The bytes of a code object, or of the build that replaces it.
     fn code_bytes(&mut self, row: &CodeRow) -> Result<Vec<u8>, ReplayError> {
         Ok(self.capture.bytes(row.blob)?)
     }
@@ -433,6 +437,7 @@ impl Player {
             .operation()
             .is_some_and(|one| one.group == Group::Order);
         for data in call.data() {
+            // Results are compared after the call, and not put anywhere.
             let is_result = matches!(
                 data.purpose,
                 data_use::OUTPUT | data_use::RESULT | data_use::ARRAY_RESULT
@@ -451,6 +456,7 @@ impl Player {
                 self.set_array(data.address, &bytes)?;
                 continue;
             }
+            // Pointers in data tell which memory of the host the device may use later.
             self.host_uses.look_for_pointers(&bytes);
             if self.options.guess {
                 self.translate_images(&mut bytes);
@@ -458,6 +464,7 @@ impl Player {
             if matches!(data.purpose, data_use::MEMORY | data_use::UPDATE) {
                 self.translate_code(&mut bytes);
             }
+            // Without `--deep` data stay as they are: a number that looks like an address may be a number.
             if !self.same {
                 if self.options.deep {
                     self.translation.probable += self.translation.translate_words(&mut bytes);
@@ -472,6 +479,7 @@ impl Player {
                     }
                 }
             }
+            // Device memory is written by a copy of the runtime; the rest by the host.
             if data.purpose == data_use::MEMORY {
                 let now = self.live(&data)?;
                 self.copy(now, bytes.as_ptr() as u64, data.size)?;
@@ -489,7 +497,7 @@ impl Player {
         Ok(())
     }
 
-    /// Where memory of the runtime is that data lie in as a whole.
+    /// Address now of the runtime's memory in which data lie as a whole.
     fn live(&self, data: &DataHeader) -> Result<u64, ReplayError> {
         match self.translation.memory(data.address) {
             Some((base, size, now)) if data.size <= size - (data.address - base) => {

@@ -16,7 +16,7 @@ use crate::hip::word_of;
 use crate::images::Image;
 use crate::player::Player;
 
-/// Bytes of `textureReference`.
+/// Size of `textureReference` in bytes.
 const REFERENCE: usize = 88;
 
 impl Player {
@@ -36,11 +36,13 @@ impl Player {
         let missing = |what: &str| ReplayError::damaged(format!("{what} is not in the capture"));
         let given = found(item::IN, position).and_then(|bytes| bytes.first_chunk());
         let mut given: [u8; REFERENCE] = *given.ok_or_else(|| missing("the texture reference"))?;
+        // The reference is bound anew: the object before it is gone, whatever comes of the call.
         self.images.remove(&word(&given, OBJECT / 8));
         let at = self.place_of_reference(call)?;
         if call.api == n::hipUnbindTexture {
             return self.hip.check("hipUnbindTexture", &[at]);
         }
+        // Functions with a description set the reference's format by it.
         let description = found(
             item::IN,
             position_of(operation, |role| matches!(role, Role::Struct(_))),
@@ -66,6 +68,7 @@ impl Player {
         let (memory, array) = self.bind(call, operation, at, &given, description)?;
         // SAFETY: as above.
         let now = unsafe { (at as *const u8).add(OBJECT).cast::<u64>().read_unaligned() };
+        // The runtime makes a texture object of the binding, whose value kernels get.
         let old = found(item::OUT, position).map_or(0, |object| word(object, 0));
         let image = Image {
             kind: HandleKind::Texture,

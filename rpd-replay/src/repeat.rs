@@ -1,4 +1,4 @@
-//! Results of one replay, kept in a file for another one of the same capture.
+//! Results of one replay, kept in a file with which another replay of the same capture is compared.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Write as _};
@@ -12,9 +12,9 @@ use crate::error::ReplayError;
 /// Use of the file of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repeat {
-    /// The results of this replay are written there, and not compared.
+    /// The results of this replay are written to the file, and not compared.
     Keep(PathBuf),
-    /// The results of another replay, which this one is compared with.
+    /// The results of another replay are in the file, and this one is compared with them.
     Compare(PathBuf),
 }
 
@@ -57,7 +57,7 @@ impl Results {
         })
     }
 
-    /// Writes a result, or reads the same one of the other replay.
+    /// Writes a result, or reads that of the other replay.
     pub(crate) fn exchange(
         &mut self,
         seq: u64,
@@ -87,7 +87,7 @@ impl Results {
         }
     }
 
-    /// Writes out what is buffered, after the last result.
+    /// Writes buffered results out, after the last one.
     pub(crate) fn finish(self) -> Result<(), ReplayError> {
         match self {
             Results::Write(path, mut file) => file.flush().map_err(failed(&path)),

@@ -13,11 +13,11 @@ use crate::error::ReplayError;
 use crate::hip::word_of;
 use crate::player::Player;
 
-/// `hipStreamCaptureModeRelaxed`.
+/// Value `hipStreamCaptureModeRelaxed`.
 const RELAXED: u64 = 2;
-/// `hipStreamNonBlocking`.
+/// Value `hipStreamNonBlocking`.
 const NON_BLOCKING: u64 = 1;
-/// `hipMemcpyDefault`.
+/// Value `hipMemcpyDefault`.
 const BY_ADDRESS: u64 = 4;
 /// `hipErrorStreamCaptureInvalidated` and `hipErrorStreamCaptureUnjoined`: the capture is over, and there is no graph.
 const ENDED_WITHOUT_GRAPH: [i32; 2] = [901, 904];
@@ -94,8 +94,8 @@ fn is_per_thread(operation: &Operation) -> bool {
 }
 
 impl Player {
-    /// Where all work is in one stream: follows which streams of the program are part of a capture. To be called before the call
-    /// is made.
+    /// Follows which streams of the program are part of a capture, where all work is in one stream. To be called before
+    /// the call is made.
     pub(crate) fn follow_serial(&mut self, call: &Call) {
         if self.options.serial && !self.stream_captures.is_empty() {
             self.serial_captures.follow(call);
@@ -206,7 +206,7 @@ impl Player {
         self.copy_in_stream("hipMemcpy3DAsync", &[parameters])
     }
 
-    /// Copies after what a synchronous copy waits for, in a stream that captures do not concern.
+    /// Copies as a synchronous copy does, in a stream that captures do not concern.
     fn copy_in_stream(&mut self, name: &'static str, words: &[u64]) -> Result<(), ReplayError> {
         self.hip.check("hipStreamSynchronize", &[0])?;
         let stream = self.copy_stream()?;

@@ -1,4 +1,4 @@
-//! Compares what a replay computed with what was captured.
+//! Comparison of the results of a replay with those of the capture.
 
 use rpd_capture::{Capture, pack};
 use rpd_spool::capture::DataHeader;
@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::error::ReplayError;
 
-/// Comparison of results.
+/// Way of comparing results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verify {
-    /// Byte by byte.
+    /// Results are compared byte by byte.
     Exact,
-    /// As 32-bit floating-point numbers: largest absolute and relative error.
+    /// Results are compared as 32-bit floating-point numbers: largest absolute and relative error.
     Tolerance(f64, f64),
     /// Byte by byte; a result that differs from that of another replay ([`crate::Repeat`]) with a tolerance.
     Repeated(f64, f64),
@@ -22,13 +22,13 @@ pub enum Verify {
 /// A result that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mismatch {
-    /// The call that copied it.
+    /// Number of the call that copied the result.
     pub copy: u64,
-    /// The call after which it was compared.
+    /// Number of the call after which the result was compared.
     pub seq: u64,
     /// Address in the capture; 0 for a variable.
     pub address: u64,
-    /// The device variable that it is.
+    /// The device variable that is the result, if it is one.
     pub variable: Option<String>,
     /// Number of compared bytes.
     pub size: u64,
@@ -36,28 +36,28 @@ pub struct Mismatch {
     pub first: Option<(u64, u64)>,
     /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
     pub error: Option<(f64, f64)>,
-    /// Two replays have different results too.
+    /// Whether two replays have different results, too.
     pub varies: bool,
 }
 
-/// A result that is not the same in every replay, within the tolerance.
+/// A result that differs from replay to replay, within the tolerance.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Varying {
-    /// The call that copied it.
+    /// Number of the call that copied the result.
     pub copy: u64,
-    /// Its address in the capture; 0 for a variable.
+    /// Address of the result in the capture; 0 for a variable.
     pub address: u64,
-    /// The device variable that it is.
+    /// The device variable that is the result, if it is one.
     pub variable: Option<String>,
     /// Size of the result in bytes.
     pub size: u64,
     /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
     pub error: (f64, f64),
-    /// The last launch before: its call and its kernel.
+    /// The last launch before: number of its call, and its kernel.
     pub launch: Option<(u64, String)>,
 }
 
-/// Where a result is, in words.
+/// Text for a result: its address or variable.
 fn place(address: u64, variable: Option<&str>) -> String {
     match variable {
         Some(name) => format!("of the variable {name}"),
@@ -124,7 +124,7 @@ struct Difference {
     first: (u64, u64),
     /// Largest absolute and relative error, taken as 32-bit floating-point numbers.
     error: (f64, f64),
-    /// Every element is within the tolerance.
+    /// Whether every element is within the tolerance.
     close: bool,
 }
 
@@ -153,7 +153,7 @@ fn difference(expected: &[u8], bytes: &[u8], tolerance: (f64, f64)) -> Differenc
     }
 }
 
-/// Compares the bytes of a result with those of the capture, and of `other`, another replay.
+/// Compares the bytes of a result with those of the capture, and with `other`, those of another replay.
 pub(crate) fn compare(
     capture: &mut Capture,
     verify: Verify,
@@ -162,6 +162,7 @@ pub(crate) fn compare(
     bytes: &[u8],
     other: Option<&[u8]>,
 ) -> Result<Outcome, ReplayError> {
+    // Equal hashes are equal data, whose bytes need not be read.
     let known = capture.data(data.offset as i64)?;
     if verify == Verify::Off || pack::hash_bytes(bytes) == known.hash {
         return Ok(Outcome::Equal);
@@ -178,6 +179,7 @@ pub(crate) fn compare(
         error: None,
         varies,
     };
+    // With the hash alone nothing can be said but that the data differ, unless another replay has them.
     let expected = match (known.kept, other) {
         (true, _) => capture.data_bytes(data)?,
         (false, Some(other)) if varies => other.to_vec(),
@@ -188,6 +190,7 @@ pub(crate) fn compare(
         }
         (false, _) => return Ok(Outcome::Differs(mismatch)),
     };
+    // A tolerance is only for results that chance decides; others have to be exact.
     let tolerance = match verify {
         Verify::Tolerance(absolute, relative) => Some((absolute, relative)),
         Verify::Repeated(absolute, relative) if varies => Some((absolute, relative)),
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_measured_as_floats() {
+    fn difference_is_measured_as_floats() {
         let found = difference(
             &bytes(&[1.0, 2.0, 100.0]),
             &bytes(&[1.0, 2.5, 101.0]),
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_is_never_within_the_tolerance() {
+    fn difference_with_nan_is_never_within_the_tolerance() {
         let found = difference(&bytes(&[1.0]), &bytes(&[f32::NAN]), (1e9, 1e9));
         assert!(!found.close);
         // Bytes after the last whole element have to be equal.

@@ -19,7 +19,7 @@ const ACCESS: usize = 12;
 pub(crate) struct ReservedRange {
     /// First address in the capture.
     pub(crate) base: u64,
-    /// Size in bytes.
+    /// Size of the range in bytes.
     pub(crate) size: u64,
     /// First address in the replay.
     pub(crate) now: u64,
@@ -32,6 +32,7 @@ impl Player {
         call: &Call,
         operation: &'static Operation,
     ) -> Result<(), ReplayError> {
+        // All ranges are there, at the addresses of the capture: the call only changes what has memory.
         if self.same {
             return self.follow_mappings(call, operation);
         }
@@ -49,6 +50,7 @@ impl Player {
             n::hipMemCreate => self.create(call, operation),
             n::hipMemMap => self.map(call),
             n::hipMemSetAccess => self.set_access(call),
+            // The handle is found by an address inside the memory, not by an earlier handle.
             n::hipMemRetainAllocationHandle => {
                 let address = call.argument("addr");
                 let Some(now) = self.translation.find(address) else {
@@ -67,6 +69,7 @@ impl Player {
             n::hipMemUnmap => {
                 let (base, size) = (call.argument("ptr"), call.argument("size"));
                 let now = self.reserved_at(base);
+                // Forgotten even if the runtime's call fails: the program believes it unmapped.
                 self.translation.remove_all(base, size);
                 match now {
                     Some(now) => self.hip.check("hipMemUnmap", &[now, size]),
@@ -77,7 +80,7 @@ impl Player {
         }
     }
 
-    /// At the addresses of the capture: which of them have memory now.
+    /// Follows which addresses of the capture have memory, in a replay at the same addresses.
     fn follow_mappings(&mut self, call: &Call, operation: &Operation) -> Result<(), ReplayError> {
         match (call.api, call.allocation()) {
             (n::hipMemMap, Some(made)) => {

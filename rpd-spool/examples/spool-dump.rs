@@ -64,7 +64,7 @@ fn name(names: &Names, space: u32, kind: u32, operation: u32) -> &str {
         .map_or("?", String::as_str)
 }
 
-/// `None` when the record is shorter than its tag demands.
+/// Prints a record as one line without its end. `None` when the record is shorter than its tag demands.
 fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Result<Option<()>> {
     macro_rules! parse {
         ($type:ty) => {
@@ -82,11 +82,14 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
     }
     let aux = record.header.aux;
     let tag = record.header.tag;
+    // Numbers of unknown tags are printed, so that a spool of a newer collector can still be looked into.
     let Some(kind) = RecordKind::from_tag(tag) else {
         write!(out, "tag {tag}, {} bytes", record.bytes.len())?;
         return Ok(Some(()));
     };
     match kind {
+        // The arms are in the order of tags. A struct whose fields say all is printed by `Debug`; names stand in place
+        // of numbers.
         RecordKind::Process => {
             let (process, tail) = parse!(format::Process);
             write!(out, "PROCESS {process:?}")?;
@@ -107,6 +110,7 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
                 names.insert((space, kind, operation), name.to_owned());
             }
         }
+        // One record names consecutive operations. Later records hold numbers only, so names are kept.
         RecordKind::Agent => {
             let (fixed, tail) = parse!(format::AgentRecord);
             write!(out, "AGENT {:#x}", fixed.handle)?;
@@ -164,6 +168,8 @@ fn print(out: &mut impl Write, record: &Record<'_>, names: &mut Names) -> io::Re
             write!(out, "{fixed:?} {file}")?;
         }
         RecordKind::Call => {
+            // A call that has not returned has the end 0, and a negative duration: that is printed as it is, to be
+            // seen.
             let (call, tail) = parse!(format::ApiCall);
             let (stack, tail) = split_stack(call.flags, tail);
             write!(

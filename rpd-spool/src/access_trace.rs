@@ -8,9 +8,9 @@ pub enum AccessTrace {
     /// No instructions are recorded.
     #[default]
     Off,
-    /// Instructions that access memory.
+    /// Instructions that access memory are recorded.
     Mem,
-    /// All instructions.
+    /// All instructions are recorded.
     Inst,
 }
 

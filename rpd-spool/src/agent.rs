@@ -60,7 +60,8 @@ macro_rules! agent_properties {
     };
 }
 
-/// As [`agent_properties`], for a memory bank of an agent (`rocprofiler_agent_mem_bank_t`, 24 bytes).
+/// Calls the macro `$then` with the numbers of a memory bank of an agent (`rocprofiler_agent_mem_bank_t`, 24 bytes), as
+/// [`agent_properties`] does.
 #[macro_export]
 macro_rules! memory_bank_properties {
     ($then:ident, $arguments:tt) => {
@@ -74,7 +75,8 @@ macro_rules! memory_bank_properties {
     };
 }
 
-/// As [`agent_properties`], for a cache of an agent (`rocprofiler_agent_cache_t`, 40 bytes).
+/// Calls the macro `$then` with the numbers of a cache of an agent (`rocprofiler_agent_cache_t`, 40 bytes), as
+/// [`agent_properties`] does.
 #[macro_export]
 macro_rules! cache_properties {
     ($then:ident, $arguments:tt) => {
@@ -91,7 +93,8 @@ macro_rules! cache_properties {
     };
 }
 
-/// As [`agent_properties`], for a link of an agent (`rocprofiler_agent_io_link_t`, 48 bytes).
+/// Calls the macro `$then` with the numbers of a link of an agent (`rocprofiler_agent_io_link_t`, 48 bytes), as
+/// [`agent_properties`] does.
 #[macro_export]
 macro_rules! io_link_properties {
     ($then:ident, $arguments:tt) => {

@@ -39,6 +39,7 @@ pub fn quantile(buckets: &[u64], part: f64, min: u64, max: u64) -> f64 {
     let mut value = max as f64;
     for (number, &inside) in (0_u64..).zip(buckets).filter(|(_, inside)| **inside > 0) {
         if before + inside as f64 >= place {
+            // Durations are taken as spread evenly over their bucket; nothing else is known of them.
             let begin = shortest(number, TOTAL_BITS) as f64;
             let width = shortest(number + 1, TOTAL_BITS) as f64 - begin;
             value = begin + width * (place - before) / inside as f64;
@@ -46,6 +47,7 @@ pub fn quantile(buckets: &[u64], part: f64, min: u64, max: u64) -> f64 {
         }
         before += inside as f64;
     }
+    // The exact limits are known, and are better than those of the outermost buckets.
     value.clamp(min as f64, max as f64)
 }
 
@@ -54,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_one_another() {
+    fn bucket_numbers_ascend_with_durations_without_gaps() {
         for bits in [TOTAL_BITS, 8] {
             let mut last = 0;
             for duration in 0..100_000 {
@@ -69,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_within_a_bucket() {
+    fn quantile_is_off_by_less_than_a_bucket() {
         let mut buckets = [0; TOTAL_BUCKETS];
         for duration in 1000..11_000 {
             buckets[total_bucket(duration)] += 1;

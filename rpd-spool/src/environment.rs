@@ -1,4 +1,4 @@
-//! Which variables of a process are kept with its results.
+//! Selection of the variables of a process that are kept with its results.
 //!
 //! The collector uses this, too: it keeps in the recording only what outputs may show.
 
@@ -414,7 +414,7 @@ const HARMLESS: [&str; 407] = [
     "ZES_ENABLE_SYSMAN",
 ];
 
-/// Which variables of the target go into outputs.
+/// Selection of the target's variables that outputs show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -438,7 +438,7 @@ impl EnvironmentSelection {
         }
     }
 
-    /// The word for it in the options of the collector and on the command line.
+    /// The word for the selection in the options of the collector and on the command line.
     pub fn word(self) -> &'static str {
         match self {
             EnvironmentSelection::Relevant => "relevant",
@@ -468,12 +468,12 @@ mod tests {
     use super::{EnvironmentSelection, HARMLESS, is_harmless};
 
     #[test]
-    fn the_table_is_sorted() {
+    fn harmless_variables_are_sorted() {
         assert!(HARMLESS.is_sorted_by(|a, b| a < b));
     }
 
     #[test]
-    fn variables_of_a_gpu_run_are_kept() {
+    fn relevant_selection_keeps_variables_of_a_gpu_run() {
         for name in [
             "ROCPROF_STATS",
             "ROCR_VISIBLE_DEVICES",
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_are_not_listed_are_not_kept() {
+    fn relevant_selection_drops_variables_that_are_not_listed() {
         for name in [
             "AWS_SECRET_ACCESS_KEY",
             "GITHUB_TOKEN",
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_lists_them() {
+    fn environment_manual_lists_every_harmless_variable() {
         let manual = include_str!("../../docs/environment.md");
         for name in HARMLESS {
             assert!(manual.contains(&format!("`{name}`")), "{name}");
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn all_keeps_every_variable_and_none_keeps_none() {
+    fn environment_selection_all_keeps_every_variable_and_none_keeps_none() {
         assert!(EnvironmentSelection::All.keeps("GITHUB_TOKEN"));
         assert!(!EnvironmentSelection::None.keeps("ROCR_VISIBLE_DEVICES"));
         assert!(EnvironmentSelection::Relevant.keeps("ROCR_VISIBLE_DEVICES"));

@@ -10,7 +10,7 @@ pub fn is_profiler(path: &str) -> bool {
     PROFILERS.iter().any(|profiler| name.starts_with(profiler))
 }
 
-/// Beginnings of the file names of what stands between a program and the record of its call.
+/// Beginnings of the file names of libraries between a program and the record of its call.
 const RUNTIMES: [&str; 8] = [
     "librpd_",
     "librocprofiler-",
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runtimes_and_interpreters_are_known_by_their_files() {
+    fn hidden_frames_are_known_by_the_names_of_their_files() {
         for path in ["/opt/rocm/lib/libamdhip64.so.6", "librpd_collect.so"] {
             assert!(is_runtime(path), "{path}");
         }

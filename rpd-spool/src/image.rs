@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_folder_says_of_which_process_it_is() {
+    fn process_image_is_restored_from_its_folder_name() {
         let image = |namespace| ProcessImage {
             pid: 1,
             loaded: 2,
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "reads /proc")]
-    fn this_process_has_a_namespace() {
+    fn pid_namespace_is_found_for_this_process_only() {
         let own = pid_namespace("self");
         assert!(own.is_some());
         assert_eq!(own, pid_namespace(&std::process::id().to_string()));

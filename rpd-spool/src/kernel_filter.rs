@@ -38,17 +38,17 @@ mod pattern {
     use regex_automata::nfa::thompson;
     use regex_automata::util::syntax;
 
-    /// Bytes that a table, and what is needed to make it, may take. Names and choices of names need thousands; repeated
-    /// repetitions need any amount.
+    /// Greatest size in bytes of a table, and of the data from which it is made. Names and choices of names need
+    /// thousands; repeated repetitions need any amount.
     const LIMIT: usize = 8 << 20;
 
-    /// Why a pattern cannot be used: one line for the user.
+    /// Reason why a pattern cannot be used: one line for the user.
     #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
     pub enum PatternError {
-        /// Look-ahead or look-behind.
+        /// Look-ahead or look-behind; the text as the pattern has it.
         #[error("look-around, `{0}`, is not supported")]
         LookAround(String),
-        /// A back-reference.
+        /// A back-reference; the text as the pattern has it.
         #[error("a back-reference, `{0}`, is not supported")]
         BackReference(String),
         /// An escape sequence that ECMAScript does not define.
@@ -102,6 +102,7 @@ mod pattern {
             )
             .build(&pattern)
             .map_err(|_| PatternError::TooComplex)?;
+        // The sparse form is smaller, and the table is kept in memory of every process of the run.
         let table = table.to_sparse().map_err(|_| PatternError::TooComplex)?;
         Ok(table.to_bytes_native_endian())
     }
@@ -122,8 +123,8 @@ mod pattern {
         wrong(&message, at)
     }
 
-    /// A pattern on its way from ECMAScript to the syntax of the table's builder, which reads some escapes and what
-    /// stands in brackets differently.
+    /// A pattern on its way from ECMAScript to the syntax of the table's builder, which reads some escapes and the
+    /// content of brackets differently.
     struct Translation<'a> {
         pattern: &'a [char],
         at: usize,
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_searched_for_anywhere() {
+    fn kernel_pattern_matches_anywhere_in_a_name() {
         const ADDITION: &str =
             "void addition_kernel<float>(float*, float const*, float const*, int, int)";
         for (pattern, found) in [
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_are_read_as_ecmascript_does() {
+    fn kernel_pattern_reads_brackets_as_ecmascript_does() {
         for (pattern, name, found) in [
             ("^[[]$", "[", true),
             ("^[a[b]$", "[", true),
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn names_beyond_ascii_are_bytes() {
+    fn kernel_pattern_matches_names_beyond_ascii_as_bytes() {
         assert!(matcher("κέρ").is_match("π::κέρνελ(int)"));
         assert!(!matcher("^.::").is_match("π::κέρνελ(int)"));
         assert!(matcher("^..::").is_match("π::κέρνελ(int)"));
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_can_express_is_refused_in_one_line() {
+    fn compile_refuses_inexpressible_patterns_in_one_line() {
         let message = |pattern: &str| compile(pattern).expect_err(pattern).to_string();
         assert_eq!(
             message("a(?=b)"),
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_explodes_is_refused() {
+    fn compile_refuses_a_pattern_whose_table_is_too_large() {
         assert_eq!(
             compile("[ab]*a[ab]{30}").expect_err("too large"),
             PatternError::TooComplex
@@ -406,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn matcher_refuses_bytes_that_are_no_table() {
         assert!(Matcher::from_bytes(Vec::new()).is_none());
         let mut table = compile("kernel").expect("a pattern");
         table.truncate(table.len() / 2);

@@ -12,7 +12,7 @@ const DESCRIPTOR_SUFFIX: &str = ".kd";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct KernelNames {
-    /// As registered, `.kd` included.
+    /// Whether names stay as registered, mangled and with `.kd`.
     pub mangled: bool,
     /// The function name alone; wins over `mangled`.
     pub truncate: bool,
@@ -85,6 +85,7 @@ pub fn truncated(name: &str) -> &str {
     let bytes = name.as_bytes();
     let mut end = bytes.len();
     while let Some(&last) = bytes[..end].last() {
+        // Argument lists, template arguments and clone suffixes are taken off the end until the name itself is last.
         let open = match last {
             b' ' => {
                 end -= 1;
@@ -95,6 +96,7 @@ pub fn truncated(name: &str) -> &str {
             b']' => b'[',
             _ => break,
         };
+        // Scanned from the end, the matching bracket is the first at which as many were opened as closed.
         let mut depth = 0usize;
         let start = bytes[..end].iter().rposition(|&byte| {
             if byte == last {
@@ -106,9 +108,11 @@ pub fn truncated(name: &str) -> &str {
         });
         match start {
             Some(start) => end = start,
+            // Unbalanced: this is no C++ name, and what is left of it is shown.
             None => break,
         }
     }
+    // A return type or a namespace stands in front of the name.
     let start = bytes[..end]
         .iter()
         .rposition(|byte| matches!(byte, b' ' | b':'))
@@ -127,7 +131,7 @@ mod tests {
     const ADDITION: &str = "_Z15addition_kernelIfEvPT_PKS0_S3_ii.kd";
 
     #[test]
-    fn formats_of_the_golden_kernels() {
+    fn formatted_names_of_recorded_kernels_are_those_of_rocprofv3() {
         let name = |mangled, truncate| {
             formatted(
                 ADDITION,
@@ -149,7 +153,7 @@ mod tests {
 
     /// Files and tables have no kernel without a name.
     #[test]
-    fn the_suffix_alone_is_a_name() {
+    fn formatted_keeps_a_name_that_is_only_the_suffix() {
         for truncate in [false, true] {
             let names = KernelNames {
                 truncate,
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_keep_the_suffix_where_the_reference_does() {
+    fn spellings_keep_the_suffix_where_rocprofv3_does() {
         let all = spellings("__amd_rocclr_initHeap.kd", KernelNames::default());
         assert_eq!(all.formatted, "__amd_rocclr_initHeap");
         assert_eq!(all.demangled, "__amd_rocclr_initHeap.kd");
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_the_original_cannot_demangle_stay_in_its_mode() {
+    fn original_mode_keeps_names_that_rocprofv3_cannot_demangle() {
         let externalized = "_Z6reducePv.intern.b96e08b3df0d779d.kd";
         let long = format!("_Z1kI{}Evv", "5types".repeat(200));
         let original = KernelNames {
@@ -197,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation() {
+    fn truncated_leaves_the_function_name_alone() {
         for (name, mangled) in [
             ("void ns::k<float>(float*, int)", "k"),
             ("f(int) [clone .kd]", "f"),

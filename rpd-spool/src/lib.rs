@@ -40,7 +40,7 @@ pub const OPTIONS_FILE: &str = "options.json";
 /// Environment variable through which the target finds its run's directory (absolute path).
 pub const SPOOL_VARIABLE: &str = "RPD_SPOOL";
 
-/// Environment variable with what the collector has to switch on; see [`crate::options::CollectorOptions`].
+/// Environment variable that tells the collector which services to switch on; see [`crate::options::CollectorOptions`].
 pub const COLLECT_VARIABLE: &str = "RPD_COLLECT";
 
 /// Name of the file in a run's directory that holds the kernels to count, made by [`crate::kernel_filter`].

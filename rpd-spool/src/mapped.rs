@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "maps files")]
-    fn a_mapping_is_seen_until_it_is_gone() {
+    fn is_mapped_sees_a_mapping_until_it_is_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let directory = crate::writer::SpoolDirectory::create(folder.path()).expect("made");
         let mut stream = crate::writer::StreamWriter::new(&directory, "meta".to_owned(), 0, 0);

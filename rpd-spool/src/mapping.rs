@@ -1,4 +1,4 @@
-//! Segment files as memory of the target, and what a fork does to them.
+//! Segment files as memory of the target, and the effect of a fork on them.
 
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
@@ -239,7 +239,7 @@ impl Mapping {
         self.base
     }
 
-    /// Length in bytes.
+    /// Length of the mapping in bytes.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_another_thread_holds_stays_held() {
+    fn fork_lock_stays_with_the_thread_that_holds_it() {
         static LOCK: ForkLock = ForkLock::new();
         let guard = LOCK.lock();
         assert!(guard.is_some());

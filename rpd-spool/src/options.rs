@@ -11,19 +11,19 @@ pub use crate::thread_trace::{ThreadTraceOptions, TracedCounter};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Traces {
-    /// Functions named `hip*`.
+    /// HIP functions of programs: those named `hip*`.
     pub hip_runtime: bool,
-    /// Functions named `__hip*`.
+    /// HIP functions that compilers call: those named `__hip*`.
     pub hip_compiler: bool,
-    /// Functions named `hsa_*`.
+    /// HSA functions of the core: those named `hsa_*`.
     pub hsa_core: bool,
-    /// Functions named `hsa_amd_*`.
+    /// HSA functions of AMD's extension: those named `hsa_amd_*`.
     pub hsa_amd: bool,
-    /// Functions named `hsa_ext_image_*`.
+    /// HSA functions for images: those named `hsa_ext_image_*`.
     pub hsa_image: bool,
-    /// Functions named `hsa_ext_program_*`.
+    /// HSA functions of the finalizer: those named `hsa_ext_program_*`.
     pub hsa_finalizer: bool,
-    /// ROCTx.
+    /// ROCTx markers and ranges.
     pub marker: bool,
     /// Kernel dispatches.
     pub kernel: bool,
@@ -60,7 +60,7 @@ pub struct CounterRequest {
 }
 
 impl std::fmt::Display for CounterRequest {
-    /// As it is written on the command line: `NAME` or `NAME:device=N`.
+    /// The request as it is written on the command line: `NAME` or `NAME:device=N`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.device {
             Some(device) => write!(f, "{}:device={device}", self.name),
@@ -73,9 +73,9 @@ impl std::fmt::Display for CounterRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IterationRange {
-    /// First iteration.
+    /// Number of the first iteration.
     pub first: u64,
-    /// Last iteration.
+    /// Number of the last iteration, which belongs to the range.
     pub last: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct IterationRange {
 pub struct CollectionPeriod {
     /// Nanoseconds without recording, at the start of every round.
     pub delay: u64,
-    /// Nanoseconds of recording.
+    /// Length of a recorded period in nanoseconds.
     pub duration: u64,
     /// Rounds; 0 is endless.
     pub repeat: u64,
@@ -96,8 +96,8 @@ pub struct CollectionPeriod {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct CounterOptions {
-    /// Counters that are collected together, in the order in which the provider is given them. Several groups take
-    /// turns; none: nothing is counted.
+    /// Groups of counters; those of a group are collected together, in the order in which the provider is given them.
+    /// Several groups take turns. Without groups nothing is counted.
     pub groups: Vec<Vec<CounterRequest>>,
     /// Selected dispatches of an agent that a group is kept for; 0 is 1.
     pub group_interval: u64,
@@ -135,14 +135,15 @@ pub struct CaptureOptions {
     pub data: bool,
     /// Whether the host data that calls write are captured.
     pub outputs: bool,
-    /// Whether all host-visible memory that has changed is captured before a launch, not only what the arguments
-    /// point to.
+    /// Whether all host-visible memory that has changed is captured before a launch, and not only the memory that the
+    /// arguments point to.
     pub snapshot: bool,
-    /// As `snapshot`, where changes are found by tracking written pages, and captured by pages.
+    /// Whether all host-visible memory that has changed is captured by pages, which are found by tracking writes to
+    /// them.
     pub pageguard: bool,
     /// Whether writes of the device to host-visible memory are seen as page writes, as on the simulator.
     pub device_writes_seen: bool,
-    /// Whether the data of asynchronous copies from pinned memory are those that the device read, not those at the
+    /// Whether the data of asynchronous copies from pinned memory are those that the device read, and not those at the
     /// call.
     pub pinned_exact: bool,
     /// Whether markers of the program are recorded between calls.
@@ -210,7 +211,8 @@ pub struct CollectorOptions {
     pub hip_args: bool,
     /// Record arguments of HSA, marker, RCCL, rocDecode and rocJPEG calls too.
     pub annotate_args: bool,
-    /// Record what output arguments point to when the call has returned, of calls whose arguments are recorded.
+    /// Whether the values that a call stores through output arguments are recorded when it has returned, of calls whose
+    /// arguments are recorded.
     pub argument_results: bool,
     /// Track regions that rename kernels.
     pub kernel_rename: bool,
@@ -225,9 +227,9 @@ pub struct CollectorOptions {
     pub original_semantics: bool,
     /// Variables of the target that go into the recording.
     pub environment: EnvironmentSelection,
-    /// Further ones, which names of outputs refer to. Letters, digits and underscores only.
+    /// Variables in addition, which names of outputs refer to. Letters, digits and underscores only.
     pub variables: Vec<String>,
-    /// Which calls have stacks, and what is in them.
+    /// Selection of the calls that have stacks, and of the frames in them.
     pub stacks: StackOptions,
     /// PC sampling options; `None` without sampling.
     pub sampling: Option<SamplingOptions>,
@@ -421,9 +423,12 @@ impl CollectorOptions {
         let counters = &self.counters;
         let mut add = |key: &str, value: String| pairs.push(format!("{key}={value}"));
         if counters.any() {
+            // Each option is left out where it has its default value, so that the target's environment stays short and
+            // equal options have equal texts.
             add(COUNTERS, counters_text(&counters.groups));
         }
         if counters.group_interval > 1 {
+            // Lists are joined by `+`, because the comma separates options.
             add(INTERVAL, counters.group_interval.to_string());
         }
         if !counters.iterations.is_empty() {
@@ -488,6 +493,8 @@ impl CollectorOptions {
         let mut options = CollectorOptions::default();
         for pair in text.split(',') {
             let (key, value) = pair.split_once('=').unwrap_or((pair, "1"));
+            // Values that cannot be read are defaults: in the target there is nobody to report an error to, and it must
+            // run.
             let counters = &mut options.counters;
             match key {
                 COUNTERS => counters.groups = counters_of(value),
@@ -522,6 +529,7 @@ impl CollectorOptions {
                     options.capture.accesses = AccessTrace::of_word(value).unwrap_or_default();
                 }
                 RECENT_BYTES => options.recent_bytes = value.parse().ok(),
+                // Unknown keys are those of a newer front end, and are ignored for the same reason.
                 _ => {
                     if let Some((_, _, set)) = FLAGS.iter().find(|flag| flag.0 == key) {
                         set(&mut options, value != "0");

@@ -1,5 +1,5 @@
-//! What takes the place of `pages.rs` under Miri, which maps no files: memory of the process, which is written to its file
-//! when it is no longer used. Readers find the segment's bytes from then on.
+//! Substitute of `pages.rs` under Miri, which maps no files: memory of the process, which is written to its file when
+//! it is no longer used. Readers find the segment's bytes from then on.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -67,15 +67,15 @@ pub enum DamageKind {
     /// A segment number is absent.
     #[error("is preceded by a gap: segments {from} to {to} are missing")]
     MissingSegments {
-        /// First missing number.
+        /// Number of the first missing segment.
         from: u32,
-        /// Last missing number.
+        /// Number of the last missing segment.
         to: u32,
     },
-    /// The number in the head is not the one in the name.
+    /// The number in the segment's head differs from the one in the file's name.
     #[error("has segment number {0} in its header")]
     WrongNumber(u32),
-    /// Further damage that is not listed, because there is much of it.
+    /// Further damage that is not listed, because there is much of it: the number of messages left out.
     #[error("and {0} more problems in this stream")]
     More(u64),
 }
@@ -96,7 +96,7 @@ pub struct Damage {
 pub struct Record<'a> {
     /// Kind and length of the record.
     pub header: RecordHeader,
-    /// The whole record.
+    /// The whole record, head and padding included.
     pub bytes: &'a [u8],
 }
 
@@ -118,7 +118,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Takes the reference to a stack off the tail of a call or range with these flags ([`api_flag`]).
+/// Splits the reference to a stack off the tail of a call or range. `flags` are those of the record ([`api_flag`]).
 #[inline]
 pub fn split_stack(flags: u32, tail: &[u8]) -> (StackRef, &[u8]) {
     if flags & api_flag::STACK == 0 {
@@ -155,7 +155,7 @@ impl<'a> Iterator for ByteStrings<'a> {
 pub struct Stream {
     /// Name of its files without number.
     pub name: String,
-    /// One of [`super::format::stream`]; 0 when no segment has a readable head.
+    /// Kind of the stream: one of [`super::format::stream`]; 0 when no segment has a readable head.
     pub kind: u16,
     /// Number of the stream in its process.
     pub id: u32,
@@ -203,7 +203,7 @@ impl Stream {
 /// The streams of one process image.
 #[derive(Debug)]
 pub struct ProcessSpool {
-    /// Its directory, as messages name it.
+    /// Directory of the process, as messages name it.
     pub directory: PathBuf,
     /// The path by which it was listed.
     path: PathBuf,
@@ -247,6 +247,7 @@ impl ProcessSpool {
                 .and_then(|name| name.strip_suffix(".seg"))
                 .and_then(|name| name.rsplit_once('-'))
             else {
+                // Other files in the directory are not segments of a stream: staging files, segments made ahead.
                 continue;
             };
             if let Ok(number) = number.parse::<u32>() {
@@ -259,7 +260,10 @@ impl ProcessSpool {
         let mut streams: Vec<Stream> = found
             .into_iter()
             .map(|(name, mut segments)| {
+                // Numbers are in the order of writing; the directory lists files in any order.
                 segments.sort();
+                // All heads of a stream say the same of it. A damaged first segment must not take the stream's kind
+                // away.
                 let head = segments
                     .iter()
                     .find_map(|segment| open_segment(&segment.path).ok().flatten())
@@ -275,6 +279,7 @@ impl ProcessSpool {
                 }
             })
             .collect();
+        // Names and facts are read before the records that refer to them.
         streams.sort_by_key(|stream| (stream.kind != super::format::stream::META, stream.id));
         Ok(ProcessSpool {
             directory: shown.to_owned(),
@@ -308,10 +313,12 @@ pub fn processes(run: &Path) -> io::Result<Vec<PathBuf>> {
 /// killed while it made the file leaves that).
 fn open_segment(path: &Path) -> Result<Option<(File, SegmentHeader, u64)>, DamageKind> {
     let (mut file, metadata) =
+        // A link could lead out of the recording, whose files may be of another user.
         regular_file::open(path, Links::Refuse).map_err(|error| match error {
             FileError::Io(error) => DamageKind::Unreadable(error),
             other => DamageKind::Refused(other),
         })?;
+    // A file of size 0 was made and not yet allocated when the writer was killed: no record is in it.
     if metadata.len() == 0 {
         return Ok(None);
     }
@@ -320,6 +327,7 @@ fn open_segment(path: &Path) -> Result<Option<(File, SegmentHeader, u64)>, Damag
     }
     let mut bytes = [0u8; SEGMENT_HEADER as usize];
     file.read_exact(&mut bytes)?;
+    // An allocated segment without a head is the same a moment later.
     if bytes == [0u8; SEGMENT_HEADER as usize] {
         return Ok(None);
     }
@@ -509,6 +517,7 @@ impl Records<'_> {
         self.close();
         while let Some(Segment { number, path }) = self.segments.get(self.next_segment) {
             let expected = match self.next_segment.checked_sub(1) {
+                // The target may have removed or lost segments: the number that should come next shows it.
                 Some(previous) => self.segments[previous].number.saturating_add(1),
                 None => 0,
             };
@@ -527,6 +536,8 @@ impl Records<'_> {
                 );
             }
             match opened {
+                // The last segment may be the one that was being made. In front of others, an empty one has lost its
+                // records.
                 Ok(None) if last => {}
                 Ok(None) => self.note(self.shown(path), DamageKind::NoHeader),
                 Err(kind) => self.note(self.shown(path), kind),
@@ -535,6 +546,7 @@ impl Records<'_> {
                         self.note(self.shown(path), DamageKind::WrongNumber(header.segment));
                     }
                     self.dropped = self.dropped.saturating_add(header.dropped);
+                    // A file cut off by a full disk still has its first records.
                     let present = size - SEGMENT_HEADER;
                     if header.committed > present {
                         let missing = header.committed - present;

@@ -68,7 +68,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why a file is not read. The text does not name the file, because callers know how the user named it.
+/// Reason why a file is not read. The text does not name the file, because callers know how the user named it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -119,9 +119,9 @@ impl From<FileError> for io::Error {
 /// Whether the last component of a path may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// For paths that the user wrote.
+    /// Links are followed, for paths that the user wrote.
     Follow,
-    /// For names found in a folder.
+    /// Links are refused, for names found in a folder.
     Refuse,
 }
 
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_are_opened() {
+    fn open_refuses_files_that_are_not_regular() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("file"), "text").expect("written");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_whole_has_a_bounded_size() {
+    fn read_refuses_a_file_beyond_the_given_size() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         std::fs::write(&path, "12345").expect("written");

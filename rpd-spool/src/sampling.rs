@@ -15,7 +15,7 @@ impl SamplingMethod {
     /// Every method.
     pub const ALL: [SamplingMethod; 2] = [SamplingMethod::Stochastic, SamplingMethod::HostTrap];
 
-    /// Its word on the command line.
+    /// Word of the method on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             SamplingMethod::Stochastic => "stochastic",
@@ -23,7 +23,7 @@ impl SamplingMethod {
         }
     }
 
-    /// Its number in the rocprofiler-sdk ABI.
+    /// Number of the method in the rocprofiler-sdk ABI.
     pub const fn number(self) -> u32 {
         match self {
             SamplingMethod::Stochastic => 1,
@@ -60,7 +60,7 @@ impl SamplingUnit {
         SamplingUnit::Time,
     ];
 
-    /// Its word on the command line.
+    /// Word of the unit on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             SamplingUnit::Instructions => "instructions",
@@ -69,7 +69,7 @@ impl SamplingUnit {
         }
     }
 
-    /// Its number in the rocprofiler-sdk ABI.
+    /// Number of the unit in the rocprofiler-sdk ABI.
     pub const fn number(self) -> u32 {
         match self {
             SamplingUnit::Instructions => 1,
@@ -103,7 +103,7 @@ pub struct SamplingOptions {
     pub method: SamplingMethod,
     /// Unit of the interval.
     pub unit: SamplingUnit,
-    /// From one sample to the next, in units; at least 1.
+    /// Distance from one sample to the next, in units; at least 1.
     pub interval: u64,
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_form_goes_both_ways() {
+    fn sampling_options_are_restored_from_their_text() {
         for method in SamplingMethod::ALL {
             for unit in SamplingUnit::ALL {
                 let options = SamplingOptions {

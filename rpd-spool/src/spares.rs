@@ -28,7 +28,7 @@ pub(super) struct Spares {
     wanted: AtomicUsize,
     /// Number of the next file.
     next: AtomicU32,
-    /// No more are made.
+    /// Whether no more spare segments are made.
     closed: AtomicBool,
     /// Called when spare segments are needed.
     request: OnceLock<fn()>,
@@ -45,7 +45,8 @@ impl Spares {
         }
     }
 
-    /// Has `request` called when spare segments are needed: from then on streams use them. Only the first call counts.
+    /// Sets the function that is called when spare segments are needed; streams use such segments from then on. Only
+    /// the first call counts.
     pub(super) fn on_request(&self, request: fn()) {
         let _ = self.request.set(request);
     }

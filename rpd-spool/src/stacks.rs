@@ -1,6 +1,6 @@
 //! Options of the collector for call stacks, and the selection of the operations that have stacks.
 
-/// Which frames stacks have.
+/// Selection of the frames of stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -8,11 +8,11 @@ pub enum StackMode {
     /// No stacks are taken.
     #[default]
     Off,
-    /// Native frames.
+    /// Stacks have native frames only.
     Native,
-    /// Python frames.
+    /// Stacks have Python frames only.
     Python,
-    /// Native frames with the Python frames at their places among them.
+    /// Stacks have native frames, with the Python frames at their places among them.
     Merged,
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_and_question_marks() {
+    fn glob_matches_stars_and_question_marks() {
         for (pattern, name, expected) in [
             ("hipMalloc", "hipMalloc", true),
             ("hipMalloc", "hipMallocAsync", false),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_glob_that_matches_decides() {
+    fn picks_follows_the_last_glob_that_matches() {
         let globs = |words: &[&str]| -> Vec<String> {
             words.iter().map(|word| (*word).to_owned()).collect()
         };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_are_of_names() {
+    fn is_glob_accepts_characters_of_names_only() {
         for good in ["hip*", "!hsa_*", "h?p", "*", "MEMORY_ALLOCATION_*"] {
             assert!(is_glob(good), "{good}");
         }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_modes() {
+    fn stack_mode_is_found_by_its_word() {
         for word in StackMode::WORDS {
             assert_eq!(StackMode::of_word(word).map(StackMode::word), Some(*word));
         }

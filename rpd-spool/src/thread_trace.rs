@@ -14,7 +14,7 @@ impl TracedCounter {
     /// All SIMDs of a compute unit.
     pub const ALL_SIMDS: u8 = 0xf;
 
-    /// The name, followed by the SIMDs in hexadecimal where these are not all: `SQ_INSTS_VALU:3`.
+    /// The name of the counter, followed by the SIMDs in hexadecimal where these are not all: `SQ_INSTS_VALU:3`.
     pub fn label(&self) -> String {
         if self.simds == Self::ALL_SIMDS {
             self.name.clone()
@@ -41,17 +41,17 @@ pub struct ThreadTraceOptions {
     pub gpus: Vec<u32>,
     /// Counters sampled into the trace, in the order in which they are shown.
     pub counters: Vec<TracedCounter>,
-    /// Period of these samples, 1 (shortest) to 32; 0 without counters.
+    /// Period of the counters' samples, 1 (shortest) to 32; 0 without counters.
     pub counter_period: u8,
-    /// Kernels that are not traced run one after the other as well.
+    /// Whether kernels that are not traced run one after the other as well.
     pub serialize_all: bool,
     /// A trace that a selected kernel began continues for this many further kernels; 0: one trace for each selected kernel.
     pub consecutive: u64,
-    /// Only when waves begin and end is traced, not their instructions.
+    /// Whether only the begin and end of waves is traced, not their instructions.
     pub no_detail: bool,
-    /// Counters are sampled on the traced compute unit alone.
+    /// Whether counters are sampled on the traced compute unit alone.
     pub target_counters: bool,
-    /// One trace of each GPU for the whole time that is recorded, without asking for each dispatch.
+    /// Whether there is one trace of each GPU for the whole time that is recorded, without selecting dispatches.
     pub no_intercept: bool,
 }
 
@@ -115,6 +115,7 @@ impl ThreadTraceOptions {
             no_intercept: number()? != 0,
             ..Self::default()
         };
+        // Options in front have fixed places; the lists follow in groups of their own, because they may be empty.
         let items = |text: &'_ str| -> Vec<String> {
             let items = text.split('+').filter(|item| !item.is_empty());
             items.map(str::to_owned).collect()
@@ -129,6 +130,7 @@ impl ThreadTraceOptions {
                 simds: simds.parse().ok()?,
             });
         }
+        // A further group would be of a newer front end, whose meaning nobody here knows.
         groups.next().is_none().then_some(options)
     }
 }
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_form_goes_both_ways() {
+    fn thread_trace_options_are_restored_from_their_text() {
         let plain = ThreadTraceOptions::default();
         let full = ThreadTraceOptions {
             target_cu: 15,
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_is_divided_among_the_engines() {
+    fn trace_buffer_is_divided_among_the_engines() {
         let per_engine = |buffer, engines| {
             let options = ThreadTraceOptions {
                 buffer,

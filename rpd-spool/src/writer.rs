@@ -38,13 +38,13 @@ pub const LARGEST_SEGMENT: usize = 1 << 20;
 /// Records dropped between two attempts to get a segment after one failed.
 const RETRY_AFTER: u32 = 1024;
 
-/// Now, on `CLOCK_BOOTTIME`, in nanoseconds.
+/// The current time on `CLOCK_BOOTTIME`, in nanoseconds.
 #[inline]
 pub fn now() -> u64 {
     clock(libc::CLOCK_BOOTTIME)
 }
 
-/// Now, on `CLOCK_REALTIME`, in nanoseconds.
+/// The current time on `CLOCK_REALTIME`, in nanoseconds.
 pub fn real_now() -> u64 {
     clock(libc::CLOCK_REALTIME)
 }
@@ -84,6 +84,7 @@ impl SpoolDirectory {
             namespace: pid_namespace("self"),
         };
         let path = run.join(image.folder());
+        // For the owner alone: arguments and variables of the program are in the recording.
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Arc::new(SpoolDirectory {
             path,
@@ -94,8 +95,8 @@ impl SpoolDirectory {
         }))
     }
 
-    /// Has `request` called when segments are to be made ahead: it has another thread call [`SpoolDirectory::make_spares`]. It is
-    /// called while a record is written.
+    /// Sets the function that is called when segments are to be made ahead: it has another thread call
+    /// [`SpoolDirectory::make_spares`]. It is called while a record is written.
     pub fn on_request_for_spares(&self, request: fn()) {
         self.spares.on_request(request);
     }
@@ -107,7 +108,7 @@ impl SpoolDirectory {
         });
     }
 
-    /// Removes the segments that were made ahead and that no stream has. From now on no more are made.
+    /// Removes the segments that were made ahead and that no stream has. From then on no more are made.
     pub fn remove_spares(&self) {
         self.spares.close();
     }
@@ -133,7 +134,7 @@ impl SpoolDirectory {
         &self.path
     }
 
-    /// The process it belongs to.
+    /// Id of the process that the directory belongs to.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -192,9 +193,9 @@ pub struct StreamWriter {
 /// The bound of a stream of which only the latest records are kept.
 #[derive(Debug)]
 struct Bound {
-    /// Bytes that its segments may have together.
+    /// Bytes that the segments of the stream may have together.
     bytes: usize,
-    /// Its segments, the oldest first: file and size.
+    /// Segments of the stream, the oldest first: file and size.
     segments: VecDeque<(CString, usize)>,
 }
 
@@ -205,7 +206,7 @@ const BOUNDED_SEGMENTS: usize = 4;
 pub const SMALLEST_BOUND: u64 = (BOUNDED_SEGMENTS * FIRST_SEGMENT) as u64;
 
 impl Bound {
-    /// Bytes of each of its segments.
+    /// Bytes of each segment of the stream.
     fn segment(&self) -> usize {
         let part = self.bytes / BOUNDED_SEGMENTS;
         (part - part % 4096).clamp(FIRST_SEGMENT, LARGEST_SEGMENT)
@@ -314,6 +315,7 @@ impl StreamWriter {
 
     #[cold]
     fn close_full(&mut self, address: usize, retval: u64, end: u64) {
+        // Open calls are few and nested, so that the search through full segments is short.
         let found = self
             .full
             .iter()
@@ -322,6 +324,7 @@ impl StreamWriter {
             let full = &mut self.full[index];
             store_end(&full.mapping, address, retval, end);
             full.open = full.open.saturating_sub(1);
+            // Without open records nothing will be stored in the segment any more, and its mapping can go.
             if full.open == 0 {
                 self.full.swap_remove(index);
             }

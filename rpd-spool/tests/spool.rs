@@ -60,7 +60,7 @@ fn written(count: u64) -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn records_come_back_in_order_across_segments() {
+fn reader_returns_records_in_order_across_segments() {
     let (run, path) = written(20_000);
     assert_eq!(
         processes(run.path()).expect("listed"),
@@ -86,7 +86,7 @@ fn files_named(directory: &Path, prefix: &str) -> usize {
 }
 
 #[test]
-fn segments_made_ahead_are_used_in_order_and_removed_at_the_end() {
+fn writer_uses_segments_made_ahead_in_order_and_removes_the_rest() {
     static REQUESTS: AtomicU32 = AtomicU32::new(0);
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
@@ -128,7 +128,7 @@ fn segments_made_ahead_are_used_in_order_and_removed_at_the_end() {
 }
 
 #[test]
-fn a_spare_segment_that_a_kill_leaves_is_no_obstacle() {
+fn reader_ignores_a_spare_segment_of_a_killed_process() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     directory.on_request_for_spares(|| {});
@@ -144,7 +144,7 @@ fn a_spare_segment_that_a_kill_leaves_is_no_obstacle() {
 }
 
 #[test]
-fn open_records_are_closed_in_segments_left_behind() {
+fn writer_closes_open_records_in_full_segments() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
@@ -172,7 +172,7 @@ fn open_records_are_closed_in_segments_left_behind() {
 
 /// Reads only when the writers are gone, so that Miri can run it.
 #[test]
-fn two_threads_with_open_records_and_spare_segments_are_read() {
+fn reader_returns_records_of_two_threads_with_spare_segments() {
     const LEN: usize = 4096;
     const RECORDS: u64 = 400;
     let run = tempfile::tempdir().expect("temporary directory");
@@ -219,7 +219,7 @@ fn two_threads_with_open_records_and_spare_segments_are_read() {
 }
 
 #[test]
-fn a_directory_that_vanished_costs_records_and_nothing_else() {
+fn writer_drops_records_when_its_directory_is_gone() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     let mut writer = StreamWriter::new(&directory, "t1".to_owned(), stream::THREAD, 1);
@@ -241,7 +241,7 @@ fn a_directory_that_vanished_costs_records_and_nothing_else() {
 }
 
 #[test]
-fn a_bounded_stream_keeps_its_latest_records() {
+fn writer_keeps_the_latest_records_of_a_bounded_stream() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     let mut writer = StreamWriter::new(&directory, "recent".to_owned(), stream::RECENT, 0)
@@ -275,7 +275,7 @@ fn a_bounded_stream_keeps_its_latest_records() {
 }
 
 #[test]
-fn drops_of_other_streams_are_counted_once_however_many_segments_there_are() {
+fn reader_counts_dropped_records_of_other_streams_once() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     let mut writer = StreamWriter::new(&directory, "meta".to_owned(), stream::META, 0);
@@ -290,7 +290,7 @@ fn drops_of_other_streams_are_counted_once_however_many_segments_there_are() {
 }
 
 #[test]
-fn a_long_record_gets_a_segment_of_its_own_and_an_endless_one_is_refused() {
+fn writer_gives_a_long_record_its_own_segment_and_refuses_one_beyond_the_limit() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     let mut writer =
@@ -317,7 +317,7 @@ fn a_long_record_gets_a_segment_of_its_own_and_an_endless_one_is_refused() {
 }
 
 #[test]
-fn a_second_thread_with_the_same_id_gets_its_own_stream() {
+fn writer_gives_a_second_thread_with_the_same_id_its_own_stream() {
     let run = tempfile::tempdir().expect("temporary directory");
     let directory = SpoolDirectory::create(run.path()).expect("directory");
     for round in 0..3 {
@@ -345,7 +345,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[test]
-fn truncation_leaves_what_is_there() {
+fn reader_returns_the_records_before_a_truncation() {
     let (_run, path) = written(1000);
     edit(&path.join("t1-0.seg"), |bytes| {
         bytes.truncate(64 + 56 * 10 + 20)
@@ -360,7 +360,7 @@ fn truncation_leaves_what_is_there() {
 }
 
 #[test]
-fn a_bad_length_loses_the_rest_of_its_segment_only() {
+fn reader_loses_only_the_rest_of_a_segment_behind_a_bad_length() {
     for len in [0u32, 4, 12, 63, u32::MAX, 0x8000_0000, 1 << 24] {
         let (_run, path) = written(20_000);
         let first = ((FIRST_SEGMENT - 64) / 56) as u64;
@@ -377,7 +377,7 @@ fn a_bad_length_loses_the_rest_of_its_segment_only() {
 }
 
 #[test]
-fn heads_that_lie_are_described() {
+fn reader_describes_wrong_segment_heads() {
     let cases: [(usize, &[u8], &str); 4] = [
         (0, b"NOTSPOOL", "does not begin like a spool segment"),
         (8, &99u32.to_le_bytes(), "has layout version 99"),
@@ -408,7 +408,7 @@ fn heads_that_lie_are_described() {
 }
 
 #[test]
-fn gaps_pipes_and_strangers_are_no_obstacle() {
+fn reader_reports_gaps_and_files_that_are_no_segments_and_goes_on() {
     let (_run, path) = written(20_000);
     std::fs::remove_file(path.join("t1-1.seg")).expect("removed");
     std::fs::write(path.join("t1-9.seg"), [0u8; 4096]).expect("written");
@@ -440,7 +440,7 @@ fn gaps_pipes_and_strangers_are_no_obstacle() {
 
 /// Random changes to random places: reading ends, without a panic, and never yields more than was written.
 #[test]
-fn mutated_segments_are_survived() {
+fn reader_survives_randomly_mutated_segments() {
     let (_run, path) = written(3000);
     let names = ["t1-0.seg", "t1-1.seg"];
     let originals = names.map(|name| std::fs::read(path.join(name)).expect("readable"));

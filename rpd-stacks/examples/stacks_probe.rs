@@ -18,7 +18,7 @@ use rpd_stacks::{
     ThreadStacks,
 };
 
-/// What the stacks of the process refer to.
+/// Facts to which the stacks of the process refer.
 #[derive(Default)]
 struct Facts {
     modules: HashMap<u32, (String, u64)>,
@@ -108,7 +108,8 @@ impl Sink for Store {
     }
 }
 
-/// Chooses what is captured: 0 native, 1 Python, 2 merged; and the depth. Only the first call of a process counts.
+/// Sets the frames that captures have: 0 native, 1 Python, 2 merged; and the depth. Only the first call of a process
+/// counts.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_open(mode: u32, depth: u32) {
     let mode = match mode {
@@ -132,7 +133,7 @@ pub extern "C" fn probe_capture(flags: Option<&mut u32>) -> u32 {
     captured.stack
 }
 
-/// Captures below `depth` native frames of its own.
+/// Captures below `depth` native frames of its own. Returns the id of the stack.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn probe_below(depth: u32, flags: &mut u32) -> u32 {
@@ -183,7 +184,7 @@ pub extern "C" fn probe_bench(count: u32) -> f64 {
     })
 }
 
-/// To be called in the child of a fork.
+/// Starts over in the child of a fork. To be called before the child's first capture.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_forked() {
     if let Some(stacks) = STACKS.get() {
@@ -235,7 +236,7 @@ pub unsafe extern "C" fn probe_evaluate(thread: usize, frame: usize, throw: i32)
     std::hint::black_box(unsafe { evaluate(thread, frame, throw) })
 }
 
-/// Writes what is known of the interpreter.
+/// Writes the state of the interpreter as text.
 ///
 /// # Safety
 ///

@@ -20,11 +20,11 @@ use crate::tree::Tree;
 pub struct Captured {
     /// Node of the innermost frame, 0 if there is no stack.
     pub stack: u32,
-    /// Bits of [`flags`].
+    /// Properties of the stack: bits of [`flags`].
     pub flags: u32,
 }
 
-/// Everything that the captures of a process share.
+/// Tables and options that all captures of a process share.
 pub struct Stacks {
     options: Options,
     native: Native,
@@ -45,12 +45,12 @@ pub struct ThreadStacks {
     path: Path,
     /// Whether the path starts with a truncation marker.
     marked: bool,
-    /// The last merged stack.
+    /// Result of the last capture of a merged stack.
     merged: Merged,
     usable: bool,
 }
 
-/// A merged stack, and what it follows from beside the native and the Python frames.
+/// A merged stack, and the facts from which it follows beside the native and the Python frames.
 #[derive(Clone, Copy, Default)]
 struct Merged {
     captured: Captured,
@@ -75,8 +75,8 @@ impl Stacks {
         }
     }
 
-    /// Has frames of modules that reports do not show left out of [`Options::depth`]. `class_of` gives the class of the frames of
-    /// a module by its path; it must not allocate.
+    /// Sets the classes of frames by which frames that reports do not show are left out of [`Options::depth`].
+    /// `class_of` gives the class of the frames of a module by its path; it must not allocate.
     pub fn with_classes(mut self, class_of: fn(&[u8]) -> FrameClass) -> Stacks {
         self.native.modules.class_of = class_of;
         self
@@ -119,6 +119,7 @@ impl Stacks {
         sink: &mut dyn Sink,
     ) -> Captured {
         let session = self.session.load(Ordering::Relaxed);
+        // After a fork ids start again: all that the thread knows is of the parent.
         if thread.session != session {
             thread.session = session;
             thread.walker.clear();
@@ -126,6 +127,8 @@ impl Stacks {
             thread.python.clear();
             thread.merged = Merged::default();
         }
+        // Memory may have been refused when the process started; a stack that is absent is better than a program that
+        // ends.
         if !self.usable || !thread.usable {
             thread.walker.counts.lost += 1;
             return Captured {
@@ -138,6 +141,7 @@ impl Stacks {
             Mode::Merged | Mode::Python => self.python(start, session, thread, sink),
         };
         captured.unwrap_or_else(|_| {
+            // The path is half filled, and the next capture must not take it for the last stack.
             thread.path.clear();
             thread.merged = Merged::default();
             thread.walker.counts.lost += 1;
@@ -162,12 +166,14 @@ impl Stacks {
             observer: None,
         };
         let walked = thread.walker.walk(&shared, start, sink);
+        // A frame without a location would be a stack with a hole.
         if let Some(reason) = walked.lost {
             thread.path.clear();
             return Err(reason);
         }
         let path = &mut thread.path;
         let marker = usize::from(walked.flags & flags::TRUNCATED != 0);
+        // A marker shifts all entries by one, so that kept entries are only the same if both stacks have one.
         let keep = if (marker == 1) == thread.marked {
             walked.unchanged + marker
         } else {
@@ -216,6 +222,7 @@ impl Stacks {
             merged,
             ..
         } = thread;
+        // The native walk goes first: it meets the interpreter, which is then looked at.
         match python.read(&self.python, |module| self.native.modules.is_live(module)) {
             Outcome::Unreadable => found |= flags::PYTHON_UNREADABLE,
             Outcome::None | Outcome::Frames => {}
@@ -227,12 +234,14 @@ impl Stacks {
         let placing = self.python.placing();
         let native = walker.frames();
         let unchanged = walked.unchanged;
+        // The same frames placed by the same rule are the same stack.
         let is_as_before = located == Located::Unchanged
             && (merged.walked, merged.rule) == (walked.flags, placing.rule)
             && merged.captured.stack != 0;
         if is_as_before && unchanged == native.len() && unchanged == merged.native {
             return Ok(merged.captured);
         }
+        // The common case: the program is in the same Python frames, and only its native frames further in differ.
         let is_extended = is_as_before
             && self.options.mode == Mode::Merged
             && places.stay(native, unchanged, placing);
@@ -240,6 +249,7 @@ impl Stacks {
             path.begin_without(merged.native - unchanged);
             path.extend(native[unchanged..].iter().map(|frame| frame.location));
         } else if self.options.mode == Mode::Python {
+            // Flags of the native walk say nothing of a stack without native frames.
             found &= flags::PYTHON_UNREADABLE;
             if python.frames().is_empty() {
                 path.clear();
@@ -252,6 +262,7 @@ impl Stacks {
             path.begin(0);
             path.extend(python.locations(0..python.frames().len()));
         } else {
+            // Everything is placed anew: Python frames that differ may stand anywhere among the native ones.
             path.begin(0);
             if walked.flags & flags::TRUNCATED != 0 {
                 path.push(self.tree.location(LocationKind::Truncated, 0, 0, sink)?);
@@ -276,8 +287,8 @@ impl Stacks {
         self.python.interpreter()
     }
 
-    /// To be called in the child of a fork, before its first capture: ids start again, and facts are reported again to
-    /// the child's sinks when stacks refer to them.
+    /// Starts over in the child of a fork: ids start again, and facts are reported again to the child's sinks when
+    /// stacks refer to them. To be called before the child's first capture.
     pub fn forked(&self) {
         self.tree.clear();
         self.python.clear();
@@ -311,7 +322,7 @@ impl ThreadStacks {
         }
     }
 
-    /// Counts of events.
+    /// Counts of the thread's captures and walks.
     pub fn counts(&self) -> Counts {
         self.walker.counts
     }

@@ -1,6 +1,6 @@
 //! Copies of the process's own memory, which other threads may free meanwhile.
 
-/// Types that any bytes are a value of.
+/// Types for which all bytes are a value.
 ///
 /// # Safety
 ///
@@ -12,7 +12,7 @@ unsafe impl Copied for u32 {}
 // SAFETY: an integer.
 unsafe impl Copied for u64 {}
 
-/// How memory is copied: `false` if all of it cannot be read.
+/// A way of copying memory; it returns `false` if all of it cannot be read.
 pub(crate) type Copier = fn(u64, &mut [u8]) -> bool;
 
 /// Copies through the kernel, which refuses addresses that are not readable.
@@ -53,7 +53,7 @@ pub(crate) fn all_checked(ranges: impl Iterator<Item = (u64, u64)>, into: &mut [
     }
 }
 
-/// Ranges that one call copies.
+/// Greatest number of ranges that one call copies.
 pub(crate) const MOST_RANGES: usize = 32;
 
 /// Copies memory that is readable for certain.
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_refused_and_errno_stays() {
+    fn copy_refuses_unreadable_memory_and_keeps_errno() {
         let words = [1_u64, 2, 3];
         let at = |index: usize| &raw const words[index] as u64;
         // SAFETY: errno of this thread.

@@ -1,13 +1,13 @@
-//! Which frames of a deep stack are kept, so that as many are shown as were requested.
+//! Selection of the frames of a deep stack that are kept, so that as many are shown as were requested.
 
 use crate::options::FrameClass;
 
 /// Entries of a path that are kept at its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ends {
-    /// Outermost entries.
+    /// Number of outermost entries that are kept.
     pub(crate) outer: usize,
-    /// Innermost entries.
+    /// Number of innermost entries that are kept.
     pub(crate) inner: usize,
 }
 
@@ -30,6 +30,7 @@ pub(crate) fn ends(
             FrameClass::Profiler | FrameClass::Runtime
         )
     };
+    // Reports show the frames between the program and the traced function as one, the call.
     let entered = path.iter().rev().take_while(is_entered).count();
     let callers = &path[..path.len() - entered];
     let has_python = callers
@@ -40,6 +41,7 @@ pub(crate) fn ends(
         FrameClass::Interpreter => !has_python,
         FrameClass::Runtime | FrameClass::Python | FrameClass::Other => true,
     };
+    // Only frames that are shown count: else a stack of hidden frames would use up the depth.
     let shown = callers
         .iter()
         .filter(|location| is_shown(**location))
@@ -48,6 +50,7 @@ pub(crate) fn ends(
     if shown + call <= depth {
         return None;
     }
+    // Both ends matter: the call with its nearest callers, and the entry of the program or thread.
     let outer = depth / 4;
     Some(Ends {
         outer: entries_with(outer, callers.iter(), is_shown),
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_not_shown_do_not_count() {
+    fn cut_ends_do_not_count_frames_that_are_not_shown() {
         // The call, and seven of the program.
         assert_eq!(ends_of("abcdefgrrpp", 8), None);
         assert_eq!(ends_of("abcdefgrrpp", 4), Some(("a", "fgrrpp")));
@@ -99,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn the_interpreter_counts_only_without_python() {
+    fn cut_ends_count_interpreter_frames_only_without_python() {
         assert_eq!(ends_of("aiiyiiyiiybrp", 6), None);
         assert_eq!(ends_of("aiiyiiyiiybrp", 4), Some(("a", "ybrp")));
         assert_eq!(ends_of("aiibrp", 4), Some(("a", "ibrp")));
     }
 
     #[test]
-    fn without_classes_every_entry_counts() {
+    fn cut_ends_count_every_entry_without_classes() {
         assert_eq!(ends_of("abcdefgh", 8), None);
         assert_eq!(ends_of("abcdefgh", 4), Some(("a", "fgh")));
         assert_eq!(ends_of("abcdefgh", 0), None);

@@ -7,11 +7,11 @@ use crate::copy;
 /// A loaded object: the program, a shared library, the vDSO.
 #[derive(Clone, Copy, Debug)]
 pub struct Module<'a> {
-    /// Its id. An object that is loaded again after it was unloaded gets another one.
+    /// Id of the object. An object that is loaded again after it was unloaded gets another one.
     pub id: u32,
-    /// Its path in the loader's list (the program's own path is resolved); bytes, not necessarily UTF-8.
+    /// Path of the object in the loader's list (the program's own path is resolved); bytes, not necessarily UTF-8.
     pub path: &'a [u8],
-    /// The GNU build id, empty if it has none.
+    /// GNU build id of the object, empty if it has none.
     pub build_id: &'a [u8],
     /// Load bias: run-time address minus address in the file (0 for a program at a fixed address).
     pub bias: u64,
@@ -26,13 +26,13 @@ pub struct Module<'a> {
 pub struct PythonCode<'a> {
     /// Id of the code object.
     pub id: u32,
-    /// `co_filename`, UTF-8.
+    /// File name of the code (`co_filename`), UTF-8.
     pub file: &'a [u8],
-    /// `co_name`, UTF-8.
+    /// Name of the code (`co_name`), UTF-8.
     pub name: &'a [u8],
     /// `co_qualname`, UTF-8; empty before Python 3.11.
     pub qualname: &'a [u8],
-    /// `co_firstlineno`.
+    /// First line of the code (`co_firstlineno`).
     pub first_line: i32,
     /// Version of the interpreter as in `PY_VERSION_HEX`; decides how the line table is encoded.
     pub version: u32,
@@ -43,7 +43,7 @@ pub struct PythonCode<'a> {
 /// An ELF object in memory that the program registered with debuggers, as the description of code that is in no file.
 #[derive(Clone, Copy, Debug)]
 pub struct JitObject {
-    /// Its id. What is registered in the place of another gets another one.
+    /// Id of the object. An object that is registered in the place of another gets another one.
     pub id: u32,
     /// `e_type` of its header.
     pub kind: u16,
@@ -57,7 +57,7 @@ impl JitObject {
         self.parts.map(|(_, len)| len as u32)
     }
 
-    /// Copies these parts, one behind the other. What is not there any more reads as zeros.
+    /// Copies the headers, symbols and names, one behind the other. Bytes that are not there any more read as zeros.
     ///
     /// # Panics
     ///
@@ -77,9 +77,9 @@ impl JitObject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum LocationKind {
-    /// Code of a loaded object.
+    /// Code of a loaded object: the program, a library or the vDSO.
     Native = 1,
-    /// Python code.
+    /// Code of Python, which the interpreter runs.
     Python = 2,
     /// Code in executable memory that belongs to no loaded object.
     Jit = 3,
@@ -122,17 +122,17 @@ pub struct Location {
 /// A node of the call tree: a location, and the node of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its id; that of an innermost frame is the id of the stack.
+    /// Id of the node; that of an innermost frame is the id of the stack.
     pub id: u32,
     /// The caller's node, 0 for an outermost frame.
     pub parent: u32,
     /// Id of the [`Location`].
     pub location: u32,
-    /// Number of nodes between it and the root: 0 for an outermost frame.
+    /// Number of nodes between the node and the root: 0 for an outermost frame.
     pub depth: u32,
 }
 
-/// Receives what captured stacks refer to.
+/// Receives the facts to which captured stacks refer.
 ///
 /// Each fact is reported before an id that refers to it is returned to any caller on any thread, by the thread that found it
 /// first. When two threads find the same fact at the same moment both report it, under two ids; one of the ids is never

@@ -10,7 +10,7 @@ pub const GAP: u32 = 4;
 /// Python frames could not be placed among the native frames; they stand further out than a
 /// [`LocationKind::Unplaced`](crate::LocationKind::Unplaced).
 pub const UNPLACED_PYTHON: u32 = 8;
-/// There is no stack because a table was full or the sink could not store a fact.
+/// The stack is missing because a table was full or the sink could not store a fact.
 pub const LOST: u32 = 16;
 /// Frames were reached by following the frame pointer through code without unwind information; some may be missing.
 pub const FRAME_POINTERS: u32 = 64;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::region::Region;
 
-/// Slots that one cache line holds.
+/// Number of slots that one cache line holds.
 const GROUP: usize = 8;
 /// Log2 of the number of slots per level.
 const LEVELS: [u32; 3] = [13, 17, 21];
@@ -25,7 +25,7 @@ pub(crate) struct Interner {
 unsafe impl Zeroed for [AtomicU64; 2] {}
 use crate::region::Zeroed;
 
-/// Why a key has no number.
+/// Reason why a key has no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoNumber {
     /// The table is full.
@@ -139,9 +139,11 @@ impl Interner {
             })
             .map_err(|_| NoNumber::Full)?
             + 1;
+        // The key is stored before its slot is taken: whoever finds the number reads the key.
         let entry = &self.entries[number as usize];
         entry[0].store(key[0], Ordering::Relaxed);
         entry[1].store(key[1], Ordering::Relaxed);
+        // Announced before it can be found, so that no thread uses a number of which the sink has no fact.
         if !announce(number) {
             return Err(NoNumber::Refused);
         }
@@ -155,6 +157,8 @@ impl Interner {
             {
                 return Ok(number);
             }
+            // Another thread took the slot, perhaps with this very key: then its number counts, and this one is never
+            // used.
             match self.probe(key, hash, vacant) {
                 Probe::Known(theirs) => return Ok(theirs),
                 Probe::Vacant(level, offset) => vacant = (level, offset),
@@ -187,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_keys_have_equal_numbers_and_are_announced_once() {
+    fn interner_gives_equal_keys_one_number_announced_once() {
         let interner = Interner::reserve(1000);
         let mut announced = Vec::new();
         for round in 0..2 {
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_reports_it_and_keeps_its_keys() {
+    fn interner_reports_a_full_table_and_keeps_its_keys() {
         let interner = Interner::reserve(10);
         for key in 0..10 {
             assert!(interner.number([key, 0], |_| true).is_ok());
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_holds_as_many_keys_as_it_was_made_for() {
+    fn interner_holds_as_many_keys_as_it_was_made_for() {
         let interner = Interner::reserve(1 << 20);
         for key in 0..1 << 20 {
             assert_eq!(
@@ -226,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_key_is_announced_again() {
+    fn interner_announces_a_refused_key_again() {
         let interner = Interner::reserve(10);
         assert_eq!(interner.number([1, 2], |_| false), Err(NoNumber::Refused));
         assert_eq!(interner.number([1, 2], |number| number == 2), Ok(2));
     }
 
     #[test]
-    fn threads_agree_on_numbers_that_were_announced_before() {
+    fn interner_gives_threads_the_same_announced_numbers() {
         let interner = Interner::reserve(100_000);
         let announced = Mutex::new(HashMap::new());
         let all: Vec<Vec<u32>> = std::thread::scope(|scope| {

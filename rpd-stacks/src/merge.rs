@@ -32,7 +32,7 @@ pub(crate) struct Places {
 enum Placed {
     All,
     Some,
-    /// The Python frames are not those of this stack.
+    /// The Python frames are not those of the native stack.
     Contradiction,
 }
 
@@ -85,8 +85,8 @@ impl Places {
         }
     }
 
-    /// Whether the groups of the last merge stand where they stood, given that they, the rule and the `unchanged` outermost
-    /// native frames are the same: all are in those, and none belongs to a frame further in.
+    /// Whether the groups of the last merge keep their places, given that the groups, the rule and the `unchanged`
+    /// outermost native frames are the same: all groups are in those frames, and none belongs to a frame further in.
     #[inline]
     pub(crate) fn stay(&self, native: &[Frame], unchanged: usize, placing: Placing<'_>) -> bool {
         let further_in = &native[unchanged..];
@@ -125,6 +125,8 @@ impl Places {
         match placed {
             Placed::All => {}
             Placed::Some => {
+                // Frames without a place stand in front, further out than a marker: they were on the stack, only where
+                // is unknown.
                 for (group, &place) in places.iter().enumerate().rev() {
                     if place == NOWHERE {
                         path.extend(python.locations(begin_of(group)..groups[group].end));
@@ -134,6 +136,7 @@ impl Places {
                 found |= flags::UNPLACED_PYTHON;
             }
             Placed::Contradiction => {
+                // Python frames of another stack would be a wrong stack: native frames alone are right.
                 places = &[];
                 found |= flags::PYTHON_UNREADABLE;
             }
@@ -142,6 +145,7 @@ impl Places {
             let mut native = native.iter();
             let mut locations = python.locations(0..python.frames().len());
             let mut done = 0;
+            // The path grows from the outermost frame on, and groups are numbered from the innermost.
             for (group, &place) in places.iter().enumerate().rev() {
                 let inside = locations.by_ref().take(groups[group].end - begin_of(group));
                 if place == NOWHERE {
@@ -209,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_belongs_to_the_frame_that_contains_it() {
+    fn anchor_is_placed_in_the_frame_that_contains_it() {
         assert_eq!(places(&[0x1040, 0x12ff]), (vec![3, 2], Placed::All));
         assert_eq!(
             places(&[0x1000, 0x1000, 0x1300]),
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_in_no_frame_is_placed_nowhere_and_does_not_move_the_others() {
+    fn anchor_in_no_frame_is_placed_nowhere_and_moves_no_other() {
         assert_eq!(
             places(&[0x1050, 0xfff, 0x1310, 0, 0x1410]),
             (vec![3, NOWHERE, 1, NOWHERE, NOWHERE], Placed::Some)
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_further_in_than_the_one_before_is_placed_nowhere() {
+    fn anchor_further_in_than_the_one_before_is_placed_nowhere() {
         assert_eq!(places(&[0x1310, 0x1050]), (vec![1, NOWHERE], Placed::Some));
     }
 }

@@ -1,9 +1,9 @@
 //! Options of captures.
 
-/// Which frames a stack consists of.
+/// Frames of which a stack consists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Native frames only.
+    /// Native frames alone.
     Native,
     /// Python frames only; a thread that runs no Python has no stack.
     Python,
@@ -22,11 +22,11 @@ pub struct Options {
     pub depth: u32,
 }
 
-/// What reports show of a frame.
+/// Class of a frame, by which reports show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameClass {
-    /// The frame is shown.
+    /// Any other frame, which is shown.
     Other = 0,
     /// A frame of Python, which is shown.
     Python = 1,

@@ -20,7 +20,7 @@ const CACHE: usize = 1 << 11;
 /// A node that was looked up before.
 #[derive(Clone, Copy)]
 struct Cached {
-    /// Parent and location.
+    /// Parent and location of the node.
     key: u64,
     node: u32,
 }
@@ -75,7 +75,8 @@ impl Entries<'_> {
         }
     }
 
-    /// The same for many: once entries differ they are copied without a look at what was there.
+    /// Adds many locations, each further in than the one before: once entries differ they are copied without a look at
+    /// the old ones.
     #[inline(always)]
     fn extend(&mut self, mut locations: impl Iterator<Item = u32>) {
         if self.is_same {
@@ -117,7 +118,8 @@ impl Path {
         }
     }
 
-    /// Starts a new path whose outermost `keep` entries are those of the last one. Returns how many it could keep.
+    /// Starts a new path whose outermost `keep` entries are those of the last one. Returns the number that it could
+    /// keep.
     #[inline]
     pub(crate) fn begin(&mut self, keep: usize) -> usize {
         self.old_len = self.len;
@@ -145,7 +147,7 @@ impl Path {
         self.add(locations.len(), |entries| entries.extend(locations));
     }
 
-    /// Adds what `fill` gives, at most `most` locations. It is not called if the path cannot have as many.
+    /// Adds the locations that `fill` gives, at most `most`. `fill` is not called if the path cannot have as many.
     #[inline(always)]
     pub(crate) fn add(&mut self, most: usize, fill: impl FnOnce(&mut Entries<'_>)) {
         let end = self.len + most;
@@ -165,8 +167,8 @@ impl Path {
         self.len = end - unused;
     }
 
-    /// Has the kernel provide memory for `len` entries in one go, which takes less time than a fault for each page. `false` if
-    /// a path cannot have as many.
+    /// Makes the kernel provide memory for `len` entries in one go, which takes less time than a fault for each page.
+    /// `false` if a path cannot have as many.
     #[cold]
     fn grow(&mut self, len: usize) -> bool {
         if len > CAPACITY {
@@ -243,6 +245,7 @@ impl Path {
         sink: &mut dyn Sink,
     ) -> Result<u32, NoNumber> {
         let outer = ends.map_or(self.len, |ends| ends.outer);
+        // Nodes of entries that stayed the same are still right, as far as they were looked up.
         let mut at = self.known.min(self.same).min(outer);
         let (mut parent, mut hash) = if at == 0 {
             (0, 0)
@@ -261,6 +264,7 @@ impl Path {
         }
         self.known = outer;
         if let Some(Ends { inner, .. }) = ends {
+            // A stack with a gap has nodes of its own behind the gap: their parents are others.
             let gap = tree.location(LocationKind::Gap, 0, 0, sink)?;
             parent = tree.node(parent, gap, at as u32, sink)?;
             for location in &self.locations[self.len - inner..self.len] {

@@ -69,12 +69,12 @@ impl<T: Zeroed> Region<T> {
         }
     }
 
-    /// Number of values.
+    /// Number of values in the region.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Has the kernel provide the pages of a range of values now, in one go instead of one fault at a time later.
+    /// Makes the kernel provide the pages of a range of values now, in one go instead of one fault at a time later.
     pub(crate) fn populate(&self, range: std::ops::Range<usize>) {
         if range.start >= range.end || range.end > self.len {
             return;
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_discarded_region_reads_as_zeros() {
+    fn region_reads_as_zeros_after_discard() {
         let mut region = Region::<u64>::reserve(1000);
         assert!(region.iter().all(|&value| value == 0));
         region[999] = 7;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_region_is_empty() {
+    fn region_is_empty_when_the_kernel_refuses() {
         assert_eq!(Region::<u64>::reserve(1 << 55).len(), 0);
     }
 }

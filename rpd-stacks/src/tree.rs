@@ -10,16 +10,16 @@ const LOCATIONS: usize = 1 << 20;
 /// Distinct nodes of a process.
 const NODES: usize = 3 << 19;
 
-/// Locations and nodes.
+/// Table of locations and nodes.
 pub(crate) struct Tree {
     locations: Interner,
     nodes: Interner,
-    /// Number of times it was cleared: ids are valid for one round.
+    /// Number of times that the tree was cleared, plus 1: ids are valid for one round.
     round: AtomicU32,
 }
 
 impl Tree {
-    /// Reserves the tables.
+    /// Reserves the tables of locations and nodes.
     pub(crate) fn reserve() -> Tree {
         Tree {
             locations: Interner::reserve(LOCATIONS),
@@ -92,7 +92,7 @@ impl Tree {
         self.round.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ids that were given in another round mean nothing any more.
+    /// The round of the tree. Ids that were given in another round mean nothing any more.
     pub(crate) fn round(&self) -> u32 {
         self.round.load(Ordering::Relaxed)
     }

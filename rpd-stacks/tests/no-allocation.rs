@@ -84,7 +84,7 @@ fn right(depth: u32, seed: u64, run: &mut dyn FnMut()) {
     black_box(pad);
 }
 
-/// What the C library's allocator has given out.
+/// Number of bytes that the C library's allocator has given out.
 fn in_use() -> usize {
     // SAFETY: a plain question.
     unsafe { libc::mallinfo2() }.uordblks

@@ -170,7 +170,7 @@ fn places_of_pytorch_have_all_frames_of_its_own_tracebacks() {
 }
 
 #[test]
-fn random_trees_are_those_of_the_interpreter() {
+fn random_python_trees_are_those_of_the_interpreter() {
     let known = interpreters()
         .keys()
         .filter(|version| !version.starts_with("3.15"));
@@ -180,7 +180,7 @@ fn random_trees_are_those_of_the_interpreter() {
 
 #[test]
 #[ignore = "takes minutes: 10,000 trees in each interpreter, then a minute of stress"]
-fn random_trees_and_stress_for_long() {
+fn random_python_trees_and_stress_stay_right_for_long() {
     run_in_all("trees.py", &[&TREES.to_string(), "2"]);
     run_in_all("stress.py", &["60"]);
 }

@@ -45,7 +45,7 @@ pub struct SummaryRow<'a> {
     pub std_dev: Option<f64>,
 }
 
-/// A summary table.
+/// A table of a summary of databases.
 #[derive(Debug)]
 pub struct SummaryTable<'a> {
     /// `kernels_summary` and so on.
@@ -56,9 +56,9 @@ pub struct SummaryTable<'a> {
 /// The rows of a table.
 #[derive(Debug)]
 enum TableRows<'a> {
-    /// Few rows.
+    /// Few rows, kept in memory.
     Listed(Vec<SummaryRow<'a>>),
-    /// Sums by name.
+    /// Sums by name, from which rows are made when they are read.
     Summed {
         names: &'a ExtendedStrings<'static>,
         sums: Rows<NameSums>,
@@ -128,7 +128,7 @@ fn percentage(part: u64, sum: Option<u64>) -> f64 {
 
 macro_rules! views {
     ($($(#[$doc:meta])* $view:ident = $name:literal, $category:expr;)*) => {
-        /// A summary table.
+        /// A table of a summary: one kind of records.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         enum View {
             $($(#[$doc])* $view,)*
@@ -156,25 +156,25 @@ macro_rules! views {
 
 // View = name, category.
 views! {
-    /// Kernel dispatches.
+    /// Dispatches of kernels.
     Kernels = "kernels", None;
-    /// Copies.
+    /// Copies of memory.
     MemoryCopies = "memory_copies", None;
-    /// Allocations.
+    /// Allocations and frees of memory.
     MemoryAllocations = "memory_allocations", None;
-    /// Scratch.
+    /// Operations on scratch memory.
     ScratchMemory = "scratch_memory", None;
-    /// HIP calls.
+    /// Calls of HIP functions.
     Hip = "hip", Some("HIP");
-    /// HSA calls.
+    /// Calls of HSA functions.
     Hsa = "hsa", Some("HSA");
-    /// RCCL calls.
+    /// Calls of RCCL functions.
     Rccl = "rccl", Some("RCCL");
-    /// rocDecode calls.
+    /// Calls of rocDecode functions.
     Rocdecode = "rocdecode", Some("ROCDECODE");
-    /// rocJPEG calls.
+    /// Calls of rocJPEG functions.
     Rocjpeg = "rocjpeg", Some("ROCJPEG");
-    /// ROCTx markers.
+    /// ROCTx marks and ranges.
     Markers = "markers", Some("MARKER");
     /// Calls of interfaces that have no table of their own: those in files of RPD.
     OtherCalls = "other_calls", Some("OTHER_CALLS");
@@ -201,7 +201,7 @@ const fn views_of(domain: Domain, compat: Compat) -> &'static [View] {
     }
 }
 
-/// The view takes the lowest bits of a key, the rank those above, the name the upper half.
+/// Number of the lowest bits of a key that are the view; the rank has the bits above, the name the upper half.
 const VIEW_BITS: u32 = 4;
 
 const _: () = assert!(View::ALL.len() <= 1 << VIEW_BITS);
@@ -209,7 +209,7 @@ const _: () = assert!(View::ALL.len() <= 1 << VIEW_BITS);
 /// Bits of a key below the name.
 const NAME_SHIFT: u32 = 32;
 
-/// Adds up recordings.
+/// Sums over recordings, to which further ones are added.
 #[derive(Default)]
 pub struct DatabaseSums {
     names: ExtendedStrings<'static>,
@@ -234,6 +234,7 @@ impl DatabaseSums {
     /// # Errors
     /// When polars cannot compute its sums, or temporary files cannot be written.
     pub fn add(&mut self, session: &Session, names: KernelNames) -> Result<u64, SummaryError> {
+        // A session in files may have more names and groups than fit into memory.
         if let (None, Some(storage)) = (&self.storage, &session.storage) {
             self.names.spill_to(storage);
             self.groups.spill_to(storage);
@@ -257,6 +258,7 @@ impl DatabaseSums {
                 let key = self.key(name, rank, *view);
                 rows.push(GroupRow { key, ..group });
             }
+            // Groups are merged in batches, so that they are never all in memory.
             if rows.len() >= BATCH {
                 self.groups.add(frame_of(&rows)?)?;
                 rows.clear();
@@ -324,7 +326,7 @@ const BATCH: usize = 1 << 16;
 #[derive(Debug)]
 pub struct DatabaseSummary {
     names: ExtendedStrings<'static>,
-    /// By id: place of the name in alphabetical order.
+    /// Places of names in alphabetical order, by id.
     places: ById<u32>,
     groups: GroupTable,
     storage: Option<Storage>,
@@ -427,6 +429,7 @@ impl DatabaseSummary {
                 0
             }
         };
+        // A key has name, rank and view in one number; polars groups by columns.
         let mut groups = frame.clone();
         groups.with_column(part("name", &|key| key >> NAME_SHIFT))?;
         groups.with_column(part("rank", &rank))?;
@@ -442,6 +445,7 @@ impl DatabaseSummary {
         let (name, rank, view) = (name?, rank?, view?);
         let (calls, total, min, max) = (calls?, total?, min?, max?);
         let spread = merged.column("spread")?.f64()?;
+        // Rows go to their views, as each view has an order and a sum of its own.
         for index in 0..merged.height() {
             let view = &mut views[view[index] as usize];
             let (rank, name) = (rank[index], name[index]);
@@ -474,12 +478,14 @@ impl DatabaseSummary {
         let sums = compat.has(Difference::DomainSummary);
         let mut rows: Vec<SummaryRow<'static>> = Vec::new();
         for table in tables {
+            // Names of views are those of databases, with these endings.
             let name = table.name.trim_end_matches("_by_rank");
             let name = name.trim_end_matches("_summary");
             let mut parts: HashMap<usize, DomainFigures> = HashMap::new();
             for row in table.rows() {
                 parts.entry(row.rank).or_default().add(&row);
             }
+            // In a second pass, since the mean is known only when all rows have been added.
             for row in table.rows() {
                 if let Some(part) = parts.get_mut(&row.rank) {
                     part.add_spread(&row);
@@ -507,6 +513,7 @@ impl DatabaseSummary {
             } else {
                 ranks.then(b.total.cmp(&a.total)).then(names)
             }
+            // The rank makes the order the same in every run.
             .then(a.rank.cmp(&b.rank))
         });
         let suffix = if by_rank { "_by_rank" } else { "" };
@@ -550,14 +557,15 @@ impl DomainFigures {
         self.total as f64 / self.calls.max(1) as f64
     }
 
-    /// To be called for each row when all have been added: the spread is about the common mean.
+    /// Adds the squared distances of a row. To be called for each row when all have been added: the spread is about the
+    /// common mean.
     fn add_spread(&mut self, row: &SummaryRow<'_>) {
         let own = row.std_dev.unwrap_or(0.0);
         let offset = row.average - self.average();
         self.spread += own * own * (row.calls - 1) as f64 + offset * offset * row.calls as f64;
     }
 
-    /// With `sums` the sums of means and of deviations.
+    /// The row of a domain; with `sums` its sums of means and of deviations.
     fn row(&self, rank: usize, view: &str, sums: bool) -> SummaryRow<'static> {
         SummaryRow {
             rank,

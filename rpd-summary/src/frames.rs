@@ -1,4 +1,4 @@
-//! Durations as frames, and the tables computed from them.
+//! Durations of a session as polars frames, and the tables computed from them.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -46,7 +46,7 @@ pub enum SummaryError {
 pub struct Statistics<'a> {
     /// The names: strings of the session keep their ids, whatever table a name comes from.
     names: StatNames<'a>,
-    /// By id of a name that has records: its place among those in alphabetical order.
+    /// Places of the names that have records among those in alphabetical order, by id.
     places: ById<u32>,
     /// Domains that have records, in summary order.
     domains: Vec<Domain>,
@@ -57,7 +57,7 @@ pub struct Statistics<'a> {
     storage: Option<Storage>,
 }
 
-/// The number of a domain takes the lowest bits of a key, the name the others.
+/// Number of the lowest bits of a key that are the domain; the others are the name.
 const DOMAIN_BITS: u32 = 8;
 
 /// The key of the records of a domain that have a name.
@@ -143,7 +143,7 @@ impl Records {
         Ok(())
     }
 
-    /// Pushes what all device work adds up to, of which the tables hold the latest only.
+    /// Pushes the sums over all device work, of which the tables hold the latest only.
     fn push_totals(
         &mut self,
         session: &Session,
@@ -265,10 +265,10 @@ impl<'a> Statistics<'a> {
         &self.names
     }
 
-    /// Hands out the groups: [`key`] and figures.
+    /// Calls `take` with the groups: [`key`] and figures.
     ///
     /// # Errors
-    /// Those that `take` returns.
+    /// Errors of `take`.
     pub(crate) fn each_group(
         &self,
         mut take: impl FnMut(GroupRow) -> Result<(), SummaryError>,
@@ -470,7 +470,7 @@ mod tests {
     use rpd_core::domain::Kind;
 
     #[test]
-    fn marks_without_a_message_go_by_the_name_that_traces_show() {
+    fn statistics_name_marks_without_a_message_as_traces_do() {
         let mut session = Session::default();
         session.strings.intern("");
         for (operation, message) in [

@@ -87,7 +87,7 @@ pub(crate) fn rows_of(frame: &DataFrame) -> PolarsResult<impl Iterator<Item = Gr
     }))
 }
 
-/// The frame with these rows.
+/// The frame that has these rows.
 pub(crate) fn frame_of(rows: &[GroupRow]) -> PolarsResult<DataFrame> {
     let column = |name: &str, value: fn(&GroupRow) -> u64| {
         let values: Vec<u64> = rows.iter().map(value).collect();
@@ -296,7 +296,7 @@ impl MergedGroups {
     }
 }
 
-/// Merges groups with the same key.
+/// Merges groups with equal keys.
 fn merged(groups: LazyFrame) -> PolarsResult<DataFrame> {
     groups
         .group_by([col("key")])
@@ -307,24 +307,24 @@ fn merged(groups: LazyFrame) -> PolarsResult<DataFrame> {
 /// Groups: a key and its [`figures`] in each row, no key twice, in the order of their keys.
 #[derive(Debug)]
 pub(crate) enum GroupTable {
-    /// All groups; no columns without groups.
+    /// All groups in memory; no columns without groups.
     Frame(DataFrame),
-    /// So many groups that they may be in a file.
+    /// Groups of which there are so many that they may be in a file.
     Rows {
-        /// The groups.
+        /// The groups, ordered by key.
         rows: Rows<GroupRow>,
         /// Number of the lowest bits of a key that are not the name.
         name_shift: u32,
-        /// Rows that are handed out at once, and those that complete a name.
+        /// Number of rows in a frame, to which the rest of the last name is added.
         batch_rows: usize,
     },
 }
 
 impl GroupTable {
-    /// Hands out the groups in frames. All groups of a name are in the same frame.
+    /// Calls `take` with the groups in frames. All groups of a name are in the same frame.
     ///
     /// # Errors
-    /// Those that `take` or polars returns.
+    /// Errors of `take` and of polars.
     pub(crate) fn each_frame(
         &self,
         mut take: impl FnMut(&DataFrame) -> Result<(), SummaryError>,
@@ -359,7 +359,7 @@ impl GroupTable {
 mod tests {
     use super::*;
 
-    /// All rows of 1,500 names, pushed in two batches.
+    /// Rows of 1,500 names, pushed in two batches.
     fn rows(storage: Option<&Storage>) -> Result<(Vec<GroupRow>, usize), SummaryError> {
         const NAMES: u64 = 1500;
         let mut groups = Groups::default();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_in_files_are_those_in_memory() -> Result<(), SummaryError> {
+    fn merged_groups_are_the_same_in_files_and_in_memory() -> Result<(), SummaryError> {
         let storage = Storage::new(&std::env::temp_dir()).with_rows(1 << 8);
         let (in_memory, one) = rows(None)?;
         let (in_files, several) = rows(Some(&storage))?;

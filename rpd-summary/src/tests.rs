@@ -65,7 +65,7 @@ fn session(domain: Domain) -> Session {
 }
 
 #[test]
-fn every_domain_has_statistics() {
+fn statistics_have_records_of_every_domain() {
     for domain in Domain::ALL {
         let session = session(domain);
         let statistics = Statistics::new(&session, KernelNames::default()).expect("frames");
@@ -84,7 +84,7 @@ fn every_domain_has_statistics() {
 }
 
 #[test]
-fn every_domain_has_tables_of_its_own_in_summaries_of_databases() {
+fn database_sums_have_tables_for_every_domain() {
     let mut known: Vec<(Domain, Vec<String>)> = Vec::new();
     for domain in Domain::ALL {
         let mut sums = DatabaseSums::default();
@@ -105,7 +105,7 @@ fn every_domain_has_tables_of_its_own_in_summaries_of_databases() {
 }
 
 #[test]
-fn every_domain_is_compared() {
+fn differences_have_records_of_every_domain() {
     for domain in Domain::ALL {
         let mut durations = Durations::default();
         durations.begin_run(SideOf::After).expect("a run");
@@ -124,7 +124,7 @@ fn every_domain_is_compared() {
     }
 }
 
-/// Adds a HIP call with these times.
+/// Adds a HIP call that begins and ends at these times.
 fn add_call(session: &mut Session, name: &str, start: u64, end: u64) {
     let operation = session.add_operation(Kind::HipRuntime, name);
     session.api.push(CallRow {
@@ -136,7 +136,7 @@ fn add_call(session: &mut Session, name: &str, start: u64, end: u64) {
 }
 
 #[test]
-fn records_whose_times_cannot_be_are_counted_and_in_no_figure() {
+fn statistics_count_and_leave_out_records_with_impossible_times() {
     let mut session = Session::default();
     session.strings.intern("");
     add_call(&mut session, "hipFree", 1000, 1500);
@@ -166,7 +166,7 @@ fn records_whose_times_cannot_be_are_counted_and_in_no_figure() {
 }
 
 #[test]
-fn scratch_memory_counts_once_in_summaries_and_twice_in_those_of_the_original() {
+fn database_sums_count_scratch_memory_once_and_in_compat_twice() {
     let session = session(Domain::ScratchMemory);
     for (compat, expected) in [
         (Compat::None, &[("SCRATCH_MEMORY", 100)][..]),

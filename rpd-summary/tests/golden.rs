@@ -150,7 +150,7 @@ fn sorted(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn tables_of_the_original_line_for_line() {
+fn summary_tables_have_the_lines_of_the_original() {
     let session = session();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
     let request = SummaryOptions {
@@ -182,7 +182,7 @@ fn tables_of_the_original_line_for_line() {
 }
 
 #[test]
-fn a_summary_file_of_the_original_byte_for_byte() {
+fn summary_file_has_the_bytes_of_the_original() {
     let session = session_of(include_str!("../testdata/runtime-trace.tsv"));
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
     let request = SummaryOptions {
@@ -205,7 +205,7 @@ fn a_summary_file_of_the_original_byte_for_byte() {
 }
 
 #[test]
-fn groups_choose_domains_by_their_whole_names() {
+fn summary_groups_choose_domains_by_their_whole_labels() {
     let session = session();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
     let titles = |groups: &[&str]| -> Vec<String> {
@@ -241,7 +241,7 @@ fn groups_choose_domains_by_their_whole_names() {
 }
 
 #[test]
-fn figures_over_whole_domains() {
+fn session_stats_have_figures_over_whole_domains() {
     let session = session();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
     let stats = statistics.session_stats().expect("statistics");
@@ -276,9 +276,9 @@ fn figures_over_whole_domains() {
     assert!((percentages - 100.0).abs() < 1e-9);
 }
 
-/// The original's deviation wraps when durations add up to more than about 4.3 s.
+/// Deviations of durations beyond 4.3 s are right here, though they wrap in the original.
 #[test]
-fn deviation_of_long_durations() {
+fn deviation_of_long_durations_does_not_wrap() {
     let mut session = Session {
         strings: Strings::new(),
         ..Session::default()
@@ -306,7 +306,7 @@ fn deviation_of_long_durations() {
 }
 
 #[test]
-fn counted_dispatches_have_no_statistics_but_in_databases() {
+fn counted_dispatches_have_statistics_in_databases_only() {
     let mut session = session();
     let tables = |session: &Session| {
         let mut sums = DatabaseSums::default();
@@ -336,7 +336,7 @@ fn counted_dispatches_have_no_statistics_but_in_databases() {
 }
 
 #[test]
-fn an_empty_session_has_no_tables() {
+fn statistics_of_an_empty_session_have_no_tables() {
     let session = Session::default();
     let statistics = Statistics::new(&session, KernelNames::default()).expect("statistics");
     assert!(
@@ -354,7 +354,7 @@ fn an_empty_session_has_no_tables() {
 }
 
 #[test]
-fn units_and_odd_names() {
+fn render_prints_units_and_names_with_line_ends() {
     let mut names = ExtendedStrings::default();
     let row = StatRow {
         name: names.intern("two\nlines"),
@@ -398,7 +398,7 @@ fn units_and_odd_names() {
 /// Not a check: prints how long statistics over ten million calls take. Run with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn ten_million_calls() {
+fn statistics_over_ten_million_calls_are_measured() {
     let mut session = Session {
         strings: Strings::new(),
         ..Session::default()

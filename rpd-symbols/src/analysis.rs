@@ -15,11 +15,11 @@ use rpd_formats::flame;
 pub struct Cost {
     /// Number of calls.
     pub calls: u64,
-    /// Time in them, in nanoseconds.
+    /// Time in the calls, in nanoseconds.
     pub cpu: u64,
-    /// Time of the kernels and copies that they requested, in nanoseconds.
+    /// Time of the kernels and copies that the calls requested, in nanoseconds.
     pub gpu: u64,
-    /// Bytes that were copied or allocated for them.
+    /// Bytes that were copied or allocated for the calls.
     pub bytes: u64,
 }
 
@@ -46,11 +46,11 @@ impl Cost {
 /// A part of [`Cost`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// Calls.
+    /// Number of calls.
     Calls,
-    /// Time in calls.
+    /// Processor time in calls.
     Cpu,
-    /// Time of GPUs.
+    /// Time of kernels and copies on GPUs.
     Gpu,
     /// Bytes that were copied or allocated.
     Bytes,
@@ -92,7 +92,7 @@ pub struct StackedFunction {
 /// Kernels that were launched with a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// Number of dispatches.
+    /// Number of dispatches of the kernel.
     pub count: u64,
     /// Durations of the dispatches added up, in nanoseconds.
     pub time: u64,
@@ -101,9 +101,9 @@ pub struct Launches {
 /// Memory that was taken with a stack and not given back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeldMemory {
-    /// Number of bytes.
+    /// Number of bytes that are held.
     pub bytes: u64,
-    /// Allocations.
+    /// Number of allocations that are held.
     pub count: u64,
 }
 
@@ -127,7 +127,7 @@ pub struct Costs {
     pub kernels: BTreeMap<(String, StackedFunction), Launches>,
     /// Memory that was not given back, by device's name, stack and function; 0 is a stack that is not known.
     pub held: BTreeMap<(String, StackedFunction), HeldMemory>,
-    /// Memory over time.
+    /// Changes of the memory in use, in the order of time.
     pub changes: Vec<MemoryChange>,
     /// Calls without a stack.
     pub calls_without: u64,
@@ -135,7 +135,7 @@ pub struct Costs {
     pub gpu_without: u64,
 }
 
-/// Which calls requested something, by correlation id.
+/// Calls by correlation id, for finding the call that requested work.
 struct Calls(HashMap<u64, Call>);
 
 #[derive(Clone, Copy)]
@@ -144,7 +144,7 @@ struct Call {
     ancestor: u64,
 }
 
-/// Calls in calls in calls; more is a circle.
+/// Greatest number of calls within one another; more is a circle.
 const DEEPEST: usize = 32;
 
 impl Calls {
@@ -185,10 +185,11 @@ impl Calls {
     }
 }
 
-/// Adds up what the calls cost whose function `is_wanted`.
+/// Adds up the costs of the calls whose function `is_wanted`.
 pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> bool) -> Costs {
     let calls = Calls::of(session);
     let mut costs = Costs::default();
+    // The expression is tested once a function: there are few functions and many calls.
     let mut wanted: HashMap<StringId, bool> = HashMap::new();
     let mut wants = |function: StringId| {
         *wanted
@@ -203,6 +204,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
         let stack = api.stack.get(index).map_or(0, |found| found.stack);
         if stack == 0 {
             costs.calls_without += 1;
+            // Without a stack there is no place in the program; the report gives the number.
             continue;
         }
         let used = StackedFunction {
@@ -270,6 +272,7 @@ fn memory(
         true => table.start[index].0,
         false => table.end[index].0,
     };
+    // Rows are ordered by start, and memory changes at ends, too.
     let mut order: Vec<usize> = table.indices().collect();
     order.sort_by_key(|&index| time(index));
     let mut live: HashMap<u64, Live> = HashMap::new();
@@ -289,6 +292,7 @@ fn memory(
             }
             continue;
         }
+        // The call's stack where it was traced, else the allocation's own: both lead to the program's line.
         let own = table.stack.get(index).filter(|found| found.stack != 0);
         let used = calls
             .find(table.correlation[index].0, table.ancestor[index].0)
@@ -298,6 +302,7 @@ fn memory(
                     function: session.operations[table.operation[index]].name,
                 })
             });
+        // Its free is left out as well, since the memory is never in `live`.
         if used.is_some_and(|used| !wants(used.function)) {
             continue;
         }
@@ -321,6 +326,7 @@ fn memory(
             },
         );
     }
+    // Memory that is in use at the end of the recording was never given back in it.
     for (_, left) in live {
         let used = left.used.unwrap_or(StackedFunction {
             stack: 0,
@@ -332,7 +338,7 @@ fn memory(
     }
 }
 
-/// Which frames of a stack are shown.
+/// Selection of the frames of a stack that are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Part {
     /// All frames.
@@ -366,7 +372,7 @@ pub fn site(frames: &[flame::Frame]) -> String {
     }
 }
 
-/// All places of a stack as one text, in the order of the frames.
+/// Text with all places of a stack, in the order of the frames.
 pub fn stack(frames: &[flame::Frame]) -> String {
     let places: Vec<String> = frames.iter().map(place).collect();
     places.join(" <- ")
@@ -384,7 +390,7 @@ fn place(frame: &flame::Frame) -> String {
     }
 }
 
-/// Texts of stacks.
+/// Texts of a session's stacks.
 #[derive(Debug)]
 pub struct Texts<'a> {
     session: &'a Session,
@@ -415,7 +421,7 @@ impl<'a> Texts<'a> {
         site(&self.below_call(used))
     }
 
-    /// All places of a stack, innermost first, without the call itself.
+    /// Text with all places of a stack, innermost first, without the call itself.
     pub fn stack(&self, used: StackedFunction) -> String {
         stack(&self.below_call(used))
     }
@@ -463,6 +469,7 @@ impl<'a> Texts<'a> {
             found.line = 0;
         } else if let Some(marker) = kind.and_then(LocationKind::marker) {
             found.name = marker.to_owned();
+        // Without symbols, module and offset are all there is; address and name keep frames apart.
         } else if found.name.is_empty() {
             let path = module.map_or("[anon]", |module| text(module.path));
             let name = path.rsplit('/').next().unwrap_or(path);

@@ -28,6 +28,7 @@ pub fn symbolize(
         args: false,
         ..LoadOptions::default()
     };
+    // All recordings are read before anything is written: a failure leaves the file as it was.
     for recording in database.recordings() {
         let (mut session, settings) = database.session(recording, load)?;
         if session.stacks.is_empty() {
@@ -43,9 +44,11 @@ pub fn symbolize(
             problem: Problem::NoStacks,
         });
     }
+    // The writer needs the file for itself.
     drop(database);
     let writer = SymbolWriter::begin(path)?;
     for (guid, session, shown) in &sessions {
+        // One transaction for all recordings: a reader sees all new symbols or none.
         let expanded = expand(session, *shown);
         writer.replace(guid, &Symbols::of(session, &expanded), *shown)?;
     }

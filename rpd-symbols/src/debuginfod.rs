@@ -1,4 +1,4 @@
-//! Asks debuginfod servers for files, through their client program, within limits of time and size.
+//! Requests of files from debuginfod servers, through their client program, within limits of time and size.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -21,13 +21,13 @@ const LONGEST_PATH: u64 = 1 << 16;
 /// The client and its answers.
 #[derive(Debug, Default)]
 pub(crate) struct Debuginfod {
-    /// Why the servers are not asked any more.
+    /// Whether the servers are not asked any more.
     given_up: bool,
-    /// By build id and kind of file.
+    /// Answers by build id and kind of file.
     answers: HashMap<(String, &'static str), Option<PathBuf>>,
 }
 
-/// Why the client has no answer.
+/// Reason why the client has no answer.
 enum Problem {
     /// The client cannot be run.
     NotRun(io::Error),
@@ -49,12 +49,14 @@ impl Debuginfod {
         if let Some(known) = self.answers.get(&key) {
             return known.clone();
         }
+        // A server that did not answer once would take its time again for each module.
         if self.given_up {
             return None;
         }
         let found = match find(what, build_id) {
             Ok(found) => found,
             Err(problem) => {
+                // A file that is too large says nothing of the next one.
                 self.given_up = !matches!(problem, Problem::Large(_));
                 notes.push(match problem {
                     Problem::NotRun(error) => format!(
@@ -93,6 +95,7 @@ fn find(what: &str, build_id: &str) -> Result<Option<PathBuf>, Problem> {
     let (seconds, bytes) = (limit(TIME), limit(SIZE));
     let mut command = Command::new(CLIENT);
     command.args([what, build_id]);
+    // The client prints progress, which is not for the user of this program.
     command.stdin(Stdio::null()).stderr(Stdio::null());
     for ((variable, _), limit) in [(TIME, seconds), (SIZE, bytes)] {
         if limit != u64::MAX {
@@ -131,6 +134,7 @@ fn find(what: &str, build_id: &str) -> Result<Option<PathBuf>, Problem> {
     let (Some(path), Some(status)) = (path, status) else {
         return Err(Problem::Late(seconds));
     };
+    // The client prints the path of the file in its cache, and a line end.
     let path = path.trim_ascii_end();
     if !status.success() || path.is_empty() {
         return Ok(None);

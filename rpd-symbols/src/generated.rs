@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inductors_files_are_generated() {
+    fn generated_files_are_those_of_inductor() {
         let dir = Path::new("/srv/cache");
         for (path, expected) in [
             ("/tmp/torchinductor_me/ab/cabc.py", true),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_regular_files_of_bounded_length_are_read() {
+    fn read_refuses_special_files_and_long_ones() {
         assert_eq!(read(Path::new("/dev/zero"), 100), None);
         assert_eq!(read(Path::new("/tmp"), 100), None);
         let own = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");

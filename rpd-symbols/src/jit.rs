@@ -17,6 +17,7 @@ pub fn name_jit(session: &mut Session, maps: Option<&Path>) -> usize {
     let mut others = Vec::new();
     let stacks = &session.stacks;
     let is_jit = |kind| kind == LocationKind::Jit;
+    // What the program registered names the code exactly; the map is a text that may be older than the code.
     for location in stacks.locations.iter().filter(|own| is_jit(own.kind)) {
         let object = stacks.object_of(location);
         match object.and_then(|object| jit_object::name_at(object, location.offset)) {
@@ -42,6 +43,7 @@ pub fn name_jit(session: &mut Session, maps: Option<&Path>) -> usize {
             evidence: (*evidence).to_owned(),
         };
         let frames = &mut session.stacks.frames;
+        // Frames are ordered by location, which look-ups rely on.
         let at = frames.partition_point(|frame| frame.location < *location);
         match frames.get_mut(at) {
             Some(own) if own.location == *location => *own = frame,

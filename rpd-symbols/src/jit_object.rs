@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_count_from_their_section_or_are_addresses() {
+    fn jit_symbols_count_from_their_section_or_are_addresses() {
         let symbols = [
             symbol(0, 0, 0, 0, 0),
             symbol(1, 2, 1, 0x10, 0x10),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_objects_have_no_names() {
+    fn jit_objects_that_are_broken_have_no_names() {
         let nowhere = [symbol(1, 2, 9, 0, 16), symbol(400, 2, 1, 0, 16), vec![2; 7]];
         assert_eq!(names(&object(ET_REL, &nowhere), &[0x7000, 0]), ["", ""]);
         let mut cut = object(ET_REL, &[symbol(14, 2, 1, 0, 16)]);

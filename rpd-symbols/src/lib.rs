@@ -1,4 +1,4 @@
-//! Symbols of call stacks, and what is computed from them.
+//! Symbols of call stacks, and profiles that are computed from stacks.
 //!
 //! Layers, each uses only those above it:
 //!
@@ -44,16 +44,16 @@ pub use search::{SYSTEM_DEBUG_DIR, Search};
 pub struct Module {
     /// Path from which it was loaded.
     pub path: String,
-    /// Its build id in hexadecimal digits, if it has one.
+    /// Build id of the file in hexadecimal digits, if it has one.
     pub build_id: Option<String>,
 }
 
 /// A function at an address, or one that was inlined there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Its demangled name, at most [`LONGEST_FUNCTION`] bytes.
+    /// Demangled name of the function, at most [`LONGEST_FUNCTION`] bytes; `None` when it is not known.
     pub function: Option<String>,
-    /// Source file.
+    /// Path of the source file; `None` when it is not known.
     pub file: Option<String>,
     /// Line in the file, from 1.
     pub line: Option<u32>,
@@ -78,7 +78,7 @@ impl Frame {
 /// Evidence of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Evidence {
-    /// Debug information.
+    /// Debug information of the file.
     Dwarf,
     /// The table of all symbols.
     Symtab,
@@ -93,7 +93,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// As it is stored in databases.
+    /// The evidence as databases store it.
     pub const fn text(self) -> &'static str {
         match self {
             Evidence::Dwarf => "dwarf",
@@ -109,15 +109,15 @@ impl Evidence {
     }
 }
 
-/// Why a module has no file that can be trusted.
+/// Reason why a module has no file that can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoFile {
-    /// There is no file at the path.
+    /// No file is at the path.
     Missing,
     /// The file cannot be read.
     Unreadable,
     /// The file is no ELF file.
     NotElf,
-    /// Its build id is another one: it was replaced after the run.
+    /// The file has another build id: it was replaced after the run.
     OtherBuild,
 }

@@ -66,6 +66,7 @@ impl Limited {
 
     /// Looks up a part of the addresses of a module; `None` when the time is used up.
     fn request(&mut self, module: &Module, addresses: &[u64]) -> Option<Vec<Vec<Frame>>> {
+        // Once the time is used up no request starts, so that the rest of the modules is left out at once.
         if self.left.is_zero() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! From the locations of a session to frames.
+//! Frames of a session's locations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,29 +17,29 @@ pub trait Symbols {
     /// that was not looked up.
     fn frames(&mut self, module: &Module, addresses: &[u64]) -> Vec<Option<Vec<Frame>>>;
 
-    /// Why a module has no file that can be trusted; `None` when it has one, or was not looked for.
+    /// Reason why a module has no file that can be trusted; `None` when it has one, or was not looked for.
     fn problem(&self, module: &Module) -> Option<NoFile>;
 }
 
 /// Beginning of the names of the functions that run TorchScript.
 const TORCH_SCRIPT: &str = "torch::jit::InterpreterStateImpl::run";
-/// Marks them: what they run is not on the native stack.
+/// Mark of the functions that run TorchScript: the code that they run is not on the native stack.
 const TORCH_SCRIPT_MARK: &str = " [TorchScript]";
 /// Mark of a function whose frame was found by the frame pointer of code without unwind information.
 pub(crate) const GUESS_MARK: &str = " [guessed]";
 /// Evidence of addresses that were not looked up.
 const LEFT_OUT: &str = "none: not looked up";
 
-/// Result of lookups.
+/// Counts and problems of lookups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Distinct addresses of native code.
     pub addresses: usize,
-    /// Of those, how many have a file and a line.
+    /// Number of addresses that have a file and a line.
     pub with_lines: usize,
-    /// Of those, how many have only a function's name.
+    /// Number of addresses that have only a function's name.
     pub with_names: usize,
-    /// Of those, how many were not looked up: time was over.
+    /// Number of addresses that were not looked up, because time was over.
     pub left_out: usize,
     /// Distinct places in Python code.
     pub python: usize,
@@ -48,7 +48,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds what another process came to.
+    /// Adds the report of another process.
     pub fn add(&mut self, other: Report) {
         self.addresses += other.addresses;
         self.with_lines += other.with_lines;
@@ -96,6 +96,7 @@ pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
         frames.push(own);
     }
     for (module, mut places) in native {
+        // Ascending addresses let the symbolizer go through its tables once.
         places.sort_unstable_by_key(|&(id, address)| (address, id));
         let addresses: Vec<u64> = places.iter().map(|&(_, address)| address).collect();
         let answers = symbols.frames(&module, &addresses);
@@ -140,6 +141,7 @@ pub fn look_up(session: &mut Session, symbols: &mut dyn Symbols) -> Report {
             report.problems.push((module.path, problem));
         }
     }
+    // Modules came in the order of a map, which differs from run to run.
     report.problems.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     frames.sort_unstable_by_key(|frame: &StackFrame| (frame.location, frame.inline_depth));
     session.stacks.frames = frames;
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interpreters_of_torch_script_are_marked() {
+    fn marked_marks_interpreters_of_torch_script() {
         let run = "torch::jit::InterpreterStateImpl::run(std::vector<c10::IValue>&)";
         assert_eq!(marked(run.to_owned()), format!("{run} [TorchScript]"));
         let inner = "bool torch::jit::InterpreterStateImpl::runTemplate<true>(Stack&)";

@@ -117,7 +117,7 @@ impl Symbolizer {
             .collect()
     }
 
-    /// Why a module has no file that can be trusted; `None` when it has one, or its debug information was found.
+    /// Reason why a module has no file that can be trusted; `None` when it has one, or its debug information was found.
     pub fn problem(&self, module: &Module) -> Option<NoFile> {
         let files = self.files.get(module)?;
         match files.debug {
@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_both_languages() {
+    fn readable_demangles_names_of_cpp_and_rust() {
         assert_eq!(readable("_ZN3foo3barEi"), "foo::bar(int)");
         assert_eq!(
             readable("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"),

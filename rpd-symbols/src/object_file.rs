@@ -10,16 +10,16 @@ use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ReadRef as _, SymbolKind};
 use rpd_spool::regular_file::{self, Links};
 
-/// An ELF file.
+/// Facts of an ELF file by which it is trusted and searched.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ObjectFile {
     /// Build id in hexadecimal digits.
     pub(crate) build_id: Option<String>,
     /// File name and checksum of the file with the debug information, as `.gnu_debuglink` has them.
     pub(crate) debug_link: Option<(Vec<u8>, u32)>,
-    /// Whether it has debug information of its own.
+    /// Whether the file itself has debug information.
     pub(crate) has_dwarf: bool,
-    /// Whether some of that lies in other files (`-gsplit-dwarf`).
+    /// Whether some debug information lies in other files (`-gsplit-dwarf`).
     pub(crate) is_split: bool,
     /// Start and size of the functions in `.symtab`, ascending.
     symtab: Vec<(u64, u64)>,
@@ -29,7 +29,7 @@ pub(crate) struct ObjectFile {
     stubs: Vec<Stub>,
 }
 
-/// Which table of symbols names an address.
+/// Table of symbols that names an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SymbolTable {
     Symtab,
@@ -37,7 +37,7 @@ pub(crate) enum SymbolTable {
 }
 
 impl ObjectFile {
-    /// Reads what is needed of a file.
+    /// Reads the facts of a file.
     ///
     /// # Errors
     /// When it cannot be opened, is not a regular file, or not an ELF file.
@@ -62,6 +62,7 @@ impl ObjectFile {
         };
         found.is_split = found.has_dwarf && is_split(&object);
         found.symtab = functions(object.symbols());
+        // Distributions strip the table and keep a compressed one of the local functions.
         if found.symtab.is_empty() {
             found.symtab = embedded_symbols(&object).unwrap_or_default();
         }
@@ -89,11 +90,11 @@ impl ObjectFile {
     }
 }
 
-/// `mov $SYS_rt_sigreturn, %rax; syscall`: what a signal handler returns to, in every C library.
+/// Code `mov $SYS_rt_sigreturn, %rax; syscall`, to which a signal handler returns in every C library.
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
-/// For each address, whether the code that follows its byte is what a signal handler returns to: such a frame's address is
-/// the one before, as that of every return address. All are `false` where the file cannot be read.
+/// Whether the code behind the byte at each address is the return trampoline of signal handlers: such a frame's address
+/// is the one before, as that of every return address. All are `false` where the file cannot be read.
 pub(crate) fn are_signal_returns(path: &Path, addresses: &[u64]) -> Vec<bool> {
     let none = || vec![false; addresses.len()];
     let Ok(file) = open(path) else {

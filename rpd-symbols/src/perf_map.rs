@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_a_start_a_size_and_a_name() {
+    fn perf_map_lines_are_parsed_to_start_size_and_name() {
         let text = "7f00 10 py::f:/a b.py\nnonsense\n7f10 0x8 two\n7f00 4 newer\nffffffffffffffff 2 over\n";
         let symbols = parse(text);
         assert_eq!(
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_of_earlier_processes_are_not_used() {
+    fn perf_map_of_an_earlier_process_is_not_used() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("perf-1.map");
         std::fs::write(&path, "1 2 a\n").expect("written");

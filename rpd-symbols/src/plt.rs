@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_of_a_stub_is_behind_its_jump() {
+    fn plt_stub_names_the_word_behind_its_jump() {
         let plain = [0xff, 0x25, 0x10, 0, 0, 0, 0x66, 0x90];
         assert_eq!(word_of(&plain, 0x1000), Some(0x1016));
         let protected = [

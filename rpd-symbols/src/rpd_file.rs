@@ -35,6 +35,7 @@ pub fn each_rpd_stack(
 /// The frame that a text describes: `#2 0x00000000002055ae in main at main.hip:169:5`, `#3 0x00007f35a249d54b at LIBRARY`,
 /// `#1 (inlined)          in alloc<int> at alloc.h:9:12`, `#4 (python)           in train at train.py:7`.
 fn frame(text: &str) -> Frame {
+    // The number of the frame differs from stack to stack, and would keep equal frames apart.
     let text = text
         .trim_start_matches('#')
         .trim_start_matches(|letter: char| letter.is_ascii_digit())
@@ -61,6 +62,7 @@ fn frame(text: &str) -> Frame {
             line: 0,
         };
     }
+    // The last ` at `: names of functions may have the word in them.
     let (function, place) = match rest.rfind(" at ") {
         Some(at) => (&rest[..at], &rest[at + 4..]),
         None => (&*rest, ""),
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_become_frames() {
+    fn rpd_file_texts_become_frames() {
         let native = Kind::Native;
         for (text, kind, name, file, line) in [
             (

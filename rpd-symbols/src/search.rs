@@ -12,7 +12,7 @@ use crate::{Module, NoFile};
 /// Directory in which distributions install debug files.
 pub const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
 
-/// Places to search.
+/// Places that are searched for files.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// Directories with debug information or copies of modules, in the order in which they are looked through.
@@ -34,7 +34,7 @@ impl Search {
     }
 }
 
-/// This machine's files only: what runs unasked must not wait for a network.
+/// Searches this machine's files only: a lookup that nobody asked for must not wait for a network.
 impl Default for Search {
     fn default() -> Search {
         Search {
@@ -47,13 +47,13 @@ impl Default for Search {
 /// The files of a module.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
-    /// The module, or why it has none.
+    /// The module's own file, or the reason why it has none.
     pub(crate) module: Result<(PathBuf, ObjectFile), NoFile>,
-    /// A file with its debug information, when that is another one.
+    /// A file with the module's debug information, when that is not its own file.
     pub(crate) debug: Option<(PathBuf, ObjectFile)>,
 }
 
-/// Looks for files.
+/// Searches for the files of modules.
 #[derive(Debug)]
 pub(crate) struct Finder {
     search: Search,
@@ -118,6 +118,7 @@ impl Finder {
         module: &Module,
         own: Option<&(PathBuf, ObjectFile)>,
     ) -> Option<(PathBuf, ObjectFile)> {
+        // By build id first: it identifies the file, whatever its path is.
         if let Some(build_id) = &module.build_id {
             for dir in &self.search.debug_dirs {
                 let path = Path::new(&module.path);
@@ -145,6 +146,7 @@ impl Finder {
         {
             return Some(found);
         }
+        // Servers come last: they take seconds, and may not be there.
         let candidate = self.request("debuginfo", module.build_id.as_deref()?)?;
         accept(&candidate, module).ok()
     }
@@ -193,7 +195,7 @@ impl Finder {
     }
 }
 
-/// A file, if it is the one that was loaded.
+/// The file at a path, if it is the one that was loaded.
 fn accept(path: &Path, module: &Module) -> Result<(PathBuf, ObjectFile), NoFile> {
     let object = ObjectFile::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => NoFile::Missing,

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What stands before the peak memory of a command in KiB and its processor time in milliseconds.
+/// Text before the peak memory of a command in KiB and its processor time in milliseconds.
 const TAKEN: &str = "peak memory in KiB, processor time in ms: ";
 
 /// Runs a command in its own process.

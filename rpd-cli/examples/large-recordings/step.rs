@@ -1,4 +1,4 @@
-//! What is done with a recording or a database of it, and what that takes.
+//! Steps that work on a recording or a database of it, and the memory and time that they take.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use rpd_formats::rpd_file::RpdFile;
 use rpd_formats::{Output, registry};
 use rpd_summary::Statistics;
 
-/// Errors of steps.
+/// Result of a step.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// Opens the session, no more.
 pub(crate) const OPEN: &str = "open";
-/// Computes the statistics.
+/// Name of the step that computes the statistics.
 pub(crate) const STATISTICS: &str = "statistics";
 /// Writes an RPD file.
 pub(crate) const EXPORT: &str = "export";
@@ -84,7 +84,7 @@ pub(crate) fn carry_out(
     Ok(session.len() as u64)
 }
 
-/// What this process has taken so far.
+/// Peak memory and processor time of this process so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
     /// Greatest resident memory in KiB: its own pages, and those of mapped files, of the recording and of rpd's temporary ones.
@@ -94,7 +94,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Of this process.
+    /// The figures of this process.
     pub(crate) fn of_self() -> Taken {
         let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
         Taken {

@@ -29,7 +29,7 @@ use crate::wording::count;
 const NAME: &str = "check";
 /// Beginning of the names of HIP's own kernels.
 const RUNTIMES_KERNELS: &str = "__amd_rocclr_";
-/// Kernels that are named in the line that says what was checked.
+/// Greatest number of kernels that the last line names.
 const MOST_NAMED: usize = 10;
 
 /// Largest file of findings that is read, in bytes; the program can write to it, too.
@@ -67,7 +67,7 @@ struct CodePlace {
     lines: Vec<String>,
 }
 
-/// The other instruction of a race.
+/// The second access of a race.
 #[derive(Debug, Clone, Serialize)]
 struct OtherAccess {
     place: CodePlace,
@@ -157,7 +157,7 @@ fn launches(folder: &Path) -> Result<BTreeMap<String, u64>> {
     Ok(launches)
 }
 
-/// What was checked, in words.
+/// Text for the kernels that were checked.
 fn checked(launches: &BTreeMap<String, u64>) -> String {
     if launches.is_empty() {
         return "nothing was checked: the program launched no kernel".to_owned();
@@ -223,7 +223,7 @@ fn files_of_processes(folder: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Why the kernels of the first process that was not checked were not; `None` if all were.
+/// Reason why the kernels of the first unchecked process were not checked; `None` if all were.
 fn unchecked(folder: &Path) -> Result<Option<String>> {
     let files = files_of_processes(folder, UNCHECKED)?;
     let Some(file) = files.first() else {
@@ -254,7 +254,8 @@ fn read(folder: &Path) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Adds a finding, to one of the same lines if there is one: loops that were unrolled have several instructions for a line.
+/// Adds a finding, to a finding of the same lines if there is one: loops that were unrolled have several instructions
+/// for a line.
 fn add(findings: &mut Vec<Finding>, finding: Finding) {
     fn key(finding: &Finding) -> (&str, &str, &[String], Option<&[String]>) {
         let other = finding.other.as_ref().map(|other| &*other.place.lines);
@@ -270,7 +271,7 @@ fn add(findings: &mut Vec<Finding>, finding: Finding) {
     }
 }
 
-/// The code objects that the simulator saved, and the places in them that have been looked up.
+/// Code objects that the simulator saved, and the places in them that have been looked up.
 struct Objects<'a> {
     folder: &'a Path,
     known: HashMap<(String, u64), Vec<String>>,
@@ -361,6 +362,7 @@ fn report(findings: &[Finding]) -> String {
                 format!("{:#x} (compile with -g for source lines)", place.address)
             })
         };
+        // Several lanes are written as a list with ranges.
         let lanes = match finding.lanes.as_str() {
             "" => String::new(),
             many if many.contains([',', '-']) => format!(", lanes {many}"),
@@ -368,6 +370,7 @@ fn report(findings: &[Finding]) -> String {
         };
         // Writing to a text cannot fail.
         let _ = writeln!(text, "rpd: {}: kernel {}", finding.kind, finding.kernel);
+        // A finding without bytes is about control flow: a barrier that not all lanes reach.
         let access = match (finding.bytes, finding.writes) {
             (0, _) => "reached".to_owned(),
             (bytes, true) => format!("write of {bytes} bytes"),
@@ -382,6 +385,7 @@ fn report(findings: &[Finding]) -> String {
         );
         if let Some(memory) = &finding.memory {
             let _ = writeln!(text, "  address {:#x}: {memory}", finding.address);
+        // Addresses of LDS are offsets, and belong to no allocation.
         } else if finding.kind.contains("LDS") {
             let _ = writeln!(text, "  byte {} of LDS", finding.address);
         }
@@ -416,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn incomplete_lines_are_left_out() {
+    fn check_findings_leave_out_incomplete_lines() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut objects = Objects {
             folder: folder.path(),

@@ -117,7 +117,7 @@ fn agent_index(text: &str) -> Result<AgentIndex, String> {
     }
 }
 
-/// The command's options, for the test that compares them with those of a run.
+/// The definition of the command's options, for the test that compares them with those of a run.
 #[cfg(test)]
 pub(crate) fn command() -> clap::Command {
     <Arguments as clap::CommandFactory>::command()
@@ -133,6 +133,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     // As rocprofv3's tools do.
     given.output_file = given.output_file.or_else(|| inherited("ROCPD_OUTPUT_NAME"));
     given.output_path = given.output_path.or_else(|| inherited("ROCPD_OUTPUT_PATH"));
+    // A format that is given twice would be written twice under one name.
     let mut seen = Vec::new();
     given.formats.retain(|format| {
         let is_new = !seen.contains(format);
@@ -146,6 +147,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             false => Layout::Rpd,
         });
     given.layout = Some(layout);
+    // The original's names, which scripts look for.
     if layout == Layout::Original {
         given.output_file = given.output_file.or_else(|| Some(ROCPD_FILE.into()));
         given.output_path = given.output_path.or_else(|| Some(ROCPD_DIRECTORY.into()));
@@ -187,6 +189,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
         progress.step("writing csv", weight, sessions.iter().map(records).sum());
         let files = combined(&given, &sessions, &settings)?;
         progress.aside(|| report(&files, compat));
+        // CSV is done; the other formats are made of one recording each.
         given.formats.retain(|format| *format != Format::Csv);
         if given.formats.is_empty() {
             return Ok(0);
@@ -292,7 +295,7 @@ struct Files {
 /// A recording in a database.
 struct DatabaseRecording<'a> {
     path: &'a Path,
-    /// Its number in the database.
+    /// Number of the recording in the database, from 0.
     index: usize,
     session: &'a Session,
     settings: &'a Settings,
@@ -323,6 +326,7 @@ fn convert_recording(
         .formats
         .iter()
         .filter_map(|format| registry::entry(*format).file);
+    // Checked before anything is written: the input would be lost.
     for file in names.map(|name| target.file(name)) {
         let written = file.canonicalize();
         let is_input =
@@ -335,6 +339,7 @@ fn convert_recording(
             .into());
         }
     }
+    // Told, because a file with nothing in it looks like a failure.
     if session.is_empty() {
         eprintln!("rpd: {}: no records to write", path.display());
         return Ok(Files {
@@ -353,6 +358,7 @@ fn convert_recording(
     };
     for format in &options.formats {
         step(&format!("writing {}", format.word()), records(session));
+        // A format that fails does not keep the others from being written.
         match write(*format, session, stats.as_ref(), &options, &target) {
             Ok(written) => files.written.extend(written),
             Err(error) => {

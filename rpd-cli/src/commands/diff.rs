@@ -162,11 +162,11 @@ struct GateResult {
     slower: Vec<String>,
     /// Number of figures with a gate.
     judged: usize,
-    /// Of those, the number with one run on a side.
+    /// Number of figures with a gate that have a single run on a side.
     unknown: usize,
-    /// Number of changes above the limit that were not judged because of that.
+    /// Number of changes above the limit that were not judged because a side has a single run.
     ignored: usize,
-    /// Of those with a known spread, the number whose spread hides a change as small as the limit.
+    /// Number of figures with a known spread that hides a change as small as the limit.
     noisy: usize,
     /// The largest change in percent that the spread of a noisy row can hide.
     blind: f64,

@@ -1,4 +1,4 @@
-//! Sub-commands that work on results or on the provider, and what they have in common.
+//! Sub-commands that work on results or on the provider, and their common parts.
 
 pub(crate) mod att;
 pub(crate) mod avail;
@@ -101,7 +101,7 @@ struct Inputs {
     /// Databases (files ending in _results.db), or directories that hold some
     #[arg(value_name = "DB")]
     databases: Vec<PathBuf>,
-    /// Same as DB, as an option
+    /// Database or directory to read, given as an option
     #[arg(short, long = "input", value_name = "DB", num_args = 1..)]
     input: Vec<PathBuf>,
 }

@@ -38,7 +38,7 @@ struct Arguments {
     /// or --file gives it
     #[arg(value_name = "DB... SQL")]
     words: Vec<PathBuf>,
-    /// Same as DB, as an option
+    /// Database or directory to read, given as an option
     #[arg(short, long = "input", value_name = "DB", num_args = 1..)]
     input: Vec<PathBuf>,
     /// SQL to run
@@ -81,6 +81,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
             let Some(last) = given.words.last() else {
                 return Err(usage("expected databases and then the SQL"));
             };
+            // A word that names a file is a database, behind which the SQL was forgotten.
             if last.exists() {
                 return Err(usage(&format!(
                     "{} is a file, so the SQL is missing: it is the last word, or after --query",
@@ -114,6 +115,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let look = given.format.table_format();
     let output_file = match compat.has(Difference::RocpdTables) {
         false => given.output_file.clone(),
+        // The original prints tables to the terminal and writes only the other formats into a file.
         true if given.format == Form::Table => None,
         true => (given.output_file.clone())
             .or_else(|| inherited("ROCPD_OUTPUT_NAME"))

@@ -11,7 +11,7 @@ use super::stacks::export;
 /// The word with which the collector calls rpd.
 pub(crate) const CALL: &str = "record-rpd-file";
 
-/// What RPD records.
+/// Options for the records that RPD makes.
 const OPTIONS: [&str; 6] = [
     "--hip-runtime-trace",
     "--kernel-trace",

@@ -81,6 +81,7 @@ pub(crate) fn run(arguments: &[OsString], compat: Compat) -> Result<u8> {
     let window = given.window.resolve(NAME, &paths)?;
     let mut sums = DatabaseSums::new(compat);
     let mut ranks = Vec::new();
+    // Arguments of calls take the most memory, and no table shows them.
     let load = LoadOptions {
         args: false,
         ..LoadOptions::default()

@@ -55,8 +55,10 @@ impl WindowOptions {
         }
         let mut span: Option<(u64, u64)> = None;
         let (mut begins, mut ends) = (Vec::new(), Vec::new());
+        // All inputs have one time line, so that the window is the same in each.
         for path in paths {
             let database = Combined::open(std::slice::from_ref(path))?;
+            // Such a file has no markers as databases have, and is converted as a whole.
             if database.rpd_file().is_some() {
                 return Err(file_of_rpd_is_whole(name, path));
             }
@@ -93,6 +95,7 @@ impl WindowOptions {
             ))
             .into());
         }
+        // The original prints these lines, and scripts read them.
         let (whole, cut) = (last.saturating_sub(first), end - start);
         let reduced = 100.0 * (1.0 - cut as f64 / whole.max(1) as f64);
         eprintln!("#  Initial time bounds: {first} : {last} nsec (delta={whole} nsec)");

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// A metric to compute after all passes.
 #[derive(Debug, Clone)]
 pub(crate) struct ComputedMetric {
-    /// The metric's name.
+    /// Name of the metric.
     pub(crate) name: String,
     /// Names of the counters that the metric is computed from.
     pub(crate) parts: Vec<String>,
@@ -108,6 +108,7 @@ pub(super) fn split(
             if leaf.resolution != Resolution::None {
                 return Err(fail(format!("{} is accumulated within it", leaf.name)));
             }
+            // Constants take no place in a pass.
             let is_constant = gpu.counter(leaf.name).is_some_and(|part| part.constant);
             if !is_constant && !metric.parts.iter().any(|part| part == leaf.name) {
                 metric.parts.push(leaf.name.to_owned());
@@ -182,7 +183,7 @@ mod tests {
     use crate::counters::tests::{counter, derived, gpu};
 
     #[test]
-    fn a_metric_is_computed_from_parts_and_constants() {
+    fn derived_metric_is_computed_from_parts_and_constants() {
         let gpu = gpu(vec![
             counter("TCC_HIT", &[("DIMENSION_INSTANCE", 2)]),
             counter("TCC_MISS", &[("DIMENSION_INSTANCE", 2)]),

@@ -68,6 +68,7 @@ pub(crate) fn explain_refusal(
     if text.is_empty() {
         return failure;
     }
+    // The provider refuses definitions without naming the part that it does not know.
     let unknown = || -> Result<Option<String>, Failure> {
         let definitions = parse(text)?;
         let provider = without()?;

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_blocks_are_filled_side_by_side() {
+    fn pack_fills_independent_blocks_side_by_side() {
         let items: Vec<Vec<(usize, u32)>> = (0..10)
             .map(|event| vec![(usize::from(event >= 8), event)])
             .collect();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn large_items_are_placed_first() {
+    fn pack_places_large_items_first() {
         // In the order given, first fit takes three passes: small, small, then each large one apart.
         let items: [&[(usize, u32)]; 5] = [
             &[(0, 1)],
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn backtracking_finds_fewer_passes_than_first_fit() {
+    fn pack_finds_fewer_passes_than_first_fit() {
         // Sizes 4 4 3 3 2 2 2 in bins of 10: decreasing first fit finds 4+4+2, 3+3+2+2. Of 5 5 4 4 3 3 3 3 in bins of 10
         // only a search finds three: 5+5, 4+3+3, 4+3+3.
         let mut event = 0;

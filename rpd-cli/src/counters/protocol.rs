@@ -15,19 +15,19 @@ pub(crate) enum Query {
     },
     /// List the counters of the agent with this handle; the reply is [`Reply::Counters`].
     Counters {
-        /// [`Agent::handle`].
+        /// Handle of the agent: [`Agent::handle`].
         agent: u64,
     },
     /// Check which of these sets can be collected in one pass; the reply is [`Reply::Verdicts`], one for each.
     Sets {
-        /// [`Agent::handle`].
+        /// Handle of the agent: [`Agent::handle`].
         agent: u64,
-        /// Sets of [`Counter::id`].
+        /// Sets of counters, by [`Counter::id`].
         sets: Vec<Vec<u64>>,
     },
     /// List the PC sampling configurations of an agent; the reply is [`Reply::Sampling`].
     Sampling {
-        /// [`Agent::handle`].
+        /// Handle of the agent: [`Agent::handle`].
         agent: u64,
     },
 }
@@ -55,9 +55,9 @@ impl Query {
 pub(crate) enum Reply {
     /// The provider's agents, in its order.
     Agents {
-        /// The provider's version.
+        /// Version of the provider: major, minor, patch.
         version: [u32; 3],
-        /// CPUs and GPUs.
+        /// CPUs and GPUs that the provider lists.
         agents: Vec<Agent>,
     },
     /// Counters in the provider's order.
@@ -85,7 +85,7 @@ pub(crate) struct ProviderStatus {
 }
 
 impl ProviderStatus {
-    /// Any other error: of PC sampling, one of the kernel driver that has no status of its own.
+    /// Status of any other error: of PC sampling, one of the kernel driver that has no status of its own.
     pub(crate) const FAILED: u32 = 1;
     /// The counter exists, but not on that agent.
     pub(crate) const NOT_ON_AGENT: u32 = 20;
@@ -96,7 +96,7 @@ impl ProviderStatus {
         self.status == 0
     }
 
-    /// For a single counter: whether it can be collected in one pass, or computed from parts in several.
+    /// Whether a single counter can be collected in one pass, or computed from parts in several.
     pub(crate) fn can_be_counted(&self) -> bool {
         self.is_success() || self.status == ProviderStatus::TOO_MANY
     }
@@ -108,7 +108,7 @@ pub(crate) struct Agent {
     /// The SDK's handle; valid only in the child that reported it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) handle: u64,
-    /// Whether it is a GPU.
+    /// Whether the agent is a GPU.
     pub(crate) gpu: bool,
     pub(crate) cpu_cores_count: u32,
     pub(crate) simd_count: u32,
@@ -181,9 +181,9 @@ pub(crate) struct Counter {
     pub(crate) block: String,
     /// Formula of a derived counter; empty for hardware counters.
     pub(crate) expression: String,
-    /// Whether it is a property of the agent.
+    /// Whether the counter is a property of the agent.
     pub(crate) constant: bool,
-    /// Whether it is computed from other counters.
+    /// Whether the counter is computed from others.
     pub(crate) derived: bool,
     pub(crate) dimensions: Vec<Dimension>,
 }
@@ -192,14 +192,14 @@ pub(crate) struct Counter {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Dimension {
     pub(crate) name: String,
-    /// Number of positions.
+    /// Number of positions along the dimension.
     pub(crate) size: u64,
 }
 
 /// A configuration for PC sampling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sampling {
-    /// `stochastic` or `host_trap`.
+    /// Word for the method: `stochastic` or `host_trap`.
     pub(crate) method: String,
     /// `instructions`, `cycle` or `time`.
     pub(crate) unit: String,
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_activity_of_open_names_extra_counters() {
+    fn query_activity_names_extra_counters() {
         let open = |definitions: &str| Query::Open {
             library: String::new(),
             definitions: definitions.to_owned(),

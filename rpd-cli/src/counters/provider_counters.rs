@@ -33,7 +33,7 @@ impl AnswerQueries for QueryProcess {
 #[derive(Debug)]
 pub(crate) struct Gpu {
     pub(crate) agent: Agent,
-    /// In the provider's order.
+    /// Counters of the GPU, in the provider's order.
     pub(crate) counters: Vec<Counter>,
     names: HashMap<String, usize>,
 }
@@ -57,11 +57,11 @@ pub(crate) struct ProviderCounters {
     pub(crate) agents: Vec<Agent>,
     /// GPUs by their number.
     pub(crate) gpus: Vec<Gpu>,
-    /// The provider's version.
+    /// Version of the provider: major, minor, patch.
     pub(crate) version: [u32; 3],
-    /// The provider's library.
+    /// Path of the provider's library.
     pub(crate) library: PathBuf,
-    /// Why the simulator was chosen although `--backend` did not name it.
+    /// Reason why the simulator was chosen although `--backend` did not name it.
     pub(crate) fallback: Option<String>,
     // Holds the links to the simulator, if any; deleted on drop.
     _links: Option<TemporaryDirectory>,
@@ -143,6 +143,7 @@ impl ProviderCounters {
                 names,
             });
         }
+        // Options name GPUs by this number.
         gpus.sort_by_key(|gpu| gpu.agent.logical_node_type_id);
         Ok(ProviderCounters {
             queries,
@@ -179,6 +180,7 @@ impl ProviderCounters {
         let Query::Sets { sets: asked, .. } = &query else {
             return Ok(Vec::new());
         };
+        // Verdicts answer the sets by position: a reply with another number of them answers nothing.
         let answers = match asked.is_empty() {
             true => Vec::new(),
             false => match self.queries.query(&query)? {

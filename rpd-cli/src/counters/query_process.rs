@@ -42,6 +42,7 @@ impl QueryProcess {
     ) -> Result<QueryProcess, Failure> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("rpd").arg(CHILD);
+        // The provider would load the user's tools into this process, too.
         for variable in ["ROCP_TOOL_LIBRARIES", "ROCPROFILER_LIBRARY_CTOR"] {
             command.env_remove(variable);
         }
@@ -70,6 +71,7 @@ impl QueryProcess {
             ))
         };
         let thread = std::thread::Builder::new;
+        // Read on a thread of its own, so that waiting for a reply can have a time limit.
         let (sender, replies) = sync_channel(1);
         if let Some(output) = child.stdout.take() {
             let read = move || {
@@ -85,6 +87,7 @@ impl QueryProcess {
             };
             thread().spawn(read).map_err(refused)?;
         }
+        // Messages are read all the time: a full pipe would stop the child.
         let stderr_end = Arc::new(Mutex::new(Vec::new()));
         if let Some(errors) = child.stderr.take() {
             let kept = Arc::clone(&stderr_end);
@@ -149,7 +152,7 @@ impl QueryProcess {
         ))
     }
 
-    /// How the child ended, for messages. Called after its standard output was closed.
+    /// End of the child in words, for messages. Called after its standard output was closed.
     fn describe_exit(&mut self) -> String {
         let end = Instant::now() + Duration::from_secs(2);
         loop {
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_parsed() {
+    fn query_process_parses_a_reply() {
         assert_eq!(
             query_script("read query; echo '{\"counters\":[]}'"),
             Ok(Reply::Counters(Vec::new()))
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_the_child_are_errors_of_one_line() {
+    fn query_process_reports_failures_of_the_child_in_one_line() {
         let prefix = "asking the GPU provider (/rocm/sdk.so) failed while listing its counters: ";
         for (script, expected) in [
             ("read q; kill -SEGV $$", "it crashed (SIGSEGV)"),
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_end_of_standard_error_is_kept() {
+    fn query_process_keeps_the_end_of_standard_error() {
         let kept = Mutex::new(Vec::new());
         let text = "x".repeat(3 * KEPT_STDERR) + "end";
         keep_last(text.as_bytes(), &kept);

@@ -28,6 +28,7 @@ pub(crate) fn validate(plan: &mut Plan) -> Result<(), Failure> {
                 &pass.sdk_suffixes,
             ),
         );
+        // The provider is asked once for each configuration.
         if pass.unprofiled.is_some() || checked.contains(&key) {
             continue;
         }
@@ -78,6 +79,7 @@ pub(super) fn check(
             }
         }
     }
+    // One GPU that can be sampled is enough: a machine may have GPUs of several kinds.
     if sampled == 0 {
         return Err(Failure::failed(format!(
             "no GPU can be sampled with method {}, unit {} and interval {}: {} (rpd avail info --pc-sampling lists what they \
@@ -94,7 +96,7 @@ pub(super) fn check(
     Ok(Some(format!("not sampled: {}", refusals.join("; "))))
 }
 
-/// Why the provider does not say what a GPU offers.
+/// Text for a provider that gives no answer about a GPU.
 fn unanswered(verdict: &ProviderStatus) -> String {
     let said = format!("{}, status {}", verdict.text, verdict.status);
     match verdict.status {
@@ -113,8 +115,9 @@ fn listed(unit: SamplingUnit) -> &'static str {
     }
 }
 
-/// Why a GPU with these configurations cannot be sampled as requested; `None` when it can.
+/// Reason why a GPU with these configurations cannot be sampled as requested; `None` when it can.
 fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
+    // From the method to the interval: each message assumes that what comes before it is right.
     let of_method: Vec<&Sampling> = offered
         .iter()
         .filter(|offer| offer.method == wanted.method.word())
@@ -139,6 +142,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
         let units: Vec<&str> = of_method
             .iter()
             .map(|offer| match &*offer.unit {
+                // The provider's word is a singular, the option's a plural.
                 "cycle" => "cycles",
                 other => other,
             })
@@ -160,6 +164,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
             };
             let noun = wanted.unit.noun();
             problem = Some(match (min == max, most) {
+                // The provider offers a single interval while another process samples.
                 (true, _) => format!(
                     "it is being sampled by another process, and allows an interval of {min} {noun} only"
                 ),
@@ -167,6 +172,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
             });
         } else if offer.power_of_two && !wanted.interval.is_power_of_two() {
             let below = 1_u64 << wanted.interval.ilog2();
+            // The nearest powers on both sides are named only where both are allowed.
             let above = below.checked_mul(2).filter(|above| *above <= max);
             let near = match above {
                 Some(above) => format!("{below} or {above}"),
@@ -176,6 +182,7 @@ fn refusal(wanted: SamplingOptions, offered: &[Sampling]) -> Option<String> {
                 "the interval must be a power of two, such as {near}"
             ));
         } else {
+            // One configuration that fits is enough.
             return None;
         }
     }
@@ -210,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_without_pc_sampling_is_named() {
+    fn sampling_check_names_a_driver_without_pc_sampling() {
         let said = |status, text: &str| {
             let text = text.to_owned();
             unanswered(&ProviderStatus { status, text })
@@ -223,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_list_the_configurations() {
+    fn sampling_refusal_lists_the_configurations() {
         let refused = |method, unit, interval, stochastic| {
             let wanted = SamplingOptions {
                 method,

@@ -280,7 +280,7 @@ fn packed(tables: fn() -> Tables, passes: &[&str]) -> Result<(Vec<String>, Vec<S
 }
 
 #[test]
-fn what_fits_is_left_alone() {
+fn packing_leaves_groups_alone_that_fit() {
     let (groups, notes) = packed(
         one_gpu,
         &["GRBM_COUNT SQ_INSTS_VALU SQ_WAVES HitRate", "cu_count", ""],
@@ -294,7 +294,7 @@ fn what_fits_is_left_alone() {
 }
 
 #[test]
-fn a_plan_without_counters_starts_no_query() {
+fn validation_of_a_plan_without_counters_starts_no_query() {
     let open = |_: &Pass| Err(Failure::failed("queried"));
     let mut none = plan(&["", ""]);
     validate_and_pack_with(&mut none, &open).expect("no query");
@@ -304,7 +304,7 @@ fn a_plan_without_counters_starts_no_query() {
 }
 
 #[test]
-fn refusals_name_the_remedy() {
+fn counter_refusals_name_the_remedy() {
     for (passes, expected) in [
         (
             &["SQ_WAVE SQ_WAVES"][..],
@@ -338,7 +338,7 @@ fn refusals_name_the_remedy() {
 }
 
 #[test]
-fn a_name_must_exist_on_one_of_the_selected_gpus() {
+fn counter_name_must_exist_on_one_of_the_selected_gpus() {
     let all = packed(two_gpus, &["GL2C_HIT SQ_INSTS_VALU SQ_WAVES"]).expect("each on one GPU");
     assert!(all.1.is_empty());
     packed(two_gpus, &["GL2C_HIT:1"]).expect("it is there");
@@ -374,7 +374,7 @@ fn a_name_must_exist_on_one_of_the_selected_gpus() {
 }
 
 #[test]
-fn auto_makes_few_passes_and_takes_metrics_apart() {
+fn auto_passes_are_few_and_take_metrics_apart() {
     let (groups, notes) = packed(
         one_gpu,
         &[
@@ -400,7 +400,7 @@ fn auto_makes_few_passes_and_takes_metrics_apart() {
 }
 
 #[test]
-fn definitions_are_read_before_anything_starts() {
+fn counter_definitions_are_read_before_anything_starts() {
     let mut wrong = plan(&[""]);
     wrong.passes[0].options.extra_counters = "rocprofiler-sdk:\n  counters: 7\n".to_owned();
     let open = |_: &Pass| Err(Failure::failed("queried"));
@@ -424,7 +424,7 @@ fn definitions_are_read_before_anything_starts() {
 }
 
 #[test]
-fn definitions_that_no_provider_takes_are_explained() {
+fn counter_definitions_that_no_provider_takes_are_explained() {
     let define = |definitions: &[(&str, &str)]| {
         let mut plan = plan(&["SQ_WAVES"]);
         for (name, expression) in definitions {
@@ -461,7 +461,7 @@ fn definitions_that_no_provider_takes_are_explained() {
 }
 
 #[test]
-fn definitions_that_would_end_the_program_are_refused() {
+fn counter_definitions_that_would_end_the_program_are_refused() {
     let define = |name: &str, expression: &str| {
         let mut plan = plan(&["SQ_WAVES"]);
         plan.passes[0].options.extra_counters = format!(

@@ -6,7 +6,7 @@ use super::provider_counters::ProviderCounters;
 use crate::failure::Failure;
 use crate::options::plan::{Pass, Plan};
 
-/// From this version of the SDK on, waves can be traced without their instructions, and counters on one compute unit.
+/// Version of the SDK from which on waves can be traced without their instructions, and counters on one compute unit.
 const LATER_SETTINGS_VERSION: [u32; 2] = [1, 1];
 
 /// Checks all passes that trace. GPUs and counters that do not exist are named in warnings, when others do.
@@ -45,6 +45,7 @@ pub(super) fn check(
         )));
     }
     let [major, minor, _] = provider.version;
+    // The provider refuses unknown parameters without a word about which.
     for (name, is_wanted) in [
         ("--att-no-detail", wanted.no_detail),
         ("--att-perfcounter-target-only", wanted.target_counters),
@@ -64,6 +65,7 @@ pub(super) fn check(
             .filter(|gpu| *gpu < provider.gpus.len())
             .collect(),
     };
+    // The original warns and goes on with the GPUs that exist.
     for gpu in &wanted.gpus {
         if *gpu as usize >= provider.gpus.len() {
             warnings.push(format!(
@@ -79,6 +81,7 @@ pub(super) fn check(
         )));
     }
     let mut known = 0;
+    // A counter that one GPU has is traced there.
     for counter in &wanted.counters {
         let has = |gpu: &usize| provider.gpus[*gpu].counter(&counter.name).is_some();
         if gpus.iter().any(has) {
@@ -96,6 +99,7 @@ pub(super) fn check(
             counter.name
         ));
     }
+    // With no counter left the trace would lack what it was made for.
     if !wanted.counters.is_empty() && known == 0 {
         return Err(Failure::failed(warnings.pop().unwrap_or_default()));
     }

@@ -42,12 +42,14 @@ pub(super) fn validate_and_pack_with(
     open: &dyn Fn(&Pass) -> Result<ProviderCounters, Failure>,
 ) -> Result<Vec<ComputedMetric>, Failure> {
     check_definitions(plan)?;
+    // Queries start a process each: passes with the same provider share one.
     let mut providers: Vec<(ProviderKey, ProviderCounters)> = Vec::new();
     let mut computed = Vec::new();
     let mut warnings = Vec::new();
     let several = plan.passes.len() > 1;
     let mut packed = Vec::new();
     for (index, pass) in plan.passes.iter().enumerate() {
+        // Passes without counters, or without a collector, need no provider.
         if pass.unprofiled.is_some() || !pass.options.collector.counters.any() {
             continue;
         }
@@ -55,6 +57,7 @@ pub(super) fn validate_and_pack_with(
         let at = match providers.iter().position(|(known, _)| *known == key) {
             Some(at) => at,
             None => {
+                // A refusal may come from the user's definitions: the provider is asked once more without them to tell.
                 let provider = open(pass).map_err(|failure| {
                     let mut without = pass.clone();
                     without.options.extra_counters.clear();
@@ -82,6 +85,7 @@ pub(super) fn validate_and_pack_with(
         for group in &pass.options.collector.counters.groups {
             let mut notes = Vec::new();
             check_names(provider, group, &mut notes).map_err(named)?;
+            // Only counters that may be spread over passes can be split; other groups were given as they are.
             if pass.auto {
                 let found = split_and_pack(provider, group).map_err(named)?;
                 computed.extend(found.computed);
@@ -155,6 +159,7 @@ fn check_names(
             request.name,
             provider.labels(&selected)
         );
+        // Requests for several GPUs may have the same problem.
         if !problems.contains(&problem) {
             problems.push(problem);
         }
@@ -186,7 +191,7 @@ fn names_on<'a>(
     names
 }
 
-/// Each GPU's verdict on the group as one set.
+/// Verdict of each GPU on the group as one set.
 fn group_verdicts(
     provider: &mut ProviderCounters,
     group: &[CounterRequest],
@@ -230,6 +235,7 @@ fn check_singly(
         }
     }
     for (index, verdicts) in verdicts.iter().enumerate() {
+        // A counter that needs several passes is split, not refused.
         if verdicts
             .iter()
             .any(|(_, verdict)| verdict.status == ProviderStatus::TOO_MANY)
@@ -249,6 +255,7 @@ fn check_singly(
                 }
                 status => format!("{name} on {label}: {} (status {status})", verdict.text),
             };
+            // The user can restrict the counter to a GPU that counts it.
             let able = verdicts.iter().find(|(_, verdict)| verdict.is_success());
             let able = able.and_then(|(gpu, _)| provider.gpus[*gpu].agent.number());
             let why = match able {
@@ -282,6 +289,7 @@ fn check_set(provider: &mut ProviderCounters, group: &[CounterRequest]) -> Resul
     let Some(gpu) = verdicts.iter().position(|verdict| !verdict.is_success()) else {
         return Ok(());
     };
+    // Splitting the group helps only where each counter alone can be counted.
     let found = check_singly(provider, group)?;
     refuse_unavailable(&found)?;
     let label = provider.gpus[gpu].agent.label();
@@ -345,7 +353,7 @@ fn pack_group(
 
 /// The passes of an `auto:` group.
 struct PackedGroup {
-    /// One group per pass.
+    /// The counters of each pass.
     groups: Vec<Vec<CounterRequest>>,
     /// Metrics to compute from parts in several passes.
     computed: Vec<ComputedMetric>,

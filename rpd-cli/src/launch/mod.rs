@@ -27,12 +27,13 @@ use spawn::Signals;
 /// Time for which rpd waits for processes that outlive the target.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Runs all passes, then computes the metrics of `computed` from them; returns the exit status.
+/// Runs all passes, then computes the metrics of `computed` from them. Returns the exit status.
 pub(crate) fn run(
     plan: &Plan,
     computed: &[ComputedMetric],
     environment: &Environment,
 ) -> Result<u8> {
+    // Printed before the target begins to print.
     for warning in &plan.warnings {
         eprintln!("{}", environment.compat.warning(warning));
     }
@@ -48,6 +49,7 @@ pub(crate) fn run(
     };
     if let [pass] = plan.passes.as_slice() {
         let end = runner.run(pass)?;
+        // The target's failure goes before a failure to write, which is only reported then.
         return Ok(match (end.ending.status(), end.written) {
             (0, Ok(true)) => 0,
             (0, Ok(false)) => exit_status::FAILED,
@@ -60,6 +62,7 @@ pub(crate) fn run(
         });
     }
     runner.comparison = Some(Comparison::new(computed));
+    // All passes are checked before the first one runs, which may take hours.
     for pass in &plan.passes {
         check(pass, environment)?;
     }
@@ -75,6 +78,7 @@ pub(crate) fn run(
 /// A warning about the library for a format of the pass. The run is not refused for it: other formats are written, and the
 /// recording is kept for the missing one.
 fn missing_library(pass: &Pass) -> Option<String> {
+    // A process without the collector has no output.
     if pass.unprofiled.is_some() {
         return None;
     }
@@ -96,6 +100,7 @@ fn check(pass: &Pass, environment: &Environment) -> Result<()> {
         return Ok(());
     }
     RunDirectory::check(options, &environment.cwd)?;
+    // Provider and environment are prepared on trial, in a folder that is removed again.
     let folder = TemporaryDirectory::new()?;
     prepare(pass, folder.path())?;
     Ok(())

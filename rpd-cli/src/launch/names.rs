@@ -23,6 +23,7 @@ const LONGEST: &str = "memory_allocation_stats.csv";
 /// A directory or a file would have a name that is too long.
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
 pub(super) fn check(options: &Options, cwd: &Path) -> Result<(), Failure> {
+    // The target's pid is not known yet; the largest one makes the longest names.
     let pid = std::fs::read_to_string("/proc/sys/kernel/pid_max")
         .ok()
         .and_then(|text| text.trim().parse().ok())
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_are_found() {
+    fn names_too_long_for_the_file_system_are_found_before_the_start() {
         let with = |directory: &str, file: &str| {
             let options = Options {
                 output_directory: directory.to_owned(),

@@ -51,6 +51,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
     let input = Input::of_standard_input();
     let mut failed = Vec::new();
     for (pass, number) in plan.passes.iter().zip(1..) {
+        // Every pass reads the same input, as one run would.
         if let Some(input) = &input {
             input.rewind();
         }
@@ -70,6 +71,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
             .as_ref()
             .and_then(super::Signals::interrupted);
         let left = skipped_passes(number, total);
+        // An interrupt is meant for the whole command, not for the pass alone.
         if let Some(signal) = interrupted {
             let message = match &problem {
                 Some(problem) => format!("pass {number}/{total}: {problem}; interrupted{left}"),
@@ -79,6 +81,7 @@ pub(super) fn run(plan: &Plan, computed: &[ComputedMetric], runner: &mut Runner<
             return Err(Failure::new(status, message).into());
         }
         let Some(problem) = problem else { continue };
+        // Results of passes belong together: those of the rest would be thrown away with them.
         if !plan.continue_on_error {
             let hint = if number < total {
                 " (--continue-on-error goes on)"
@@ -118,7 +121,8 @@ impl Input {
         Some(Input { file, begin })
     }
 
-    /// If seeking fails, the pass reads the end of the file; it runs all the same.
+    /// Goes back to the begin of standard input. If that fails, the pass reads the end of the file; it runs all the
+    /// same.
     fn rewind(&self) {
         let _ = (&self.file).seek(SeekFrom::Start(self.begin));
     }
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plan_has_a_line_for_each_pass() {
+    fn shown_plan_has_a_line_for_each_pass() {
         let plan = Plan {
             passes: vec![
                 pass(&[&["SQ_WAVES", "GRBM_COUNT"]]),
@@ -240,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_with_a_pass() {
+    fn pass_end_states_its_problem() {
         let pass = pass(&[]);
         let problem = |ending, written| End { ending, written }.problem(&pass);
         assert_eq!(problem(TargetEnd::Exited(0), Ok(true)), None);

@@ -23,7 +23,7 @@ impl DirectoryStem {
 /// One execution of the target.
 #[derive(Debug, Clone)]
 pub(crate) struct Pass {
-    /// Its options. Before [`Plan::number`] they name no pass, and the output directory is that of all passes.
+    /// Options of this pass. Before [`Plan::number`] they name no pass, and the output directory is that of all passes.
     pub(crate) options: Options,
     /// The only group of counters holds names that are yet to be spread over as few passes as possible:
     /// [`Plan::spread`].

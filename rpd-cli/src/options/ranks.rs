@@ -24,7 +24,7 @@ pub(super) struct Ranks {
     pub(super) unprofiled: Option<String>,
     /// Variables in which placeholders of output names find rank and size.
     pub(super) naming: Vec<(String, String)>,
-    /// How many ranks are profiled; set in the one rank that reports it.
+    /// Number of ranks that are profiled; set in the one rank that reports it.
     pub(super) reported_count: Option<i64>,
 }
 

@@ -32,7 +32,7 @@ const RUNTIMES: [&str; 5] = [
 /// Libraries of the chosen backend.
 #[derive(Debug)]
 pub(crate) struct Provider {
-    /// Whether it is the simulator.
+    /// Whether the provider is the simulator.
     pub(crate) simulated: bool,
     /// Path of the SDK's library.
     pub(crate) sdk: PathBuf,
@@ -44,7 +44,7 @@ pub(crate) struct Provider {
     pub(crate) collector: PathBuf,
     /// The library that passes the collector and the runtimes' tables to the SDK.
     pub(crate) register: PathBuf,
-    /// Why `auto` fell back to the simulator.
+    /// Reason why `auto` fell back to the simulator; `None` when it did not.
     pub(crate) fallback: Option<String>,
 }
 
@@ -57,6 +57,7 @@ pub(crate) fn choose(
 ) -> Result<Provider, Failure> {
     let collector = libraries::own(COLLECTOR)?;
     let register = libraries::own(REGISTER)?;
+    // A wrong path would otherwise be passed over, and the system's installation be used.
     if let Some(root) = &options.rocm_root
         && options.backend != Backend::Sim
         && !root.is_dir()
@@ -75,6 +76,7 @@ pub(crate) fn choose(
             ))
         })?),
         Backend::Auto => {
+            // Without a device ROCm's runtime fails in the program, which has other reasons to exist on this machine.
             if !Path::new(DEVICE).exists() {
                 let reason = format!("{DEVICE} does not exist");
                 return simulator(collector, register, spare, Some(reason));
@@ -92,6 +94,7 @@ pub(crate) fn choose(
         None => simulator(collector, register, spare, None),
         Some(found) => {
             let folder = found.parent().unwrap_or(Path::new("/")).to_owned();
+            // Some installations have only the library for programs, which leads to the SDK.
             let is_sdk = |path: &Path| {
                 let name = path.file_name().map(OsStr::as_encoded_bytes);
                 name.is_some_and(|name| name.starts_with(SDK.as_bytes()))
@@ -101,6 +104,7 @@ pub(crate) fn choose(
                 // For a program that needs one itself.
                 false => PathBuf::from(SDK),
             };
+            // Development packages have the name without a version, and runtime packages the one with it.
             let roctx = ["1", ""].iter().find_map(|version| {
                 let dot = if version.is_empty() { "" } else { "." };
                 let path = folder.join(format!("{ROCTX}{dot}{version}"));
@@ -171,7 +175,7 @@ fn find(
     })
 }
 
-/// The first library of these names, or the places that were searched without finding it.
+/// The first library of these names; the places that were searched when there is none.
 fn find_library(
     options: &Options,
     names: &[String],

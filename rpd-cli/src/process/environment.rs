@@ -283,7 +283,7 @@ mod tests {
 
     /// Checks command-line-224 to command-line-230; the SDK core stays out of the list by design.
     #[test]
-    fn preload_order() {
+    fn preload_puts_the_users_libraries_in_order() {
         let with = |preload: &[&str], marker: bool| {
             let mut options = Options {
                 preload: preload.iter().map(PathBuf::from).collect(),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_libraries() {
+    fn library_path_gets_the_sdk_and_keeps_inherited_entries() {
         let options = Options::default();
         let environment = [("LD_LIBRARY_PATH", "/a::/sdk:/b")];
         assert_eq!(
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_simulated_gpu_is_named() {
+    fn environment_names_the_simulated_gpu() {
         let mut options = Options::default();
         let name = |options: &Options| {
             let none = |_: &str| None;
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_runtimes_go_through_the_register_library() {
+    fn environment_sends_tables_through_the_register_library() {
         let value = |environment: &[(&str, &str)], name: &str| {
             value(&Options::default(), false, environment, name)
         };
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn the_collector_is_one_of_the_tools_only_where_there_are_others() {
+    fn environment_lists_the_collector_only_beside_other_tools() {
         let value = |environment: &[(&str, &str)], name: &str| {
             value(&Options::default(), false, environment, name)
         };
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn kokkos_tools_are_appended_to() {
+    fn environment_appends_the_collector_to_kokkos_tools() {
         let mut options = Options::default();
         options.collector.kokkos = true;
         let environment = [("KOKKOS_TOOLS_LIBS", "other.so")];
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn inherited_tools_that_cannot_be_opened_are_found_before_the_start() {
+    fn environment_check_finds_inherited_tools_that_cannot_be_opened() {
         for (list, fails) in [
             ("/proc/nonexistent/tool.so", true),
             ("libno-such-tool-anywhere.so.9", true),

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_show_why_they_cannot_be_traced() {
+    fn program_image_shows_why_it_cannot_be_traced() {
         let folder = tempfile::tempdir().expect("a folder");
         let own = std::env::current_exe().expect("this test");
         assert_eq!(obstacle(&own), None);

@@ -1,4 +1,4 @@
-//! Finds rpd's own shared libraries and those of a ROCm installation.
+//! Search for rpd's own shared libraries and for those of a ROCm installation.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

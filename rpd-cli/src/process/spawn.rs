@@ -63,7 +63,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Blocks the signals.
+    /// Blocks the signals that rpd passes on.
     pub(crate) fn hold() -> Result<Signals> {
         let mut set = SigSet::from_iter(FORWARDED);
         set.add(Signal::SIGCHLD);
@@ -113,7 +113,7 @@ impl Signals {
         );
     }
 
-    /// Until the watch is stopped, a signal ends rpd with a message about `rpd recover`.
+    /// Makes a signal end rpd with a message about `rpd recover`, until the watch is stopped.
     pub(crate) fn watch(self, run_directory: &Path) -> Watch {
         while self.next().is_some() {}
         let advice = format!(
@@ -149,14 +149,14 @@ impl Signals {
     }
 }
 
-/// What ends rpd at a signal.
+/// Watch for a signal that ends rpd.
 pub(crate) enum Watch {
-    /// A thread.
+    /// A thread waits for signals.
     Thread {
         stop: Arc<AtomicBool>,
         thread: JoinHandle<Option<Signals>>,
     },
-    /// Nothing: there is no thread.
+    /// No thread could be made; signals are held as before.
     None(Signals),
 }
 
@@ -215,6 +215,7 @@ pub(crate) fn start(
     attributes.set_flags(
         PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF,
     )?;
+    // Signals are blocked in rpd while it waits; the target has those that rpd was started with.
     attributes.set_sigmask(&signals.original)?;
     // Rust programs ignore SIGPIPE; others expect the default.
     attributes.set_sigdefault(&SigSet::from_iter([Signal::SIGPIPE]))?;
@@ -230,6 +231,7 @@ pub(crate) fn start(
         let name = program.display();
         let failure = match error {
             Errno::ENOENT if !program.exists() => {
+                // The statuses of shells: 127 for a program that does not exist, 126 for one that cannot be executed.
                 Failure::new(NOT_FOUND, format!("{name}: No such file"))
             }
             Errno::ENOENT => Failure::new(

@@ -58,7 +58,7 @@ struct DispatchKey {
 /// Numbers of dispatches by kernel and GPU.
 type Numbers = HashMap<(u32, u32), u64>;
 
-/// One value of a counter, with its dispatch and pass.
+/// Value of a counter in a dispatch of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     at: DispatchKey,
@@ -118,7 +118,9 @@ impl<'a> Comparison<'a> {
         if session.counted.is_empty() {
             return;
         }
+        // One file has the rows of all passes: it is protected if a single pass requests it.
         self.csv_safe |= options.csv_safe;
+        // The file is named after the first process with counters.
         if self.path.is_none() {
             let facts = Facts {
                 process: &session.process,
@@ -128,6 +130,7 @@ impl<'a> Comparison<'a> {
             self.path = Some(path(&facts));
         }
         let pass = self.passes.id(&number.to_string());
+        // Processes of a pass go on with its count of dispatches; a new pass begins again.
         let mut seen = match self.current.take() {
             Some((current, seen)) if current == number => seen,
             _ => Numbers::new(),
@@ -330,7 +333,8 @@ mod tests {
         }
     }
 
-    /// A session in which dispatches of these kernels were counted: two instances with this value and the next.
+    /// A session in which dispatches of these kernels were counted: each has two instances, with this value and the
+    /// next.
     fn session(name: &str, dispatches: &[(u64, f64)]) -> Session {
         let mut session = Session {
             process: Process {
@@ -389,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_matched_by_kernel_and_order() {
+    fn comparison_matches_dispatches_by_kernel_and_order() {
         let folder = tempfile::tempdir().expect("a folder");
         let gpu = gpu(vec![
             counter("HIT", &[("DIMENSION_INSTANCE", 2)]),
@@ -457,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_matched_gpu_by_gpu() {
+    fn comparison_matches_dispatches_gpu_by_gpu() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut comparison = Comparison::new(&[]);
         let mut add = |pass, agents: &[u64]| {
@@ -503,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_stands_beside_the_pass_directories() {
+    fn comparison_file_is_beside_the_pass_directories() {
         let process = Process {
             cwd: "/here".to_owned(),
             ..Process::default()

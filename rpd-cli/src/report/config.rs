@@ -52,7 +52,7 @@ fn document(session: &Session, options: &Options, target: &Target) -> Settings {
     )
 }
 
-/// What the original counts with `--benchmark-mode execution-profile`, which rpd refuses.
+/// Settings of `--benchmark-mode execution-profile`, which the original counts and rpd refuses.
 fn profile() -> Settings {
     Settings::default().with("threads", 0).with("contexts", 0)
 }

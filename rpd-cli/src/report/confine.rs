@@ -16,7 +16,7 @@ pub(crate) struct ConfinedDirectory {
 }
 
 impl ConfinedDirectory {
-    /// Only in this directory, which must exist.
+    /// Confines outputs to this directory, which must exist.
     pub(crate) fn to(root: &Path) -> Result<ConfinedDirectory> {
         let root = std::fs::canonicalize(root).with_context(|| root.display().to_string())?;
         Ok(ConfinedDirectory { root })
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_stay_inside() {
+    fn confined_outputs_stay_inside_the_directory() {
         let place = tempfile::tempdir().expect("a folder");
         let root = place.path().join("out");
         std::fs::create_dir_all(root.join("sub")).expect("made");

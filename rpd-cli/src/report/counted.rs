@@ -72,7 +72,8 @@ fn nothing(session: &Session, options: &Options) -> String {
     format!("WARNING: counters were requested, but no dispatch was counted{why}")
 }
 
-/// Dispatches that were recorded on a GPU with counters and not counted, although no setting excludes them.
+/// Remark about dispatches that were recorded on a GPU with counters and not counted, although no setting excludes
+/// them.
 fn missing(session: &Session, options: &Options) -> Option<String> {
     if !selection(options).is_empty() || on_some_gpus(options) {
         return None;
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_gaps_are_reported() {
+    fn counted_remarks_report_zeros_and_gaps() {
         let plain = options();
         assert!(remarks(&session(&[[1.0, 0.0], [0.0, 2.0]], 2), &plain).is_empty());
         assert_eq!(

@@ -30,11 +30,11 @@ const MAX_IDLE: usize = 8;
 /// Result of one process.
 pub(super) struct Outcome {
     pid: ProcessId,
-    /// Its recording, if it could be read.
+    /// The recording of the process, if it could be read.
     pub(super) session: Option<Session>,
     /// The process ended before it wrote a record.
     pub(super) ended_early: bool,
-    /// Files written.
+    /// Files that were written for the process.
     pub(super) files: Vec<PathBuf>,
     /// Errors, each a line for the user.
     pub(super) errors: Vec<String>,
@@ -88,7 +88,7 @@ impl Outcome {
     }
 }
 
-/// `vector-ops[4711]`.
+/// Name of a process in messages, such as `vector-ops[4711]`.
 pub(crate) fn name(process: &Process) -> String {
     let program = process
         .command
@@ -105,6 +105,7 @@ pub(super) fn of_process(
     options: &Options,
     ending: Option<TargetEnd>,
 ) -> Vec<String> {
+    // Without a record there is no name, and nothing else to say.
     if outcome.ended_early {
         let pid = outcome.pid;
         return vec![format!(
@@ -121,6 +122,7 @@ pub(super) fn of_process(
     let name = name(&session.process);
     let mut lines = Vec::new();
     let mut parts = Vec::new();
+    // First, because it explains why the rest may be missing.
     if let Some(TargetEnd::Signalled(signal)) = ending {
         let signal = Signal::try_from(signal)
             .map_or_else(|_| format!("signal {signal}"), |signal| signal.to_string());
@@ -146,6 +148,7 @@ pub(super) fn of_process(
     };
     parts.push(written);
     lines.push(format!("{name}: {}", parts.join("; ")));
+    // A file that is expected and absent looks like a loss.
     if options.formats.contains(&Format::Csv) && !outcome.files.is_empty() {
         let left_out = rpd_formats::csv::left_out(session, options);
         if !left_out.is_empty() {
@@ -169,6 +172,7 @@ pub(super) fn of_process(
             count(left_out, "address")
         ));
     }
+    // Where names are missing the user has to know the command that adds them.
     let is_later = options.stacks.symbolize != Symbolize::Stop && !session.stacks.is_empty();
     if is_later || left_out > 0 {
         for database in databases {
@@ -345,6 +349,7 @@ fn files_shown(files: &[PathBuf]) -> String {
 /// Adds remarks beside the figures.
 fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<String>) {
     let ledger = &session.ledger;
+    // Losses come first: all figures behind them are less than what happened.
     if ledger.dropped > 0 {
         lines.push(format!(
             "{name}: WARNING: {} {} missing from the outputs: the target could not store what it recorded \
@@ -398,6 +403,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     if let Some(text) = given_up(session) {
         lines.push(format!("{name}: {text}"));
     }
+    // Launches without dispatches are the sign of a recording that failed, unless something above explains them.
     let launches = session.count_calls(|operation| operation.class == OperationClass::Launch);
     let explained = ledger.unfinished_dispatches > 0 || ledger.paused_dispatches > 0;
     let traced = options.collector.traces.kernel;
@@ -411,6 +417,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
             )
         });
     }
+    // Counters are requested of processes that use no GPU as well.
     if options.collector.counters.any() && (ledger.runtime_seen || !session.is_empty()) {
         lines.extend(
             counted::remarks(session, options)
@@ -429,6 +436,7 @@ fn details(session: &Session, name: &str, options: &Options, lines: &mut Vec<Str
     }
     lines.extend(open_ranges(session).map(|text| format!("{name}: {text}")));
     limited(name, "damaged recording: ", &ledger.damage, lines);
+    // Calls without end explain where a program hung or was killed.
     if !ledger.ended {
         let open: Vec<String> = ledger
             .open_calls
@@ -580,7 +588,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ledger_does_not_deny_what_could_not_be_stored() {
+    fn ledger_does_not_deny_records_that_could_not_be_stored() {
         let mut options = Options::default();
         options.collector.traces.kernel = true;
         let mut session = Session::default();

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_calling_thread_is_lowered() {
+    fn low_priority_lowers_the_calling_thread_only() {
         // SAFETY: takes no pointer.
         let nice = || unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
         let before = nice();

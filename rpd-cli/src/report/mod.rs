@@ -1,4 +1,4 @@
-//! After the target: from recordings to files, tables and the ledger.
+//! Report after the target's end: from recordings to files, tables and the ledger.
 
 mod comparison;
 mod config;
@@ -39,10 +39,10 @@ pub(crate) use progress::Progress;
 use tables::Tables;
 pub(crate) use tables::times_left_out;
 
-/// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes what is
-/// done. `ending` is how the target ended, if this rpd started it. False when an output could not be written, or lacks records
-/// for which there was no room. What was counted goes to `comparison`, too. `names` are taken by earlier runs of the same
-/// command; those of this one are added. With `confined`, outputs are made there only.
+/// Makes the outputs of every recorded process that has ended, prints tables and ledger, and removes recordings that
+/// are done. `ending` is the end of the target, if this rpd started it. False when an output could not be written, or
+/// lacks records for which there was no room. Counted values go to `comparison`, too. `names` are taken by earlier runs
+/// of the same command; those of this one are added. With `confined`, outputs are made there only.
 pub(crate) fn finish(
     run: &RunDirectory,
     options: &Options,
@@ -55,6 +55,7 @@ pub(crate) fn finish(
     let recordings = run.recordings()?;
     let mut state = run.state()?;
     state.names.extend(names);
+    // The first recording is the process that rpd started: names of the others depend on it.
     if let Some(first) = recordings.first() {
         state.set_root(&first.image);
     }
@@ -86,6 +87,7 @@ pub(crate) fn finish(
         trace_folders: RefCell::default(),
         is_snapshot: false,
     };
+    // Processes that still run are reported by the next report.
     for recording in &recordings {
         if !recording.has_ended() {
             lines.push(ledger::still_running(recording, run.path()));
@@ -97,6 +99,7 @@ pub(crate) fn finish(
                 eprintln!("Opened result file: {}", file.display());
             }
         }
+        // A failure here leaves the outputs as they are.
         if let (Some(comparison), Some(session)) = (comparison.as_mut(), &outcome.session) {
             let added = isolated("comparison of passes", || {
                 comparison.add(session, options, &hostname);
@@ -106,6 +109,7 @@ pub(crate) fn finish(
         }
         complete &= outcome.complete();
         lossless &= outcome.lossless();
+        // A recording with an output that failed is kept, so that `rpd recover` can write it.
         if outcome.complete()
             && kept.is_ok()
             && let Err(error) = run.discard(recording)
@@ -123,6 +127,7 @@ pub(crate) fn finish(
             lines.extend(text);
         }
     }
+    // The report ends its line of progress when it is dropped, before the ledger is printed.
     drop(report);
     let remarks = state.names.take_remarks();
     lines.extend(
@@ -308,6 +313,7 @@ impl Report<'_> {
     ) -> Result<()> {
         let options = self.options;
         collected::note_missing(&mut session.thread_traces);
+        // The configuration is written of every process that was started, with records or without.
         if session.is_empty() && !options.output_config {
             return Ok(());
         }
@@ -332,6 +338,7 @@ impl Report<'_> {
         if session.is_empty() {
             return Ok(());
         }
+        // Tables first: formats write statistics that are computed once.
         let tables = Tables::of(session, options);
         outcome.errors.extend(tables.errors.iter().map(line));
         let stats = tables.stats.as_ref();
@@ -425,7 +432,7 @@ pub(crate) fn shown(path: &Path) -> String {
     }
 }
 
-/// A process id, shown with what is known of it.
+/// Text for a process id, with the name of the process as far as it is known.
 fn label(name: &str, pid: ProcessId) -> String {
     format!("{name}[{pid}]")
 }

@@ -74,6 +74,7 @@ struct ProgressLine {
 impl Progress {
     /// Starts the line; `total` is the weight of all steps.
     pub(crate) fn new(total: u64) -> Progress {
+        // Files and pipes would get each state of the line below the others.
         if !std::io::stderr().is_terminal() {
             return Progress(None);
         }
@@ -96,6 +97,7 @@ impl Progress {
             let (state, bar) = drawn;
             let mut wait = PATIENCE;
             while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                // Work that is done sooner shows no line.
                 if wait == PATIENCE {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                     wait = TICK;
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_position_follows_the_records_of_a_step() {
+    fn progress_position_follows_the_records_of_a_step() {
         let state = ProgressState {
             total: 300,
             finished: 100,
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_remaining_time() {
+    fn progress_shows_rate_and_remaining_time() {
         let of = |position, records| words("csv", position, 400, records, Duration::from_secs(2));
         assert_eq!(of(100, 3_000_000), "csv, 1.5 M records/s, 6 s left");
         assert_eq!(of(4, 30_000), "csv, 15 k records/s, 3:18 min left");

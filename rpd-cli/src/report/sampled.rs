@@ -6,7 +6,7 @@ use rpd_core::session::code::InstructionIndex;
 
 use crate::wording::count;
 
-/// One remark per line: samples that are missing, or that nothing is known about.
+/// Remarks about PC samples, one per line: samples that are missing, or that nothing is known about.
 pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     let ledger = &session.ledger;
     let mut remarks = Vec::new();
@@ -34,6 +34,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
         }
     }
     if options.collector.sampling.is_some() && session.samples.is_empty() {
+        // A child has the options of its parent, and no threads of it: the reason is not the interval.
         if session.process.forked
             && session.sampling.is_empty()
             && !session.kernel_symbols.is_empty()
@@ -56,6 +57,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     let samples = &session.samples;
     let mut index = InstructionIndex::new(&session.code);
     let (mut unmapped, mut undecoded) = (0_usize, 0_usize);
+    // Samples outside code objects, and instructions without text, look like errors in reports of hot code.
     for sample in samples.indices() {
         if samples.object[sample].0 == 0 {
             unmapped += 1;
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_missing_or_unknown_are_told() {
+    fn sampled_remarks_report_missing_and_unknown_samples() {
         let mut session = Session::default();
         for object in [0, 7, 7] {
             session.samples.push(SampleRow {

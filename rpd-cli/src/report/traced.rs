@@ -8,7 +8,8 @@ use crate::wording::count;
 /// Warnings about traces that are shown: many traces may have the same.
 const PROBLEMS: usize = 8;
 
-/// One remark per line: what was traced, with the values that were in effect, and what is wrong or missing.
+/// Remarks about thread traces, one per line: the traces with the values that were in effect, and what is wrong or
+/// missing.
 pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
     let Some(wanted) = &options.collector.thread_trace else {
         return Vec::new();
@@ -54,6 +55,7 @@ pub(super) fn remarks(session: &Session, options: &Options) -> Vec<String> {
             count(more, "more warning")
         ));
     }
+    // Remarks about samples have these problems already.
     if session.samples.is_empty() {
         remarks.extend(session.code.problems.iter().cloned());
     }

@@ -47,6 +47,7 @@ pub(crate) fn find_runs(path: &Path) -> FoundRuns {
         }
         return found;
     }
+    // Passes have directories of their own below the output directory.
     let mut outputs: Vec<PathBuf> = std::fs::read_dir(path)
         .into_iter()
         .flatten()
@@ -59,6 +60,7 @@ pub(crate) fn find_runs(path: &Path) -> FoundRuns {
         .map(|entry| entry.path())
         .collect();
     outputs.push(path.to_owned());
+    // Reports come in the same order every time.
     outputs.sort();
     for output in outputs {
         if let Ok(output) = Folder::open(&output)

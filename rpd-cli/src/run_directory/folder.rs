@@ -22,7 +22,7 @@ use crate::failure::Failure;
 const PRIVATE: Mode = Mode::S_IRWXU;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// An open directory.
+/// An open directory, which stays the same when its name is given to another.
 #[derive(Debug)]
 pub(crate) struct Folder {
     fd: OwnedFd,
@@ -45,7 +45,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens the same directory again.
+    /// Opens the directory again, with a descriptor of its own.
     pub(crate) fn reopen(&self) -> io::Result<Folder> {
         Ok(Folder {
             fd: self.descriptor()?,
@@ -53,7 +53,7 @@ impl Folder {
         })
     }
 
-    /// Duplicates its descriptor.
+    /// Duplicates the descriptor of the directory.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
         self.fd.try_clone()
     }
@@ -100,7 +100,7 @@ impl Folder {
     pub(crate) fn make_or_open(&self, name: &str) -> Result<Folder> {
         match mkdirat(&self.fd, name, PRIVATE) {
             Ok(()) | Err(Errno::EEXIST) => {}
-            Err(error) => return Err(self.failed("make", name, error.into())),
+            Err(error) => return Err(self.failed("cannot make", name, error.into())),
         }
         let folder = self.own(name)?;
         if folder.mode()? & OTHERS_WRITE != 0 {
@@ -246,10 +246,10 @@ impl Folder {
             }
             written
         };
-        attempt().map_err(|error| self.failed("write", name, error))
+        attempt().map_err(|error| self.failed("cannot write", name, error))
     }
 
-    /// Renames an entry.
+    /// Renames an entry of the directory.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.fd, from, &self.fd, to)?)
     }
@@ -266,7 +266,7 @@ impl Folder {
 
     fn failed(&self, what: &str, name: &str, error: io::Error) -> anyhow::Error {
         let path = self.path.join(name);
-        Failure::failed(format!("cannot {what} {}: {error}", path.display())).into()
+        Failure::failed(format!("{what} {}: {error}", path.display())).into()
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_files_are_no_folders() {
+    fn folder_open_refuses_links_and_files() {
         let place = tempfile::tempdir().expect("a folder");
         let outer = Folder::open(place.path()).expect("opened");
         std::fs::create_dir(place.path().join("real")).expect("made");
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_others_can_change_are_not_believed() {
+    fn folder_check_refuses_folders_that_others_can_change() {
         let place = tempfile::tempdir().expect("a folder");
         let outer = Folder::open(place.path()).expect("opened");
         let path = place.path().join("open");
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_others_are_refused() {
+    fn folder_check_refuses_folders_of_other_users() {
         if !geteuid().is_root() {
             return rpd_tests::skips::skipped("folders of another user", "only root can make them");
         }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_replaces_the_folder_is_not_used() {
+    fn folder_stays_the_opened_one_when_its_name_is_replaced() {
         let place = tempfile::tempdir().expect("a folder");
         let outer = Folder::open(place.path()).expect("opened");
         let folder = outer.make("mine").expect("made");

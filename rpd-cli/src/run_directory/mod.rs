@@ -52,9 +52,9 @@ pub(crate) struct RunDirectory {
 pub(crate) struct Recording {
     /// Name of its folder.
     pub(crate) folder: String,
-    /// The process image.
+    /// Process image that was recorded.
     pub(crate) image: ProcessImage,
-    /// Whether it is still running.
+    /// Whether the process image is still running.
     pub(crate) state: ImageState,
 }
 
@@ -64,7 +64,7 @@ impl Recording {
         self.state == ImageState::Ended
     }
 
-    /// Whether another image of the same process took its place.
+    /// Whether another image of the same process took the place of this one.
     pub(crate) fn is_replaced(&self, all: &[Recording]) -> bool {
         all.iter().any(|other| {
             other.image.is_of_same_process(&self.image) && other.image.loaded > self.image.loaded
@@ -263,12 +263,12 @@ impl RunDirectory {
         serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
     }
 
-    /// Reads what has been reported of the run.
+    /// Reads the state of the reports of the run.
     pub(crate) fn state(&self) -> Result<RunState> {
         RunState::read(&self.folder)
     }
 
-    /// Writes what has been reported of the run.
+    /// Writes the state of the reports of the run.
     pub(crate) fn set_state(&self, state: &RunState) -> Result<()> {
         state.write(&self.folder)
     }
@@ -310,7 +310,7 @@ impl RunDirectory {
         processes::attached(&self.path)
     }
 
-    /// From now on all processes of the run are taken for ended.
+    /// Makes all processes of the run count as ended.
     pub(crate) fn take_for_ended(&mut self) {
         self.forced = true;
     }
@@ -453,7 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_that_may_yet_record_keep_the_directory() {
+    fn run_directory_stays_while_processes_may_record() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let run = RunDirectory::make(folder.path(), 1).expect("made");
         let mut child = std::process::Command::new("sleep")
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_begin_while_others_end() {
+    fn run_directories_are_made_while_others_are_removed() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::thread::scope(|scope| {
             for thread in 0..4 {
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_finished_runs_is_removed() {
+    fn find_runs_removes_leftovers_of_finished_runs() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let spool = folder.path().join(SPOOL_FOLDER);
         let leave = || {
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_image_of_a_process_can_be_alive() {
+    fn run_directory_takes_only_the_last_image_of_a_process_for_alive() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let run = RunDirectory::make(folder.path(), 1).expect("made");
         let pid = std::process::id();
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_the_way_is_found_before_the_start() {
+    fn run_directory_reports_a_file_in_its_place_before_the_start() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("taken"), "").expect("writable");
         let text = |path: &Path| path.to_str().expect("text").to_owned();

@@ -40,9 +40,9 @@ pub(super) fn front_end(name: &str) -> Option<u32> {
 /// A process that can record to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Attached {
-    /// Its number in `/proc`.
+    /// Number of the process in `/proc`.
     pub(crate) seen: ProcessId,
-    /// Its number as it knows it itself, if that is another.
+    /// Number of the process as it knows it itself, if that differs from its number in `/proc`.
     pub(crate) own: Option<ProcessId>,
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_alive_and_its_successors_are_not() {
+    fn image_state_tells_this_process_from_its_successors() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(place.path()).expect("opened");
         let pid = std::process::id();

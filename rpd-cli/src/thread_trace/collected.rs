@@ -31,8 +31,8 @@ const PIECE: usize = 1 << 20;
 pub(crate) struct Folders(HashSet<PathBuf>);
 
 impl Folders {
-    /// The directory for what a trace is decoded to: as the original, that of the outputs, unless another process of the run
-    /// has a trace of this name there.
+    /// The directory for the decoded files of a trace: as the original, that of the outputs, unless another process of
+    /// the run has a trace of this name there.
     fn place(&mut self, target: &Target, name: &str, problems: &mut Vec<String>) -> PathBuf {
         let shared = target.directory.join(name);
         if self.0.insert(shared.clone()) {
@@ -63,6 +63,7 @@ pub(crate) fn process(
     if session.thread_traces.streams.is_empty() {
         return Ok(Vec::new());
     }
+    // Saved before decoding: the trace files can be decoded again, whatever comes of it here.
     let mut files = save(session, target)?;
     let library = match &options.thread_trace_library {
         Some(path) => Some(Library::open(path).context("--att-library-path")?),
@@ -78,6 +79,7 @@ pub(crate) fn process(
     };
     let traces = Traces::find(&files)?;
     for key in traces.traces.keys() {
+        // Names of files have agents as numbers, and a foreign file may have anything there.
         let agent = AgentHandle(key.agent.parse().unwrap_or(0));
         let tracing = session.thread_traces.tracing.iter();
         let counters: Vec<String> = (tracing.filter(|tracing| tracing.agent == agent))
@@ -104,6 +106,7 @@ pub(crate) fn process(
                 waves.finish(&decoded, first, &mut session.thread_traces);
                 files.extend(decoded.written);
             }
+            // A trace that cannot be decoded does not keep the others from being decoded.
             Err(error) => session.thread_traces.problems.push(line(&error)),
         }
     }
@@ -151,11 +154,13 @@ fn save(session: &mut Session, target: &Target) -> Result<Vec<PathBuf>> {
         );
         let path = target.file(&name);
         write_whole(&path, &stream.bytes)?;
+        // Streams may be larger than memory: pages that were written are given back.
         stream.bytes.release();
         stream_files.push(file_name(&path));
         files.push(path);
     }
     for object in &session.code_objects {
+        // Decoders need the code of traced agents only.
         let is_traced = traces
             .streams
             .iter()
@@ -194,7 +199,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Adds what was found in the traces of a dispatch.
+/// Adds the results of decoding the traces of a dispatch.
 fn add(session: &mut Session, key: &TraceKey, agent: AgentHandle, decoded: &Decoded) {
     let trace = key.dispatch;
     let kernel = session.thread_traces.kernel(agent, trace);
@@ -279,6 +284,7 @@ fn lines(
     let lines = executed.map(|line| {
         let object = CodeObjectId(line.pc.code_object);
         let known = session.code_objects.iter().find(|known| known.id == object);
+        // Decoders give addresses in the ELF file, sessions have offsets from the load address.
         let bias = known.map_or(0, |known| known.address_bias());
         let stalls = line.stalls.iter();
         TracedLine {
@@ -304,6 +310,7 @@ impl Waves {
         let is_same = |(of, known): &&mut (u32, TracedWave)| {
             *of == engine && (known.cu, known.simd, known.slot) == place
         };
+        // A long wave comes in parts: later ones belong to the wave that began last in the same slot.
         let begun = match wave.part {
             0 => None,
             _ => self.0.iter_mut().rev().find(is_same),
@@ -339,7 +346,7 @@ impl Waves {
         }
     }
 
-    /// Adds them to the session; `first` is the index of the first summary of the dispatch.
+    /// Adds the waves to the session; `first` is the index of the first summary of the dispatch.
     fn finish(self, decoded: &Decoded, first: u32, traces: &mut ThreadTraces) {
         let stream = |engine: u32| {
             let place = decoded

@@ -20,7 +20,7 @@ use super::files::{TraceFile, TraceKey, Traces};
 /// The outputs that are made of traces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestedFiles {
-    /// `stats_*.csv`.
+    /// Whether `stats_*.csv` is written.
     pub(crate) csv: bool,
     /// The folder of JSON files.
     pub(crate) json: bool,
@@ -73,6 +73,7 @@ impl Outputs {
         };
         let cycle = |time: i64| u64::try_from(time).unwrap_or(0);
         let kernel = code.function(wave.entry);
+        // A wave whose code was not recorded is shown without the name of its kernel.
         let kernel = kernel.map_or("wave".into(), |found| demangle_any(&found.name));
         let whole = WaveSpan {
             name: &kernel,
@@ -96,7 +97,7 @@ impl Outputs {
 pub(crate) struct EngineReport {
     /// Number of the shader engine.
     pub(crate) engine: u32,
-    /// Bytes, waves, and what is wrong.
+    /// Sizes, numbers of waves, and defects of the trace.
     pub(crate) diagnosis: Diagnosis,
     /// Waves on all of its compute units.
     pub(crate) occupancy: OccupancySums,
@@ -109,7 +110,7 @@ pub(crate) struct EngineReport {
 pub(crate) struct Decoded {
     /// Report about each shader engine.
     pub(crate) engines: Vec<EngineReport>,
-    /// Lines of code.
+    /// Lines of code of the dispatch.
     pub(crate) listing: Listing,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
@@ -228,6 +229,7 @@ fn decode_engine(
             instructions += wave.instructions.len() as u64;
             listing.add(&wave, code);
             (decoding.wave)(engine, &wave);
+            // Decoding goes on after a file failed: the counts are those of the whole trace.
             if failed.is_none() {
                 failed = outputs.wave(engine, &wave, listing, code).err();
             }
@@ -258,9 +260,11 @@ fn decode_engine(
             }
         }
         Record::Info(info) => infos.push(info),
+        // No file of the viewer's has them.
         Record::Events(_) | Record::Dispatches(_) => {}
     };
     let fail = || format!("cannot decode {}", file.path.display());
+    // Decoding takes the code objects mutably, and the sink has them already.
     let mut code = code;
     let diagnosis = match library {
         None => rpd_att::decode(stream, &mut code, &mut sink).with_context(fail)?,
@@ -348,6 +352,7 @@ pub(crate) fn decode_dispatch(
                 }
                 engines.push(report);
             }
+            // A damaged trace of one engine leaves those of the others.
             Err(error) => notes.push(crate::failure::line(&error)),
         }
     }

@@ -104,6 +104,7 @@ impl Traces {
             ))
             .into());
         }
+        // A file may be given twice, by itself and with its directory.
         for files in found.traces.values_mut() {
             files.sort();
             files.dedup();
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files() {
+    fn trace_name_reads_the_parts_of_file_names() {
         assert_eq!(
             trace_name("host_17_8118_shader_engine_3_12.att"),
             Some(("host_17", "8118", 3, 12))
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn code_objects_belong_to_the_traces_of_their_process() {
+    fn traces_find_the_code_objects_of_their_process() {
         let directory = tempfile::tempdir().expect("a directory");
         for name in [
             "1_7_shader_engine_0_1.att",

@@ -75,7 +75,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn an_input_is_never_the_output() {
+fn output_is_never_an_input() {
     let files = ["x.db", "x.txt", "x.csv"];
     let folder = folder(&files);
     let path = |name: &str| folder.path().join(name);
@@ -113,7 +113,7 @@ fn an_input_is_never_the_output() {
 }
 
 #[test]
-fn of_a_link_the_file_that_it_leads_to_is_written() {
+fn output_link_stays_and_its_file_is_written() {
     let folder = folder(&["x.db"]);
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("old.csv"), "old").expect("written");
@@ -144,7 +144,7 @@ fn of_a_link_the_file_that_it_leads_to_is_written() {
 }
 
 #[test]
-fn a_dash_is_standard_output() {
+fn output_dash_is_standard_output() {
     let folder = folder(&["x.db"]);
     let plain = good(folder.path(), &["query", "x.db", SQL, "-f", "csv"]);
     for arguments in [
@@ -189,7 +189,7 @@ fn a_dash_is_standard_output() {
 }
 
 #[test]
-fn a_pipe_gets_the_bytes_and_stays_a_pipe() {
+fn output_pipe_gets_the_bytes_and_stays_a_pipe() {
     let folder = folder(&["x.db"]);
     let pipe = folder.path().join("pipe");
     nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).expect("a pipe");
@@ -216,7 +216,7 @@ fn a_pipe_gets_the_bytes_and_stays_a_pipe() {
 }
 
 #[test]
-fn a_device_stays_a_device() {
+fn output_device_stays_a_device() {
     let folder = folder(&["x.db"]);
     let null = folder.path().join("null");
     let made = mknod(
@@ -245,7 +245,7 @@ fn a_device_stays_a_device() {
 
 /// A limit of the size of files stands for a full disk; a link to `/dev/full` is one.
 #[test]
-fn a_full_disk_is_blamed_on_the_output() {
+fn output_on_a_full_disk_is_named_in_the_error() {
     let folder = folder(&["x.db"]);
     symlink("/dev/full", folder.path().join("full")).expect("a link");
     for arguments in [
@@ -290,7 +290,7 @@ fn terminal() -> (File, OwnedFd) {
 }
 
 #[test]
-fn a_terminal_gets_no_escapes_of_foreign_names() {
+fn output_to_a_terminal_has_no_escapes_of_foreign_names() {
     let folder = folder(&["x.db"]);
     let sql = "SELECT 'a' || char(27) || '[31mb' || char(155) || 'c' AS name";
     for format in ["csv", "json", "markdown", "html", "table"] {

@@ -12,7 +12,7 @@ const GOLDEN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../rpd-formats/testdata/trace_results.db"
 );
-/// What ends the tables of that database.
+/// Suffix of the tables of the golden database.
 const SUFFIX: &str = "_00000057_e5b7_75b7_b481_79f7795676a5";
 /// A name that leaves the quotes it is put into.
 const NAME: &str = "a\" FROM x; ATTACH DATABASE 'evil.db' AS y; CREATE TABLE y.t (a); --";
@@ -67,7 +67,7 @@ fn quoted(name: &str) -> String {
 }
 
 #[test]
-fn names_are_never_sql() {
+fn database_names_are_never_run_as_sql() {
     let name = quoted(NAME);
     let folder = changed(&format!(
         "DROP VIEW rocpd_region; CREATE VIEW rocpd_region AS SELECT *, 1 AS {name} FROM rocpd_region{SUFFIX};
@@ -90,7 +90,7 @@ fn names_are_never_sql() {
 }
 
 #[test]
-fn a_guid_is_never_sql() {
+fn database_guid_is_never_run_as_sql() {
     let guid = "x'); ATTACH DATABASE 'evil.db' AS y; CREATE TABLE y.t (a); --";
     let folder = changed(&format!(
         "UPDATE rocpd_info_process{SUFFIX} SET guid = '{}'",
@@ -114,7 +114,7 @@ fn a_guid_is_never_sql() {
 
 /// SQLite reads the first statement of what its schema table holds, and keeps the rest.
 #[test]
-fn a_schema_with_more_than_one_statement_is_refused() {
+fn database_with_several_statements_in_a_schema_is_refused() {
     for name in [format!("rocpd_string{SUFFIX}"), "rocpd_string".to_owned()] {
         let folder = changed(&format!(
             "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = sql ||
@@ -131,7 +131,7 @@ fn a_schema_with_more_than_one_statement_is_refused() {
 }
 
 #[test]
-fn views_that_never_end_are_refused() {
+fn database_views_that_never_end_are_refused() {
     let endless = "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)";
     for (view, select) in [
         (
@@ -160,7 +160,7 @@ fn views_that_never_end_are_refused() {
 }
 
 #[test]
-fn functions_that_take_long_are_refused_in_views() {
+fn database_views_with_long_functions_are_refused() {
     let folder = changed(&format!(
         "DROP VIEW rocpd_string; CREATE VIEW rocpd_string AS
         SELECT id, guid, hex(zeroblob(1000000000)) AS string FROM rocpd_string{SUFFIX}"
@@ -171,7 +171,7 @@ fn functions_that_take_long_are_refused_in_views() {
 }
 
 #[test]
-fn huge_values_are_refused() {
+fn database_with_huge_values_is_refused() {
     let folder = changed(&format!(
         "UPDATE rocpd_string{SUFFIX} SET string = zeroblob(70 << 20) WHERE id = 3"
     ));
@@ -194,7 +194,7 @@ fn huge_values_are_refused() {
 }
 
 #[test]
-fn virtual_tables_are_refused() {
+fn database_with_virtual_tables_is_refused() {
     let folder = changed("CREATE VIRTUAL TABLE rocpd_v USING fts5(a)");
     for command in commands() {
         refused(
@@ -206,7 +206,7 @@ fn virtual_tables_are_refused() {
 }
 
 #[test]
-fn pipes_and_devices_are_refused() {
+fn database_that_is_a_pipe_or_device_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let made = Command::new("mkfifo")
         .arg(folder.path().join("x.db"))
@@ -233,7 +233,7 @@ fn pipes_and_devices_are_refused() {
 
 /// Nothing appears beside it, so a directory that cannot be written is not an obstacle.
 #[test]
-fn a_database_in_wal_mode_is_read_as_it_lies() {
+fn database_in_wal_mode_is_read_without_files_beside_it() {
     let folder = changed("PRAGMA journal_mode = WAL");
     let before = std::fs::read(folder.path().join("x.db")).expect("readable");
     assert_eq!(before[18..20], [2, 2]);
@@ -252,7 +252,7 @@ fn a_database_in_wal_mode_is_read_as_it_lies() {
 }
 
 #[test]
-fn sql_of_the_user_reads() {
+fn query_refuses_sql_that_writes() {
     let folder = changed("SELECT 1");
     let before = std::fs::read(folder.path().join("x.db")).expect("readable");
     for (sql, words) in [
@@ -306,7 +306,7 @@ fn sql_of_the_user_reads() {
 
 /// Damage of any kind ends in a result or in a line.
 #[test]
-fn mutated_databases_never_crash() {
+fn commands_on_mutated_databases_never_crash() {
     let whole = std::fs::read(GOLDEN).expect("the golden database");
     let folder = tempfile::tempdir().expect("a folder");
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;

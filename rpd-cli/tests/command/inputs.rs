@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::stat::Mode;
 
-/// More than any of the commands takes on a busy machine.
+/// Longest time of a command, longer than any takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs rpd, which must end by itself.
@@ -45,7 +45,7 @@ fn pipe(path: &Path) {
 }
 
 #[test]
-fn pipes_and_devices_in_a_capture_are_refused() {
+fn capture_with_pipes_and_devices_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["pipe", "device"] {
         std::fs::create_dir(folder.path().join(name)).expect("made");
@@ -77,7 +77,7 @@ fn pipes_and_devices_in_a_capture_are_refused() {
 }
 
 #[test]
-fn pipes_and_devices_in_the_place_of_traces_are_named() {
+fn traces_that_are_pipes_or_devices_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     let trace = "1_2_shader_engine_0_1.att";
@@ -101,7 +101,7 @@ fn pipes_and_devices_in_the_place_of_traces_are_named() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_the_program_or_of_a_library_is_refused() {
+fn program_or_library_that_is_a_pipe_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     pipe(&folder.path().join("program"));
     refused(
@@ -138,7 +138,7 @@ fn definitions(counters: impl IntoIterator<Item = (String, String)>) -> String {
 }
 
 #[test]
-fn counter_definitions_have_bounds() {
+fn counter_definitions_beyond_the_limits_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
         std::fs::write(folder.path().join(name), text).expect("written");

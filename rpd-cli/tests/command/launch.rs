@@ -9,7 +9,7 @@ use crate::setup::{self, Setup, entries, text};
 
 /// Checks command-line-220 to command-line-222, with rpd's statuses.
 #[test]
-fn the_status_is_the_targets() {
+fn exit_status_is_that_of_the_target() {
     let setup = Setup::new();
     std::fs::write(setup.work().join("plain"), "text").expect("writable");
     for (arguments, status) in [
@@ -46,7 +46,7 @@ fn the_status_is_the_targets() {
 }
 
 #[test]
-fn mistakes_start_and_write_nothing() {
+fn command_line_mistakes_start_and_write_nothing() {
     let setup = Setup::new();
     std::fs::write(setup.work().join("taken"), "").expect("writable");
     for (arguments, status) in [
@@ -105,7 +105,7 @@ fn mistakes_start_and_write_nothing() {
 }
 
 #[test]
-fn the_target_finds_what_it_needs_in_its_environment() {
+fn target_environment_names_the_libraries_of_rpd() {
     let setup = Setup::new();
     let script = "echo $LD_PRELOAD; echo $ROCPROFILER_REGISTER_LIBRARY; echo $RPD_SDK; echo $LD_LIBRARY_PATH; echo $RPD_COLLECT; \
         test -f $RPD_SPOOL/options.json && echo spool; echo ${ROCP_TOOL_LIBRARIES-none} ${ROCPROFILER_LIBRARY_CTOR-none}";
@@ -153,7 +153,7 @@ fn the_target_finds_what_it_needs_in_its_environment() {
 }
 
 #[test]
-fn a_rocm_installation_needs_no_device() {
+fn backend_rocm_needs_no_device() {
     let setup = Setup::new();
     let lib = setup.work().join("rocm/lib");
     std::fs::create_dir_all(&lib).expect("a folder");
@@ -201,7 +201,7 @@ fn echo_prints_the_resolved_options_and_starts_nothing() {
 }
 
 #[test]
-fn version_and_help() {
+fn version_and_help_are_printed_without_a_target() {
     let setup = Setup::new();
     let version = setup.run(&["--version"]);
     assert_eq!(version.status.code(), Some(0));
@@ -213,7 +213,7 @@ fn version_and_help() {
 
 /// A signal for rpd reaches the target; rpd outlives it.
 #[test]
-fn signals_are_passed_on() {
+fn signals_are_passed_on_to_the_target() {
     // A shell starts background jobs with SIGINT ignored, and what is ignored stays so in all descendants.
     // SAFETY: the default disposition runs no code of ours.
     unsafe {
@@ -255,7 +255,7 @@ fn signals_are_passed_on() {
 
 /// Files that are not files, or far too large, and words that are far too long, get an answer at once.
 #[test]
-fn hostile_files_and_words_are_answered_at_once() {
+fn hostile_files_and_words_are_refused_at_once() {
     let setup = Setup::new();
     let path = |name: &str| setup.work().join(name);
     for name in ["large.yaml", "large.json", "large.txt", "large.sql"] {

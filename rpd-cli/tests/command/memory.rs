@@ -1,4 +1,4 @@
-//! Peak memory of what is done with a recording, which does not grow with its texts.
+//! Peak memory of steps that work on a recording, which does not grow with its texts.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -25,14 +25,14 @@ const RECORDS: u64 = 1 << 14;
 /// The longer recording has so many times as many: 112 MiB more of texts.
 const TIMES: u64 = 8;
 
-/// What the peak may differ by in KiB: less than half of the texts that the longer recording has more. Rows of up to a million
-/// records are grouped in memory.
+/// Greatest difference of two peaks in KiB: less than half of the texts that the longer recording has more. Rows of up
+/// to a million records are grouped in memory.
 const MARGIN: u64 = 48 << 10;
 
 /// The step that a process of this test carries out, its source and the folder of its files, one in a line.
 const STEP: &str = "RPD_TEST_MEMORY_STEP";
 
-/// What stands before the figures in the output of such a process.
+/// Text before the figures in the output of such a process.
 const PEAK: &str = "peak memory in KiB, processor time in ms: ";
 
 #[test]

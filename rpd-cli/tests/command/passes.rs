@@ -24,7 +24,7 @@ fn passes<'a>(options: &[&'a str], script: &'a str) -> Vec<&'a str> {
 
 /// Checks command-line-210, command-line-217 and command-line-D5.
 #[test]
-fn the_first_pass_that_fails_is_the_last() {
+fn passes_end_at_the_first_that_fails() {
     let setup = with_jobs();
     let output = setup.run(&passes(&[], "echo ran"));
     assert_eq!(output.status.code(), Some(0));
@@ -62,7 +62,7 @@ fn the_first_pass_that_fails_is_the_last() {
 
 /// Checks command-line-D4: what stands in the way of a later pass is found before the first.
 #[test]
-fn nothing_runs_when_a_later_pass_cannot() {
+fn passes_do_not_start_when_a_later_one_cannot() {
     let setup = with_jobs();
     std::fs::create_dir(setup.work().join("out")).expect("a folder");
     std::fs::write(setup.work().join("out/pass_3"), "").expect("writable");
@@ -79,7 +79,7 @@ fn nothing_runs_when_a_later_pass_cannot() {
 
 /// After an interrupted pass there is no further one, even if the target exits with status 0.
 #[test]
-fn an_interrupt_ends_the_whole_command() {
+fn passes_end_at_an_interrupt() {
     let setup = with_jobs();
     for options in [&[][..], &["--continue-on-error"]] {
         let script = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done";
@@ -106,7 +106,7 @@ fn an_interrupt_ends_the_whole_command() {
 
 /// A provider that is none is one line, and nothing has run or been made by then.
 #[test]
-fn counters_are_checked_before_anything_runs() {
+fn passes_start_only_when_all_counters_are_checked() {
     let setup = Setup::new();
     let output = setup.run(&[
         "--backend",
@@ -137,7 +137,7 @@ fn counters_are_checked_before_anything_runs() {
 
 /// Checks command-line-286, command-line-292 and command-line-293: what is wrong with the words needs no provider.
 #[test]
-fn words_of_avail() {
+fn avail_answers_its_words_with_the_right_status() {
     let setup = Setup::new();
     for (words, status, fragment) in [
         (&["avail", "bogus"][..], 2, "bogus"),

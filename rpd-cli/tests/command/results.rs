@@ -89,7 +89,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// Every row is the original's; the order is ours.
 #[test]
-fn a_run_s_files_come_out_of_its_database() {
+fn convert_writes_the_files_of_a_run_from_its_database() {
     let out = directory();
     good(
         out.path(),
@@ -120,7 +120,7 @@ fn a_run_s_files_come_out_of_its_database() {
 
 /// Every row is the original's; the order is ours.
 #[test]
-fn the_converter_s_layout() {
+fn convert_writes_the_layout_of_rocpd_in_compat_mode() {
     let out = directory();
     good(
         out.path(),
@@ -149,7 +149,7 @@ fn the_converter_s_layout() {
 }
 
 #[test]
-fn several_formats_and_a_prefix() {
+fn convert_writes_several_formats_under_a_prefix() {
     let out = directory();
     good(
         out.path(),
@@ -193,7 +193,7 @@ fn several_formats_and_a_prefix() {
 }
 
 #[test]
-fn summaries_are_the_original_s() {
+fn summary_prints_the_tables_of_the_original() {
     let out = directory();
     let golden = std::fs::read_to_string(Path::new(TOOLS).join("summary.stdout.txt"))
         .expect("the golden summary");
@@ -260,7 +260,7 @@ fn cells(path: &Path) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn domain_summaries_in_both_modes() {
+fn summary_prints_domain_tables_in_both_modes() {
     let out = directory();
     let words = [
         "summary",
@@ -315,7 +315,7 @@ fn domain_summaries_in_both_modes() {
 }
 
 #[test]
-fn the_original_s_commands_by_name() {
+fn programs_named_as_the_originals_work_as_they_do() {
     let out = directory();
     let run = |name: &str, words: &[&str]| named(name, out.path(), words);
     let output = run(
@@ -390,7 +390,7 @@ fn the_original_s_commands_by_name() {
 }
 
 #[test]
-fn queries() {
+fn query_prints_and_writes_results() {
     let out = directory();
     let sql = "SELECT name, COUNT(*) c FROM regions GROUP BY name ORDER BY c DESC LIMIT 5";
     let golden = std::fs::read_to_string(Path::new(TOOLS).join("query.stdout.txt"))
@@ -439,7 +439,7 @@ fn queries() {
 }
 
 #[test]
-fn windows() {
+fn window_options_select_records_by_time() {
     let out = directory();
     let count = |extra: &[&str]| -> i64 {
         let database = database();
@@ -517,7 +517,7 @@ fn windows() {
 }
 
 #[test]
-fn bad_input_is_named() {
+fn commands_name_bad_input() {
     let out = directory();
     let path = out.path().join("x.db");
     let whole = std::fs::read(database()).expect("the golden database");

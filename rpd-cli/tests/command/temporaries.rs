@@ -79,7 +79,7 @@ fn send(child: &Child, signal: Signal) {
 }
 
 #[test]
-fn signals_that_end_rpd_remove_its_temporary_files() {
+fn temporary_files_are_removed_at_signals_that_end_rpd() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         let merge = Merge::new();
         let mut child = merge.start("");
@@ -94,7 +94,7 @@ fn signals_that_end_rpd_remove_its_temporary_files() {
 }
 
 #[test]
-fn what_a_killed_rpd_left_is_removed_by_the_next_one() {
+fn temporary_files_of_a_killed_rpd_are_removed_by_the_next() {
     let merge = Merge::new();
     let mut child = merge.start("");
     let left = merge.made();
@@ -110,7 +110,7 @@ fn what_a_killed_rpd_left_is_removed_by_the_next_one() {
 }
 
 #[test]
-fn a_signal_that_was_ignored_stays_ignored() {
+fn signal_that_was_ignored_stays_ignored() {
     let merge = Merge::new();
     let mut child = merge.start("trap '' HUP;");
     merge.made();

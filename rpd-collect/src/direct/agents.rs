@@ -16,12 +16,12 @@ use crate::agent;
 /// An agent, as records refer to it.
 #[derive(Debug, Clone)]
 pub(super) struct KnownAgent {
-    /// The runtime's handle.
+    /// Handle of the agent in the HSA runtime.
     handle: u64,
     /// Handle of the agent in records.
     pub(super) id: u64,
     pub(super) is_gpu: bool,
-    /// Like `gfx90a`.
+    /// Name of the agent's architecture, such as `gfx90a`.
     pub(super) name: Box<str>,
     /// Pools and regions of the runtime that are its own.
     pools: Vec<u64>,
@@ -53,7 +53,7 @@ pub(super) fn of_pool(pool: u64) -> u64 {
 
 /// The runtime's handle of the GPU whose memory an address is in.
 pub(super) fn gpu_of(address: u64) -> Option<u64> {
-    /// `hsa_amd_pointer_info_t`.
+    /// Struct `hsa_amd_pointer_info_t` of the runtime.
     #[repr(C)]
     #[derive(Default)]
     struct Info {
@@ -99,7 +99,7 @@ unsafe fn get<T: Default>(agent: u64, attribute: u32) -> T {
     value
 }
 
-/// A text attribute.
+/// Reads an attribute that is text.
 fn text(agent: u64, attribute: u32) -> &'static CStr {
     // Room for the longest, and the terminating zero.
     let mut bytes = [0_u8; 129];
@@ -112,6 +112,8 @@ fn text(agent: u64, attribute: u32) -> &'static CStr {
 /// Describes and records the agents. To be called when the HSA runtime is initialised.
 pub(super) fn prepare() {
     AGENTS.get_or_init(|| {
+        // The driver's files describe the machine's GPUs. A runtime with another device must not get a real one's
+        // properties.
         let handles = hsa::agents();
         let has_driver = handles
             .iter()
@@ -165,7 +167,7 @@ fn cpu_family(text: &str) -> u32 {
     value.unwrap_or(0)
 }
 
-/// `gfx90a` as `90010`.
+/// The architecture `gfx90a` as the number `90010`: major, minor and stepping, two digits each.
 fn target_version(name: &str) -> u32 {
     let digits = name.strip_prefix("gfx").unwrap_or_default();
     if digits.len() < 3 || !digits.is_ascii() {
@@ -180,6 +182,7 @@ fn target_version(name: &str) -> u32 {
 fn describe(handle: u64, is_gpu: bool, has_driver: bool, index: u32, of_type: i32) -> Agent {
     // SAFETY: each attribute is read with its type in `hsa.h` and `hsa_ext_amd.h`.
     unsafe {
+        // Numbers of attributes from 0xA000 on are those of `hsa_amd_agent_info_t`, smaller ones of `hsa_agent_info_t`.
         let number = |attribute: u32| get::<u32>(handle, attribute);
         let node = number(0xA004);
         let (cus, simds_per_cu) = (number(0xA002), number(0xA00B));
@@ -191,6 +194,7 @@ fn describe(handle: u64, is_gpu: bool, has_driver: bool, index: u32, of_type: i3
         let grid: [u32; 3] = get(handle, 9);
         let clock = number(0xA003);
         let waves = number(0xA00A);
+        // The runtime has no attribute for some fields; they are computed from others.
         let arrays = engines * arrays_per_engine;
         let uuid_text = text(handle, 0xA011);
         let mut agent = Agent {
@@ -259,10 +263,12 @@ fn describe(handle: u64, is_gpu: bool, has_driver: bool, index: u32, of_type: i3
             uuid: uuid(&uuid_text.to_string_lossy()),
             ..Agent::default()
         };
+        // Handle 0 stands for no agent in records, and nodes are numbered from 0.
         agent.id.handle = u64::from(node) + 1;
         agent.fw_version.bits = number(0xA108);
         agent.sdma_fw_version.bits = number(0xA109);
         agent.runtime_visibility.bits = 0b1111;
+        // The address of an empty list is dangling, and the record's writer would take it for an array.
         if agent.mem_banks_count == 0 {
             agent.mem_banks = std::ptr::null();
         }
@@ -270,10 +276,12 @@ fn describe(handle: u64, is_gpu: bool, has_driver: bool, index: u32, of_type: i3
             agent.caches = std::ptr::null();
         }
         agent.model_name = c"".as_ptr();
+        // The runtime does not tell a CPU's family.
         if !is_gpu {
             let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
             agent.family_id = cpu_family(&text);
         }
+        // The driver knows more than the runtime, and is where the SDK has these numbers from.
         if has_driver {
             TopologyNode::read(node).fill_in(&mut agent);
         }
@@ -323,7 +331,7 @@ fn caches(agent: u64, is_gpu: bool) -> &'static [Cache] {
 /// Attributes of a memory pool: segment, flags, size.
 const POOL_SEGMENT: u32 = 0;
 const POOL_SIZE: u32 = 2;
-/// Segments: global, group.
+/// Segments of memory pools: global, group.
 const GLOBAL: u32 = 0;
 const GROUP: u32 = 3;
 
@@ -376,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_numbers() {
+    fn target_version_numbers_architectures_by_major_minor_and_stepping() {
         for (name, number) in [
             ("gfx90a", 90_010),
             ("gfx1030", 100_300),
@@ -390,14 +398,14 @@ mod tests {
     }
 
     #[test]
-    fn the_family_of_a_cpu_is_read_from_its_description() {
+    fn cpu_family_is_read_from_cpuinfo() {
         let text = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 1\n";
         assert_eq!(cpu_family(text), 25);
         assert_eq!(cpu_family("processor : 0"), 0);
     }
 
     #[test]
-    fn only_gpus_with_a_number_have_an_identity() {
+    fn uuid_is_zero_for_devices_without_a_number() {
         assert_eq!(uuid("GPU-0100").bytes[..2], [0, 1]);
         assert_eq!(uuid("GPU-XX").bytes, [0; 16]);
         assert_eq!(uuid("CPU-XX").bytes, [0; 16]);

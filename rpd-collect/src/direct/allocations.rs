@@ -36,6 +36,7 @@ fn observe(
     call: impl FnOnce() -> u32,
     address: impl Fn() -> u64,
 ) -> u32 {
+    // Ids are taken before the call: calls that the runtime makes inside it are its descendants.
     let ids = SERVICE
         .on_event(|| calls::are_on().then(frames::of_work))
         .flatten();
@@ -59,6 +60,7 @@ fn observe(
             start,
             end,
             agent,
+            // After a failed allocation the place of the address holds whatever the program left there.
             address: if frees || status == SUCCESS {
                 address()
             } else {

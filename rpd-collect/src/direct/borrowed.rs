@@ -29,7 +29,7 @@ const SHARDS: usize = 64;
 /// Counters by which a signal is known not to be borrowed.
 const FILTERS: usize = 1024;
 
-/// In its own cache line: threads that submit do not share one.
+/// A part of the table of borrowed signals, in its own cache line: threads that submit do not share one.
 #[repr(align(64))]
 struct Shard {
     lock: ForkLock,
@@ -117,8 +117,8 @@ fn outcome((signal, node): (u64, *const Node)) -> Option<bool> {
     (hsa::signal_load(signal) < 1).then(|| unsafe { (*node).read_times(signal) })
 }
 
-/// For the thread that polls: whether the work of `node`, which has borrowed `signal`, is over; the signal is then not
-/// borrowed any more.
+/// Whether the work of `node`, which has borrowed `signal`, is over; the signal is not borrowed any more then. Called
+/// by the thread that polls.
 pub(super) fn poll(signal: u64, node: &Node) -> bool {
     if node.has_ended() {
         return true;
@@ -137,7 +137,7 @@ pub(super) fn poll(signal: u64, node: &Node) -> bool {
     .unwrap_or(false)
 }
 
-/// The program, or work that it submits, is about to change `signal`.
+/// Ends the borrowing of `signal`, which the program, or work that it submits, is about to change.
 #[inline]
 pub(super) fn before_change(signal: u64) {
     if filter(signal).load(Ordering::Acquire) != 0 {
@@ -145,7 +145,7 @@ pub(super) fn before_change(signal: u64) {
     }
 }
 
-/// The program is about to destroy `signal`.
+/// Ends the borrowing of `signal`, which the program is about to destroy.
 #[inline]
 pub(super) fn before_destroy(signal: u64) {
     if filter(signal).load(Ordering::Acquire) != 0 {
@@ -169,7 +169,7 @@ fn read_times(signal: u64, last_chance: bool) {
     SERVICE.run(|| with(signal, read));
 }
 
-/// In a forked child, which has none of its parent's work.
+/// Forgets all borrowed signals, in a forked child: the work is its parent's.
 pub(super) fn forget() {
     for shard in &TABLE {
         shard.lock.reset();

@@ -32,7 +32,7 @@ pub(super) fn switch(on: bool) {
 /// Actions at the calls of an operation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Operation {
-    /// They are recorded.
+    /// Whether calls of the operation are recorded.
     pub(super) recorded: bool,
     /// Layout of the arguments to record; `None` records none.
     pub(super) arguments: Option<Layout>,
@@ -41,7 +41,7 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Whether anything is done.
+    /// Whether the wrapper does anything at calls of the operation.
     pub(super) fn is_wrapped(&self) -> bool {
         self.recorded || self.stream.is_some()
     }
@@ -67,7 +67,7 @@ impl ApiSlot {
         ApiSlot(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Sets what to do, forever.
+    /// Sets the actions of the table's wrappers, which stay for the life of the process.
     pub(super) fn set(&self, api: Api) {
         self.0.store(Box::leak(Box::new(api)), Ordering::Release);
     }
@@ -156,7 +156,7 @@ fn recorded_arguments(api: &ApiSlot, slot: usize) -> Option<&'static Layout> {
     api.get()?.operations.get(slot)?.arguments.as_ref()
 }
 
-/// What [`exit`] does about a HIP stream.
+/// Handles the HIP stream of a call that returns, for [`exit`].
 ///
 /// # Safety
 ///

@@ -9,7 +9,7 @@ static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-/// To be called when the HSA runtime is initialised.
+/// Reads the frequency of the runtime's clock. To be called when the HSA runtime is initialised.
 pub(super) fn prepare() {
     FREQUENCY.store(hsa::clock_frequency(), Ordering::Relaxed);
 }
@@ -43,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_become_nanoseconds() {
+    fn ticks_are_converted_to_nanoseconds_by_the_clock_frequency() {
         assert_eq!(nanoseconds(7, NANOSECONDS), 7);
         assert_eq!(nanoseconds(250, 100_000_000), 2500);
         assert_eq!(nanoseconds(u64::MAX / 2, 0), u64::MAX / 2);
     }
 
     #[test]
-    fn times_are_moved_and_durations_kept() {
+    fn bounded_times_are_moved_and_keep_their_duration() {
         assert_eq!(bounded((100, 200), 50, 300), (100, 200));
         assert_eq!(bounded((250, 350), 50, 300), (200, 300));
         assert_eq!(bounded((20, 40), 50, 300), (50, 70));

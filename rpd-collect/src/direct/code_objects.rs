@@ -77,7 +77,7 @@ pub(super) fn kernel(object: u64) -> u64 {
 
 /// A code object that was loaded.
 struct Loaded {
-    /// The runtime's handle.
+    /// Handle of the code object in the runtime.
     handle: u64,
     record: CodeObject,
     uri: Vec<u8>,
@@ -111,10 +111,11 @@ struct SharedCodeObjects(UnsafeCell<Option<CodeObjectState>>);
 unsafe impl Sync for SharedCodeObjects {}
 
 static STATE: SharedCodeObjects = SharedCodeObjects(UnsafeCell::new(None));
-/// To be registered before the runtime loads anything.
+/// Hook that makes a forked child forget loaded code objects. To be registered before the runtime loads anything.
 pub(super) static FORK: ForkHook =
     ForkHook::new().in_child(|| FORKED.store(true, Ordering::Relaxed));
-/// In a forked child whose runtime starts anew: handles of code objects may be those of its parent's.
+/// Whether this process is a forked child that has not forgotten its parent's code objects yet: its own runtime may
+/// give the same handles out.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 fn with<T>(act: impl FnOnce(&mut CodeObjectState) -> T) -> Option<T> {
@@ -149,7 +150,7 @@ impl CodeObjectState {
     }
 }
 
-/// `hsa_ven_amd_loader_loaded_code_object_info_t`.
+/// Values of `hsa_ven_amd_loader_loaded_code_object_info_t`.
 mod info {
     pub(super) const AGENT: u32 = 3;
     pub(super) const STORAGE_TYPE: u32 = 4;
@@ -162,7 +163,7 @@ mod info {
     pub(super) const URI: u32 = 12;
 }
 
-/// `hsa_executable_symbol_info_t`.
+/// Values of `hsa_executable_symbol_info_t`.
 mod symbol {
     pub(super) const TYPE: u32 = 0;
     pub(super) const NAME_LENGTH: u32 = 1;
@@ -172,7 +173,7 @@ mod symbol {
     pub(super) const GROUP_SIZE: u32 = 13;
     pub(super) const PRIVATE_SIZE: u32 = 14;
     pub(super) const KERNEL_OBJECT: u32 = 22;
-    /// `HSA_SYMBOL_KIND_KERNEL`.
+    /// Value `HSA_SYMBOL_KIND_KERNEL`.
     pub(super) const KERNEL: u32 = 1;
 }
 
@@ -195,7 +196,7 @@ fn objects_of(executable: u64, loader: &hsa::Loader) -> Vec<u64> {
     objects
 }
 
-/// The program has frozen an executable: what it has loaded is recorded.
+/// Records the code objects that an executable, which the program has frozen, has loaded.
 fn loaded(executable: u64) {
     let Some(loader) = hsa::loader() else { return };
     for handle in objects_of(executable, &loader) {
@@ -222,6 +223,7 @@ fn load(executable: u64, handle: u64, loader: &hsa::Loader) {
     // SAFETY: the text has this length.
     unsafe { info(handle, info::URI, uri.as_mut_ptr().cast()) };
     let storage_type = read(info::STORAGE_TYPE) as u32;
+    // Only an image in memory has these attributes.
     let of_memory = |attribute| match storage_type {
         IN_MEMORY => read(attribute),
         _ => 0,
@@ -240,6 +242,8 @@ fn load(executable: u64, handle: u64, loader: &hsa::Loader) {
         size: OBJECT_SIZE,
         time: now(),
     };
+    // The number is given under the lock and the record is written without it: writing takes the lock of the meta
+    // stream.
     let Some(id) = with(|state| {
         state.last_object += 1;
         state.last_object
@@ -270,7 +274,7 @@ const SYMBOL_SIZE: u64 = size_of::<
     rocprofiler_sdk_sys::rocprofiler_callback_tracing_code_object_kernel_symbol_register_data_t,
 >() as u64;
 
-/// Records a symbol if it is a kernel of this code object; its kernel object.
+/// Records a symbol if it is a kernel of this code object. Returns its kernel object.
 fn kernel_symbol(
     symbol: u64,
     code_object: u64,
@@ -308,6 +312,7 @@ fn kernel_symbol(
         state.last_kernel += 1;
         let id = state.last_kernel;
         state.insert(kernel_object, id);
+        // Host functions were registered by the kernel's name, without the suffix of its descriptor.
         let function = name.strip_suffix(b".kd").unwrap_or(&name);
         let stub = state.stubs.get(function).copied().map(|stub| {
             state.last_stub += 1;
@@ -399,7 +404,7 @@ impl Descriptor {
     }
 }
 
-/// The program destroys an executable.
+/// Records that the code objects of an executable are unloaded, which the program destroys.
 fn unloaded(executable: u64) {
     let Some(loader) = hsa::loader() else { return };
     for handle in objects_of(executable, &loader) {
@@ -431,7 +436,7 @@ fn unload(object: &Loaded) {
     meta::write(&record, &object.uri);
 }
 
-/// Recording ends: everything that is loaded counts as unloaded.
+/// Records at the end of recording that everything that is loaded counts as unloaded.
 pub(super) fn end() {
     let objects = with(|state| std::mem::take(&mut state.objects));
     for object in objects.unwrap_or_default() {
@@ -498,7 +503,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_are_found_while_the_table_grows() {
+    fn kernel_id_table_finds_kernels_while_it_grows() {
         let mut state = CodeObjectState::default();
         for number in 1..2000_u64 {
             state.insert(number * 64, number);
@@ -508,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_follow_the_architecture() {
+    fn kernel_registers_are_computed_by_the_architectures_formula() {
         let descriptor = Descriptor {
             sizes: [0; 16],
             entry_offset: 0,

@@ -23,12 +23,12 @@ static SERVICE: Service = Service::new("memory copies");
 
 /// Copies that a few threads submit.
 struct Lane {
-    /// A thread submits.
+    /// Whether a thread submits in this lane.
     taken: AtomicBool,
     pending: OnceLock<Pending>,
 }
 
-/// Threads are spread over the lanes, so that two seldom use one at a time.
+/// All lanes of copies. Threads are spread over them, so that two seldom use one at a time.
 static LANES: [Lane; 16] = [const {
     Lane {
         taken: AtomicBool::new(false),
@@ -48,7 +48,7 @@ pub(super) fn poll() -> usize {
     lanes.map(Pending::poll).max().unwrap_or(0)
 }
 
-/// In a forked child: its parent's copies are not its own.
+/// Forgets all copies, in a forked child: they are its parent's.
 pub(super) fn forget() {
     for lane in &LANES {
         lane.taken.store(false, Ordering::Relaxed);
@@ -105,6 +105,7 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
             return None;
         }
         let (to, from) = (agents::known(place.to.1)?, agents::known(place.from.1)?);
+        // Numbers of the SDK's copy operations: host to host, host to device, device to host, device to device.
         let operation = match (from.is_gpu, to.is_gpu) {
             (false, false) => 1,
             (false, true) => 2,
@@ -132,6 +133,7 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
             region,
             reserved: 0,
         };
+        // Started before the copy is submitted, whose completion nobody else reads.
         poller::start();
         let signals = submit(signal, Work::Copy(record), tid)?;
         if signals.program != 0 && !chain(&signals) {
@@ -141,10 +143,12 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
         Some(signals)
     });
     let Some(signals) = followed.flatten() else {
+        // The call is not followed and will change the program's signal: work that has borrowed it is ended first.
         super::borrowed::before_change(signal);
         return call(signal);
     };
     let status = call(signals.work);
+    // Counted when the runtime has taken the copy: a refused one never completes, and would be reported as unfinished.
     if status == SUCCESS {
         device_work::copy_submitted();
         poller::wake();
@@ -154,10 +158,10 @@ fn copied(place: CopyRange, signal: u64, call: impl Fn(u64) -> u32) -> u32 {
     status
 }
 
-/// Has the runtime change the program's signal when ours is changed; whether it will.
+/// Has the runtime change the program's signal when our signal is changed. Returns whether it will.
 fn chain(signals: &Signals) -> bool {
     type OnComplete = unsafe extern "C" fn(i64, *mut c_void) -> bool;
-    /// `HSA_SIGNAL_CONDITION_LT`.
+    /// Value `HSA_SIGNAL_CONDITION_LT`.
     const LESS: u32 = 2;
     super::borrowed::before_change(signals.program);
     Pending::await_callback(signals);
@@ -211,7 +215,7 @@ hook! {
     }
 }
 
-/// `hsa_pitched_ptr_t`.
+/// Struct `hsa_pitched_ptr_t` of the runtime.
 #[repr(C)]
 struct Pitched {
     base: u64,
@@ -265,7 +269,7 @@ hook! {
 /// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 3] = [&COPY, &COPY_ON_ENGINE, &COPY_RECT];
 
-/// Has the runtime keep the times of copies.
+/// Makes the runtime keep the times of copies.
 pub(super) fn enable_times() {
     runtime!(HSA_AMD_EXT_API::hsa_amd_profiling_async_copy_enable(bool) -> u32, (true), MISSING);
 }

@@ -26,7 +26,7 @@ static SERVICE: Service = Service::new("kernel dispatches");
 static NEXT_DISPATCH: AtomicU64 = AtomicU64::new(1);
 /// Queue ids, from 1.
 static NEXT_QUEUE: AtomicU64 = AtomicU64::new(1);
-/// Dispatches are counted, not recorded: the program has paused recording.
+/// Whether dispatches are counted and not recorded, because the program has paused recording.
 static COUNT_PAUSED: AtomicBool = AtomicBool::new(false);
 
 /// Sets whether dispatches that a pause leaves out are counted.
@@ -42,11 +42,11 @@ pub(super) struct Queue {
     handle: AtomicU64,
     /// Time of its destruction, by our clock; 0 before.
     destroyed: AtomicU64,
-    /// The runtime's handle of its agent.
+    /// Handle of the queue's agent in the runtime.
     agent: AtomicU64,
-    /// The agent's handle in records.
+    /// Handle of the queue's agent in records.
     agent_id: AtomicU64,
-    /// Set for the agent's queue for cooperative launches.
+    /// State that only the agent's queue for cooperative launches has; `None` for other queues.
     cooperative: Option<Cooperative>,
     id: AtomicU64,
     /// Work of the queue that is not complete.
@@ -85,14 +85,14 @@ pub(super) fn queues() -> impl Iterator<Item = &'static Queue> {
     })
 }
 
-/// In a forked child: its parent's queues are not its own.
+/// Forgets all queues, in a forked child: they are its parent's.
 pub(super) fn forget() {
     QUEUES.store(std::ptr::null_mut(), Ordering::Release);
 }
 
 type Callback = *const c_void;
 
-/// `HSA_QUEUE_TYPE_COOPERATIVE`.
+/// Value `HSA_QUEUE_TYPE_COOPERATIVE`.
 const COOPERATIVE: u32 = 2;
 
 /// The queue for cooperative launches, where the runtime has one for each agent (HSA 1.18 does): every
@@ -196,8 +196,9 @@ fn destroy(handle: *mut c_void) -> u32 {
     )
 }
 
-/// Has the packets of a new queue pass through this module.
+/// Makes the packets of a new queue pass through this module.
 fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperative>) {
+    // A shared queue is never given back, so it takes no entry that may be claimed again.
     let used = cooperative.is_none().then(claim_destroyed).flatten();
     let queue: &'static Queue = used.unwrap_or_else(|| {
         Box::leak(Box::new(Queue {
@@ -215,6 +216,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
     queue.agent_id.store(agent.1, Ordering::Relaxed);
     let id = NEXT_QUEUE.fetch_add(1, Ordering::Relaxed);
     queue.id.store(id, Ordering::Relaxed);
+    // Stored last, with release ordering: whoever finds the queue by its handle sees its agent.
     queue.handle.store(handle as u64, Ordering::Release);
     let place = std::ptr::from_ref(queue).cast_mut();
     let status = runtime!(
@@ -222,6 +224,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
         (handle, on_packets, place.cast()),
         MISSING
     );
+    // Times of dispatches are only kept by a queue with profiling.
     set_profiling(handle, 1);
     if status != SUCCESS {
         meta::note(&format!(
@@ -229,6 +232,7 @@ fn follow(handle: *mut c_void, agent: (u64, u64), cooperative: Option<Cooperativ
         ));
         return;
     }
+    // An entry that was used before is in the list already.
     if used.is_none() {
         let mut last = QUEUES.load(Ordering::Acquire);
         loop {
@@ -314,19 +318,19 @@ hook! {
     }
 }
 
-/// An AQL packet.
+/// An AQL packet, as eight words.
 type Packet = [u64; 8];
 /// Passes packets on to the queue.
 type Writer = unsafe extern "C" fn(*const Packet, u64);
 type Handler = unsafe extern "C" fn(*const Packet, u64, u64, *mut c_void, Writer);
 
-/// Packet types.
+/// Types of AQL packets.
 const KERNEL_DISPATCH: u64 = 2;
 const AGENT_DISPATCH: u64 = 4;
 const BARRIER_AND: u64 = 3;
 const BARRIER_OR: u64 = 5;
 const VENDOR_SPECIFIC: u64 = 0;
-/// The bit of the header that has a packet wait for those before it.
+/// The bit of the header that makes a packet wait for those before it.
 const BARRIER_BIT: u64 = 1 << 8;
 /// Release scope: stores are visible to the whole system when the packet completes.
 const RELEASE_SYSTEM: u64 = 2 << 11;
@@ -388,7 +392,8 @@ unsafe extern "C" fn on_packets(
     poller::wake();
 }
 
-/// A packet is about to be submitted whose completion signal, if it has one, is written by the packet processor.
+/// Prepares for a packet that is about to be submitted: its completion signal, if it has one, is changed by the packet
+/// processor.
 #[inline]
 fn before_submission(packet: &Packet) {
     if matches!(
@@ -400,7 +405,7 @@ fn before_submission(packet: &Packet) {
     }
 }
 
-/// Puts the packet, and what else is submitted with it, into `out`; how many packets that is.
+/// Puts the packet, and the packets that are submitted with it, into `out`. Returns the number of packets.
 #[inline]
 fn rewrite(
     queue: &Queue,
@@ -440,6 +445,7 @@ fn describe(queue: &Queue, packet: &Packet) -> Dispatch {
         (thread.tid(), region, stream)
     })
     .unwrap_or_else(|| (thread::id(), 0, 0));
+    // Fields of an AQL kernel dispatch packet, at the offsets of the HSA specification.
     let half = |word: u64, shift: u32| (word >> shift & 0xffff) as u32;
     Dispatch {
         header: RecordKind::Dispatch.head(0),

@@ -17,7 +17,7 @@ use crate::recording::switch::{self, Switched};
 use crate::recording::{meta, process, stacks};
 
 static SERVICE: Service = Service::new("tables of runtimes");
-/// This provider records the process.
+/// Whether this provider records the process.
 static CONFIGURED: AtomicBool = AtomicBool::new(false);
 static ENDED: AtomicBool = AtomicBool::new(false);
 
@@ -50,6 +50,7 @@ pub(crate) unsafe fn takes(
         ProviderChoice::Auto => false,
         ProviderChoice::Direct => true,
     };
+    // One set of tables has one owner. An SDK whose tools expect the tables would record nothing.
     if other_tool {
         if by_name {
             meta::note(
@@ -64,11 +65,13 @@ pub(crate) unsafe fn takes(
         let tables = std::slice::from_raw_parts(tables, usize::try_from(count).unwrap_or(0));
         tables::are_complete(&text(name), tables)
     };
+    // Unasked for, this provider is used only where it has a wrapper for every function: else calls would be missing.
     if !complete && !by_name {
         return false;
     }
     process.set_provider_version(PROVIDER_DIRECT | version as u32);
     configure(process);
+    // Set last: other threads take a configured provider as ready.
     CONFIGURED.store(true, Ordering::Release);
     true
 }
@@ -197,7 +200,7 @@ pub(crate) unsafe fn set_api_table(
     });
 }
 
-/// Records what is complete. Nothing in a process that shares another's memory (`vfork`).
+/// Records work that is complete. Nothing in a process that shares another's memory (`vfork`).
 pub(crate) fn flush() {
     if is_configured()
         && !guard::is_finalized()
@@ -207,7 +210,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// Recording ends: what is under way is waited for, and nothing is recorded from then on. Once.
+/// Ends recording, once: waits for work that is under way; nothing is recorded from then on.
 pub(crate) fn end() {
     if !is_configured() || ENDED.swap(true, Ordering::AcqRel) {
         return;

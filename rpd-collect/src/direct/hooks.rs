@@ -42,7 +42,7 @@ macro_rules! hook {
 }
 pub(super) use hook;
 
-/// Puts those of `hooks` that belong to the table of `kind` into its slots.
+/// Puts the hooks that belong to the table of `kind` into its slots.
 pub(super) fn install(kind: &str, slots: &[Slot], hooks: &[&Hook]) {
     for hook in hooks.iter().filter(|hook| hook.kind == kind) {
         // A table of an older runtime lacks the slot.

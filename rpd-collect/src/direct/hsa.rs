@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 
-/// `hsa_status_t`: success.
+/// Value of `hsa_status_t` for success.
 pub(super) const SUCCESS: u32 = 0;
 
-/// Calls what the runtime had in a slot; the other value when the table lacks it.
+/// Calls the runtime's own function of a slot; yields the given default when the table lacks it.
 macro_rules! runtime {
     ($kind:ident :: $name:ident ($($t:ty),* $(,)?) -> $r:ty, ($($a:expr),* $(,)?), $missing:expr $(,)?) => {{
         let slot = $crate::direct::wrappers::slot::$kind::$name as usize;
@@ -60,7 +60,7 @@ pub(super) fn signal_decrement(signal: u64) {
     runtime!(HSA_CORE_API::hsa_signal_subtract_screlease(u64, i64) -> (), (signal, 1), ());
 }
 
-/// `hsa_amd_profiling_dispatch_time_t`.
+/// Struct `hsa_amd_profiling_dispatch_time_t`.
 #[repr(C)]
 #[derive(Default)]
 struct Times {
@@ -81,7 +81,7 @@ pub(super) fn dispatch_time(agent: u64, signal: u64) -> Option<(u64, u64)> {
     (status == SUCCESS && times.end != 0).then_some((times.start, times.end))
 }
 
-/// As [`dispatch_time`], of a copy.
+/// Begin and end of the copy that completed a signal, in ticks of the system clock.
 pub(super) fn copy_time(signal: u64) -> Option<(u64, u64)> {
     let mut times = Times::default();
     let place = &raw mut times;
@@ -219,7 +219,7 @@ pub(super) unsafe fn symbol_info<T: ?Sized>(symbol: u64, attribute: u32, value: 
     status == SUCCESS
 }
 
-/// `hsa_extension_t`: the loader's.
+/// Value of `hsa_extension_t` for the loader.
 const LOADER: u16 = 0x201;
 
 /// The first functions of `hsa_ven_amd_loader_1_01_pfn_t`.

@@ -32,7 +32,7 @@ const GET_THREAD_ID: usize = 3;
 
 /// Actions at marks, ranges and control calls.
 struct Config {
-    /// They are recorded.
+    /// Whether markers are recorded.
     recorded: bool,
     /// Number of the kind of ranges.
     ranges: u16,
@@ -40,11 +40,11 @@ struct Config {
     /// Number of the kind of pause and resume.
     control: u16,
     control_stacks: Option<Selection>,
-    /// Pause and resume are obeyed.
+    /// Whether pause and resume are obeyed.
     obeyed: bool,
-    /// Ranges rename kernels.
+    /// Whether ranges rename kernels.
     rename: bool,
-    /// As in the original, marks rename kernels too, and ranges without a message do not.
+    /// Whether marks rename kernels too, and ranges without a message do not, as in rocprofv3.
     original: bool,
 }
 
@@ -79,7 +79,7 @@ struct Open {
     record: OpenRecord,
 }
 
-/// Ranges of processes by the id that ROCTx gave them.
+/// Open ranges of the process, by the id that ROCTx gave them.
 struct StartedRanges(UnsafeCell<Option<HashMap<u64, Open>>>);
 
 // SAFETY: only touched with the lock of [`FORK`] held.
@@ -136,7 +136,7 @@ fn push_region(config: &Config, message: Message<'_>, correlation: u64) {
 }
 
 impl Drop for Open {
-    /// A thread may end in a range: what its destructors do is not inside.
+    /// Closes the ranges in which a thread ends: the work of its destructors is not inside them.
     fn drop(&mut self) {
         self.frame.leave();
     }
@@ -260,7 +260,7 @@ hook! {
     }
 }
 
-/// Pause or resume: `act` obeys it.
+/// Makes a call that pauses or resumes; `act` obeys it.
 fn control(operation: usize, call: impl FnOnce() -> i32, before: bool, act: fn()) -> i32 {
     let mut frame = Frame::unused();
     let record = CONTROL
@@ -274,6 +274,8 @@ fn control(operation: usize, call: impl FnOnce() -> i32, before: bool, act: fn()
                 let call = entered.call(config.control, operation, has_stack);
                 record = call.begin(0, 0, |_| {});
             }
+            // A pause takes effect before the runtime's function is called, a resume after it: work inside that
+            // function belongs to the pause.
             if config.obeyed && before {
                 act();
             }

@@ -59,7 +59,7 @@ impl Catalogue {
         operations.map(|(_, name)| &**name)
     }
 
-    /// Writes all names to the meta stream, those of the buffer service as well: outputs list both.
+    /// Writes all names to the meta stream, including those of the buffer service: outputs list both.
     pub(super) fn record(&self) {
         kinds::record(space::CALLBACK, &self.0);
         let known = BufferKind::ALL.iter();
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_have_the_numbers_of_the_sdk() {
+    fn catalogue_numbers_kinds_and_operations_as_the_sdk_does() {
         let names = Catalogue::new();
         let hip = names.kind("HIP_RUNTIME_API").expect("known");
         assert_eq!(hip.number, CallbackKind::HIP_RUNTIME_API.0);

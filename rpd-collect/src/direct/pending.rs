@@ -19,11 +19,11 @@ use crate::recording::device_work;
 pub(super) enum Work {
     /// A dispatch, and the runtime's handle of its agent.
     Dispatch(u64, Dispatch),
-    /// A copy.
+    /// An asynchronous copy.
     Copy(Copy),
 }
 
-/// Which signal shows that work is complete.
+/// The signals of submitted work.
 #[derive(Debug)]
 pub(super) struct Signals {
     /// The signal that the work is submitted with.
@@ -45,7 +45,7 @@ pub(super) struct Node {
     /// The signal that shows when the work is complete: [`Node::own`], or one of the program's.
     watched: Cell<u64>,
     state: AtomicU8,
-    /// The program's signal is changed by a callback that has not run yet; 0 otherwise.
+    /// Whether the program's signal is changed by a callback that has not run yet: 1, else 0.
     awaited: AtomicU8,
     /// A time not later than its submission, by our clock.
     submitted: Cell<u64>,
@@ -62,7 +62,7 @@ const LOST: u8 = 2;
 const DONE: u8 = 3;
 
 impl Node {
-    /// The work is not followed any more. Only with the lock of its entry held.
+    /// Stores that the work is not followed any more. Only with the lock of its entry held.
     pub(super) fn end(&self, complete: bool) {
         let state = if complete { COMPLETE } else { LOST };
         self.state.store(state, Ordering::Release);
@@ -137,7 +137,7 @@ pub(super) struct Pending {
 #[derive(Debug)]
 #[repr(align(128))]
 struct Submitter {
-    /// The last node.
+    /// The node that was submitted last.
     last: Cell<*mut Node>,
     /// Nodes that can be used.
     free: Cell<*mut Node>,
@@ -160,7 +160,7 @@ unsafe impl Sync for Pending {}
 // SAFETY: as above.
 unsafe impl Send for Pending {}
 
-/// Nodes that are looked at beyond those that have not ended: work on a queue may overtake other work.
+/// Number of nodes that are looked at beyond those that have not ended: work on a queue may overtake other work.
 const LOOK_AHEAD: usize = 256;
 
 /// Pieces of work recorded in one look at a queue: others may have ended work, too.
@@ -178,7 +178,8 @@ fn new_node() -> *mut Node {
     }))
 }
 
-/// Has the processor fetch the node that the next piece of work will use: the thread that polls was the last to change it.
+/// Makes the processor fetch the node that the next piece of work will use: the thread that polls was the last to
+/// change it.
 #[inline]
 fn prefetch(node: *const Node) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -206,8 +207,8 @@ impl Pending {
         }
     }
 
-    /// Work is about to be submitted that has the program's `signal`, if that is not 0. `None` when it cannot be followed. `time`
-    /// is not later than its submission, by our clock.
+    /// Prepares for work that is about to be submitted with the program's `signal`, if that is not 0. `None` when the
+    /// work cannot be followed. `time` is not later than its submission, by the collector's clock.
     ///
     /// Only for the thread that submits.
     #[inline]
@@ -265,7 +266,8 @@ impl Pending {
         })
     }
 
-    /// The work is only over when [`Pending::completed`] was called, too. Before it is given to the device.
+    /// Makes the work count as over only when [`Pending::completed`] was called, too. To be called before the work is
+    /// given to the device.
     pub(super) fn await_callback(signals: &Signals) {
         // SAFETY: the node is not released before it is over.
         unsafe { &*signals.node }
@@ -273,13 +275,13 @@ impl Pending {
             .store(1, Ordering::Release);
     }
 
-    /// The callback of [`Pending::await_callback`] has run.
+    /// Stores that the callback of [`Pending::await_callback`] has run.
     pub(super) fn completed(node: *const Node) {
         // SAFETY: as above.
         unsafe { &*node }.awaited.store(0, Ordering::Release);
     }
 
-    /// The runtime did not take the work.
+    /// Stops following work that the runtime did not take.
     pub(super) fn withdraw(signals: &Signals) {
         // SAFETY: as above.
         let node = unsafe { &*signals.node };
@@ -295,7 +297,7 @@ impl Pending {
         self.poller.over.load(Ordering::Acquire) == self.submitter.submitted.load(Ordering::Acquire)
     }
 
-    /// Records what is complete, up to [`AT_ONCE`]. How many pieces of work were over.
+    /// Records work that is complete, up to [`AT_ONCE`] pieces. Returns the number of pieces that were over.
     ///
     /// Only for the thread that polls.
     pub(super) fn poll(&self) -> usize {
@@ -352,7 +354,7 @@ impl Pending {
         }
     }
 
-    /// In a forked child: the work is its parent's. Nodes and signals are left alone.
+    /// Forgets all work, in a forked child: it is the parent's. Nodes and signals are left alone.
     pub(super) fn forget(&self) {
         self.poller.first.set(self.submitter.last.get());
         let submitted = self.submitter.submitted.load(Ordering::Relaxed);

@@ -15,7 +15,7 @@ use crate::recording::meta;
 
 /// Interval between polls for completed work.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// Looks without anything under way before the thread sleeps.
+/// Number of looks without anything under way before the thread sleeps.
 const IDLE_LOOKS: u32 = 50;
 /// Pieces of work over in one look at a queue, from which on there is another look at once.
 const MORE: usize = 64;
@@ -24,10 +24,10 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 static SERVICE: Service = Service::new("times of device work");
 static RUNNING: AtomicBool = AtomicBool::new(false);
-/// 1 while the thread sleeps.
+/// Word that is 1 while the thread sleeps.
 static ASLEEP: AtomicU32 = AtomicU32::new(0);
 
-/// Its lock is held while work is looked at. A forked child has neither the thread nor its parent's work.
+/// Hook whose lock is held while work is looked at. A forked child has neither the thread nor its parent's work.
 static FORK: ForkHook = ForkHook::new().in_child(|| {
     dispatch::forget();
     copies::forget();
@@ -75,7 +75,7 @@ fn sleep() {
     ASLEEP.store(0, Ordering::Relaxed);
 }
 
-/// Work was submitted.
+/// Wakes the polling thread: work was submitted.
 #[inline]
 pub(super) fn wake() {
     if ASLEEP.load(Ordering::Relaxed) != 0 {
@@ -126,7 +126,7 @@ pub(super) fn suspend() {
     }
 }
 
-/// Ends [`suspend`].
+/// Lets work be looked at again after [`suspend`].
 pub(super) fn resume() {
     FORK.unlock();
 }

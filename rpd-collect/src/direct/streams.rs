@@ -1,4 +1,4 @@
-//! Which HIP stream a call concerns.
+//! The HIP stream that a call concerns.
 
 use crate::recording::streams::{self, number};
 
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_have_numbers_from_their_creation_to_their_end() {
+    fn stream_number_lasts_from_creation_to_destruction() {
         let first = number(0x4000);
         let handle = 0x4000_u64;
         // SAFETY: an argument struct with a stream in it.
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_null_stream_of_some_functions_is_the_threads_own() {
+    fn null_stream_of_spt_functions_is_the_threads_own_stream() {
         let null = 0_u64;
         let arguments = (&raw const null).cast();
         // SAFETY: an argument struct with a stream in it.
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_known_by_their_slot() {
+    fn stream_effect_of_a_function_is_found_by_its_slot() {
         assert!(STREAMS.is_sorted_by_key(|(slot, _)| *slot));
         assert!(STREAMS.len() > 60);
         assert_eq!(of_operation(0), None);

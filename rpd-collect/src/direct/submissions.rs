@@ -1,4 +1,4 @@
-//! When packets are submitted.
+//! Times of the submission of packets.
 //!
 //! The runtime passes on the packets of a queue one by one, in the call that rings the queue's doorbell, of which a graph has one for
 //! thousands of packets. The clock is read for the first of them.
@@ -11,13 +11,14 @@ use super::borrowed;
 use super::hooks::{Hook, hook};
 use crate::recording::thread_local::zeroed_thread_local;
 
-/// This thread rings no doorbell.
+/// Value of [`first_packet`] while the thread rings no doorbell.
 const NONE: u64 = 0;
-/// This thread may be ringing a doorbell, and has not read the clock.
+/// Value of [`first_packet`] while the thread may be ringing a doorbell and has not read the clock.
 const UNKNOWN: u64 = 1;
 
 zeroed_thread_local! {
-    /// When the first packet was passed on in the call that this thread is in, by our clock; or [`NONE`], or [`UNKNOWN`].
+    /// Time at which the first packet was passed on in the call that this thread is in, by the collector's clock; or
+    /// [`NONE`], or [`UNKNOWN`].
     fn first_packet() -> &Cell<u64>, "rpd_collect_first_packet"
 }
 
@@ -59,7 +60,7 @@ hook! {
     |next| { storing(signal, || next(signal, value)) }
 }
 
-/// What goes into the tables of HSA.
+/// Hooks for the tables of HSA.
 pub(super) static HOOKS: [&Hook; 2] = [&STORE_RELAXED, &STORE_RELEASE];
 
 #[cfg(test)]
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_of_one_call_have_the_time_of_the_first() {
+    fn submission_time_of_all_packets_of_a_call_is_that_of_the_first() {
         let (alone, later) = (time(), time());
         assert!(alone > UNKNOWN && later > alone);
         let (first, second, nested, last) = storing(64, || {

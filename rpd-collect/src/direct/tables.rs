@@ -58,13 +58,15 @@ fn is_recorded(traces: &Traces, kind: &str) -> bool {
     }
 }
 
-/// Determines what the wrappers of every table do.
+/// Sets the actions of the wrappers of every table.
 pub(super) fn configure(process: &Process, names: &Catalogue) {
     let options = &process.options;
+    // Without device work nobody needs the stream of a call, and following streams costs time at each.
     let work = {
         let traces = &options.traces;
         traces.kernel || traces.memory_copy || traces.memory_allocation
     };
+    // Registered before code is loaded, as handles of a parent's code objects must not reach its children.
     code_objects::FORK.register();
     for table in &TABLES {
         let Some(kind) = names.kind(table.kind) else {
@@ -294,7 +296,7 @@ fn find(kind: &str) -> Option<&'static WrappedTable> {
     TABLES.iter().find(|table| table.kind == kind)
 }
 
-/// Keeps what the runtime has in its slots.
+/// Keeps the runtime's own functions, which are in its slots.
 fn store_slots(kind: &str, slots: &[Slot]) {
     let Some(table) = find(kind) else { return };
     for (slot, below) in slots.iter().zip(table.below) {
@@ -304,7 +306,7 @@ fn store_slots(kind: &str, slots: &[Slot]) {
     }
 }
 
-/// Puts hooks, and wrappers of recorded operations above them, into slots.
+/// Puts hooks, and wrappers of recorded operations above them, into the slots of a table.
 fn put(process: &Process, kind: &str, slots: &[Slot], hooks: &[&Hook]) {
     let Some(table) = find(kind) else { return };
     hooks::install(kind, slots, hooks);
@@ -332,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_with_functions_of_the_future_is_known_and_not_complete() {
+    fn table_with_newer_functions_is_known_but_not_complete() {
         let known = find("HIP_COMPILER_API")
             .expect("a known table")
             .wrappers

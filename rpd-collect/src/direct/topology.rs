@@ -40,7 +40,8 @@ impl TopologyNode {
             .map(|(_, value)| *value)
     }
 
-    /// Whether this is the GPU with these numbers. Runtimes that bring their own devices number them like the driver does.
+    /// Whether the node is the GPU with these numbers. Runtimes that bring their own devices number them like the
+    /// driver does.
     pub(super) fn is_gpu(&self, device_id: u32, location_id: u32) -> bool {
         self.property("device_id") == Some(device_id.into())
             && self.property("location_id") == Some(location_id.into())
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_described_by_its_files() {
+    fn topology_node_is_read_from_its_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path();
         write(
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_driver_does_not_state_is_left_alone() {
+    fn topology_node_leaves_fields_alone_that_the_driver_does_not_state() {
         let mut agent = Agent {
             simd_count: 4,
             caches_count: 1,

@@ -117,7 +117,7 @@ macro_rules! api_fn {
 
 macro_rules! api_domain {
     ($kind:ident, $count:literal, [$($name:ident),*]) => {
-        /// Wrappers by slot.
+        /// Wrappers of the table's functions, by slot.
         pub(super) static $kind: [Code; $count] = [$(Code($name as *const c_void)),*];
     };
 }

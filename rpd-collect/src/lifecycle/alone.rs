@@ -9,10 +9,10 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A variable that names the output of another profiler, and what rpd is called to make it.
+/// A variable that names the output of another profiler, and the call of rpd that makes this output.
 struct Guide {
     variable: &'static str,
-    /// Name and first argument.
+    /// Name under which rpd is called, and its first argument.
     call: [&'static str; 2],
 }
 
@@ -27,7 +27,7 @@ const GUIDES: [Guide; 2] = [
     },
 ];
 
-/// Has rpd start the program again, if one of the guides was followed. Returns where that is not so, or not possible.
+/// Makes rpd start the program again, if one of the guides was followed. Returns where that is not so, or not possible.
 pub(super) fn start_again() {
     // SAFETY: the entry may be read at any time.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
@@ -69,7 +69,7 @@ fn own_path() -> Option<PathBuf> {
     std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()
 }
 
-/// The list of preloaded libraries without this one; `None` where it is not listed.
+/// The list of preloaded libraries without this library; `None` where it is not listed.
 fn without(list: &OsStr, own: &Path) -> Option<OsString> {
     let words = || list.as_bytes().split(|byte| matches!(byte, b':' | b' '));
     let is_own = |word: &[u8]| {
@@ -94,7 +94,7 @@ fn program_file(own: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// What follows the program's name in its command line, and the name by which rpd finds the program.
+/// The arguments behind the program's name in its command line, and the name by which rpd finds the program.
 fn command() -> std::io::Result<Vec<OsString>> {
     let line = std::fs::read("/proc/self/cmdline")?;
     let mut words: Vec<OsString> = line
@@ -103,6 +103,7 @@ fn command() -> std::io::Result<Vec<OsString>> {
         .split(|byte| *byte == 0)
         .map(|word| OsString::from_vec(word.to_vec()))
         .collect();
+    // The name in the command line is the program's choice. It is kept only where it leads to this very file.
     let executable = std::fs::read_link("/proc/self/exe")?;
     let name = words.first().cloned().unwrap_or_default();
     let is_it = |path: &Path| {
@@ -130,7 +131,7 @@ fn command() -> std::io::Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// Becomes rpd; why that failed.
+/// Replaces the process by rpd. Returns the reason where that failed.
 fn execute(rpd: &Path, guide: &Guide, preload: &OsStr) -> std::io::Error {
     let text = |text: &OsStr| CString::new(text.as_bytes()).map_err(std::io::Error::from);
     let prepared = || {
@@ -140,6 +141,7 @@ fn execute(rpd: &Path, guide: &Guide, preload: &OsStr) -> std::io::Error {
             .chain(command()?)
             .map(|word| text(&word))
             .collect::<Result<_, _>>()?;
+        // The variable is set anew below, or left out: this library must not be loaded into rpd.
         let variables = std::env::vars_os().filter(|(name, _)| name != "LD_PRELOAD");
         let preload = (!preload.is_empty()).then(|| ("LD_PRELOAD".into(), preload.to_owned()));
         let variables: Vec<CString> = variables
@@ -171,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_is_taken_out_of_the_list() {
+    fn without_removes_the_library_from_the_preload_list() {
         let own = Path::new("/lib/librpd_collect.so");
         let without = |list: &str| {
             without(OsStr::new(list), own).map(|rest| rest.to_string_lossy().into_owned())
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_named_so_that_it_is_found_again() {
+    fn command_names_the_program_so_that_it_is_found_again() {
         let command = command().expect("procfs");
         let file = std::fs::metadata(&command[0]).expect("the program of this test");
         let own = std::fs::metadata("/proc/self/exe").expect("procfs");

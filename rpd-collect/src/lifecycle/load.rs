@@ -20,8 +20,8 @@ extern "C" fn on_load() {
     process::current();
 }
 
-/// Where the address space is limited: keeps the threads of this library from reserving 64 MiB of it each, which the C library
-/// does for a thread's memory where it may.
+/// Keeps the threads of this library from reserving 64 MiB of the address space each, where that is limited: the C
+/// library reserves so much for a thread's memory where it may.
 fn spare_address_space() {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hooks_have_the_signature_the_loader_calls() {
+    fn load_hooks_have_the_signature_that_the_loader_calls() {
         let hooks: [extern "C" fn(); 2] = [on_load, on_exit];
         assert_ne!(hooks[0] as usize, hooks[1] as usize);
     }

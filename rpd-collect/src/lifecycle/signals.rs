@@ -25,15 +25,15 @@ use crate::recording::futex;
 use crate::recording::guard::Service;
 use crate::recording::process;
 
-/// The longest that work is waited for.
+/// Longest time that a signal waits for work of the GPU.
 const LONGEST: Duration = Duration::from_secs(1);
 /// Interval between checks for completion.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// Further signals within this time of the first count as the same.
+/// Time after the first signal within which further signals count as its repetitions.
 const REPEATED_WITHIN: Duration = Duration::from_millis(50);
-/// The longest that a held thread waits, in case the waiting thread cannot release it.
+/// Longest time that a held thread waits, in case the waiting thread cannot release it.
 const HELD: Duration = Duration::from_millis(1200);
-/// The same while the provider delivers: the stream of a thread trace may have gigabytes.
+/// Longest time that a held thread waits while the provider delivers: the stream of a thread trace may have gigabytes.
 const HELD_FOR_DELIVERY: Duration = Duration::from_secs(10);
 
 /// The signals that are handled.
@@ -51,7 +51,7 @@ const SIGNALS: [c_int; 8] = [
 /// Signals that an instruction of the program causes.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-/// What a signal does.
+/// The action of a signal, as `sigaction` takes it.
 pub(crate) type Action = libc::sigaction;
 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 type SigactionFn = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
@@ -76,33 +76,33 @@ unsafe impl Sync for Places {}
 static PLACES: Places = Places(UnsafeCell::new([None; SIGNALS.len()]));
 static SERVICE: Service = Service::new("signals");
 static DELIVERIES: Service = Service::new("deliveries before a signal ends the process");
-/// Our handler is installed, and replaces the default whenever the target sets that.
+/// Whether our handler is installed, and replaces the default whenever the target sets that.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
-/// [`prepare`] was called in this process or before it was forked.
+/// Whether [`prepare`] was called in this process or before it was forked.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// The process with the thread that waits.
+/// Id of the process that has the thread that waits.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// Time of the first signal; 0 before.
 static FIRST: AtomicU64 = AtomicU64::new(0);
-/// The first signal.
+/// Number of the first signal; 0 before.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// 1 once the thread has work to wait for.
 static CALLED: AtomicU32 = AtomicU32::new(0);
 /// 1 once the process may end.
 static DONE: AtomicU32 = AtomicU32::new(0);
-/// The provider is delivering what it holds.
+/// Whether the provider is delivering events that it holds.
 static DELIVERING: AtomicBool = AtomicBool::new(false);
 static DELIVERY: OnceLock<Delivery> = OnceLock::new();
 
-/// How the provider delivers the events that it holds.
+/// Delivery of the events that the provider holds.
 pub(crate) struct Delivery {
-    /// Whether there may be any. Called in signal handlers.
+    /// Whether there may be events to deliver. Called in signal handlers.
     pub(crate) is_needed: fn() -> bool,
-    /// Has the provider deliver them.
+    /// Makes the provider deliver its events.
     pub(crate) deliver: fn(),
 }
 
-/// Has `delivery` made before a signal ends the process. Only the first call has an effect.
+/// Sets the delivery that is made before a signal ends the process. Only the first call has an effect.
 pub(crate) fn deliver_first(delivery: Delivery) {
     DELIVERY.get_or_init(|| delivery);
 }
@@ -143,7 +143,7 @@ fn current(number: c_int) -> Option<Action> {
     exchange(number, std::ptr::null())
 }
 
-/// Sets the action of a signal, past our `sigaction`, and returns the one before.
+/// Sets the action of a signal, past our `sigaction`, and returns the action before.
 pub(crate) fn replace_action(number: c_int, action: &Action) -> Option<Action> {
     exchange(number, action)
 }
@@ -176,7 +176,7 @@ fn place_of(number: c_int) -> Option<usize> {
     SIGNALS.iter().position(|signal| *signal == number)
 }
 
-/// To be called when there is a GPU runtime, and before it has work.
+/// Gets ready to handle signals. To be called when there is a GPU runtime, and before it has work.
 pub(crate) fn prepare() {
     let Some(process) = process::existing() else {
         return;
@@ -219,7 +219,7 @@ pub(crate) fn withdraw() {
     }
 }
 
-/// To be called with the lock held, or by the one thread of a process.
+/// Restores the actions that the target has set. To be called with the lock held, or by the one thread of a process.
 fn put_back() {
     // SAFETY: as this function demands.
     let places = unsafe { &mut *PLACES.0.get() };
@@ -232,7 +232,7 @@ fn put_back() {
     }
 }
 
-/// In a forked child, which does not have the thread that waits.
+/// Removes the handlers in a forked child, which does not have the thread that waits.
 fn forget_parent() {
     if ACTIVE.swap(false, Ordering::Relaxed) {
         put_back();
@@ -254,7 +254,7 @@ fn set(word: &AtomicU32) {
     futex::wake(word);
 }
 
-/// The thread that waits for work when a signal has come.
+/// Waits for work when a signal has come: the body of the waiting thread.
 fn wait() {
     while CALLED.load(Ordering::Acquire) == 0 {
         sleep(&CALLED, None);
@@ -297,7 +297,7 @@ fn end_by(number: c_int, fault: bool) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), number) };
 }
 
-/// Uses only atomics and system calls, since it may interrupt any code.
+/// Handles a signal. Uses only atomics and system calls, since it may interrupt any code.
 unsafe extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: takes no arguments. The C library's cached id may be wrong: between vfork and exec, a child shares this memory.
     let pid = unsafe { libc::syscall(libc::SYS_getpid) };
@@ -341,8 +341,9 @@ unsafe extern "C" fn on_signal(number: c_int, info: *mut libc::siginfo_t, _conte
     }
 }
 
-/// Lets `change` have its effect on what is in place for a signal, and hides our handler from what it answers. `change`
-/// gives the action that was in place before, where the caller gets it. `None` when the signal is none of ours.
+/// Calls `change`, which changes or reads the action in place for a signal, and hides our handler from its answer.
+/// `change` passes the action that was in place before to its argument, where the caller gets it. `None` when the
+/// signal is none of ours.
 fn hidden<T>(number: c_int, change: impl FnOnce(&mut dyn FnMut(&mut Action)) -> T) -> T {
     let place = place_of(number).filter(|_| ACTIVE.load(Ordering::Acquire));
     let Some((place, _guard)) = place.and_then(|place| Some((place, FORK.lock()?))) else {
@@ -438,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_target_gets_the_handler_that_it_installed() {
+    fn sigaction_returns_the_handler_that_the_target_installed() {
         extern "C" fn own(_: c_int) {}
         let number = libc::SIGQUIT;
         let place = place_of(number).expect("handled");

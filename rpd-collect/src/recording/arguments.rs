@@ -63,7 +63,7 @@ impl Layout {
             .unwrap_or_default()
     }
 
-    /// Whether what the call stores through arguments is recorded.
+    /// Whether the values that the call stores through its arguments are recorded.
     #[inline]
     pub(crate) fn has_results(&self) -> bool {
         self.outputs > 0
@@ -125,11 +125,13 @@ pub(crate) unsafe fn begin(call: &Call, layout: &Layout, arguments: &[u8]) -> Op
         flags |= api_flag::RESULTS;
     }
     let fixed = size + layout.room();
+    // Most calls have no texts; their arguments are copied without a look for any.
     if offsets.is_empty() {
         return call.begin(flags, fixed, |rest| {
             rest[..size].copy_from_slice(arguments);
         });
     }
+    // Lengths first: the record is as long as its texts, and cannot grow once it is begun.
     let mut texts: [Option<&[u8]>; Layout::TEXTS] = [None; Layout::TEXTS];
     let mut tail = fixed;
     for (text, offset) in texts.iter_mut().zip(offsets) {
@@ -190,7 +192,7 @@ pub(crate) unsafe fn end(
     call::end_with(record, retval, returned, arguments.len(), bytes);
 }
 
-/// What output arguments point to, as the record has it.
+/// The values of output arguments, in the form of the record.
 ///
 /// # Safety
 ///
@@ -225,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_of_the_tables_is_found_with_its_texts() {
+    fn argument_layouts_of_every_call_are_found_with_their_texts() {
         for expected in rpd_data::layouts().expect("the tables") {
             let found = find(of_kind(expected.kind), expected.operation);
             let found = found.unwrap_or_else(|| panic!("{expected:?}"));
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_what_output_arguments_point_to() {
+    fn argument_results_are_the_values_at_output_pointers() {
         let layout = find(of_kind("HIP_RUNTIME_API"), "hipMallocPitch").expect("in the tables");
         let (memory, pitch) = (0x7f34_0000_1000_u64, 512_u64);
         let arguments = |first: *const u64, second: *const u64| {

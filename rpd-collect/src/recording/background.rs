@@ -4,11 +4,11 @@ use rpd_spool::threads::without_signals;
 
 use super::fork::ForkHook;
 
-/// What a forked child, which does not have a thread of its parent, does about that.
+/// Action of a forked child about a thread of its parent, which the child does not have.
 pub(crate) enum InChild {
-    /// The hook describes it. It is registered before the thread starts.
+    /// The action of the hook, which is registered before the thread starts.
     Hook(&'static ForkHook),
-    /// Nothing, because nothing in a child waits for the thread or starts another; the text says why.
+    /// No action, because nothing in a child waits for the thread or starts another; the text says why.
     Nothing(&'static str),
 }
 

@@ -40,9 +40,9 @@ struct BoundedState {
 /// A piece of work as the sums need it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
-    /// One of [`total_of`].
+    /// Meaning of the subject: one of [`total_of`].
     pub(super) of: u16,
-    /// [`DeviceTotal::subject`].
+    /// Kernel or direction of the work: [`DeviceTotal::subject`].
     pub(super) subject: u64,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -96,7 +96,7 @@ impl BoundedState {
     }
 }
 
-/// A new sum, where it is.
+/// Appends a new sum, and returns its address.
 fn append(meta: &mut StreamWriter, (of, subject): (u16, u64)) -> usize {
     const SIZE: usize = size_of::<DeviceTotal>();
     let mut total = DeviceTotal::new_zeroed();
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_the_durations() {
+    fn device_total_sums_up_the_durations_of_work() {
         let mut total = DeviceTotal::new_zeroed();
         total.min = u64::MAX;
         let durations = [5_u64, 1000, 20, 20, 7_000_000];

@@ -20,9 +20,9 @@ pub(crate) struct Call {
     pub(crate) kind: u16,
     /// Number of its operation within the kind.
     pub(crate) operation: u32,
-    /// Correlation id.
+    /// Correlation id of the call.
     pub(crate) correlation: u64,
-    /// Correlation id of the call that it was made in; 0 for none.
+    /// Correlation id of the call that the call was made in; 0 for none.
     pub(crate) ancestor: u64,
     /// Whether the call's stack is recorded.
     pub(crate) has_stack: bool,

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_that_differ_have_different_names() {
+    fn code_contents_that_differ_have_different_names() {
         let base = vec![7_u8; 1001];
         let mut names = vec![name(&base), name(&base[..1000]), name(&[]), name(&[0])];
         for place in [0, 8, 999, 1000] {

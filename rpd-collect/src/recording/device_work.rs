@@ -16,13 +16,13 @@ use super::process::{self, fork_time};
 use super::totals::Totals;
 use super::{stacks, thread};
 
-/// A dispatch is submitted.
+/// Counts a submitted dispatch.
 #[inline]
 pub(crate) fn dispatch_submitted() {
     submitted(|totals| totals.dispatches.begin());
 }
 
-/// A dispatch is submitted and not recorded, because the program has paused recording.
+/// Counts a dispatch that is submitted and not recorded, because the program has paused recording.
 pub(crate) fn dispatch_paused() {
     submitted(|totals| totals.dispatches_paused.add_one());
 }
@@ -41,7 +41,7 @@ pub(crate) fn dispatch_complete(record: Dispatch) {
     });
 }
 
-/// A copy is submitted.
+/// Counts a submitted copy.
 pub(crate) fn copy_submitted() {
     submitted(|totals| totals.copies.begin());
 }

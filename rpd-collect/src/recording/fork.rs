@@ -20,7 +20,7 @@ pub(crate) struct ForkHook {
     /// The thread that forks took `lock` for the fork.
     held: AtomicBool,
     registered: AtomicBool,
-    /// The hook that was registered before this one.
+    /// The hook that was registered before.
     next: AtomicPtr<ForkHook>,
 }
 
@@ -71,7 +71,7 @@ impl ForkHook {
         self.lock.reset();
     }
 
-    /// Has this hook run at every fork from now on. Repeats have no effect.
+    /// Makes this hook run at every fork from then on. Repeats have no effect.
     #[inline]
     pub(crate) fn register(&'static self) {
         if !self.registered.load(Ordering::Acquire) {
@@ -107,7 +107,7 @@ fn hooks() -> impl Iterator<Item = &'static ForkHook> {
     })
 }
 
-/// Before the fork: takes the locks, that of the hook registered last first.
+/// Takes the locks before a fork, that of the hook registered last first.
 pub(super) fn hold_locks() {
     for hook in hooks() {
         // A lock that this very thread holds stays as it is: a signal handler forks.
@@ -117,7 +117,7 @@ pub(super) fn hold_locks() {
     }
 }
 
-/// In the parent: opens the locks that [`hold_locks`] took.
+/// Opens the locks that [`hold_locks`] took, in the parent.
 pub(super) fn release_locks() {
     for hook in hooks() {
         if hook.held.swap(false, Ordering::Relaxed) {
@@ -126,7 +126,7 @@ pub(super) fn release_locks() {
     }
 }
 
-/// In the child: opens all locks, and runs the hooks that drop what belongs to the parent.
+/// Opens all locks in the child, and runs the hooks that drop state of the parent.
 pub(super) fn forget_parent() {
     for hook in hooks() {
         hook.held.store(false, Ordering::Relaxed);
@@ -137,7 +137,7 @@ pub(super) fn forget_parent() {
     }
 }
 
-/// In a child that has made its directory.
+/// Runs the hooks of a child that has made its directory.
 pub(super) fn child_records() {
     for act in hooks().filter_map(|hook| hook.when_child_records) {
         act();
@@ -164,7 +164,7 @@ mod tests {
         });
 
     #[test]
-    fn a_registered_hook_runs_once_at_each_step() {
+    fn fork_hook_registered_twice_runs_once_at_each_step() {
         HOOK.register();
         HOOK.register();
         hold_locks();

@@ -20,14 +20,14 @@ static NEXT_BLOCK: AtomicU64 = AtomicU64::new(1);
 /// A call, or a range, that its thread is in. It must not move from [`Frame::enter`] until it is left.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    /// Its correlation id; 0 before it is entered.
+    /// Correlation id of the call; 0 before the frame is entered.
     pub(crate) correlation: u64,
-    /// The id of the frame around it; 0 for none.
+    /// Correlation id of the frame around the call; 0 for none.
     pub(crate) ancestor: u64,
     outer: *const Frame,
-    /// Its record, if that was stored.
+    /// Record of the call, if it was stored.
     pub(crate) record: OpenRecord,
-    /// Action on a HIP stream when it is left.
+    /// Action on a HIP stream when the frame is left.
     pub(crate) stream: StreamAction,
 }
 
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ancestors_are_the_enclosing_frames() {
+    fn frame_has_the_enclosing_frame_as_ancestor() {
         let mut outer = Frame::unused();
         outer.enter();
         let mut inner = Frame::unused();
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test")]
-    fn ids_of_threads_differ() {
+    fn correlation_ids_of_threads_differ() {
         let ids = || (0..3 * BLOCK).map(|_| of_work().0).collect::<Vec<u64>>();
         let other = std::thread::spawn(ids);
         let mut all = ids();

@@ -4,12 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The provider has finalised the collector.
+/// Whether the provider has finalised the collector.
 static FINALIZED: AtomicBool = AtomicBool::new(false);
 /// Function that reports the failure of a service.
 static REPORT: OnceLock<fn(&str)> = OnceLock::new();
 
-/// From now on events of the provider are ignored.
+/// Makes events of the provider be ignored from then on.
 pub(crate) fn set_finalized() {
     FINALIZED.store(true, Ordering::Relaxed);
 }
@@ -19,7 +19,7 @@ pub(crate) fn is_finalized() -> bool {
     FINALIZED.load(Ordering::Relaxed)
 }
 
-/// Has failures of services reported by `report`. Only the first call counts.
+/// Sets the function that reports failures of services. Only the first call counts.
 pub(crate) fn report_to(report: fn(&str)) {
     let _ = REPORT.set(report);
 }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_switches_the_service_off_and_goes_no_further() {
+    fn service_is_switched_off_by_its_panic() {
         let service = Service::new("test");
         assert_eq!(service.run(|| 1), Some(1));
         assert_eq!(service.run(|| -> i32 { panic!("on purpose") }), None);

@@ -1,4 +1,5 @@
-//! Which dispatches are counted: those of kernels whose name passes the filters, in the selected iterations.
+//! Selection of the dispatches that are counted: those of kernels whose name passes the filters, in the selected
+//! iterations.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ static FORK: ForkHook = ForkHook::new();
 struct KnownKernel {
     /// Whether the kernel's name passes the filters.
     selected: bool,
-    /// Its dispatches so far, if it is.
+    /// Number of the kernel's dispatches so far, if it is selected.
     launches: u64,
 }
 
@@ -78,7 +79,7 @@ impl Selection {
         included && !self.exclude.as_ref().is_some_and(|not| not.is_match(name))
     }
 
-    /// A kernel was registered as `raw`: the one time that its name is matched.
+    /// Notes the name `raw` under which a kernel was registered: the one time that it is matched.
     pub(crate) fn registered(&self, id: u64, raw: &[u8]) {
         if self.include.is_none() && self.exclude.is_none() {
             return;
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn iterations_are_counted_per_kernel() {
+    fn selection_counts_iterations_per_kernel() {
         let selection = selection(&[(2, 3), (5, 5), (9, 7)]);
         let selected: Vec<bool> = (0..9).map(|_| selection.selects(1)).collect();
         assert_eq!(
@@ -152,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn without_filters_all_dispatches_are_selected() {
+    fn selection_without_filters_selects_all_dispatches() {
         let selection = selection(&[]);
         selection.registered(7, b"kernel.kd");
         assert!(selection.selects(7) && selection.selects(0));
     }
 
     #[test]
-    fn a_filter_that_cannot_be_read_is_named() {
+    fn selection_names_a_filter_that_cannot_be_read() {
         let options = CounterOptions {
             include: true,
             ..CounterOptions::default()

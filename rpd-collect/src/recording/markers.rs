@@ -17,7 +17,7 @@ const LONGEST: usize = 64 << 10;
 pub(crate) struct Message<'a> {
     /// `None` where the program passed a null pointer.
     pub(crate) text: Option<&'a [u8]>,
-    /// The text was longer than what is kept.
+    /// Whether the text was longer than the kept part.
     truncated: bool,
 }
 
@@ -58,17 +58,17 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A mark.
+/// Records a mark: a point in time with a message.
 pub(crate) fn mark(call: &Call, message: Message<'_>) {
     call.instant(message.flags(), message.len(), |tail| message.fill(tail));
 }
 
-/// A range of the calling thread begins; [`super::call::end`] ends it.
+/// Begins a range of the calling thread; [`super::call::end`] ends it.
 pub(crate) fn begin_thread_range(call: &Call, message: Message<'_>) -> OpenRecord {
     call.begin(message.flags(), message.len(), |tail| message.fill(tail))
 }
 
-/// A range begins that any thread may end.
+/// Begins a range that any thread may end.
 pub(crate) fn begin_process_range(call: &Call, message: Message<'_>) {
     const HEAD: usize = size_of::<RangeBegin>();
     let stack = stacks::of_event(call.has_stack, u64::MAX);
@@ -88,7 +88,7 @@ pub(crate) fn begin_process_range(call: &Call, message: Message<'_>) {
     });
 }
 
-/// The range that began with this correlation id ended at `time`.
+/// Ends the range with this correlation id at `time`.
 pub(crate) fn end_process_range(correlation: u64, time: u64) {
     thread::write(&RangeEnd {
         header: RecordKind::RangeEnd.head(0),
@@ -100,7 +100,7 @@ pub(crate) fn end_process_range(correlation: u64, time: u64) {
 /// Kinds of named resources; the values are those of the record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Resource {
-    /// The calling thread.
+    /// A thread of the operating system: the calling one.
     OsThread = 1,
     /// A HIP device, by its number.
     HipDevice = 2,
@@ -110,7 +110,7 @@ pub(crate) enum Resource {
     HsaAgent = 4,
 }
 
-/// The program names a resource. Nothing for a null pointer.
+/// Records the name that the program gives to a resource. Nothing for a null pointer.
 pub(crate) fn name_resource(resource: Resource, id: u64, name: Message<'_>) {
     let Some(name) = name.text else { return };
     let named = NamedResource {

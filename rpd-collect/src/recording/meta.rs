@@ -40,7 +40,7 @@ fn moment(kind: RecordKind, value: u64, text: &[u8]) -> TimedText {
     }
 }
 
-/// Has the front end print `text` at the end of the run.
+/// Records a note: `text` is printed by the front end at the end of the run.
 pub(crate) fn note(text: &str) {
     let text = text.as_bytes();
     write(&moment(RecordKind::Note, 0, text), text);

@@ -27,13 +27,13 @@ const META_SEGMENT: usize = 4096;
 pub(crate) struct Process {
     /// The options from the front end.
     pub(crate) options: CollectorOptions,
-    /// The spool directory.
+    /// The spool directory of the process.
     pub(crate) directory: Arc<SpoolDirectory>,
     lock: ForkLock,
     meta: UnsafeCell<StreamWriter>,
     /// Records in the meta stream.
     records: AtomicU64,
-    /// The PROCESS record.
+    /// The PROCESS record of the process, which is patched later.
     head: OpenRecord,
     /// Sums that the ledger prints.
     pub(crate) totals: &'static Totals,
@@ -115,11 +115,11 @@ static OFF: AtomicBool = AtomicBool::new(false);
 static LOST: AtomicBool = AtomicBool::new(false);
 /// Time of the fork that made this process, on `CLOCK_BOOTTIME`; 0 when there was none.
 static FORK_TIME: AtomicU64 = AtomicU64::new(0);
-/// In a forked child: its parent, as it was at the fork.
+/// The parent of a forked child, as it was at the fork; null in other processes.
 static PARENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static SERVICE: Service = Service::new("process");
 
-/// This process, made on first use. `None` when it is not to be recorded.
+/// The process as recorded, made on first use. `None` when it is not to be recorded.
 #[inline]
 pub(crate) fn current() -> Option<&'static Process> {
     // SAFETY: either null or a leaked box.
@@ -129,7 +129,7 @@ pub(crate) fn current() -> Option<&'static Process> {
     }
 }
 
-/// This process if it has been made.
+/// The process as recorded, if it has been made.
 pub(crate) fn existing() -> Option<&'static Process> {
     // SAFETY: either null or a leaked box.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
@@ -156,12 +156,14 @@ fn make() -> Option<&'static Process> {
             let process = Box::leak(Box::new(process));
             CURRENT.store(process, Ordering::Release);
             drop(guard);
+            // The lock is open by now: hooks write records, for which the process has to be there.
             if parent.is_some() {
                 fork::child_records();
             }
             Some(process)
         }
         None => {
+            // The parent's sums are shared memory, and the only place where this child can leave a trace.
             if let Some(parent) = parent {
                 parent.totals.lost_processes.add_one();
                 LOST.store(true, Ordering::Relaxed);
@@ -215,6 +217,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
         ),
         None => {
             let run = requested_directory()?;
+            // A relative path would be another directory once the program changes its own.
             if !run.is_absolute() {
                 return None;
             }
@@ -232,6 +235,7 @@ fn create(parent: Option<&Process>) -> Option<Process> {
     };
     let version = parent.map_or(0, |parent| parent.version.load(Ordering::Relaxed));
     let head = process_record::write(&mut meta, &options, init_time, parent.is_some(), version);
+    // No reader takes a directory whose first record is missing for a process.
     if head == OpenRecord::default() {
         // The directory has no record that names the process.
         let _ = std::fs::remove_dir(directory.path());

@@ -1,4 +1,4 @@
-//! The first record of a process, and what a forked child repeats of its parent's.
+//! The first record of a process, and the records that a forked child repeats of its parent's.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -45,6 +45,7 @@ pub(super) fn write(
     forked: bool,
     provider_version: u32,
 ) -> OpenRecord {
+    // From `/proc`: a library has no other way to the arguments and variables that the program was started with.
     let file = |path: &str| std::fs::read(path).unwrap_or_default();
     let command = file("/proc/self/cmdline");
     let environment = recorded_variables(&file("/proc/self/environ"), options);
@@ -69,6 +70,7 @@ pub(super) fn write(
         sid: sid.cast_unsigned(),
         start_ticks: start_ticks(&file("/proc/self/stat")),
         init_time,
+        // The clocks are read now, and `init_time` may be earlier (that of a fork): the difference is taken off.
         real_time: writer::real_now().saturating_sub(writer::now() - init_time),
         forked: forked.into(),
         provider_version,
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_ticks_survives_odd_program_names() {
+    fn start_ticks_are_found_behind_program_names_with_parentheses() {
         let stat = b"12 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         assert_eq!(start_ticks(stat), 4711);
         assert_eq!(start_ticks(b""), 0);
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_outputs_may_show_is_recorded() {
+    fn recorded_variables_are_those_that_outputs_may_show() {
         let environment = b"HOME=/root\0HSA_XNACK=1\0\xff=x\0none\0RPD_BEARER=s\0WHO=me\0";
         let mut options = CollectorOptions::default();
         assert_eq!(recorded_variables(environment, &options), b"HSA_XNACK=1\0");

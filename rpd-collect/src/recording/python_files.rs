@@ -1,5 +1,5 @@
-//! Python files in stacks, for the Python package `rpd`, which requests them and reports what generated files were made
-//! from.
+//! Python files in stacks, for the Python package `rpd`, which requests them and reports the sources of generated
+//! files.
 //!
 //! A thread that has a file in a stack for the first time only appends the name to a log: it takes no lock
 //! and never waits. A thread of the package waits for the names.
@@ -34,7 +34,7 @@ struct Log {
     signal: AtomicU32,
     waiting: AtomicU32,
     is_full: AtomicBool,
-    /// A note says so.
+    /// Whether a note says that the log was full.
     is_noted: AtomicBool,
 }
 
@@ -147,7 +147,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix) | 1 << 63
 }
 
-/// A stack has code of this file.
+/// Appends the name of a file, of which a stack has code, to the log.
 #[inline]
 pub(super) fn met(name: &[u8]) {
     LOG.append(name);
@@ -173,7 +173,8 @@ pub(crate) fn next(buffer: &mut [u8]) -> Option<usize> {
     LOG.take(buffer)
 }
 
-/// Records what lines of a generated file were made from. `frames` is as in [`StackSource`]. Returns whether it was stored.
+/// Records the sources of lines of a generated file. `frames` is as in [`StackSource`]. Returns whether they were
+/// stored.
 pub(crate) fn source(file: &[u8], first: u32, last: u32, frames: &[u8]) -> bool {
     if first > last || file.len().saturating_add(frames.len()) > LONGEST_SOURCE {
         return false;
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_reported_once_and_in_order() {
+    fn file_log_reports_every_name_once_and_in_order() {
         static LOG: Log = Log::new();
         for name in ["/a.py", "/a.py", "<string>", "/a.py", "12345678", ""] {
             LOG.append(name.as_bytes());
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_log_is_marked_and_keeps_its_names() {
+    fn file_log_keeps_its_names_when_it_is_full() {
         static LOG: Log = Log::new();
         let name = |number: usize| format!("{number:0>800}");
         for number in 0..WORDS / 101 + 2 {
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_wait_and_share_the_names() {
+    fn file_log_readers_wait_and_share_the_names() {
         static LOG: Log = Log::new();
         let mut all: Vec<u32> = std::thread::scope(|scope| {
             let readers: Vec<_> = (0..2)

@@ -9,12 +9,12 @@ use super::{futex, process};
 
 static SERVICE: Service = Service::new("segments made ahead");
 static RUNNING: AtomicBool = AtomicBool::new(false);
-/// Counts requests.
+/// Number of requests so far, on which the thread sleeps.
 static REQUESTS: AtomicU32 = AtomicU32::new(0);
 /// A forked child does not have the thread.
 static FORK: ForkHook = ForkHook::new().in_child(|| RUNNING.store(false, Ordering::Relaxed));
 
-/// Has the thread make segments. It is started at the first request, and again in a forked child.
+/// Requests segments from the thread. It is started at the first request, and again in a forked child.
 pub(super) fn request() {
     REQUESTS.fetch_add(1, Ordering::Release);
     if RUNNING.load(Ordering::Relaxed) {

@@ -1,4 +1,5 @@
-//! Call stacks of what is recorded: which operations have one, when it is taken, and where what it refers to is written.
+//! Call stacks of recorded events: selection of the operations that have one, the time at which it is taken, and the
+//! place where its parts are written.
 
 use std::borrow::Cow;
 use std::mem::offset_of;
@@ -30,14 +31,14 @@ use super::thread::{self, Thread};
 static SERVICE: Service = Service::new("call stacks");
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
-/// [`StackOptions::min_duration`].
+/// Shortest duration of a call whose stack is kept: [`StackOptions::min_duration`].
 static MIN_DURATION: AtomicU64 = AtomicU64::new(0);
-/// A forked child records what its stacks refer to again, in streams of its own.
+/// Hook for a forked child, which records the parts of its stacks again, in streams of its own.
 static FORK: ForkHook = ForkHook::new().in_child(forked);
 
 struct Recorder {
     stacks: Stacks,
-    /// Flags of stacks.
+    /// Flags that all stacks of the process have.
     flags: u32,
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn prepare(options: &CollectorOptions) {
     });
 }
 
-/// What reports show of the frames of a module.
+/// Class of the frames of a module in reports.
 fn class_of(path: &[u8]) -> FrameClass {
     match std::str::from_utf8(path) {
         Ok(path) if hidden_frames::is_profiler(path) => FrameClass::Profiler,
@@ -97,9 +98,9 @@ pub(crate) fn has_python() -> bool {
 /// The operations of a kind that have stacks.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// By operation number, a bit each.
+    /// Selected operations: a bit each, by operation number.
     picked: Box<[u64]>,
-    /// By operation number, calls so far; empty when every call has a stack.
+    /// Number of calls so far, by operation number; empty when every call has a stack.
     calls: Box<[AtomicU32]>,
     every: u32,
 }
@@ -277,7 +278,7 @@ fn take(thread: &mut Thread) -> Option<StackRef> {
     }
 }
 
-/// Writes what stacks refer to into the stream of a thread.
+/// Sink that writes the parts of stacks into the stream of a thread.
 struct SpoolSink<'a>(&'a mut StreamWriter);
 
 impl SpoolSink<'_> {
@@ -365,7 +366,7 @@ impl Sink for SpoolSink<'_> {
     }
 }
 
-/// One of [`format::location_kind`].
+/// Number of the location's kind: one of [`format::location_kind`].
 fn kind_number(location: &Location) -> u16 {
     use format::location_kind;
     use rpd_stacks::LocationKind as Kind;
@@ -407,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_picked_by_name() {
+    fn stack_selection_picks_operations_by_name() {
         let selection = Selection::of(&options(&["*Malloc", "hipFree"], 1), &operations());
         let selection = selection.expect("two are picked");
         let taken: Vec<i32> = (-1..200)
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn sampling_takes_the_first_call_of_each_operation() {
+    fn stack_selection_with_sampling_takes_the_first_call_of_each_operation() {
         let selection = Selection::of(&options(&["hip*"], 3), &operations()).expect("all");
         let taken: Vec<bool> = (0..7).map(|_| selection.takes(1)).collect();
         assert_eq!(taken, [true, false, false, true, false, false, true]);

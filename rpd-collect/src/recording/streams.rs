@@ -13,9 +13,9 @@ use zerocopy::FromZeros;
 use super::fork::ForkHook;
 use super::thread_local::zeroed_thread_local;
 
-/// `hipStreamLegacy`.
+/// Value `hipStreamLegacy`.
 const LEGACY: u64 = 1;
-/// `hipStreamPerThread`.
+/// Value `hipStreamPerThread`.
 const PER_THREAD: u64 = 2;
 
 /// The numbers of streams by handle.
@@ -27,7 +27,7 @@ unsafe impl Sync for Numbers {}
 static NUMBERS: Numbers = Numbers(UnsafeCell::new(None));
 static FORK: ForkHook = ForkHook::new();
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// Changes when a stream is destroyed, whose handle may then be that of another.
+/// Counter that changes when a stream is destroyed, whose handle may then be that of another.
 static AGE: AtomicU64 = AtomicU64::new(1);
 
 /// A stream, its number, and the age at which it had that.
@@ -41,11 +41,11 @@ struct KnownStream {
 /// Streams of the calling thread.
 #[derive(FromZeros)]
 struct ThreadStreams {
-    /// The one that it used last.
+    /// The stream that the thread used last.
     last: Cell<KnownStream>,
-    /// Number of its own default stream; 0 before it is used.
+    /// Number of the thread's own default stream; 0 before it is used.
     own: Cell<u32>,
-    /// Calls that it is in whose null stream is its own.
+    /// Number of calls in progress whose null stream is the thread's own.
     own_calls: Cell<u32>,
 }
 
@@ -73,13 +73,13 @@ pub(crate) fn number_of_thread() -> u32 {
     own.get()
 }
 
-/// A call begins whose null stream is the thread's own.
+/// Begins a call whose null stream is the thread's own.
 pub(crate) fn enter_own() {
     let calls = &local().own_calls;
     calls.set(calls.get() + 1);
 }
 
-/// Such a call ends.
+/// Ends a call whose null stream is the thread's own.
 pub(crate) fn leave_own() {
     let calls = &local().own_calls;
     calls.set(calls.get().saturating_sub(1));
@@ -110,7 +110,7 @@ fn look_up(stream: u64) -> u32 {
     *numbers.entry(stream).or_insert_with(next)
 }
 
-/// A stream was destroyed: its handle may be that of another from now on.
+/// Forgets a stream that was destroyed: its handle may be that of another from then on.
 pub(crate) fn destroyed(stream: u64) {
     if let Some(_guard) = FORK.lock() {
         // SAFETY: the lock is held.
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_not_kept_for_destroyed_streams() {
+    fn stream_number_is_not_kept_after_destruction() {
         let first = number(0x1000);
         assert_ne!(first, number(0x2000));
         assert_eq!(number(0x1000), first);
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn the_legacy_stream_is_the_null_stream() {
+    fn legacy_stream_has_the_number_of_the_null_stream() {
         assert_eq!((number(0), number(LEGACY)), (0, 0));
     }
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test")]
-    fn default_streams_of_threads_are_streams_of_their_own() {
+    fn per_thread_default_streams_have_numbers_of_their_own() {
         let use_it = || {
             let own = number(PER_THREAD);
             assert_eq!(number(PER_THREAD), own);

@@ -31,7 +31,7 @@ pub(crate) static FORK: ForkHook = ForkHook::new().when_child_records(|| {
 pub(crate) trait Switched: Send + Sync {
     /// Starts or stops the traces.
     fn trace(&self, on: bool);
-    /// Starts or stops what counts the dispatches that a pause leaves out.
+    /// Starts or stops the counting of dispatches that a pause leaves out.
     fn count_paused(&self, on: bool);
     /// Records what is complete and held back so far.
     fn flush(&self);
@@ -39,9 +39,9 @@ pub(crate) trait Switched: Send + Sync {
 
 struct Recording {
     provider: Box<dyn Switched>,
-    /// Recording is off until the program resumes it.
+    /// Whether recording is off until the program resumes it.
     by_regions: bool,
-    /// Nested pairs of resume and pause are balanced.
+    /// Whether nested pairs of resume and pause are balanced.
     ref_count: bool,
     periods: Vec<CollectionPeriod>,
 }
@@ -49,7 +49,7 @@ struct Recording {
 static RECORDING: OnceLock<Recording> = OnceLock::new();
 /// Resumes that no pause has ended; more than one only where they are balanced.
 static RESUMED: AtomicU64 = AtomicU64::new(0);
-/// Within a collection period, or there are none.
+/// Whether recording is within a collection period, or there are none.
 static IN_PERIOD: AtomicBool = AtomicBool::new(true);
 /// `rpd control` has stopped recording.
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -110,7 +110,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// Has the provider trace and count according to the present state.
+/// Makes the provider trace and count according to the present state.
 fn apply(recording: &Recording) {
     until_stable(is_on, |on| recording.provider.trace(on));
     until_stable(is_paused, |on| recording.provider.count_paused(on));
@@ -150,7 +150,7 @@ pub(crate) fn pause() {
     });
 }
 
-/// The program resumes recording.
+/// Resumes recording, at the program's request.
 pub(crate) fn resume() {
     change_resumed(|resumed, counted| if counted { resumed + 1 } else { 1 });
 }
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn periods_follow_each_other() {
+    fn collection_periods_follow_one_another() {
         let one = |delay, repeat| CollectionPeriod {
             delay,
             duration: 1,

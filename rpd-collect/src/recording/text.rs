@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut() {
+    fn capped_cuts_long_texts() {
         // SAFETY: C string literals.
         unsafe {
             assert_eq!(capped(c"abcdef".as_ptr(), 6), Some((&b"abcdef"[..], false)));

@@ -34,11 +34,11 @@ pub(super) type RegionNumbers = HashMap<Box<[u8]>, u32>;
 
 /// The state of a thread.
 pub(crate) struct Thread {
-    /// A writer of this thread is at work; set while a signal handler may interrupt it.
+    /// Whether a writer of this thread is at work; set while a signal handler may interrupt it.
     busy: AtomicBool,
     /// Thread id in the kernel.
     tid: u32,
-    /// Index of this state among those of the thread.
+    /// Index of the state among those of the thread.
     level: usize,
     /// Calls and markers of this thread, and device work that the provider reports on it.
     pub(super) records: StreamWriter,
@@ -170,7 +170,8 @@ fn interrupted<T>() -> Option<T> {
     None
 }
 
-/// To be called when a record could not be stored: has the meta stream hold the loss where the stream itself has no segment.
+/// Makes the meta stream hold the loss of a record where the stream itself has no segment. To be called when a record
+/// could not be stored.
 #[cold]
 pub(crate) fn lost() {
     if let Some(process) = process::existing() {
@@ -201,6 +202,7 @@ fn begin(level: usize) -> Option<*mut Thread> {
         process::lost_record();
         return None;
     };
+    // A nested state has a stream of its own: the interrupted writer is in the middle of a record of the thread's.
     let tid = id();
     let name = match level {
         0 => format!("t{tid}"),
@@ -219,6 +221,7 @@ fn begin(level: usize) -> Option<*mut Thread> {
     });
     let pointer = Box::into_raw(thread);
     local().states[level].set(pointer);
+    // One key for all states of the thread: the destructor finds the others.
     if level == 0
         && let Some(key) = key()
     {
@@ -290,7 +293,7 @@ impl Thread {
         self.tid
     }
 
-    /// A call on HIP stream `id` begins.
+    /// Notes that a call on HIP stream `id` begins.
     pub(crate) fn push_stream(&mut self, id: u32) {
         if let Some(slot) = self.streams.get_mut(self.stream_depth) {
             *slot = id;
@@ -298,7 +301,7 @@ impl Thread {
         self.stream_depth += 1;
     }
 
-    /// The innermost call on a HIP stream ends.
+    /// Notes that the innermost call on a HIP stream ends.
     pub(crate) fn pop_stream(&mut self) {
         self.stream_depth = self.stream_depth.saturating_sub(1);
     }
@@ -317,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_that_is_not_recorded_has_no_threads() {
+    fn thread_state_is_none_in_a_target_that_is_not_recorded() {
         assert!(std::env::var_os(rpd_spool::SPOOL_VARIABLE).is_none());
         assert!(with(|_| ()).is_none());
     }

@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test")]
-    fn each_thread_has_variables_of_its_own_that_begin_as_zeros() {
+    fn thread_local_variables_are_separate_and_begin_as_zeros() {
         let use_them = || {
             assert_eq!(first().get(), 0);
             assert_eq!(second().get(), [0; 100]);

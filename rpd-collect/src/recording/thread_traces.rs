@@ -24,7 +24,7 @@ pub(crate) fn configured(agent: u64, capacity: u64, whole_agent: bool, counters:
     meta::write(&record, names.as_bytes());
 }
 
-/// A dispatch is traced.
+/// Records that a dispatch is traced.
 pub(crate) fn dispatch(agent: u64, dispatch: u64, kernel: u64) {
     thread::write(&TracedDispatch {
         header: RecordKind::TracedDispatch.head(0),
@@ -37,15 +37,15 @@ pub(crate) fn dispatch(agent: u64, dispatch: u64, kernel: u64) {
 /// Origin of a delivered piece of a stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk {
-    /// Agent handle.
+    /// Handle of the agent.
     pub(crate) agent: u64,
     /// Number of the trace.
     pub(crate) trace: u64,
-    /// Shader engine.
+    /// Number of the shader engine.
     pub(crate) engine: u32,
-    /// Its number in the stream of the engine.
+    /// Number of the piece in the stream of the engine.
     pub(crate) number: u64,
-    /// [`trace_flag`]s.
+    /// Properties of the piece: [`trace_flag`]s.
     pub(crate) flags: u32,
 }
 

@@ -39,7 +39,7 @@ const _: () = {
     assert!(offset_of!(Totals, unknown_samples) == offset_of!(format::Totals, unknown_samples));
 };
 
-/// A sum.
+/// A sum that threads and processes add to.
 #[repr(transparent)]
 pub(crate) struct Total(AtomicU64);
 
@@ -70,7 +70,7 @@ impl InFlight {
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// To be called when its record is written.
+    /// Counts completed work. To be called when its record is written.
     #[inline]
     pub(crate) fn end(&self) {
         self.ended.fetch_add(1, Ordering::Release);

@@ -10,7 +10,7 @@ use rpd_spool::access_trace::{AccessTrace, FOLDER, KERNELS_FILE};
 use super::setup::Setup;
 use crate::recording::{meta, process};
 
-/// Has the provider record, if that was requested.
+/// Makes the provider record memory accesses, if that was requested.
 pub(super) fn configure(setup: &Setup<'_>) {
     let capture = &setup.options.capture;
     if capture.accesses == AccessTrace::Off {
@@ -26,6 +26,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
         return;
     };
     let directory = process.directory.path();
+    // Without the file all kernels are recorded, which an empty text means to the provider.
     let kernels = directory
         .parent()
         .and_then(|run| std::fs::read(run.join(KERNELS_FILE)).ok())

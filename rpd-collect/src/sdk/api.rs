@@ -24,14 +24,14 @@ use crate::recording::text;
 
 static SERVICE: Service = Service::new("API calls");
 
-/// Which arguments of an operation are copied.
+/// Form in which the arguments of an operation are copied.
 #[derive(Debug, Clone, Copy)]
 enum Arguments {
     /// No arguments.
     None,
-    /// The struct, and the texts behind the pointers in it.
+    /// The argument struct, and the texts behind the pointers in it.
     Raw(Layout),
-    /// As texts that the provider formats.
+    /// Texts that the provider formats.
     Texts,
 }
 
@@ -39,11 +39,11 @@ enum Arguments {
 #[derive(Debug)]
 struct ApiKind {
     number: u16,
-    /// With a payload of any other size the result is not read.
+    /// Layout of the kind's payload. With a payload of any other size the result is not read.
     payload: Payload,
     /// Arguments of each operation, by its number.
     operations: Box<[Arguments]>,
-    /// For operations beyond the table.
+    /// Form of the arguments of operations beyond the table.
     others: Arguments,
     /// Operations whose stacks are recorded.
     stacks: Option<Selection>,
@@ -95,6 +95,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     for (wanted, kind, payload, record_arguments) in kinds {
         if wanted
             && let Some(names) = setup.callback_kind(kind)
+            // A kind that the provider lacks was noted by `callback_kind`; the others are traced all the same.
             && let Some(mut api) =
                 describe(names, arguments::of_kind(kind), payload, record_arguments)
         {
@@ -141,7 +142,7 @@ fn describe(
 }
 
 impl ApiKind {
-    /// Whether what calls store through their arguments is recorded.
+    /// Whether the values that calls store through their arguments are recorded.
     fn keep_results(&mut self, wanted: bool) {
         for arguments in &mut self.operations {
             if let Arguments::Raw(layout) = arguments {
@@ -287,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_read_from_payloads_of_the_known_size_only() {
+    fn retval_is_read_from_payloads_of_the_known_size_only() {
         let Payload {
             size,
             retval: offset,

@@ -39,6 +39,7 @@ pub(super) unsafe fn with_bytes<T>(
         Some(size) => size,
         None => length.saturating_sub(place.offset),
     };
+    // The URI is the provider's. A range beyond the file would be cut short without a word.
     if size == 0
         || size > LARGEST
         || place
@@ -59,7 +60,7 @@ pub(super) unsafe fn with_bytes<T>(
 struct FilePart {
     path: PathBuf,
     offset: u64,
-    /// To the end of the file if `None`.
+    /// Number of bytes; `None` for all up to the end of the file.
     size: Option<u64>,
 }
 
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_of_files_are_understood() {
+    fn file_part_is_read_from_uris() {
         let place = |path: &str, offset, size| {
             Some(FilePart {
                 path: path.into(),

@@ -22,9 +22,9 @@ use crate::recording::{code, meta};
 
 static SERVICE: Service = Service::new("code objects");
 
-/// Numbers of the operations, and what is recorded of them.
+/// Numbers of the operations, and the extent of the recording.
 struct Operations {
-    /// The bytes of what is loaded are recorded.
+    /// Whether the bytes of loaded code objects are recorded.
     keeps_code: bool,
     load: Option<i32>,
     kernel: Option<i32>,

@@ -13,7 +13,7 @@ struct Contexts {
     functions: &'static Functions,
     /// The traces, if anything is traced.
     client: Option<rocprofiler_context_id_t>,
-    /// On while the program pauses recording, if there is one.
+    /// Context that is on while the program pauses recording, if there is one.
     paused: Option<rocprofiler_context_id_t>,
 }
 

@@ -15,9 +15,9 @@ use crate::recording::device_work;
 use crate::recording::guard::Service;
 
 pub(super) const KIND: &str = "KERNEL_DISPATCH";
-/// A packet is being submitted, on the thread that does it.
+/// Operation of a packet that is being submitted, on the thread that submits it.
 const ENQUEUE: &str = "KERNEL_DISPATCH_ENQUEUE";
-/// The one operation that has times.
+/// Operation of a complete dispatch, the only one that has times.
 pub(super) const COMPLETE: &str = "KERNEL_DISPATCH_COMPLETE";
 
 static SERVICE: Service = Service::new("kernel dispatches");

@@ -107,6 +107,7 @@ fn set_up(code: *const c_void) -> bool {
         counting: None,
         announces_hsa: false,
     };
+    // Names first: records written from here on refer to them by number.
     setup.names.record();
     agents::record(functions);
     let Some(client) = setup.context("anything") else {
@@ -118,6 +119,7 @@ fn set_up(code: *const c_void) -> bool {
         contexts::begin(&setup);
         services::begin(&setup);
     }
+    // Before any service may hold events: a signal could come at any time.
     signals::deliver_first(signals::Delivery {
         is_needed: services::hold_events,
         deliver: services::end,
@@ -133,7 +135,7 @@ pub(crate) fn is_configured() -> bool {
     provider::functions().is_some()
 }
 
-/// Has the provider end the recording, once; without a provider it ends here.
+/// Makes the provider end the recording, once; without a provider it ends here.
 pub(crate) fn end() {
     signals::withdraw();
     let function = FINALIZE.swap(std::ptr::null_mut(), Ordering::AcqRel);

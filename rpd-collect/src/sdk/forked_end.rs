@@ -21,7 +21,7 @@ use crate::recording::process::fork_time;
 const INTERVAL: Duration = Duration::from_millis(20);
 /// Number of queries in a row that may find finalisation unfinished.
 const MOST_UNFINISHED: u32 = 25;
-/// Time that the exit handlers which are still to come may take: what is left of the provider may be stuck in one.
+/// Time that the further exit handlers may take: one of those that are left of the provider may be stuck.
 const REST: Duration = Duration::from_secs(10);
 
 /// Signals of faults in the provider's exit handler. The first also takes the thread out of it when it is stuck.
@@ -30,11 +30,11 @@ const FAULTS: [c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT];
 static SERVICE: Service = Service::new("ends of forked children");
 /// Time at which counting began; 0 before.
 static COUNTING: AtomicU64 = AtomicU64::new(0);
-/// The thread that exits.
+/// Id of the thread that exits.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// The status that it exits with.
+/// Exit status of the process.
 static STATUS: AtomicI32 = AtomicI32::new(0);
-/// The provider's exit handler was left.
+/// Whether the provider's exit handler was left.
 static LEFT: AtomicBool = AtomicBool::new(false);
 /// For each of [`FAULTS`]: the action that the program has set.
 static BEFORE: [AtomicPtr<Action>; FAULTS.len()] =
@@ -47,15 +47,15 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Whether this process is such a child, which must not finalise the provider either. Its parent's threads, queues and
-/// traces are not its own.
+/// Whether this process is a child forked after the parent began to count, sample or trace, which must not finalise the
+/// provider. Its parent's threads, queues and traces are not its own.
 pub(super) fn applies() -> bool {
     let since = COUNTING.load(Ordering::Relaxed);
     since != 0 && since < fork_time()
 }
 
-/// To be called when counting, sampling or tracing begins: handlers run in reverse order, so this one before that of the provider, which is
-/// already there.
+/// Registers the exit handler. To be called when counting, sampling or tracing begins: handlers run in reverse order,
+/// so this one before that of the provider, which is already there.
 pub(super) fn prepare() {
     let first = COUNTING.compare_exchange(0, now(), Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err() {
@@ -114,7 +114,8 @@ unsafe extern "C" fn leave(number: c_int, _info: *mut libc::siginfo_t, _context:
     }
 }
 
-/// Has the provider's exit handler left if it does not come to an end, and ends the process if the others do not either.
+/// Makes the exiting thread leave the provider's exit handler if that does not come to an end, and ends the process if
+/// the other handlers do not either.
 fn watch() {
     let mut unfinished = 0;
     while unfinished < MOST_UNFINISHED && !LEFT.load(Ordering::Relaxed) {

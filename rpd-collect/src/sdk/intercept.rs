@@ -257,6 +257,7 @@ unsafe extern "C" fn on_table(
     _data: *mut c_void,
 ) {
     SERVICE.on_event(|| {
+        // A second instance is another copy of the library, and the statics here hold the functions of one.
         if instance != 0 || first.is_null() || count == 0 {
             return;
         }

@@ -10,8 +10,8 @@ use rpd_spool::kernel_check::UNCHECKED;
 use super::setup::Setup;
 use crate::recording::process;
 
-/// Has the provider watch kernels, if that was requested. Findings go into the run's directory. If the provider cannot do
-/// it, the directory gets a file with the reason.
+/// Makes the provider check kernels for errors, if that was requested. Findings go into the run's directory. If the
+/// provider cannot do it, the directory gets a file with the reason.
 pub(super) fn configure(setup: &Setup<'_>) {
     if !setup.options.check_kernels {
         return;

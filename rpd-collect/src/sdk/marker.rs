@@ -159,12 +159,12 @@ impl Tracer for Ranges {
     }
 }
 
-/// Pause and resume.
+/// Tracer of pause and resume.
 struct Control {
     kind: u16,
     /// Operations whose stacks are recorded.
     stacks: Option<Selection>,
-    /// The calls themselves are recorded, not only obeyed.
+    /// Whether the calls themselves are recorded, and not only obeyed.
     recorded: bool,
     pause: Option<i32>,
     resume: Option<i32>,

@@ -156,7 +156,7 @@ fn named(
         .collect()
 }
 
-/// The kinds of external correlation requests with these names. There is no iteration for them.
+/// The kinds of external correlation requests with these names. The SDK has no iteration for them.
 pub(super) fn request_kinds(
     functions: &Functions,
     wanted: &[&str],

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_size_covers_is_read() {
+    fn sized_struct_is_read_as_far_as_its_size_says() {
         let short: [u64; 3] = [16, 7, 9];
         // SAFETY: an array of numbers that starts with a size within it.
         let read: [u64; 3] = unsafe { sized(short.as_ptr().cast()) }.expect("not null");

@@ -38,7 +38,7 @@ static FLUSHES: Service = Service::new("flushes of PC samples");
 const BUFFER: usize = 16 * 4096;
 const WATERMARK: usize = 15 * 4096;
 
-/// Between two flushes: what a target that is killed loses at most.
+/// Interval between two flushes: a target that is killed loses the samples of that time at most.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Longest wait for a flush that is under way when recording ends.
@@ -156,14 +156,14 @@ pub(super) fn configure(setup: &Setup<'_>) {
     }
 }
 
-/// Whether the provider offers what is requested.
+/// Whether a configuration that the provider offers is the requested one.
 fn has(offered: &rocprofiler_pc_sampling_configuration_t, wanted: &SamplingOptions) -> bool {
     offered.method.0 == wanted.method.number()
         && offered.unit.0 == wanted.unit.number()
         && (offered.min_interval as u64..=offered.max_interval as u64).contains(&wanted.interval)
 }
 
-/// A buffer on the client context, with its own thread where the provider has them.
+/// Makes a buffer on the client context, with its own thread where the provider has them.
 fn make_buffer(setup: &Setup<'_>) -> Option<rocprofiler_buffer_id_t> {
     let functions = setup.functions;
     let mut buffer = rocprofiler_buffer_id_t::default();
@@ -228,7 +228,7 @@ fn flush_unless_ended() -> bool {
     }
 }
 
-/// Has the provider deliver what it has taken.
+/// Makes the provider deliver the samples that it has taken.
 fn flush() {
     if let Some(sampled) = SAMPLED.get() {
         // SAFETY: a buffer of this provider. For a buffer that is being delivered the result is "busy": its content is delivered as well.
@@ -243,7 +243,7 @@ pub(super) fn is_on() -> bool {
         && !forked_end::applies()
 }
 
-/// Recording is about to end: the last samples are delivered. No flush begins after this.
+/// Makes the provider deliver the last samples: recording is about to end. No flush begins after this.
 pub(super) fn end() {
     // A forked child has neither of the threads.
     if SAMPLED.get().is_none() || forked_end::applies() {
@@ -300,7 +300,7 @@ unsafe extern "C" fn on_samples(
     });
 }
 
-/// A sample from the fields that both kinds of records have, with the others 0.
+/// Makes a sample from the fields that both kinds of records have; the other fields are 0.
 macro_rules! sample_of {
     ($from:expr) => {{
         let from = $from;
@@ -335,7 +335,7 @@ enum RecordResult {
     Recorded,
     /// The provider calls the sample unusable.
     Invalid,
-    /// Of another service, or shorter than this build's structs.
+    /// The record is of another service, or shorter than this build's structs.
     Unknown,
 }
 

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closure_is_called_for_each_item() {
+    fn query_calls_the_closure_for_each_item() {
         let mut sum = 0;
         // SAFETY: callback and data belong together.
         let last = visit1(

@@ -1,4 +1,4 @@
-//! Which runtimes are initialised.
+//! Record of the runtimes that are initialised.
 
 use rocprofiler_sdk_sys::rocprofiler_callback_tracing_runtime_initialization_data_t;
 use rpd_spool::format::RuntimeInit;

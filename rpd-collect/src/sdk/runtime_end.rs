@@ -13,12 +13,13 @@ use crate::recording::guard::Service;
 
 static SERVICE: Service = Service::new("end of the HSA runtime");
 static EXIT: Service = Service::new("deliveries at exit");
-/// A service may hold events, and the exit handler is not registered yet.
+/// Whether a service may hold events while the exit handler is not registered yet.
 static WAITING: AtomicBool = AtomicBool::new(false);
-/// Calls of `hsa_init` minus those of `hsa_shut_down`. The first `hsa_init` is not reported, since the provider is loaded in it.
+/// Number of calls of `hsa_init` minus calls of `hsa_shut_down`. The first `hsa_init` is not reported, since the
+/// provider is loaded in it.
 static REFERENCES: AtomicU32 = AtomicU32::new(1);
 
-/// Has the calls reported that end the runtime, if a service may hold events. To be called once it is known whether the
+/// Requests the calls that end the runtime, if a service may hold events. To be called once it is known whether the
 /// runtime's start is announced.
 pub(super) fn configure(setup: &Setup<'_>) {
     if setup.options.thread_trace.is_none() && setup.options.sampling.is_none() {
@@ -39,7 +40,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     }
 }
 
-/// The runtime was initialised, for the first time or again.
+/// Notes that the runtime was initialised, for the first time or again.
 pub(super) fn initialised() {
     REFERENCES.store(1, Ordering::Relaxed);
     // Handlers run in reverse order, so now rather than earlier: HIP may initialise the runtime in an exit handler.

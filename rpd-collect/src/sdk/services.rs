@@ -9,22 +9,22 @@ use crate::recording::stacks;
 
 /// Steps of a service. There are no defaults, so that a new service states what it does at each step; `None` is nothing.
 struct Steps {
-    /// Has the provider report what the options request. Contexts are made here and not started.
+    /// Makes the provider report the events that the options request. Contexts are made here and not started.
     configure: fn(&mut Setup<'_>),
-    /// Starts what is not on the client context, once everything is configured and when anything is recorded. A service with
-    /// `hsa_initialised` leaves it to that if [`Setup::announces_hsa`].
+    /// Starts services beside the client context, once everything is configured and when anything is recorded. A
+    /// service with `hsa_initialised` leaves it to that if [`Setup::announces_hsa`].
     begin: Option<fn(&Setup<'_>)>,
-    /// The HSA runtime is initialised and has no queue yet.
+    /// Called when the HSA runtime is initialised and has no queue yet.
     hsa_initialised: Option<fn()>,
-    /// For a service whose events the provider may hold back.
+    /// Events that the provider may hold back, for a service that has such.
     held: Option<Held>,
 }
 
 /// Events that the provider holds back.
 struct Held {
-    /// Whether there may be any.
+    /// Whether there may be events that the provider holds back.
     any: fn() -> bool,
-    /// Has the provider deliver them, when recording is about to end. May be called twice.
+    /// Makes the provider deliver the events, when recording is about to end. May be called twice.
     deliver: fn(),
 }
 
@@ -118,7 +118,7 @@ pub(super) fn begin(setup: &Setup<'_>) {
     }
 }
 
-/// The HSA runtime is initialised and has no queue yet.
+/// Tells every service that the HSA runtime is initialised and has no queue yet.
 pub(super) fn hsa_initialised() {
     for act in SERVICES
         .iter()
@@ -133,7 +133,7 @@ pub(super) fn hold_events() -> bool {
     held().any(|events| (events.any)())
 }
 
-/// Has the provider deliver the events that it holds, for the service that was configured last first.
+/// Makes the provider deliver the events that it holds, for the service that was configured last first.
 pub(super) fn end() {
     for events in held() {
         (events.deliver)();

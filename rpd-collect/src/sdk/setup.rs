@@ -25,7 +25,7 @@ pub(super) struct Setup<'a> {
     pub(super) client: rocprofiler_context_id_t,
     /// The context that counts, if anything is counted.
     pub(super) counting: Option<rocprofiler_context_id_t>,
-    /// The provider will report that the HSA runtime is initialised, before that has any queue.
+    /// Whether the provider will report that the HSA runtime is initialised, before that has any queue.
     pub(super) announces_hsa: bool,
 }
 

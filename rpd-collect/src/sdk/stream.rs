@@ -131,11 +131,11 @@ impl Tracer for OwnStreams {
 
 /// Numbers of the provider's operations on streams.
 struct Streams {
-    /// A stream was made.
+    /// Operation by which a stream was made.
     create: Option<i32>,
-    /// A stream was destroyed.
+    /// Operation by which a stream was destroyed.
     destroy: Option<i32>,
-    /// A call works on a stream.
+    /// Operation of a call that works on a stream.
     set: Option<i32>,
 }
 
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_is_lossless() {
+    fn external_id_keeps_region_and_stream() {
         for (region, stream) in [(0, 0), (1, u32::MAX), (u32::MAX, 1), (7, 0)] {
             assert_eq!(unpack(pack(region, stream)), (region, stream));
         }

@@ -46,18 +46,19 @@ static KERNELS: Service = Service::new("kernels of thread traces");
 /// Subject of notes about failures.
 const PURPOSE: &str = "the thread trace";
 
-/// From this version on, parts of streams are delivered as a struct.
+/// Version of the SDK from which on parts of streams are delivered as a struct.
 const STRUCT_VERSION: u32 = 10_300;
-/// From this version on, there are [`Setting::LATER_NO_DETAIL`] and [`Setting::LATER_PERFCOUNTER_EXCLUDE_MASK`].
+/// Version of the SDK from which on there are [`Setting::LATER_NO_DETAIL`] and
+/// [`Setting::LATER_PERFCOUNTER_EXCLUDE_MASK`].
 const LATER_SETTINGS_VERSION: u32 = 10_100;
 
 /// Points in time at which traces are made.
 enum TraceTrigger {
-    /// One of each selected dispatch.
+    /// One trace of each selected dispatch.
     Dispatches,
-    /// One while recording is on.
+    /// One trace while recording is on.
     Recording,
-    /// One from each selected dispatch until this many others have run.
+    /// One trace from each selected dispatch until this many others have run.
     Consecutive(Window),
 }
 
@@ -70,9 +71,9 @@ struct Traced {
 }
 
 static TRACED: OnceLock<Traced> = OnceLock::new();
-/// Times that tracing has begun.
+/// Number of times that tracing has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
-/// Whether tracing continues.
+/// Whether tracing is going on.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// Configures the service of each GPU that is to be traced. To be called before kernels are registered.
@@ -84,6 +85,8 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let functions = setup.functions;
     let of_dispatches = functions.rocprofiler_configure_dispatch_thread_trace_service;
     let of_devices = functions.rocprofiler_configure_device_thread_trace_service;
+    // A trace over several kernels needs the service of whole devices, which is started and stopped; that of dispatches
+    // makes one trace of each.
     let when = if options.consecutive > 0 {
         TraceTrigger::Consecutive(Window::new(options.consecutive))
     } else if options.no_intercept || switch::by_regions(setup.options) {
@@ -105,6 +108,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let Some(process) = process::existing() else {
         return;
     };
+    // An older SDK does not have the parameters of these options.
     if process.provider_version() < LATER_SETTINGS_VERSION {
         for (name, is_wanted) in [
             ("--att-no-detail", options.no_detail),
@@ -115,6 +119,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
             }
         }
     }
+    // The filters of kernels are files in the run's directory, beside that of the process.
     let Some(run) = process.directory.path().parent() else {
         return;
     };
@@ -125,6 +130,7 @@ pub(super) fn configure(setup: &Setup<'_>) {
     let Some(context) = setup.context(PURPOSE) else {
         return;
     };
+    // The form of the callback depends on the version, and nothing else tells it.
     let shader = shader_callback(process.provider_version());
     let mut traced = 0;
     for (number, &agent) in agents::gpus().iter().enumerate() {
@@ -161,12 +167,14 @@ pub(super) fn configure(setup: &Setup<'_>) {
             meta::note(&format!(
                 "GPU {number} is not traced: the provider reports: {says}"
             ));
+            // The other GPUs are traced all the same.
             continue;
         }
         traced += 1;
         let capacity = options.bytes_per_engine();
         thread_traces::configured(agent, capacity, whole_agent, &names);
     }
+    // A context without a service would be started for nothing.
     if traced == 0 {
         return;
     }
@@ -178,7 +186,8 @@ pub(super) fn configure(setup: &Setup<'_>) {
     });
 }
 
-/// Which kernels are traced: by the filters of counters, and the first dispatch of each unless others were requested.
+/// Filters of the kernels that are traced: those of counters, and the first dispatch of each kernel unless others were
+/// requested.
 fn selected(filters: &CounterOptions) -> CounterOptions {
     let mut filters = filters.clone();
     if filters.iterations.is_empty() {
@@ -264,7 +273,7 @@ pub(super) fn begin(setup: &Setup<'_>) {
     }
 }
 
-/// The HSA runtime is initialised and has no queue yet.
+/// Starts tracing when the HSA runtime is initialised and has no queue yet.
 pub(super) fn hsa_initialised() {
     let Some(traced) = TRACED.get() else { return };
     // The provider makes a queue for each GPU now, whether or not a trace begins.
@@ -276,7 +285,7 @@ pub(super) fn hsa_initialised() {
     }
 }
 
-/// Recording is switched on or off.
+/// Follows a change of recording: it is switched on or off.
 pub(super) fn switched(on: bool) {
     if let Some(traced) = TRACED.get()
         && let TraceTrigger::Recording = traced.when
@@ -297,7 +306,7 @@ pub(super) fn holds_streams() -> bool {
         && !forked_end::applies()
 }
 
-/// Recording is about to end: traces that go on are ended, and their streams delivered.
+/// Ends traces that go on, and makes the provider deliver their streams: recording is about to end.
 pub(super) fn end() {
     if let Some(traced) = TRACED.get()
         && !matches!(traced.when, TraceTrigger::Dispatches)
@@ -306,7 +315,7 @@ pub(super) fn end() {
     }
 }
 
-/// A kernel was registered under this name.
+/// Notes the name under which a kernel was registered.
 pub(super) fn kernel_registered(id: u64, name: &[u8]) {
     if let Some(traced) = TRACED.get() {
         SYMBOLS.run(|| traced.selection.registered(id, name));
@@ -314,7 +323,8 @@ pub(super) fn kernel_registered(id: u64, name: &[u8]) {
 }
 
 impl Traced {
-    /// Nothing in a child that was forked when the HSA runtime was initialised: the context and what the GPU writes are its parent's.
+    /// Starts tracing. Nothing in a child that was forked when the HSA runtime was initialised: the context and the
+    /// data that the GPU writes are its parent's.
     fn start(&self) {
         // Pauses and resumes may be doubled.
         if forked_end::applies() || RUNNING.swap(true, Ordering::AcqRel) {
@@ -331,7 +341,8 @@ impl Traced {
         }
     }
 
-    /// Has the provider deliver the streams of a trace of whole devices. Nothing in a child, as for [`Traced::start`].
+    /// Stops tracing, so that the provider delivers the streams of a trace of whole devices. Nothing in a child, as for
+    /// [`Traced::start`].
     fn stop(&self) {
         if !forked_end::applies() && RUNNING.swap(false, Ordering::AcqRel) {
             // SAFETY: a context of this provider.
@@ -340,11 +351,11 @@ impl Traced {
     }
 }
 
-/// Which kernels a trace of consecutive kernels still waits for.
+/// State of a trace of consecutive kernels: the kernels that it still waits for.
 struct Window {
     /// Kernels that are traced after a selected one.
     length: u64,
-    /// Kernels that have yet to run; 0: nothing is traced.
+    /// Kernels of the trace that have yet to run; 0: nothing is traced.
     left: AtomicU64,
     /// Dispatch id of the last selected kernel.
     selected: AtomicU64,
@@ -359,13 +370,13 @@ impl Window {
         }
     }
 
-    /// A selected kernel is submitted. True when the trace has to begin.
+    /// Notes that a selected kernel is submitted. True when the trace has to begin.
     fn open(&self, dispatch: u64) -> bool {
         self.selected.store(dispatch, Ordering::SeqCst);
         self.left.swap(self.length, Ordering::SeqCst) == 0
     }
 
-    /// A kernel has run. True when the trace has to end.
+    /// Notes that a kernel has run. True when the trace has to end.
     fn ran(&self, dispatch: u64) -> bool {
         if dispatch <= self.selected.load(Ordering::SeqCst) {
             return false;
@@ -379,7 +390,7 @@ impl Window {
     }
 }
 
-/// Has the start and the end of every kernel reported, on its own context.
+/// Requests reports of the start and the end of every kernel, on its own context.
 fn watch_kernels(setup: &Setup<'_>) {
     let Some(kind) = setup.callback_kind(dispatch::KIND) else {
         return;

@@ -21,8 +21,8 @@ pub(super) trait Tracer: Sync + 'static {
     /// The service that ends when the tracer panics.
     const SERVICE: &'static Service;
 
-    /// Takes a record, on the thread that makes or completes what it describes. `slot` is the same for all phases of one
-    /// call; what it holds at the first is not defined.
+    /// Takes a record, on the thread that makes or completes the call or work in it. `slot` is the same for all phases
+    /// of one call; its content at the first is not defined.
     fn take(&self, record: &Record, slot: &mut u64);
 }
 
@@ -58,7 +58,8 @@ pub(super) fn call_of(kind: u16, record: &Record, stacks: Option<&Selection>) ->
 }
 
 impl Setup<'_> {
-    /// Has `tracer` take the records of `operations` (none: all) of a kind while `context` is started. Notes the failure.
+    /// Makes `tracer` take the records of `operations` (none: all) of a kind while `context` is started. Notes the
+    /// failure.
     pub(super) fn trace<T: Tracer>(
         &self,
         context: rocprofiler_context_id_t,
@@ -87,7 +88,8 @@ impl Setup<'_> {
         self.succeeded(status, &kind.name)
     }
 
-    /// As [`Setup::trace`] for all operations, on its own context that is started at once and never stopped.
+    /// Makes `tracer` take the records of all operations of a kind, on its own context that is started at once and
+    /// never stopped.
     pub(super) fn trace_always<T: Tracer>(
         &self,
         purpose: &str,

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_counted_by_the_size_of_the_table() {
+    fn table_slots_are_counted_by_the_stated_size() {
         let mut flat_table = [24u64, 7, 8, 9];
         // SAFETY: the table has the size that it states.
         let slots = unsafe { flat(std::ptr::from_mut(&mut flat_table).cast()) };

@@ -1,4 +1,4 @@
-//! Types that functions of the runtimes take or return, and what records keep of results.
+//! Types that functions of the runtimes take or return, and the part of results that records keep.
 
 use std::ffi::c_void;
 
@@ -10,7 +10,7 @@ pub(crate) use rocprofiler_sdk_sys::by_value::{
 
 /// The first eight bytes of a function's result, as records of calls keep them.
 pub(crate) trait Result: Copy {
-    /// These bytes; 0 for no result.
+    /// The first eight bytes of the result; 0 for no result.
     fn word(self) -> u64;
 }
 

@@ -1,4 +1,4 @@
-//! Counters, from the options to what a reader of the spool gets.
+//! Counters, from the options to the values that a reader of the spool gets.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use rpd_spool::{EXCLUDE_FILE, EXTRA_COUNTERS_FILE, INCLUDE_FILE};
 
 use crate::harness::{launch, provider, provider_without_counting};
 
-/// Runs the words with these files; what the provider printed, and the sessions of all processes, oldest first.
+/// Runs a script with these files. Returns the provider's output, and the sessions of all processes, oldest first.
 fn script_with(options: &str, words: &str, files: &[(&str, Vec<u8>)]) -> (String, Vec<Session>) {
     let arguments: Vec<&str> = std::iter::once("script").chain(words.split(' ')).collect();
     let (status, printed, run) = launch(provider(), options, &arguments, files);
@@ -19,7 +19,8 @@ fn script_with(options: &str, words: &str, files: &[(&str, Vec<u8>)]) -> (String
     (printed, sessions.iter().map(open).collect())
 }
 
-/// As [`script_with`], for one process and no files.
+/// Runs a script without files, as [`script_with`] does. Returns the provider's output and the session of the one
+/// process.
 fn script(options: &str, words: &str) -> (String, Session) {
     let (printed, mut sessions) = script_with(options, words, &[]);
     assert_eq!(sessions.len(), 1);
@@ -47,7 +48,7 @@ fn numbers(session: &Session) -> Vec<u64> {
 }
 
 #[test]
-fn values_of_a_group_belong_to_their_dispatch() {
+fn counting_gives_each_dispatch_the_values_of_its_group() {
     let (printed, session) = script("counters=WAVES+HITS+WAVES", "run:3:0:3");
     // Once, in the order of names.
     assert_eq!(printed, "config 0 HITS WAVES\nconfig 1 WAVES\n");
@@ -78,7 +79,7 @@ fn values_of_a_group_belong_to_their_dispatch() {
 }
 
 #[test]
-fn dimensions_are_found_where_descriptions_are_old() {
+fn counting_finds_dimensions_where_descriptions_are_of_version_0() {
     let (_, session) = script("counters=OLD", "run:3:0:1");
     let old = &session.counters[0];
     assert_eq!(
@@ -95,7 +96,7 @@ fn dimensions_are_found_where_descriptions_are_old() {
 }
 
 #[test]
-fn counters_and_traces_agree_about_a_dispatch() {
+fn counting_and_tracing_record_the_same_of_a_dispatch() {
     const WORDS: &str = "push:region stream run:3:0:2 unstream pop run:3:1:1";
     let identity = |table: &DispatchTable| -> Vec<String> {
         let mut rows: Vec<String> = (0..table.len())
@@ -136,7 +137,7 @@ fn counters_and_traces_agree_about_a_dispatch() {
 }
 
 #[test]
-fn every_gpu_counts_what_it_has() {
+fn counting_uses_the_counters_that_each_gpu_has() {
     let (printed, session) = script(
         "counters=WAVES+ONLY1+HITS:0+OLD:1+NOPE",
         "run:3:0:1 run:3:1:1",
@@ -166,7 +167,7 @@ fn every_gpu_counts_what_it_has() {
 }
 
 #[test]
-fn groups_take_turns() {
+fn counter_groups_take_turns_at_the_interval() {
     let (printed, session) = script(
         "counters=WAVES/BUSY/HITS:0,group_interval=2",
         "run:3:0:3 run:3:1:2 run:3:0:5",
@@ -187,7 +188,7 @@ fn groups_take_turns() {
 }
 
 #[test]
-fn a_group_that_cannot_be_collected_is_noted() {
+fn counter_group_that_cannot_be_collected_is_noted() {
     let (printed, session) = script("counters=BROKEN+WAVES:0/BUSY", "run:3:0:4");
     assert_eq!(printed, "config 0 BROKEN WAVES\nconfig 0 BUSY\n");
     assert_eq!(numbers(&session), [1, 2, 3, 4]);
@@ -198,7 +199,7 @@ fn a_group_that_cannot_be_collected_is_noted() {
 }
 
 #[test]
-fn filters_and_iterations_select_dispatches() {
+fn counting_selects_dispatches_by_filters_and_iterations() {
     let include = || {
         (
             INCLUDE_FILE,
@@ -268,7 +269,7 @@ fn filters_and_iterations_select_dispatches() {
 }
 
 #[test]
-fn a_filter_that_is_no_table_switches_counting_off() {
+fn counting_is_off_with_a_filter_that_is_no_table() {
     let files = [(INCLUDE_FILE, b"kernel".to_vec())];
     let (_, sessions) = script_with(
         "kernel=1,counters=WAVES,kernel_include=1",
@@ -286,7 +287,7 @@ fn a_filter_that_is_no_table_switches_counting_off() {
 }
 
 #[test]
-fn one_thread_makes_the_configurations() {
+fn counting_has_one_thread_make_the_configurations() {
     // Two threads submit their first kernels at once; the SDK's hardware tables would not survive both asking.
     let (printed, session) = script("counters=WAVES:0", "meet run:3:0:1");
     assert_eq!(printed, "config 0 WAVES\n");
@@ -295,7 +296,7 @@ fn one_thread_makes_the_configurations() {
 }
 
 #[test]
-fn counting_starts_when_the_runtime_is_there() {
+fn counting_starts_when_the_runtime_is_initialised() {
     // A process that forks before that must not have started: the child lacks the SDK's own thread.
     let (_, session) = script("counters=WAVES", "run:3:0:1 hsa run:3:0:1 hsa run:3:0:1");
     assert_eq!(numbers(&session), [2, 3]);
@@ -315,7 +316,7 @@ fn pause_and_resume_are_obeyed_without_markers() {
 }
 
 #[test]
-fn selected_regions_begin_with_a_resume() {
+fn counting_of_selected_regions_begins_with_a_resume() {
     const WORDS: &str = "kernel:3:a.kd run:3:0:1 resume run:3:0:1 resume run:3:0:1 pause run:3:0:1 pause run:3:0:1 \
                          resume run:3:0:1 pause pause run:3:0:1 resume run:3:0:1";
     let (_, session) = script("kernel=1,counters=WAVES,selected_regions=1", WORDS);
@@ -329,7 +330,7 @@ fn selected_regions_begin_with_a_resume() {
 }
 
 #[test]
-fn periods_gate_counters_and_traces() {
+fn collection_periods_switch_counters_and_traces() {
     // Half a second without, half a second with, twice; then nothing more. Looked at right after each change.
     let (_, session) = script(
         "kernel=1,counters=WAVES,periods=500000000:500000000:2",
@@ -341,7 +342,7 @@ fn periods_gate_counters_and_traces() {
 }
 
 #[test]
-fn periods_may_have_no_end() {
+fn collection_periods_repeat_without_end() {
     // Each waits for the next change.
     let (_, session) = script(
         "kernel=1,counters=WAVES,periods=5000000:5000000:0",
@@ -356,7 +357,7 @@ fn periods_may_have_no_end() {
 }
 
 #[test]
-fn threads_of_the_collector_take_no_signals() {
+fn collector_threads_take_no_signals() {
     let (printed, _) = script("counters=WAVES,periods=3600000000000:1:1", "masked");
     // Lines: signal mask of the program; of the thread for collection periods; of the thread that waits after a
     // signal.
@@ -372,7 +373,7 @@ fn threads_of_the_collector_take_no_signals() {
 }
 
 #[test]
-fn a_child_counts_its_own_dispatches() {
+fn forked_child_counts_its_own_dispatches() {
     let (printed, sessions) = script_with(
         "kernel=1,counters=WAVES+HITS",
         "run:3:0:2 fork run:3:0:1",
@@ -389,14 +390,14 @@ fn a_child_counts_its_own_dispatches() {
 }
 
 #[test]
-fn a_child_ends_though_its_provider_does_not() {
+fn forked_child_ends_though_its_provider_is_stuck() {
     let (status, printed, _) = launch(provider(), "counters=WAVES", &["stuck"], &[]);
     assert!(status.success());
     assert_eq!(printed, "kept and last 7\n");
 }
 
 #[test]
-fn a_child_ends_with_its_status_though_its_provider_faults() {
+fn forked_child_ends_with_its_status_though_its_provider_faults() {
     // Traces of dispatches, and of what a program that has not resumed yet would have recorded.
     for options in [
         "counters=WAVES",
@@ -411,7 +412,7 @@ fn a_child_ends_with_its_status_though_its_provider_faults() {
 }
 
 #[test]
-fn periods_go_on_in_a_child() {
+fn collection_periods_go_on_in_a_forked_child() {
     let words = "on run:3:0:1 fork run:3:0:1 off run:3:0:1";
     let (_, sessions) = script_with("kernel=1,counters=WAVES,periods=0:1500000000:1", words, &[]);
     let [parent, child] = &sessions[..] else {
@@ -421,7 +422,7 @@ fn periods_go_on_in_a_child() {
 }
 
 #[test]
-fn definitions_reach_the_provider_first() {
+fn counter_definitions_reach_the_provider_before_counters_are_queried() {
     let files = |text: &str| [(EXTRA_COUNTERS_FILE, text.as_bytes().to_vec())];
     const OPTIONS: &str = "counters=WAVES:0,extra_counters=1";
     let (printed, sessions) = script_with(OPTIONS, "run:3:0:1", &files("fine"));
@@ -437,7 +438,7 @@ fn definitions_reach_the_provider_first() {
 }
 
 #[test]
-fn a_provider_that_cannot_count_is_noted_once() {
+fn provider_that_cannot_count_is_noted_once() {
     let program = provider_without_counting();
     let (status, _, run) = launch(
         program,

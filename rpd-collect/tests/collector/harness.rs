@@ -11,7 +11,7 @@ use rpd_spool::reader::{ProcessSpool, Record, processes};
 use rpd_spool::{COLLECT_VARIABLE, SPOOL_VARIABLE};
 use tempfile::TempDir;
 
-/// The built program.
+/// Path of the built program that is its own provider.
 pub(crate) fn provider() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| build("provider", &[]))
@@ -71,7 +71,7 @@ pub(crate) struct Call {
     pub(crate) tail: Vec<u8>,
 }
 
-/// Everything of one process.
+/// The records of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     pub(crate) process: Option<Process>,

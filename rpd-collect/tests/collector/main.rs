@@ -1,4 +1,4 @@
-//! The collector, loaded into a small program that is its own provider (`provider.c`), and what it leaves in the spool.
+//! The collector, loaded into a small program that is its own provider (`provider.c`), and the spool that it writes.
 
 mod counting;
 mod harness;
@@ -20,7 +20,7 @@ use rpd_tests::sources::files_below;
 use harness::{Call, Recorded, collector, each_record, launch, provider, run, run_one};
 
 #[test]
-fn a_program_without_gpu_leaves_one_small_stream() {
+fn program_without_gpu_leaves_one_small_stream() {
     let found = run_one("hip_runtime=1,kernel=1", &["unused"]);
     // The note is the place of one that a forked child may leave.
     assert_eq!(found.tags, [tag::PROCESS, tag::TOTALS, tag::NOTE, tag::END]);
@@ -62,7 +62,7 @@ fn every_kind_of_record_is_written() {
 
 /// All names are written at the start of a program that uses the GPU.
 #[test]
-fn operations_with_consecutive_numbers_are_one_record() {
+fn operation_names_with_consecutive_numbers_are_one_record() {
     let (status, _, run) = launch(provider(), "hip_runtime=1", &["calls", "1"], &[]);
     assert!(status.success(), "{status}");
     let mut found = Vec::new();
@@ -116,7 +116,7 @@ fn calls_nest_and_carry_results_and_arguments() {
 }
 
 #[test]
-fn without_arguments_a_call_takes_at_most_64_bytes() {
+fn call_without_arguments_takes_at_most_64_bytes() {
     let found = run_one("hip_runtime=1", &["calls", "100"]);
     assert!(
         found
@@ -172,7 +172,7 @@ fn pauses_are_obeyed_and_what_they_leave_out_is_counted() {
 }
 
 #[test]
-fn marks_rename_kernels_only_where_they_do_in_the_original() {
+fn marks_rename_kernels_only_with_the_originals_semantics() {
     // ROCTx itself does not report it for the second pop, since nothing is pushed.
     let script = [
         "script",
@@ -205,7 +205,7 @@ fn marks_rename_kernels_only_where_they_do_in_the_original() {
 }
 
 #[test]
-fn dispatches_know_their_region_and_stream() {
+fn dispatch_records_have_their_region_and_stream() {
     let found = run_one("kernel=1,kernel_rename=1,streams=1", &["dispatches", "100"]);
     assert_eq!(found.dispatches.len(), 101);
     assert_eq!(found.regions, ["region"]);
@@ -221,7 +221,7 @@ fn dispatches_know_their_region_and_stream() {
 }
 
 #[test]
-fn a_killed_process_loses_no_reported_record() {
+fn killed_process_loses_no_reported_record() {
     let (status, _, recorded) = run("kernel=1", &["dispatches", "100", "kill"]);
     assert_eq!(status.signal(), Some(9));
     assert_eq!(recorded[0].dispatches.len(), 101);
@@ -274,7 +274,7 @@ fn copies_allocations_and_scratch_are_recorded_once_with_their_times() {
 }
 
 #[test]
-fn an_aborted_process_shows_the_call_it_was_in() {
+fn aborted_process_shows_the_call_that_it_was_in() {
     let (status, _, recorded) = run("hip_runtime=1", &["abort", "3000"]);
     assert_eq!(status.signal(), Some(6));
     let open: Vec<&Call> = recorded[0]
@@ -311,7 +311,7 @@ fn calls_from_signal_handlers_are_recorded() {
 }
 
 #[test]
-fn a_forked_child_writes_its_own_spool() {
+fn forked_child_writes_its_own_spool() {
     let (status, _, recorded) = run("hip_runtime=1,kernel=1", &["fork"]);
     assert!(status.success());
     let [parent, child] = &recorded[..] else {
@@ -359,7 +359,7 @@ fn a_forked_child_writes_its_own_spool() {
 }
 
 #[test]
-fn forking_while_threads_record_harms_nobody() {
+fn forking_while_threads_record_loses_no_call() {
     let (status, _, recorded) = run("hip_runtime=1", &["forks", "200000"]);
     assert!(status.success(), "{status}");
     assert_eq!(recorded.len(), 41);
@@ -368,14 +368,14 @@ fn forking_while_threads_record_harms_nobody() {
 }
 
 #[test]
-fn a_file_size_limit_drops_records_and_does_not_kill() {
+fn file_size_limit_drops_records_without_killing_the_program() {
     let found = run_one("hip_runtime=1", &["limit", "20000"]);
     assert!(found.dropped > 0);
     assert_eq!(found.calls.len() as u64 + found.dropped, 20_001);
 }
 
 #[test]
-fn a_provider_of_another_major_version_is_declined_with_a_note() {
+fn provider_of_another_major_version_is_declined_with_a_note() {
     let (status, _, recorded) = run("hip_runtime=1", &["old"]);
     assert_eq!(status.code(), Some(91));
     assert!(
@@ -386,7 +386,7 @@ fn a_provider_of_another_major_version_is_declined_with_a_note() {
 }
 
 #[test]
-fn what_the_provider_lacks_is_noted() {
+fn kinds_that_the_provider_lacks_are_noted() {
     let found = run_one("rccl=1,hip_compiler=1", &["calls", "1"]);
     let noted = |kind: &str| found.notes.iter().any(|note| note.starts_with(kind));
     assert!(noted("HIP_COMPILER_API"), "{:?}", found.notes);
@@ -420,7 +420,7 @@ fn kokkos_events_become_markers_on_request() {
 }
 
 #[test]
-fn recording_ends_where_main_returns() {
+fn recording_ends_when_main_returns() {
     let found = run_one("hip_runtime=1", &["main-returns"]);
     assert_eq!(found.calls.len(), 1);
     let ends = found.tags.iter().filter(|tag| **tag == tag::END).count();
@@ -432,7 +432,7 @@ fn recording_ends_where_main_returns() {
 }
 
 #[test]
-fn nothing_happens_without_a_spool() {
+fn program_without_a_spool_is_not_recorded() {
     let status = Command::new(provider())
         .args(["calls", "3"])
         .env_remove(SPOOL_VARIABLE)

@@ -63,7 +63,7 @@ fn run_with(options: &str, words: &[&str], change: impl Fn(&mut Command)) -> Sam
 }
 
 #[test]
-fn every_gpu_that_has_the_configuration_is_sampled_into_one_buffer() {
+fn sampling_puts_every_gpu_with_the_configuration_into_one_buffer() {
     let found = run("pc_sampling=host_trap:time:100", &["samples:2:10:1"]);
     assert_eq!(
         found.printed,
@@ -87,7 +87,7 @@ fn every_gpu_that_has_the_configuration_is_sampled_into_one_buffer() {
 }
 
 #[test]
-fn samples_are_recorded_field_by_field() {
+fn sampling_records_each_field_of_a_sample() {
     let found = run("pc_sampling=host_trap:time:100", &["samples:2:3:8"]);
     let [_, second, _] = &found.samples[..] else {
         panic!("{} samples", found.samples.len());
@@ -134,7 +134,7 @@ fn what_is_not_recorded_is_counted() {
 }
 
 #[test]
-fn samples_are_delivered_while_the_program_runs() {
+fn sampling_delivers_samples_while_the_program_runs() {
     let found = run(
         "pc_sampling=host_trap:time:1",
         &["samples:2:7:1", "flushed"],
@@ -144,7 +144,7 @@ fn samples_are_delivered_while_the_program_runs() {
 }
 
 #[test]
-fn pauses_stop_sampling() {
+fn sampling_stops_during_a_pause() {
     let words = [
         "samples:2:1:1",
         "pause",
@@ -156,7 +156,7 @@ fn pauses_stop_sampling() {
 }
 
 #[test]
-fn a_provider_that_refuses_is_noted() {
+fn sampling_notes_a_provider_that_refuses() {
     let found = run_with(
         "pc_sampling=host_trap:time:1",
         &["samples:2:1:1"],
@@ -180,7 +180,7 @@ fn a_provider_that_refuses_is_noted() {
 }
 
 #[test]
-fn the_bytes_of_code_objects_are_recorded_once() {
+fn sampling_records_the_bytes_of_code_objects_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("object");
     let long: Vec<u8> = (0..9_000_000_u32).map(|byte| (byte % 251) as u8).collect();

@@ -12,7 +12,7 @@ use rpd_tests::{install, workloads};
 const EVERYTHING: &str =
     "hip_runtime=1,marker=1,kernel=1,memory_copy=1,memory_allocation=1,scratch_memory=1,streams=1";
 
-/// Runs a workload and gives its exit code, or the negative number of the signal that ended it, and what was recorded.
+/// Runs a workload. Returns its exit code, or the negative number of the signal that ended it, and its recording.
 fn run(workload: &str, count: usize) -> (i32, Session) {
     let run = tempfile::tempdir().expect("temporary directory");
     let output = Command::new(workloads::path(workload))
@@ -35,7 +35,7 @@ fn run(workload: &str, count: usize) -> (i32, Session) {
 }
 
 #[test]
-fn all_work_that_completed_is_recorded() {
+fn sudden_end_loses_no_completed_work() {
     const COUNT: usize = 300;
     for (workload, expected) in [
         ("abort-midway", -libc::SIGABRT),

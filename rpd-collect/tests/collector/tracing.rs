@@ -57,10 +57,10 @@ fn run(options: &str, words: &[&str]) -> Traced {
     run_as(provider(), "10000", options, words)
 }
 
-/// Target 2, SIMDs 0x3, shader engine 4, 1 MiB, the first GPU alone.
+/// Options of a trace of each selected dispatch: target 2, SIMDs 0x3, shader engine 4, 1 MiB, the first GPU alone.
 const OPTIONS: &str = "2:3:16:1048576:0:0:0:0:0:0/0/";
 
-/// The same for one trace of the whole run.
+/// Options of one trace of the whole run, otherwise as [`OPTIONS`].
 const WHOLE: &str = "2:3:16:1048576:0:0:0:0:0:1/0/";
 /// Output of the provider for [`WHOLE`], when the trace was stopped in time.
 const DELIVERED: &str = "device 77: 0=2 1=16 2=1048576 3=3\nthe trace is delivered\n";
@@ -70,7 +70,7 @@ fn expected(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn the_first_dispatch_of_each_kernel_is_traced() {
+fn thread_trace_is_made_of_the_first_dispatch_of_each_kernel() {
     let words = [
         "traced:5:1:100",
         "traced:6:1:100",
@@ -108,7 +108,7 @@ fn the_first_dispatch_of_each_kernel_is_traced() {
 }
 
 #[test]
-fn long_streams_are_written_in_parts() {
+fn thread_trace_stream_is_written_in_parts_when_it_is_long() {
     const LENGTH: usize = (5 << 19) + 3;
     let found = run(OPTIONS, &[&format!("traced:1:1:{LENGTH}")]);
     let offsets: Vec<u64> = found.parts.iter().map(|(part, _)| part.offset).collect();
@@ -124,7 +124,7 @@ fn long_streams_are_written_in_parts() {
 }
 
 #[test]
-fn later_providers_deliver_parts_in_any_order() {
+fn thread_trace_parts_of_later_providers_are_taken_in_any_order() {
     let found = run_as(provider(), "10300", OPTIONS, &["traced:1:1:11"]);
     let parts: Vec<_> = (found.parts.iter())
         .map(|(part, bytes)| (part.chunk, part.size, part.flags, bytes.as_slice()))
@@ -140,7 +140,7 @@ fn later_providers_deliver_parts_in_any_order() {
 }
 
 #[test]
-fn what_the_provider_cannot_do_is_noted() {
+fn thread_trace_notes_devices_and_options_that_the_provider_refuses() {
     // All GPUs: the second one refuses.
     let found = run("2:3:16:1048576:0:0:0:0:0:0//", &["traced:1:1:1"]);
     assert_eq!(found.parts.len(), 1);
@@ -179,20 +179,20 @@ fn what_the_provider_cannot_do_is_noted() {
 }
 
 #[test]
-fn traces_of_the_whole_run_use_the_devices_service() {
+fn thread_trace_of_the_whole_run_uses_the_service_of_devices() {
     let found = run(WHOLE, &[]);
     assert_eq!(found.printed, DELIVERED);
     assert_eq!(found.tracing[0].0.whole_agent, 1);
 }
 
 #[test]
-fn a_program_that_ends_by_exit_has_its_trace() {
+fn thread_trace_is_delivered_when_the_program_calls_exit() {
     assert_eq!(run(WHOLE, &["exit"]).printed, DELIVERED);
 }
 
 /// The provider faults when it is to stop a trace after the runtime's end.
 #[test]
-fn a_trace_is_delivered_before_the_runtime_ends() {
+fn thread_trace_is_delivered_before_the_runtime_ends() {
     for words in [
         &["shut-down"][..],
         &["hsa-again", "shut-down", "shut-down"],
@@ -203,7 +203,7 @@ fn a_trace_is_delivered_before_the_runtime_ends() {
 }
 
 #[test]
-fn traces_of_consecutive_kernels_use_the_devices_service() {
+fn thread_trace_of_consecutive_kernels_uses_the_service_of_devices() {
     let found = run("2:3:16:1048576:0:1:3:0:0:0/0/", &[]);
     assert_eq!(found.printed, "device 77: 0=2 1=16 2=1048576 3=3\n");
     assert_eq!(found.tracing[0].0.whole_agent, 1);
@@ -211,7 +211,7 @@ fn traces_of_consecutive_kernels_use_the_devices_service() {
 
 /// The packets that end such a trace would go to a queue that the child does not have.
 #[test]
-fn a_child_does_not_end_the_trace_of_its_parent() {
+fn thread_trace_of_a_parent_is_not_ended_by_its_forked_child() {
     let found = run(WHOLE, &["fork", "pause"]);
     assert_eq!(found.printed, DELIVERED);
 }

@@ -55,7 +55,7 @@ pub struct Argument {
     pub declared: &'static str,
     /// Type with typedefs resolved, as a C++ demangler spells it.
     pub resolved: &'static str,
-    /// That type as C++ compilers encode it in names.
+    /// The resolved type as C++ compilers encode it in names.
     pub mangled: &'static str,
     /// Offset in the argument struct, bytes.
     pub offset: u32,
@@ -67,14 +67,14 @@ pub struct Argument {
     pub output: Option<Pointee>,
 }
 
-/// What an output argument points to.
+/// The value that an output argument points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pointee {
     /// Type as the header declares it.
     pub declared: &'static str,
     /// Type with typedefs resolved, as a C++ demangler spells it.
     pub resolved: &'static str,
-    /// That type as C++ compilers encode it in names.
+    /// The resolved type as C++ compilers encode it in names.
     pub mangled: &'static str,
     /// Size of the value in bytes.
     pub size: u32,
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_of_a_recorded_kind_has_its_arguments() {
+    fn argument_table_has_every_call_of_the_recorded_kinds() {
         for expected in rpd_data::layouts().expect("the tables") {
             let Some(kind) = Kind::from_name(expected.kind) else {
                 assert_eq!(expected.kind, "MARKER_CORE_API");

@@ -1,4 +1,4 @@
-//! From the bytes of arguments to the texts that files carry.
+//! Texts of arguments, as files carry them, from the arguments' bytes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,6 +24,7 @@ impl ArgLayout {
         let (fixed, tail) = raw
             .split_at_checked(self.size as usize)
             .unwrap_or((raw, &[]));
+        // Results lie between the argument struct and the texts, and only in records with this flag.
         let (mut results, tail) = match flags & api_flag::RESULTS {
             0 => (Results::default(), tail),
             _ => Results::split(self.arguments, tail),
@@ -33,9 +34,12 @@ impl ArgLayout {
         for (position, argument) in self.arguments.iter().enumerate() {
             let from = argument.offset as usize;
             let Some(bytes) = fixed.get(from..from + argument.size as usize) else {
+                // A record that ends early yields the arguments that are whole; a part of a value would be another
+                // value.
                 return;
             };
             value.clear();
+            // Where the call stored a result, that is shown in place of the pointer to it, as the original tools do.
             if let Some((output, bytes)) = results.of(argument) {
                 write_value(&mut value, output.form, output.declared, bytes);
                 emit(position, argument, ValueType::Result(output), &value);
@@ -45,6 +49,7 @@ impl ArgLayout {
                 match texts.next() {
                     Some(Some(text)) => value.push_str(&String::from_utf8_lossy(text)),
                     Some(None) => value.push_str("(null)"),
+                    // The collector copies no text where the pointer could not be read: the address is all there is.
                     None => write_value(&mut value, Form::Pointer, argument.declared, bytes),
                 }
             } else {
@@ -55,12 +60,12 @@ impl ArgLayout {
     }
 }
 
-/// Which type the shown value of an argument has.
+/// The type of an argument's shown value.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueType<'a> {
-    /// That of the argument.
+    /// The declared type of the argument.
     Argument,
-    /// That of what the argument points to.
+    /// The type of the value that the argument points to: the call stored a result there.
     Result(&'a Pointee),
 }
 
@@ -109,6 +114,7 @@ pub fn for_each_argument(
                 let ty = match ty {
                     ValueType::Argument => argument.resolved,
                     ValueType::Result(output) => output.resolved,
+                    // A layout is missing for operations of a newer runtime; their bytes cannot be interpreted.
                 };
                 emit(position, ty, argument.name, value);
             });
@@ -134,7 +140,7 @@ pub fn for_each_argument(
 const MOST_TYPES: usize = 4096;
 
 thread_local! {
-    /// Types as C++ spells them, by what a compiler encodes them as.
+    /// Spellings of types in C++, by the encoding that compilers give them.
     static TYPES: RefCell<HashMap<Box<str>, Rc<str>>> = RefCell::default();
 }
 
@@ -160,6 +166,7 @@ fn write_value(out: &mut String, form: Form, declared: &str, bytes: &[u8]) {
         Form::Float => write!(out, "{}", float(bytes)),
         Form::Bool => write!(out, "{}", unsigned(bytes) != 0),
         Form::Enum => {
+            // Enumerators are `int` in C. A greater value is damage or another type, and has no name.
             let value = signed(bytes);
             match i32::try_from(value) {
                 Ok(value) => out.write_str(enumerator(declared, value)),
@@ -174,6 +181,7 @@ fn write_value(out: &mut String, form: Form, declared: &str, bytes: &[u8]) {
             0 => out.write_str("0"),
             address => write!(out, "{address:#x}"),
         },
+        // Reversed, as the original prints these structs: readers of its files split the text by position.
         Form::Dim3 => write!(
             out,
             "{{z={}, y={}, x={}}}",
@@ -218,6 +226,7 @@ fn write_value(out: &mut String, form: Form, declared: &str, bytes: &[u8]) {
             bytes.get(76).copied().unwrap_or_default(),
         ),
         Form::Bytes => {
+            // Trailing zeros are padding of the struct, and say nothing.
             let end = bytes.iter().rposition(|&byte| byte != 0);
             let used = &bytes[..end.map_or(0, |end| end + 1)];
             out.write_str("0x")
@@ -282,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_reads_as_the_original_writes_it() {
+    fn argument_texts_of_a_copy_are_those_of_rocprofv3() {
         let mut raw = Vec::new();
         for value in [0x7f2b_e200_0000_u64, 0, 262_144, 1, 0x7f2d_0400_1c70] {
             raw.extend(value.to_le_bytes());
@@ -300,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_reads_as_what_the_call_stored() {
+    fn argument_text_of_an_output_is_the_stored_value() {
         let raw = |mask: u32| {
             let mut raw = Vec::new();
             for value in [0x7ffd_0000_0010_u64, 0x7ffd_0000_0020, 100, 7] {
@@ -328,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_follow_the_results() {
+    fn argument_texts_are_read_behind_the_results() {
         let mut raw = Vec::new();
         for value in [0x7ffd_0000_0010_u64, 0x10, 0x20] {
             raw.extend(value.to_le_bytes());
@@ -344,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn registration_carries_texts_and_nulls() {
+    fn argument_texts_of_a_registration_have_copied_texts_and_null_pointers() {
         let size = layout(Kind::HipCompiler, "__hipRegisterFunction")
             .expect("in the table")
             .size as usize;
@@ -364,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_print_their_dimensions_backwards() {
+    fn argument_texts_of_a_launch_print_z_before_y_and_x() {
         let mut raw = vec![0; 56];
         for (index, value) in [1024_u32, 1, 2, 64, 3, 4].into_iter().enumerate() {
             raw[8 + index * 4..12 + index * 4].copy_from_slice(&value.to_le_bytes());
@@ -378,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_types_are_the_resolved_ones() {
+    fn argument_table_encodes_each_type_as_its_resolved_spelling() {
         let layouts = super::super::LAYOUTS.iter().flat_map(|(_, all)| *all);
         for argument in layouts.flat_map(|(_, layout)| layout.arguments) {
             assert_eq!(demangle_type(argument.mangled), argument.resolved);
@@ -389,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_damaged_tails_yield_the_readable_part() {
+    fn argument_texts_end_where_the_record_is_too_short() {
         assert!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[]).is_empty());
         assert_eq!(texts(Kind::HipRuntime, "hipMemcpyAsync", &[1; 20]).len(), 2);
         let mut raw = vec![0; 24];
@@ -401,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_and_unknown_enumerators() {
+    fn write_value_prints_unknown_enumerators_and_negative_numbers() {
         let mut out = String::new();
         write_value(&mut out, Form::Enum, "hipMemcpyKind", &77_i32.to_le_bytes());
         out.push(' ');
@@ -419,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_demangled_once() {
+    fn type_name_demangles_a_type_once_and_remembers_a_limited_number() {
         let first = type_name("P12ihipStream_t");
         assert_eq!(&*first, "ihipStream_t*");
         assert!(Rc::ptr_eq(&first, &type_name("P12ihipStream_t")));
@@ -431,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn the_providers_own_texts_are_demangled() {
+    fn for_each_argument_demangles_types_in_the_providers_texts() {
         let mut raw = Vec::new();
         for text in ["P12ihipStream_t", "stream", "0x1", "i", "n", "-3"] {
             raw.extend((text.len() as u32).to_le_bytes());

@@ -39,7 +39,7 @@ pub(super) enum Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// As a message names it.
+    /// The piece as messages name it: `%key%`, `%env{NAME}%`, or the text itself.
     pub(super) fn written(self) -> String {
         match self {
             Piece::Text(text) | Piece::Unknown(text) => text.to_owned(),
@@ -89,6 +89,7 @@ pub(super) fn placeholder(text: &str) -> Option<(Piece<'_>, usize)> {
         if let Some(rest) = text.strip_prefix(lead)
             && let Some((name, used)) = braced_variable(rest)
         {
+            // The guide has `%env{NAME}%` with a closing sign only; without one this is plain text.
             let closed = rest[used..].starts_with('%');
             if closing && !closed {
                 continue;
@@ -111,6 +112,7 @@ pub(super) fn placeholder(text: &str) -> Option<(Piece<'_>, usize)> {
         });
     }
     let rest = text.strip_prefix('%')?;
+    // A long key (`%hostname%`) goes before the shorthand with which it begins (`%h`).
     let length = word_length(rest);
     let closed = length > 0 && rest[length..].starts_with('%');
     if closed && is_key(&rest[..length]) {

@@ -31,7 +31,7 @@ fn expand(pattern: &str, command: &[&str]) -> String {
 
 /// Checks command-line-256 to command-line-265.
 #[test]
-fn placeholders_of_the_contract() {
+fn patterns_are_filled_in_as_the_documented_cases_say() {
     let transpose = ["./transpose", "2", "500", "10"];
     for (case, pattern, command, expected) in [
         (
@@ -101,7 +101,7 @@ fn placeholders_of_the_contract() {
 }
 
 #[test]
-fn a_value_that_names_itself_ends() {
+fn pattern_value_that_names_itself_is_expanded_a_limited_number_of_times() {
     assert_eq!(expand("%env{LOOP}%", &[]), "xxxxxxxx%env{LOOP}%");
 }
 
@@ -123,7 +123,7 @@ fn filled(pattern: &str, environment: &[(&str, &str)]) -> (String, Vec<String>) 
 }
 
 #[test]
-fn values_that_multiply_are_bounded() {
+fn pattern_values_that_multiply_stay_within_the_limit() {
     let many = "%env{X}%".repeat(40);
     let (text, _) = filled("%env{X}%", &[("X", &many)]);
     assert!(text.len() <= MAX_VALUE, "{}", text.len());
@@ -133,7 +133,7 @@ fn values_that_multiply_are_bounded() {
 }
 
 #[test]
-fn values_do_not_leave_the_directory() {
+fn pattern_values_do_not_leave_the_directory() {
     let environment = [
         ("UP", ".."),
         ("DOT", "."),
@@ -182,7 +182,7 @@ fn values_do_not_leave_the_directory() {
 }
 
 #[test]
-fn a_replacement_is_reported_once() {
+fn namer_reports_a_replaced_value_once() {
     let options = Options {
         output_file: "%env{UNSET}%/x".to_owned(),
         ..Options::default()
@@ -205,7 +205,7 @@ fn a_replacement_is_reported_once() {
 }
 
 #[test]
-fn bytes_that_are_no_text_reach_the_path() {
+fn target_path_has_the_bytes_of_values_that_are_not_utf8() {
     use std::os::unix::ffi::OsStrExt as _;
     let options = Options {
         output_directory: "/out\\xff".to_owned(),
@@ -227,7 +227,7 @@ fn bytes_that_are_no_text_reach_the_path() {
 }
 
 #[test]
-fn closed_words_that_mean_nothing_are_refused() {
+fn pattern_check_refuses_closed_words_that_are_no_placeholders() {
     for good in [
         "%pid%", "{pid}", "%h_%p", "%h%p", "50%", "a%b", "%arg12%", "%q{A}%", "{a b}", "%pidx",
     ] {
@@ -251,7 +251,7 @@ fn closed_words_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn literal_parents() {
+fn literal_parent_ends_before_the_first_placeholder() {
     for (pattern, parent) in [
         ("/a/b", "/a/b"),
         ("/a/b%pid%", "/a"),
@@ -267,7 +267,7 @@ fn literal_parents() {
 }
 
 #[test]
-fn processes_of_a_run_never_share_a_file() {
+fn namer_gives_processes_of_a_run_different_files() {
     let mut options = Options {
         output_directory: "/out".to_owned(),
         output_file: "x".to_owned(),
@@ -304,7 +304,7 @@ fn processes_of_a_run_never_share_a_file() {
 }
 
 #[test]
-fn patterns_that_distinguish_ranks() {
+fn distinguishes_ranks_accepts_patterns_with_rank_or_process() {
     for pattern in [DEFAULT_PREFIX, "x_%rank%", "%r", "{pid}", "x%env{RANK}%"] {
         assert!(distinguishes_ranks(pattern), "{pattern}");
     }
@@ -314,7 +314,7 @@ fn patterns_that_distinguish_ranks() {
 }
 
 #[test]
-fn passes_never_share_a_file() {
+fn namer_gives_passes_of_a_run_different_files() {
     let process = process(&["a"]);
     let mut earlier = Namer::default();
     let mut name = |pass: u32, prefix: &str| {

@@ -12,7 +12,7 @@ use crate::ids::{AgentHandle, CodeObjectId, StringId};
 use crate::number_map::NumberMap;
 use crate::spool::options::{SamplingMethod, SamplingUnit};
 
-/// How an agent was sampled.
+/// Settings with which an agent was PC-sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
     /// The sampled agent.
@@ -54,7 +54,7 @@ pub struct Instruction {
     pub object: CodeObjectId,
     /// Offset of its first byte from the load address of the code object, in bytes.
     pub offset: u64,
-    /// Size in bytes.
+    /// Size of the instruction in bytes.
     pub length: u32,
     /// Disassembly, as an assembler accepts it; 0 when it could not be decoded.
     pub text: StringId,
@@ -70,13 +70,13 @@ pub struct Instruction {
 /// A source file that could be read after the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its path in the debug information.
+    /// Path of the file in the debug information.
     pub path: StringId,
     /// Content of the file when it was read.
     pub text: String,
 }
 
-/// What is known of the code of a session's kernels.
+/// Images, instructions and source lines of a session's kernels.
 #[derive(Debug, Default)]
 pub struct Code {
     /// ELF images, each once, in the order in which they were first loaded.
@@ -89,7 +89,7 @@ pub struct Code {
     pub lines: Vec<CodeLine>,
     /// Source files that could be read, ordered by path.
     pub sources: Vec<SourceFile>,
-    /// What could not be decoded or looked up, for the user, one sentence each.
+    /// Messages for the user about code that could not be decoded or looked up, one sentence each.
     pub problems: Vec<String>,
 }
 
@@ -104,8 +104,8 @@ impl Code {
         self.images.get(*self.image_of.get(&object)? as usize)
     }
 
-    /// Index into [`Code::instructions`] of the one that begins at `offset` bytes from the load address; `None` when
-    /// none does.
+    /// Index into [`Code::instructions`] of the instruction that begins at `offset` bytes from the load address; `None`
+    /// when none does.
     pub fn find(&self, object: CodeObjectId, offset: u64) -> Option<usize> {
         let found = self
             .instructions
@@ -155,7 +155,8 @@ impl<'a> InstructionIndex<'a> {
         }
     }
 
-    /// Index into [`Code::instructions`] of the one that begins at `offset`.
+    /// Index into [`Code::instructions`] of the instruction that begins at `offset` bytes from the load address; `None`
+    /// when none does.
     #[inline]
     pub fn find(&mut self, object: CodeObjectId, offset: u64) -> Option<u32> {
         let code = self.code;

@@ -5,7 +5,7 @@ use std::io;
 use crate::column::{BATCH, Column, Storage};
 use crate::ids::Nanoseconds;
 
-/// What code needs that treats all tables alike: the times of the rows, sorting, and moving rows to files.
+/// Interface of tables for code that treats all tables alike: the times of the rows, sorting, and moving rows to files.
 pub trait Columns {
     /// Start times of the rows that can be read.
     fn starts(&self) -> &[Nanoseconds];

@@ -9,7 +9,7 @@ use crate::ids::{KernelId, Nanoseconds, OperationId, StringId};
 use crate::options::KernelNames;
 use crate::spool::durations;
 
-/// What a sum is over.
+/// The dispatches or copies that a sum is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TotalOf {
     /// The dispatches of one kernel.
@@ -27,7 +27,7 @@ pub const OTHER_KERNELS: &str = "(other kernels)";
 /// not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceTotal {
-    /// What the sum is over.
+    /// The dispatches or copies that the sum is over.
     pub of: TotalOf,
     /// Number of dispatches or copies; at least one.
     pub count: u64,
@@ -43,7 +43,7 @@ pub struct DeviceTotal {
     pub bytes: u64,
     /// Start of the first dispatch or copy.
     pub first: Nanoseconds,
-    /// End of the last.
+    /// End of the last dispatch or copy.
     pub last: Nanoseconds,
     /// Number of durations in each bucket, by the bucket's number: see [`rpd_spool::durations`].
     pub durations: Vec<u64>,
@@ -90,7 +90,8 @@ impl DeviceTotal {
 }
 
 impl Session {
-    /// The id in `names` of what a sum is over: the formatted name of the kernel, or the operation.
+    /// The id in `names` of the kernel or operation that a sum is over: the formatted name of the kernel, or the name
+    /// of the operation.
     pub fn total_name(
         &self,
         total: &DeviceTotal,
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_add_up() {
+    fn device_totals_of_two_parts_add_up_to_the_total_of_the_whole() {
         let of = TotalOf::OtherKernels;
         let mut sum = total(of, &[3, 9, 200]);
         sum.add(&total(of, &[70, 70_000]));
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_symbol_says_so() {
+    fn named_totals_say_that_a_kernel_has_no_symbol() {
         let mut session = Session::default();
         session.strings.intern("");
         session
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_with_the_same_name_are_one_row() {
+    fn named_totals_have_one_row_for_kernels_of_the_same_name() {
         let mut session = Session::default();
         session.strings.intern("");
         for id in [1, 2] {

@@ -14,14 +14,14 @@ const CHECK_INTERVAL: usize = 1024;
 /// Size in bytes of the arguments that are kept in memory.
 const ARENA: usize = 8 << 20;
 
-/// Which parts of a session's tables are in files. Code that fills the tables calls [`Growth::taken`] after each
+/// The parts of a session's tables that are in files. Code that fills the tables calls [`Growth::taken`] after each
 /// record, and at the end [`Growth::finish`] and [`Growth::put_in_order`].
 #[derive(Debug)]
 pub struct Growth {
     storage: Storage,
-    /// By number of the table: index of the first row of each part in files.
+    /// Index of the first row of each part in files, by number of the table.
     parts: [Vec<usize>; Table::ALL.len()],
-    /// By number of the table: whether all its rows have been added and are sorted.
+    /// Whether all rows of a table have been added and are sorted, by number of the table.
     is_complete: [bool; Table::ALL.len()],
     until_check: usize,
     /// Last end of the rows in files.
@@ -40,7 +40,7 @@ impl Growth {
         }
     }
 
-    /// Where long columns are stored.
+    /// Storage of long columns.
     pub fn storage(&self) -> &Storage {
         &self.storage
     }
@@ -142,8 +142,8 @@ impl Growth {
         Ok(())
     }
 
-    /// Does for one table what [`Growth::finish`] and [`Growth::put_in_order`] do for all. No rows may be added to it
-    /// afterwards.
+    /// Finishes one table and puts it in order, as [`Growth::finish`] and [`Growth::put_in_order`] do with all. No rows
+    /// may be added to it afterwards.
     ///
     /// # Errors
     /// When a file cannot be made, written or mapped.
@@ -167,7 +167,7 @@ mod tests {
 
     /// Tables that are complete were sorted again after every thousand records of other tables.
     #[test]
-    fn complete_tables_are_left_alone() -> io::Result<()> {
+    fn growth_does_not_sort_completed_tables_again() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
         let mut growth = Growth::new(Storage::new(directory.path()).with_rows(4));
         let mut session = Session::default();

@@ -15,11 +15,12 @@ use crate::options::KernelNames;
 pub struct Tally {
     /// Number of samples, or of cycles.
     pub samples: u64,
-    /// How many of `samples` are stochastic. Only these show whether the wave issued an instruction.
+    /// Number of the `samples` that are stochastic. Only these show whether the wave issued an instruction.
     pub stochastic: u64,
-    /// How many stochastic samples found that the wave issued an instruction.
+    /// Number of stochastic samples whose wave issued an instruction.
     pub issued: u64,
-    /// How many stochastic samples found that it did not, by reason: the index is that of [`REASONS`].
+    /// Number of stochastic samples whose wave did not issue an instruction, by reason: the index is that of
+    /// [`REASONS`].
     pub stalls: [u64; REASONS.len()],
     /// Lanes that were enabled, added up over all samples; 0 for thread traces.
     pub lanes: u64,
@@ -128,7 +129,7 @@ pub struct HotInstruction {
     pub offset: u64,
     /// Disassembly; empty when the instruction could not be decoded.
     pub text: String,
-    /// What was sampled at the instruction.
+    /// Samples or cycles at the instruction.
     pub tally: Tally,
 }
 
@@ -157,10 +158,10 @@ pub struct HotKernel {
     pub lines: Vec<HotLine>,
 }
 
-/// What was sampled, by kernel.
+/// Samples or cycles by kernel, with the lines and instructions where they were.
 #[derive(Debug, Clone, Default)]
 pub struct Hot {
-    /// What the counts are of: samples or cycles.
+    /// Unit of the counts: samples or cycles.
     pub measure: Measure,
     /// Sum over all kernels.
     pub tally: Tally,
@@ -171,7 +172,8 @@ pub struct Hot {
 /// Name that stands for all samples whose kernel is not known.
 pub const UNKNOWN_KERNEL: &str = "(unknown kernel)";
 
-/// By called function and inline chain: the instructions, by code object and offset, with their text.
+/// Instructions by called function and inline chain; the instructions of each by code object and offset, with their
+/// text.
 type Lines = HashMap<(String, Vec<HotPlace>), BTreeMap<(CodeObjectId, u64), (String, Tally)>>;
 
 /// Adds up samples, or cycles of thread traces, of one or several recordings. Kernels and lines of different
@@ -203,6 +205,7 @@ impl HotBuilder {
         let mut called = |kernel, instruction: Option<&Instruction>| -> String {
             let own = symbols.get(&kernel).copied();
             match own.zip(instruction.map(|instruction| instruction.function)) {
+                // A kernel's symbol has the suffix `.kd`, its code has none; without it they are compared as functions.
                 Some((own, id)) if own != session.strings.get(id) => {
                     let formatted = || {
                         crate::kernel_name::formatted(session.strings.get(id), names).into_owned()
@@ -262,12 +265,14 @@ impl HotBuilder {
                         tally,
                     });
                 }
+                // Samples first, then the address: equal counts come in the same order in every run.
                 line.instructions.sort_by_key(|one| {
                     (std::cmp::Reverse(one.tally.samples), one.object, one.offset)
                 });
                 kernel.tally.add(&line.tally);
                 kernel.lines.push(line);
             }
+            // Equal counts are ordered by place, so that two reports of one recording do not differ.
             kernel.lines.sort_by(|a, b| {
                 let key = |line: &HotLine| std::cmp::Reverse(line.tally.samples);
                 key(a)
@@ -320,10 +325,10 @@ pub struct ListedInstruction {
     pub offset: u64,
     /// Disassembly; empty when the instruction could not be decoded.
     pub text: String,
-    /// Its line, then the lines of the calls that were inlined around it, innermost first; empty without debug
-    /// information.
+    /// Line of the instruction, then the lines of the calls that were inlined around it, innermost first; empty without
+    /// debug information.
     pub chain: Vec<HotPlace>,
-    /// What was sampled at the instruction.
+    /// Samples or cycles at the instruction.
     pub tally: Tally,
 }
 
@@ -336,7 +341,7 @@ pub struct Listing {
     pub function: String,
     /// Code object that has the function.
     pub object: CodeObjectId,
-    /// What the counts are of: samples or cycles.
+    /// Unit of the counts: samples or cycles.
     pub measure: Measure,
     /// Sum over all functions that have samples of this kernel.
     pub kernel_tally: Tally,
@@ -355,7 +360,7 @@ pub fn listings(
 ) -> Vec<Listing> {
     let labels = KernelLabels::new(session, names);
     let code = &session.code;
-    /// By kernel, code object and function: the tally of each instruction, by its index in
+    /// Tallies of instructions, by kernel, code object and function, then by the instruction's index in
     /// [`super::code::Code::instructions`].
     type TalliesByFunction = BTreeMap<(String, CodeObjectId, StringId), HashMap<usize, Tally>>;
     let mut found = TalliesByFunction::new();
@@ -368,6 +373,7 @@ pub fn listings(
             continue;
         }
         let tally = Tally::of(sums);
+        // The kernel's sum has samples without instruction, too: shares are shares of the whole kernel.
         kernels.entry(name.clone()).or_default().add(&tally);
         if let Some((index, instruction)) = index.zip(instruction) {
             found
@@ -391,12 +397,15 @@ pub fn listings(
                 tally: Tally::default(),
                 instructions: Vec::new(),
             };
+            // Instructions are ordered by code object, so those of an object are one stretch.
             let first = code
                 .instructions
                 .partition_point(|instruction| instruction.object < object);
             let own = code.instructions[first..]
                 .iter()
                 .take_while(|instruction| instruction.object == object);
+            // All instructions of the function are listed, those without samples included: a listing with gaps cannot
+            // be read.
             for (index, instruction) in (first..).zip(own) {
                 if instruction.function != function {
                     continue;
@@ -414,6 +423,7 @@ pub fn listings(
             listing
         })
         .collect();
+    // The names break ties, so that two reports of one recording do not differ.
     listings.sort_by(|a, b| {
         let key = |listing: &Listing| std::cmp::Reverse(listing.tally.samples);
         key(a)

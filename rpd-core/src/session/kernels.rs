@@ -72,8 +72,8 @@ impl<'a> KernelLabels<'a> {
         KernelLabels::in_form(session, names, form)
     }
 
-    /// The names of the symbols as rocprofv3 demangles them and nothing else: those of descriptors end in ` [clone .kd]`. No
-    /// region renames a kernel.
+    /// Labels that are the names of the symbols as rocprofv3 demangles them and nothing else: those of descriptors end
+    /// in ` [clone .kd]`. No region renames a kernel.
     pub fn of_symbols(session: &'a Session) -> KernelLabels<'a> {
         let names = KernelNames {
             original: true,
@@ -115,7 +115,7 @@ impl<'a> KernelLabels<'a> {
         self.of(&self.session.dispatches, index)
     }
 
-    /// The name of dispatch `index` of [`Session::counted`], by the same rule.
+    /// The name of dispatch `index` of [`Session::counted`], by the rule for traced dispatches.
     pub fn counted(&self, index: usize) -> &str {
         self.of(&self.session.counted.dispatches, index)
     }

@@ -61,7 +61,7 @@ pub enum Provider {
     /// rocprofiler-sdk. Also the value when the process had no events.
     #[default]
     Sdk,
-    /// None: the collector wrapped the functions of the runtimes' dispatch tables itself (`--provider direct`).
+    /// No library: the collector wrapped the functions of the runtimes' dispatch tables itself (`--provider direct`).
     Direct,
 }
 
@@ -89,7 +89,7 @@ pub struct Process {
     pub forked: bool,
     /// Number of children that the parent had when the collector was loaded.
     pub psize: u32,
-    /// Where its events came from.
+    /// Source of the process's events.
     pub provider: Provider,
     /// Command line, program first. This, the paths and the environment are escaped text: [`crate::os_text`].
     pub command: Vec<String>,
@@ -231,15 +231,15 @@ pub struct Counter {
     pub agent: AgentHandle,
     /// Name in the counter definitions, such as `SQ_WAVES`.
     pub name: String,
-    /// What the counter counts, in words: the text of the counter definitions.
+    /// Meaning of the counter's value in words: the text of the counter definitions.
     pub description: String,
     /// Hardware block that counts, such as `SQ`; empty for derived counters.
     pub block: String,
     /// Expression over other counters that yields the value; empty for hardware counters.
     pub expression: String,
-    /// Whether it is a property of the agent, which is the same for every dispatch.
+    /// Whether the counter is a property of the agent, which is the same for every dispatch.
     pub is_constant: bool,
-    /// Whether it is computed from other counters.
+    /// Whether the counter is computed from other counters.
     pub is_derived: bool,
     /// Dimensions along which it has several values.
     pub dimensions: Vec<CounterDimension>,
@@ -273,11 +273,11 @@ pub enum ResourceKind {
 /// A name that the program gave to a resource through ROCTx.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceName {
-    /// What was named.
+    /// Kind of the resource that was named.
     pub kind: ResourceKind,
     /// Thread id, device number, address of the stream or handle of the agent, by `kind`.
     pub resource: u64,
-    /// The name.
+    /// Name that the program gave to the resource.
     pub name: String,
 }
 
@@ -295,13 +295,13 @@ pub struct OpenCall {
 /// ROCTx ranges that had not been ended when recording ended. They are rows of the table of calls, which last until then.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenRanges {
-    /// Number of them.
+    /// Number of ranges that had not been ended.
     pub count: u64,
-    /// Some of them, by correlation id; all when there are few.
+    /// Some of the ranges that had not been ended, by correlation id; all when there are few.
     pub first: Vec<OpenCall>,
 }
 
-/// What is missing in a recording, and other messages about it. `rpd` reports it after the run.
+/// List of the gaps of a recording, and other messages about it. `rpd` reports it after the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Number of records that the collector could not store.
@@ -328,7 +328,7 @@ pub struct Ledger {
     pub paused_dispatches: u64,
     /// Number of forked children that could not open a spool of their own.
     pub lost_processes: u64,
-    /// Number of records that these children could not store.
+    /// Number of records that forked children without a spool of their own could not store.
     pub lost_records: u64,
     /// Number of PC samples that the provider marked as invalid.
     pub invalid_samples: u64,
@@ -367,7 +367,7 @@ pub struct Origin {
     pub domain_name: String,
 }
 
-/// What was recorded of one process in one pass.
+/// The recording of one process in one pass.
 #[derive(Debug, Default)]
 pub struct Session {
     /// Identity of the database that the session was read from; `None` for a session that was loaded from a spool.
@@ -412,7 +412,7 @@ pub struct Session {
     pub counters: Vec<Counter>,
     /// Dispatches that were counted, with their counter values.
     pub counted: CountedTable,
-    /// How each agent was sampled; empty without PC sampling.
+    /// Settings of PC sampling, one entry for each sampled agent; empty without PC sampling.
     pub sampling: Vec<code::Sampling>,
     /// PC samples.
     pub samples: SampleTable,
@@ -422,9 +422,9 @@ pub struct Session {
     pub code: code::Code,
     /// Call stacks of calls, markers and allocations.
     pub stacks: Stacks,
-    /// What is missing in the recording.
+    /// Gaps of the recording, and messages about it.
     pub ledger: Ledger,
-    /// Where columns that grow long are stored; `None` keeps them in memory.
+    /// Storage of columns that grow long; `None` keeps them in memory.
     pub storage: Option<Storage>,
 }
 

@@ -9,7 +9,7 @@ use super::Strings;
 use crate::domain::{Domain, Kind};
 use crate::ids::{OperationId, StringId};
 
-/// What an operation does to memory.
+/// Effect of an operation on memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryAction {
     /// Allocates memory or addresses.
@@ -31,7 +31,7 @@ impl MemoryAction {
     }
 }
 
-/// What kind of memory an operation acts on.
+/// Kind of memory that an operation acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryLevel {
     /// Memory with an address.
@@ -53,7 +53,7 @@ impl MemoryLevel {
     }
 }
 
-/// What an operation does, as far as writers and reports treat operations differently.
+/// Class of an operation, as far as writers and reports treat operations differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperationClass {
     /// A call that none of the other classes describes.
@@ -102,7 +102,9 @@ impl OperationClass {
             })
         };
         match kind {
+            // The runtime reuses the address of a destroyed stream, so stream numbers in files change here.
             Kind::HipRuntime if name == "hipStreamDestroy" => OperationClass::StreamDestroy,
+            // By the pattern of their names: new releases of HIP add functions that launch kernels.
             Kind::HipRuntime
                 if name.starts_with("hip")
                     && name.contains("Launch")
@@ -186,7 +188,7 @@ pub struct Operation {
     pub number: Option<u32>,
     /// The provider's name: of a call the name of the function, of others a name like `MEMORY_COPY_HOST_TO_DEVICE`.
     pub name: StringId,
-    /// What the operation does, as far as writers treat operations differently.
+    /// Class of the operation, as far as writers treat operations differently.
     pub class: OperationClass,
 }
 
@@ -263,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_operations_are_found_by_their_names_in_databases() {
+    fn memory_operation_is_found_by_its_names_in_databases() {
         for (name, level, action) in MEMORY {
             let kind = match level {
                 MemoryLevel::Scratch => Kind::ScratchMemory,
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_has_one_id() {
+    fn operations_give_each_kind_and_name_one_id() {
         let mut strings = Strings::new();
         let mut operations = Operations::default();
         let name = strings.intern("hipFree");

@@ -68,6 +68,7 @@ fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
     let strings = &session.strings;
     let columns = session.columns(table);
     let (starts, ends) = (columns.starts(), columns.ends());
+    // Kernels are compared by symbol: formatted names depend on options, and the order must not.
     let kernel = |dispatches: &DispatchTable, index: u32| {
         let symbol = session.kernel_symbol(dispatches.kernel[index as usize]);
         symbol.map(|symbol| &symbol.name)
@@ -93,6 +94,7 @@ fn with_names<T: Task>(session: &Session, table: Table, task: T) -> T::Output {
                 kernel(dispatches, a).cmp(&kernel(dispatches, b))
             })
         }
+        // A sample has no name, and samples of one time stay in the order in which they came.
         Table::Samples => task.run(starts, ends, |_, _| Ordering::Equal),
         Table::Copies => {
             let operations = &session.copies.operation;
@@ -211,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_then_longest_then_name() {
+    fn tables_are_ordered_by_start_then_duration_then_name() {
         let starts = [5, 1, 1, 1, 0].map(Nanoseconds);
         let ends = [6, 2, 9, 9, 1].map(Nanoseconds);
         let names = ["e", "d", "c", "b", "a"];
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_rows_are_not_reordered() {
+    fn order_returns_none_for_sorted_rows() {
         let times = [1, 1, 2].map(Nanoseconds);
         assert_eq!(order(&times, &times, |_, _| Ordering::Equal), None);
         assert_eq!(order(&[], &[], |_, _| Ordering::Equal), None);

@@ -1,4 +1,4 @@
-//! Which times of a record can be.
+//! Check of the times of records: times that cannot be true get no duration.
 
 use super::Session;
 use crate::ids::Nanoseconds;
@@ -6,7 +6,7 @@ use crate::ids::Nanoseconds;
 /// Longest duration that any record can have, in nanoseconds: ten years.
 pub const LONGEST_DURATION: u64 = 10 * 365 * 24 * 3600 * 1_000_000_000;
 
-/// By how much a record may be longer than its process lived, in nanoseconds: clocks of devices are converted to the host's.
+/// Nanoseconds by which a record may be longer than its process lived: clocks of devices are converted to the host's.
 const SLACK: u64 = 1_000_000_000;
 
 /// The times that records of a process can have. Recordings that were damaged, and databases, which anybody writes, have others:
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_that_cannot_be_have_no_duration() {
+    fn implausible_times_have_no_duration() {
         let mut session = Session::default();
         let duration = |session: &Session, start, end| {
             PlausibleTimes::of(session).duration(Nanoseconds(start), Nanoseconds(end))

@@ -9,7 +9,7 @@ pub struct BitField {
     pub name: &'static str,
     /// Lowest bit, from 0.
     pub shift: u32,
-    /// Width in bits.
+    /// Width of the field in bits.
     pub bits: u32,
 }
 
@@ -121,18 +121,18 @@ pub fn reason(number: u8) -> &'static str {
     REASONS.get(usize::from(number)).unwrap_or(&REASONS[0])
 }
 
-/// What the issue logic decided for the sampled wave: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the number of the
-/// reason, in [`REASONS`], why it did not issue.
+/// State of the issue logic for the sampled wave: [`Issue::HOST_TRAP`], [`Issue::ISSUED`], or the number of the reason,
+/// in [`REASONS`], why no instruction was issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Issue(pub u8);
 
 impl Issue {
-    /// Not known, because the sample was taken with the host trap method.
+    /// Unknown state, because the sample was taken with the host trap method.
     pub const HOST_TRAP: Issue = Issue(254);
     /// The wave issued an instruction.
     pub const ISSUED: Issue = Issue(255);
 
-    /// From the flags ([`sample_flag`]) and the `snapshot` of a sample.
+    /// The state of a sample, from its flags ([`sample_flag`]) and its `snapshot`.
     #[inline]
     pub const fn of(flags: u8, snapshot: u32) -> Issue {
         if flags & sample_flag::STOCHASTIC == 0 {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_issue_logic_did() {
+    fn issue_state_follows_from_flags_and_snapshot() {
         assert_eq!(Issue::of(0, 7), Issue::HOST_TRAP);
         let stochastic = sample_flag::STOCHASTIC;
         assert_eq!(

@@ -9,7 +9,7 @@ use super::stacks::{
 };
 use crate::ids::StringId;
 
-/// What a shown frame stands for.
+/// Kind of code that a shown frame stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FrameKind {
     /// The traced call. Its location is the address where the program entered the runtime, if a native frame of the
@@ -29,7 +29,7 @@ pub enum FrameKind {
 /// A frame as it is shown. One location can have several: functions that were inlined there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ShownFrame {
-    /// What the frame stands for.
+    /// Kind of code that the frame stands for.
     pub kind: FrameKind,
     /// Id of the frame's location: [`Stacks::location`](super::Stacks::location).
     pub location: u32,
@@ -50,7 +50,7 @@ pub struct ShownFrame {
 pub struct Expanded {
     /// The frames, each once.
     pub frames: Vec<ShownFrame>,
-    /// By id of the stack: its frames, innermost first, as indices into `frames`.
+    /// Frames of each stack, innermost first, as indices into `frames`, by id of the stack.
     pub stacks: HashMap<u32, Vec<u32>>,
 }
 
@@ -77,6 +77,7 @@ impl Session {
             line: 0,
             column: 0,
         };
+        // A symbolized frame has all there is.
         if frame.function != StringId(0) {
             return FrameText {
                 function: self.strings.get(frame.function).into(),
@@ -85,12 +86,14 @@ impl Session {
                 column: frame.column,
             };
         }
+        // The traced function has no name where several functions share the stack.
         if matches!(frame.kind, FrameKind::Call { .. }) {
             return known("[the call]".into());
         }
         let Some(location) = self.stacks.location(frame.location) else {
             return known("[unknown]".into());
         };
+        // Python code has its names from the interpreter, and needs no lookup.
         if let Some(code) = self.stacks.code_of(location) {
             let name = match code.qualname {
                 StringId(0) => code.name,
@@ -106,6 +109,7 @@ impl Session {
         if let Some(marker) = location.kind.marker() {
             return known(marker.into());
         }
+        // Without symbols, module and offset are what `addr2line` takes.
         match self.stacks.module_of(location) {
             Some(module) => {
                 let path = self.strings.get(module.path);
@@ -142,6 +146,8 @@ fn stacks_of(session: &Session) -> Vec<(u32, StringId)> {
         if reference.stack != 0 {
             let function = session.operations[operation].name;
             functions
+                // A stack that several functions share gets none of their names: one name would be wrong for the
+                // others.
                 .entry(reference.stack)
                 .and_modify(|known| *known = known.filter(|known| *known == function))
                 .or_insert(Some(function));
@@ -158,6 +164,7 @@ fn stacks_of(session: &Session) -> Vec<(u32, StringId)> {
         .into_iter()
         .map(|(stack, function)| (stack, function.unwrap_or(StringId(0))))
         .collect();
+    // By id, because the map's order differs from run to run and outputs must not.
     all.sort_unstable_by_key(|(stack, _)| *stack);
     all
 }
@@ -166,9 +173,9 @@ struct Expander<'a> {
     session: &'a Session,
     shown: ShownFrames,
     expanded: Expanded,
-    /// By location: its frames, as indices into `expanded.frames`.
+    /// Frames of each location, as indices into `expanded.frames`, by location.
     at: HashMap<u32, std::ops::Range<u32>>,
-    /// By location, function and whether the location is the entry address: the frame of the call.
+    /// Frames of calls, by location, function and whether the location is the entry address.
     calls: HashMap<(u32, StringId, bool), u32>,
 }
 

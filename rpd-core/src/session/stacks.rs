@@ -20,7 +20,7 @@ pub struct StackModule {
     pub build_id: String,
     /// Address in memory minus address in the ELF file (load bias).
     pub base: u64,
-    /// Lowest mapped address.
+    /// Lowest mapped address of the module.
     pub start: u64,
     /// End of the mapped addresses, exclusive.
     pub end: u64,
@@ -33,7 +33,7 @@ pub struct StackModule {
 /// A Python code object: the compiled body of a function, a class or a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonCode {
-    /// Id, from 1.
+    /// Id of the module, from 1.
     pub id: u32,
     /// Path of the source file, from `co_filename`.
     pub file: StringId,
@@ -56,17 +56,17 @@ pub struct JitObject {
     pub id: u32,
     /// Type of the ELF file, `e_type` in its header.
     pub kind: u16,
-    /// Its section headers.
+    /// Section headers of the registered object, as in its file.
     pub sections: Vec<u8>,
-    /// Its symbol table.
+    /// Symbol table of the registered object.
     pub symbols: Vec<u8>,
-    /// Its string table for symbol names.
+    /// String table for the names in `symbols`.
     pub names: Vec<u8>,
 }
 
 macro_rules! location_kinds {
     ($($(#[$doc:meta])* $kind:ident = $constant:ident $word:literal,)*) => {
-        /// What code a location is in.
+        /// Kind of code that a location is in.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum LocationKind {
             $($(#[$doc])* $kind,)*
@@ -150,9 +150,9 @@ impl LocationKind {
 /// A code location at which a thread was found: a machine instruction or one of Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackLocation {
-    /// Id, from 1.
+    /// Id of the location, from 1.
     pub id: u32,
-    /// What code it is in.
+    /// Kind of code that the location is in.
     pub kind: LocationKind,
     /// Id of the module, Python code object or JIT object, by `kind`; 0 when there is none.
     pub owner: u32,
@@ -189,8 +189,8 @@ pub struct StackFrame {
     pub line: u32,
     /// Column number from 1; 0 when it is not known.
     pub column: u32,
-    /// Where the name is from: `dwarf`, `symtab`, `dynsym`, `none` and others, or [`StackFrame::SOURCE`]; empty when
-    /// it is not known.
+    /// Source of the name: `dwarf`, `symtab`, `dynsym`, `none` and others, or [`StackFrame::SOURCE`]; empty when it is
+    /// not known.
     pub evidence: String,
 }
 
@@ -441,10 +441,12 @@ impl super::Session {
         let mut last = 0;
         for column in [&self.api.stack, &self.allocations.stack] {
             for own in column.iter() {
+                // Calls in a row often have the same stack. Looking only at changes saves a walk a call.
                 if own.stack == last {
                     continue;
                 }
                 last = own.stack;
+                // Behind a node that is already known all further ones are known, too: stacks share their outer frames.
                 for node in stacks.walk(own.stack) {
                     if !nodes.insert(node.id) {
                         break;
@@ -471,6 +473,7 @@ impl super::Session {
         stacks.modules.retain(|module| modules.contains(&module.id));
         stacks.code.retain(|found| code.contains(&found.id));
         stacks.objects.retain(|object| objects.contains(&object.id));
+        // Generated code has no module: it is kept by the file name that Python gave it.
         let files: BTreeSet<StringId> = stacks.code.iter().map(|code| code.file).collect();
         stacks.generated.retain(|range| files.contains(&range.file));
         stacks
@@ -502,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_generated_files_have_sources() {
+    fn generated_lines_are_found_by_file_and_line() {
         let range = |file, first, last, depth, line| GeneratedLines {
             file: StringId(file),
             first,
@@ -541,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_without_a_place_are_left_out() {
+    fn remove_defects_removes_nodes_with_missing_parts() {
         let mut stacks = Stacks {
             locations: vec![
                 location(2, LocationKind::Native, 0),
@@ -570,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_ends_when_another_takes_its_place() {
+    fn module_ends_when_another_takes_its_addresses() {
         let module = |id: u32, start: u64, from: u64| StackModule {
             id,
             path: StringId(0),
@@ -591,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_words_of_kinds() {
+    fn location_kinds_are_found_by_number_and_word() {
         for kind in LocationKind::ALL {
             assert_eq!(LocationKind::from_number(kind.number()), Some(*kind));
             assert_eq!(LocationKind::from_word(kind.word()), Some(*kind));

@@ -23,14 +23,14 @@ const MOVED: usize = 256;
 pub struct Strings {
     /// All texts, concatenated.
     bytes: Growing<u8>,
-    /// By id: end of the text in `bytes`.
+    /// End of each text in `bytes`, by id.
     ends: Growing<u64>,
     /// A hash table with linear probing, at most half full. A slot holds the id plus 1 in the lower half and the hash
     /// in the upper half, or 0 when it is free. The number of slots is a power of two.
     slots: Growing<u64>,
     hasher: RandomState,
     storage: Option<Storage>,
-    /// Which mapped parts of `bytes` and `slots` were used since their memory was given back.
+    /// Mapped parts of `bytes` and `slots` that were used since their memory was given back.
     windows: Windows,
 }
 
@@ -282,7 +282,7 @@ impl<'a> ExtendedStrings<'a> {
         Ok(places)
     }
 
-    /// Where columns with an entry for each text are stored.
+    /// Storage of columns with an entry for each text; `None` keeps them in memory.
     pub fn storage(&self) -> Option<&Storage> {
         let own = self.more.storage.as_ref();
         own.or(self.strings.and_then(|strings| strings.storage.as_ref()))
@@ -300,6 +300,7 @@ impl<'a> ExtendedStrings<'a> {
         loop {
             let taken = ids
                 .by_ref()
+                // Parts of limited length are sorted in memory and merged from files: the ids of a long run do not fit.
                 .take(storage.map_or(usize::MAX, |storage| storage.rows().min(PART)));
             let mut part: Vec<StringId> = taken.collect();
             if part.is_empty() {
@@ -318,6 +319,7 @@ impl<'a> ExtendedStrings<'a> {
         while parts.len() > 1 {
             let mut merged = Column::new();
             let mut of_merged = Vec::new();
+            // So many parts at once that a page of each fits in memory; several rounds where there are more.
             for (number, begins) in parts.chunks(MERGED).enumerate() {
                 of_merged.push(merged.total());
                 let next = parts.get((number + 1) * MERGED);
@@ -382,7 +384,7 @@ mod tests {
 
     /// Ids do not depend on where texts are, and nothing is lost when they move.
     #[test]
-    fn each_text_has_one_id() {
+    fn strings_give_each_text_one_id() {
         let directory = tempfile::tempdir().expect("a directory");
         // 2 KiB of texts in memory.
         let storage = Storage::new(directory.path()).with_rows(16);

@@ -18,15 +18,15 @@ use crate::optional_column::OptionalColumn;
 use crate::spool::format::{CountedValue, StackRef};
 use crate::spool::record::Table;
 
-/// Where the raw arguments of a call are in [`ApiTable::arena`]. Length 0: none were recorded.
+/// Place of a call's raw arguments in [`ApiTable::arena`]. Length 0: none were recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Immutable, IntoBytes)]
 #[repr(C)]
 pub struct ArgsRef {
     /// Index of the first byte in the arena.
     pub offset: u64,
-    /// Number of bytes.
+    /// Length of the arguments in bytes.
     pub len: u32,
-    /// How the bytes are to be read: flags of the spool record ([`crate::spool::format::api_flag`]).
+    /// Layout of the bytes: flags of the spool record ([`crate::spool::format::api_flag`]).
     pub flags: u32,
 }
 
@@ -44,7 +44,7 @@ impl Session {
         }
     }
 
-    /// As [`Session::columns`], to change them.
+    /// The table as [`Columns`], to be changed.
     pub fn columns_mut(&mut self, table: Table) -> &mut dyn Columns {
         match table {
             Table::Calls => &mut self.api,
@@ -328,7 +328,7 @@ table! {
 table! {
     /// Allocations and frees.
     AllocationTable of AllocationRow {
-        /// What was done, such as `MEMORY_ALLOCATION_ALLOCATE`.
+        /// Operation, such as `MEMORY_ALLOCATION_ALLOCATE`.
         operation: OperationId,
         /// Time at which the operation began.
         start: Nanoseconds,
@@ -357,7 +357,7 @@ table! {
 table! {
     /// Changes of the scratch memory of queues.
     ScratchTable of ScratchRow {
-        /// What was done, such as `SCRATCH_MEMORY_ALLOC`.
+        /// Operation, such as `SCRATCH_MEMORY_ALLOC`.
         operation: OperationId,
         /// Time at which the operation began.
         start: Nanoseconds,
@@ -386,7 +386,7 @@ table! {
     SampleTable of SampleRow {
         /// Time at which the sample was taken.
         start: Nanoseconds,
-        /// The same: a sample has no duration.
+        /// Time at which the sample was taken; equal to `start`, because a sample has no duration.
         end: Nanoseconds,
         /// Code object; 0 when the provider found none for the address.
         object: CodeObjectId,
@@ -400,7 +400,7 @@ table! {
         correlation: CorrelationId,
         /// Index plus 1 into [`super::Session::regions`]; 0 when there is none.
         region: u32,
-        /// Where the wave ran: packed fields [`super::samples::HARDWARE`].
+        /// Hardware unit on which the wave ran: packed fields [`super::samples::HARDWARE`].
         hardware: u64,
         /// Position of the workgroup in the grid: x, y, z.
         workgroup: [u32; 3],
@@ -429,11 +429,11 @@ pub struct CounterValue {
     pub counter: u32,
     /// Index into [`super::Counter::instances`].
     pub instance: u32,
-    /// What was counted, or computed from counted values; the unit is the counter's.
+    /// Value that was counted or computed from counted values; the unit is the counter's.
     pub value: f64,
 }
 
-/// Where the values of a dispatch are in [`CountedTable::values`].
+/// Place of a dispatch's values in [`CountedTable::values`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct ValueRange {
@@ -448,7 +448,7 @@ pub struct ValueRange {
 pub struct CountedTable {
     /// The counted dispatches. They have ids in common with [`super::Session::dispatches`] when both were requested.
     pub dispatches: DispatchTable,
-    /// Where the values of each dispatch are; as long as the columns of `dispatches`.
+    /// Place of each dispatch's values; as long as the columns of `dispatches`.
     pub ranges: Column<ValueRange>,
     /// Values of all dispatches. Those of a dispatch are consecutive, ordered by counter id, then instance.
     pub values: Column<CounterValue>,

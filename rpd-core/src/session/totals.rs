@@ -60,8 +60,8 @@ impl Replicates {
     }
 }
 
-/// How often a tick counts in each replicate. The weights follow from the tick's number, so every run computes the
-/// same ones.
+/// Number of times that a tick counts in each replicate. The weights follow from the tick's number, so every run
+/// computes the same ones.
 fn weights(tick: u64) -> [u8; REPLICATES] {
     // Of 65536: how many numbers are below 1, 2, ... events of a Poisson distribution with mean 1.
     const BELOW: [u16; 8] = [24109, 48219, 60273, 64292, 65296, 65497, 65531, 65535];
@@ -105,7 +105,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Adds another sum.
+    /// Adds another sum, over other samples.
     pub fn add(&mut self, other: Count) {
         self.samples += other.samples;
         self.lanes += other.lanes;
@@ -113,7 +113,7 @@ impl Count {
     }
 }
 
-/// What was sampled at one place.
+/// Sums over the samples at one place.
 #[derive(Debug, Clone, Default)]
 pub struct PlaceTotals {
     /// Sums by state of the issue logic, ordered by it.
@@ -122,7 +122,7 @@ pub struct PlaceTotals {
     pub replicates: Replicates,
 }
 
-/// What the counts are of.
+/// Unit of counts: samples or cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Measure {
     /// PC samples.
@@ -155,7 +155,7 @@ impl Measure {
 pub struct Totals {
     /// Unit of the counts: samples or cycles.
     pub measure: Measure,
-    /// What was sampled, by instruction and kernel.
+    /// Sums by place: instruction and kernel.
     pub places: HashMap<Place, PlaceTotals>,
 }
 
@@ -200,6 +200,7 @@ impl Totals {
             });
             let sum = &mut found[slot].1;
             let clock = clock.get(object, || ticks.clock(session, object));
+            // Samples of one tick are drawn together: they are not independent, see the head of this file.
             let tick = clock.tick(samples.start[index].0);
             sum.replicates
                 .add_weights(drawn.get(tick, || weights(tick)));
@@ -215,6 +216,7 @@ impl Totals {
             }
         }
         for (place, mut sum) in found {
+            // Counts came in the order of samples; readers rely on the order of states.
             sum.counts.sort_by_key(|(issue, _)| *issue);
             totals.places.insert(place, sum);
         }
@@ -235,6 +237,7 @@ impl Totals {
         }
         let kernels = Kernels::new(session);
         for line in &session.thread_traces.lines {
+            // Traces of a whole agent do not say which kernel a wave ran: the code tells.
             let kernel = match line.kernel {
                 KernelId(0) => kernels.at(session, line.object, line.offset),
                 known => known,
@@ -245,6 +248,7 @@ impl Totals {
                 offset: line.offset,
             };
             let sum = totals.places.entry(place).or_default();
+            // Cycles that are no stall are those in which the instruction issued and executed.
             let issued = (Issue::ISSUED, line.latency.saturating_sub(line.stall()));
             for (issue, cycles) in line.stalls.iter().copied().chain([issued]) {
                 let count = Count {
@@ -272,7 +276,7 @@ impl Totals {
 /// Finds the kernel that a sample belongs to.
 struct Kernels {
     of_dispatch: DispatchKernels,
-    /// By code object and symbol name.
+    /// Kernels by code object and symbol name.
     of_symbol: HashMap<(CodeObjectId, String), KernelId>,
 }
 
@@ -390,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_are_those_of_a_poisson_distribution() {
+    fn bootstrap_weights_have_a_poisson_distribution() {
         let mut counts = [0_u32; 10];
         let ticks = 2000;
         for tick in 0..ticks {
@@ -408,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_grow_with_the_samples_of_a_tick() {
+    fn share_error_grows_with_the_samples_of_a_tick() {
         // A share of one half: of independent samples, and of ticks that have 50 equal samples each.
         let error = |of_tick: u64| {
             let (mut part, mut whole) = (Replicates::default(), Replicates::default());

@@ -6,7 +6,7 @@ use super::samples::Issue;
 use crate::column::Column;
 use crate::ids::{AgentHandle, CodeObjectId, DispatchId, KernelId};
 
-/// How an agent was traced.
+/// Settings with which an agent was traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracing {
     /// The traced agent.
@@ -16,8 +16,8 @@ pub struct Tracing {
     /// Labels of the counters in the trace, in the order of their values: see
     /// [`TracedCounter::label`](rpd_spool::options::TracedCounter::label).
     pub counters: Vec<String>,
-    /// Whether a trace is of everything that the agent executed in a period of time. Such traces are numbered from 1.
-    /// Otherwise a trace is of one dispatch and has the number of the dispatch.
+    /// Whether a trace is of everything that the agent executed in a period of time, and not of one dispatch. Traces of
+    /// periods are numbered from 1; a trace of a dispatch has the number of the dispatch.
     pub whole_agent: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct ChosenDispatch {
     pub agent: AgentHandle,
     /// Number of the dispatch, which is the number of its trace.
     pub dispatch: DispatchId,
-    /// Its kernel.
+    /// Kernel of the dispatch.
     pub kernel: KernelId,
 }
 
@@ -50,7 +50,7 @@ pub struct TraceStream {
     pub bytes: Arc<Column<u8>>,
 }
 
-/// What decoding the data of a shader engine yielded.
+/// Results of decoding the data of a shader engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSummary {
     /// Agent of the shader engine.
@@ -71,11 +71,11 @@ pub struct TraceSummary {
     pub started: u64,
     /// Number of waves of the traced compute unit, the one whose instructions are in the trace.
     pub waves: u64,
-    /// Number of instructions that these waves executed.
+    /// Number of instructions that the waves of the traced compute unit executed.
     pub instructions: u64,
-    /// How many of these instructions could not be matched with the code of the kernel.
+    /// Number of the executed instructions that could not be matched with the code of the kernel.
     pub unmatched: u64,
-    /// How often the GPU dropped tokens because it could not write them fast enough.
+    /// Number of times that the GPU dropped tokens because it could not write them fast enough.
     pub lost: u64,
     /// Number of waves of the traced compute unit whose end is not in the trace.
     pub incomplete_waves: u64,
@@ -146,7 +146,7 @@ pub struct TracedLine {
     pub object: CodeObjectId,
     /// Offset of the instruction from the load address of the code object, in bytes.
     pub offset: u64,
-    /// How often waves executed it.
+    /// Number of times that waves executed the instruction.
     pub hits: u64,
     /// Durations of its executions added up, in cycles; the time before issue is included.
     pub latency: u64,
@@ -166,7 +166,7 @@ impl TracedLine {
 /// The thread traces of a recording, before and after decoding.
 #[derive(Debug, Default)]
 pub struct ThreadTraces {
-    /// How each agent was traced.
+    /// Settings of thread tracing, one entry for each traced agent.
     pub tracing: Vec<Tracing>,
     /// Dispatches that were selected for tracing.
     pub chosen: Vec<ChosenDispatch>,
@@ -176,7 +176,7 @@ pub struct ThreadTraces {
     pub stream_files: Vec<String>,
     /// Names of the files in the output directory that the code objects of the traced agents were saved as.
     pub code_files: Vec<String>,
-    /// What decoding each element of `streams` yielded, in the same order; empty before decoding.
+    /// Results of decoding each element of `streams`, in the same order; empty before decoding.
     pub summaries: Vec<TraceSummary>,
     /// Waves of the traced compute units, ordered by stream.
     pub waves: Vec<TracedWave>,
@@ -186,7 +186,7 @@ pub struct ThreadTraces {
     pub occupied_units: Vec<OccupiedUnit>,
     /// Costs of the executed instructions.
     pub lines: Vec<TracedLine>,
-    /// What is wrong with the traces, for the user, one sentence each.
+    /// Messages for the user about defects of the traces, one sentence each.
     pub problems: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether a record with these times is kept.
+    /// Whether a record with the given start and end is kept.
     pub fn keeps(&self, start: Nanoseconds, end: Nanoseconds) -> bool {
         if self.inside {
             start >= self.start && end <= self.end
@@ -65,9 +65,11 @@ impl Session {
                     }
                 }
             }
+            // A table that is kept whole needs no new files.
             if kept.total() == starts.len() {
                 continue;
             }
+            // A long table is rebuilt from file to file; bringing it into memory to reorder it would take gigabytes.
             match &storage {
                 Some(storage) if starts.len() > storage.rows() => {
                     kept.seal(storage)?;
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_and_overlapping() {
+    fn retain_keeps_records_inside_or_overlapping_the_window() {
         let times = [(1, 4), (5, 9), (9, 12), (13, 14), (10, 10)];
         let cut = |inside| {
             let mut session = session(&times);

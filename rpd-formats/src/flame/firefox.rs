@@ -114,6 +114,7 @@ fn thread(profile: &Profile, kind: usize, weight: &WeightKind, title: &str) -> V
         Unit::Bytes => (1.0, "bytes"),
     };
     let mut time = 0.0;
+    // Samples have no times: each begins where the one before ends, so that the viewer's graph shows weights.
     for (stack, of_stack) in &ordered {
         stacks.push(tables.stack(stack));
         let weight = of_stack[kind] as f64 * unit;
@@ -191,6 +192,7 @@ fn thread(profile: &Profile, kind: usize, weight: &WeightKind, title: &str) -> V
 pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::Result<()> {
     let categories = CATEGORIES
         .map(|(name, color)| json!({ "name": name, "color": color, "subcategories": ["Other"] }));
+    // All fields that the viewer's format demands are there; those without a meaning here are empty or null.
     let kinds = profile.kinds_in_use(None);
     let threads = kinds
         .into_iter()

@@ -31,7 +31,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A name without what separates names, stacks and lines.
+/// Name of a frame, without characters that separate names, stacks and lines.
 fn name(frame: &Frame) -> String {
     let plain = |letter: char| match letter {
         ';' => ':',

@@ -45,6 +45,7 @@ pub(super) fn write(
 /// Texts, frames and nodes of the tree, each by number. A node is its frame, the number of its parent, and its weights;
 /// parents come first.
 fn data(profile: &Profile, before: Option<&Profile>, title: &str) -> Value {
+    // Both profiles share one tree, so that a frame has its weights side by side.
     let kinds = profile.kinds_in_use(before);
     let node = || Node {
         weights: vec![[0; 2]; kinds.len()],
@@ -92,6 +93,7 @@ fn data(profile: &Profile, before: Option<&Profile>, title: &str) -> Value {
             })
         });
         let row = rows.len();
+        // Reversed, because the list is a stack: children come out in their order.
         let mut cells = vec![json!(frame), json!(parent)];
         cells.extend(
             node.weights

@@ -13,11 +13,11 @@ use std::io::{self, Write};
 /// Kind of a frame, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Native code.
+    /// A frame of native code.
     Native,
-    /// Python code.
+    /// A frame of Python code.
     Python,
-    /// A traced call.
+    /// The traced call itself.
     Call,
     /// No code: a note such as that frames were left out.
     Note,
@@ -26,9 +26,9 @@ pub enum Kind {
 /// A frame of a stack. Frames are one in the graph when they are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
-    /// Kind of frame.
+    /// Kind of the frame.
     pub kind: Kind,
-    /// Name of the function, or what else is to be read there.
+    /// Name of the function, or a note or an address in its place.
     pub name: String,
     /// Source file, or the module; empty when neither is known.
     pub file: String,
@@ -36,12 +36,12 @@ pub struct Frame {
     pub line: u32,
 }
 
-/// Unit of weights.
+/// Unit of a profile's weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Events.
+    /// Weights are numbers of events.
     Count,
-    /// Nanoseconds.
+    /// Weights are times in nanoseconds.
     Nanoseconds,
     /// Weights are numbers of bytes.
     Bytes,
@@ -74,7 +74,7 @@ pub enum Format {
     Html,
     /// A line for each stack: frames with semicolons between them, and the first weight.
     Folded,
-    /// JSON of speedscope.
+    /// JSON of speedscope.app.
     Speedscope,
     /// Protocol buffer of pprof.
     Pprof,
@@ -156,7 +156,7 @@ impl Profile {
             .collect()
     }
 
-    /// The same with every stack turned round: what was innermost is outermost.
+    /// The profile with every stack turned round: the innermost frame becomes the outermost.
     #[must_use]
     pub fn inverted(mut self) -> Profile {
         let samples = std::mem::take(&mut self.samples);

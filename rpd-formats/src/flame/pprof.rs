@@ -9,7 +9,7 @@ use crate::perfetto::protobuf::{nested, text, uint};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Field numbers of the message Profile, and of those in it.
+/// Numbers of the fields of the message Profile, and of the messages in it.
 mod field {
     pub(super) const SAMPLE_TYPE: u32 = 1;
     pub(super) const SAMPLE: u32 = 2;
@@ -89,6 +89,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     }
     let mut locations: HashMap<&Frame, u64> = HashMap::new();
     let mut functions: HashMap<(&str, &str), u64> = HashMap::new();
+    // Functions and locations are found while samples are written, and follow them: the order of fields is free.
     let mut definitions = Vec::new();
     for (stack, weights) in &ordered {
         // Innermost first, and every number by itself: old readers cannot read packed fields.

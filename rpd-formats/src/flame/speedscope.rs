@@ -15,6 +15,7 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> io::
     for (stack, _) in &ordered {
         let mut sample = Vec::with_capacity(stack.len());
         for &frame in stack {
+            // Frames are shared by index: the viewer merges equal ones.
             let number = *index.entry(frame).or_insert_with(|| {
                 let mut entry = json!({ "name": frame.name });
                 if !frame.file.is_empty() {

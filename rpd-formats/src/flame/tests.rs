@@ -26,7 +26,7 @@ fn text(profile: &Profile, format: Format, before: Option<&Profile>) -> String {
 }
 
 #[test]
-fn folded_stacks_are_summed_and_inverted() {
+fn folded_profile_sums_up_and_inverts_stacks() {
     let profile = profile(&[
         (&["main", "a"], 2),
         (&["main", "a;\nb"], 3),
@@ -48,7 +48,7 @@ fn folded_stacks_are_summed_and_inverted() {
 }
 
 #[test]
-fn differences_have_both_weights() {
+fn folded_difference_has_both_weights() {
     let before = profile(&[(&["main", "old"], 4), (&["main", "a"], 1)]);
     let now = profile(&[(&["main", "a"], 2)]);
     assert_eq!(
@@ -71,7 +71,7 @@ fn differences_have_both_weights() {
 }
 
 #[test]
-fn names_cannot_leave_the_page() {
+fn html_page_escapes_names() {
     let profile = profile(&[(&["</script><script>alert(1)"], 1)]);
     let mut out = Vec::new();
     profile
@@ -83,7 +83,7 @@ fn names_cannot_leave_the_page() {
 }
 
 #[test]
-fn speedscope_has_frames_once() {
+fn speedscope_profile_has_each_frame_once() {
     let file = text(
         &profile(&[(&["main", "a"], 2), (&["main"], 1)]),
         Format::Speedscope,
@@ -102,7 +102,7 @@ fn speedscope_has_frames_once() {
 }
 
 #[test]
-fn the_profile_of_firefox_has_a_tree_of_stacks() {
+fn firefox_profile_has_a_tree_of_stacks() {
     let mut out = Vec::new();
     profile(&[
         (&["main", "a"], 3),
@@ -282,7 +282,7 @@ fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
 }
 
 #[test]
-fn pprof_has_samples_locations_functions_and_texts() {
+fn pprof_profile_has_samples_locations_functions_and_texts() {
     let mut out = Vec::new();
     profile(&[(&["main", "a"], 300), (&["main"], 1)])
         .write(Format::Pprof, "", None, &mut out)
@@ -323,7 +323,7 @@ fn pprof_has_samples_locations_functions_and_texts() {
 }
 
 #[test]
-fn frames_of_one_function_are_merged_by_function_and_kept_apart_by_line() {
+fn profile_by_function_merges_frames_of_different_lines() {
     let frame = |name: &str, line| Frame {
         kind: Kind::Native,
         name: name.to_owned(),

@@ -46,6 +46,7 @@ fn object(listing: &Listing, all: u64, sources: &HashMap<&str, Vec<&str>>) -> St
         .instructions
         .iter()
         .map(|instruction| {
+            // A line has its text once, with the first of the instructions that follow one another in it.
             let is_new = last != Some(&instruction.chain);
             last = Some(&instruction.chain);
             let own = instruction.chain.first().filter(|_| is_new);

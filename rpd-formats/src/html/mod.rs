@@ -137,6 +137,7 @@ fn write_data(
 ) -> Result<(), WriteError> {
     let session = timeline.session();
     let process = &session.process;
+    // The page of a recording that was read from a database names the machine of that recording.
     let host = match &session.origin {
         Some(origin) => origin.hostname.clone(),
         None => naming::hostname(),
@@ -167,7 +168,7 @@ fn write_data(
     out.put("}")
 }
 
-/// A JSON string.
+/// The text as a JSON string, with quotes.
 fn quoted(text: &str) -> String {
     let mut json = String::new();
     quote(&mut json, text);
@@ -251,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_each_mark_once_and_loads_nothing() {
+    fn page_template_has_each_mark_once_and_loads_nothing() {
         for mark in ["%title%", "%style%", "%data%", "%script%"] {
             assert_eq!(PAGE.matches(mark).count(), 1, "{mark}");
         }

@@ -16,7 +16,7 @@ use crate::json::Object;
 /// Rows of a table in the page; the files have all of them.
 const ROWS: usize = 2000;
 
-/// Bytes of a text in a table, which is cut off after them.
+/// Greatest number of bytes of a text in a table; the rest is cut off.
 const CELL: usize = 4096;
 
 /// Gaps in the page.
@@ -94,7 +94,7 @@ const fn group(domain: Domain) -> Option<Group> {
     }
 }
 
-/// All tables that have rows, as JSON.
+/// The tables of the page that have rows, as JSON.
 pub(super) fn all(
     session: &Session,
     stats: &SessionStats<'_>,
@@ -136,6 +136,7 @@ fn statistics<'a>(
 ) -> Table<'a> {
     let mut rows: Vec<(Domain, StatRow)> = Vec::new();
     let (mut total, mut all) = (0.0, 0);
+    // Each domain gives its longest rows only: the page shows no more of all together.
     for (domain, table) in &stats.domains {
         if group(*domain) == Some(wanted) {
             // Rows with the most time come first.
@@ -146,6 +147,7 @@ fn statistics<'a>(
     }
     rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.total));
     rows.truncate(ROWS);
+    // A table that silently ends looks complete.
     let note = if all > ROWS {
         format!(
             "The {ROWS} with the most time; {} more are in the other outputs.",
@@ -173,6 +175,7 @@ fn statistics<'a>(
         rows: rows
             .into_iter()
             .map(|(domain, row)| {
+                // All durations can be 0 where clocks of the device were not available.
                 let share = if total > 0.0 {
                     100.0 * row.total as f64 / total
                 } else {
@@ -202,7 +205,7 @@ struct CounterFigures {
     sum: f64,
 }
 
-/// By name of kernel and counter.
+/// Rows of the table of counters, by name of kernel and counter.
 fn counted<'a>(
     session: &'a Session,
     labels: &'a KernelLabels<'_>,

@@ -15,10 +15,10 @@ use zerocopy::{Immutable, IntoBytes};
 use super::tracks::{BINS, Bins, Keys, Track};
 use crate::json::Object;
 
-/// With no more records than this, slices are shown as they are.
+/// Greatest number of records of which slices are shown one by one.
 const EXACT: usize = 12_000;
 
-/// Tracks of threads that are shown, those with the most records first.
+/// Number of tracks of threads that are shown, those with the most records first.
 const THREADS: usize = 16;
 
 /// Tracks of queues and copies that are shown.
@@ -34,7 +34,7 @@ const OTHER: u16 = u16::MAX;
 const WHOLE_NAMES: usize = 4 << 20;
 const CUT_NAME: usize = 128;
 
-/// Time of the device that is idle, and what ran before and after: numbers of names.
+/// A time in which the device is idle, with the names of the work before and after.
 pub(super) struct Gap {
     pub(super) agent: AgentHandle,
     pub(super) start: u64,
@@ -158,7 +158,7 @@ impl<'a> Timeline<'a> {
         &self.gaps
     }
 
-    /// Number of gaps.
+    /// Number of gaps that were found.
     pub(super) fn gap_count(&self) -> usize {
         self.gap_count
     }
@@ -207,6 +207,7 @@ impl<'a> Timeline<'a> {
             let label = format!("{agent_text} · kernels, queue {rank}");
             ((agent, queue), self.track_called(label))
         }));
+        // In a second pass, when the tracks are known that are shown.
         for index in dispatches.indices() {
             let key = (dispatches.agent[index], dispatches.queue[index]);
             if let Some(track) = tracks.of(key) {
@@ -257,6 +258,7 @@ impl<'a> Timeline<'a> {
             }
         }
         self.tracks.extend(tracks.list);
+        // Idle time is the time of neither kernels nor copies, so that both are sorted together.
         self.idle(work.finish()?, options);
         Ok(())
     }
@@ -345,7 +347,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// A sentence about what the timeline shows and leaves out.
+    /// A sentence about the extent of the timeline and the tracks that are left out.
     pub(super) fn detail(&self) -> String {
         let mut text = if self.exact {
             String::from("Every record is shown.")
@@ -364,7 +366,7 @@ impl<'a> Timeline<'a> {
         text
     }
 
-    /// Names, by number.
+    /// The names that slices refer to, by number.
     pub(super) fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let mut bytes = 0;
         self.shown.iter().map(move |name| {
@@ -406,7 +408,7 @@ impl<'a> Timeline<'a> {
         (texts, stacks.end())
     }
 
-    /// Tracks as JSON.
+    /// The tracks as JSON.
     pub(super) fn tracks(&self) -> impl Iterator<Item = String> {
         self.tracks.iter().map(|track| self.track(track))
     }
@@ -475,7 +477,7 @@ pub(super) fn agent_name(session: &Session, handle: AgentHandle, options: &Optio
     }
 }
 
-/// A text without what is after so many bytes.
+/// The text without its bytes behind the first `bytes`.
 pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         text.into()
@@ -484,7 +486,7 @@ pub(super) fn cut(text: &str, bytes: usize) -> Cow<'_, str> {
     }
 }
 
-/// Bytes as text.
+/// Bytes as text in base64.
 pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -508,7 +510,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_of_each_length() {
+    fn base64_pads_texts_of_each_length() {
         let texts = ["", "TQ==", "TWE=", "TWFu", "TWFuTQ=="];
         for (bytes, text) in ["", "M", "Ma", "Man", "ManM"].into_iter().zip(texts) {
             assert_eq!(base64(bytes.as_bytes()), text);

@@ -12,7 +12,7 @@ use crate::json::Object;
 
 /// Traces that are shown.
 const TRACES: usize = 8;
-/// Waves of a trace up to which each of them is in the page; of more there are sums over parts of the time.
+/// Greatest number of waves of a trace that are shown one by one; of more there are sums over parts of the time.
 const EXACT: usize = 20_000;
 /// Number of the parts of the time, more than a wide screen has columns.
 const BINS: usize = 2048;
@@ -90,11 +90,13 @@ impl<'a> Trace<'a> {
 
     /// `None` for a trace without waves.
     fn object(&self, session: &Session, labels: &KernelLabels<'_>) -> Option<String> {
+        // Without a wave the trace has no times to show.
         if self.begin > self.end {
             return None;
         }
         let summaries = &session.thread_traces.summaries;
         let mut own = summaries[self.streams.start as usize..self.streams.end as usize].iter();
+        // A trace of several dispatches has no kernel of its own.
         let name = match own.find(|found| found.kernel.0 != 0) {
             Some(found) => labels.formatted(found.kernel),
             None => "several kernels",
@@ -102,6 +104,7 @@ impl<'a> Trace<'a> {
         let engines: Vec<String> = (self.streams.clone())
             .map(|stream| engine_name(session, self.agent, summaries[stream as usize].engine))
             .collect();
+        // The page would become too large with all slots; it says how many are left out.
         let slots = self.slots.iter().take(SLOTS).map(|(slot, waves)| {
             let &(engine, cu, simd, number) = slot;
             let name = format!("{} CU {cu} SIMD {simd} slot {number}", engines[engine]);

@@ -1,4 +1,4 @@
-//! Tracks of the timeline, and the bins of those that have too many records to be shown one by one.
+//! Tracks of the timeline, and bins for those that have too many records to be shown one by one.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -22,8 +22,8 @@ pub(super) struct Bins {
     origin: u64,
     pub(super) width: u64,
     pub(super) busy: Vec<u64>,
-    /// By bin: a name and its weight, by Boyer and Moore's majority vote. A name that takes more than half of the bin's time is
-    /// found.
+    /// Most frequent name and its weight in each bin, by Boyer and Moore's majority vote. A name that takes more than
+    /// half of the bin's time is found.
     pub(super) top: Vec<(u32, u64)>,
     covered_until: u64,
 }
@@ -122,7 +122,7 @@ impl<K: Copy + Eq + Hash + Ord> Keys<K> {
         keys
     }
 
-    /// Tracks of some of them.
+    /// Tracks with these keys.
     pub(super) fn tracks(&self, of: impl Iterator<Item = (K, Track)>) -> Tracks<K> {
         let (keys, list): (Vec<K>, Vec<Track>) = of.unzip();
         Tracks {
@@ -133,7 +133,7 @@ impl<K: Copy + Eq + Hash + Ord> Keys<K> {
     }
 }
 
-/// Tracks by key.
+/// Tracks that are found by key.
 pub(super) struct Tracks<K> {
     positions: HashMap<K, usize>,
     pub(super) list: Vec<Track>,
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_add_up_without_counting_twice() {
+    fn bins_count_overlapping_slices_once() {
         let mut bins = Bins::new(1000, BINS as u64 * 10);
         bins.add(1000, 1025, 1);
         bins.add(1005, 1015, 2);

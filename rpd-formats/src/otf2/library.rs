@@ -30,9 +30,9 @@ mod value {
     pub(super) const SCOPE_LOCATION: u8 = 1;
 }
 
-/// The one attribute of events.
+/// Number of the attribute of events, the only one.
 const CATEGORY: u32 = 0;
-/// The one sort of markers.
+/// Number of the sort of markers, the only one.
 const MARK: u32 = 0;
 
 /// Reason why there is no archive.
@@ -407,7 +407,7 @@ impl<'l> Archive<'l> {
         })
     }
 
-    /// Writes out what is left.
+    /// Closes the archive, which writes the rest of it out.
     pub(super) fn close(self) -> Result<(), Failure> {
         let this = std::mem::ManuallyDrop::new(self);
         let code = this.release();
@@ -462,7 +462,7 @@ impl Events<'_> {
         library.check("OTF2_EvtWriter_Leave", code)
     }
 
-    /// Writes out what is left.
+    /// Closes the writer of events, which writes the rest of them out.
     pub(super) fn close(self) -> Result<(), Failure> {
         let library = self.archive.library;
         // SAFETY: the writer belongs to this archive and is not used again. One that is not closed is closed with
@@ -503,7 +503,7 @@ impl Markers<'_> {
         library.check("OTF2_MarkerWriter_WriteMarker", code)
     }
 
-    /// Writes out what is left.
+    /// Closes the writer of markers, which writes the rest of them out.
     pub(super) fn close(self) -> Result<(), Failure> {
         let library = self.archive.library;
         // SAFETY: the writer belongs to this archive and is not used again. One that is not closed is closed with
@@ -571,7 +571,7 @@ impl Definitions<'_> {
             .check("OTF2_GlobalDefWriter_WriteAttribute", code)
     }
 
-    /// The one node of the system tree, number 0.
+    /// Writes the node of the system tree, the only one, number 0.
     pub(super) fn node(&self, name: u32, class: u32) -> Result<(), Failure> {
         let define = self.library.functions.define_node;
         // SAFETY: as above.
@@ -648,7 +648,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_library_is_named() {
+    fn error_names_a_missing_libotf2() {
         let Err(Failure::Missing(text)) = Library::load_named("libotf2.so.none".as_ref()) else {
             panic!("there is such a library");
         };
@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_without_the_functions_is_no_libotf2() {
+    fn library_without_the_functions_is_no_libotf2() {
         let Err(Failure::Missing(text)) = Library::load_named("libc.so.6".as_ref()) else {
             panic!("the C library has them");
         };
@@ -664,13 +664,13 @@ mod tests {
     }
 
     #[test]
-    fn texts_end_at_nul() {
+    fn c_string_ends_at_nul() {
         assert_eq!(c_string(b"a\0b").as_bytes(), b"a");
         assert_eq!(c_string("über".as_bytes()).as_bytes(), "über".as_bytes());
     }
 
     #[test]
-    fn a_file_that_was_named_is_the_only_one_tried() {
+    fn library_that_the_user_named_is_the_only_one_tried() {
         let path = Path::new("/proc/nonexistent/libotf2.so");
         let Err(Failure::Missing(text)) = Library::load(Some(path)) else {
             panic!("there is no such file");

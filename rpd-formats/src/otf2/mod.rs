@@ -192,11 +192,11 @@ struct Trace<'a> {
     archive: &'a Archive<'a>,
     session: &'a Session,
     options: &'a Options,
-    /// All texts but names of regions; an id is the reference of the string.
+    /// All texts except names of regions; an id is the reference of the string.
     texts: Strings,
     /// Names of regions; an id is the region. Their strings are defined after `texts`.
     region_names: Strings,
-    /// By region: the place of its role and paradigm among `descriptions`.
+    /// Place of each region's role and paradigm among `descriptions`, by region.
     regions: ById<u8>,
     descriptions: Vec<(Role, Paradigm)>,
     groups: HashMap<AgentHandle, u32>,
@@ -307,6 +307,7 @@ impl<'a> Trace<'a> {
         for kind in Kind::all().filter(|kind| kind.is_api()) {
             categories[kind as usize] = self.texts.intern(category(kind.domain())).0;
         }
+        // Names repeat in nearly every call; a definition of each is made once.
         let mut regions = vec![None; session.strings.len().min(KNOWN_REGIONS)];
         let mut groups = Groups::new(session);
         for index in api.indices() {
@@ -334,6 +335,8 @@ impl<'a> Trace<'a> {
                     | Domain::RocjpegApi => Paradigm::Hip,
                 };
                 let id = self.region(session.strings.get(label), Role::Function, paradigm);
+                // Regions beyond the known ones are looked up by name each time, so that memory does not grow with
+                // texts.
                 if let Some(slot) = regions.get_mut(label.0 as usize) {
                     *slot = Some(id);
                 }
@@ -348,6 +351,7 @@ impl<'a> Trace<'a> {
             };
             groups.push(group, slice)?;
         }
+        // Threads that only submitted work have a location as well: the work's attributes refer to it.
         for table in Table::ALL {
             let is_written = match table {
                 Table::Dispatches | Table::Copies | Table::Allocations | Table::Scratch => true,
@@ -443,6 +447,7 @@ impl<'a> Trace<'a> {
         let table = &session.dispatches;
         let category = self.texts.intern(category(Domain::KernelDispatch)).0;
         let labels = KernelLabels::new(session, self.options.kernel_names);
+        // The region of a kernel is looked up by name once, not for each dispatch.
         let mut known = HashMap::new();
         let mut groups = Groups::new(session);
         for index in table.indices() {
@@ -461,6 +466,7 @@ impl<'a> Trace<'a> {
             };
             groups.push(group, slice)?;
         }
+        // Queues are named by their ranks: their handles differ from run to run.
         let ranks = queue_ranks(session);
         groups.each(|(thread, agent, queue), slices| {
             let (agent, group) = self.agent(agent);

@@ -1,4 +1,4 @@
-//! Locations, and the events on them.
+//! Locations of an archive, and the events on them.
 
 use rpd_core::ids::Nanoseconds;
 use zerocopy::{Immutable, IntoBytes};
@@ -41,12 +41,12 @@ struct Lane<'a> {
     count: u64,
     /// Time of the last event.
     time: u64,
-    /// Slices that have not ended, each within the one before: end and region.
+    /// Slices that have not ended, each within the one before it: end and region.
     open: Vec<(u64, u32)>,
 }
 
 impl Lane<'_> {
-    /// Ends what ends at `time` or before: at equal times a region is left before the next is entered.
+    /// Ends slices that end at `time` or before: at equal times a region is left before the next is entered.
     #[inline]
     fn advance(&mut self, time: u64) -> Result<(), Failure> {
         while let Some(&(end, region)) = self.open.last()

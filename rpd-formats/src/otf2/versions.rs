@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-/// Its name in the source distribution, in Debian 13, and in earlier Debian.
+/// File names of libotf2: in the source distribution, in Debian 13, and in earlier Debian.
 pub(super) const NAMES: [&str; 3] = [
     "libotf2.so.10",
     "libopen_trace_format2.so.10",
     "libopen-trace-format2.so.10",
 ];
-/// Prefix of the names of its later versions, and the first version whose interface is the one used here.
+/// Prefixes of the file names of later versions of libotf2.
 const STEMS: [&str; 2] = ["libotf2.so.", "libopen_trace_format2.so."];
 const FIRST_VERSION: u32 = 10;
 /// Folders that the loader searches, besides `LD_LIBRARY_PATH` and its cache.
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_later_versions_are_found() {
+    fn versions_in_finds_the_latest_version_in_each_folder() {
         let (one, two) = (tempfile::tempdir(), tempfile::tempdir());
         let (one, two) = (one.expect("a folder"), two.expect("a folder"));
         for name in [

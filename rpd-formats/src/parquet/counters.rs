@@ -1,4 +1,4 @@
-//! Tables of what was counted: per dispatch and counter, and every single value.
+//! Parquet tables of counters: sums per dispatch and counter, and single values.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -25,7 +25,7 @@ pub(super) const TABLES: [Table; 2] = [
     }),
 ];
 
-/// The rows of both tables.
+/// Rows of the tables of sums and of single values.
 pub(super) struct Lists {
     sums: Column<Sum>,
     values: Column<Value>,

@@ -1,4 +1,4 @@
-//! Tables that describe process, agents and code.
+//! Parquet tables that describe process, agents and code.
 
 use rpd_core::agent::{Agent, AgentType};
 use rpd_core::kernel_name;

@@ -63,7 +63,7 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     Ok(files)
 }
 
-/// Name of a table, number of its rows, and its columns.
+/// A table: its name, number of rows, and columns.
 type Table = (
     &'static str,
     fn(&Session) -> usize,
@@ -75,15 +75,15 @@ struct Context<'a> {
     session: &'a Session,
     options: &'a Options,
     node: Node,
-    /// All texts that columns hold. Strings of the session keep their numbers.
+    /// All texts of the columns. Strings of the session keep their numbers.
     texts: ExtendedStrings<'a>,
     guid_text: u32,
-    /// Dictionary ids of the categories, by kind.
+    /// Dictionary ids of the names of categories, by kind.
     categories: [u32; 32],
     /// Names of kernels, by kernel and region.
     kernels: HashMap<(KernelId, u32), u32>,
     counters: counters::Lists,
-    /// Dictionary ids of the names, by counter.
+    /// Dictionary ids of the names of counters, by counter.
     counter_names: Vec<u32>,
     agents: HashMap<AgentHandle, AgentTexts<'a>>,
     /// Types and levels of operations on memory, by id of the operation.
@@ -162,7 +162,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The name of a dispatch.
+    /// The dictionary id of a dispatch's name.
     fn kernel(&self, table: &DispatchTable, index: usize) -> u32 {
         let key = (table.kernel[index], table.region[index]);
         self.kernels.get(&key).copied().unwrap_or_default()

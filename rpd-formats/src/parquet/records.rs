@@ -48,6 +48,7 @@ impl Context<'_> {
 
     /// The stream to show: none when records are grouped by queue.
     pub(super) fn stream(&self, stream: StreamId) -> u64 {
+        // Records that are grouped by queue have no stream.
         if self.options.group_by_queue {
             0
         } else {
@@ -57,6 +58,7 @@ impl Context<'_> {
 
     /// Dictionary id of the message of a region; `None` for the number that stands for none.
     pub(super) fn region(&self, number: u32) -> Option<u32> {
+        // Numbers of regions count from 1; 0 is no region.
         let region = self.session.regions.get(number.checked_sub(1)? as usize)?;
         Some(region.message.0)
     }

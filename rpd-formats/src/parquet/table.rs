@@ -1,4 +1,4 @@
-//! Writer of one file: rows in groups, columns made group by group.
+//! Writer of a Parquet file: rows in groups, columns made group by group.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -12,21 +12,22 @@ use rpd_core::session::ExtendedStrings;
 use crate::file::PendingFile;
 use crate::{WriteError, progress};
 
-/// Rows of a group: enough for encodings to pay, few enough for columns to be small. polars holds the columns of a group
-/// several times, with all their texts.
+/// Number of rows of a group: enough for encodings to pay, few enough for columns to be small. polars holds the columns
+/// of a group several times, with all their texts.
 const GROUP: usize = 1 << 16;
 
-/// Bytes of texts in the columns of a group; one with more is made of fewer rows.
+/// Most bytes of texts in the columns of a group; a group with more is made of fewer rows.
 const GROUP_TEXTS: usize = 8 << 20;
 
 /// A group of rows in the making.
 pub(super) struct Rows<'p> {
     range: Range<usize>,
     texts: &'p ExtendedStrings<'p>,
-    /// By id of a text: its place in the column that is being made plus 1; 0 when the column does not have it.
+    /// Place of each text in the column that is being made plus 1, by id of the text; 0 when the column does not have
+    /// it.
     places: &'p mut ById<IdxSize>,
     columns: Vec<Column>,
-    /// Bytes of the texts in the columns.
+    /// Bytes of the texts in the columns so far.
     bytes: usize,
     /// Why a column could not be made.
     error: Option<PolarsError>,
@@ -34,12 +35,12 @@ pub(super) struct Rows<'p> {
 
 /// Each method makes a column of this name; the function gives its value in a row.
 impl Rows<'_> {
-    /// Whether the group has to be made of fewer rows. It lacks columns then.
+    /// Whether the group has to be made of fewer rows. The group lacks columns then.
     fn is_too_long(&self) -> bool {
         self.bytes > GROUP_TEXTS && self.range.len() > 1
     }
 
-    /// A column of numbers. What is unsigned keeps its bits, as in the database: engines differ in their unsigned
+    /// Adds a column of numbers. Unsigned numbers keep their bits, as in the database: engines differ in their unsigned
     /// types.
     pub(super) fn integers(&mut self, name: &str, value: impl Fn(usize) -> u64) {
         let values: Vec<i64> = self
@@ -115,7 +116,7 @@ impl Rows<'_> {
     }
 }
 
-/// Writes a file of `height` rows.
+/// Writes a Parquet file of `height` rows.
 pub(super) fn write(
     mut file: PendingFile,
     height: usize,
@@ -156,10 +157,12 @@ fn fill(
             if !rows.is_too_long() {
                 return DataFrame::new(range.len(), rows.columns);
             }
+            // The texts of so many rows take too much memory: half of the rows make the group.
             range.end -= range.len() / 2;
         }
     };
     let mut begin = 0;
+    // The writer needs the schema, which the first group has even without rows.
     let mut group = frame(0..height.min(GROUP))?;
     let mut writer = ParquetWriter::new(file.file()).batched(group.schema())?;
     loop {

@@ -9,13 +9,13 @@ use rpd_core::session::{Session, StackRef};
 use super::proto::{field, nested, uint};
 use super::trace::Trace;
 
-/// The stacks of a session, and which of them a trace has.
+/// Stacks of a session, and the part of them that a trace has.
 pub(super) struct Callstacks<'a> {
     session: &'a Session,
     expanded: Expanded,
-    /// By number of the frame.
+    /// Whether the trace has a frame, by its number.
     written_frames: Vec<bool>,
-    /// By id of the stack.
+    /// Whether anything is known of a stack that the trace was to have, by its id.
     written_stacks: HashMap<u32, bool>,
     functions: Interned,
     sources: Interned,
@@ -69,7 +69,7 @@ impl<'a> Callstacks<'a> {
         is_there.then_some(u64::from(stack))
     }
 
-    /// Writes what a stack refers to into the trace; false when nothing is known of the stack.
+    /// Writes the frames and mappings of a stack into the trace; false when nothing is known of the stack.
     #[cold]
     fn write_stack(&mut self, trace: &mut Trace, stack: u32) -> bool {
         let frames = self.expanded.stacks.get(&stack).cloned();
@@ -97,6 +97,7 @@ impl<'a> Callstacks<'a> {
         let Some(is_written) = self.written_frames.get_mut(number as usize) else {
             return;
         };
+        // A frame is interned once; later packets of the sequence refer to it.
         if std::mem::replace(is_written, true) {
             return;
         }
@@ -125,8 +126,10 @@ impl<'a> Callstacks<'a> {
         }
         trace.intern(|out| {
             nested(out, field::interned::FRAMES, |out| {
+                // Readers take the id 0 for none.
                 uint(out, field::frame::ID, u64::from(number) + 1);
                 uint(out, field::frame::FUNCTION, function);
+                // An address means nothing without its mapping.
                 if let (Some(mapping), Some(location)) = (mapping, location) {
                     uint(out, field::frame::MAPPING, mapping.into());
                     uint(out, field::frame::ADDRESS, location.offset);

@@ -11,7 +11,7 @@ use super::trace::Trace;
 use super::tracks::Tracks;
 use crate::WriteError;
 
-/// `TYPE_COUNTER`.
+/// Value `TYPE_COUNTER`.
 pub(super) const COUNTER: u64 = 4;
 /// Distance of the zeros at both ends of a track, ns.
 pub(super) const MARGIN: u64 = 5000;

@@ -15,7 +15,8 @@ use crate::WriteError;
 /// A point to come: time, order in which it was made, bits of the value.
 type Point = (u64, u64, u64);
 
-/// A track and what is not yet written of it. Where two points have the same time the first that was made counts.
+/// A track, and its points that are not written yet. Where two points have the same time the first that was made
+/// counts.
 struct CounterTrack {
     track: u64,
     last: Option<u64>,
@@ -44,7 +45,8 @@ impl CounterTrack {
     }
 }
 
-/// Whole numbers as the original has them, cut off. Below 1, where nothing would be left of a ratio, the value itself.
+/// Writes a point. Whole numbers are as the original has them, cut off. Below 1, where nothing would be left of a
+/// ratio, it is the value itself.
 pub(super) fn write_point(trace: &mut Trace, track: u64, time: u64, value: f64) {
     trace.packet(time, |out| {
         nested(out, field::packet::TRACK_EVENT, |out| {

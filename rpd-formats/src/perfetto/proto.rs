@@ -1,4 +1,4 @@
-//! Protocol buffers, as far as a writer of traces needs them.
+//! Encoder of protocol buffers, as far as traces need it.
 
 /// Field numbers of Perfetto's messages.
 pub(super) mod field {
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_lengths() {
+    fn protobuf_fields_have_varints_and_lengths() {
         let mut out = Vec::new();
         uint(&mut out, 1, 300);
         uint(&mut out, 58, u64::MAX);

@@ -56,6 +56,7 @@ pub(super) fn write(
 ) -> Result<(), WriteError> {
     let table = &session.samples;
     let (first, last) = extent(table.span());
+    // The number of points is limited, because the viewer reads all of them at once.
     let length = ((last - first) / POINTS).max(SHORTEST);
     let objects: HashMap<CodeObjectId, AgentHandle> = session
         .code_objects
@@ -65,6 +66,7 @@ pub(super) fn write(
     let only = session.sampling.first().map(|sampling| sampling.agent);
     let mut curves: BTreeMap<AgentHandle, Curves> = BTreeMap::new();
     for index in table.indices() {
+        // Code that no object holds, such as copies of the runtime, counts for the GPU if there is one only.
         let agent = objects.get(&table.object[index]).copied().or(only);
         let number = (table.start[index].0 - first) / length;
         let curve = curves
@@ -81,6 +83,7 @@ pub(super) fn write(
                     open: IntervalSums::default(),
                 }
             });
+        // Samples are in the order of time, so that an interval is complete when the next one begins.
         if curve.number != number {
             curve.write(trace, first + curve.number * length);
             if curve.number + 1 < number {
@@ -104,6 +107,7 @@ pub(super) fn write(
         }
         trace.flush_if_full()?;
     }
+    // The curves end at 0: the viewer draws the last value to the end of the trace otherwise.
     for curve in curves.values() {
         curve.write(trace, first + curve.number * length);
         let end = first + (curve.number + 1) * length;

@@ -20,12 +20,12 @@ use crate::WriteError;
 use crate::operations::OperationNumbers;
 use crate::streams::CallStreams;
 
-/// `TYPE_SLICE_BEGIN`.
+/// Value `TYPE_SLICE_BEGIN`.
 const BEGIN: u64 = 1;
-/// `TYPE_SLICE_END`.
+/// Value `TYPE_SLICE_END`.
 const END: u64 = 2;
 
-/// Writes all slices.
+/// Writes the slices of calls, dispatches and copies.
 pub(super) fn write(
     trace: &mut Trace,
     tracks: &mut Tracks,
@@ -98,9 +98,11 @@ fn calls(
 ) -> Result<(), WriteError> {
     let api = &session.api;
     let is_original = options.compat.has(Difference::PerfettoNames);
+    // The original shows arguments of this domain only, and readers compare the two.
     let shows_arguments = |operation: &Operation| {
         !api.arena.is_empty() && (!is_original || operation.domain() == Domain::RocdecodeApi)
     };
+    // Parts that all calls of an operation share are encoded once.
     let common: Vec<Common> = (session.operations.iter())
         .zip(operations.iter())
         .map(|(operation, numbers_of)| {
@@ -132,6 +134,7 @@ fn calls(
     for index in api.indices() {
         let common = &common[api.operation[index].0 as usize];
         let label = session.api_label(index);
+        // Names are interned in packets of their own, which must come before the slice that refers to them.
         trace.event_name(event_name(label), session.strings.get(label));
         let start = api.start[index].0;
         let end = api.end[index].0.max(start);
@@ -146,6 +149,7 @@ fn calls(
         let from = usize::try_from(args.offset).unwrap_or(usize::MAX);
         let raw = api.arena.get(from..from.saturating_add(args.len as usize));
         let raw = raw.filter(|raw| common.shows_arguments && !raw.is_empty());
+        // The provider's texts have types and names with them; bytes need the layout.
         let as_texts = args.flags & rpd_core::spool::format::api_flag::ARGUMENTS == 0;
         texts.clear();
         if let Some(raw) = raw
@@ -275,6 +279,7 @@ fn devices(
             .collect(),
         trace,
     };
+    // By start, as readers sort packets within a window of time only.
     let (mut dispatch, mut copy) = (0_usize, 0_usize);
     loop {
         // Both tables are gone through by place: memory of what was written is given back here.
@@ -361,6 +366,7 @@ impl DeviceWriter<'_> {
             None => common.name,
         };
         self.trace.event_name(name, self.labels.dispatch(index));
+        // Sizes are products of three factors of 32 bits.
         let agent = self.tracks.agent(table.agent[index]);
         let product = |sizes: [u32; 3]| {
             let sizes = sizes.map(u64::from);
@@ -400,6 +406,7 @@ impl DeviceWriter<'_> {
         let table = &self.session.copies;
         let stream = self.stream(table.stream[index]);
         let thread: ThreadId = table.thread[index];
+        // Copies have no queue: grouped by queue they are on a track of agent and thread.
         let device = if self.by_queue {
             Device::Copies(table.dst_agent[index], thread)
         } else {
@@ -415,6 +422,7 @@ impl DeviceWriter<'_> {
         let name = event_name(label);
         self.trace.event_name(name, self.session.strings.get(label));
         let numbers = self.operations.of(table.operation[index]);
+        // Agents are named before the slice is written, which borrows their names.
         for agent in [table.src_agent[index], table.dst_agent[index]] {
             self.tracks.agent(agent);
         }

@@ -1,4 +1,4 @@
-//! The state of the one sequence of packets: clock, names, ids.
+//! State of the sequence of packets, of which a trace has one: clock, names, ids.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -12,9 +12,9 @@ use super::proto::{field, nested, text, uint};
 use crate::WriteError;
 use crate::file::TextFile;
 
-/// `BUILTIN_CLOCK_BOOTTIME`.
+/// Value `BUILTIN_CLOCK_BOOTTIME`.
 const BOOTTIME: u64 = 6;
-/// `BUILTIN_CLOCK_REALTIME`.
+/// Value `BUILTIN_CLOCK_REALTIME`.
 const REALTIME: u64 = 1;
 
 /// `SEQ_INCREMENTAL_STATE_CLEARED`: nothing of before counts.
@@ -90,12 +90,12 @@ annotations! {
 /// A trace in the making.
 pub(super) struct Trace {
     pub(super) file: TextFile,
-    /// Part of the ids of tracks and flows, which makes them unique when traces of several processes are put together.
+    /// Part of the ids of tracks and flows that makes them unique when traces of several processes are put together.
     pub(super) process: u64,
     /// Sequence and flags, as they stand in every packet.
     sequence: Vec<u8>,
     last_track: u64,
-    /// By number of a name of events: 1 when the trace has the name.
+    /// Whether the trace has the name of an event (1), by number of the name.
     event_names: ById<u8>,
     annotation_names: HashMap<Box<str>, u64>,
 }
@@ -127,6 +127,7 @@ impl Trace {
     /// The packet that clears the state, and sets clocks and fixed names.
     fn start(&mut self, process: &Process, sequence_id: u64) {
         nested(&mut self.file.buffer, field::PACKET, |out| {
+            // The first packet tells readers to forget what they know of a sequence with this id.
             uint(out, field::packet::SEQUENCE, sequence_id);
             uint(out, field::packet::SEQUENCE_FLAGS, CLEARED);
             uint(out, field::packet::FIRST_ON_SEQUENCE, 1);
@@ -236,7 +237,7 @@ impl Trace {
         self.intern(|out| intern(out, table, number, name));
     }
 
-    /// To be called now and then.
+    /// Writes packets out when there are many. To be called between packets.
     #[inline]
     pub(super) fn flush_if_full(&mut self) -> Result<(), WriteError> {
         self.file.flush_if_full()
@@ -250,7 +251,7 @@ fn intern(out: &mut Vec<u8>, table: u32, number: u64, name: &str) {
     });
 }
 
-/// FNV-1a over what names a process image, with a final mix.
+/// Identity of a process image: FNV-1a over its numbers and times, with a final mix.
 fn identity(process: &Process) -> u64 {
     let facts = [
         u64::from(process.pid.0),
@@ -270,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn categories_have_numbers_of_their_own() {
+    fn trace_categories_have_distinct_numbers() {
         let numbers = categories().into_iter().map(|(number, _)| number);
         assert!(numbers.eq(1..=categories().len() as u64));
     }

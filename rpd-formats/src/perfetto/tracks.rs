@@ -13,7 +13,7 @@ use rpd_core::session::{ResourceKind, Session, Table};
 use super::proto::{field, nested, text, uint};
 use super::trace::Trace;
 
-/// `UNIT_SIZE_BYTES`.
+/// Value `UNIT_SIZE_BYTES`.
 const UNIT_SIZE_BYTES: u64 = 3;
 
 /// Permitted overlap of slices of a track.
@@ -31,7 +31,7 @@ struct Lane {
     open: Vec<u64>,
 }
 
-/// A track and its siblings of the same name.
+/// A track, and the tracks of the same name beside it for slices that overlap.
 pub(super) struct Lanes {
     name: String,
     overlap: Overlap,
@@ -106,23 +106,23 @@ pub(super) enum Device {
 
 /// Names of an agent.
 pub(super) struct AgentNames {
-    /// `Agent-1`, in annotations.
+    /// Name in annotations, such as `Agent-1`.
     pub(super) short: String,
-    /// `Agent [1]`, in names of tracks.
+    /// Name in names of tracks, such as `Agent [1]`.
     bracketed: String,
-    /// `GPU`.
+    /// Type of the agent, such as `GPU`.
     pub(super) agent_type: &'static str,
     logical: String,
 }
 
-/// All tracks of a process.
+/// The tracks of a process.
 pub(super) struct Tracks {
     pub(super) process: u64,
     threads: HashMap<ThreadId, (usize, Lanes)>,
     devices: HashMap<Device, Lanes>,
     pub(super) agents: HashMap<AgentHandle, AgentNames>,
     queues: HashMap<AgentHandle, BTreeSet<QueueId>>,
-    /// Whether names and units are those of the original.
+    /// Whether names and units are those of the original tools.
     is_original: bool,
 }
 
@@ -154,6 +154,7 @@ impl Tracks {
         };
         tracks.describe_threads(trace, session);
         let table = &session.dispatches;
+        // Most dispatches follow one of the same queue, which saves looking it up.
         let mut last = None;
         for queue in table.agent.iter().copied().zip(table.queue.iter().copied()) {
             if last != Some(queue) {

@@ -7,23 +7,23 @@ use super::proto::{field, nested, text, uint};
 use crate::WriteError;
 use crate::file::TextFile;
 
-/// The one sequence of packets.
+/// Number of the sequence of packets, of which a trace has one.
 const SEQUENCE: u64 = 1;
-/// `SEQ_INCREMENTAL_STATE_CLEARED`.
+/// Value `SEQ_INCREMENTAL_STATE_CLEARED`.
 const CLEARED: u64 = 1;
-/// `SEQ_NEEDS_INCREMENTAL_STATE`.
+/// Value `SEQ_NEEDS_INCREMENTAL_STATE`.
 const CONTINUED: u64 = 2;
-/// `TYPE_SLICE_BEGIN`.
+/// Value `TYPE_SLICE_BEGIN`.
 const BEGIN: u64 = 1;
-/// `TYPE_SLICE_END`.
+/// Value `TYPE_SLICE_END`.
 const END: u64 = 2;
 
 /// Location of a wave: shader engine, compute unit, SIMD and slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WavePlace {
-    /// Shader engine.
+    /// Number of the shader engine.
     pub engine: u32,
-    /// Compute unit.
+    /// Number of the compute unit.
     pub cu: u8,
     /// SIMD that the wave ran on.
     pub simd: u8,
@@ -36,9 +36,9 @@ pub struct WavePlace {
 pub struct WaveSpan<'a> {
     /// Name of the slice.
     pub name: &'a str,
-    /// First cycle.
+    /// First cycle of the span.
     pub begin: u64,
-    /// The cycle after the last.
+    /// The cycle after the last of the span.
     pub end: u64,
 }
 
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_of_waves_on_tracks_of_slots() {
+    fn wave_trace_has_slices_of_waves_on_tracks_of_slots() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut trace = WaveTrace::create(directory.path().join("waves.pftrace")).expect("a file");
         let place = WavePlace {

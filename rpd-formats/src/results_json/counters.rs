@@ -37,6 +37,7 @@ pub(super) fn write(
         .iter()
         .map(|counter| counter.name.as_str())
         .collect();
+    // The original has the values of a dispatch in the order of names, in which the provider was given the counters.
     let ranks = ranks(&names);
     file.buffer
         .extend_from_slice(b",\"callback_records\":{\"counter_collection\":[");
@@ -65,6 +66,7 @@ pub(super) fn write(
             write_value(&mut file.buffer, value.value);
             file.buffer.push(b'}');
         }
+        // Registers and LDS are properties of the kernel, not of the dispatch; a kernel without symbol has zeros.
         let symbol = symbols.get(&table.kernel[index]);
         let lds = symbol.map_or(0, |symbol| symbol.granted_lds());
         Out(&mut file.buffer)
@@ -85,7 +87,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The place of every counter in the order of names, in which the provider was given them and hands them over.
+/// The place of every counter in the order of names.
 fn ranks(names: &[&str]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|&counter| names[counter]);
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_in_the_order_of_names() {
+    fn counter_values_stand_in_the_order_of_names() {
         let value = |counter, instance| CounterValue {
             counter,
             instance,

@@ -38,6 +38,7 @@ pub(super) fn write(
     let labels = &KernelLabels::new(session, options.kernel_names);
     key(file, "metadata");
     raw(file, &metadata(session, options, target));
+    // GPUs are numbered among themselves; CPUs have -1, as in the original.
     let mut gpus = 0;
     let agents = session.agents.iter().map(|agent| {
         let is_gpu = agent.agent_type == AgentType::Gpu;
@@ -52,6 +53,7 @@ pub(super) fn write(
     write_strings(file, session, options, operations, instructions)?;
     raw(file, "}");
 
+    // Arrays whose index is the id: gaps are filled by blank entries.
     let codes = session.code_objects.iter();
     by_id(
         file,
@@ -59,6 +61,7 @@ pub(super) fn write(
         codes.map(|code| (code.id.0, describe::code_object(code))),
         blank_code_object,
     )?;
+    // Demangled once, and used by symbols and host functions.
     let names: HashMap<KernelId, KernelSpellings> = session
         .kernel_symbols
         .iter()
@@ -192,6 +195,7 @@ fn write_strings(
         ",\"buffer_records\":",
         operations.buffers.iter().map(table),
     )?;
+    // Written one by one: there may be millions of messages, which do not fit into memory as a document.
     raw(file, ",\"marker_api\":[");
     let api = &session.api;
     let mut separator: &[u8] = b"";
@@ -211,6 +215,7 @@ fn write_strings(
         file.flush_if_full()?;
     }
     raw(file, "]");
+    // Without renaming the external ids of records are 0, and no text belongs to them.
     let renamed: BTreeMap<u64, StringId> = session
         .regions
         .iter()
@@ -227,6 +232,7 @@ fn write_strings(
                 .end()
         }),
     )?;
+    // Counters share dimensions; each is listed once.
     let dimensions: BTreeMap<(u64, u64), &CounterDimension> = session
         .counters
         .iter()

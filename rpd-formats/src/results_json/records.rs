@@ -17,7 +17,7 @@ use crate::json::{escape_bytes, quote_bytes};
 use crate::operations::{Numbers, OperationNumbers};
 use crate::streams::CallStreams;
 
-/// Bytes of the original's records, which it writes into each of them.
+/// Sizes of the original's record structs in bytes, which its files repeat in each record.
 mod size {
     pub(super) const CALL: u32 = 64;
     pub(super) const CALL_WITH_ARGUMENTS: u32 = 176;
@@ -140,7 +140,7 @@ impl Out<'_> {
             .text("}")
     }
 
-    /// `correlation_id` of what a call did itself.
+    /// Writes the `correlation_id` of work that a call did itself.
     #[inline]
     fn ancestry(self, internal: CorrelationId, ancestor: CorrelationId) -> Self {
         self.text(",\"correlation_id\":{\"internal\":")
@@ -150,7 +150,7 @@ impl Out<'_> {
             .text("}")
     }
 
-    /// Both timestamps.
+    /// Writes both timestamps of a record.
     #[inline]
     pub(super) fn times(self, start: Nanoseconds, end: Nanoseconds) -> Self {
         self.text(",\"start_timestamp\":")
@@ -189,16 +189,16 @@ pub(super) fn separate(file: &mut TextFile, first: &mut bool) {
 
 /// Data shared by all records of an operation.
 struct Common {
-    /// From the brace to the correlation id.
+    /// Text from the brace of a record to its correlation id.
     start: Vec<u8>,
     layout: Option<&'static ArgLayout>,
-    /// Types are spelled as compilers encode them.
+    /// Whether types are spelled as compilers encode them.
     encoded: bool,
-    /// By argument: from the brace to its value.
+    /// Text of each argument from the brace to its value.
     arguments: Vec<Vec<u8>>,
 }
 
-/// Whether the records of a domain have arguments and what the call returned: those of the provider's `_EXT` kinds.
+/// Whether the records of a domain have arguments and return values: those of the provider's `_EXT` kinds.
 fn has_returns(domain: Domain) -> bool {
     match domain {
         Domain::HipApi | Domain::RocdecodeApi => true,
@@ -224,6 +224,7 @@ impl<'a> Calls<'a> {
     fn new(session: &'a Session, options: &Options, numbers: &OperationNumbers) -> Calls<'a> {
         let encoded = options.compat.has(Difference::ArgumentTypes);
         let operations = session.operations.iter().zip(numbers.iter());
+        // Objects of an operation's calls begin alike: the beginning is made once.
         let common = operations.map(|(operation, numbers)| {
             let bytes = match has_returns(operation.kind.domain()) {
                 true => size::CALL_WITH_ARGUMENTS,
@@ -260,7 +261,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Closes the array before and writes the one called `key`.
+    /// Closes the array before, and writes the array called `key`.
     fn write(&mut self, file: &mut TextFile, key: &str, domain: Domain) -> Result<(), WriteError> {
         Out(&mut file.buffer).text("],\"").text(key).text("\":[");
         let session = self.session;
@@ -403,7 +404,7 @@ fn dispatches(
     Ok(())
 }
 
-/// From the brace to the value of the key after `operation`, by id of the operation.
+/// Text of a record from the brace to the value of the key after `operation`, by id of the operation.
 fn starts(numbers: &OperationNumbers, bytes: u32, next: &str) -> Vec<String> {
     numbers
         .iter()

@@ -79,6 +79,7 @@ impl<'a> Instructions<'a> {
         session: &Session,
         stochastic: bool,
     ) -> Result<(), WriteError> {
+        // Both methods have an array of their own, and are in one table here.
         let table = &session.samples;
         let mut is_first = true;
         for index in table.indices() {
@@ -90,6 +91,7 @@ impl<'a> Instructions<'a> {
                 file.buffer.push(b',');
             }
             is_first = false;
+            // -1 stands for an instruction that is not in the list.
             let place = self
                 .index
                 .find(table.object[index], table.offset[index])
@@ -106,6 +108,7 @@ impl<'a> Instructions<'a> {
                     .text("},");
             }
             out = out.text("\"hw_id\":{");
+            // Names of fields are the original's, a slip of the pen included: readers look for them.
             for (number, field) in HARDWARE.iter().enumerate() {
                 out = out
                     .text(if number > 0 { ",\"" } else { "\"" })
@@ -136,6 +139,7 @@ impl<'a> Instructions<'a> {
                 .dim3(table.workgroup[index])
                 .text(",\"wave_in_grp\":")
                 .number(table.wave[index]);
+            // Only the hardware of stochastic sampling gives the state of the issue logic.
             if stochastic {
                 let snapshot = table.snapshot[index];
                 let bit = |shift: u32| snapshot >> shift & 1;

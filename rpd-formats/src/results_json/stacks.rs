@@ -26,6 +26,7 @@ pub(super) fn write(
         let said = session.frame_text(frame);
         let location = session.stacks.location(frame.location);
         let mut object = Object::new().text("function", &said.function);
+        // Unknown facts have no key.
         if !said.file.is_empty() {
             object = object.text("file", said.file);
         }
@@ -47,6 +48,7 @@ pub(super) fn write(
     }
     Out(&mut file.buffer).text("],\"stacks\":[");
     let mut stacks: Vec<_> = expanded.stacks.iter().collect();
+    // The order of a map changes from run to run; files of one recording are to be equal.
     stacks.sort_unstable_by_key(|(id, _)| **id);
     let mut first = true;
     for (id, frames) in stacks {

@@ -112,6 +112,7 @@ fn by_name(
     stats: &SessionStats<'_>,
     table: &StatTable,
 ) -> io::Result<impl Iterator<Item = StatRow> + use<>> {
+    // Rows are sorted by the places of their names: rows may be in files, and texts take more memory than numbers.
     let places = stats.names.places(table.rows.iter().map(|row| row.name))?;
     let mut sorter = Sorter::new(session.storage.as_ref());
     for &row in &table.rows {
@@ -141,7 +142,7 @@ fn figures(row: &StatRow, squares: u64) -> Object {
         .json("variance", &float(row.std_dev * row.std_dev))
 }
 
-/// By id of the name: the sum of squared durations, modulo 2^64 as the original has them.
+/// Sums of squared durations, modulo 2^64 as the original has them, by id of the name.
 fn squares(
     session: &Session,
     domain: Domain,

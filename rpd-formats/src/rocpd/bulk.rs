@@ -1,10 +1,10 @@
-//! Many rows in few statements.
+//! Inserts many rows with few SQL statements.
 
 use rusqlite::{Connection, Statement};
 
 use super::sql::identifier;
 
-/// Parameters of one statement: more gain little, and SQLite's time to prepare grows.
+/// Most parameters of one statement: more gain little, and SQLite's time to prepare grows.
 const PARAMETERS: usize = 480;
 
 #[derive(Clone, Copy)]
@@ -12,14 +12,14 @@ enum Cell {
     Null,
     Integer(i64),
     Real(f64),
-    /// Range in the collected texts.
+    /// A text's range in the collected texts.
     Text(usize, usize),
 }
 
 /// Inserts rows into one table, many with each statement.
 pub(crate) struct Bulk<'c> {
     connection: &'c Connection,
-    /// `INSERT INTO ... VALUES `, for the rest.
+    /// `INSERT INTO ... VALUES `, for the last rows, which are too few for the prepared statement.
     head: String,
     columns: usize,
     rows: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Bulk<'c> {
 }
 
 impl<'c> Bulk<'c> {
-    /// Inserts into `table`, an identifier in quotes.
+    /// Begins to insert into `table`, an identifier in quotes.
     pub(crate) fn new(
         connection: &'c Connection,
         table: &str,
@@ -56,13 +56,13 @@ impl<'c> Bulk<'c> {
         self
     }
 
-    /// A number as its bits: addresses and handles may use all 64.
+    /// Appends a number as its bits: addresses and handles may use all 64.
     #[inline]
     pub(crate) fn bits(&mut self, value: u64) -> &mut Self {
         self.integer(value.cast_signed())
     }
 
-    /// SQLite stores what is not a number as NULL.
+    /// Appends a floating-point number; SQLite stores NaN as NULL.
     #[inline]
     pub(crate) fn real(&mut self, value: f64) -> &mut Self {
         self.cells.push(Cell::Real(value));
@@ -112,7 +112,7 @@ impl<'c> Bulk<'c> {
         Ok(())
     }
 
-    /// Inserts what is left over.
+    /// Inserts the rows that no full statement took.
     pub(crate) fn finish(self) -> rusqlite::Result<()> {
         let rows = self.cells.len() / self.columns;
         if rows > 0 {

@@ -1,4 +1,4 @@
-//! The one place that opens databases: those that are read, and those that are written.
+//! Opens databases, to be read and to be written; nothing else in rpd does.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
@@ -17,9 +17,9 @@ use super::error::Problem;
 use super::guard::{Exhausted, Guard, Trust};
 use super::sql::identifier;
 
-/// Longest wait for a lock.
+/// Longest time to wait for a lock on a database.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A file system that compresses stores at most this many bytes in one.
+/// Most bytes of a file that a file system which compresses stores in one byte.
 const COMPRESSION: u64 = 16;
 
 /// A connection to a database that anybody may have made: what its schema runs is limited in what it does, in processor time and
@@ -67,7 +67,7 @@ impl Guarded {
     /// written goes into the tables of symbols.
     ///
     /// # Errors
-    /// As [`Guarded::read`], and when it cannot be written.
+    /// When the database cannot be read or written, or its schema has something in it that no recording has.
     pub(super) fn write_symbols(path: &Path) -> Result<Guarded, Problem> {
         let source = Source::of(path)?;
         // SQLite would open it for reading only, and report an error when the work is done.
@@ -94,7 +94,7 @@ impl Guarded {
         Ok(guarded)
     }
 
-    /// A connection with nothing but a database in memory, for others to be attached to.
+    /// Opens a connection with nothing but a database in memory, to which others are attached.
     pub(super) fn memory() -> rusqlite::Result<Guarded> {
         Guarded::new(Connection::open_in_memory()?)
     }
@@ -115,7 +115,7 @@ impl Guarded {
     /// Attaches a database for reading.
     ///
     /// # Errors
-    /// As [`Guarded::read`].
+    /// When the database cannot be read, or its schema has something in it that no recording has.
     pub(super) fn attach(&self, path: &Path, name: &str) -> Result<(), Problem> {
         let source = Source::of(path)?;
         self.set_trust(Trust::Own);
@@ -140,7 +140,7 @@ impl Guarded {
         self.guard.set_trust(trust);
     }
 
-    /// Starts the clock for what this thread does next.
+    /// Starts the clock for the next statements of this thread, with the limits of reading.
     pub fn begin(&self) {
         self.guard.begin();
     }
@@ -176,7 +176,7 @@ impl Guarded {
             .unwrap_or_else(|| Problem::from_sqlite(error))
     }
 
-    /// The texts in the first column of a result.
+    /// The texts in the first column of a statement's result.
     pub(super) fn texts(&self, sql: &str) -> Result<Vec<String>, Problem> {
         let read = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.prepare(sql)?;
@@ -201,10 +201,10 @@ pub(super) fn create(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open(uri(path, "rwc"))
 }
 
-/// A file to be read.
+/// A database file to be read.
 struct Source {
     uri: String,
-    /// Its size, as far as limits depend on it: what is only a hole does not count.
+    /// Size of the file in bytes, as far as limits depend on it: what is only a hole does not count.
     bytes: u64,
     path: PathBuf,
     is_wal: bool,
@@ -275,7 +275,7 @@ impl Source {
     }
 }
 
-/// Another file that belongs to a database.
+/// The path of a file that belongs to a database: `ending` follows the database's name.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

@@ -68,6 +68,7 @@ pub(super) fn write(
         &["total_id", "bucket", "duration", "count"],
     )?;
     for (id, total) in (1..).zip(&session.device_totals) {
+        // Most buckets are empty, and have no row.
         for (bucket, &count) in (0_u64..)
             .zip(&total.durations)
             .filter(|(_, count)| **count > 0)

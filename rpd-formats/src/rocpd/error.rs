@@ -26,7 +26,7 @@ pub enum Problem {
     /// The path is a directory.
     #[error("is a directory; name the databases in it (they end in _results.db)")]
     Directory,
-    /// A pipe, a device or a socket.
+    /// The path leads to a pipe, a device or a socket.
     #[error(
         "is not a regular file (a pipe, a device or a socket); name a database, which ends in _results.db"
     )]
@@ -34,47 +34,47 @@ pub enum Problem {
     /// A file that belongs to the database is not a regular one.
     #[error("cannot be read: {}, which belongs to it, is not a regular file; remove that file", .0.display())]
     Companion(PathBuf),
-    /// A program that wrote into it was stopped and left a journal.
+    /// A program that wrote into the database was stopped and left a journal.
     #[error(
         "has an incomplete transaction ({} is still there); roll it back with `sqlite3 FILE .schema`, which \
          may write to the file, or record again", .0.display()
     )]
     Unfinished(PathBuf),
-    /// Its write-ahead log cannot be read where it is.
+    /// The database's write-ahead log cannot be read where it is.
     #[error(
         "keeps changes in {}, which cannot be used in this directory; copy both files to one that you can write to, \
          and name the copy", .0.display()
     )]
     Wal(PathBuf),
-    /// A table whose content is made by a module.
+    /// The database has a virtual table, whose content a module makes.
     #[error(
         "is not read, because it has the virtual table {0}, which recordings do not have; record again"
     )]
     VirtualTable(String),
-    /// A view does what no view of a recording does.
+    /// A view uses an action that views of recordings do not use.
     #[error(
         "is not read, because a view or table in it uses {0}, which recordings do not need; record again"
     )]
     Refused(String),
-    /// Reading takes too long.
+    /// Reading the database takes too much processor time.
     #[error(
         "cannot be read: a view took more than {0} s of processor time, which no recording of this size needs; \
          record again"
     )]
     TooLong(u64),
-    /// Reading takes too much memory.
+    /// Reading the database takes too much memory.
     #[error(
         "cannot be read: a view took more than {0} MiB of memory, which no recording of this size needs; \
          record again"
     )]
     TooMuch(u64),
-    /// A value in it is too large.
+    /// A value in the database is too large.
     #[error("holds a value of more than {0} MiB, which no recording has; record again")]
     TooBig(i32),
-    /// Another kind of file.
+    /// The file is no SQLite file.
     #[error("is not a rocpd database: it is not an SQLite file; name one that ends in _results.db")]
     NotSqlite,
-    /// Another kind of database.
+    /// The file is an SQLite file without tables of rocpd.
     #[error(
         "is not a rocpd database: it is an SQLite file without rocpd tables; name one that ends in _results.db"
     )]
@@ -87,29 +87,29 @@ pub enum Problem {
         /// Size of the file.
         found: u64,
     },
-    /// Its inside makes no sense.
+    /// The content of the file makes no sense.
     #[error(
         "is damaged ({0}); copy it again, or save what is left of it with sqlite3's .recover command"
     )]
     Damaged(String),
-    /// Another program keeps it locked.
+    /// Another program keeps the database locked.
     #[error("is locked by another program; wait until that is done with it and try again")]
     Locked,
-    /// Another version of the schema.
+    /// The database has a version of the schema that is not read.
     #[error(
         "has schema version {0}, and this rpd reads version 3; use an rpd that reads version {0}"
     )]
     Schema(String),
-    /// A view is missing.
+    /// The database lacks a view that recordings have.
     #[error(
         "has no view {0}, so it is incomplete; `rpd merge -o NEW.db FILE` makes the views again where the tables are \
          there, else record again"
     )]
     MissingView(&'static str),
-    /// No call stacks were recorded.
+    /// The database has no call stacks.
     #[error("holds no call stacks; record with --stacks native, python or merged")]
     NoStacks,
-    /// The file can be read, but not written.
+    /// The database can be read, but not written.
     #[error(
         "cannot be written ({0}), and symbols are written into it; make it writable, or name a copy"
     )]
@@ -120,7 +120,7 @@ pub enum Problem {
          or name a directory with space in TMPDIR"
     )]
     Storage(std::io::Error),
-    /// Any other error of SQLite.
+    /// An error of SQLite that no other variant stands for.
     #[error("cannot be read: {0}")]
     Sqlite(String),
 }
@@ -154,7 +154,7 @@ impl ReadError {
     }
 }
 
-/// SQLite's own words in one line.
+/// SQLite's description of an error, in one line.
 fn message(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),

@@ -12,36 +12,36 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, Result};
 
-/// Instructions of SQLite's machine between two looks at the clock.
+/// Number of instructions of SQLite's machine between two looks at the clock.
 const INSTRUCTIONS: i32 = 500;
-/// Time between two looks at what was used. A look takes two system calls.
+/// Time between two looks at memory and processor time. A look takes two system calls.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Processor time that reading even the smallest database may take.
+/// Processor time that reading even the smallest database may take, in seconds.
 const SECONDS: u64 = 20;
 /// Processor time for each MiB of the files, in seconds: a hundred times what reading them takes.
 const SECONDS_PER_MIB: u64 = 1;
 /// Memory by which the process may grow while even the smallest database is read, in bytes.
 const MEMORY: u64 = 1 << 30;
-/// Memory for each byte of the files.
+/// Memory for each byte of the files, in bytes.
 const MEMORY_PER_BYTE: u64 = 64;
 /// The largest value in a database, in bytes. Names and arguments are far smaller.
 pub(super) const LARGEST_VALUE: i32 = 64 << 20;
-/// Instructions of a compiled statement. Ten databases of many processes, seen as one, come to some ten thousand.
+/// Most instructions of a compiled statement. Ten databases of many processes, seen as one, come to some ten thousand.
 const LARGEST_PROGRAM: i32 = 5_000_000;
 
 /// Origin of the statements that are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Trust {
-    /// Ours, without anything from a file in them but quoted names.
+    /// A statement of rpd, without anything from a file in it but quoted names.
     Own,
-    /// Ours that read views of a file: nothing but plain selects.
+    /// A statement of rpd that reads views of a file: nothing but plain selects.
     Views,
     /// Text from a file that makes tables, indices and views of the main database.
     Schema,
-    /// Ours that write symbols: into the tables of symbols, and nothing else.
+    /// A statement of rpd that writes symbols: into the tables of symbols, and nothing else.
     Symbols,
-    /// The user's: anything that stays in memory.
+    /// A statement of the user: anything that stays in memory.
     User,
 }
 
@@ -91,7 +91,7 @@ const FUNCTIONS: &[&str] = &[
     "upper",
 ];
 
-/// Functions that reach outside the database.
+/// SQL functions that reach outside the database.
 const REFUSED_FUNCTIONS: &[&str] = &["load_extension", "fts3_tokenizer"];
 
 /// Pragmas that only read, also when they are given the name of a table, an index or a number of rows.
@@ -136,7 +136,7 @@ const PRAGMAS_WITHOUT_VALUE: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct Guard {
     trust: AtomicU8,
-    /// The action that was refused last.
+    /// The action that was refused last; `None` before the first.
     refused: Mutex<Option<String>>,
     limits: Mutex<Limits>,
     /// Bytes of the files on this connection.
@@ -155,12 +155,12 @@ struct Limits {
     exhausted: Option<Exhausted>,
 }
 
-/// Which limit was reached.
+/// The limit that ended a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exhausted {
-    /// Seconds of processor time.
+    /// The limit of processor time, in seconds.
     Time(u64),
-    /// Bytes of memory.
+    /// The limit of memory, in bytes.
     Memory(u64),
 }
 
@@ -190,7 +190,7 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Adds the size of a file to what the limits depend on.
+    /// Adds the size of a file to the bytes that the limits depend on.
     pub(super) fn add_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -200,7 +200,7 @@ impl Guard {
         self.trust.store(trust as u8, Ordering::Relaxed);
     }
 
-    /// Starts the clock for what this thread does next, with the limits of reading.
+    /// Starts the clock for the next statements of this thread, with the limits of reading.
     pub(super) fn begin(&self) {
         let mib = self.bytes.load(Ordering::Relaxed) >> 20;
         self.begin_within(Some(Duration::from_secs(SECONDS + mib * SECONDS_PER_MIB)));
@@ -280,7 +280,7 @@ impl Guard {
     }
 }
 
-/// Why an action is refused in a statement that reads views of a file.
+/// The action as SQL if a statement that reads views of a file may not do it; `None` permits it.
 fn refused_in_view(action: &AuthAction<'_>) -> Option<String> {
     match action {
         AuthAction::Select | AuthAction::Read { .. } => None,
@@ -299,7 +299,7 @@ fn refused_in_view(action: &AuthAction<'_>) -> Option<String> {
     }
 }
 
-/// Why an action is refused in a statement with which a file makes one of its tables.
+/// The action as SQL if a statement with which a file makes one of its tables may not do it; `None` permits it.
 fn refused_in_schema(context: &AuthContext<'_>) -> Option<String> {
     let is_main = context.database_name.is_none_or(|name| name == "main");
     match context.action {
@@ -326,7 +326,7 @@ const SYMBOL_TABLES: [&str; 4] = [
     "rocpd_metadata",
 ];
 
-/// Why an action is refused in a statement that writes symbols.
+/// The action as SQL if a statement that writes symbols may not do it; `None` permits it.
 fn refused_to_symbols(action: &AuthAction<'_>) -> Option<String> {
     match action {
         AuthAction::Insert { table_name } | AuthAction::Delete { table_name }
@@ -344,7 +344,7 @@ fn refused_to_symbols(action: &AuthAction<'_>) -> Option<String> {
     }
 }
 
-/// Why an action is refused in a statement of the user.
+/// The action as SQL if a statement of the user may not do it; `None` permits it.
 fn refused_to_user(context: &AuthContext<'_>) -> Option<String> {
     let is_memory = matches!(context.database_name, None | Some("main" | "temp"));
     match context.action {
@@ -405,7 +405,7 @@ fn refused_to_user(context: &AuthContext<'_>) -> Option<String> {
     }
 }
 
-/// An action in the words of SQL.
+/// Words of SQL for an action.
 fn described(action: &AuthAction<'_>) -> String {
     match action {
         // VACUUM INTO attaches the file that it writes.

@@ -1,4 +1,4 @@
-//! Which node and which recording: ids that are equal where they must be and differ where they must.
+//! Ids of nodes and recordings: equal for the same node or recording, different for others.
 
 use std::fs::read_to_string;
 use std::path::Path;
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use rpd_core::session::{Process, Session};
 
-/// The machine that rpd runs on, which is the one it recorded on.
+/// The machine that rpd runs on, which is the machine it recorded on.
 pub(crate) struct Node {
     /// `hash` of the machine id, folded.
     pub(crate) id: i64,
@@ -66,7 +66,8 @@ impl Node {
 
 /// Files with an id of the machine.
 const IDS: [&str; 2] = ["etc/machine-id", "var/lib/dbus/machine-id"];
-/// Files with a number of the machine that is nobody's business: what its hash is taken of, and the file.
+/// Files with a serial number of the machine, which is only stored as a hash: the number's name in the hashed text, and
+/// the file.
 const NUMBERS: [(&str, &str); 2] = [
     ("product_uuid", "sys/class/dmi/id/product_uuid"),
     ("board_serial", "sys/class/dmi/id/board_serial"),

@@ -1,4 +1,4 @@
-//! Several databases put into one: every table is copied as it is, the views are made over all of them.
+//! Merges several databases into one: every table is copied as it is, the views are made over all of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,34 +17,34 @@ use crate::WriteError;
 use crate::destination::Destination;
 use crate::file::PendingFile;
 
-/// Why databases were not merged.
+/// Reason why databases were not merged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
     /// A database cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Two of them hold the same recording.
+    /// Two databases hold the same recording.
     #[error("{} and {} both hold the recording {guid}; name each recording once", first.display(), second.display())]
     SharedGuid {
         /// Identifier of the recording.
         guid: String,
-        /// A file that holds it.
+        /// Path of a database that holds the recording.
         first: PathBuf,
-        /// The other database with this recording.
+        /// Path of the other database that holds the recording.
         second: PathBuf,
     },
-    /// Their schema versions differ.
+    /// Schema versions of the databases differ.
     #[error("{} has schema version {found}, the others have {expected}; only equal versions can be merged", path.display())]
     Versions {
         /// Path of the database.
         path: PathBuf,
         /// Version of the schema in the database.
         found: String,
-        /// The version of the first database.
+        /// Version of the schema in the first database.
         expected: String,
     },
-    /// The output cannot be written.
+    /// The merged database cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -54,6 +54,7 @@ pub enum MergeError {
 /// # Errors
 /// When one cannot be read, two hold the same recording, or the output cannot be written.
 pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<PathBuf, MergeError> {
+    // All inputs are checked before the output is begun, so that a refusal leaves nothing behind.
     let mut holders: HashMap<String, &PathBuf> = HashMap::new();
     let mut version: Option<String> = None;
     for path in inputs {
@@ -82,6 +83,7 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
         path: path.clone(),
         source,
     };
+    // Schemas of the inputs are carried out on this connection, and anybody may have made them.
     let connection = Guarded::create_guarded(file.temporary_path()).map_err(refused)?;
     connection.execute_batch(PRAGMAS).map_err(refused)?;
     let mut views = Views::default();
@@ -126,7 +128,7 @@ pub fn merge(inputs: &[PathBuf], output: Destination) -> std::result::Result<Pat
     Ok(file.finish()?)
 }
 
-/// Selects of the `rocpd_*` views by their names, each with the file that it is from.
+/// Selects of the `rocpd_*` views by the names of the views, each with the file that it is from.
 #[derive(Default)]
 struct Views(BTreeMap<String, Vec<(PathBuf, String)>>);
 
@@ -168,7 +170,7 @@ impl From<rusqlite::Error> for Failed {
     }
 }
 
-/// The tables or indices of the input: name and the statement that makes it.
+/// The tables or indices of the input: the name of each, and the statement that makes it.
 fn schema(connection: &Guarded, kind: &str) -> std::result::Result<Vec<(String, String)>, Problem> {
     let read = || -> Result<Vec<(String, String)>> {
         let mut statement = connection.prepare(
@@ -217,7 +219,7 @@ fn make(
     }
 }
 
-/// Whether an error can only be one of the file that is written.
+/// Whether an error can only be about the file that is written.
 fn is_of_output(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DiskFull, ReadOnly};
     matches!(error.sqlite_error_code(), Some(DiskFull | ReadOnly))
@@ -276,6 +278,7 @@ fn copy(
         make(connection, "index", &name, &sql)?;
     }
     let found = schema(connection, "view")?;
+    // Every recording of an input has tables of its own, with its suffix; one of them is enough to find it.
     let suffixes: Vec<String> = tables
         .iter()
         .filter_map(|(name, _)| name.strip_prefix("rocpd_metadata"))

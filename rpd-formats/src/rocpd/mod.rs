@@ -99,6 +99,7 @@ fn fill(
         connection.execute_batch(&names.fill_in(&view))?;
     }
     connection.execute_batch(VIEWS)?;
+    // Views of tables that are missing could not be read.
     if !session.samples.is_empty() {
         connection.execute_batch(samples::DATA_VIEWS)?;
     }

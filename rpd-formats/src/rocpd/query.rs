@@ -1,4 +1,4 @@
-//! SQL over one or several databases.
+//! SQL statements over one or several databases.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -23,22 +23,22 @@ use crate::table::Cell;
 /// Databases that SQLite attaches at once.
 const MAX_DATABASES: usize = 10;
 
-/// Why a query has no result.
+/// Reason why a query has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
     /// A database cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Too many databases.
+    /// More databases were given than SQLite opens at once.
     #[error(
         "{0} databases are more than the {MAX_DATABASES} that SQLite opens at once; put them into one with `rpd merge` first"
     )]
     TooMany(usize),
-    /// A file of RPD among others.
+    /// A file of RPD was given along with other files.
     #[error("{} is a file of RPD: query it alone, without other files", .0.display())]
     NotAlone(PathBuf),
-    /// A time window of a file of RPD.
+    /// A time window was requested of a file of RPD.
     #[error("{} is a file of RPD, which --start, --end and markers do not apply to; limit the time with a WHERE clause in the SQL", .0.display())]
     NoWindow(PathBuf),
     /// SQLite does not accept the statement.
@@ -46,7 +46,7 @@ pub enum QueryError {
     Sql {
         /// Message of SQLite.
         message: String,
-        /// Where: line, column, and the text there.
+        /// Position of the error in the SQL: line, column, and the text there. `None` when SQLite does not tell it.
         position: Option<String>,
     },
     /// The result could not be written.
@@ -74,7 +74,7 @@ pub enum Limit {
     BySize,
     /// Limit in seconds of processor time.
     Seconds(NonZeroU64),
-    /// No limit.
+    /// No limit of processor time.
     None,
 }
 
@@ -82,7 +82,7 @@ impl Combined {
     /// Attaches the databases to one connection, or one file of RPD. None is changed.
     ///
     /// # Errors
-    /// When one cannot be read, or there are too many.
+    /// When a database cannot be read, or there are too many.
     pub fn open(paths: &[PathBuf]) -> Result<Combined, QueryError> {
         if paths.len() > MAX_DATABASES {
             return Err(QueryError::TooMany(paths.len()));
@@ -101,6 +101,7 @@ impl Combined {
             limit: Limit::default(),
             rpd_file,
         };
+        // A file of RPD has other tables, over which the views of recordings cannot be made.
         if let Some(path) = &combined.rpd_file {
             if paths.len() > 1 {
                 return Err(QueryError::NotAlone(path.clone()));
@@ -335,6 +336,7 @@ impl Combined {
         let mut has_result = false;
         while let Some(mut statement) = batch.next().map_err(|error| failed(&error))? {
             let count = statement.column_count();
+            // The first result is shown. Statements that follow run for their effects.
             let is_wanted = count > 0 && !has_result;
             if is_wanted {
                 has_result = true;
@@ -379,7 +381,7 @@ fn condition(base: &str, window: &Window) -> String {
     }
 }
 
-/// The view that databases with call stacks have.
+/// The view that only databases with call stacks have.
 const STACKED: &str = "rpd_api_stack";
 
 /// The statements that make the views that join tables: those of call stacks, PC samples and thread traces if the databases have such tables.
@@ -429,7 +431,7 @@ fn failed(error: &rusqlite::Error, sql: &str) -> QueryError {
     }
 }
 
-/// Where byte `offset` of `part`, the rest of `sql` from some statement on, lies.
+/// Line, column and text at byte `offset` of `part`, which is the rest of `sql` from some statement on.
 fn position(sql: &str, part: &str, offset: usize) -> Option<String> {
     let from = sql
         .len()

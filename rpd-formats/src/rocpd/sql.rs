@@ -6,7 +6,7 @@ pub(super) fn identifier(name: &str) -> String {
     quoted(name, '"')
 }
 
-/// A text value, in quotes.
+/// Quotes a text value.
 pub(super) fn literal(text: &str) -> String {
     quoted(text, '\'')
 }

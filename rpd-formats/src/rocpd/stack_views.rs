@@ -1,11 +1,11 @@
-//! The views with RPD's names, which show call stacks as its files do.
+//! Views with RPD's names, which show call stacks as files of RPD do.
 
 use super::names::{Names, view_name};
 use super::sql;
 
 const STATEMENTS: &str = include_str!("stacks_compat.sql");
 
-/// Their names.
+/// Names of the views that `stacks_compat.sql` makes.
 pub(super) const COMPATIBLE: [&str; 7] = [
     "rpd_frame_text",
     "rpd_stack_text",
@@ -16,13 +16,13 @@ pub(super) const COMPATIBLE: [&str; 7] = [
     "stackframe",
 ];
 
-/// From here on ids of `rocpd_string` are those of texts that the views put together.
+/// First id in `rocpd_string` of the texts that the views put together.
 pub(super) const FIRST_MADE_UP: i64 = 1 << 52;
 
-/// The end of the view `rocpd_string` that only databases with these views have.
+/// The end of the view `rocpd_string`, which only databases with the views of call stacks have.
 const MADE_UP: &str = "\n    UNION ALL SELECT id, guid, string FROM rpd_stack_text";
 
-/// Recordings whose ids of texts are distinct: they are 2^56 apart.
+/// Most recordings whose ids of texts are distinct: these ids are 2^56 apart.
 const MOST_RECORDINGS: usize = 126;
 
 /// The statements that make the views of one recording.
@@ -41,11 +41,11 @@ fn fill_in(names: &Names, session: usize, statements: &str) -> String {
         .replace("%size%", &hexadecimal("CAST(a.value AS INTEGER)"))
 }
 
-/// The views of several recordings in one database.
+/// The views of call stacks of several recordings in one database.
 pub(super) struct Merged {
-    /// Statements that make them.
+    /// Statements that make the views.
     pub(super) statements: Vec<String>,
-    /// Their additions to the view `rocpd_string`; empty without views.
+    /// Selections that these views add to the view `rocpd_string`; empty without views.
     pub(super) strings: String,
 }
 
@@ -91,7 +91,7 @@ fn own_name(names: &Names, view: &str) -> String {
     names.table(&format!("rpd_own_{view}"))
 }
 
-/// A statement with other names of these views.
+/// Replaces the names of RPD's views in a statement.
 fn with_names(statement: &str, name: impl Fn(&str) -> String) -> String {
     let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut text = String::new();

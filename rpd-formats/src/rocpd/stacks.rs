@@ -167,6 +167,7 @@ impl Writer<'_> {
             let module = stacks.module_of(location).map(|module| module.id.into());
             let code = stacks.code_of(location).map(|code| code.id.into());
             let offset = Some(location.offset.cast_signed());
+            // Positions in Python code are instructions of its bytecode, not addresses.
             let (address, lasti) = match location.kind {
                 LocationKind::Native
                 | LocationKind::Guessed

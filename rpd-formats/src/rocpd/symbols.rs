@@ -1,4 +1,4 @@
-//! Writing symbols into a database: the only change that is made to an existing database.
+//! Writes symbols into a database: the only change that is made to an existing database.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,26 +19,26 @@ pub(super) const RUNTIME_FRAMES: &str = "stacks_runtime_frames";
 /// Metadata tag: whether frames of interpreters are shown.
 pub(super) const INTERPRETER_FRAMES: &str = "stacks_interpreter_frames";
 
-/// Evidence of the frame that represents a call.
+/// Value of the column `evidence` for the frame that represents a call.
 const CALL: &str = "api";
 
 /// A row of `rpd_frame`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameRow<'a> {
-    /// Id of the location.
+    /// Row id of the frame's location in code.
     pub location: u32,
     /// 0 for the innermost of the functions that were inlined there; -1 for the traced call at that address, -2 for a
     /// traced call without an address.
     pub inline_depth: i64,
-    /// Function; empty when it is not known.
+    /// Name of the function; empty when it is not known.
     pub function: &'a str,
-    /// Source file; empty when it is not known.
+    /// Path of the source file; empty when it is not known.
     pub file: &'a str,
-    /// Line; 0 when it is not known.
+    /// Line in the source file; 0 when it is not known.
     pub line: u32,
-    /// Column; 0 when it is not known.
+    /// Column in the line; 0 when it is not known.
     pub column: u32,
-    /// Source of this information.
+    /// Source of the information about the frame.
     pub evidence: &'a str,
 }
 
@@ -150,10 +150,10 @@ impl SymbolWriter {
         written.map_err(|error| self.problem(&error))
     }
 
-    /// Makes the change.
+    /// Commits the change.
     ///
     /// # Errors
-    /// When it cannot be written; nothing is changed then.
+    /// When the change cannot be written; nothing is changed then.
     pub fn commit(self) -> Result<(), ReadError> {
         let done = self.connection.execute_batch("COMMIT");
         done.map_err(|error| self.problem(&error))?;
@@ -236,7 +236,7 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// Texts that are added to those of a recording.
+/// Texts that are added to the texts of a recording.
 struct Texts<'a> {
     find: rusqlite::Statement<'a>,
     insert: rusqlite::Statement<'a>,

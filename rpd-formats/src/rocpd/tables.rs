@@ -10,7 +10,7 @@ const CONSTANT: &str = " -- constant";
 
 /// A table of `schema.sql`, with the columns of the original in its order.
 struct Table {
-    /// Its name before the suffix.
+    /// Name of the table before the suffix.
     base: &'static str,
     columns: Vec<Column>,
 }
@@ -23,7 +23,7 @@ struct Column {
 }
 
 impl Table {
-    /// Of a statement without comments in front.
+    /// Parses a statement that makes a table, without comments in front; `None` for any other statement.
     fn parse(statement: &'static str) -> Option<Table> {
         let (base, rest) = statement
             .strip_prefix("CREATE TABLE ")?

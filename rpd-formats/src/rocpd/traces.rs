@@ -14,7 +14,7 @@ pub(super) const VIEWS: &str = include_str!("traces_views.sql");
 pub(super) const DATA_VIEWS: &str = include_str!("traces_data_views.sql");
 /// Table, and view in merged databases, that only databases with thread traces have.
 pub(super) const STREAM: &str = "rpd_trace_stream";
-/// The same for waves over time, which databases of earlier versions lack.
+/// Table of waves over time, and view of it in merged databases; databases of earlier versions lack it.
 pub(super) const OCCUPANCY: &str = "rpd_trace_occupancy";
 const INDICES: &str = "CREATE INDEX rpd_trace_stall_instruction%suffix% ON rpd_trace_stall%suffix% (trace_instruction_id);";
 
@@ -82,6 +82,7 @@ pub(super) fn write(
     ];
     let mut waves = bulk("rpd_trace_wave", &columns)?;
     for wave in &traces.waves {
+        // Rows of streams are numbered from 1.
         waves
             .integer(i64::from(wave.stream) + 1)
             .integer(wave.cu.into())

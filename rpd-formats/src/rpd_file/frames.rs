@@ -35,6 +35,7 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
         kind,
         LocationKind::Native | LocationKind::Guessed | LocationKind::Jit
     );
+    // The head takes the place of a number or address in frames that have none.
     let head = match frame.kind {
         FrameKind::Inlined => "(inlined)".to_owned(),
         FrameKind::Source => "(source)".to_owned(),
@@ -51,6 +52,7 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
     };
     let mut text = format!("{head:<HEAD$}");
     let is_call = matches!(frame.kind, FrameKind::Call { .. });
+    // Markers are sentences for the reader, and have no place in code.
     match kind {
         LocationKind::GapMarker if !is_call => return text + " frames left out",
         LocationKind::TruncatedMarker if !is_call => {
@@ -71,6 +73,7 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
         | LocationKind::GapMarker => {}
     }
     match known(frame.function) {
+        // The traced call is known by its function, whose frame may have no name.
         _ if is_call => text += &format!(" in {function}()"),
         Some(name) => text += &format!(" in {name}"),
         None => {}
@@ -83,6 +86,7 @@ fn text(session: &Session, frame: &ShownFrame, function: &str) -> String {
                 text += &format!(":{}", frame.column);
             }
         }
+    // Without a line, the module is what tools for symbols need.
     } else if let Some(module) = module {
         text += &format!(" at {}", session.strings.get(module.path));
     } else if kind == LocationKind::Jit {

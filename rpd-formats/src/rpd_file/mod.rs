@@ -1,4 +1,4 @@
-//! Files as RPD (ROCm/rocmProfileData) writes them, schema 3, with call stacks as rows.
+//! Files of the schema of RPD (ROCm/rocmProfileData), version 3, with call stacks as rows.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -29,7 +29,7 @@ pub use frames::frame_lines;
 const SCHEMA: &str = include_str!("schema.sql");
 const VIEWS: &str = include_str!("views.sql");
 
-/// Each process has its own range of ids, as in files that RPD appends to.
+/// Number of ids of a process: each process has its own range, as in files that RPD appends to.
 const SESSION: i64 = 1 << 32;
 /// Ids from here on are for calls whose correlation ids are not fit keys.
 const UNFIT: i64 = 1 << 31;
@@ -47,14 +47,14 @@ pub struct RpdFile {
     next_op: i64,
 }
 
-/// Numbers of rows.
+/// Numbers of rows that were written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of calls.
+    /// Number of calls that were written.
     pub calls: u64,
-    /// Kernels and copies.
+    /// Number of kernels and copies that were written.
     pub operations: u64,
-    /// Frames of stacks.
+    /// Number of frames of stacks that were written.
     pub frames: u64,
 }
 
@@ -149,6 +149,7 @@ impl RpdFile {
         let offset = self.sessions * SESSION;
         self.sessions += 1;
         let mut counts = Counts::default();
+        // Texts are rows of a table, to which all others refer by id.
         let mut texts = Texts::new(&self.connection, &mut self.texts)?;
         let pid = session.process.pid.0;
 
@@ -173,6 +174,7 @@ impl RpdFile {
             &["id", "api_ptr_id", "depth", "name_id"],
         )?;
         let api = &session.api;
+        // Rows of operations refer to calls: a call's id follows from its correlation id.
         let ids = CallIds::new(session).map_err(unstored)?;
         let mut lines: HashMap<(u32, i64), Vec<i64>> = HashMap::new();
         let mut remembered = 0;
@@ -214,6 +216,7 @@ impl RpdFile {
             if stack == 0 {
                 continue;
             }
+            // Calls of one function from one place have the same lines, which are texts that were written before.
             let known = match lines.entry((stack, name_id)) {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(new) => {
@@ -235,6 +238,7 @@ impl RpdFile {
                 self.next_frame += 1;
                 counts.frames += 1;
             }
+            // Beyond the limit all are forgotten: their texts are found again by content.
             if remembered > REMEMBERED_FRAMES {
                 remembered = 0;
                 lines.clear();
@@ -282,6 +286,7 @@ impl RpdFile {
                 .integer(texts.id("KernelExecution")?)
                 .end_row()?;
             counts.operations += 1;
+            // Work whose call is not recorded has no rows that link it.
             if let Some(api) = ids.first(dispatches.correlation[index].0) {
                 let api = offset + api;
                 links.integer(api).integer(id).end_row()?;
@@ -426,7 +431,7 @@ struct KnownTexts {
 #[derive(Debug, Clone, Copy)]
 struct KnownText {
     id: i64,
-    /// Whether it is in the table of arguments as well.
+    /// Whether the text is in the table of arguments as well.
     is_argument: bool,
 }
 
@@ -438,8 +443,8 @@ impl KnownTexts {
     }
 }
 
-/// Bytes of arguments that are remembered, so that those of other calls refer to them. Arguments that come later are
-/// written for each call that has them.
+/// Greatest number of bytes of arguments that are remembered, so that other calls with the same ones refer to them.
+/// Arguments beyond it are written for each call that has them.
 const REMEMBERED: usize = 48 << 20;
 /// Frames of stacks that are remembered, of 8 bytes each: the lines of further stacks are put together again.
 const REMEMBERED_FRAMES: usize = 1 << 20;
@@ -509,7 +514,7 @@ fn add(table: &mut Bulk<'_>, id: i64, text: &str) -> rusqlite::Result<()> {
     table.integer(id).text(text).end_row()
 }
 
-/// Arguments as RPD writes them; none of copies and launches, which have tables of their own.
+/// Arguments of a call as RPD writes them; none of copies and launches, which have tables of their own.
 fn arguments(session: &Session, index: usize) -> String {
     let api = &session.api;
     let operation = session.operation_name(api.operation[index]);

@@ -74,7 +74,7 @@ impl Numbers {
         self.without_point.max(with_point.unwrap_or(0))
     }
 
-    /// All numbers of a column have an exponent when that is shorter or some are tiny.
+    /// Whether all numbers of a column are written with an exponent: it is shorter, or some are tiny.
     fn has_exponents(&self) -> bool {
         self.is_tiny || (self.fixed_width() > DIGITS + 6 && self.is_large)
     }

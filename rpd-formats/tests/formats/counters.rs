@@ -151,7 +151,7 @@ fn counted() -> Session {
 }
 
 #[test]
-fn csv_is_that_of_the_original() {
+fn csv_of_counters_has_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     let files =
@@ -170,7 +170,7 @@ fn csv_is_that_of_the_original() {
 }
 
 #[test]
-fn csv_of_counters_and_trace_together_is_that_of_the_original() {
+fn csv_of_counters_and_trace_has_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = session(&golden("counters-plus-trace/trace_results.db"));
     let target = target(directory.path());
@@ -182,7 +182,7 @@ fn csv_of_counters_and_trace_together_is_that_of_the_original() {
 }
 
 #[test]
-fn kernels_and_agents_are_named_as_requested() {
+fn csv_of_counters_names_kernels_and_agents_as_requested() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut session = counted();
     let message = session.strings.intern("a \"phase\"");
@@ -216,7 +216,7 @@ fn kernels_and_agents_are_named_as_requested() {
     assert_eq!((external(0), external(1)), (&0.into(), &77.into()));
 }
 
-/// Removes what the guide lists and the original does not write.
+/// Removes keys that the guide lists and the original does not write.
 fn without_our_keys(mut json: Value) -> Value {
     let remove = |values: &mut Value, keys: &[&str]| {
         for value in values.as_array_mut().expect("an array") {
@@ -241,7 +241,7 @@ fn without_our_keys(mut json: Value) -> Value {
 }
 
 #[test]
-fn json_is_that_of_the_original() {
+fn json_of_counters_equals_that_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = process(&text(&golden("counters/trace_results.json")));
     let ours = json(&counted(), directory.path());
@@ -256,7 +256,7 @@ fn json_is_that_of_the_original() {
     assert_eq!(ours["strings"]["counters"], golden["strings"]["counters"]);
 }
 
-/// All rows of a query, but for columns that differ from run to run.
+/// All rows of a query, without the columns that differ from run to run.
 fn rows(path: &Path, sql: &str) -> Vec<Vec<rusqlite::types::Value>> {
     let connection = Connection::open(path).expect("a database");
     let mut statement = connection.prepare(sql).expect(sql);
@@ -270,7 +270,7 @@ fn rows(path: &Path, sql: &str) -> Vec<Vec<rusqlite::types::Value>> {
 }
 
 #[test]
-fn converted_csv_has_the_shape_of_the_converter() {
+fn converted_csv_of_counters_has_the_shape_of_the_converter() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = session(&golden("counters/trace_results.db"));
     let files = csv::write_combined(
@@ -329,7 +329,7 @@ fn counter_tracks_have_the_points_of_the_original() {
 }
 
 #[test]
-fn slices_of_counted_dispatches_have_the_counts() {
+fn slices_of_counted_dispatches_show_the_counts() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut session = session(&golden("counters-plus-trace/trace_results.db"));
     // Beside a ratio, and a counter that is called as an annotation of ours.
@@ -376,7 +376,7 @@ fn slices_of_counted_dispatches_have_the_counts() {
 }
 
 #[test]
-fn parquet_has_sums_values_and_what_they_are_of() {
+fn parquet_has_sums_and_values_of_counters_with_their_dimensions() {
     let directory = tempfile::tempdir().expect("a directory");
     let files = write(
         Format::Parquet,

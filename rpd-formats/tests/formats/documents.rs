@@ -1,5 +1,5 @@
-//! The manual names what the writers make: tables and views of databases, files, and the formats that show stacks, samples and
-//! thread traces.
+//! Names in the manual are those that the writers make: tables and views of databases, files, and the formats that show
+//! stacks, samples and thread traces.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pages! {
 /// Names that the manual has and a database does not have as tables or views: a key of `extdata` and one of a configuration.
 const NO_TABLES: [&str; 2] = ["rpd_counter", "rpd_options"];
 
-/// What the manual has between backticks.
+/// The words between backticks in a text of the manual.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -86,7 +86,7 @@ fn database_names() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_manual_has_the_tables_and_views_of_databases() {
+fn manual_lists_the_tables_and_views_of_databases() {
     let names = database_names();
     let originals = concat!(
         include_str!("../../src/rocpd/schema.sql"),
@@ -125,7 +125,7 @@ fn the_manual_has_the_tables_and_views_of_databases() {
 }
 
 #[test]
-fn the_manual_has_the_formats_that_show_stacks_samples_and_traces() {
+fn manual_lists_the_formats_that_show_stacks_samples_and_traces() {
     let check = |page, head, word: fn(Format) -> &'static str, shows: fn(Format) -> bool| {
         let rows = rows(page, head);
         for &format in Format::ALL {
@@ -180,7 +180,7 @@ fn the_manual_has_the_formats_that_show_stacks_samples_and_traces() {
 }
 
 #[test]
-fn the_manual_has_the_files_that_are_written() {
+fn manual_lists_the_files_of_every_format() {
     let mut session = facts::session(None);
     for &table in Table::ALL {
         add_row(&mut session, table, 400);

@@ -413,7 +413,7 @@ pub(crate) fn add_stacks(session: &mut Session, changed: bool) {
 }
 
 #[test]
-fn every_fact_is_in_every_format() {
+fn every_format_has_every_fact() {
     let options = Options {
         kernel_names: KernelNames {
             rename: true,
@@ -439,7 +439,7 @@ fn every_fact_is_in_every_format() {
 }
 
 #[test]
-fn every_fact_survives_in_a_database() {
+fn database_keeps_every_fact() {
     let written = session(None);
     let directory = tempfile::tempdir().expect("a directory");
     let (options, target) = (Options::default(), target(directory.path()));

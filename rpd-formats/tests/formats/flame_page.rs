@@ -5,7 +5,7 @@ use std::process::Command;
 use rpd_formats::flame::{Format, Frame, Kind, Profile, Unit};
 use rpd_tests::skips::tool_for;
 
-/// A script that does what a reader of the page does: it looks, searches, enlarges, and goes back.
+/// A script that acts as a reader of the page: it looks, searches, enlarges, and goes back.
 const READER: &str = r##"<script>
 const seen = [];
 const boxes = () => [...document.querySelectorAll("#graph div")];
@@ -45,7 +45,7 @@ fn frame(name: &str) -> Frame {
 }
 
 #[test]
-fn the_page_of_a_flame_graph_draws_searches_enlarges_and_weighs_in_a_browser() {
+fn flame_graph_page_can_be_searched_and_enlarged_in_a_browser() {
     let Some(chromium) = tool_for("the page of a flame graph in a browser", "chromium") else {
         return;
     };

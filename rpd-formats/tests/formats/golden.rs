@@ -150,7 +150,7 @@ fn statistics_files_have_the_number_formats_of_the_original() {
 }
 
 #[test]
-fn agents_are_numbered_as_requested() {
+fn csv_numbers_agents_as_requested() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = support::session(&golden_database());
     let options = Options {
@@ -176,7 +176,7 @@ fn agents_are_numbered_as_requested() {
 }
 
 #[test]
-fn little_data_is_not_written_when_a_minimum_is_set() {
+fn minimum_size_keeps_small_outputs_from_being_written() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = support::session(&golden_database());
     let target = target(directory.path());
@@ -224,7 +224,7 @@ fn little_data_is_not_written_when_a_minimum_is_set() {
 }
 
 #[test]
-fn argument_types_and_names_are_those_of_the_original() {
+fn database_has_argument_types_and_names_of_the_original() {
     let golden = golden_database();
     let mut statement = golden
         .prepare(
@@ -278,7 +278,7 @@ fn rows(connection: &Connection, view: &str, without: &[&str]) -> Rows {
 }
 
 #[test]
-fn every_view_of_the_database_has_the_rows_of_the_original() {
+fn database_views_have_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = golden_database();
     let session = support::session(&golden);
@@ -382,7 +382,7 @@ fn every_view_of_the_database_has_the_rows_of_the_original() {
 /// The original's commands attach a database, list its tables by their suffix, put temporary views over the `rocpd_*`
 /// views of the same names, and over those their own data views.
 #[test]
-fn the_original_s_way_of_reading_finds_the_same_rows() {
+fn queries_of_the_original_find_its_rows_in_our_database() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = golden_database();
     let path = write_one(
@@ -469,7 +469,7 @@ fn all_files(session: &Session, directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn tables_in_files_are_written_as_tables_in_memory() {
+fn writers_write_tables_in_files_like_tables_in_memory() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("out");
     let files = all_files(&support::session(&golden_database()), &out);
@@ -492,9 +492,9 @@ fn tables_in_files_are_written_as_tables_in_memory() {
     }
 }
 
-/// Sessions from databases, read with few rows in memory and with all of them, in the order of the recordings.
+/// The sessions are read from databases with few rows in memory and with all of them, in the order of the recordings.
 #[test]
-fn databases_are_read_the_same_through_files_and_in_memory() {
+fn reader_reads_through_files_like_in_memory() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("out");
     for name in [

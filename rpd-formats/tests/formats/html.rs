@@ -172,7 +172,7 @@ fn count(session: &mut Session) {
     }
 }
 
-/// Rows as the summary would compute them, deviation aside.
+/// Statistics as the summary would compute them, without the deviation.
 fn stats(session: &Session) -> SessionStats<'static> {
     let mut sums: std::collections::BTreeMap<(Domain, String), (u64, u64, u64, u64)> =
         Default::default();
@@ -261,7 +261,7 @@ pub(crate) fn page(directory: &Path, records: u64) -> (PathBuf, Session) {
 }
 
 #[test]
-fn a_session_without_records_has_no_page() {
+fn html_of_a_session_without_records_is_not_written() {
     let directory = tempfile::tempdir().expect("a directory");
     let written = write_one(
         Format::Html,
@@ -274,7 +274,7 @@ fn a_session_without_records_has_no_page() {
 }
 
 #[test]
-fn names_stay_data_and_nothing_is_loaded() {
+fn html_page_keeps_names_as_data_and_loads_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let (file, _) = page(directory.path(), 100);
     let text = std::fs::read_to_string(file).expect("a page");
@@ -305,7 +305,7 @@ fn names_stay_data_and_nothing_is_loaded() {
 }
 
 #[test]
-fn a_page_of_counters_alone_shows_when_they_were_counted() {
+fn html_page_of_counters_alone_shows_their_times() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut session = session(100);
     session.dispatches = Default::default();
@@ -336,7 +336,7 @@ fn a_page_of_counters_alone_shows_when_they_were_counted() {
 }
 
 #[test]
-fn the_page_works_in_a_browser() {
+fn html_page_works_in_a_browser() {
     if lacks("chromedriver") || lacks("python3") {
         return;
     }

@@ -1,4 +1,4 @@
-//! What the writers write, against files of the original tools and through independent readers. One binary, so that the
+//! Outputs of the writers, beside files of the original tools and through independent readers. One binary, so that the
 //! tests link once.
 
 #![expect(clippy::disallowed_methods, reason = "inputs of tests")]

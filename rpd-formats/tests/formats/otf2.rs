@@ -1,4 +1,4 @@
-//! Archives as `otf2-print`, the original's reader, reads them.
+//! Archives as `otf2-print` reads them, the reader of the original.
 
 use crate::support::write as written;
 
@@ -97,7 +97,7 @@ fn definitions(text: &str) -> Vec<String> {
     lines
 }
 
-/// Slices by category, after a check of what every location must keep: times ascend, regions nest.
+/// Slices by category, after a check of the rules for every location: times ascend, regions nest.
 fn slices(text: &str) -> BTreeMap<String, Vec<(u64, u64, String)>> {
     let mut open: BTreeMap<&str, Vec<(u64, &str, String)>> = BTreeMap::new();
     let mut last: BTreeMap<&str, u64> = BTreeMap::new();
@@ -136,7 +136,7 @@ fn slices(text: &str) -> BTreeMap<String, Vec<(u64, u64, String)>> {
 }
 
 #[test]
-fn the_golden_session_gives_the_definitions_of_the_original_and_every_record() {
+fn otf2_archive_has_the_definitions_of_the_original_and_every_record() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     if !can_run() {
@@ -246,7 +246,7 @@ fn call(session: &mut Session, name: &str, start: u64, end: u64, thread: u32) {
 }
 
 #[test]
-fn crossing_calls_are_separated_and_no_time_changes() {
+fn otf2_archive_separates_crossing_calls_and_keeps_their_times() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     if !can_run() {
@@ -294,7 +294,7 @@ fn crossing_calls_are_separated_and_no_time_changes() {
 }
 
 #[test]
-fn nothing_is_left_where_nothing_can_be_written() {
+fn failed_otf2_archive_leaves_nothing_behind() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     if !can_run() {
@@ -327,7 +327,7 @@ fn nothing_is_left_where_nothing_can_be_written() {
 }
 
 #[test]
-fn counters_alone_make_an_archive_without_events() {
+fn otf2_archive_of_counters_alone_has_no_events() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     if !can_run() {
@@ -350,7 +350,7 @@ fn counters_alone_make_an_archive_without_events() {
 }
 
 #[test]
-fn marks_are_markers_on_the_location_of_their_thread() {
+fn otf2_archive_has_marks_as_markers_of_their_thread() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     if !can_run() {

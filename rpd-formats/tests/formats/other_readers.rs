@@ -43,7 +43,7 @@ fn session(path: &str) -> Session {
     session
 }
 
-/// The records of a golden database as those of process `pid`, with a guid of its own.
+/// A session with the records of a golden database as those of process `pid`, with a guid of its own.
 fn another(path: &str, pid: u32) -> Session {
     let mut session = session(path);
     session.origin = None;
@@ -67,7 +67,7 @@ fn of_layout(layout: Layout) -> Options {
     }
 }
 
-/// All rows of a query.
+/// All rows that a query returns.
 fn rows(connection: &Connection, sql: &str) -> Vec<Vec<Value>> {
     let mut statement = connection
         .prepare(sql)
@@ -92,7 +92,7 @@ fn names(connection: &Connection, kind: &str) -> Vec<String> {
     names.filter(|name| !name.starts_with("sqlite_")).collect()
 }
 
-/// What ends the names of the tables of a recording.
+/// Suffix of the names of a recording's tables.
 fn suffix(connection: &Connection) -> String {
     let sql = "SELECT value FROM rocpd_metadata WHERE tag = 'uuid'";
     texts(connection, sql).remove(0)
@@ -111,7 +111,7 @@ fn columns(connection: &Connection) -> BTreeMap<String, Vec<Vec<Value>>> {
 }
 
 #[test]
-fn tables_have_the_columns_of_the_original_under_their_names_and_types() {
+fn database_tables_have_the_columns_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = columns(&open(Path::new(GOLDEN[0])));
     assert_eq!(golden.len(), 20);
@@ -162,7 +162,7 @@ const STATEMENTS: [&str; 17] = [
 ];
 
 #[test]
-fn statements_over_tables_find_what_they_find_in_databases_of_the_original() {
+fn statements_find_in_our_tables_the_rows_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     for golden in GOLDEN {
         let session = session(golden);
@@ -184,8 +184,8 @@ fn statements_over_tables_find_what_they_find_in_databases_of_the_original() {
     }
 }
 
-/// What the merging command of the original does: tables are copied, views named rocpd_* become the union of all tables whose names
-/// begin with theirs, the others are those of the first database that has them.
+/// Merges databases as the original's command does: tables are copied, views named rocpd_* become the union of all
+/// tables whose names begin with theirs, the others are those of the first database that has them.
 fn merge_as_the_original(inputs: &[&Path], output: &Path) -> Connection {
     let merged = Connection::open(output).expect("a new database");
     let without_keys = merged.execute_batch("PRAGMA foreign_keys = OFF");
@@ -240,7 +240,7 @@ fn merge_as_the_original(inputs: &[&Path], output: &Path) -> Connection {
     merged
 }
 
-/// What people ask of a database, by recording.
+/// Queries that people make of a database, by recording.
 const QUESTIONS: [&str; 6] = [
     "SELECT guid, name, category, start, \"end\", tid, pid, stack_id FROM regions",
     "SELECT guid, name, start, \"end\", grid_x, queue, stream, agent_abs_index FROM kernels",
@@ -250,7 +250,8 @@ const QUESTIONS: [&str; 6] = [
     "SELECT guid, counter_name, sum(value), count(*) FROM counters_collection GROUP BY 1, 2",
 ];
 
-/// Merges databases as the original does, and demands that every view can be read and that the answers are those of the inputs.
+/// Merges databases as the original does, and checks that every view can be read and that the answers are those of the
+/// inputs.
 fn check_merge(inputs: &[&Path]) {
     let directory = tempfile::tempdir().expect("a directory");
     let merged = merge_as_the_original(inputs, &directory.path().join("merged.db"));
@@ -278,7 +279,7 @@ fn check_merge(inputs: &[&Path]) {
 }
 
 #[test]
-fn the_originals_merge_puts_two_of_ours_together() {
+fn merge_of_the_original_merges_two_of_our_databases() {
     let directory = tempfile::tempdir().expect("a directory");
     for layout in [Layout::Rpd, Layout::Original] {
         let options = of_layout(layout);
@@ -291,7 +292,7 @@ fn the_originals_merge_puts_two_of_ours_together() {
 }
 
 #[test]
-fn the_originals_merge_puts_one_of_its_own_together_with_one_of_the_layout_of_the_original() {
+fn merge_of_the_original_merges_its_database_with_ours_in_its_layout() {
     let directory = tempfile::tempdir().expect("a directory");
     for golden in GOLDEN {
         let session = another(golden, 7);
@@ -307,7 +308,7 @@ fn the_originals_merge_puts_one_of_its_own_together_with_one_of_the_layout_of_th
 }
 
 #[test]
-fn the_originals_merge_accepts_databases_with_call_stacks() {
+fn merge_of_the_original_accepts_databases_with_call_stacks() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut stacked = another(GOLDEN[0], 7);
     add_stacks(&mut stacked, true);
@@ -319,7 +320,7 @@ fn the_originals_merge_accepts_databases_with_call_stacks() {
 }
 
 #[test]
-fn sql_about_stacks_finds_no_rows_where_none_were_taken() {
+fn sql_of_stacks_finds_no_rows_in_databases_without_stacks() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut options = Options::default();
     options.collector.stacks.mode = StackMode::Native;

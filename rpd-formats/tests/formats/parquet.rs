@@ -52,7 +52,7 @@ fn rows(database: &Connection, sql: &str) -> Value {
 }
 
 #[test]
-fn duckdb_reads_the_rows_of_the_original() {
+fn duckdb_reads_the_rows_of_the_original_from_our_parquet() {
     let directory = tempfile::tempdir().expect("a directory");
     let database = golden_database();
     let session = support::session(&database);
@@ -144,7 +144,7 @@ fn duckdb_reads_the_rows_of_the_original() {
 }
 
 #[test]
-fn a_session_without_records_has_no_files() {
+fn parquet_of_a_session_without_records_is_not_written() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = Session::default();
     let files = write(

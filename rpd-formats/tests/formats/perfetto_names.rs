@@ -25,7 +25,7 @@ fn session() -> Session {
     session
 }
 
-/// Which of the texts are in the trace of the golden session.
+/// The texts that are in the trace of the golden session.
 fn found<'t>(compat: Compat, texts: &[&'t str]) -> Vec<&'t str> {
     let directory = tempfile::tempdir().expect("a directory");
     let target = Target {
@@ -47,7 +47,7 @@ fn found<'t>(compat: Compat, texts: &[&'t str]) -> Vec<&'t str> {
 }
 
 #[test]
-fn traces_have_the_names_of_their_mode() {
+fn perfetto_trace_has_the_names_of_its_mode() {
     let (own, original) = (
         ["STREAM [1]", "hostFunction"],
         ["STREAM [\" 1 \"] ", "int) [clone .kd]"],

@@ -53,7 +53,7 @@ fn sorted_lines(path: &Path) -> Vec<String> {
 
 /// Rows are compared byte for byte; their order is ours, by time. No other difference is allowed.
 #[test]
-fn csv_from_the_golden_database_has_the_rows_of_the_golden_csv() {
+fn csv_of_a_read_database_has_the_rows_of_the_golden_csv() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = read(&golden(), false);
     let target = target(directory.path());
@@ -71,7 +71,7 @@ fn csv_from_the_golden_database_has_the_rows_of_the_golden_csv() {
 }
 
 #[test]
-fn the_reader_finds_what_the_tests_own_slow_reader_finds() {
+fn reader_finds_the_records_of_the_slow_reader_of_the_tests() {
     let connection = rusqlite::Connection::open(golden()).expect("the golden database");
     let mut slow = support::session(&connection);
     slow.put_in_order();
@@ -104,7 +104,7 @@ fn the_reader_finds_what_the_tests_own_slow_reader_finds() {
 }
 
 #[test]
-fn what_was_written_is_read_again_and_stays_the_same_recording() {
+fn written_database_is_read_as_the_same_recording() {
     let directory = tempfile::tempdir().expect("a directory");
     let first = read(&golden(), true);
     let path = write_one(
@@ -147,7 +147,7 @@ fn what_was_written_is_read_again_and_stays_the_same_recording() {
 }
 
 #[test]
-fn bad_databases_have_different_errors() {
+fn reader_tells_errors_of_bad_databases_apart() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("x.db");
     let problem = |path: &Path| match Database::open(path) {
@@ -205,7 +205,7 @@ fn bad_databases_have_different_errors() {
 
 /// Whatever single page is overwritten, there is an error or a session, never a crash.
 #[test]
-fn damage_is_survived() {
+fn reader_survives_damaged_databases() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("x.db");
     let whole = std::fs::read(golden()).expect("the golden database");
@@ -235,7 +235,7 @@ fn damage_is_survived() {
 
 /// A program that has the database open in WAL mode keeps what it wrote beside it.
 #[test]
-fn what_is_still_in_the_write_ahead_log_is_read() {
+fn reader_reads_rows_in_the_write_ahead_log() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("x_results.db");
     std::fs::write(&path, std::fs::read(golden()).expect("readable")).expect("written");
@@ -270,7 +270,7 @@ fn what_is_still_in_the_write_ahead_log_is_read() {
 
 /// A program that was killed while it changed the database leaves a journal, which has to be carried out.
 #[test]
-fn an_unfinished_change_is_named() {
+fn error_names_an_unfinished_change_of_the_database() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("x_results.db");
     std::fs::write(&path, std::fs::read(golden()).expect("readable")).expect("written");

@@ -52,7 +52,7 @@ fn write_trace(session: &Session, options: &Options, directory: &Path) -> PathBu
         .expect("a file")
 }
 
-/// Both files of a session, held against each other; what the check of the trace found.
+/// Checks both files of a session against each other. Returns the findings of the check of the trace.
 fn checked(session: &Session, options: &Options) -> Option<Value> {
     let directory = tempfile::tempdir().expect("a directory");
     let json = write_json(session, options, directory.path());
@@ -74,7 +74,7 @@ fn parsed(path: &Path) -> Value {
 }
 
 #[test]
-fn json_is_that_of_the_original() {
+fn json_of_a_trace_equals_that_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = write_json(&golden_session(), &Options::default(), directory.path());
     assert_eq!(path, directory.path().join("trace_results.json"));
@@ -89,7 +89,7 @@ fn json_is_that_of_the_original() {
 }
 
 #[test]
-fn a_trace_has_the_records_of_the_json() {
+fn perfetto_trace_has_the_records_of_the_json() {
     let Some(found) = checked(&golden_session(), &Options::default()) else {
         return;
     };
@@ -145,7 +145,7 @@ fn a_trace_has_the_records_of_the_json() {
 }
 
 #[test]
-fn odd_texts_are_valid_json() {
+fn json_of_odd_texts_is_valid() {
     let directory = tempfile::tempdir().expect("a directory");
     let session = odd_session();
     let mut options = Options::default();
@@ -193,7 +193,7 @@ fn odd_texts_are_valid_json() {
 }
 
 #[test]
-fn slices_never_cross_and_tracks_follow_the_grouping() {
+fn perfetto_slices_never_cross_and_tracks_follow_the_grouping() {
     let session = odd_session();
     let mut options = Options::default();
     let Some(found) = checked(&session, &options) else {
@@ -261,7 +261,7 @@ fn slices_never_cross_and_tracks_follow_the_grouping() {
 }
 
 #[test]
-fn work_without_the_hip_runtime_is_shown_by_queue() {
+fn perfetto_trace_shows_work_without_the_hip_runtime_by_queue() {
     let mut session = odd_session();
     session.api = Default::default();
     session.dispatches.stream.fill(StreamId(0));
@@ -278,7 +278,7 @@ fn work_without_the_hip_runtime_is_shown_by_queue() {
 }
 
 #[test]
-fn calls_know_their_stream_by_its_address() {
+fn json_calls_find_their_stream_by_its_address() {
     let mut session = Session::default();
     session.strings.intern("");
     session.process.pid = ProcessId(42);
@@ -320,7 +320,7 @@ fn calls_know_their_stream_by_its_address() {
 }
 
 #[test]
-fn the_summary_has_the_figures_of_the_original() {
+fn json_summary_has_the_figures_of_the_original() {
     let session = golden_session();
     let mut names = ExtendedStrings::new(&session.strings);
     let mut row = |name: &str, calls, total, average, min, max, std_dev| StatRow {
@@ -395,7 +395,7 @@ fn the_summary_has_the_figures_of_the_original() {
 }
 
 #[test]
-fn nothing_is_written_for_nothing() {
+fn json_and_perfetto_of_an_empty_session_are_not_written() {
     let directory = tempfile::tempdir().expect("a directory");
     let (empty, options) = (Session::default(), Options::default());
     let target = target(directory.path());

@@ -1,4 +1,5 @@
-//! What the golden run does not have: renamed kernels, scratch memory, odd texts, unknown agents and kernels, failures.
+//! Outputs of a session with records that the golden run lacks: renamed kernels, scratch memory, odd texts, unknown
+//! agents and kernels, failures.
 
 use crate::support::write as written;
 
@@ -263,7 +264,7 @@ fn texts(connection: &Connection, sql: &str) -> Vec<String> {
 }
 
 #[test]
-fn csv_of_odd_values() {
+fn csv_has_odd_values_in_full() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     let mut options = Options::default();
@@ -300,7 +301,7 @@ fn csv_of_odd_values() {
 }
 
 #[test]
-fn nothing_vanishes_from_the_views() {
+fn database_views_show_every_record() {
     let (_directory, connection) = database(&Options::default());
     let count = |view: &str| {
         texts(
@@ -363,7 +364,7 @@ fn nothing_vanishes_from_the_views() {
 }
 
 #[test]
-fn counters_with_odd_values() {
+fn csv_of_counters_has_odd_values_in_full() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     let mut options = Options::default();
@@ -439,7 +440,7 @@ fn counters_with_odd_values() {
 }
 
 #[test]
-fn texts_survive_and_secrets_do_not_leave() {
+fn database_keeps_odd_texts_and_leaves_out_secrets() {
     let (_directory, connection) = database(&Options::default());
     assert_eq!(
         texts(
@@ -477,7 +478,7 @@ fn texts_survive_and_secrets_do_not_leave() {
 }
 
 #[test]
-fn arguments_and_messages_as_arguments() {
+fn database_has_messages_of_marks_as_arguments_on_request() {
     let (_directory, connection) = database(&Options::default());
     let arguments = "SELECT arg_position || ' ' || arg_type || ' ' || arg_name || ' ' || arg_value FROM events_args";
     assert_eq!(texts(&connection, arguments), ["0 void* ptr 0"]);
@@ -494,7 +495,7 @@ fn arguments_and_messages_as_arguments() {
 }
 
 #[test]
-fn a_failure_names_the_file_and_leaves_nothing() {
+fn failed_write_names_the_file_and_leaves_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = target(directory.path());
     // A directory has the name that the file is to get.

@@ -178,7 +178,7 @@ fn session(table: Table, figure: u64) -> Session {
     session_with(|session| add_row(session, table, figure))
 }
 
-/// A session with a call from the first to the last moment, and what `add` adds.
+/// A session with a call from the first to the last moment, and the records that `add` adds.
 pub(crate) fn session_with(add: impl FnOnce(&mut Session)) -> Session {
     let mut session = Session::default();
     session.strings.intern("");
@@ -313,7 +313,7 @@ pub(crate) fn with_every_format(
 }
 
 #[test]
-fn every_table_is_in_every_format() {
+fn every_format_has_every_table() {
     with_every_format(&Options::default(), |format, files| {
         for &table in Table::ALL {
             let first = files(&session(table, 200));
@@ -336,7 +336,7 @@ fn kind_of(domain: Domain) -> Kind {
 }
 
 #[test]
-fn calls_of_every_domain_are_in_every_format() {
+fn every_format_has_the_calls_of_every_domain() {
     let domains = Domain::ALL.into_iter();
     for domain in domains.filter(|domain| domain.table() == Table::Calls) {
         let kind = kind_of(domain);
@@ -383,7 +383,7 @@ fn stats(session: &Session, domain: Domain, total: u64) -> SessionStats<'_> {
 }
 
 #[test]
-fn statistics_of_every_domain_are_in_every_format_that_has_them() {
+fn every_format_with_statistics_has_those_of_every_domain() {
     let options = Options {
         stats: true,
         ..Options::default()
@@ -418,9 +418,9 @@ fn statistics_of_every_domain_are_in_every_format_that_has_them() {
     }
 }
 
-/// The reader finds what the writer wrote, and the rows refer to nothing that is not there.
+/// The reader finds the records that the writer wrote, and no row refers to another that is not there.
 #[test]
-fn every_table_survives_in_a_database() {
+fn database_keeps_every_table() {
     for &table in Table::ALL {
         let directory = tempfile::tempdir().expect("a directory");
         let (written, options) = (session(table, 200), Options::default());

@@ -142,7 +142,7 @@ fn write(format: Format, session: &Session, directory: &Path) -> std::path::Path
 }
 
 #[test]
-fn a_database_has_what_was_found_in_traces() {
+fn database_has_the_findings_of_traces() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = write(Format::Rocpd, &session(), directory.path());
     let database = Database::open(&file).expect("a database");
@@ -209,7 +209,8 @@ fn a_database_has_what_was_found_in_traces() {
     }
 }
 
-/// What a reader does on the page of a trace, put after its own script: points, zooms, moves, and reads the tables.
+/// A script that acts as a reader of the page of a trace, put after the page's own: points, zooms, moves, and reads the
+/// tables.
 const READER: &str = r##"<script>
 const seen = [];
 const section = document.querySelector("#traces section"), canvas = section.querySelector("canvas");
@@ -243,7 +244,7 @@ seen.push([...code.querySelectorAll(".stack")].at(-1).title.split("\n")[1]);
 document.body.dataset.seen = seen.join("|");
 </script></body>"##;
 
-/// What [`READER`] prints about a page; `None` without a browser.
+/// Lines that [`READER`] prints about a page; `None` without a browser.
 fn read_page(page: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(page).expect("a page");
     std::fs::write(page, text.replace("</body>", READER)).expect("written");
@@ -270,7 +271,7 @@ fn read_page(page: &Path) -> Option<Vec<String>> {
 }
 
 #[test]
-fn the_page_shows_waves_units_and_cycles_in_a_browser() {
+fn html_page_shows_waves_units_and_cycles_in_a_browser() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = write(Format::Html, &session(), directory.path());
     let Some(seen) = read_page(&file) else {
@@ -298,7 +299,7 @@ fn the_page_shows_waves_units_and_cycles_in_a_browser() {
 
 /// A trace with more waves than are drawn one by one: the page stays small, and is as quick to look at.
 #[test]
-fn the_page_of_many_waves_has_sums() {
+fn html_page_of_many_waves_has_sums() {
     const WAVES: i64 = 200_000;
     let mut session = session();
     let traces = &mut session.thread_traces;

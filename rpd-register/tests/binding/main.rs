@@ -103,13 +103,13 @@ fn library() -> PathBuf {
         .expect("cargo builds the library before its tests")
 }
 
-/// How a program is started.
+/// A command that starts a program under the library.
 struct Start {
     command: Command,
 }
 
 impl Start {
-    /// As rpd starts it: the library is preloaded and named, and so is the SDK.
+    /// Starts a program as rpd does: the library is preloaded and named, and so is the SDK.
     fn new(program: &str, words: &[&str]) -> Start {
         let mut start = Start::plain(program, words);
         start.set("LD_PRELOAD", "rpd/librpd_register.so");
@@ -164,7 +164,7 @@ impl Start {
 const RETURNED: i32 = 5;
 
 #[test]
-fn the_collector_is_forced_and_tables_are_forwarded() {
+fn binding_forces_the_collector_and_forwards_tables() {
     assert_eq!(
         Start::new(
             "program",
@@ -192,7 +192,7 @@ fn the_collector_is_forced_and_tables_are_forwarded() {
 }
 
 #[test]
-fn a_collector_that_takes_tables_needs_no_sdk() {
+fn collector_that_takes_tables_needs_no_sdk() {
     let start = || Start::new("program", &["hsa", "hip", "hip"]).with("TAKES", "1");
     let expected = [
         "collector: loaded",
@@ -218,7 +218,7 @@ fn a_collector_that_takes_tables_needs_no_sdk() {
 }
 
 #[test]
-fn a_preload_that_is_lost_does_no_harm() {
+fn program_without_the_preload_is_recorded() {
     let printed = Start::new("program", &["hip"])
         .without("LD_PRELOAD")
         .printed(RETURNED);
@@ -237,7 +237,7 @@ fn a_preload_that_is_lost_does_no_harm() {
 }
 
 #[test]
-fn without_rpd_tables_are_only_forwarded() {
+fn tables_are_only_forwarded_without_rpd() {
     let printed = Start::new("program", &["hip"])
         .without("RPD_SDK")
         .printed(RETURNED);
@@ -257,7 +257,7 @@ fn without_rpd_tables_are_only_forwarded() {
 }
 
 #[test]
-fn a_program_without_gpu_loads_no_sdk() {
+fn program_without_gpu_loads_no_sdk() {
     assert_eq!(
         Start::new("program", &[]).printed(RETURNED),
         ["collector: loaded", "collector: end", "program: after main"]
@@ -270,7 +270,7 @@ fn a_program_without_gpu_loads_no_sdk() {
 }
 
 #[test]
-fn signal_handlers_are_the_collectors_business() {
+fn signal_handlers_are_passed_on_to_the_collector() {
     let start = || Start::new("program", &["signals"]);
     assert_eq!(
         start().printed(RETURNED)[1..3],
@@ -281,7 +281,7 @@ fn signal_handlers_are_the_collectors_business() {
 }
 
 #[test]
-fn a_table_is_forwarded_once() {
+fn table_is_forwarded_once_for_each_name_and_instance() {
     let printed = Start::new("program", &["hsa", "rocjpeg", "replay"]).printed(RETURNED);
     assert_eq!(
         printed[4..printed.len() - 2],
@@ -297,7 +297,7 @@ fn a_table_is_forwarded_once() {
 }
 
 #[test]
-fn a_table_may_come_while_the_sdk_is_configured() {
+fn table_that_comes_while_the_sdk_is_configured_is_forwarded() {
     let printed = Start::new("program", &["hip"])
         .with("NESTED", "1")
         .printed(RETURNED);
@@ -316,7 +316,7 @@ fn a_table_may_come_while_the_sdk_is_configured() {
 }
 
 #[test]
-fn threads_and_forked_children_bind_as_well() {
+fn threads_and_forked_children_bind_the_sdk_once() {
     let printed = Start::new("program", &["thread=hip", "fork", "roctx"]).printed(RETURNED);
     let count = |text: &str| printed.iter().filter(|line| *line == text).count();
     assert_eq!(count("sdk: forced"), 1, "{printed:?}");
@@ -335,7 +335,7 @@ fn threads_and_forked_children_bind_as_well() {
 }
 
 #[test]
-fn the_users_library_takes_the_place_of_the_sdk() {
+fn library_that_the_user_names_takes_the_place_of_the_sdk() {
     let printed = Start::new("program", &["hip"])
         .with("RPD_SDK", "@/other-sdk.so")
         .printed(RETURNED);
@@ -351,7 +351,7 @@ fn the_users_library_takes_the_place_of_the_sdk() {
     );
 }
 
-/// What is printed when the SDK finds the collector in `ROCP_TOOL_LIBRARIES`.
+/// Lines that are printed when the SDK finds the collector in `ROCP_TOOL_LIBRARIES`.
 const LISTED: [&str; 4] = [
     "collector: configured by 10000 as 0",
     "collector: initialized",
@@ -360,7 +360,7 @@ const LISTED: [&str; 4] = [
 ];
 
 #[test]
-fn an_sdk_that_cannot_be_forced_finds_the_collector_itself() {
+fn sdk_that_cannot_be_forced_finds_the_collector_in_the_tool_list() {
     let printed = Start::new("program", &["hip", "list"])
         .with("RPD_SDK", "@/old/librocprofiler-sdk.so.1")
         .printed(RETURNED);
@@ -369,7 +369,7 @@ fn an_sdk_that_cannot_be_forced_finds_the_collector_itself() {
 }
 
 #[test]
-fn an_sdk_that_begins_in_its_constructor_finds_the_collector_itself() {
+fn sdk_that_begins_in_its_constructor_finds_the_collector_in_the_tool_list() {
     let printed = Start::new("program", &["hip"])
         .with("ROCPROFILER_LIBRARY_CTOR", "1")
         .printed(RETURNED);
@@ -377,7 +377,7 @@ fn an_sdk_that_begins_in_its_constructor_finds_the_collector_itself() {
 }
 
 #[test]
-fn tools_of_the_user_are_found_and_so_is_the_collector() {
+fn tool_list_of_the_user_gets_the_collector_added() {
     for list in [
         "@/tool.so:",
         "@/tool.so",
@@ -402,7 +402,7 @@ fn tools_of_the_user_are_found_and_so_is_the_collector() {
 }
 
 #[test]
-fn a_program_with_a_tool_of_its_own_keeps_it() {
+fn program_with_a_tool_of_its_own_keeps_it() {
     let printed = Start::new("with-tool", &["hip"]).printed(RETURNED);
     assert_eq!(
         printed[1..printed.len() - 2],
@@ -419,7 +419,7 @@ fn a_program_with_a_tool_of_its_own_keeps_it() {
 }
 
 #[test]
-fn a_program_that_is_linked_to_the_sdk_may_configure_it_first() {
+fn program_linked_to_the_sdk_may_configure_it_first() {
     let printed = Start::new("with-sdk", &["force", "hip"]).printed(RETURNED);
     assert_eq!(
         printed[1..printed.len() - 2],
@@ -441,7 +441,7 @@ fn a_program_that_is_linked_to_the_sdk_may_configure_it_first() {
 }
 
 #[test]
-fn an_sdk_that_the_program_opened_is_the_one() {
+fn sdk_that_the_program_opened_is_used() {
     let path = folder().join("lib/librocprofiler-sdk.so.1");
     let open = format!("open={}", path.display());
     let printed = Start::new("program", &[&open, "hip"])
@@ -451,7 +451,7 @@ fn an_sdk_that_the_program_opened_is_the_one() {
 }
 
 #[test]
-fn what_prevents_recording_is_noted_and_the_program_goes_on() {
+fn binding_notes_why_nothing_is_recorded_and_lets_the_program_go_on() {
     let note = |start: Start| {
         let printed = start.printed(RETURNED);
         let notes: Vec<_> = printed
@@ -495,7 +495,7 @@ fn what_prevents_recording_is_noted_and_the_program_goes_on() {
 }
 
 #[test]
-fn attach_functions_are_forwarded() {
+fn attach_functions_are_forwarded_to_the_sdk() {
     let attach = |sdk: &str| {
         Start::new("program", &["attach", "hip"])
             .with("RPD_SDK", sdk)

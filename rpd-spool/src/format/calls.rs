@@ -37,7 +37,7 @@ pub struct ApiCall {
     pub header: RecordHeader,
     /// Number of the operation within the kind.
     pub operation: u32,
-    /// Bits of [`api_flag`].
+    /// Content of the tail: bits of [`api_flag`].
     pub flags: u32,
     /// Time at which the call began.
     pub start: u64,
@@ -59,7 +59,7 @@ pub struct RangeBegin {
     pub header: RecordHeader,
     /// Number of the operation within the kind.
     pub operation: u32,
-    /// Bits of [`api_flag`].
+    /// Content of the tail: bits of [`api_flag`].
     pub flags: u32,
     /// Time at which the range was started.
     pub start: u64,
@@ -75,7 +75,7 @@ pub struct RangeBegin {
 pub struct RangeEnd {
     /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Correlation id of the range: that of its [`RangeBegin`].
+    /// Correlation id of the range, as in its [`RangeBegin`].
     pub correlation: u64,
     /// Time at which the range was stopped.
     pub end: u64,

@@ -93,7 +93,7 @@ pub enum Group {
     Graph,
     /// Sets the current device, or attributes of devices and functions.
     Context,
-    /// Only asks for something: neither recorded nor replayed.
+    /// Only returns information: neither recorded nor replayed.
     Query,
     /// Recorded, but cannot be replayed.
     Unsupported,
@@ -126,7 +126,7 @@ pub struct Argument {
     pub offset: u16,
     /// Size in the argument struct, in bytes.
     pub size: u16,
-    /// What a replay does with the argument.
+    /// Treatment of the argument in a replay.
     pub role: Role,
 }
 
@@ -165,9 +165,9 @@ impl Argument {
 pub struct Operation {
     name: u16,
     name_len: u8,
-    /// Subject of the function.
+    /// Subject of the function, by which a replay treats calls alike.
     pub group: Group,
-    /// Size of its argument struct, in bytes.
+    /// Size of the function's argument struct, in bytes.
     pub size: u16,
     first: u16,
     count: u8,
@@ -179,7 +179,7 @@ impl Operation {
         text(self.name, self.name_len)
     }
 
-    /// Its arguments, in the order of the declaration.
+    /// Arguments of the function, in the order of its declaration.
     #[inline]
     pub fn arguments(&self) -> &'static [Argument] {
         let first = usize::from(self.first);
@@ -227,7 +227,7 @@ pub fn operation(number: u32) -> Option<&'static Operation> {
     OPERATIONS.get(number as usize)
 }
 
-/// A captured call. Tail: its argument struct, padded, then items ([`Items`]).
+/// A captured call. Tail: the argument struct of the call, padded, then items ([`Items`]).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct CaptureCall {
@@ -235,11 +235,11 @@ pub struct CaptureCall {
     pub header: RecordHeader,
     /// Number of the function: see [`operation`].
     pub operation: u32,
-    /// Bits of [`call_flag`].
+    /// Properties of the call: bits of [`call_flag`].
     pub flags: u32,
     /// Position of the call's begin in the order of all begins and ends of calls of the process.
     pub entry: u64,
-    /// Position of the call's end in the same order.
+    /// Position of the call's end in the order of all begins and ends of calls of the process.
     pub exit: u64,
     /// Time at which the call began, ns of `CLOCK_BOOTTIME`.
     pub start: u64,
@@ -253,7 +253,7 @@ pub struct CaptureCall {
 
 /// Bits of [`CaptureCall::flags`].
 pub mod call_flag {
-    /// A part of what a replay needs could not be captured. An item [`super::item::MISSING`] states which.
+    /// A part of the data for a replay could not be captured. An item [`super::item::MISSING`] states which.
     pub const INCOMPLETE: u32 = 1;
     /// The call was made while its stream was being captured into a graph.
     pub const IN_STREAM_CAPTURE: u32 = 2;
@@ -310,7 +310,7 @@ pub mod marker {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct ItemHeader {
-    /// What the payload is: one of the values of [`item`].
+    /// Kind of the payload: one of the values of [`item`].
     pub kind: u16,
     /// Index of the argument that the item belongs to; [`NO_ARGUMENT`] when it belongs to none.
     pub argument: u16,
@@ -323,9 +323,9 @@ pub const NO_ARGUMENT: u16 = u16::MAX;
 
 /// Values of [`ItemHeader::kind`].
 pub mod item {
-    /// What the call stored through the argument: handles and addresses (eight bytes each), structs, nodes.
+    /// Values that the call stored through the argument: handles and addresses (eight bytes each), structs, nodes.
     pub const OUT: u16 = 1;
-    /// What the call read through the argument: structs, arrays, texts.
+    /// Values that the call read through the argument: structs, arrays, texts.
     pub const IN: u16 = 2;
     /// Bytes of host memory: a [`super::DataHeader`], then the bytes if they are stored in the record.
     pub const DATA: u16 = 3;
@@ -370,7 +370,7 @@ pub mod data_use {
     pub const MEMORY: u32 = 4;
     /// Content of device memory when the call and all work before it are complete, in excerpts of captures.
     pub const RESULT: u32 = 5;
-    /// What the device read in an earlier copy. It replaces the data of that call.
+    /// Content that the device read in an earlier copy. It replaces the data of that call.
     pub const DEVICE_READ: u32 = 6;
     /// Content of an array before the call, in excerpts of captures: rows without gaps.
     /// [`super::DataHeader::address`] is the handle of the array.
@@ -381,9 +381,9 @@ pub mod data_use {
 
 /// Values of [`DataHeader::offset`] for data that are not in the staging file.
 pub mod data_place {
-    /// In the record, behind the header.
+    /// The data are in the record, behind the header.
     pub const INLINE: u64 = u64::MAX;
-    /// Nowhere: the capture is made without data.
+    /// The data are nowhere: the capture is made without data.
     pub const SKIPPED: u64 = u64::MAX - 1;
 }
 
@@ -407,7 +407,7 @@ pub struct DataHeader {
     pub slice_rows: u64,
     /// Number of stored rows of each slice.
     pub rows: u64,
-    /// One of the values of [`data_use`].
+    /// Use of the data in the call: one of the values of [`data_use`].
     pub purpose: u32,
     /// Not used: 0.
     pub reserved: u32,
@@ -421,7 +421,7 @@ pub struct AllocationItem {
     pub base: u64,
     /// Number of bytes that the program requested.
     pub size: u64,
-    /// One of the values of [`memory_kind`].
+    /// Kind of the memory: one of the values of [`memory_kind`].
     pub kind: u32,
     /// Flags that the program gave to the call.
     pub flags: u32,
@@ -461,7 +461,7 @@ pub mod memory_kind {
 /// An item in the tail of a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
-    /// What the payload is: one of the values of [`item`].
+    /// Kind of the payload: one of the values of [`item`].
     pub kind: u16,
     /// Index of the argument that the item belongs to; [`NO_ARGUMENT`] when it belongs to none.
     pub argument: u16,
@@ -531,7 +531,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_found_by_number_with_their_arguments() {
+    fn capture_operation_is_found_by_number_with_its_arguments() {
         let malloc = operation(number::hipMalloc).expect("a call");
         assert_eq!(malloc.name(), "hipMalloc");
         assert_eq!(malloc.group, Group::Memory);
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn items_end_where_the_tail_does() {
+    fn items_end_at_the_first_item_that_is_cut_off() {
         let mut tail = Vec::new();
         for (kind, payload) in [(item::OUT, &b"12345678"[..]), (item::SYMBOL, b"abc")] {
             push_item(&mut tail, kind, 1, payload);

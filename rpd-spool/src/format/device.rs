@@ -10,17 +10,17 @@ use super::RecordHeader;
 pub struct Dispatch {
     /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Id of the thread that submitted it.
+    /// Id of the thread that submitted the dispatch.
     pub thread: u64,
-    /// Correlation id of the call that submitted it.
+    /// Correlation id of the call that submitted the dispatch.
     pub correlation: u64,
-    /// Begin on the device.
+    /// Begin of the dispatch on the device.
     pub start: u64,
-    /// End on the device.
+    /// End of the dispatch on the device.
     pub end: u64,
-    /// Handle of the agent that ran it.
+    /// Handle of the agent that ran the dispatch.
     pub agent: u64,
-    /// Handle of the queue that it was submitted to.
+    /// Handle of the queue that the dispatch was submitted to.
     pub queue: u64,
     /// Id of the kernel: [`KernelSymbol::id`](super::KernelSymbol::id).
     pub kernel: u64,
@@ -28,7 +28,7 @@ pub struct Dispatch {
     pub dispatch: u64,
     /// Id of the HIP stream; 0 for the null stream and when none is known.
     pub stream: u32,
-    /// Region that renames it: [`super::Region::id`]; 0 when there is none.
+    /// Region that renames the kernel: [`super::Region::id`]; 0 when there is none.
     pub region: u32,
     /// Scratch memory of a work item, from the dispatch packet.
     pub private_size: u32,
@@ -46,13 +46,13 @@ pub struct Dispatch {
 pub struct Copy {
     /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Id of the thread that submitted it.
+    /// Id of the thread that submitted the copy.
     pub thread: u64,
-    /// Correlation id of the call that submitted it.
+    /// Correlation id of the call that submitted the copy.
     pub correlation: u64,
-    /// Begin on the device.
+    /// Begin of the copy on the device.
     pub start: u64,
-    /// End on the device.
+    /// End of the copy on the device.
     pub end: u64,
     /// Handle of the agent whose memory was written.
     pub dst_agent: u64,
@@ -87,9 +87,9 @@ pub struct Allocation {
     pub correlation: u64,
     /// Correlation id of the enclosing traced call; 0 when there is none.
     pub ancestor: u64,
-    /// Begin: the provider's time, or the collector's where the provider has none.
+    /// Begin of the operation: the provider's time, or the collector's where the provider has none.
     pub start: u64,
-    /// End: the provider's time, or the collector's where the provider has none.
+    /// End of the operation: the provider's time, or the collector's where the provider has none.
     pub end: u64,
     /// Handle of the agent that the memory belongs to; 0 for frees.
     pub agent: u64,
@@ -109,17 +109,17 @@ pub struct Allocation {
 pub struct Scratch {
     /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Id of the thread on which the provider reported it.
+    /// Id of the thread on which the provider reported the change.
     pub thread: u64,
     /// Correlation id that the provider gave the operation.
     pub correlation: u64,
     /// Correlation id of the enclosing traced call; 0 when there is none.
     pub ancestor: u64,
-    /// Begin: time at which the provider called the collector.
+    /// Begin of the operation: time at which the provider called the collector.
     pub start: u64,
-    /// End: time of the provider's second call.
+    /// End of the operation: time of the provider's second call.
     pub end: u64,
-    /// Handle of the agent.
+    /// Handle of the agent whose scratch memory changed.
     pub agent: u64,
     /// Handle of the queue that uses the memory.
     pub queue: u64,
@@ -156,18 +156,18 @@ pub struct DeviceTotal {
     pub bytes: u64,
     /// Start of the first dispatch or copy.
     pub first: u64,
-    /// End of the last.
+    /// End of the last dispatch or copy.
     pub last: u64,
     /// Number of durations in each bucket, by the bucket's number ([`crate::durations`]).
     pub durations: [u64; crate::durations::TOTAL_BUCKETS],
 }
 
-/// What a [`DeviceTotal`] is over.
+/// Meaning of a [`DeviceTotal`]'s `aux` and `subject`.
 pub mod total_of {
     /// In `aux`: the dispatches of a kernel.
     pub const DISPATCHES: u16 = 1;
     /// In `aux`: the copies of a direction.
     pub const COPIES: u16 = 2;
-    /// In [`super::DeviceTotal::subject`]: all that have no record of their own.
+    /// In [`super::DeviceTotal::subject`]: all kernels or directions without a record of their own.
     pub const OTHERS: u64 = u64::MAX;
 }

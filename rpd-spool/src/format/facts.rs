@@ -19,7 +19,7 @@ pub mod space {
 pub struct Name {
     /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// One of the values of [`space`].
+    /// Service whose number `kind` is: one of the values of [`space`].
     pub space: u32,
     /// Number of the kind in the space.
     pub kind: u32,
@@ -54,11 +54,11 @@ pub struct CodeObject {
     pub agent: u64,
     /// Lowest address of the loaded code object in device memory.
     pub load_base: u64,
-    /// Size in device memory.
+    /// Size of the code object in device memory, in bytes.
     pub load_size: u64,
-    /// Loaded address minus address in the ELF file.
+    /// Loaded address minus address in the ELF file, in bytes.
     pub load_delta: i64,
-    /// Where the ELF image is (`rocprofiler_code_object_storage_type_t`): 1 file, 2 host memory.
+    /// Place of the ELF image (`rocprofiler_code_object_storage_type_t`): 1 file, 2 host memory.
     pub storage_type: u32,
     /// Length of the URI in the tail.
     pub uri_len: u32,
@@ -68,7 +68,7 @@ pub struct CodeObject {
     pub memory_size: u64,
     /// Value of `size` in the provider's struct. Results files repeat it.
     pub size: u64,
-    /// Time at which it was loaded or unloaded.
+    /// Time at which the code object was loaded or unloaded.
     pub time: u64,
 }
 
@@ -119,7 +119,7 @@ pub struct HostFunction {
     pub header: RecordHeader,
     /// Id of the host stub, from 1.
     pub id: u64,
-    /// Id of the kernel that it launches.
+    /// Id of the kernel that the stub launches.
     pub kernel: u64,
     /// Id of the code object that has the kernel.
     pub code_object: u64,

@@ -69,9 +69,9 @@ pub struct SegmentHeader {
     pub magic: [u8; 8],
     /// [`VERSION`] of the writer.
     pub version: u32,
-    /// One of the values of [`stream`].
+    /// Kind of the stream: one of the values of [`stream`].
     pub stream_kind: u16,
-    /// Bits of [`segment_flag`].
+    /// Properties of the stream: bits of [`segment_flag`].
     pub flags: u16,
     /// Id of the process that writes the file.
     pub pid: u32,

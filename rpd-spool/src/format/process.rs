@@ -49,21 +49,21 @@ pub struct Totals {
     pub header: RecordHeader,
     /// Number of dispatches that were submitted and will be recorded when they are complete.
     pub dispatches_begun: u64,
-    /// Number of these dispatches that the provider reported as complete.
+    /// Number of recorded dispatches that the provider reported as complete.
     pub dispatches_ended: u64,
     /// Number of asynchronous copies that were submitted and will be recorded when they are complete.
     pub copies_begun: u64,
-    /// Number of these copies that the provider reported as complete.
+    /// Number of recorded copies that the provider reported as complete.
     pub copies_ended: u64,
     /// Number of dispatches that were submitted to be counted.
     pub counted_begun: u64,
-    /// Number of these dispatches whose counter values the provider has delivered.
+    /// Number of dispatches to be counted whose counter values the provider has delivered.
     pub counted_ended: u64,
     /// Number of dispatches that are not recorded, because the program had paused recording when they were submitted.
     pub dispatches_paused: u64,
     /// Number of forked children, and their children, that could not open a spool of their own.
     pub lost_processes: u64,
-    /// Number of records that these processes could not store.
+    /// Number of records that processes without a spool of their own could not store.
     pub lost_records: u64,
     /// Number of PC samples that the provider delivered as invalid.
     pub invalid_samples: u64,
@@ -79,7 +79,7 @@ pub struct Totals {
 pub struct RuntimeInit {
     /// Head of the record. `aux` is not used: 0.
     pub header: RecordHeader,
-    /// Number of the operation in the callback kind RUNTIME_INITIALIZATION: which runtime.
+    /// Number of the operation in the callback kind RUNTIME_INITIALIZATION. It tells the runtime.
     pub operation: u32,
     /// Not used: 0.
     pub reserved: u32,
@@ -99,7 +99,8 @@ pub struct TimedText {
     pub header: RecordHeader,
     /// Time at which the record was written.
     pub time: u64,
-    /// Of a note that forked children write: how many of them had one, of which it is the first. Otherwise 0.
+    /// Number of forked children that wrote the note, in a note that such children write: the text is that of the
+    /// first. 0 in other notes.
     pub value: u64,
     /// Length of the text in the tail.
     pub text_len: u32,

@@ -12,9 +12,9 @@ use crate::writer::record_len;
 /// Treatment of a record in a forked child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
-    /// The child repeats it: the provider reports the fact once only, and records of the child refer to it.
+    /// The child repeats the record: the provider reports the fact once only, and records of the child refer to it.
     Repeated,
-    /// The child does not have it, because it is about the parent.
+    /// The child does not have the record, because it is about the parent.
     Left,
 }
 
@@ -33,7 +33,7 @@ pub enum RecordRole {
     Capture(CapturePart),
 }
 
-/// Part of a capture. `rpd-capture` takes each.
+/// Kind of a capture's part. `rpd-capture` takes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapturePart {
     /// A call, with the data that it reads and writes.
@@ -65,7 +65,7 @@ macro_rules! record_kinds {
                 }
             }
 
-            /// Its number in [`format::RecordHeader::tag`].
+            /// Number of the kind in [`format::RecordHeader::tag`].
             pub const fn tag(self) -> u16 {
                 match self {
                     $(RecordKind::$kind => $tag,)*
@@ -97,7 +97,7 @@ macro_rules! record_kinds {
                 }
             }
 
-            /// Its role in a session.
+            /// Role of the record in a session.
             pub const fn role(self) -> RecordRole {
                 match self {
                     $(RecordKind::$kind => $role,)*
@@ -168,7 +168,7 @@ record_kinds! {
     PcSampling = PC_SAMPLING 48, PcSampling, Left, RecordRole::Fact;
     /// A part of the bytes of a code object. Tail: the bytes.
     CodeBytes = CODE_BYTES 49, CodeBytes, Repeated, RecordRole::Fact;
-    /// Which bytes a code object has.
+    /// The content of a code object, by its hash.
     CodeContent = CODE_CONTENT 50, CodeContent, Repeated, RecordRole::Fact;
     /// Trace configuration of an agent. Tail: counters.
     ThreadTracing = THREAD_TRACING 51, ThreadTracing, Repeated, RecordRole::Fact;
@@ -234,7 +234,7 @@ tables! {
     Allocations,
     /// Scratch operations.
     Scratch,
-    /// Dispatches with what was counted in them.
+    /// Dispatches with their counter values.
     Counted,
     /// PC samples.
     Samples,
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_those_of_the_table_and_ascend() {
+    fn record_tags_ascend_and_lead_back_to_their_kinds() {
         for kind in RecordKind::ALL {
             assert_eq!(RecordKind::from_tag(kind.tag()), Some(*kind));
             assert!(kind.fixed_len() >= size_of::<format::RecordHeader>());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_repeats_is_no_row() {
+    fn records_that_a_forked_child_repeats_are_no_rows() {
         for kind in RecordKind::ALL {
             let is_row = matches!(kind.role(), RecordRole::Row(_) | RecordRole::HalfRow(_));
             assert!(!is_row || kind.fork() == Fork::Left, "{kind:?}");

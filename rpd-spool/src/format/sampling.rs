@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// How an agent is sampled (`rocprofiler_pc_sampling_configuration_t`).
+/// Settings with which an agent is sampled (`rocprofiler_pc_sampling_configuration_t`).
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct PcSampling {
@@ -26,7 +26,7 @@ pub mod sample_flag {
     pub const STOCHASTIC: u8 = 1;
     /// The wave issued an instruction.
     pub const ISSUED: u8 = 2;
-    /// [`super::PcSample::memory`] is valid.
+    /// The field [`super::PcSample::memory`] is valid.
     pub const MEMORY: u8 = 4;
 }
 
@@ -49,8 +49,8 @@ pub struct PcSample {
     pub dispatch: u64,
     /// Correlation id of the call that submitted the dispatch.
     pub correlation: u64,
-    /// Where the wave ran, packed by the provider (`rocprofiler_pc_sampling_hw_id_v0_t`), with the die in the lowest
-    /// bits.
+    /// Hardware unit on which the wave ran, packed by the provider (`rocprofiler_pc_sampling_hw_id_v0_t`), with the die
+    /// in the lowest bits.
     pub hardware: u64,
     /// Position of the workgroup in the grid: x, y, z.
     pub workgroup: [u32; 3],
@@ -58,7 +58,7 @@ pub struct PcSample {
     pub region: u32,
     /// Number of the wave in its workgroup, from 0.
     pub wave: u8,
-    /// Bits of [`sample_flag`].
+    /// Method of the sample and valid fields: bits of [`sample_flag`].
     pub flags: u8,
     /// Class of the instruction (`rocprofiler_pc_sampling_instruction_type_t`).
     pub class: u8,

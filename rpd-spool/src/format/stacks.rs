@@ -13,7 +13,7 @@ use super::RecordHeader;
 pub struct StackRef {
     /// Id of the innermost frame's node: [`StackNode::id`]; 0 when no stack was recorded.
     pub stack: u32,
-    /// Bits of [`stack_flag`].
+    /// Properties of the stack: bits of [`stack_flag`].
     pub flags: u32,
 }
 
@@ -34,7 +34,7 @@ pub mod stack_flag {
     /// Frames were found by following the frame pointer through code without unwind information: these have locations of
     /// the kind [`location_kind::GUESSED`](super::location_kind::GUESSED), and some may be missing before them.
     pub const GUESSED: u32 = 64;
-    /// Only one call in several has a stack; this is one of them.
+    /// Only one call in several has a stack, and the flagged call is one of them.
     pub const SAMPLED: u32 = 1 << 16;
 }
 
@@ -80,7 +80,7 @@ pub struct StackModule {
     pub reserved: u32,
     /// Address in memory minus address in the ELF file (load bias).
     pub base: u64,
-    /// Lowest mapped address.
+    /// Lowest mapped address of the module.
     pub start: u64,
     /// End of the mapped addresses, exclusive.
     pub end: u64,

@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::RecordHeader;
 
-/// How an agent is traced. Tail: labels of the counters in the trace, separated by blanks.
+/// Settings with which an agent is traced. Tail: labels of the counters in the trace, separated by blanks.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct ThreadTracing {
@@ -62,7 +62,7 @@ pub struct TracePart {
     pub size: u64,
     /// Number of the shader engine in the agent, from 0.
     pub engine: u32,
-    /// Bits of [`trace_flag`], those of the chunk. [`trace_flag::END`] is set in the last part of a chunk only.
+    /// Properties of the chunk: bits of [`trace_flag`]. [`trace_flag::END`] is set in the last part of a chunk only.
     pub flags: u32,
     /// Length of the part in the tail.
     pub len: u32,

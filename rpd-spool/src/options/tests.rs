@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn collector_options_survive_the_text_form_one_by_one() {
+fn collector_options_are_restored_from_their_text_one_by_one() {
     for (key, get, set) in FLAGS {
         let mut options = CollectorOptions::default();
         set(&mut options, true);
@@ -74,7 +74,7 @@ fn every_collector_option_has_a_key() {
 }
 
 #[test]
-fn unknown_keys_and_zeros_are_harmless() {
+fn collector_options_ignore_unknown_keys_and_read_zero_as_off() {
     let options = CollectorOptions::from_text("kernel=1,,from_the_future=7,marker=0,=,x");
     assert!(options.traces.kernel);
     assert!(!options.traces.marker);

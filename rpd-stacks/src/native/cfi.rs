@@ -37,9 +37,9 @@ pub(crate) type Context = UnwindContext<usize, InPlace>;
 /// A range of memory that may be read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
-    /// First address.
+    /// First address of the memory.
     pub(crate) start: u64,
-    /// Address after the last.
+    /// Address after the last byte of the memory.
     pub(crate) end: u64,
 }
 
@@ -201,7 +201,8 @@ impl Row<'_> {
         self.row.register(RETURN_ADDRESS) == Some(RegisterRule::Offset(-8))
     }
 
-    /// The register `number` in the caller of a frame with these registers and this CFA. `None`: it is not known.
+    /// The value of register `number` in the caller of a frame with these registers and this CFA. `None`: it is not
+    /// known.
     pub(crate) fn register_of_caller(
         &self,
         number: u16,
@@ -229,6 +230,7 @@ impl Row<'_> {
 /// The rule of a row; `None` if rules cannot express it.
 fn rule_of_row(row: &Row<'_>, module: u32) -> Option<Rule> {
     let cfa = row.cfa_value()?;
+    // The trampoline's CFA is the stack pointer in the `ucontext`; rules cannot express any other.
     if row.is_signal {
         let known = cfa
             == Value::Word {
@@ -239,6 +241,7 @@ fn rule_of_row(row: &Row<'_>, module: u32) -> Option<Rule> {
     }
     match row.row.register(RETURN_ADDRESS) {
         Some(RegisterRule::Undefined) => return Some(Rule::of_kind(RuleKind::End, module)),
+        // All code that compilers make returns to the word below the CFA, and rules have no room for another place.
         Some(RegisterRule::Offset(-8)) => {}
         _ => return None,
     }
@@ -252,6 +255,7 @@ fn rule_of_row(row: &Row<'_>, module: u32) -> Option<Rule> {
             } => (SavedBp::AtBp, offset),
             _ => (SavedBp::Lost, 0),
         },
+        // A rule without the caller's RBP is still of use: most callers do not need it.
         Some(_) => (SavedBp::Lost, 0),
     };
     let (register, offset, deref) = match cfa {
@@ -259,6 +263,7 @@ fn rule_of_row(row: &Row<'_>, module: u32) -> Option<Rule> {
         Value::Word { register, offset } => (register, offset, true),
         Value::Number(_) => return None,
     };
+    // Walks follow RSP and RBP only.
     if register != RSP && register != RBP {
         return Some(Rule::of_kind(RuleKind::OtherRegister, module));
     }
@@ -274,7 +279,8 @@ enum Value {
 }
 
 impl Value {
-    /// The value in a frame with these registers. `None`: a register is not known, or the word cannot be read.
+    /// The number that a value has in a frame with these registers. `None`: a register is not known, or the word cannot
+    /// be read.
     fn resolve(
         self,
         registers: &RegisterFile,
@@ -306,6 +312,7 @@ fn evaluate(
         version: 4,
     };
     let mut operations = expression.get(section).ok()?.operations(encoding);
+    // Expressions in call frame information are short: one that needs more than eight values is refused.
     let mut stack = [Value::Number(0); 8];
     let mut depth = 0;
     while let Some(operation) = operations.next().ok()? {
@@ -342,11 +349,13 @@ fn evaluate(
             Operation::And => numbers(pop()?, pop()?, |a, b| a & b)?,
             Operation::Ge => numbers(pop()?, pop()?, |a, b| i64::from(a >= b))?,
             Operation::Shl => numbers(pop()?, pop()?, |a, b| if b < 64 { a << b } else { 0 })?,
+            // Anything else cannot be a rule: the walk ends here and says so, rather than guess.
             _ => return None,
         };
         *stack.get_mut(depth)? = value;
         depth += 1;
     }
+    // More than one value left is a damaged expression.
     if depth == 1 { Some(stack[0]) } else { None }
 }
 
@@ -371,7 +380,7 @@ fn numbers(top: Value, below: Value, operation: impl Fn(i64, i64) -> i64) -> Opt
     }
 }
 
-/// Whether the code at `pc` is what a signal handler returns to.
+/// Whether the code at `pc` is the return trampoline of signal handlers.
 ///
 /// # Safety
 ///

@@ -37,7 +37,7 @@ unsafe impl Send for Changes {}
 unsafe impl Sync for Changes {}
 
 impl Changes {
-    /// Finds the counters.
+    /// Starts to watch for loaded and unloaded objects: finds the loader's counters.
     pub(crate) fn watch() -> Changes {
         // An attempt fails when another thread loads an object meanwhile.
         let found = (0..ATTEMPTS).find_map(|_| find(iterate()));
@@ -189,8 +189,8 @@ fn find(counters: Counters) -> Option<(*const AtomicU64, *const AtomicU32)> {
     (iterate() == counters).then_some((place, objects))
 }
 
-/// Which of the loader's `len` words is the count of loads, whose value is `count`: the only word with this value, or
-/// the only one of several that stands behind a lock, as the count does.
+/// The index of the loader's word, among `len`, that is the count of loads, whose value is `count`: the only word with
+/// this value, or the only one of several that stands behind a lock, as the count does.
 fn find_count(count: u64, len: usize, word: impl Fn(usize) -> u64) -> Option<usize> {
     // The first words are those of the array of namespaces, which has small numbers in it.
     let equal = || (16..len).filter(|&index| word(index) == count);
@@ -203,7 +203,7 @@ fn find_count(count: u64, len: usize, word: impl Fn(usize) -> u64) -> Option<usi
     only(equal()).or_else(|| only(equal().filter(locked)))
 }
 
-/// The only item.
+/// The item, if it is the only one.
 fn only(mut items: impl Iterator<Item = usize>) -> Option<usize> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
@@ -215,14 +215,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counters_are_found_without_the_lock() {
+    fn loader_counters_are_read_without_the_lock() {
         let changes = Changes::watch();
         assert!(!changes.loads.is_null());
         // Other tests may load objects at this moment; one of several attempts is undisturbed.
         assert!((0..100).any(|_| changes.read() == iterate()));
     }
     #[test]
-    fn a_number_that_occurs_twice_is_the_count_behind_a_lock() {
+    fn find_count_takes_the_number_behind_a_lock_where_two_are_equal() {
         let mut words = [0_u64; 64];
         words[33] = 1;
         words[36] = 9;

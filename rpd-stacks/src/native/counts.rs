@@ -3,7 +3,7 @@
 /// Counts of events on a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of captures.
+    /// Number of captures of the thread.
     pub captures: u64,
     /// Frames that were walked to.
     pub walked: u64,

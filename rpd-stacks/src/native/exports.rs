@@ -182,7 +182,7 @@ mod tests {
     use crate::native::objects::Object;
 
     #[test]
-    fn finds_what_the_loader_finds() {
+    fn exports_find_finds_the_symbols_that_the_loader_finds() {
         let libc = Object::at(libc::malloc as *const () as u64).expect("libc is loaded");
         // SAFETY: libc stays loaded.
         let exports = unsafe { Exports::of(libc.bias, libc.dynamic()) };

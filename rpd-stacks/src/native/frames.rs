@@ -1,4 +1,4 @@
-//! The frames of a thread's last walk, and those of the walk in progress.
+//! The frames of a thread's last walk, and the frames of the walk in progress.
 
 use crate::native::registers::Registers;
 use crate::region::{Region, Zeroed};
@@ -16,7 +16,7 @@ pub(super) const GUESSED: i32 = 2;
 /// The frame is of code in no module.
 pub(super) const JIT: i32 = 4;
 
-/// A native frame.
+/// A frame of the native stack.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Frame {
@@ -26,7 +26,7 @@ pub(crate) struct Frame {
     pub(crate) sp: u64,
     /// RBP in this frame.
     pub(crate) bp: u64,
-    /// The location of `pc`, 0 if it could not be stored.
+    /// Location of `pc`, 0 if it could not be stored.
     pub(crate) location: u32,
     /// Offset from `sp` at which `bp` was read, in bytes, 0 if it was not; the low bits are [`IRREGULAR`], [`GUESSED`] and
     /// [`JIT`].
@@ -113,7 +113,7 @@ impl Frames {
         stored.iter().rev()
     }
 
-    /// Starts a walk.
+    /// Starts a walk without frames.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         self.fresh_len = 0;
@@ -129,7 +129,7 @@ impl Frames {
         (last, room)
     }
 
-    /// This many frames were stored at the end of the memory that [`Frames::last_and_room`] gave.
+    /// Counts frames that were stored at the end of the memory that [`Frames::last_and_room`] gave.
     #[inline(always)]
     pub(super) fn stored(&mut self, count: usize) {
         self.fresh_len += count;
@@ -158,7 +158,8 @@ impl Frames {
         true
     }
 
-    /// Has the kernel provide the next part of the memory in one go, which takes less time than a fault for each page.
+    /// Makes the kernel provide the next part of the memory in one go, which takes less time than a fault for each
+    /// page.
     #[cold]
     fn grow(&mut self) -> bool {
         let Walk { frames, room } = &mut self.fresh;

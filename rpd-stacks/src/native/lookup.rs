@@ -26,7 +26,7 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// Reserves the buffers.
+    /// Reserves the buffers of a thread's lookups.
     pub(super) fn reserve() -> Lookup {
         Lookup {
             context: Box::new(Context::new_in()),

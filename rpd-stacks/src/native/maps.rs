@@ -2,16 +2,16 @@
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// A mapping.
+/// A mapping of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
-    /// First address.
+    /// First address of the mapping.
     pub(crate) start: u64,
-    /// Address after the last.
+    /// Address after the last byte of the mapping.
     pub(crate) end: u64,
-    /// Whether it holds code.
+    /// Whether the mapping holds code.
     pub(crate) executable: bool,
-    /// Whether it can be read.
+    /// Whether the mapping can be read.
     pub(crate) readable: bool,
 }
 

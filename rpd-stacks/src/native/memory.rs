@@ -7,7 +7,7 @@ use crate::native::PAGE;
 /// Address at which the C library keeps the end of the main thread's stack, 0 if it does not.
 static MAIN_STACK_END: OnceLock<usize> = OnceLock::new();
 
-/// Looks up what is needed later, so that no symbol lookup happens during a capture.
+/// Looks up symbols that are needed later, so that no symbol lookup happens during a capture.
 pub(crate) fn prepare() -> usize {
     // SAFETY: a lookup by name.
     *MAIN_STACK_END.get_or_init(|| unsafe {
@@ -75,11 +75,11 @@ impl OwnStack {
 
 /// Memory that a walk may read.
 pub(crate) struct Readable {
-    /// Words at these addresses are readable: from the stack pointer to the end of the thread's own stack.
+    /// Range of addresses whose words are readable: from the stack pointer to the end of the thread's own stack.
     own: (u64, u64),
     /// The page that was checked last.
     page: u64,
-    /// Whether anything else may be read after a check.
+    /// Whether other memory may be read after a check.
     others: bool,
 }
 
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_without_read_access_are_recognised() {
+    fn is_readable_recognises_pages_without_read_access() {
         // SAFETY: maps and unmaps memory of its own.
         unsafe {
             let two = 2 * PAGE as usize;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threads_own_stack_holds_its_locals_and_those_of_no_other_thread() {
+    fn own_stack_contains_the_locals_of_its_thread_only() {
         let here = 0u64;
         let sp = &raw const here as u64;
         let stack = OwnStack::of_calling_thread(sp);

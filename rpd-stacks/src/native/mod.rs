@@ -74,7 +74,7 @@ pub(crate) struct Native {
 }
 
 impl Native {
-    /// Reserves the tables and looks up what captures need.
+    /// Reserves the tables, and looks up symbols that captures need.
     pub(crate) fn reserve() -> Native {
         objects::prepare();
         memory::prepare();

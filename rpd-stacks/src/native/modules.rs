@@ -14,11 +14,11 @@ const BUCKETS: usize = 1 << 16;
 /// Largest number of probes of a lookup by address.
 const PROBES: usize = 64;
 
-/// Whether rules of a module may be used.
+/// State of a module whose rules may be used.
 const LIVE: u8 = 1;
-/// Something was unloaded since it was last looked at.
+/// State of a module since whose last look something was unloaded.
 const SUSPECT: u8 = 2;
-/// The module was replaced or unloaded.
+/// State of a module that was replaced or unloaded.
 const DEAD: u8 = 3;
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ unsafe impl Zeroed for Slot {}
 /// Data for making unwind rules of a module's code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Code {
-    /// Executable addresses.
+    /// Range of executable addresses.
     pub(crate) code: (u64, u64),
     /// Address of `.eh_frame_hdr`, 0 if there is none.
     pub(crate) frame_header: u64,
@@ -74,7 +74,7 @@ impl States<'_> {
 }
 
 impl Modules {
-    /// Reserves the tables.
+    /// Reserves the tables of modules.
     pub(crate) fn reserve() -> Modules {
         Modules {
             slots: Region::reserve(CAPACITY),
@@ -109,9 +109,10 @@ impl Modules {
         }
     }
 
-    /// The index of the module that an object is. `None` if the table is full.
+    /// The index of the module for an object. `None` if the table is full.
     pub(crate) fn index_of(&self, object: &Object) -> Option<u32> {
         let layout = object.layout();
+        // Computed where it is needed: it reads the object's headers and table, and most look-ups end before.
         let mut fingerprint = None;
         let mut bucket = (object.start >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 32;
         for _ in 0..PROBES {
@@ -119,6 +120,7 @@ impl Modules {
             let known = self.buckets[bucket].load(Ordering::Acquire);
             if known != 0 {
                 let slot = &self.slots[known as usize - 1];
+                // Another module hashes to the same bucket: the next one is tried.
                 if slot.start.load(Ordering::Relaxed) != object.start {
                     continue;
                 }
@@ -132,6 +134,7 @@ impl Modules {
                 if now != DEAD && slot.fingerprint.load(Ordering::Relaxed) == print {
                     state.store(LIVE, Ordering::Release);
                     return Some(known - 1);
+                    // At the same address is another object now. Its rules must not be used for the new code.
                 }
                 state.store(DEAD, Ordering::Release);
             }
@@ -153,6 +156,7 @@ impl Modules {
             slot.frame_segment[0].store(layout.frame_segment.0, Ordering::Relaxed);
             slot.frame_segment[1].store(layout.frame_segment.1, Ordering::Relaxed);
             slot.fingerprint.store(print, Ordering::Relaxed);
+            // Live only when all parts are stored: other threads use them from then on.
             self.states[index as usize].store(LIVE, Ordering::Release);
             match self.buckets[bucket].compare_exchange(
                 known,

@@ -1,4 +1,4 @@
-//! Which loaded object an address belongs to, without the loader's lock where glibc offers that (2.35).
+//! Loaded objects by address, without the loader's lock where glibc offers that (2.35).
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use crate::native::PAGE;
 /// A loaded object as the loader describes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Object {
-    /// First mapped address.
+    /// First mapped address of the object.
     pub(crate) start: u64,
     /// Address after the last mapped one.
     pub(crate) end: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Layout<'a> {
     pub(crate) frame_header: u64,
     /// End of the segment that holds `.eh_frame_hdr`.
     pub(crate) frame_segment: (u64, u64),
-    /// The build id.
+    /// Build id of the object; empty if it has none.
     pub(crate) build_id: &'a [u8],
 }
 
@@ -67,7 +67,7 @@ fn find_object() -> Option<FindObject> {
     })
 }
 
-/// Looks up what is needed later, so that no symbol lookup happens during a capture.
+/// Looks up symbols that are needed later, so that no symbol lookup happens during a capture.
 pub(crate) fn prepare() {
     find_object();
 }
@@ -141,7 +141,7 @@ impl Object {
         }
     }
 
-    /// Like `at`, by going through all objects; takes the loader's lock.
+    /// The object that covers an address, found by going through all objects; takes the loader's lock.
     fn iterated(address: u64) -> Option<Object> {
         struct Search {
             address: u64,
@@ -192,7 +192,7 @@ impl Object {
         unsafe { std::slice::from_raw_parts(self.headers, self.header_count) }.iter()
     }
 
-    /// The name that the loader has for it; empty for the program.
+    /// Name of the object in the loader's list; empty for the program.
     pub(crate) fn name(&self) -> &CStr {
         if self.name.is_null() {
             return c"";
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_find_the_same_objects() {
+    fn object_is_the_same_with_and_without_the_loaders_lock() {
         let addresses = [
             build_id as *const () as u64,
             libc::malloc as *const () as u64,
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_id_is_found_among_other_notes_and_bad_notes_end_the_search() {
+    fn build_id_is_found_among_other_notes_and_not_behind_bad_ones() {
         let mut notes = Vec::new();
         for (kind, name, content) in [
             (1u32, &b"GNU\0"[..], &b"abcd"[..]),

@@ -19,8 +19,7 @@ const UCONTEXT: [u64; REGISTERS] = [
     144, 136, 152, 128, 112, 104, 120, 160, 40, 48, 56, 64, 72, 80, 88, 96,
 ];
 
-/// The caller of the last of `frames`, which are those of a walk from `start`, innermost first. `rule_of` gives the rule
-/// of an address.
+/// A step from the last of `frames`, which are those of a walk from `start`, innermost first, to its caller.
 pub(super) fn step_by_registers<'a>(
     native: &Native,
     context: &mut Context,
@@ -30,6 +29,7 @@ pub(super) fn step_by_registers<'a>(
 ) -> Step {
     let mut file = RegisterFile::at_start(start);
     let mut frames = frames.peekable();
+    // RSP and RBP of every frame are known from the walk; only the others have to be followed through all frames.
     while let Some(frame) = frames.next() {
         file.set(RSP, Some(frame.sp));
         file.set(RBP, Some(frame.bp));
@@ -41,6 +41,7 @@ pub(super) fn step_by_registers<'a>(
                 let word = &mut |address| readable.word(address);
                 let read = |row: Option<&Row<'_>>| {
                     let row = row?;
+                    // The walk has found the CFA of all frames but the last, which is what this is for.
                     let cfa = match caller {
                         Some(caller) => caller.sp,
                         None => row.cfa(&file, word)?,
@@ -50,6 +51,7 @@ pub(super) fn step_by_registers<'a>(
                 };
                 match with_row(native, context, rule, frame.pc, read) {
                     Some(file) => file,
+                    // Registers of an inner frame that are not known may be saved again by a frame further out.
                     None if caller.is_none() => return Step::Stuck,
                     None => RegisterFile::default(),
                 }
@@ -64,7 +66,7 @@ pub(super) fn step_by_registers<'a>(
     Step::Stuck
 }
 
-/// From the last frame to the caller with these registers.
+/// A step from the last frame to its caller with these registers.
 fn caller_step(frame: &Frame, file: &RegisterFile, readable: &mut Readable) -> Step {
     let Some(sp) = file.get(RSP).filter(|sp| *sp > frame.sp) else {
         return Step::Stuck;

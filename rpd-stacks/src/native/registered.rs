@@ -29,7 +29,7 @@ const MOST_OBJECTS: usize = 1 << 14;
 const MOST_SECTIONS: usize = 1000;
 /// Bytes of symbols, and of their names, that are reported of an object.
 const MOST_BYTES: u64 = 1 << 20;
-/// Bytes at the end of an object's names, by which it is distinguished from another at the same address.
+/// Number of bytes at the end of an object's names, by which it is distinguished from another at the same address.
 const COMPARED: u64 = 2048;
 /// Bytes that a thread compares.
 const ROOM: usize = 1 << 15;
@@ -78,7 +78,7 @@ unsafe impl Copied for Loaded {}
 pub(crate) struct Registry {
     /// Addresses of [`DESCRIPTOR`] in loaded objects, 0 behind the last.
     descriptors: [AtomicU64; MOST_DESCRIPTORS],
-    /// [`Changes::state`] as of which these are.
+    /// State of the loader ([`Changes::state`]) at which the descriptors were found.
     state: AtomicU64,
     objects: Interner,
 }
@@ -103,7 +103,7 @@ impl Registry {
         self.objects.clear();
     }
 
-    /// The descriptors of what is loaded now.
+    /// Addresses of the descriptors of objects that are loaded now.
     fn descriptors(&self, changes: &Changes) -> impl Iterator<Item = u64> + '_ {
         let state = changes.state();
         if self.state.load(Ordering::Acquire) != state {
@@ -133,21 +133,21 @@ fn search(first: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The objects of a thread's frames, and the bytes from which that was found.
+/// The registered objects of a thread's frames, and the bytes from which they were found.
 pub(super) struct RegisteredCode {
-    /// [`Changes::state`] at that time.
+    /// State of the loader ([`Changes::state`]) when the objects were found.
     state: u64,
-    /// Address and length of the ranges.
+    /// Address and length of the ranges that were read.
     ranges: [(u64, u64); copy::MOST_RANGES],
     range_count: usize,
-    /// Their bytes.
+    /// Bytes of the ranges when the objects were found.
     bytes: Region<u8>,
     byte_count: usize,
-    /// Their bytes now.
+    /// Bytes of the ranges now.
     now: Region<u8>,
-    /// Whether all ranges are there.
+    /// Whether all ranges that were read are kept.
     complete: bool,
-    /// Whether they were compared in this walk.
+    /// Whether the ranges were compared in this walk.
     compared: bool,
     /// Program counters and objects, 0 for none.
     known: [(u64, u32); KNOWN],
@@ -155,7 +155,7 @@ pub(super) struct RegisteredCode {
 }
 
 impl RegisteredCode {
-    /// Reserves the buffers.
+    /// Reserves the buffers of a thread.
     pub(super) fn reserve() -> RegisteredCode {
         RegisteredCode {
             state: 0,
@@ -176,7 +176,7 @@ impl RegisteredCode {
         !self.bytes.is_empty() && !self.now.is_empty()
     }
 
-    /// A walk begins.
+    /// Begins a walk, in which the ranges have not been compared.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
         self.compared = false;
@@ -191,7 +191,7 @@ impl RegisteredCode {
         self.known = [(0, 0); KNOWN];
     }
 
-    /// Whether what was found before this walk still holds. What does not is forgotten.
+    /// Whether the objects that were found before this walk are still registered. They are forgotten otherwise.
     #[cold]
     pub(super) fn holds(&mut self, changes: &Changes) -> bool {
         if self.compared {
@@ -311,13 +311,13 @@ impl RegisteredCode {
 /// An ELF object in memory: addresses and lengths of its parts.
 #[derive(Clone, Copy, Debug)]
 struct Object {
-    /// `e_type`.
+    /// Type of the object: `e_type` of its header.
     kind: u16,
-    /// Its section headers.
+    /// Address and length of the section headers.
     sections: (u64, u64),
-    /// Its table of symbols; empty if it has none.
+    /// Address and length of the table of symbols; empty if there is none.
     symbols: (u64, u64),
-    /// Their names.
+    /// Address and length of the names of the symbols; empty if there are none.
     names: (u64, u64),
 }
 
@@ -343,12 +343,14 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 impl Object {
     /// Reads the headers; those of sections are in `buffer` afterwards. `None` if it is no such object.
     fn read(entry: &Entry, buffer: &mut [u8]) -> Option<Object> {
+        // The header is the program's: offsets and lengths may lie, and nothing outside the registered range is read.
         let part = |offset: u64, len: u64| {
             let end = offset.checked_add(len)?;
             (end <= entry.size).then_some((entry.object.checked_add(offset)?, len))
         };
         let mut head = [0; HEADER];
         let at = part(0, HEADER as u64)?.0;
+        // Read with checks, because the program may have freed the object since it was listed.
         if !copy::checked(at, &mut head) || head[..6] != *b"\x7fELF\x02\x01" {
             return None;
         }
@@ -371,6 +373,7 @@ impl Object {
             let mut headers = headers.chunks_exact(HEADER);
             headers.find(|header| word(header, 4) == kind)
         };
+        // The full table where there is one: it names local functions, too.
         if let Some(table) = of_kind(SHT_SYMTAB).or_else(|| of_kind(SHT_DYNSYM)) {
             let names = headers.chunks_exact(HEADER).nth(word(table, 40) as usize)?;
             object.symbols = part(long(table, 24), long(table, 32).min(MOST_BYTES))?;
@@ -388,14 +391,15 @@ impl Object {
         })
     }
 
-    /// The range by which it is distinguished from another at the same address.
+    /// Address and length of the end of the names, by which the object is distinguished from another at the same
+    /// address.
     fn end_of_names(&self) -> (u64, u64) {
         let (start, len) = self.names;
         let compared = len.min(COMPARED);
         (start + len - compared, compared)
     }
 
-    /// Its key among the objects of the process.
+    /// Key of the object among the objects of the process.
     fn key(&self, headers: &[u8], names: &[u8]) -> [u64; 2] {
         let headers = &headers[..self.sections.1 as usize];
         [mixed(self.sections.0, headers), mixed(self.names.0, names)]

@@ -24,9 +24,9 @@ pub(crate) const R12: u16 = 12;
 #[repr(C)]
 pub(crate) struct Start {
     pub(crate) registers: Registers,
-    /// The other registers that a function preserves for its caller, for frames whose layout depends on one of them.
+    /// Value of RBX, which like R12 to R15 a function preserves for its caller, for frames whose layout depends on it.
     pub(crate) rbx: u64,
-    /// R12, R13, R14 and R15.
+    /// Values of R12, R13, R14 and R15.
     pub(crate) r12_to_r15: [u64; 4],
 }
 

@@ -27,11 +27,11 @@ const LOADS_MASK: u64 = (1 << 25) - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum RuleKind {
-    /// Nothing: the slot is being filled.
+    /// No rule yet: the slot is being filled.
     Empty = 0,
     /// The return address is in the word below the CFA.
     Frame = 1,
-    /// This is an outermost frame.
+    /// The frame is an outermost one.
     End = 2,
     /// The return trampoline of a signal handler: the caller's registers are in the `ucontext` that RSP points to.
     Signal = 3,
@@ -47,13 +47,13 @@ pub(crate) enum RuleKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum SavedBp {
-    /// Still in RBP.
+    /// RBP still has the caller's value.
     Same = 0,
-    /// Relative to the CFA.
+    /// The value is in a word relative to the CFA.
     AtCfa = 1,
-    /// Relative to RBP.
+    /// The value is in a word relative to RBP.
     AtBp = 2,
-    /// Lost.
+    /// The value is lost.
     Lost = 3,
 }
 
@@ -99,20 +99,20 @@ impl Rule {
         })
     }
 
-    /// Whether it is still empty.
+    /// Whether the slot is still empty.
     #[inline(always)]
     fn is_empty(self) -> bool {
         self.0 & 7 == RuleKind::Empty as u64
     }
 
-    /// Whether it is a frame rule that computes the CFA from a register alone, and that has the caller's RBP in RBP or
-    /// relative to the CFA but not at it.
+    /// Whether the rule is a frame rule that computes the CFA from a register alone, and that has the caller's RBP in
+    /// RBP or relative to the CFA but not at it.
     #[inline(always)]
     pub(crate) fn is_usual(self) -> bool {
         self.0 & 1 << 7 != 0
     }
 
-    /// Of a usual rule, whether the caller's RBP is on the stack.
+    /// Whether a usual rule has the caller's RBP on the stack.
     #[inline(always)]
     pub(crate) fn saves_bp(self) -> bool {
         self.0 & 1 << 5 != 0
@@ -175,7 +175,7 @@ impl Rule {
     }
 }
 
-/// Slots that one cache line holds.
+/// Number of slots that one cache line holds.
 const GROUP: usize = 4;
 /// Log2 of the number of slots per level.
 const LEVELS: [u32; 3] = [13, 16, 19];
@@ -207,7 +207,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Reserves the table.
+    /// Reserves the table of rules.
     pub(crate) fn reserve() -> Rules {
         let rules = Rules {
             levels: LEVELS.map(|bits| Region::reserve(1 << bits)),
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_gives_back_what_it_was_made_of() {
+    fn rule_keeps_its_parts_in_one_word() {
         for (from_bp, deref, cfa, bp, bp_offset, module) in [
             (false, false, 8, SavedBp::Same, 0, 0),
             (true, false, 16, SavedBp::AtCfa, -16, 5),
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_found_replaced_and_refused_when_there_is_no_room() {
+    fn rules_table_finds_replaces_and_refuses_rules() {
         let rules = Rules::reserve();
         let rule = |module| Rule::of_kind(RuleKind::End, module);
         let mut stored = 0;

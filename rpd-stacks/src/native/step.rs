@@ -1,4 +1,4 @@
-//! From a frame to its caller.
+//! Steps of a walk from a frame to its caller.
 
 use crate::native::Native;
 use crate::native::cfi::{self, Context, UCONTEXT_RBP, UCONTEXT_RIP, UCONTEXT_RSP};
@@ -45,7 +45,7 @@ pub(super) fn step(
     }
 }
 
-/// From code that was made at run time, if there is another rule than the frame pointer.
+/// A step from code that was made at run time, if there is another rule than the frame pointer.
 fn jit_step(
     native: &Native,
     context: &mut Context,
@@ -88,8 +88,9 @@ fn frame_pointer_step(at: Registers, readable: &mut Readable) -> Step {
     }
 }
 
-/// From a stub that does nothing but call to its caller: the instructions that it executes after the call determine where its
-/// return address is. CPython's perf trampolines are such stubs, and so is much code that is written in assembler.
+/// A step to the caller of a stub that does nothing but call: the instructions that it executes after the call
+/// determine where its return address is. CPython's perf trampolines are such stubs, and so is much code that is
+/// written in assembler.
 fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
     let next = at.pc + 1;
     if !is_readable(next) || !is_readable(next + 4) {
@@ -120,7 +121,7 @@ fn stub_step(at: Registers, readable: &mut Readable) -> Option<Step> {
     Some(Step::Caller(caller, IRREGULAR))
 }
 
-/// From a frame to its caller by a frame rule.
+/// A step from a frame to its caller by a frame rule.
 #[inline(always)]
 pub(super) fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Step {
     let base = if rule.relative_to_bp() { at.bp } else { at.sp };
@@ -133,12 +134,14 @@ pub(super) fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Ste
             None => return Step::Stuck,
         }
     }
+    // Stacks grow down: a caller further in is wrong unwind information, and the walk would not end.
     if cfa <= at.sp {
         return Step::Stuck;
     }
     let Some(address) = readable.word(cfa - 8) else {
         return Step::Stuck;
     };
+    // The outermost frame of a thread has a return address of 0 by convention of the ABI.
     if address == 0 {
         return Step::End;
     }
@@ -169,6 +172,7 @@ pub(super) fn step_by(rule: Rule, at: Registers, readable: &mut Readable) -> Ste
     let Some(bp) = readable.word(place) else {
         return Step::Stuck;
     };
+    // The offset tells a later walk which word to compare; where it does not fit the word is read by the rule again.
     match i32::try_from(place.wrapping_sub(cfa) as i64) {
         Ok(offset) if offset != 0 => origin |= offset,
         _ => origin |= IRREGULAR,

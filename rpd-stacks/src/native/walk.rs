@@ -17,7 +17,7 @@ use crate::native::rules::RuleKind;
 use crate::native::step::{Step, step};
 use crate::native::{Native, SharedWalk};
 
-/// Signal frames that one walk may cross.
+/// Number of signal frames that one walk may cross.
 const MAX_SWITCHES: u32 = 64;
 
 /// Result of a walk.
@@ -27,11 +27,11 @@ pub(crate) struct Walked {
     pub(crate) unchanged: usize,
     /// Flags of the capture.
     pub(crate) flags: u32,
-    /// Why some frame has no location.
+    /// Reason why some frame has no location; `None` when all have one.
     pub(crate) lost: Option<NoNumber>,
 }
 
-/// A thread's walks.
+/// State of a thread's walks.
 pub(crate) struct Walker {
     frames: Frames,
     /// Whether the next walk can be compared with the last one.
@@ -49,9 +49,9 @@ pub(crate) struct Walker {
 /// A walk in progress.
 struct Progress {
     start: Start,
-    /// The next frame.
+    /// Registers of the next frame.
     registers: Registers,
-    /// Origin of its registers.
+    /// Origin of the next frame's registers.
     origin: i32,
     /// Frames of the last walk that this walk may still reach: the outermost ones.
     old: usize,
@@ -65,7 +65,7 @@ struct Progress {
 }
 
 impl Walker {
-    /// Reserves the buffers.
+    /// Reserves the buffers of a thread's walks.
     pub(crate) fn reserve() -> Walker {
         Walker {
             frames: Frames::reserve(),
@@ -108,12 +108,14 @@ impl Walker {
     ) -> Walked {
         let native = shared.native;
         self.counts.captures += 1;
+        // An unloaded module's addresses may belong to other code now, whose frames may look the same.
         let generation = native.changes.poll(|| native.modules.suspect_all());
         if generation != self.generation {
             self.generation = generation;
             self.comparable = false;
         }
         self.lookup.registered.begin();
+        // Code made at run time may have been replaced without any change that the loader knows.
         if self.has_jit && !self.lookup.registered.holds(&native.changes) {
             self.comparable = false;
         }
@@ -121,6 +123,7 @@ impl Walker {
             self.own = OwnStack::of_calling_thread(start.registers.sp);
         }
         let mut readable = Readable::new(&self.own, start.registers.sp);
+        // On a foreign stack, a coroutine's, nothing says that its words stay where they were.
         let foreign = readable.foreign();
         let mut at = Progress {
             start,
@@ -198,6 +201,7 @@ impl Walker {
                 met = true;
                 break;
             }
+            // Anything that is not usual is left to the slow way, which handles every case.
             let Some((rule, place)) = rules.get(pc) else {
                 break;
             };
@@ -210,6 +214,8 @@ impl Walker {
             let base = if rule.relative_to_bp() { bp } else { sp };
             let cfa = base.wrapping_add_signed(rule.cfa_offset());
             let return_at = cfa.wrapping_sub(8);
+            // Wrong unwind information may point anywhere; only aligned words of the thread's own stack are read
+            // unchecked.
             if cfa % 8 != 0 || cfa <= sp || !is_own(return_at) {
                 break;
             }
@@ -262,6 +268,7 @@ impl Walker {
         let found = self.lookup.rule(shared, at.registers.pc, &mut self.counts);
         let (rule, place) = match found {
             Ok(Some(found)) => found,
+            // No code at this address: the frame further in has led astray, and a guess would be a wrong stack.
             Ok(None) => {
                 at.walked.flags |= flags::TRUNCATED;
                 return false;
@@ -273,6 +280,7 @@ impl Walker {
         };
         let Registers { pc, sp, bp } = at.registers;
         if !is_stored {
+            // A guessed frame has a location of its own kind, which is not that of the program counter.
             let is_guessed = at.origin & GUESSED != 0;
             let location = match is_guessed {
                 true => self.lookup.guessed_location(shared, rule, pc, sink),
@@ -305,6 +313,7 @@ impl Walker {
         }
         let context = &mut self.lookup.context;
         let stepped = match rule.kind() {
+            // Its layout depends on registers that only the frames further in tell.
             RuleKind::OtherRegister => {
                 let frames = self.frames.fresh();
                 step_by_registers(shared.native, context, &at.start, frames, readable)
@@ -319,9 +328,11 @@ impl Walker {
                 return false;
             }
         };
+        // Frames that do not lie one behind the other cannot be found by their stack pointers in the next walk.
         if caller.sp <= sp {
             at.comparable = false;
         }
+        // A signal handler may run on a stack of its own, which ends at this frame.
         if rule.kind() == RuleKind::Signal {
             at.switches += 1;
             readable.switch(&self.own, caller.sp);
@@ -330,6 +341,7 @@ impl Walker {
                 at.comparable = false;
                 at.old = 0;
             }
+            // Wrong words may form a circle of signal frames.
             if at.switches > MAX_SWITCHES {
                 at.walked.flags |= flags::TRUNCATED;
                 return false;
@@ -339,7 +351,8 @@ impl Walker {
         true
     }
 
-    /// Takes over the frames of the last walk from `same` to the one that was seen. `false` if there is no room.
+    /// Takes over the frames of the last walk from `same` to the one that the walk has reached. `false` if there is no
+    /// room.
     fn take_over(&mut self, same: usize, at: &mut Progress) -> bool {
         let taken = &self.frames.last()[same..at.old];
         let guess = taken.iter().position(|frame| frame.origin & GUESSED != 0);
@@ -386,7 +399,7 @@ impl Walker {
         }
     }
 
-    /// The outermost old frame that is known to be unchanged, given that the one at `index` is.
+    /// The outermost frame of the last walk that is known to be unchanged, given that the one at `index` is.
     #[inline(always)]
     fn same_callers(
         &mut self,

@@ -7,7 +7,7 @@ use crate::region::{Region, Zeroed};
 /// Frames that a thread can have; a deeper chain is not read.
 pub(super) const FRAMES: usize = 1 << 16;
 
-/// A Python frame.
+/// A frame of the interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// Address of the code object.
@@ -16,12 +16,12 @@ pub(crate) struct Frame {
     pub(crate) lasti: i64,
 }
 
-/// The Python frames that one activation of the evaluator runs.
+/// Consecutive Python frames that one activation of the evaluator runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     /// Address of something that the activation keeps on its native stack, 0 if nothing is known.
     pub(crate) anchor: usize,
-    /// Number of frames up to and including its outermost.
+    /// Number of frames up to and including the outermost of the group.
     pub(crate) end: usize,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Chain {
     groups: Region<Group>,
     frame_count: usize,
     group_count: usize,
-    /// Whether something was stored that is not what was there before.
+    /// Whether a stored frame or group differs from the one that was there before.
     differs: bool,
     is_unchanged: bool,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Chain {
 pub(crate) struct Unreadable;
 
 impl Chain {
-    /// Reserves the memory.
+    /// Reserves the memory of a thread's frames.
     pub(crate) fn reserve() -> Chain {
         Chain {
             frames: Region::reserve(FRAMES),
@@ -75,7 +75,8 @@ impl Chain {
         &self.groups[..self.group_count]
     }
 
-    /// Whether the last [`Chain::read`] found the frames and groups of the one before, and nothing was forgotten in between.
+    /// Whether the last [`Chain::read`] found the frames and groups of the read before, and nothing was forgotten in
+    /// between.
     #[inline(always)]
     pub(super) fn is_unchanged(&self) -> bool {
         self.is_unchanged
@@ -148,7 +149,7 @@ impl Chain {
         Ok(())
     }
 
-    /// 3.8 to 3.10: frame objects, each run by an activation of its own.
+    /// Reads the chain of 3.8 to 3.10: frame objects, each run by an activation of its own.
     #[inline(always)]
     fn read_objects<M: Memory>(
         &mut self,
@@ -182,7 +183,7 @@ impl Chain {
         Ok(())
     }
 
-    /// 3.11: frames, the outermost of an activation marked as entry.
+    /// Reads the chain of 3.11: frames, the outermost of an activation marked as entry.
     #[inline(always)]
     fn read_entries<M: Memory>(
         &mut self,
@@ -215,7 +216,8 @@ impl Chain {
         self.close(0)
     }
 
-    /// 3.12 and later: frames, and after the outermost of an activation one that is a C local of the evaluator.
+    /// Reads the chain of 3.12 and later: frames, and after the outermost of an activation one that is a C local of the
+    /// evaluator.
     #[inline(always)]
     fn read_shims<M: Memory>(
         &mut self,
@@ -274,7 +276,8 @@ const OWNED_BY_GENERATOR: u8 = 1;
 const OWNED_BY_EVALUATOR: u8 = 3;
 const OWNED_BY_THREAD_STATE: u8 = 4;
 
-/// Free-threaded 3.14: each thread runs its own copy, an array's entry.
+/// Address of the instructions that the frame runs in free-threaded 3.14, where each thread runs its own copy, an
+/// array's entry.
 fn instructions_of_copy<M: Memory>(
     memory: &M,
     layout: &Layout,

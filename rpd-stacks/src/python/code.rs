@@ -87,7 +87,7 @@ impl<'a> Content<'a> {
         })
     }
 
-    /// From texts that the interpreter's public interface gave; the line is computed per frame.
+    /// Content from texts that the interpreter's public interface gave; the line is computed per frame.
     pub(super) fn of_texts(
         file: &'a [u8],
         name: &'a [u8],
@@ -136,7 +136,7 @@ enum Text<'a> {
     Converted(usize, usize),
 }
 
-/// At most [`LONGEST_TEXT`] bytes, cut between characters.
+/// The beginning of a text, at most [`LONGEST_TEXT`] bytes, cut between characters.
 fn cut(text: &[u8]) -> &[u8] {
     let mut end = text.len().min(LONGEST_TEXT);
     while end < text.len() && end > 0 && text[end] & 0xc0 == 0x80 {
@@ -230,7 +230,7 @@ unsafe fn bytes<'a, M: Memory>(
     Some(unsafe { std::slice::from_raw_parts((object + layout.bytes_data) as *const u8, length) })
 }
 
-/// Determines whether the code object at an address is the one that was there before.
+/// Recognises whether the code object at an address is the one that was there before.
 pub(super) struct Identities {
     /// The file name that was hashed last: code objects of one stack share few.
     file: (usize, u64),
@@ -269,10 +269,11 @@ impl Identities {
         Some(self.last.1)
     }
 
-    /// From all that is ever shown of a code object, and from the addresses of its parts.
+    /// Identity from all that is ever shown of a code object, and from the addresses of its parts.
     fn of_content<M: Memory>(&mut self, memory: &M, layout: &Layout, code: usize) -> Option<u64> {
         let code = memory.object(code)?;
         let file = code.word(layout.code_file)?;
+        // Frames of one stack mostly share a file, whose name is long.
         if self.file.0 != file {
             self.file = (file, characters(memory, layout, file)?);
         }
@@ -280,6 +281,7 @@ impl Identities {
         let name_hash = hash_of(memory, layout, name)?;
         let (qualname, qualname_hash) = match layout.code_qualname {
             0 => (0, 0),
+            // Functions outside classes have one object for both names.
             offset => match code.word(offset)? {
                 qualname if qualname == name => (name, name_hash),
                 qualname => (qualname, hash_of(memory, layout, qualname)?),
@@ -299,6 +301,7 @@ impl Identities {
             address as u64,
             length as u64,
         ];
+        // A table beyond the limit is not recorded either, so that it need not tell objects apart.
         let content = match length <= LONGEST_TABLE {
             // SAFETY: the code object at `code` is alive and owns the table.
             true => unsafe {
@@ -308,6 +311,7 @@ impl Identities {
         };
         let mut mix = Mix::new(3);
         mix.fields_and_bytes(fields, content);
+        // The top bit tells an identity of content from one that is the interpreter's own version number.
         Some(mix.finish() | 1 << 63)
     }
 }
@@ -448,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_that_differ_in_one_byte_have_different_hashes() {
+    fn mix_gives_texts_that_differ_in_one_byte_different_hashes() {
         let hash = |bytes: &[u8]| {
             let mut mix = Mix::new(bytes.len() as u64);
             mix.bytes(bytes);
@@ -476,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_that_differ_in_one_part_have_different_keys() {
+    fn code_content_that_differs_in_one_part_has_another_key() {
         let base = Content::of_texts(b"file.py", b"name", b"C.name", 3);
         let key = base.key(0x030b_07f0);
         for other in [
@@ -497,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
+    fn cut_ends_long_texts_between_characters() {
         let text = "é".repeat(LONGEST_TEXT);
         let cut = cut(text.as_bytes());
         assert!(cut.len() <= LONGEST_TEXT && std::str::from_utf8(cut).is_ok());

@@ -17,13 +17,13 @@ type Deallocate = unsafe extern "C" fn(*mut c_void);
 static FREED: AtomicU64 = AtomicU64::new(0);
 /// Address of the type of code objects whose `tp_dealloc` is [`count_and_free`]; 0 for none.
 static COUNTED: AtomicUsize = AtomicUsize::new(0);
-/// What was its `tp_dealloc` before.
+/// Address of the interpreter's own `tp_dealloc`, which is called after counting.
 static ORIGINAL: AtomicUsize = AtomicUsize::new(0);
 /// Value of [`COUNTED`] while a thread changes it.
 const BUSY: usize = 1;
 
-/// Has the interpreter with this type of code objects count those it frees. Does nothing where the type is not as `layout`
-/// has it, cannot be written to, or belongs to a second interpreter of the process.
+/// Makes the interpreter with this type of code objects count those it frees. Does nothing where the type is not as
+/// `layout` has it, cannot be written to, or belongs to a second interpreter of the process.
 ///
 /// A running deallocation that is not counted is of an object that no frame holds, so no thread has seen it.
 pub(super) fn count(layout: &Layout, code_type: usize) {

@@ -6,7 +6,7 @@
 
 use super::memory::Memory;
 
-/// How the Python frames of one activation of the evaluator are delimited.
+/// Sign by which the Python frames of one activation of the evaluator are delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grouping {
     /// Each frame has its own activation, of which nothing is known (3.8, 3.9).
@@ -19,7 +19,7 @@ pub(crate) enum Grouping {
     Shim,
 }
 
-/// Offsets in bytes, and what else differs between versions.
+/// Offsets of fields in bytes, and other differences between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) grouping: Grouping,
@@ -243,6 +243,7 @@ fn own_table(memory: &impl Memory, runtime: usize, order: &TableOrder) -> Option
             .word(runtime + 16 + 8 * index)
             .map(|word| word as u64)
     };
+    // A greater number is no offset: the table is of another version, or no table at all.
     let offset = |index: usize| {
         word(index)
             .filter(|&offset| offset < LARGEST_OFFSET)
@@ -253,6 +254,7 @@ fn own_table(memory: &impl Memory, runtime: usize, order: &TableOrder) -> Option
         1 => true,
         _ => return None,
     };
+    // Only the free-threaded build has these fields.
     let optional = |index: Option<usize>| match index {
         Some(index) if free_threaded => offset(index),
         _ => Some(0),
@@ -269,6 +271,7 @@ fn own_table(memory: &impl Memory, runtime: usize, order: &TableOrder) -> Option
     };
     let text_length = offset(order.text_length)?;
     let text_ascii = offset(order.text_ascii)?;
+    // Fields of the C frames stay 0: from 3.13 on the first frame is in the thread's state.
     Some(Layout {
         finalizing: offset(order.finalizing)?,
         current: offset(order.current_frame)?,

@@ -8,9 +8,9 @@
 pub struct Position {
     /// The line, `None` for an instruction that belongs to no line.
     pub line: Option<u32>,
-    /// The last line of the expression.
+    /// Last line of the expression.
     pub end_line: Option<u32>,
-    /// The column where the expression starts.
+    /// Column where the expression starts.
     pub column: Option<u32>,
     /// The column after the expression, in `end_line`.
     pub end_column: Option<u32>,
@@ -41,7 +41,7 @@ pub fn position(version: u32, table: &[u8], first_line: i32, lasti: i64) -> Posi
     }
 }
 
-/// Pairs of an unsigned step in bytes and a signed step in lines.
+/// Position by pairs of an unsigned step in bytes and a signed step in lines (before 3.10).
 fn lnotab(table: &[u8], first_line: i64, lasti: i64) -> Position {
     let (mut offset, mut line) = (0, first_line);
     for &[bytes, lines] in table.as_chunks::<2>().0 {
@@ -54,7 +54,7 @@ fn lnotab(table: &[u8], first_line: i64, lasti: i64) -> Position {
     Position::line(line)
 }
 
-/// Pairs of a length in bytes and a signed step in lines, -128 for instructions without a line.
+/// Position by pairs of a length in bytes and a signed step in lines, -128 for instructions without a line (3.10).
 fn ranges(table: &[u8], first_line: i64, lasti: i64) -> Position {
     let (mut end, mut line) = (0, first_line);
     for &[bytes, lines] in table.as_chunks::<2>().0 {
@@ -74,11 +74,12 @@ fn ranges(table: &[u8], first_line: i64, lasti: i64) -> Position {
     Position::default()
 }
 
-/// The location table of 3.11 and later.
+/// Position by the location table of 3.11 and later.
 fn locations(table: &[u8], first_line: i64, lasti: i64) -> Option<Position> {
     let mut bytes = table.iter().copied();
     let (mut end, mut line) = (0, first_line);
     while let Some(head) = bytes.next() {
+        // The head of an entry has this bit set, all other bytes have not: without it the table is damaged.
         if head & 0x80 == 0 {
             return None;
         }
@@ -86,6 +87,7 @@ fn locations(table: &[u8], first_line: i64, lasti: i64) -> Option<Position> {
         let code = (head >> 3) & 15;
         let mut found = Position::default();
         let column = |value: u8| Some(u32::from(value));
+        // Forms of entries as in CPython's `Objects/locations.md`: short, one line, no columns, long, none.
         match code {
             0..=9 => {
                 let second = bytes.next()?;
@@ -118,6 +120,7 @@ fn locations(table: &[u8], first_line: i64, lasti: i64) -> Option<Position> {
             }
             _ => {}
         }
+        // The table counts units of two bytes, the size of an instruction.
         end += 2 * units;
         if lasti < end {
             return Some(found);
@@ -126,7 +129,7 @@ fn locations(table: &[u8], first_line: i64, lasti: i64) -> Option<Position> {
     None
 }
 
-/// Six bits a byte, the lowest first; bit 6 is set if more follow.
+/// Reads a number of six bits a byte, the lowest first; bit 6 is set if more follow.
 fn unsigned(bytes: &mut impl Iterator<Item = u8>) -> Option<u32> {
     let (mut value, mut shift) = (0u32, 0);
     loop {

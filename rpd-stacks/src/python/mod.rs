@@ -54,7 +54,7 @@ const PROOF: usize = 256;
 /// State shared by all threads.
 pub(crate) struct Python {
     runtime: AtomicPtr<Runtime>,
-    /// Which modules have been looked at.
+    /// Modules that have been looked at, by index.
     examined: Region<AtomicU8>,
     codes: Interner,
 }
@@ -62,14 +62,14 @@ pub(crate) struct Python {
 /// State of the process's interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpreter {
-    /// None has been seen.
+    /// No interpreter has been seen.
     None,
     /// Frames are read. The version is that of `PY_VERSION_HEX`.
     Read(u32),
-    /// Its structures are not known, so its frames are read through its public interface by threads that hold the GIL,
-    /// and not by others.
+    /// The interpreter's structures are not known, so its frames are read through its public interface by threads that
+    /// hold the GIL, and not by others.
     Unknown(u32),
-    /// Its structures differ from those of its version, so its frames are not read.
+    /// The interpreter's structures differ from those of its version, so its frames are not read.
     Refused(u32),
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct ThreadPython {
     /// Kind found for each frame, outermost first.
     found: Region<Found>,
     found_count: usize,
-    /// Code objects that had been freed at the last capture, if the interpreter counts them.
+    /// Number of code objects that had been freed at the last capture, if the interpreter counts them.
     freed: Option<u64>,
     cache: Region<Cached>,
     scratch: Scratch,
@@ -96,7 +96,7 @@ struct Found {
 struct Cached {
     code: usize,
     identity: u64,
-    /// Code objects that had been freed when it was last confirmed.
+    /// Number of code objects that had been freed when the entry was last confirmed.
     freed: u64,
     id: u32,
 }
@@ -111,7 +111,7 @@ unsafe impl Zeroed for Cached {}
 pub(crate) enum Outcome {
     /// The thread runs no Python.
     None,
-    /// Its frames are in [`ThreadPython::frames`].
+    /// The frames were read: they are in [`ThreadPython::frames`].
     Frames,
     /// The thread runs Python, but its frames could not be read.
     Unreadable,
@@ -122,14 +122,14 @@ pub(crate) enum Outcome {
 pub(crate) enum Located {
     /// A code object could not be read, and there are no frames.
     Unreadable,
-    /// The locations are in [`ThreadPython::locations`], and differ from those of the capture before.
+    /// The locations were found: they are in [`ThreadPython::locations`], and differ from those of the capture before.
     Changed,
     /// The locations are in [`ThreadPython::locations`]; groups and locations are those of the capture before.
     Unchanged,
 }
 
 impl Python {
-    /// Reserves the tables.
+    /// Reserves the tables of the process.
     pub(crate) fn reserve() -> Python {
         Python {
             runtime: AtomicPtr::new(null_mut()),
@@ -189,18 +189,18 @@ impl Python {
 /// Rules by which groups of Python frames are matched with native frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PlacingRule {
-    /// By their anchors.
+    /// Groups are matched by their anchors.
     #[default]
     Anchors,
-    /// By their anchors, and there must be as many groups as activations of the evaluator.
+    /// Groups are matched by their anchors, and there must be as many groups as activations of the evaluator.
     AnchorsAndCount,
-    /// By order: the first group belongs to the first activation of the evaluator, and so on.
+    /// Groups are matched by order: the first group belongs to the first activation of the evaluator, and so on.
     Count,
-    /// By order, and there must be as many groups as activations.
+    /// Groups are matched by order, and there must be as many groups as activations.
     ExactCount,
 }
 
-/// A rule, and what distinguishes activations of the evaluator among native frames.
+/// A rule, and the interpreter, which tells activations of the evaluator among native frames.
 #[derive(Clone, Copy)]
 pub(crate) struct Placing<'a> {
     pub(crate) rule: PlacingRule,
@@ -254,7 +254,7 @@ impl ThreadPython {
         self.chain.frames()
     }
 
-    /// The groups of these frames, innermost first.
+    /// The groups of the frames that were read last, innermost first.
     #[inline(always)]
     pub(crate) fn groups(&self) -> &[Group] {
         self.chain.groups()
@@ -302,9 +302,11 @@ impl ThreadPython {
         let Some(runtime) = python.runtime() else {
             return Outcome::None;
         };
+        // The library with the interpreter may be unloaded; its memory is not read then.
         if !is_loaded(runtime.module) {
             return Outcome::None;
         }
+        // Without a layout only the public interface is left, for threads that may call it.
         let Some(layout) = &runtime.layout else {
             self.chain.clear();
             return public_api::read(runtime, &mut self.chain);
@@ -315,6 +317,8 @@ impl ThreadPython {
         let Thread::State(state) = runtime.thread(layout) else {
             return Outcome::None;
         };
+        // A build may differ from the headers of its version. The first stack is read with checks before any is
+        // trusted.
         if runtime.trust() == Trust::Unproven {
             match self.prove(runtime, layout, state) {
                 Trust::Proven => {}
@@ -334,8 +338,8 @@ impl ThreadPython {
         }
     }
 
-    /// Reads the frames with reads that cannot fault, and checks that what should be a code object, a text, a table is
-    /// one. A thread without frames proves nothing.
+    /// Verifies the layout: reads the frames with reads that cannot fault, and checks that their code objects, texts
+    /// and tables are such. A thread without frames proves nothing.
     #[cold]
     fn prove(&mut self, runtime: &Runtime, layout: &Layout, state: usize) -> Trust {
         // The read that follows finds what this one found, and not what was located before.
@@ -398,12 +402,14 @@ impl ThreadPython {
         // SAFETY: the frames were read with this layout, and hold their code objects.
         let memory = unsafe { Direct::new() };
         let mut identities = Identities::new();
+        // Most captures find the frames of the last one; each test here saves reading the code objects.
         let is_unchanged = self.chain.is_unchanged() && self.found_count == count;
         let mut located = match is_unchanged {
             true => Located::Unchanged,
             false => Located::Changed,
         };
         let known = self.found_count.min(count);
+        // Until all frames are done nothing counts as known, as an error below leaves the rest as it was.
         self.found_count = 0;
         let freed = freed::freed(runtime.code_type);
         let none_was_freed = freed.is_some() && freed == self.freed;
@@ -421,6 +427,8 @@ impl ThreadPython {
                     let Some(identity) = identities.of(&memory, layout, frame.code) else {
                         return Ok(Located::Unreadable);
                     };
+                    // Another object may have the address of a freed one. Equal content is the same for all that is
+                    // shown.
                     if is_same_frame && found.identity == identity {
                         continue;
                     }
@@ -546,7 +554,7 @@ fn number(
     Some(Ok(id))
 }
 
-/// Entries of the cache that one code object can be in.
+/// Number of entries of the cache that one code object can be in.
 const WAYS: usize = 4;
 
 #[inline(always)]
@@ -555,7 +563,7 @@ fn set_of(code: usize) -> usize {
     (mixed >> 40) % (CACHE / WAYS) * WAYS
 }
 
-/// Whether a frame's parts are what they should be.
+/// Whether the parts of a frame are a code object and an instruction of it.
 fn is_sane(runtime: &Runtime, layout: &Layout, frame: &Frame) -> bool {
     let memory = &Checked;
     let is = |object: Option<usize>, kind: usize| {

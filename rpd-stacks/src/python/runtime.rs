@@ -11,11 +11,11 @@ use crate::native::exports::Exports;
 pub(crate) struct Runtime {
     /// Index of the module that holds it.
     pub(super) module: u32,
-    /// `PY_VERSION_HEX`.
+    /// Version of the interpreter, as in `PY_VERSION_HEX`.
     pub(crate) version: u32,
     /// `None` for a version whose structures are not known.
     pub(crate) layout: Option<Layout>,
-    /// `_PyRuntime`.
+    /// Address of `_PyRuntime`.
     runtime: usize,
     this_thread_state: unsafe extern "C" fn() -> usize,
     is_initialized: unsafe extern "C" fn() -> c_int,
@@ -55,7 +55,7 @@ pub(crate) enum Trust {
     Unproven = 0,
     /// The layout has been verified on a real stack.
     Proven = 1,
-    /// The description contradicts what is in memory; frames are not read any more.
+    /// The description contradicts the content of memory; frames are not read any more.
     Refused = 2,
 }
 
@@ -205,6 +205,7 @@ impl Api {
     fn find(exports: &Exports) -> Option<Api> {
         let function = |name| exports.find(name).map(|export| export.address);
         // SAFETY: functions of these names have these types; they are part of the stable or public interface.
+        // All or none: with one function missing frames cannot be read, and half of them would not be noticed.
         unsafe {
             Some(Api {
                 attached: std::mem::transmute::<usize, unsafe extern "C" fn() -> *mut c_void>(
@@ -248,7 +249,7 @@ impl Api {
     }
 }
 
-/// `PY_VERSION_HEX` of a text such as `3.8.18 (default, ...)`; only major, minor and micro.
+/// The version (as `PY_VERSION_HEX`) of a text such as `3.8.18 (default, ...)`; only major, minor and micro.
 fn version_of_text(text: &[u8]) -> Option<u32> {
     let number = text.split(|&byte| byte == b' ').next()?;
     let mut parts = number.split(|&byte| byte == b'.').map(|part| {
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_from_their_text() {
+    fn python_version_is_read_from_its_text() {
         assert_eq!(
             version_of_text(b"3.8.18 (default, May  9 2026) [GCC]"),
             Some(0x0308_12f0)

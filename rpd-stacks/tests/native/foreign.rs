@@ -152,7 +152,7 @@ fn coroutine_stacks_are_walked_and_marked() {
 }
 
 #[test]
-fn a_stack_that_ends_at_an_unmapped_page_is_not_read_beyond() {
+fn walk_does_not_read_beyond_a_stack_that_ends_at_an_unmapped_page() {
     // By the coroutine's first frame, its caller's frame is at an address where nothing is mapped.
     let source = COROUTINES.replace("void body(int n) {", "void real(int n) {").replace(
         "void start(",

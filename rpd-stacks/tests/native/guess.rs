@@ -54,7 +54,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// Captures with what the thread keeps of its last walk, and without.
+/// Captures twice: with the state that the thread keeps of its last walk, and without it.
 extern "C" fn compare(_: c_int) {
     CURRENT.with(|slot| {
         let mut slot = slot.borrow_mut();
@@ -88,7 +88,7 @@ extern "C" fn compare(_: c_int) {
 }
 
 #[test]
-fn walks_with_guessed_frames_do_not_depend_on_the_walk_before() {
+fn walk_with_guessed_frames_does_not_depend_on_the_walk_before() {
     for flags in [
         &["-O2"][..],
         &["-O0"],
@@ -128,7 +128,7 @@ fn walks_with_guessed_frames_do_not_depend_on_the_walk_before() {
 }
 
 #[test]
-fn code_that_only_calls_and_returns_is_crossed_without_a_guess() {
+fn walk_crosses_code_that_only_calls_and_returns_without_a_guess() {
     let source = r#"
         typedef void (*probe_fn)(int);
         volatile int sink;

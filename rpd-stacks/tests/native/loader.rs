@@ -124,7 +124,7 @@ fn a_library_that_is_loaded_twice_is_two_modules() {
 }
 
 #[test]
-fn a_library_opened_by_a_relative_path_is_reported_with_its_full_path() {
+fn library_opened_by_a_relative_path_is_reported_with_its_full_path() {
     let path = plugin("first");
     let current = std::env::current_dir().unwrap();
     let up: std::path::PathBuf = current.components().skip(1).map(|_| "..").collect();
@@ -137,7 +137,7 @@ fn a_library_opened_by_a_relative_path_is_reported_with_its_full_path() {
 }
 
 #[test]
-fn unloading_something_else_keeps_rules_and_stacks() {
+fn rules_and_stacks_stay_when_another_library_is_unloaded() {
     let (library, passing) = (Library::open(&plugin("first")), plugin("other"));
     let measure = || {
         let process = Process::new(512);
@@ -224,7 +224,7 @@ fn a_storm_of_dlopen_and_dlclose_in_another_thread_disturbs_nothing() {
 }
 
 #[test]
-fn a_library_that_calls_while_another_thread_holds_the_loaders_lock_does_not_wait() {
+fn capture_does_not_wait_for_the_loaders_lock() {
     // The other thread sits in a callback of `dl_iterate_phdr`, which holds the lock, until the captures are done.
     static HELD: AtomicBool = AtomicBool::new(false);
     static DONE: AtomicBool = AtomicBool::new(false);

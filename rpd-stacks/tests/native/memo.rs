@@ -1,4 +1,4 @@
-//! What is taken over from one walk to the next.
+//! Frames that a walk takes over from the walk before.
 
 use crate::support::{Library, Process, counts, repeat, undisturbed};
 
@@ -104,7 +104,7 @@ fn stacks_alternate_with_two_callers_of_equal_frame_size() {
 }
 
 #[test]
-fn a_change_far_out_keeps_the_frames_further_in_right() {
+fn walk_after_a_change_far_out_has_the_right_frames_further_in() {
     // Only the call in `outer` differs between two captures: all words of the inner frames are equal.
     let source = r#"
         typedef void (*probe_fn)(int);
@@ -142,7 +142,7 @@ fn a_change_far_out_keeps_the_frames_further_in_right() {
 }
 
 #[test]
-fn calls_at_random_depths_agree() {
+fn captures_at_random_depths_agree_with_framehop_and_libgcc() {
     let source = r#"
         typedef void (*probe_fn)(int);
         volatile int sink;

@@ -36,7 +36,7 @@ fn source(register: &str) -> String {
 }
 
 #[test]
-fn frames_with_their_address_in_a_preserved_register_are_walked() {
+fn walk_crosses_frames_whose_cfa_is_in_a_preserved_register() {
     for register in ["rbx", "r12", "r13", "r14", "r15"] {
         for flags in [&["-O2"][..], &["-O0"], &["-O2", "-fno-omit-frame-pointer"]] {
             let library = Library::of("aligned", flags, &source(register));
@@ -55,7 +55,7 @@ fn frames_with_their_address_in_a_preserved_register_are_walked() {
 }
 
 #[test]
-fn frames_with_their_address_in_a_register_that_calls_change_end_the_stack() {
+fn walk_ends_at_a_frame_whose_cfa_is_in_a_register_that_calls_change() {
     let source = source("rbx").replace(
         "%rbx\\n .cfi_def_cfa_register %rbx",
         "%rbx\\n .cfi_def_cfa_register %r11",

@@ -227,7 +227,7 @@ end
 "#;
 
 #[test]
-fn stacks_of_a_program_are_those_of_gdb_at_the_same_stop() {
+fn program_stacks_are_those_of_gdb_at_the_same_stop() {
     if lacks("c++") || lacks("gdb") {
         return;
     }

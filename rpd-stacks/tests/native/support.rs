@@ -16,7 +16,7 @@ use rpd_stacks::{
     Stacks, ThreadStacks,
 };
 
-/// A folder for what a test builds.
+/// The folder for files that a test builds.
 pub(crate) fn folder() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
@@ -124,7 +124,7 @@ pub(crate) struct ModuleFact {
     pub(crate) range: (u64, u64),
 }
 
-/// All facts that were reported.
+/// Facts that were reported to the sink.
 #[derive(Default)]
 pub(crate) struct Facts {
     pub(crate) modules: HashMap<u32, ModuleFact>,
@@ -132,7 +132,7 @@ pub(crate) struct Facts {
     pub(crate) objects: HashMap<u32, Vec<u8>>,
     pub(crate) locations: HashMap<u32, Location>,
     pub(crate) nodes: HashMap<u32, Node>,
-    /// Refuse everything.
+    /// Whether the sink refuses all facts.
     pub(crate) refuse: bool,
 }
 
@@ -319,14 +319,14 @@ impl Sink for Recorder {
     }
 }
 
-/// What a test captures with: shared tables and the facts that were reported.
+/// Shared tables with which a test captures, and the facts that were reported.
 #[derive(Clone)]
 pub(crate) struct Process {
     pub(crate) stacks: Arc<Stacks>,
     pub(crate) facts: Arc<Mutex<Facts>>,
 }
 
-/// A capture, and what framehop found at the same moment.
+/// A capture, and the frames that framehop found at the same moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) tag: i32,
@@ -334,7 +334,7 @@ pub(crate) struct Taken {
     /// Addresses of the frames outside the probe, innermost first, from framehop. It stops at some frames whose
     /// stack was realigned.
     pub(crate) framehop: Option<Vec<u64>>,
-    /// The same from libgcc.
+    /// Addresses of the frames outside the probe, innermost first, from libgcc.
     pub(crate) libgcc: Vec<u64>,
 }
 
@@ -365,12 +365,13 @@ impl Process {
         }
     }
 
-    /// Runs something that calls the probe on this thread, and returns what was captured.
+    /// Calls `run`, which calls the probe on this thread, and returns the captures.
     pub(crate) fn run(&self, run: impl FnOnce(Probe)) -> Vec<Taken> {
         self.run_with(true, run)
     }
 
-    /// As `run`; with the frames of framehop if `framehop` is set.
+    /// Calls `run`, which calls the probe on this thread, and returns the captures, with the frames of framehop on
+    /// request.
     pub(crate) fn run_with(&self, framehop: bool, run: impl FnOnce(Probe)) -> Vec<Taken> {
         let thread = ThreadStacks::new();
         let current = Current {
@@ -434,7 +435,8 @@ impl Process {
         }
     }
 
-    /// Like `agree`, without framehop, which is wrong about frames whose stack was realigned.
+    /// Asserts that captures are complete and that libgcc found the same frames. framehop is wrong about frames whose
+    /// stack was realigned.
     pub(crate) fn agree_with_libgcc(&self, taken: &[Taken]) {
         for one in taken {
             assert_eq!(one.captured.flags, 0, "{one:?}");

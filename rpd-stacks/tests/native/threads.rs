@@ -268,7 +268,7 @@ fn a_child_of_a_fork_during_captures_of_other_threads_captures() {
 }
 
 #[test]
-fn a_refusing_sink_leaves_no_stack_and_is_called_again_later() {
+fn capture_with_a_refusing_sink_has_no_stack_and_reports_again_later() {
     let library = Library::open(&shared_recursion());
     let process = Process::new(512);
     let taken = process.run(|probe| {

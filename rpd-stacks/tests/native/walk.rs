@@ -53,7 +53,7 @@ void start_realigned(probe_fn p) { sink = recurses(p, 107); }
 "#;
 
 #[test]
-fn frames_of_all_shapes_are_walked_with_any_optimisation() {
+fn walk_crosses_frames_of_all_shapes_with_any_optimisation() {
     for flags in [
         &["-O0"][..],
         &["-O1"],
@@ -291,7 +291,7 @@ fn destructors_during_unwinding_show_the_landing_pad() {
 }
 
 #[test]
-fn code_without_unwind_information_is_crossed_by_the_frame_pointer_and_that_is_flagged() {
+fn walk_crosses_code_without_unwind_information_by_frame_pointer_and_flags_it() {
     // `bare` keeps a frame pointer but has no call frame information.
     let source = r#"
         typedef void (*probe_fn)(int);
@@ -338,7 +338,7 @@ fn code_without_unwind_information_is_crossed_by_the_frame_pointer_and_that_is_f
 }
 
 #[test]
-fn wrong_unwind_information_ends_the_stack_with_a_marker() {
+fn walk_ends_at_wrong_unwind_information_with_a_marker() {
     // By the unwind information the frame is far larger, smaller, or relative to a register that holds no address.
     for cfi in [
         ".cfi_def_cfa_offset 0x100000",
@@ -385,7 +385,7 @@ fn wrong_unwind_information_ends_the_stack_with_a_marker() {
 }
 
 #[test]
-fn calls_that_do_not_return_and_tail_calls_are_attributed_to_the_caller() {
+fn walk_attributes_tail_calls_and_calls_without_return_to_the_caller() {
     let source = r#"
         #include <setjmp.h>
         typedef void (*probe_fn)(int);
@@ -422,7 +422,7 @@ fn calls_that_do_not_return_and_tail_calls_are_attributed_to_the_caller() {
 }
 
 #[test]
-fn a_frame_table_of_garbage_is_not_believed() {
+fn walk_does_not_follow_a_frame_table_of_garbage() {
     // The bytes of `.eh_frame` are overwritten in the file; the table that leads to them stays.
     let path = library_file("garbage", &["-O2"], SHAPES);
     let mut bytes = std::fs::read(&path).unwrap();

@@ -28,7 +28,7 @@ const EXACT: usize = 1 << 16;
 /// ones: the width of a bucket. Buckets in which all durations are the same are exact.
 pub const QUANTILE_ERROR: f64 = 1.0 / (1 << BITS) as f64;
 
-/// The lowest bits of a key are the bucket, the others the name.
+/// Number of the lowest bits of a key that are the bucket; the others are the name.
 const BUCKET_BITS: u32 = 16;
 
 /// The bucket of a duration. The buckets of longer durations have greater numbers; up to 2^9 ns each has its own.
@@ -446,6 +446,7 @@ pub(super) fn side(rows: &[BucketRow], side: SideOf, of_group: f64) -> Option<Si
             histogram.0.entry(row.shortest).or_default().add(bucket);
         }
         runs.push(histogram.run());
+        // Quantiles are taken over all runs; means are compared run by run.
         all.add(&histogram);
     }
     if runs.is_empty() {
@@ -472,7 +473,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_one_another_and_are_narrow() {
+    fn bucket_numbers_ascend_and_buckets_are_narrow() {
         assert_eq!([0, 1, 511].map(bucket), [0, 1, 511]);
         let mut last = 0;
         for shift in 0..55 {
@@ -499,7 +500,7 @@ mod tests {
 
     /// Compares with figures of the sorted list.
     #[test]
-    fn figures_are_within_the_error() -> Result<(), SummaryError> {
+    fn figures_from_buckets_are_within_the_error_bound() -> Result<(), SummaryError> {
         // A multiplicative generator; durations over five decades.
         let mut state = 1_u64;
         let mut durations: Vec<u64> = (0..200_000)

@@ -68,7 +68,7 @@ pub struct Run {
 /// Figures of one side. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideFigures {
-    /// Number of records.
+    /// Number of records of the name on this side.
     pub calls: u64,
     /// Sum of durations in nanoseconds.
     pub total: u64,
@@ -76,7 +76,7 @@ pub struct SideFigures {
     pub share: f64,
     /// Mean over the recordings.
     pub mean: f64,
-    /// 95th percentile.
+    /// 95th percentile of the durations.
     pub p95: f64,
     /// The runs in which the name occurs, in the order in which they were added.
     pub runs: Vec<Run>,
@@ -142,7 +142,7 @@ impl Change {
         (self.before > 0.0).then(|| (self.after - self.before) * 100.0 / self.before)
     }
 
-    /// Whether it is more than chance explains: more than four times the spread. `None` when chance is unknown.
+    /// Whether the change is more than chance explains: more than four times the spread. `None` when chance is unknown.
     pub fn is_beyond_chance(&self) -> Option<bool> {
         let spread = self.spread?;
         Some(self.percent()?.abs() > BEYOND * spread)
@@ -154,7 +154,7 @@ impl Change {
     }
 }
 
-/// One row of the comparison: a name before and after.
+/// Difference of a name between the two sides: one row of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
     /// The kind of records.
@@ -186,7 +186,7 @@ impl Difference {
         })
     }
 
-    /// Its share (see [`SideFigures::share`]) on the side where that is greater, 0 to 100.
+    /// Share of the name (see [`SideFigures::share`]) on the side where that is greater, 0 to 100.
     pub fn share(&self) -> f64 {
         let sides = [&self.before, &self.after];
         let shares = sides.into_iter().flatten().map(|side| side.share);
@@ -218,7 +218,7 @@ impl SideFigures {
     }
 }
 
-/// Standard deviation between the runs of the same side, pooled over both, in percent of what was before.
+/// Standard deviation between the runs of the same side, pooled over both, in percent of the figure before.
 fn spread(before: &SideFigures, after: &SideFigures, measure: Measure) -> Option<f64> {
     if before.runs.len() < 2 || after.runs.len() < 2 {
         return None;
@@ -235,8 +235,8 @@ fn spread(before: &SideFigures, after: &SideFigures, measure: Measure) -> Option
     (base > 0.0).then(|| deviation * 100.0 / base)
 }
 
-/// By how much a standard deviation of this many degrees of freedom may be too small: the factor that leads to its upper
-/// 75 % bound (Wilson and Hilferty's approximation of the chi-squared distribution).
+/// Factor by which a standard deviation of this many degrees of freedom may be too small: it leads to its upper 75 %
+/// bound (Wilson and Hilferty's approximation of the chi-squared distribution).
 fn uncertainty(freedom: f64) -> f64 {
     const QUARTILE: f64 = 0.674_49;
     let part = 2.0 / (9.0 * freedom.max(1.0));
@@ -277,13 +277,13 @@ impl Keyed for PlacedName {
 /// The comparison of two sides, name by name.
 pub struct Differences {
     names: ExtendedStrings<'static>,
-    /// The buckets of all runs, those of a name together.
+    /// Buckets of all runs; those of a name are consecutive.
     buckets: Column<BucketRow>,
     /// The buckets of each name, in the order of differences.
     order: Column<BucketsOfName>,
     /// Sums of durations by side and group.
     of_groups: [[f64; Group::ALL.len()]; 2],
-    /// By group and measure, when chance is known.
+    /// Spreads by group and measure, when chance is known.
     spreads: [[Option<GroupSpread>; Measure::ALL.len()]; Group::ALL.len()],
 }
 
@@ -321,6 +321,7 @@ impl Durations {
             .into_iter()
             .flatten()
             .peekable();
+        // Rows are ordered by name, so that a name is complete when the next one begins.
         while let Some(row) = rows.next() {
             found.buckets.append(storage, row)?;
             of_name.push(row);
@@ -349,6 +350,7 @@ impl Durations {
             found.buckets.seal(storage)?;
             found.order.seal(storage)?;
         }
+        // Spreads of groups need all names; a single name repeats too seldom to tell.
         for group in Group::ALL {
             found.spreads[group as usize] = sums[group as usize].map(|sum| sum.spread(group));
         }

@@ -57,7 +57,7 @@ fn change(before: &[u64], after: &[u64]) -> Change {
 }
 
 #[test]
-fn what_changed_most_comes_first() -> Result<(), SummaryError> {
+fn differences_are_ordered_by_their_effect() -> Result<(), SummaryError> {
     let before: Runs<'_> = &[&[("a", 100), ("a", 102), ("a", 98), ("b", 10), ("gone", 5)]];
     let after: Runs<'_> = &[&[("a", 200), ("a", 201), ("a", 199), ("b", 10), ("new", 7)]];
     let found = differences(before, after)?;
@@ -79,7 +79,7 @@ fn what_changed_most_comes_first() -> Result<(), SummaryError> {
 }
 
 #[test]
-fn a_run_counts_once_however_many_calls_it_has() -> Result<(), SummaryError> {
+fn differences_count_a_run_once_whatever_its_number_of_calls() -> Result<(), SummaryError> {
     let before: Runs<'_> = &[
         &[("a", 100); 9],
         &[("a", 110)],
@@ -95,7 +95,7 @@ fn a_run_counts_once_however_many_calls_it_has() -> Result<(), SummaryError> {
 }
 
 #[test]
-fn chance_is_what_runs_differ_by() {
+fn change_is_beyond_chance_by_the_spread_of_runs() {
     let found = change(&[100, 101, 99], &[110, 111, 109]);
     // Both sides deviate by 1; four degrees of freedom.
     assert!(
@@ -119,7 +119,8 @@ fn chance_is_what_runs_differ_by() {
 }
 
 #[test]
-fn one_name_that_repeats_by_chance_has_the_spread_of_its_group() -> Result<(), SummaryError> {
+fn difference_of_a_name_that_repeats_by_chance_has_the_spread_of_its_group()
+-> Result<(), SummaryError> {
     let before: Runs<'_> = &[
         &[("still", 100), ("noisy", 100)],
         &[("still", 100), ("noisy", 150)],
@@ -136,7 +137,7 @@ fn one_name_that_repeats_by_chance_has_the_spread_of_its_group() -> Result<(), S
 }
 
 #[test]
-fn delayed_calls_do_not_change_what_is_typical() -> Result<(), SummaryError> {
+fn typical_duration_is_not_changed_by_delayed_calls() -> Result<(), SummaryError> {
     let quiet = [
         ("a", 100),
         ("a", 101),
@@ -162,7 +163,7 @@ fn delayed_calls_do_not_change_what_is_typical() -> Result<(), SummaryError> {
 }
 
 #[test]
-fn the_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
+fn group_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
     // Deviations of 1. Four kernels have four degrees of freedom each; ranges depend on one another.
     for (group, expected) in [(Group::Kernel, 1.163), (Group::Region, 1.437)] {
         let mut durations = Durations::default();
@@ -188,7 +189,7 @@ fn the_spread_of_many_names_is_less_uncertain() -> Result<(), SummaryError> {
 }
 
 #[test]
-fn copies_have_a_share_of_the_time_of_the_gpu() -> Result<(), SummaryError> {
+fn share_of_copies_is_of_the_time_of_copies_and_kernels() -> Result<(), SummaryError> {
     let mut durations = Durations::default();
     durations.begin_run(SideOf::Before)?;
     for (group, name, duration) in [
@@ -210,7 +211,7 @@ fn copies_have_a_share_of_the_time_of_the_gpu() -> Result<(), SummaryError> {
 }
 
 #[test]
-fn a_spread_of_few_runs_is_uncertain() {
+fn uncertainty_is_greater_for_few_runs() {
     for (freedom, factor) in [(2.0, 1.86), (4.0, 1.44), (8.0, 1.256), (18.0, 1.147)] {
         assert!((uncertainty(freedom) - factor).abs() < 0.02, "{freedom}");
     }

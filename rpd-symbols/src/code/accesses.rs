@@ -17,14 +17,14 @@ pub struct LineAccesses {
     pub kernel: String,
     /// Source file, or the address of the instruction where there is no line.
     pub file: String,
-    /// Line in it, from 1; 0 when it is not known.
+    /// Line in the source file, from 1; 0 when it is not known.
     pub line: u32,
     /// The memory: `global`, `scratch`, `lds`; `scalar` for loads through the scalar cache; empty for instructions that access
     /// none.
     pub space: &'static str,
     /// Kind of access: `load`, `store`, `atomic`; empty for instructions that access no memory.
     pub access: &'static str,
-    /// Instructions of the line that do so.
+    /// Number of the line's instructions with this kind of access.
     pub instructions: usize,
     /// Sums of the line's accesses.
     pub totals: Totals,
@@ -37,7 +37,7 @@ pub struct AccessReport {
     pub lines: Vec<LineAccesses>,
     /// Dispatches of each kernel that are summed up, by name.
     pub dispatches: BTreeMap<String, u64>,
-    /// One sentence for each file or table that is missing.
+    /// Notes about missing files and tables, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ struct Places {
 #[derive(Default)]
 struct Sums {
     kernels: Vec<String>,
-    /// Files and lines.
+    /// Places in source code: file and line.
     places: Vec<(String, u32)>,
     rows: BTreeMap<Key, (BTreeSet<u64>, Totals)>,
 }
@@ -83,11 +83,13 @@ pub fn access_report(
     while let Some(item) = reader.next_item()? {
         match item {
             Item::Dispatch(dispatch) => {
+                // A dispatch that was not chosen never opens, so that its steps are passed over below.
                 if chosen(&dispatch) {
                     *report
                         .dispatches
                         .entry(dispatch.kernel.clone())
                         .or_default() += 1;
+                    // Code objects are large and shared by dispatches.
                     if !objects.contains_key(&dispatch.object) {
                         let bytes = object(folder, &dispatch.object)?;
                         let places = Places {
@@ -112,6 +114,7 @@ pub fn access_report(
                 let code = LazyCell::new(|| DebugInfo::parse(bytes).ok());
                 while steps.next_step(&mut step)? {
                     let address = dispatch.first.wrapping_add(step.offset);
+                    // Loops execute the same instructions again and again; debug information is searched once for each.
                     let place = match known.get(&address) {
                         Some(place) => *place,
                         None => {
@@ -130,6 +133,7 @@ pub fn access_report(
             }
         }
     }
+    // The recording ends with an item for each dispatch, unless the process was killed.
     for dispatch in open.values() {
         report.notes.push(format!(
             "{} was cut off: the program was killed while it ran",
@@ -206,6 +210,7 @@ impl Sums {
             space,
             access,
         };
+        // Instructions that access no memory have rows, too: a report of a kernel counts all of them.
         if step.transfers.is_empty() && step.scalar.is_empty() {
             self.row(key("", ""), address).executed(step.exec);
         }

@@ -25,11 +25,13 @@ const ALL_SOURCES: u64 = 128 << 20;
 /// Disassembles every function that PC samples or traced instructions of the session are in, looks up its source lines, and reads the source files
 /// where `sources` requests it and they are readable. `session.code.instructions` and what they refer to are replaced.
 pub fn look_up_code(session: &mut Session, sources: bool) {
+    // Sorted, so that objects and functions come in the same order in every run.
     let mut wanted: BTreeMap<CodeObjectId, BTreeSet<u64>> = BTreeMap::new();
     let samples = &session.samples;
     let mut last = (CodeObjectId(0), u64::MAX);
     for index in samples.indices() {
         let place = (samples.object[index], samples.offset[index]);
+        // Consecutive samples are often at one instruction; the test saves the search in the set.
         if place != last && place.0 != CodeObjectId(0) {
             wanted.entry(place.0).or_default().insert(place.1);
         }
@@ -41,6 +43,7 @@ pub fn look_up_code(session: &mut Session, sources: bool) {
         }
     }
     let mut code = std::mem::take(&mut session.code);
+    // Results of an earlier look-up would be doubled.
     code.instructions.clear();
     code.lines.clear();
     code.sources.clear();
@@ -58,6 +61,7 @@ pub fn look_up_code(session: &mut Session, sources: bool) {
                 .push(format!("code object {object}: {problem}"));
         }
     }
+    // Readers search instructions by object and offset.
     code.instructions
         .sort_by_key(|instruction| (instruction.object, instruction.offset));
     if sources {
@@ -66,7 +70,7 @@ pub fn look_up_code(session: &mut Session, sources: bool) {
     session.code = code;
 }
 
-/// Adds the functions of a code object that have one of these offsets.
+/// Adds the functions of a code object that have code at one of these offsets.
 fn decode(
     session: &mut Session,
     code: &mut Code,
@@ -81,6 +85,7 @@ fn decode(
         .map(|parsed| parsed.target().processor.clone())
         .map_err(|error| error.to_string())?;
     let disassembler = Disassembler::new(&target);
+    // Lines and functions are still of use without disassembly.
     if disassembler.is_none() {
         code.problems.push(format!(
             "code object {object} is for {target}, which this build cannot disassemble: its instructions have no text"
@@ -102,6 +107,7 @@ fn decode(
     for &offset in offsets {
         let address = offset.wrapping_add(bias);
         let function = file.function_at(address);
+        // An address in no function is one instruction by itself: where the next begins nobody can tell.
         let (Some(function), Some(disassembler)) = (function, &disassembler) else {
             let name = function.map(|function| function.name.clone());
             let text = disassembler.as_ref().and_then(|disassembler| {
@@ -115,6 +121,7 @@ fn decode(
             writer.add(address, length, &text, name.as_deref());
             continue;
         };
+        // Several samples are in one function, which is listed once.
         if !done.insert(function.address) {
             continue;
         }
@@ -157,6 +164,7 @@ impl Writer<'_> {
             })
             .collect();
         let all = &mut self.code.lines;
+        // Instructions in a row mostly have the same lines: each run of lines is stored once.
         let (first_line, lines) = *self.runs.entry(lines).or_insert_with_key(|lines| {
             let first = all.len() as u32;
             all.extend_from_slice(lines);

@@ -25,7 +25,7 @@ fn inside() -> Vec<u8> {
 const LINES: &str = include_str!("../../testdata/inside-gfx90a-lines.txt");
 
 #[test]
-fn places_are_those_of_llvm() {
+fn code_places_are_those_of_llvm_symbolizer() {
     let bytes = inside();
     let object = DebugInfo::parse(&bytes).expect("an ELF file");
     assert!(object.has_lines() && object.problem().is_none());
@@ -75,7 +75,7 @@ fn places_are_those_of_llvm() {
 }
 
 #[test]
-fn functions_are_found_by_address() {
+fn code_functions_are_found_by_address() {
     let bytes = inside();
     let object = DebugInfo::parse(&bytes).expect("an ELF file");
     let name = |address| {
@@ -94,7 +94,7 @@ fn functions_are_found_by_address() {
 }
 
 #[test]
-fn what_is_no_code_object_is_an_error() {
+fn parse_refuses_bytes_that_are_no_code_object() {
     assert!(DebugInfo::parse(b"").is_err());
     assert!(DebugInfo::parse(b"\x7fELF and then nothing").is_err());
     let mut bytes = inside();
@@ -162,7 +162,7 @@ fn sampled(bytes: Vec<u8>, offsets: &[u64]) -> Session {
 }
 
 #[test]
-fn the_functions_that_samples_are_in_are_disassembled_whole() {
+fn look_up_code_disassembles_whole_functions_with_samples() {
     let mut session = sampled(inside(), &[0x2f18, 0x2f18, 0x3e20]);
     look_up_code(&mut session, false);
     let code = &session.code;
@@ -201,7 +201,7 @@ fn the_functions_that_samples_are_in_are_disassembled_whole() {
 }
 
 #[test]
-fn samples_without_bytes_or_outside_functions_are_kept() {
+fn look_up_code_keeps_samples_outside_functions_and_bytes() {
     // In the gap after a function, and far after the code.
     let mut session = sampled(inside(), &[0x2f00 + 348, 0x90_0000]);
     look_up_code(&mut session, false);
@@ -221,7 +221,7 @@ fn samples_without_bytes_or_outside_functions_are_kept() {
 }
 
 #[test]
-fn totals_know_the_kernel_by_its_function() {
+fn totals_find_the_kernel_by_its_function() {
     let mut session = sampled(inside(), &[0x2f18, 0x2f18, 0x2f20]);
     session.kernel_symbols.push(KernelSymbol {
         id: rpd_core::ids::KernelId(9),

@@ -13,7 +13,7 @@ const GUIDE: &str = "create temporary view if not exists rocpd_stackstrings as s
     join rocpd_api ap on sf.api_ptr_id=ap.id join rocpd_string s2 on ap.apiName_id=s2.id join rocpd_string s3 on \
     ap.args_id=s3.id;";
 
-/// Where the program is loaded.
+/// Address at which the program is loaded.
 const BASE: u64 = 0x5555_0000_0000;
 
 fn runtime() -> Module {
@@ -23,7 +23,7 @@ fn runtime() -> Module {
     }
 }
 
-/// Calls of hipMalloc and hipMemcpy from two places in a program, and what lies between.
+/// A recording with calls of hipMalloc and hipMemcpy from two places in a program, and the frames between.
 struct Example {
     built: Built,
     recording: Recording,
@@ -219,7 +219,7 @@ fn looking_up_again_uses_what_was_installed() {
 }
 
 #[test]
-fn python_frames_have_lines_and_hide_the_interpreter() {
+fn symbolize_gives_python_frames_lines_and_hides_the_interpreter() {
     let mut recording = Recording::new();
     let module = |path: &str| Module {
         path: path.to_owned(),
@@ -289,7 +289,7 @@ fn stacks_without_an_address_of_the_call_and_long_ones() {
 }
 
 #[test]
-fn what_cannot_be_written_is_reported_and_stays_as_it_was() {
+fn symbolize_reports_a_database_that_cannot_be_written_and_leaves_it_alone() {
     if lacks("c++") {
         return;
     }

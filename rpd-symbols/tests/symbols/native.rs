@@ -103,7 +103,7 @@ fn frames(module: &Module, dirs: &[&Path], address: u64) -> Vec<Frame> {
         .remove(0)
 }
 
-/// Function, file and line as addr2line has them, innermost first.
+/// Functions, files and lines as addr2line has them, innermost first.
 fn addr2line(program: &str, address: u64) -> Vec<(String, String)> {
     let text = run(
         "addr2line",
@@ -295,7 +295,7 @@ fn files_of_another_build_are_not_trusted() {
 }
 
 #[test]
-fn what_is_no_file_is_reported() {
+fn symbolize_reports_a_module_that_is_not_a_file() {
     if lacks("c++") {
         return;
     }
@@ -323,7 +323,7 @@ fn what_is_no_file_is_reported() {
 }
 
 #[test]
-fn stubs_of_the_linkage_table_have_the_names_of_their_functions() {
+fn symbolizer_names_stubs_of_the_linkage_table_by_their_functions() {
     if lacks("c++") || lacks("objdump") {
         return;
     }

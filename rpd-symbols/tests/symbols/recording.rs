@@ -40,7 +40,7 @@ pub(crate) enum Code<'a> {
     Native(i64, u64),
     /// A code object's id, and an offset in it.
     Python(i64, i64),
-    /// A marker.
+    /// A marker of a stack, by its kind.
     Marker(&'a str),
 }
 

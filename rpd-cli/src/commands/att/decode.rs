@@ -21,7 +21,7 @@ use crate::thread_trace::files::{TraceKey, Traces};
 /// Lines that are printed for each dispatch unless `--limit` is given.
 const HOTTEST: u64 = 10;
 
-/// The output format.
+/// Format of decoded traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// `stats_*.csv`: lines of code with hits, latency, stall and idle cycles
@@ -60,7 +60,7 @@ struct Arguments {
     tables: TableOptions,
 }
 
-/// Runs the action.
+/// Runs the action `rpd att decode`.
 pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse::<Arguments>("att decode", arguments)? else {
         return Ok(0);
@@ -139,6 +139,7 @@ fn report(key: &TraceKey, decoded: &Decoded, view: &View) -> Result<String> {
         ];
         table.row(numbers.map(|number| Cell::Integer(number as i64)).to_vec())?;
     }
+    // A trace of compute units on which no wave ran has an occupancy and no lines.
     table.finish()?;
     let mut lines: Vec<&CodeLine> = (decoded.listing.lines().iter())
         .filter(|line| line.hits > 0)
@@ -146,6 +147,7 @@ fn report(key: &TraceKey, decoded: &Decoded, view: &View) -> Result<String> {
     if lines.is_empty() {
         return Ok(String::from_utf8(out)?);
     }
+    // By cycles, then address: equal sums come in the same order in every run.
     lines.sort_by_key(|line| (std::cmp::Reverse(line.latency), line.pc));
     let total: u64 = lines.iter().map(|line| line.latency).sum();
     out.extend_from_slice(b"\nLines with the most cycles\n\n");

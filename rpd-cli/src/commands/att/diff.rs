@@ -84,7 +84,7 @@ impl DecodedTrace {
     }
 }
 
-/// Runs the action.
+/// Runs the action `rpd att diff`.
 pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse::<Arguments>("att diff", arguments)? else {
         return Ok(0);
@@ -94,6 +94,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
         .map_err(|error| Failure::failed(format!("att diff: --att-library-path: {error}")))?;
     let library = Library::open(&path)
         .map_err(|error| Failure::failed(format!("att diff: --att-library-path: {error}")))?;
+    // rpd's own library has the decoder that it would be compared with.
     if let Some(version) = library.own_version() {
         return Err(Failure::failed(format!(
             "att diff: {} is the decoder of {version}: comparing it with itself shows nothing; name the directory of another one",
@@ -116,6 +117,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
             library
                 .decode(&mut stream, &code, &mut sink)
                 .with_context(|| format!("cannot decode {}", file.path.display()))?;
+            // Libraries deliver records in any order.
             ours.sort();
             theirs.sort();
             let differences = compare(&ours, &theirs);
@@ -136,6 +138,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
                     .iter()
                     .for_each(|line| text.push_str(&format!("  {line}\n"))),
             }
+            // Printed at once: a library may end the process at the next trace.
             crate::print(&text)?;
         }
         for note in notes {
@@ -145,7 +148,7 @@ pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     Ok(exit_status::of(same))
 }
 
-/// One line for each field or record kind that differs, with the first place where it does.
+/// Lines about the fields and record kinds that differ, each with the first place where it does.
 fn compare(ours: &DecodedTrace, theirs: &DecodedTrace) -> Vec<String> {
     let mut lines = Vec::new();
     if ours.waves.len() != theirs.waves.len() {
@@ -164,6 +167,7 @@ fn compare(ours: &DecodedTrace, theirs: &DecodedTrace) -> Vec<String> {
                 a.simd, a.slot, a.begin, a.end, b.simd, b.slot, b.begin, b.end
             )
         } else {
+            // Of lists with different lengths the first difference may be the end of the shorter one.
             let at = (a.instructions.iter().zip(&b.instructions))
                 .position(|(a, b)| a != b)
                 .unwrap_or(a.instructions.len().min(b.instructions.len()));
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_named() {
+    fn compare_names_the_first_difference() {
         assert!(compare(&found(12, 208), &found(12, 208)).is_empty());
         let pc = "Pc { address: 4096, code_object: 3 }";
         assert_eq!(

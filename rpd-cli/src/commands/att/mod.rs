@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::failure::Failure;
 
-/// Subcommands by name.
+/// A sub-command: name, summary and function.
 type Action = (&'static str, &'static str, fn(&[OsString]) -> Result<u8>);
 const ACTIONS: &[Action] = &[
     (
@@ -34,7 +34,7 @@ fn help() -> String {
     text
 }
 
-/// Runs the sub-command.
+/// Runs the sub-command `rpd att`.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let first = arguments.first().and_then(|word| word.to_str());
     if let Some((_, _, run)) = ACTIONS.iter().find(|(name, _, _)| Some(*name) == first) {

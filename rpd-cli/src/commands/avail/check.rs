@@ -72,6 +72,7 @@ pub(super) fn run(
             .position(|gpu| gpu.agent.number() == Some(device))
             .ok_or_else(|| no_device(provider, device))
     };
+    // Requests without a device are about all GPUs, as counters of a run are.
     let usual: Vec<usize> = match common.device {
         Some(device) => vec![find(device)?],
         None => (0..provider.gpus.len()).collect(),
@@ -79,6 +80,7 @@ pub(super) fn run(
     if usual.is_empty() {
         return Err(Failure::failed(format!("{NAME}: there is no GPU")).into());
     }
+    // One set for each GPU: that is what the hardware has to count at the same time.
     let mut sets: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for request in requests {
         let gpus = match request.devices.as_slice() {
@@ -100,6 +102,7 @@ pub(super) fn run(
     }
     let mut text = String::new();
     let mut answers = Vec::new();
+    // All GPUs are asked before anything is printed: the original prints nothing where one refuses.
     let mut refused = None;
     for (gpu, set) in sets {
         let verdict = provider
@@ -135,8 +138,8 @@ pub(super) fn run(
     }
 }
 
-/// Why a set cannot be collected on a GPU: because of counters that cannot be counted even alone, which are named, or because
-/// together they are too many.
+/// Text for a set that cannot be collected on a GPU: it names the counters that cannot be counted even alone, or says
+/// that together they are too many.
 fn refusal(
     provider: &mut ProviderCounters,
     gpu: usize,

@@ -176,7 +176,7 @@ impl ListingContent {
     }
 }
 
-/// One GPU of the listing.
+/// Counters of one GPU that are listed.
 #[derive(Debug)]
 struct Listed {
     /// Index among the provider's GPUs.

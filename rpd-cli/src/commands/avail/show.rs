@@ -67,10 +67,10 @@ pub(super) fn cpus(provider: &ProviderCounters, text: &mut String) {
 
 fn none(known: &Gpu, common: &Common, text: &mut String) {
     let what = match (known.counters.is_empty(), &common.filter) {
-        (false, Some(filter)) => format!("with {filter:?} in its name or description"),
-        _ => "is supported".to_owned(),
+        (false, Some(filter)) => format!("No counter with {filter:?} in its name or description"),
+        _ => "No counter is supported".to_owned(),
     };
-    let _ = writeln!(text, "No counter {what}\n");
+    let _ = writeln!(text, "{what}\n");
 }
 
 fn names(known: &Gpu, of: &Listed, common: &Common, text: &mut String) {
@@ -111,6 +111,7 @@ fn columns(names: &[&str], width: usize, text: &mut String) {
 
 fn properties(agent: &Agent, text: &mut String) {
     let seen = agent.runtime_visibility;
+    // The original prints these as Python dictionaries.
     let extent = |extent: Extent| {
         format!(
             "{{'x': {}, 'y': {}, 'z': {}}}",
@@ -155,6 +156,7 @@ fn properties(agent: &Agent, text: &mut String) {
 fn described(counter: &Counter, reason: Option<&str>, text: &mut String) {
     line(text, 20, "Counter_Name", &counter.name);
     line(text, 20, "Description", &counter.description);
+    // Constants are facts about a GPU: they have no block and no dimensions.
     if !counter.constant {
         match counter.derived {
             true => line(text, 20, "Expression", &counter.expression),

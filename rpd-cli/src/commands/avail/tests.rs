@@ -15,7 +15,7 @@ fn parsed(words: &[&str]) -> Result<Arguments, u8> {
 
 /// Checks command-line-286, command-line-289 and command-line-D16: options stand before or after the command.
 #[test]
-fn words() {
+fn avail_parses_its_words_and_refuses_others() {
     assert_eq!(parsed(&["bogus"]).err(), Some(2));
     assert_eq!(parsed(&["list", "--pmc=maybe"]).err(), Some(2));
     for words in [
@@ -46,7 +46,7 @@ fn words() {
 
 /// Checks command-line-292 and command-line-293.
 #[test]
-fn malformed_requests_are_refused_before_a_provider_is_queried() {
+fn avail_check_refuses_malformed_requests_before_a_query() {
     for (words, fragment) in [
         (&[][..], "Provide counter"),
         (&["A:b:c"], "Invalid format"),
@@ -99,7 +99,7 @@ fn shown(words: &[&str]) -> String {
 }
 
 #[test]
-fn listings() {
+fn avail_prints_listings_of_a_provider() {
     insta::assert_snapshot!(shown(&["list"]));
     insta::assert_snapshot!(shown(&["info", "-d", "0", "--pmc"]));
     insta::assert_snapshot!(shown(&["info", "-d", "0"]));
@@ -109,7 +109,7 @@ fn listings() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn avail_names_counters_and_devices_that_do_not_exist() {
     assert_eq!(
         shown(&["info", "SQ_WAVE"]),
         "avail: Invalid counter name: SQ_WAVE is not a counter of GPU 0 (gfx90a), GPU 1 (gfx1100) (did you mean SQ_WAVES?)"

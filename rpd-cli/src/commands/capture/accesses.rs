@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::process::backend;
 use crate::wording::count;
 
-/// Name of the action that shows them.
+/// Name of the action that shows accesses.
 const NAME: &str = "capture show";
 
 /// Options for recording memory accesses of kernels.

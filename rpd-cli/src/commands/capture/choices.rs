@@ -16,9 +16,9 @@ pub(super) enum DataChoice {
 /// Which results of calls are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputsChoice {
-    /// Their hash, which a replay is compared with
+    /// Hash of the results, which a replay is compared with
     Hash,
-    /// Their hash and content, so that a replay can show what differs
+    /// Hash and content of the results, so that a replay can show what differs
     Full,
     /// Nothing
     None,
@@ -31,7 +31,7 @@ pub(super) enum MemoryChoice {
     Assisted,
     /// All pinned, registered and managed memory that has changed
     Snapshot,
-    /// The same, by pages, and only pages that were written are read
+    /// All such memory that has changed, page by page: only pages that were written are read
     Pageguard,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum MemoryChoice {
 pub(super) enum PinnedChoice {
     /// The content at the call
     Call,
-    /// That which the device read, which is copied back after each copy
+    /// The content that the device read, which is copied back after each copy
     Exact,
 }
 

@@ -29,14 +29,14 @@ const REPLACING: &str = ".new-";
 pub(super) struct CaptureDirectory {
     /// The directory that the user named.
     pub(super) output: PathBuf,
-    /// Where the capture is made: the same, or a folder in it.
+    /// Directory in which the capture is made: `output`, or a folder in it.
     pub(super) work: PathBuf,
 }
 
-/// How a capture is made, as far as another rpd needs it that finishes the capture.
+/// Settings of a capture that another rpd needs to finish it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Making {
-    /// The description, without what is known at the end.
+    /// Description of the capture, without the figures that are known at the end.
     pub(super) manifest: Manifest,
     /// Level of zstd; none: data are not compressed.
     pub(super) level: Option<i32>,
@@ -53,6 +53,7 @@ impl CaptureDirectory {
         let failed =
             |error: std::io::Error| Failure::failed(format!("{shown} cannot be made: {error}"));
         if !output.exists() {
+            // A bare name has an empty parent, which is no directory to make.
             let parent = output
                 .parent()
                 .filter(|parent| !parent.as_os_str().is_empty());
@@ -65,6 +66,7 @@ impl CaptureDirectory {
                 work: output.to_owned(),
             });
         }
+        // Replacing it would lose a recording that can still be finished.
         if output.join(UNFINISHED).exists() {
             return Err(Failure::failed(format!(
                 "{shown} holds a capture whose rpd was killed: `rpd recover {shown}` finishes it; -o names another directory"
@@ -75,6 +77,7 @@ impl CaptureDirectory {
                 "{shown} exists; --overwrite replaces a capture, -o names another directory"
             )));
         }
+        // A wrong -o must not delete anything but a capture.
         let ours = Manifest::read(output).and_then(|manifest| manifest.check_origin(output));
         if let Err(error) = ours {
             return Err(Failure::failed(format!(
@@ -122,7 +125,7 @@ impl CaptureDirectory {
         std::fs::write(&path, text).with_context(|| path.display().to_string())
     }
 
-    /// Removes what was needed while the capture was made: it is complete and in its place.
+    /// Removes files that were needed while the capture was made: it is complete and in its place.
     pub(super) fn complete(&self) {
         let _ = std::fs::remove_dir_all(self.spool());
         let _ = std::fs::remove_file(self.work.join(UNFINISHED));
@@ -161,7 +164,7 @@ impl CaptureDirectory {
         Ok(rpd_capture::move_files(&self.work, &self.output).map_err(failure)?)
     }
 
-    /// Removes what was made: there is no capture. Other files in the directory stay.
+    /// Removes the files of a capture that was not made. Other files in the directory stay.
     pub(super) fn discard(&self) {
         for folder in self.processes() {
             let _ = std::fs::remove_dir_all(folder);
@@ -183,7 +186,7 @@ pub(super) struct Unfinished {
     pub(super) making: Making,
 }
 
-/// The captures in `folder`, and those that were to replace one there, whose rpd was killed.
+/// The unfinished captures in `folder`, those included that were to replace one there: their rpd was killed.
 pub(super) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>> {
     let mut places = vec![folder.to_owned()];
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -221,7 +224,7 @@ pub(super) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>> {
     Ok(found)
 }
 
-/// Who still works on the recording of a process, in words.
+/// The process that still works on the recording of a process, in words; `None` when there is none.
 pub(super) fn in_use(process: &Path) -> Option<String> {
     if rpd_capture::is_taken(process) {
         return Some("its rpd still runs and will finish it".to_owned());

@@ -192,7 +192,7 @@ fn pack(arguments: &[OsString]) -> Result<u8> {
     Ok(SUCCESS)
 }
 
-/// One launch of a kernel.
+/// The part of a capture that is one launch of a kernel.
 fn launch(name: KernelName, launch: u64, all_memory: bool) -> Part {
     Part::Launch {
         choice: KernelChoice {
@@ -209,11 +209,11 @@ fn launch(name: KernelName, launch: u64, all_memory: bool) -> Part {
 /// The part of a run that a capture is about.
 #[derive(Debug, Clone)]
 pub(super) enum Region {
-    /// The whole run.
+    /// The whole run of the program.
     All,
-    /// What is known before the program runs.
+    /// A part that is known before the program runs.
     Part(Part),
-    /// What markers of the program enclose.
+    /// The part that markers of the program enclose.
     Marked(Marked),
 }
 

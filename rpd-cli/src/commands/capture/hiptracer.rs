@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 const NAME: &str = "hiptracer";
 
-/// What the switches become.
+/// Options of `rpd capture` for the switches of hiptracer.
 const OPTIONS: [&str; 3] = ["--data=none", "--quiet", "--trace=mem"];
 
 /// Name of HIPTracer's database when nothing names it.

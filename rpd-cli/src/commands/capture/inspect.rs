@@ -105,6 +105,7 @@ fn described(path: &Path, capture: &Capture, rows: &RowOptions) -> Result<String
     } else {
         "ROCm"
     };
+    // The code tells the GPU: the description has those of the machine, which may be more.
     let codes = capture.codes().map_err(failure)?;
     let mut targets: Vec<&str> = codes.iter().map(|row| row.triple.as_str()).collect();
     targets.sort_unstable();
@@ -113,6 +114,7 @@ fn described(path: &Path, capture: &Capture, rows: &RowOptions) -> Result<String
         "ran on",
         format!("{place}, code for {}", targets.join(", ")),
     );
+    // An end before the program's is no damage, but a replay stops there.
     let end = match (clean, status) {
         (true, Some(status)) => format!("complete; the program's exit status was {status}"),
         (true, None) => "complete".to_owned(),
@@ -141,6 +143,7 @@ fn described(path: &Path, capture: &Capture, rows: &RowOptions) -> Result<String
             bytes(*stored)
         ),
     );
+    // Most captures never wait, and a row of zeros would raise questions.
     if stalled.1 > 0 {
         row(
             "stalls",

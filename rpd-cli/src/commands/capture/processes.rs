@@ -15,11 +15,11 @@ pub(super) struct Captures {
     directory: CaptureDirectory,
     making: Making,
     quiet: bool,
-    /// Whether another rpd has begun with them, which was killed.
+    /// Whether another rpd, which was killed, has begun with the captures.
     resumed: bool,
-    /// By name of the directory, which begins with the process id.
+    /// Processes by the name of their directory, which begins with the process id.
     found: BTreeMap<String, RecordedProcess>,
-    /// The process whose capture is the one that was requested: the first that makes calls.
+    /// Name of the process whose capture was requested: the first that makes calls.
     first: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Captures {
         self.quiet
     }
 
-    /// Takes what the processes have staged. True when there was something.
+    /// Takes data that the processes have staged. True when there were some.
     pub(super) fn poll(&mut self) -> bool {
         let folders = std::fs::read_dir(self.directory.spool())
             .into_iter()
@@ -110,7 +110,7 @@ impl Captures {
         self.progress().1 != before
     }
 
-    /// Takes what a process has staged, and notes whether it is the first that makes calls.
+    /// Takes data that a process has staged, and notes whether it is the first that makes calls.
     fn look_at(&mut self, name: &str) {
         let Some(found) = self.found.get_mut(name) else {
             return;

@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// Removes the line.
+    /// Removes the line from the terminal.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
@@ -72,7 +72,7 @@ pub(super) fn bytes(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn bytes_for_people() {
+    fn bytes_are_printed_in_binary_units() {
         let texts = [0, 1023, 1024, 1536, 3 << 30].map(super::bytes);
         assert_eq!(texts, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "3.0 GiB"]);
     }

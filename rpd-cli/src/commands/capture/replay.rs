@@ -162,7 +162,7 @@ fn replacement(text: &str) -> Result<(String, PathBuf), String> {
         .ok_or_else(|| "expected a kernel and a file such as scale=scale.co".to_owned())
 }
 
-/// Kernels, and the number of a launch of them, from `NAME[#N]` or `REGEX[#N]`.
+/// Selection of kernels, and the number of a launch of them, from `NAME[#N]` or `REGEX[#N]`.
 pub(super) fn launch_of(text: &str) -> Option<(KernelName, u64)> {
     let (name, launch) = match text.rsplit_once('#') {
         Some((name, number)) => (name, number.parse().ok()?),
@@ -234,14 +234,14 @@ pub(super) fn failure(error: ReplayError) -> Failure {
     Failure::new(status, error.message)
 }
 
-/// A replay that was made by another process, because a runtime that has played a capture cannot give the same addresses again.
+/// A replay by another process, because a runtime that has played a capture cannot give the same addresses again.
 struct OtherReplay {
     file: PathBuf,
     _folder: TemporaryDirectory,
 }
 
 impl OtherReplay {
-    /// Makes a replay with the same arguments; its exit status when it did not play to its end.
+    /// Makes a replay with these arguments in another process. Returns its exit status when it did not play to its end.
     fn make(arguments: &[OsString]) -> Result<Result<OtherReplay, u8>> {
         let folder = TemporaryDirectory::new()?;
         let file = folder.path().join("results");
@@ -272,7 +272,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         return Ok(SUCCESS);
     };
     super::check_range(NAME, given.from.unwrap_or(0), given.until)?;
+    // The other replay reports nothing of its own: its user is this process.
     given.quiet |= given.keep_results.is_some();
+    // Opened before the replay, so that a file that cannot be written is an error at once.
     let json = match &given.json {
         Some(json) => Some(given.output(json)?),
         None => None,
@@ -295,6 +297,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         (None, None) => None,
     };
     let runtime = Runtime::choose(given.backend, given.quiet)?;
+    // Told before the replay, which may take long and end early.
     if !manifest.clean && !given.quiet {
         eprintln!(
             "rpd: {}: the capture is unclean; it is played up to its last complete call",
@@ -336,6 +339,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     };
     let report = rpd_replay::replay(path, options, |player, call| prompt.prompt(player, call))
         .map_err(failure)?;
+    // Results are compared in the process that started this one.
     if given.keep_results.is_some() {
         return Ok(SUCCESS);
     }
@@ -347,6 +351,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         })?;
     }
     print_report(&given, &report);
+    // Different results matter more than missing ones.
     if !report.mismatches.is_empty() {
         return Ok(DIFFERS);
     }
@@ -379,6 +384,7 @@ pub(super) fn notes(quiet: bool) -> fn(&str) {
 const MOST_SHOWN: usize = 10;
 
 fn print_report(given: &Arguments, report: &Report) {
+    // One mistake can make thousands of results differ.
     for mismatch in report.mismatches.iter().take(MOST_SHOWN) {
         eprintln!("rpd: {mismatch}");
     }
@@ -391,6 +397,7 @@ fn print_report(given: &Arguments, report: &Report) {
     if given.quiet {
         return;
     }
+    // Differences within the tolerance are remarks; `--quiet` leaves errors only.
     for varying in report.varying.iter().take(MOST_SHOWN) {
         eprintln!("rpd: {varying}");
     }
@@ -474,6 +481,7 @@ impl Prompt {
         if !self.on {
             return Ok(Step::Go);
         }
+        // `k NAME` runs on to the next launch of a kernel with this text in its name.
         if let Some(name) = &self.until {
             let text = rpd_capture::describe(call, true);
             let kernel = text
@@ -503,6 +511,7 @@ impl Prompt {
                     return Ok(Step::Go);
                 }
                 ["q"] => return Ok(Step::End),
+                // Without a name every kernel matches.
                 ["k", name @ ..] => {
                     self.until = Some(
                         name.first()
@@ -516,6 +525,7 @@ impl Prompt {
                 ["m", address, rest @ ..] => {
                     let text = address.trim_start_matches("0x");
                     let len = rest.first().map_or(Ok(64), |len| len.parse());
+                    // The number of bytes is limited, so that a slip of the finger does not fill the terminal.
                     let shown = match (u64::from_str_radix(text, 16), len) {
                         (Err(_), _) => "expected an address such as 0x7f0000001000".to_owned(),
                         (Ok(address), Ok(len @ 1..=MOST_PRINTED)) => match player

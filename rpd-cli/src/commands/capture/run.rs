@@ -28,7 +28,7 @@ use crate::process::spawn::{self, Signals};
 use crate::process::{backend, environment, program};
 use crate::wording::count;
 
-/// Between two looks at what the program has staged.
+/// Time between two looks at the data that the program has staged.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Record a program's GPU calls with their data, for rpd replay
@@ -138,6 +138,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
     let file = program::of(&options)?;
     let directory = CaptureDirectory::make(&output, given.overwrite)?;
     let started = start(&options, &file, &directory, given);
+    // Without a program there is nothing to capture: the directory is as it was before.
     let (target, signals, making) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -145,6 +146,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             return Err(error);
         }
     };
+    // Data are taken while the program runs: its calls wait when the staging area is full.
     let stop = Arc::new(AtomicBool::new(false));
     let worker = {
         let stop = Arc::clone(&stop);
@@ -163,6 +165,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             captures
         })
     };
+    // This thread alone waits and passes signals on; the other one may be writing for long.
     let ending = spawn::wait(target, &signals)?;
     stop.store(true, Ordering::Release);
     let captures = worker
@@ -174,6 +177,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         Ok(Some(summary)) => {
             print_summary(given, &directory, &summary);
             let complete = summary.ended.is_empty() && keep_region(given, &directory, &summary);
+            // Replaced only now: until the new capture is complete the old one stays.
             let replaced = replace(&directory);
             if replaced && let Some(database) = database {
                 link(database, &output);
@@ -201,6 +205,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
             false
         }
     };
+    // The program's failure is what the user has to know first.
     Ok(match status {
         0 if !complete => FAILED,
         status => status,
@@ -301,7 +306,7 @@ fn start(
     Ok((target, signals, making))
 }
 
-/// How the capture is made.
+/// Settings with which the capture is made.
 fn making(options: &Options, provider: &backend::Provider, given: &Arguments) -> Making {
     let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
     let choices = BTreeMap::from([

@@ -86,7 +86,7 @@ impl KernelLines {
         }
     }
 
-    /// Of another run. `measure`: what is counted in the run that is compared with it.
+    /// Reads the samples of another run. `measure`: the measure of the run that is compared with it.
     fn read(paths: &[PathBuf], given: &Arguments, measure: Measure) -> Result<Self> {
         let mut all = Self::default();
         each_measured(
@@ -240,7 +240,7 @@ fn source_text(sources: &Sources, place: &HotPlace) -> String {
     text.map_or(String::new(), |text| text.trim_end().replace('\t', "    "))
 }
 
-/// At most `width` characters, padded.
+/// The text in `width` characters: cut off with an ellipsis, or padded with blanks.
 fn fitted(text: &str, width: usize) -> String {
     let count = text.chars().count();
     match count > width {

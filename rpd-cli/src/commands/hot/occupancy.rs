@@ -27,7 +27,7 @@ impl OccupancyOnly {
         }
     }
 
-    /// What there is instead of instructions, and what helps; `None` without a trace.
+    /// Description of the traces' content in place of instructions, and of the remedy; `None` without a trace.
     pub(super) fn advice(&self) -> Option<String> {
         let Self {
             traces,

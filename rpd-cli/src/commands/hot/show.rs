@@ -424,7 +424,7 @@ pub(super) fn difference(
     left_out(changes.len().saturating_sub(most), "line", out, "")
 }
 
-/// The same as a table.
+/// Writes the difference of two recordings as a table.
 pub(super) fn difference_table(
     hot: &Hot,
     before: &Hot,

@@ -32,7 +32,7 @@ struct Arguments {
     window: WindowOptions,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd export` with its arguments; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);

@@ -53,7 +53,7 @@ impl FrameOptions {
         Ok(Symbolizer::new(Search::with_dirs(&self.debug_dirs)))
     }
 
-    /// What was requested, and what the database shows.
+    /// The frames that are shown: those that options request and those that the database shows.
     fn shown(&self, stored: ShownFrames) -> ShownFrames {
         ShownFrames {
             runtime: self.runtime_frames || stored.runtime,
@@ -86,7 +86,7 @@ impl From<WeightName> for Weight {
     }
 }
 
-/// A pattern of function names.
+/// A pattern of function names, as options give it.
 fn glob(text: &str) -> Result<String, String> {
     match is_glob(text) {
         true => Ok(text.to_owned()),

@@ -9,7 +9,7 @@ use rpd_formats::rocpd::read::RpdStacks;
 use super::super::file_of_rpd_is_whole;
 use super::super::window::WindowOptions;
 
-/// Files to read.
+/// Inputs of a command, by their kind.
 pub(super) struct Sources {
     /// Databases, and other files that were named, which are reported as errors when they are opened.
     pub(super) databases: Vec<PathBuf>,

@@ -10,7 +10,7 @@ use super::super::{Inputs, parse};
 use super::FrameOptions;
 
 const NAME: &str = "symbolize";
-/// Modules without files that are named one by one.
+/// Number of modules without files that are named one by one.
 const NAMED: usize = 10;
 
 /// Look up functions, files and lines of call stacks, and write them into the databases
@@ -30,7 +30,7 @@ struct Arguments {
     usual_frames: bool,
 }
 
-/// Runs the sub-command.
+/// Runs `rpd symbolize` with its arguments; returns the exit status.
 pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(given) = parse::<Arguments>(NAME, arguments)? else {
         return Ok(0);
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
     Ok(0)
 }
 
-/// Summary of a report, in one line.
+/// Summary of a report on symbols, in one line.
 pub(crate) fn described(report: &Report) -> String {
     format!(
         "{} addresses: {} with lines, {} with names only, {} unknown; {} places in Python code",
@@ -75,7 +75,7 @@ pub(crate) fn described(report: &Report) -> String {
     )
 }
 
-/// Why a file was not used, and what to do.
+/// Reason why a file was not used, and the remedy.
 fn explained(problem: NoFile) -> &'static str {
     match problem {
         NoFile::Missing => {

@@ -329,7 +329,7 @@ impl Arguments {
         }
     }
 
-    /// At each moment what is in use, and how much that was at most since the moment before.
+    /// Makes the table of memory in use at each moment, with the greatest amount since the moment before.
     fn memory(&self, found: &mut StackTotals) -> Table {
         found.changes.sort_by_key(|(time, ..)| *time);
         let mut rows = Vec::new();

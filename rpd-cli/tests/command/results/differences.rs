@@ -37,7 +37,7 @@ fn sides<'a>(before: &'a [String], after: &'a [String], options: &[&'a str]) -> 
 }
 
 #[test]
-fn differences() {
+fn diff_prints_differences_of_databases() {
     let out = directory();
     let same = [&database(), &database()].map(String::clone);
     let table = good(out.path(), &["diff", &same[0], &same[1], "-f", "csv"]);
@@ -55,7 +55,7 @@ fn differences() {
 }
 
 #[test]
-fn a_gate_fails_on_what_is_beyond_chance() {
+fn diff_gate_fails_on_changes_beyond_chance() {
     let out = directory();
     let before = runs(out.path(), "a", 1.0, [1.0, 1.005, 0.995]);
     let slower = runs(out.path(), "b", 1.1, [1.0, 1.005, 0.995]);
@@ -108,7 +108,7 @@ fn a_gate_fails_on_what_is_beyond_chance() {
 }
 
 #[test]
-fn with_one_run_a_side_chance_is_reported_as_unknown() {
+fn diff_of_one_run_a_side_reports_chance_as_unknown() {
     let out = directory();
     let before = runs(out.path(), "a", 1.0, [1.0, 1.01, 0.99]);
     let after = runs(out.path(), "b", 2.0, [1.0, 1.01, 0.99]);

@@ -1,4 +1,4 @@
-//! `rpd merge`.
+//! Tests of `rpd merge`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use rpd_tests::outputs::Database;
 
 use super::{GOLDEN, bad, database, directory, good, sorted_rows};
 
-/// Another recording: the golden one under another id.
+/// A second recording: the golden one under another id.
 fn other(directory: &Path) -> PathBuf {
     let mut bytes = std::fs::read(database()).expect("readable");
     // A text of the same length in the place of another, in names of tables, in columns and in the SQL of views.
@@ -27,7 +27,7 @@ fn other(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn merging() {
+fn merge_joins_recordings_of_different_databases() {
     let out = directory();
     let other = other(out.path());
     let other = other.to_string_lossy();

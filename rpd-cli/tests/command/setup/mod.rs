@@ -47,7 +47,8 @@ impl Setup {
         self.prepared(Command::new(self.bin().join("rpd")), arguments)
     }
 
-    /// Has a command run with the arguments in the folder to work in, without what the environment says to profilers.
+    /// Prepares a command with the arguments in the folder to work in, without variables of the environment for
+    /// profilers.
     fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command.args(arguments).current_dir(self.work());
         for (name, _) in std::env::vars() {
@@ -82,7 +83,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Names of what lies in a folder.
+/// Names of the entries of a folder.
 pub(crate) fn entries(folder: &Path) -> Vec<String> {
     std::fs::read_dir(folder)
         .map(|entries| {

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes as _;
 use super::state::STATE;
 use super::{Begun, order, stored};
 
-/// Adds what an allocation made, or removes what was freed.
+/// Adds memory that the call has allocated, or removes memory that it has freed.
 ///
 /// # Safety
 /// The call succeeded.

@@ -11,7 +11,7 @@ use super::ranges::Range;
 use super::state::{CaptureState, STATE};
 use super::{Begun, options};
 
-/// Bytes in which one pointer is looked at.
+/// Bytes of device memory in which one pointer is looked at.
 const PART: u64 = 4096;
 /// Pointers of a copy that are looked at.
 const MOST: usize = 1024;
@@ -39,6 +39,7 @@ pub(super) fn copied(source: &Range, to: u64) {
         if !can_be_read(address, size) {
             return;
         }
+        // Pointers lie at multiples of their size in all structs that compilers make.
         for at in (address.next_multiple_of(8)..(address + size) / 8 * 8).step_by(8) {
             // SAFETY: it can be read.
             let word = unsafe { (at as *const u64).read_volatile() };

@@ -17,7 +17,7 @@ const STREAM: usize = 4;
 
 /// Configuration of a launch so far.
 struct Configured {
-    /// As in `hipLaunchConfig_t`, without attributes.
+    /// Sizes of the launch, as in `hipLaunchConfig_t`, without attributes.
     config: [u64; WORDS],
     arguments: Vec<u8>,
 }
@@ -61,6 +61,7 @@ pub(super) unsafe fn end(begun: &Begun, arguments: &[u8]) {
             };
             // SAFETY: the call has read the argument there.
             let bytes = unsafe { std::slice::from_raw_parts(named("arg") as *const u8, size) };
+            // Configurations nest: the argument belongs to the one that was begun last.
             let _ = CONFIGURED.try_with(|all| {
                 if let Some(last) = all.borrow_mut().last_mut() {
                     let len = last.arguments.len().max(end);

@@ -106,7 +106,7 @@ impl Hasher {
 /// Location of data in the staging file.
 #[derive(Default)]
 pub(super) struct Staged {
-    /// By content, size, and whether the front end may keep the hash alone.
+    /// Places in the staging file by content, size, and whether the front end may keep the hash alone.
     places: HashMap<(Content, u64, bool), u64>,
     /// The samples of all data that were staged.
     samples: HashSet<Content>,
@@ -125,7 +125,7 @@ impl Staged {
         self.places.get(&(content, size, is_output)).copied()
     }
 
-    /// To be called when the bytes are in the file.
+    /// Notes the place of content. To be called when the bytes are in the file.
     pub(super) fn insert(&mut self, content: Content, size: u64, is_output: bool, place: u64) {
         if self.places.len() >= MOST {
             self.places.clear();
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_show_changes() {
+    fn content_hash_changes_with_the_bytes() {
         let mut bytes = vec![0u8; 1000];
         // SAFETY: a slice.
         let of = |bytes: &[u8]| unsafe { Content::of(bytes.as_ptr() as u64, bytes.len() as u64) };
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_cannot_be_read_has_no_content() {
+    fn content_of_unreadable_memory_is_none() {
         let bytes = [7u8; 5000];
         let address = bytes.as_ptr() as u64;
         // SAFETY: an array.
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_of_the_whole_range() {
+    fn content_sample_covers_the_whole_range() {
         let mut bytes = vec![0u8; 1 << 20];
         // SAFETY: a slice.
         let of =
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn data_are_found_by_content_size_and_purpose() {
+    fn staged_data_are_found_by_content_size_and_purpose() {
         let mut staged = Staged::default();
         let content = Content(7);
         assert!(staged.is_new(content) && !staged.is_new(content));

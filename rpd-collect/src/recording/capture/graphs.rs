@@ -4,23 +4,23 @@ use std::collections::HashMap;
 
 use super::ranges::Range;
 
-/// What a node, or a call that was captured into a graph, uses of the host's memory.
+/// Host memory that a node, or a call that was captured into a graph, uses.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct HostUse {
-    /// The node; 0 for a captured call, whose node is not known.
+    /// Handle of the node; 0 for a captured call, whose node is not known.
     pub(super) node: u64,
-    /// What a copy reads.
+    /// Memory that a copy reads.
     pub(super) source: Option<Range>,
-    /// What a copy writes.
+    /// Memory that a copy writes.
     pub(super) destination: Option<Range>,
-    /// Words of a kernel's arguments that point to such memory.
+    /// Words of a kernel's arguments that point to host-visible memory.
     pub(super) words: Vec<u64>,
-    /// What the device writes by a fill, or a copy within the device.
+    /// Memory that the device writes by a fill, or by a copy within the device.
     pub(super) written: Option<Range>,
 }
 
 impl HostUse {
-    /// The device writes a range.
+    /// The use of a node in which the device writes a range.
     pub(super) fn writing(written: Option<Range>) -> HostUse {
         HostUse {
             written,
@@ -36,7 +36,7 @@ impl HostUse {
     }
 }
 
-/// What a graph inside of another one uses: its nodes are not those that calls about the outer graph name.
+/// The uses of a graph inside of another graph: its nodes are not those that calls about the outer graph name.
 fn inner(uses: Vec<HostUse>) -> impl Iterator<Item = HostUse> {
     uses.into_iter().map(|one| HostUse { node: 0, ..one })
 }
@@ -49,16 +49,16 @@ pub(super) struct Graphs {
     capturing_events: HashMap<u64, u64>,
     captures: HashMap<u64, Vec<HostUse>>,
     last_capture: u64,
-    /// The graphs that the program has while they are made by captures: it may add nodes itself.
+    /// Graphs that the program has while they are made by captures, by capture: it may add nodes itself.
     exposed: HashMap<u64, u64>,
-    /// By graph and executable graph.
+    /// Uses by graph and by executable graph.
     uses: HashMap<u64, Vec<HostUse>>,
     /// The graphs of nodes.
     nodes: HashMap<u64, u64>,
 }
 
 impl Graphs {
-    /// What is added to a stream becomes part of a graph from now on.
+    /// Begins a capture: work that is added to the stream becomes part of a graph from then on.
     pub(super) fn capture_begins(&mut self, stream: u64) {
         self.last_capture += 1;
         self.capturing.insert(stream, self.last_capture);
@@ -98,7 +98,7 @@ impl Graphs {
         }
     }
 
-    /// A captured call.
+    /// Adds the use of a captured call to a capture.
     pub(super) fn captured(&mut self, capture: u64, made: HostUse) {
         let uses = self.captures.entry(capture).or_default();
         if !uses.contains(&made) {
@@ -119,12 +119,12 @@ impl Graphs {
         }
     }
 
-    /// The graph was made; its handle may be that of an older one.
+    /// Notes that a graph was made; its handle may be that of an older one.
     pub(super) fn new_graph(&mut self, graph: u64) {
         self.uses.remove(&graph);
     }
 
-    /// A node was added to a graph.
+    /// Notes that a node was added to a graph.
     pub(super) fn new_node(&mut self, graph: u64, made: HostUse) {
         self.nodes.insert(made.node, graph);
         if made.uses_memory() {
@@ -132,7 +132,7 @@ impl Graphs {
         }
     }
 
-    /// What a node uses now. `graph`: the executable graph in which that is so; 0: the graph of the node.
+    /// Replaces the use of a node. `graph`: the executable graph in which the node changes; 0: the graph of the node.
     pub(super) fn set_node(&mut self, graph: u64, made: HostUse) {
         let graph = match graph {
             0 => self.nodes.get(&made.node).copied().unwrap_or(0),
@@ -145,33 +145,33 @@ impl Graphs {
         }
     }
 
-    /// A captured launch of a graph with these uses.
+    /// Adds to a capture the uses of a graph whose launch was captured.
     pub(super) fn captured_graph(&mut self, capture: u64, uses: Vec<HostUse>) {
         for one in inner(uses) {
             self.captured(capture, one);
         }
     }
 
-    /// Adds what graph `from` uses to graph `to`.
+    /// Adds the uses of graph `from` to graph `to`.
     pub(super) fn add_graph(&mut self, from: u64, to: u64) {
         let uses = self.uses(from).to_vec();
         self.uses.entry(to).or_default().extend(inner(uses));
     }
 
-    /// Adds what graph `from` uses to the graph of a node.
+    /// Adds the uses of graph `from` to the graph of a node.
     pub(super) fn add_graph_of_node(&mut self, from: u64, node: u64) {
         if let Some(graph) = self.nodes.get(&node).copied() {
             self.add_graph(from, graph);
         }
     }
 
-    /// `to` uses what `from` does, and nothing else.
+    /// Makes the uses of graph `to` those of `from`, and no others.
     pub(super) fn copy_graph(&mut self, from: u64, to: u64) {
         let uses = self.uses(from).to_vec();
         self.uses.insert(to, uses);
     }
 
-    /// What a graph uses.
+    /// The uses of a graph.
     pub(super) fn uses(&self, graph: u64) -> &[HostUse] {
         self.uses.get(&graph).map_or(&[], Vec::as_slice)
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_with_other_parameters_uses_other_memory() {
+    fn graph_node_with_new_parameters_uses_their_memory() {
         let mut graphs = Graphs::default();
         graphs.new_graph(1);
         for (node, source) in [(10, 1000), (11, 2000)] {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn captured_calls_are_part_of_the_graph() {
+    fn stream_capture_adds_the_memory_of_its_calls_to_the_graph() {
         let mut graphs = Graphs::default();
         graphs.capture_begins(7);
         graphs.event_recorded(70, 7);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn captures_add_to_graphs_that_the_program_has() {
+    fn stream_capture_adds_to_a_graph_that_the_program_has() {
         let mut graphs = Graphs::default();
         graphs.new_graph(1);
         graphs.new_node(1, copy(10, 1000));

@@ -95,7 +95,7 @@ mod kernel {
 pub(super) struct KernelFiles {
     faults: libc::c_int,
     pagemap: libc::c_int,
-    /// The process that opened them: in a forked child they still stand for the memory of the parent.
+    /// Id of the process that opened the files: in a forked child they still stand for the memory of the parent.
     process: u32,
 }
 
@@ -112,7 +112,7 @@ fn ioctl_on<T>(file: libc::c_int, request: libc::Ioctl, argument: &mut T) -> Opt
     usize::try_from(done).ok()
 }
 
-/// Why the last system call of this thread failed.
+/// Reason why the last system call of this thread failed: one of [`rpd_spool::capture::compared`].
 fn reason() -> usize {
     // SAFETY: reading the errno of this thread.
     match unsafe { *libc::__errno_location() } {
@@ -186,6 +186,7 @@ impl KernelFiles {
 
     /// Protects whole pages; the reason when that is not possible.
     pub(super) fn protect(&self, start: u64, end: u64) -> Result<(), usize> {
+        // Writes through another mapping, or to the file, are not reported by this one's protection.
         if !is_private(start, end) {
             return Err(compared::SHARED);
         }
@@ -215,6 +216,7 @@ impl KernelFiles {
             true => Ok(()),
             false => Err(compared::REFUSED),
         });
+        // Protection of a part is of no use: writes to the rest would be missed.
         if all.is_err() {
             self.leave(start, end);
         }
@@ -268,7 +270,7 @@ impl KernelFiles {
         })
     }
 
-    /// `what`: the flags and masks of the request.
+    /// Calls `found` for regions of pages between `start` and `end`. `what`: the flags and masks of the request.
     fn scan(
         &self,
         start: u64,

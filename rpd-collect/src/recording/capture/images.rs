@@ -21,7 +21,7 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// Bytes of an element of the first of these that is an array; 1 when none is.
+    /// Bytes of an element of the first of `arrays` that is an array; 1 when none is.
     pub(super) fn element_bytes(&self, arrays: [u64; 2]) -> u64 {
         let mut known = arrays.iter().filter_map(|array| self.elements.get(array));
         known.next().copied().unwrap_or(1)
@@ -117,7 +117,7 @@ unsafe fn bound(begun: &mut Begun, arguments: &[u8], reference: &Argument) {
 /// # Safety
 /// The call succeeded.
 unsafe fn texture(begun: &Begun, arguments: &[u8]) {
-    /// `hipResourceTypeLinear` and `hipResourceTypePitch2D`.
+    /// Values `hipResourceTypeLinear` and `hipResourceTypePitch2D`.
     const MEMORY: [u32; 2] = [2, 3];
     let resource = begun.argument(arguments, "pResDesc") as *const u64;
     // SAFETY: the call has read the description: its type, padding, then the address or array.

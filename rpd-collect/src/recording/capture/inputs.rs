@@ -1,4 +1,4 @@
-//! What a call reads behind its arguments.
+//! Host memory that a call reads through its arguments.
 
 use rpd_spool::capture::{Group, HandleKind, Role, call_flag, item, number, structs};
 use zerocopy::IntoBytes as _;
@@ -6,7 +6,7 @@ use zerocopy::IntoBytes as _;
 use super::state::STATE;
 use super::{Begun, DEVICE, launch, next, nodes, order, ranges, runtime};
 
-/// Takes what the call reads.
+/// Takes the memory that the call reads through its arguments.
 ///
 /// # Safety
 /// As for [`super::begin`].

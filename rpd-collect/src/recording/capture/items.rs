@@ -56,7 +56,7 @@ impl Items {
         }
     }
 
-    /// Adds a kernel.
+    /// Adds the kernel of a launch: its code object and its name.
     pub(super) fn add_kernel(&mut self, code: u64, name: &[u8]) {
         self.header(item::KERNEL, NO_ARGUMENT, 8 + name.len());
         self.bytes.extend_from_slice(code.as_bytes());
@@ -91,11 +91,14 @@ impl Items {
                 data_use::OUTPUT => options.outputs && options.data,
                 _ => options.data,
             });
+        // Without data the item still tells the replay what the call read, and how much.
         if !wanted {
             self.add(item::DATA, NO_ARGUMENT, data.as_bytes());
             return true;
         }
+        // Counted before it is stored, so that the limit ends the capture at the data that exceed it.
         stage::count_data(size);
+        // Small data are cheaper in the record than as a piece of the staging file, which is rounded up.
         if size <= INLINE_BYTES as u64 {
             let mut bytes = [0; INLINE_BYTES];
             let bytes = &mut bytes[..size as usize];

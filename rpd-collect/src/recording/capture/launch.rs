@@ -87,7 +87,7 @@ unsafe fn pack(kernel: &Kernel, pointers: u64, extra: u64) -> Option<Vec<u8>> {
     Some(packed)
 }
 
-/// Adds a kernel, and its arguments as `pack` finds them.
+/// Adds the kernel of a launch, and its arguments as `pack` finds them.
 pub(super) fn add_kernel(
     begun: &mut Begun,
     function: u64,
@@ -140,7 +140,7 @@ unsafe fn stream(begun: &Begun, arguments: &[u8]) -> u64 {
     begun.stream(arguments)
 }
 
-/// Takes what a launch needs.
+/// Takes the kernel, the arguments and the host-visible memory of a launch.
 ///
 /// # Safety
 /// As for [`super::begin`].

@@ -12,7 +12,7 @@ use super::items::Items;
 use super::state::{STATE, register_variable};
 use super::{ACTIVE, Ordering, append, next};
 
-/// `hipMemAttachGlobal`.
+/// Value `hipMemAttachGlobal`.
 const ATTACH_GLOBAL: u32 = 1;
 
 /// A managed variable of `size` bytes was registered: the pointer variable of the program at `pointer` leads to its memory at
@@ -34,9 +34,11 @@ pub(crate) fn register_managed(binary: u64, pointer: u64, base: u64, name: &[u8]
     let Some(operation) = operation(number::hipMallocManaged) else {
         return;
     };
+    // Registered in any case and recorded only while calls are captured: programs register variables before `main`.
     if !ACTIVE.load(Ordering::Acquire) {
         return;
     }
+    // Written as if the program had allocated the memory, so that a replay needs no other kind of record.
     let mut arguments = vec![0; usize::from(operation.size).next_multiple_of(8)];
     for (name, value) in [
         ("dev_ptr", pointer),

@@ -84,7 +84,7 @@ enum Value<'a> {
     Other,
 }
 
-/// Reads MessagePack.
+/// A reader of MessagePack, at a position in its bytes.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     bytes: &'a [u8],
@@ -110,6 +110,7 @@ impl<'a> Cursor<'a> {
     fn value(&mut self) -> Option<Value<'a>> {
         let first = self.take(1)?[0];
         Some(match first {
+            // The first byte tells the type and, for small values, the length: see the MessagePack specification.
             0x00..=0x7f => Value::Number(u64::from(first)),
             0x80..=0x8f => Value::Map(usize::from(first & 15)),
             0x90..=0x9f => Value::Array(usize::from(first & 15)),
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn explicit_arguments_have_their_places() {
+    fn kernel_metadata_gives_the_places_of_explicit_arguments() {
         let mut seen = 0;
         for object in objects(BUNDLE)
             .into_iter()
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_objects_have_no_kernels() {
+    fn kernel_metadata_of_a_damaged_object_is_empty() {
         let object = objects(BUNDLE)
             .into_iter()
             .find(|object| !object.is_empty())

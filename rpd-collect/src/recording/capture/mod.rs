@@ -74,7 +74,7 @@ pub(crate) use self::markers::marker;
 pub(crate) use self::runtime::set_functions;
 pub(crate) use self::state::{register_function, register_variable};
 
-/// Calls are captured.
+/// Whether calls are captured.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Starts and ends of calls so far.
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
@@ -170,7 +170,7 @@ impl Drop for LeaveOnDrop {
     }
 }
 
-/// A call begins on this thread with these arguments. `None` when it is not captured.
+/// Begins the capture of a call on this thread. `None` when it is not captured.
 ///
 /// # Safety
 /// The arguments are those of the call with this number, and the program's pointers in them are valid for it.
@@ -317,7 +317,7 @@ fn append(fixed: &[u8], arguments: &[u8], room: usize, items: &[u8], len: usize)
     }
 }
 
-/// Takes what the call made and wrote.
+/// Takes the handles, memory and results that the call made and wrote.
 ///
 /// # Safety
 /// As for [`end`].
@@ -446,7 +446,7 @@ unsafe fn code(begun: &mut Begun, arguments: &[u8]) {
 /// A code object was loaded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CodeObjectLoad<'a> {
-    /// The provider's number.
+    /// Number that the provider gave the code object.
     pub(crate) id: u64,
     /// The provider's handle of the device.
     pub(crate) agent: u64,

@@ -1,5 +1,5 @@
-//! Which work a synchronisation has waited for: copies whose results can be taken then, and memory that the host may
-//! write again.
+//! Order of the work on streams. It tells the work that a synchronisation has waited for: copies whose results can be
+//! taken then, and memory that the host may write again.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ struct Pending {
     announced: bool,
 }
 
-/// Streams, events, and what is under way.
+/// Streams, events, and work under way.
 #[derive(Default)]
 pub(super) struct Order {
     /// Work that was added to any stream. The numbers are the process', not the stream's: runtimes give the handle of a destroyed
@@ -83,20 +83,20 @@ impl Order {
         self.streams.insert(stream, made);
     }
 
-    /// Work was added to a stream; its number. To be called when the runtime has the work: a wait that begins before does not
-    /// cover it.
+    /// Notes that work was added to a stream, and returns its number. To be called when the runtime has the work: a
+    /// wait that begins before does not cover it.
     pub(super) fn enqueue(&mut self, stream: u64) -> u64 {
         self.last_work += 1;
         self.streams.entry(stream).or_default().work = self.last_work;
         self.last_work
     }
 
-    /// The last work of a stream.
+    /// Number of the last work of a stream.
     pub(super) fn work(&self, stream: u64) -> u64 {
         self.streams.get(&stream).map_or(0, |found| found.work)
     }
 
-    /// The work of `copy` was added to a stream; it writes `range`.
+    /// Notes that the work of `copy`, which writes `range`, was added to a stream.
     pub(super) fn pend(&mut self, stream: u64, copy: u64, range: Range) {
         let work = self.streams.entry(stream).or_default().work;
         self.pending.push(Pending {
@@ -108,7 +108,7 @@ impl Order {
         });
     }
 
-    /// The stream calls a host function behind the work that it has.
+    /// Notes that the stream calls a host function behind the work that it has.
     pub(super) fn announce(&mut self, stream: u64) {
         let covered = self.covered(stream);
         for pending in &mut self.pending {
@@ -116,26 +116,27 @@ impl Order {
         }
     }
 
-    /// The last work that was added to a stream writes `range`, which the host does not get as a result.
+    /// Notes that the last work that was added to a stream writes `range`, which the host does not get as a result.
     pub(super) fn pend_write(&mut self, stream: u64, range: Range) {
         self.writes.push((stream, self.work(stream), range));
     }
 
-    /// Takes those of these writes out that are complete.
+    /// Takes out the ranges of complete fills and copies within the device.
     fn take_writes(&mut self, covered: &[(u64, u64)]) -> Vec<Range> {
         let writes = &mut self.writes;
         let done = writes.extract_if(.., |(stream, work, _)| covers(covered, *stream, *work));
         done.map(|(.., range)| range).collect()
     }
 
-    /// What copies and fills under way write of a range.
+    /// The ranges that copies and fills under way write and that overlap `range`.
     pub(super) fn written_in(&self, range: &Range) -> Vec<Range> {
         let pending = self.pending.iter().map(|copy| copy.range);
         let all = pending.chain(self.writes.iter().map(|(.., range)| *range));
         all.filter(|written| written.overlaps(range)).collect()
     }
 
-    /// What copies and fills write of a range of which the program cannot know that they are complete.
+    /// The ranges that overlap `range` and that copies and fills write of which the program cannot know that they are
+    /// complete.
     pub(super) fn surely_written_in(&self, range: &Range) -> Vec<Range> {
         let pending = self.pending.iter().filter(|copy| !copy.announced);
         let pending = pending.map(|copy| copy.range);
@@ -162,7 +163,7 @@ impl Order {
         covered
     }
 
-    /// An event was recorded; `covered` is what the stream covered before.
+    /// Notes that an event was recorded; `covered` is the work that the stream covered before.
     fn record(&mut self, event: u64, covered: Covered) {
         self.events.insert(event, covered);
     }
@@ -176,7 +177,7 @@ impl Order {
         }
     }
 
-    /// Takes the copies that are complete out.
+    /// Takes out the copies that are complete.
     fn take(&mut self, covered: &[(u64, u64)]) -> Vec<(u64, Range)> {
         let done = |pending: &Pending| covers(covered, pending.stream, pending.work);
         let mut taken = Vec::new();
@@ -196,7 +197,7 @@ impl Order {
     }
 }
 
-/// Notes what a call that waits will have waited for when it returns, and what an event will stand for.
+/// Notes the work that a waiting call will have waited for when it returns, and the work that an event will stand for.
 pub(super) fn begin(begun: &mut Begun, arguments: &[u8]) {
     use number as n;
     let covered = |stream: u64| STATE.with(|state| state.order.covered(stream));
@@ -384,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn events_carry_what_streams_have_done() {
+    fn event_covers_the_work_of_the_stream_that_recorded_it() {
         let mut order = Order::default();
         for stream in [10, 20] {
             order.created(stream, true);
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_does_not_cover_a_stream_that_was_made_later_with_the_same_handle() {
+    fn wait_does_not_cover_a_later_stream_with_the_same_handle() {
         let mut order = Order::default();
         order.created(10, true);
         for _ in 0..5 {
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_legacy_stream_waits_for_streams_that_do_not_opt_out() {
+    fn legacy_stream_waits_for_streams_that_are_not_independent() {
         let mut order = Order::default();
         order.created(10, false);
         order.created(20, true);

@@ -1,4 +1,4 @@
-//! Which pages of host-visible memory have changed since they were looked at last.
+//! Detection of the pages of host-visible memory that have changed since they were looked at last.
 //!
 //! Pages that were written are hashed, and those with another hash have changed. Memory of which the kernel does not report what was
 //! written is hashed as a whole. Partial pages at the ends are hashed always: other memory may share them, and asking for writes
@@ -11,17 +11,17 @@ use super::guard::{KernelFiles, page_size};
 use super::ranges::Range;
 use super::stage;
 
-/// Memory with fewer whole pages is hashed: that takes no longer than asking.
+/// Number of whole pages below which memory is hashed: that takes no longer than asking.
 const LEAST_PAGES: u64 = 4;
-/// Unchanged pages between two changed ones that are taken with them.
+/// Number of unchanged pages between two changed ones that are taken with them.
 const GAP: u64 = 8;
-/// Most pieces that a look finds; more pages in between are taken with them until there are no more.
+/// Greatest number of pieces that a look finds; more pages in between are taken with them until there are no more.
 const MOST_RUNS: usize = 256;
 /// Number of consecutive queries that found nearly all pages written and few of them changed, after which the memory
 /// is hashed instead. Queries are useless when a driver touches all pages for the device.
 const USELESS_LOOKS: u32 = 3;
 
-/// What is known of the pages of one piece of memory.
+/// State of the pages of one piece of memory.
 pub(super) struct Pages {
     base: u64,
     size: u64,
@@ -81,8 +81,9 @@ impl Pages {
         unsafe { Content::of(start, len) }
     }
 
-    /// What has changed since the last look. `all`: pages that the host has not written are looked at too, because the device may
-    /// have written them. `busy`: what is being written now, which is left for the next look.
+    /// The ranges that have changed since the last look. `all`: pages that the host has not written are looked at too,
+    /// because the device may have written them. `busy`: ranges that are being written now, which are left for the next
+    /// look.
     pub(super) fn changed_ranges(&mut self, all: bool, busy: &[Range]) -> Vec<Range> {
         let count = self.hashes.len() as u64;
         let before = self.base / self.page;
@@ -107,10 +108,12 @@ impl Pages {
             self.compare(0..count, busy, &mut runs);
         } else {
             let (first, end) = self.watched.unwrap_or_default();
+            // The partial pages at both ends are not watched, as other memory shares them: they are compared always.
             let (first, end) = (first / self.page - before, end / self.page - before);
             let whole: u64 = written.iter().map(|(from, to)| to - from).sum();
             written.extend([(0, first), (end, count)]);
             written.sort_unstable();
+            // Ranges may overlap, as those left from the last look come on top. A page is compared once.
             let mut next = 0;
             for (from, to) in written {
                 self.compare(from.max(next)..to, busy, &mut runs);
@@ -121,7 +124,8 @@ impl Pages {
         runs.ranges(self)
     }
 
-    /// The device writes a range: what the host writes there afterwards counts as changed even where it is as before.
+    /// Notes that the device writes a range: bytes that the host writes there afterwards count as changed even where
+    /// they are as before.
     pub(super) fn forget(&mut self, range: &Range) {
         let before = self.base / self.page;
         let first = range.address.max(self.base) / self.page - before;
@@ -135,7 +139,7 @@ impl Pages {
         }
     }
 
-    /// Adds those of the pages that have changed.
+    /// Adds the pages among `pages` that have changed to `runs`.
     fn compare(&mut self, pages: std::ops::Range<u64>, busy: &[Range], runs: &mut Runs) {
         for index in pages {
             let (start, len) = self.piece(index);
@@ -197,7 +201,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Adds a page behind those that were added before.
+    /// Adds a page, whose index is greater than those that were added before.
     fn add(&mut self, index: u64) {
         self.pages += 1;
         match self.found.last_mut() {
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_pages_are_found() {
+    fn changed_ranges_finds_written_pages() {
         let page = page_size() as usize;
         for flags in [libc::MAP_PRIVATE, libc::MAP_SHARED] {
             let memory = Mapped::new(64, flags);
@@ -315,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_was_mapped_anew_is_compared() {
+    fn changed_ranges_compares_memory_that_was_mapped_anew() {
         let page = page_size() as usize;
         let memory = Mapped::new(16, libc::MAP_PRIVATE);
         memory.write(3 * page, 3);
@@ -336,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_content_is_found() {
+    fn changed_ranges_finds_pages_whose_content_was_dropped() {
         let page = page_size() as usize;
         let memory = Mapped::new(4096, libc::MAP_PRIVATE);
         for index in 0..4096 {
@@ -358,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_after_the_device_wrote_is_found() {
+    fn changed_ranges_finds_bytes_put_back_after_the_device_wrote() {
         let page = page_size() as usize;
         let memory = Mapped::new(16, libc::MAP_PRIVATE);
         let mut pages = memory.pages(100, 16 * page);
@@ -372,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_always_touched_are_compared() {
+    fn pages_are_compared_when_nearly_all_are_always_written() {
         let page = page_size() as usize;
         let memory = Mapped::new(32, libc::MAP_PRIVATE);
         let mut pages = memory.pages(0, 32 * page);
@@ -389,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn many_pieces_become_few() {
+    fn changed_ranges_joins_many_pieces_into_few() {
         let page = page_size() as usize;
         let memory = Mapped::new(16 * 1024, libc::MAP_PRIVATE);
         let mut pages = memory.pages(0, memory.1);

@@ -20,13 +20,13 @@ const PER_THREAD: u64 = 2;
 struct Upload {
     stream: u64,
     work: u64,
-    /// The begin of the call.
+    /// Sequence number of the begin of the copy's call.
     copy: u64,
     source: Range,
     check: Check,
 }
 
-/// Method of finding out what the device read.
+/// Method of finding out the bytes that the device read.
 enum Check {
     /// Content when the call returned.
     Content(Content),
@@ -34,7 +34,7 @@ enum Check {
     ReadBack(Buffer),
 }
 
-/// Pinned memory of ours.
+/// Pinned memory of the collector.
 #[derive(Clone, Copy)]
 struct Buffer {
     address: u64,
@@ -46,7 +46,7 @@ struct Buffer {
 pub(super) struct Uploads {
     pending: Vec<Upload>,
     free: Vec<Buffer>,
-    /// Bytes of all our memory.
+    /// Bytes of all pinned memory of the collector.
     allocated: u64,
 }
 
@@ -61,7 +61,7 @@ impl Uploads {
     }
 }
 
-/// An asynchronous copy from `source` was added to `stream`, which writes `written` on the device.
+/// Notes that an asynchronous copy from `source` was added to `stream`, which writes `written` on the device.
 pub(super) fn begin(
     begun: &Begun,
     arguments: &[u8],
@@ -92,6 +92,7 @@ pub(super) fn begin(
             None => return,
         },
     };
+    // The number of the work decides when the check is due: after the copy, or after its reading back.
     STATE.with(|state| {
         let work = match check {
             Check::ReadBack(_) => state.order.enqueue(stream),
@@ -107,14 +108,15 @@ pub(super) fn begin(
     });
 }
 
-/// Adds a copy of what the call wrote, to memory of ours, where its rows follow one another. `None` when that is not possible, or
-/// more than `most` bytes would be needed.
+/// Adds a copy of the memory that the call wrote to memory of the collector, where its rows follow one another. `None`
+/// when that is not possible, or more than `most` bytes would be needed.
 fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Option<Buffer> {
     let size = written.bytes();
     let known = STATE.with(|state| {
         let found = state.uploads.reuse(size);
         let room = found.is_some() || state.uploads.allocated + size <= most;
         room.then(|| {
+            // Counted under the lock before it is allocated, so that two threads do not exceed the limit together.
             if found.is_none() {
                 state.uploads.allocated += size;
             }
@@ -131,6 +133,7 @@ fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Opt
             }
         },
     };
+    // The copy is added by the runtime's usual function, whose null stream is not the thread's own.
     let stream = match begun.raw_stream(arguments) {
         0 if begun.operation.name().ends_with("_spt") => PER_THREAD,
         stream => stream,
@@ -143,6 +146,7 @@ fn read_back(begun: &Begun, arguments: &[u8], written: &Range, most: u64) -> Opt
             false => runtime::copy_box_to_host(dense_copy(written, buffer.address), stream),
         }
     };
+    // The copy was not added, so that its memory is free for the next one.
     if !is_added {
         STATE.with(|state| state.uploads.free.push(buffer));
         return None;
@@ -181,7 +185,7 @@ pub(super) fn device_writes(
     }
 }
 
-/// Notes that the host has changed what the copy reads, where it has.
+/// Notes that the host has changed the source of a copy, where it has.
 fn note_change(begun: &mut Begun, upload: &Upload) {
     if let Check::Content(before) = upload.check
         && Content::of_range(&upload.source).is_some_and(|now| now != before)
@@ -192,7 +196,8 @@ fn note_change(begun: &mut Begun, upload: &Upload) {
     }
 }
 
-/// The program has waited for the work in `covered`: takes what the device read, or notes what the host has changed.
+/// Takes the data that the device read, or notes the changes of the host, for copies in `covered`: the program has
+/// waited for them.
 pub(super) fn take_results(begun: &mut Begun, covered: &[(u64, u64)]) {
     let done = STATE.with(|state| {
         let pending = &mut state.uploads.pending;
@@ -219,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_memory_that_fits_is_used_again() {
+    fn pinned_buffer_that_fits_best_is_used_again() {
         let mut uploads = Uploads::default();
         for size in [300, 100, 200] {
             uploads.free.push(Buffer {

@@ -39,18 +39,18 @@ impl Range {
         self.width * self.rows * self.slices
     }
 
-    /// Distance from the first byte to the one after the last.
+    /// Distance from the first byte of the range to the byte behind its last.
     pub(super) fn span(&self) -> u64 {
         let rows = self.slices.saturating_sub(1) * self.slice_rows + self.rows.saturating_sub(1);
         rows * self.pitch + self.width
     }
 
-    /// Whether some bytes from the first to the last are those of the other as well.
+    /// Whether some bytes from the first to the last are those of the other range as well.
     pub(super) fn overlaps(&self, other: &Range) -> bool {
         self.address < other.address + other.span() && other.address < self.address + self.span()
     }
 
-    /// What the others leave of a row of bytes, of each from its first byte to its last.
+    /// The parts of a row of bytes that are in none of `others`, each of which counts from its first byte to its last.
     pub(super) fn without(&self, others: &[Range]) -> Vec<Range> {
         let mut rest = vec![(self.address, self.address + self.span())];
         for other in others {
@@ -92,11 +92,11 @@ struct Copy {
     destination: Option<Range>,
     /// Memory of the device that it writes.
     written: Option<Range>,
-    /// The call returns when the copy is done.
+    /// Whether the call returns when the copy is done.
     blocks: bool,
 }
 
-/// `hipMemcpyKind`.
+/// Values of `hipMemcpyKind`.
 mod kind {
     pub(super) const HOST_TO_HOST: u64 = 0;
     pub(super) const HOST_TO_DEVICE: u64 = 1;
@@ -117,6 +117,7 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
     use number as n;
     let named = |name: &str| begun.argument(arguments, name);
     let name = begun.operation.name();
+    // Functions with this word in their names return before the copy is done.
     let blocks = !name.contains("Async");
     let one = |address: u64, size: u64| Some(Range::flat(address, size));
     let rows = |address: u64, pitch: u64| {
@@ -129,12 +130,15 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             slices: 1,
         })
     };
+    // Of copies without a direction each side is the host's if its address is.
     let host = |address: u64, range: Range| {
         STATE
             .with(|state| state.is_host(address))
             .unwrap_or(false)
             .then_some(range)
     };
+    // Each family of functions names its arguments in its own way. A side that is an array, a variable or another
+    // device's memory has no range, because no host memory is there.
     let (source, destination, kind) = match begun.number {
         n::hipMemcpyHtoD | n::hipMemcpyHtoDAsync => (
             one(named("src"), named("sizeBytes")),
@@ -253,12 +257,14 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
             // The type of memory, and the place of the address.
             let unified = |first| side(first, UNIFIED, 4);
             let found = |first| unified(first).and_then(|range| host(range.address, range));
+            // Unified memory is the host's only if the address is known as such.
             let on_host = |first| side(first, ON_HOST, 3).or_else(|| found(first));
             let destination = on_host(7);
             let written = side(7, ON_DEVICE, 4).or_else(|| unified(7));
             return Some(Copy {
                 source: on_host(0),
                 destination,
+                // A side is either read by the host as a result, or written on the device: never both.
                 written: written.filter(|_| destination.is_none()),
                 blocks,
             });
@@ -300,6 +306,7 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
         kind::DEVICE_TO_DEVICE => (false, false),
         // The addresses decide.
         _ => {
+            // `hipMemcpyDefault`: the runtime decides by the addresses, and so does the capture.
             let source = source.and_then(|range| host(range.address, range));
             let to_host = destination.and_then(|range| host(range.address, range));
             return Some(Copy {
@@ -318,7 +325,7 @@ unsafe fn copy(begun: &Begun, arguments: &[u8]) -> Option<Copy> {
     })
 }
 
-/// `hipMemoryType`.
+/// Value of `hipMemoryType` for host memory.
 const ON_HOST: u64 = 1;
 const ON_DEVICE: u64 = 2;
 const UNIFIED: u64 = 11;
@@ -440,6 +447,7 @@ fn filled(begun: &Begun, arguments: &[u8]) -> Option<Range> {
         _ if name.contains("D32") => 4,
         _ => 1,
     };
+    // A function has one of these names; the others are 0.
     let size = named("sizeBytes") | named("count") | named("ByteCount");
     let address = named("dst") | named("dest") | named("dstDevice");
     let is_address = begun.operation.with_role(Role::Address).is_some();
@@ -512,6 +520,7 @@ pub(super) unsafe fn begin(begun: &mut Begun, arguments: &[u8]) {
         STATE.with(|state| state.graphs.captured(graph, uses));
     } else {
         if let Some(destination) = copy.destination {
+            // Changes that the host has made so far must be taken before the device overwrites them.
             pinned::device_writes(begun, |_| vec![destination]);
             STATE.with(|state| state.copy_writes(&destination));
         }
@@ -541,6 +550,7 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
     let copy = unsafe { copy(begun, arguments) };
     let written = written_by_device(begun, arguments, copy.as_ref());
     STATE.with(|state| {
+        // Counted as work of the stream even where no host memory is concerned: later waits cover it.
         state.order.enqueue(stream);
         if let Some(written) = written {
             state.order.pend_write(stream, written);
@@ -549,6 +559,7 @@ pub(super) fn end(begun: &mut Begun, arguments: &[u8]) {
     let Some(copy) = copy else {
         return;
     };
+    // A blocking copy has waited for all work before it in its stream.
     if copy.blocks && (copy.source.is_some() || copy.destination.is_some()) {
         order::take_results(begun);
     }
@@ -572,7 +583,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_without_gaps_are_one_piece() {
+    fn range_without_gaps_between_rows_is_one_piece() {
         let mut range = Range {
             address: 1000,
             pitch: 8,
@@ -598,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_leave_of_a_range_is_in_pieces() {
+    fn range_without_others_is_cut_into_pieces() {
         let whole = Range::flat(100, 100);
         let others = [(90, 20), (150, 10), (155, 10), (300, 5)];
         let others = others.map(|(address, size)| Range::flat(address, size));

@@ -48,15 +48,15 @@ pub(crate) fn set_functions(find: impl Fn(u32) -> *mut c_void) {
     }
 }
 
-/// `hipSuccess`.
+/// Value `hipSuccess`.
 const SUCCESS: u32 = 0;
-/// `hipMemcpyDeviceToHost`.
+/// Value `hipMemcpyDeviceToHost`.
 const DEVICE_TO_HOST: u32 = 2;
 /// Words of `hipMemcpy3DParms`: srcArray, srcPos (3), srcPtr (address, pitch, bytes, rows); the same of the destination;
 /// extent (3), kind.
 pub(super) const COPY_3D_WORDS: usize = 20;
 
-/// Has the runtime load the code of a host function.
+/// Makes the runtime load the code of a host function.
 pub(super) fn load_code(host: u64) {
     /// Bytes of `hipFuncAttributes`, and more.
     const WORDS: usize = 32;

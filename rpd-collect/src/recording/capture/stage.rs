@@ -51,6 +51,7 @@ pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
     };
     // SAFETY: the descriptor was opened above; the mapping keeps the file, and is new.
     let mapped = unsafe {
+        // Blocks are allocated before the file is mapped: a full disk would end the program at the first write.
         let ready = libc::posix_fallocate(file, 0, CONTROL_BYTES as libc::off_t) == 0;
         let mapped = if ready {
             libc::mmap(
@@ -76,11 +77,12 @@ pub(super) fn open(directory: &Path, options: &CaptureOptions) -> bool {
     LIMIT.store(options.staging, Ordering::Relaxed);
     MOST.store(options.max_bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     FILE.store(file, Ordering::Release);
+    // The control block last: its address says that everything else is there.
     CONTROL.store(mapped.cast(), Ordering::Release);
     true
 }
 
-/// In a forked child: what it counts is not its parent's.
+/// Detaches a forked child from the files: they belong to its parent.
 pub(super) fn forget_parent() {
     CONTROL.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
@@ -92,7 +94,7 @@ pub(super) fn count_call() {
     }
 }
 
-/// This many more bytes of data.
+/// Adds to the number of bytes of captured data, and ends the capture beyond the limit.
 pub(super) fn count_data(bytes: u64) {
     if let Some(control) = control()
         && control.data.fetch_add(bytes, Ordering::Relaxed) + bytes > MOST.load(Ordering::Relaxed)
@@ -101,7 +103,7 @@ pub(super) fn count_data(bytes: u64) {
     }
 }
 
-/// The capture has ended; only the first reason is kept.
+/// Stores the reason why the capture has ended; only the first is kept.
 pub(super) fn set_ended(why: u32) {
     if let Some(control) = control() {
         let _ =
@@ -111,21 +113,21 @@ pub(super) fn set_ended(why: u32) {
     }
 }
 
-/// Functions of the runtime that are not known here.
+/// Stores the number of functions of the runtime that this version does not know.
 pub(super) fn set_unknown_functions(count: u64) {
     if let Some(control) = control() {
         control.unknown_functions.store(count, Ordering::Relaxed);
     }
 }
 
-/// Written pages are requested of one more piece of memory.
+/// Counts a piece of memory whose written pages are requested from the kernel.
 pub(super) fn count_followed() {
     if let Some(control) = control() {
         control.followed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// One more piece of memory is compared, because of `why`, one of [`rpd_spool::capture::compared`].
+/// Counts a piece of memory that is compared, by reason: one of [`rpd_spool::capture::compared`].
 pub(super) fn count_compared(why: usize) {
     if let Some(count) = control().and_then(|control| control.compared.get(why)) {
         count.fetch_add(1, Ordering::Relaxed);
@@ -248,8 +250,9 @@ pub(super) fn read(range: &Range, into: &mut [u8]) -> bool {
     true
 }
 
-/// Stores bytes of the program in the staging file, unless the same were stored before; where. `is_output`: the front end may
-/// keep their hash alone. `None` when that failed, which ends the capture if there is no space.
+/// Stores bytes of the program in the staging file, unless the same were stored before. Returns their place.
+/// `is_output`: the front end may keep their hash alone. `None` when that failed, which ends the capture if there is no
+/// space.
 pub(super) fn store(range: &Range, is_output: bool) -> Option<u64> {
     let mut pieces = range.pieces();
     let (address, size) = match (pieces.next(), pieces.next()) {
@@ -289,6 +292,7 @@ fn copy(range: &Range, mut hashers: Option<&mut [Hasher; 2]>) -> Option<u64> {
         stop(ended::NO_READER);
         return None;
     }
+    // Room is reserved at once for all, so that threads write to places of their own without a lock.
     let offset = control.reserved.fetch_add(room, Ordering::Relaxed);
     OWN.set(OWN.get() + room);
     let file = FILE.load(Ordering::Acquire);
@@ -305,7 +309,9 @@ fn copy(range: &Range, mut hashers: Option<&mut [Hasher; 2]>) -> Option<u64> {
             };
             hash(0);
             if let Err(error) = write(file, address, part, at + done) {
+                // The front end must not wait for bytes that never come.
                 control.abandoned.fetch_add(room, Ordering::Relaxed);
+                // An unreadable address is the program's own affair; the file's errors end the capture.
                 if error != libc::EFAULT {
                     stop(ended::NO_SPACE);
                 }
@@ -351,7 +357,7 @@ mod tests {
 
     /// A forked child may be the first to load the runtime, at which functions of the runtime are counted.
     #[test]
-    fn a_forked_child_changes_no_count_of_its_parent() {
+    fn stage_counts_of_a_parent_are_not_changed_by_its_forked_child() {
         let directory = tempfile::tempdir().expect("a directory");
         assert!(open(directory.path(), &CaptureOptions::default()));
         let parents = control().expect("made");

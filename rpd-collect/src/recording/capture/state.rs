@@ -31,7 +31,7 @@ pub(super) static STATE: SharedCapture = SharedCapture {
     state: UnsafeCell::new(None),
 };
 
-/// Its lock is that of [`STATE`]. A child that is forked is not captured.
+/// Hook whose lock guards [`STATE`]. A child that is forked is not captured.
 pub(super) static FORK: ForkHook = ForkHook::new().in_child(super::forget_parent);
 
 impl SharedCapture {
@@ -44,26 +44,26 @@ impl SharedCapture {
     }
 }
 
-/// Live memory.
+/// Live memory of the program: an allocation.
 pub(super) struct Memory {
     /// Number of the allocation, from 1.
     pub(super) number: u64,
     size: u64,
     pub(super) kind: u32,
-    /// Its content when it was taken last.
+    /// Content of the memory when it was taken last.
     taken: Option<Content>,
-    /// The same by pages, where changes are found that way.
+    /// Content of the memory's pages when they were taken last, where changes are found by pages.
     pages: Option<Pages>,
-    /// Bases of other such memory that it points to.
+    /// Bases of other host-visible memory to which the memory points.
     leads_to: Vec<u64>,
-    /// The last launch that may use it now.
+    /// The last launch that may use the memory now.
     pub(super) used_by: Option<Use>,
 }
 
 /// A launch that may use host-visible memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Use {
-    /// The start of the launch.
+    /// Sequence number of the launch's begin.
     pub(super) launch: u64,
     stream: u64,
     /// The number of the work; `None` until it is submitted to the runtime.
@@ -80,7 +80,7 @@ pub(super) struct Launchable {
 
 struct Code {
     id: u64,
-    /// Where it is loaded, and how many bytes.
+    /// Address at which the code object is loaded, and its size in bytes.
     load: (u64, u64),
     kernels: HashMap<Vec<u8>, Arc<Kernel>>,
 }
@@ -117,11 +117,12 @@ pub(super) struct CaptureState {
     modules: HashMap<u64, Vec<u64>>,
     pub(super) graphs: Graphs,
     pub(super) images: Images,
-    /// Where physical memory was mapped first, by its handle.
+    /// Address at which physical memory was mapped first, by its handle.
     mapped: HashMap<u64, u64>,
 }
 
-/// What a program has registered: the handle of its fat binary, and its name in the code objects.
+/// A host function or variable that the program has registered: the handle of its fat binary, and its name in the code
+/// objects.
 #[derive(Debug, Clone)]
 struct Registered {
     binary: u64,
@@ -160,7 +161,7 @@ impl CaptureState {
         }
     }
 
-    /// The runtime has allocated the memory of a managed variable, which every launch may use.
+    /// Adds the memory of a managed variable, which the runtime has allocated and every launch may use.
     pub(super) fn managed_variable(&mut self, made: AllocationItem) {
         self.allocated(made);
         self.managed.push(made.base);
@@ -179,23 +180,23 @@ impl CaptureState {
         }
     }
 
-    /// All memory in a range was unmapped.
+    /// Removes all memory in a range that was unmapped.
     pub(super) fn unmapped(&mut self, base: u64, size: u64) {
         let end = base.saturating_add(size);
         self.memory.retain(|at, _| !(base..end).contains(at));
     }
 
-    /// Physical memory was made: its handle may be that of an older one.
+    /// Notes that physical memory was made: its handle may be that of an older one.
     pub(super) fn new_physical(&mut self, handle: u64) {
         self.mapped.remove(&handle);
     }
 
-    /// Physical memory was mapped. True if it had been before, at another address.
+    /// Notes that physical memory was mapped. True if it had been before, at another address.
     pub(super) fn is_mapped_again(&mut self, handle: u64, base: u64) -> bool {
         *self.mapped.entry(handle).or_insert(base) != base
     }
 
-    /// The program has the handle of the physical memory at an address.
+    /// Notes that the program has the handle of the physical memory at an address.
     pub(super) fn physical_found(&mut self, handle: u64, address: u64) {
         if let Some((base, _)) = self.memory_at(address) {
             self.mapped.entry(handle).or_insert(base);
@@ -239,7 +240,8 @@ impl CaptureState {
         Some(Arc::clone(&found.name))
     }
 
-    /// The runtime has given out the texture reference `name` of a module, for the current device of the thread.
+    /// Notes the texture reference `name` of a module, which the runtime has given out for the current device of the
+    /// thread.
     pub(super) fn reference_found(&mut self, at: u64, module: u64, name: &[u8], device: i32) {
         let code = self.modules.get(&module).and_then(|codes| codes.last());
         match code {
@@ -255,7 +257,7 @@ impl CaptureState {
         self.variable_codes.get(&(host, device)).copied()
     }
 
-    /// A device variable lies at `address`; the code object that is loaded there.
+    /// Notes that a device variable lies at `address`. Returns the code object that is loaded there.
     pub(super) fn variable_found(&mut self, host: u64, device: i32, address: u64) -> Option<u64> {
         let mut codes = self.codes.iter().rev();
         let found = codes.find(|code| address.wrapping_sub(code.load.0) < code.load.1)?;
@@ -356,7 +358,7 @@ impl CaptureState {
         Some(found)
     }
 
-    /// Whether it is known what the function launches, now or once its code object is loaded.
+    /// Whether the kernel is known that the function launches, now or once its code object is loaded.
     pub(super) fn is_registered(&self, function: u64) -> bool {
         self.hosts.contains_key(&function)
     }
@@ -449,7 +451,7 @@ impl CaptureState {
         }
     }
 
-    /// What has changed in the host-visible memory that no launch uses, since it was taken.
+    /// Adds the ranges of host-visible memory that no launch uses and that have changed since they were taken.
     pub(super) fn look_at_others(&mut self, changed: &mut Vec<Range>) {
         let by_pages = options().is_some_and(|options| options.pageguard);
         let unused = self.memory.iter().filter(|(base, memory)| {

@@ -14,7 +14,7 @@ use super::state::{CaptureState, STATE};
 /// Waits that are under way, and the addresses of values that streams write: for these a replay waits as the program did.
 #[derive(Default)]
 pub(super) struct Values {
-    /// Stream, work, and the value.
+    /// Waits: stream, number of the work, and place of the value.
     waits: Vec<(u64, u64, Range)>,
     written: Vec<u64>,
 }

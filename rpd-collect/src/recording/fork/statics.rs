@@ -1,4 +1,4 @@
-//! Every static of this crate, and what becomes of it in a forked child. A test finds those that are not listed.
+//! Every static of this crate, and its treatment in a forked child. A test finds those that are not listed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -235,7 +235,7 @@ const SET: &[(&str, &str)] = &[
     ("sdk/counters/config.rs MAKING", "static FORK"),
 ];
 
-/// What stands before the tests of a file.
+/// The part of a file before its tests.
 fn without_tests(source: &str) -> &str {
     source.split("\n#[cfg(test)]\n").next().unwrap_or_default()
 }
@@ -269,7 +269,7 @@ fn for_each_source(mut act: impl FnMut(&str, &str)) {
 
 /// A static without an entry may be one that a child has of its parent by mistake.
 #[test]
-fn it_is_stated_what_a_forked_child_does_with_each_static() {
+fn statics_are_all_listed_with_their_treatment_in_a_forked_child() {
     let kept_types: BTreeSet<&str> = KEPT_TYPES
         .iter()
         .flat_map(|group| group.1)
@@ -322,9 +322,10 @@ fn it_is_stated_what_a_forked_child_does_with_each_static() {
     assert_eq!(count, listed.len(), "a static is listed twice");
 }
 
-/// Its lock registers a hook, and so does a thread of the collector. What is neither does so itself.
+/// Every hook takes effect: its lock registers it, or a thread of the collector that names it. The others are
+/// registered explicitly.
 #[test]
-fn every_hook_is_registered() {
+fn fork_hooks_are_all_registered() {
     let (mut hooks, mut all) = (Vec::new(), String::new());
     for_each_source(|file, source| {
         all.push_str(source);

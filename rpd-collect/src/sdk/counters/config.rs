@@ -1,4 +1,4 @@
-//! Which counters are collected on which GPU, group by group.
+//! Selection of the counters that are collected on each GPU, group by group.
 //!
 //! The provider is given one configuration per GPU and group, with the counters in the order of their names: on a device
 //! whose values depend on how often its registers are read, every further one would change what is counted.
@@ -46,7 +46,8 @@ pub(super) struct Configs {
 }
 
 impl Configs {
-    /// For the GPUs with these handles, in the order of their topology nodes. `counts_all`: every dispatch is selected.
+    /// Configurations for the GPUs with these handles, in the order of their topology nodes. `counts_all`: every
+    /// dispatch is selected.
     pub(super) fn new(options: &CounterOptions, gpus: &[u64], counts_all: bool) -> Configs {
         FORK.register();
         Configs {
@@ -79,15 +80,16 @@ impl Configs {
         configs.get((turn % configs.len() as u64) as usize).copied()
     }
 
-    /// The dispatch with this number is not counted.
+    /// Notes that the dispatch with this number is not counted.
     pub(super) fn pass_over(&self, dispatch: u64) {
         if self.groups.len() > 1 {
             self.turns.note(dispatch, None);
         }
     }
 
-    /// One thread makes them, the others wait for it: the SDK's counter tables are not thread-safe, and two threads
-    /// that make configurations at the same time crash the target. The provider calls no function of ours meanwhile.
+    /// The configurations, which one thread makes while the others wait for it: the SDK's counter tables are not
+    /// thread-safe, and two threads that make configurations at the same time crash the target. The provider calls no
+    /// function of the collector meanwhile.
     fn made(&self, functions: &Functions) -> Option<&DeviceConfigs> {
         // SAFETY: either null or a leaked box.
         let known = || unsafe { self.made.load(Ordering::Acquire).as_ref() };
@@ -108,7 +110,7 @@ impl Configs {
         Some(made)
     }
 
-    /// Has the provider make all configurations; with notes for the user.
+    /// Makes the provider make all configurations. Returns them with notes for the user.
     fn make(&self, functions: &Functions) -> (DeviceConfigs, Vec<String>) {
         let mut notes = Vec::new();
         let mut missing: BTreeSet<&str> = self
@@ -129,6 +131,7 @@ impl Configs {
                     notes.push(format!(
                         "nothing is counted on GPU {number}: the provider reports: {says}"
                     ));
+                    // The GPU gets empty configurations, so that the list still has one entry for each GPU.
                     BTreeMap::new()
                 }
             };
@@ -154,6 +157,7 @@ impl Configs {
             });
             made.push(configs.collect());
         }
+        // A counter is unknown only if no GPU has it, and that is known only if all could be asked.
         if complete && !missing.is_empty() {
             let names: Vec<&str> = missing.into_iter().collect();
             notes.push(format!(
@@ -229,7 +233,7 @@ pub(in crate::sdk) fn available(
     Ok(available)
 }
 
-/// Has the provider make a configuration, and records what its counters are.
+/// Makes the provider make a configuration, and records the descriptions of its counters.
 fn create(
     functions: &Functions,
     agent: u64,
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_ordered_by_its_text() {
+    fn counter_group_is_ordered_by_text_without_repeats() {
         // A digit comes before the colon, a capital letter after it.
         let ordered = sorted(&group(&["AB", "A:device=1", "A1", "AB", "A"]));
         let texts: Vec<String> = ordered.iter().map(ToString::to_string).collect();
@@ -289,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_counts_what_it_has_and_what_is_meant_for_it() {
+    fn chosen_counters_are_those_that_the_gpu_has_and_that_name_it() {
         let available = BTreeMap::from([("A".to_owned(), 11), ("B".to_owned(), 12)]);
         let group = sorted(&group(&["B", "A:device=1", "A", "C", "B:device=1"]));
         assert_eq!(chosen(&group, 1, &available), [("A", 11), ("B", 12)]);

@@ -75,9 +75,9 @@ fn info(functions: &Functions, id: u64) -> Option<rocprofiler_counter_info_v0_t>
     (status == rocprofiler_status_t::SUCCESS).then_some(info)
 }
 
-/// The dimensions as version 1 of the description has them; `None` when the provider does not give one.
+/// The dimensions of a counter from version 1 of its description; `None` when the provider does not give one.
 fn dimensions_of_info(functions: &Functions, id: u64) -> Option<Vec<Dimension<'static>>> {
-    /// With space for what a later provider may add.
+    /// Version 1 of the description, with space for fields that a later provider may add.
     #[repr(C)]
     #[derive(Default)]
     struct Description {
@@ -123,7 +123,7 @@ unsafe fn dimension<'a>(info: &rocprofiler_counter_record_dimension_info_t) -> D
     }
 }
 
-/// Ids, and the dimensions as the tail of the record has them.
+/// Ids of dimensions, and the dimensions as the tail of the record has them.
 #[derive(Default)]
 struct Dimensions {
     ids: Vec<u64>,
@@ -173,7 +173,7 @@ fn put(tail: &mut Vec<u8>, bytes: &[u8]) {
     tail.extend_from_slice(bytes);
 }
 
-/// Records what a counter is, unless that is recorded. The ids of its dimensions.
+/// Records the description of a counter, unless it is recorded. Returns the ids of its dimensions.
 pub(super) fn counter(functions: &Functions, id: u64, agent: u64) -> Arc<[u64]> {
     if let Some(Some(known)) = with(|recorded| recorded.counters.get(&(agent, id)).cloned()) {
         return known;

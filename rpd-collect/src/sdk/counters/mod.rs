@@ -78,7 +78,8 @@ pub(super) fn define(setup: &Setup<'_>) {
 /// Subject of notes about failures.
 const PURPOSE: &str = "what counters count";
 
-/// To be called before kernels are registered. The context, which [`begin`] or [`hsa_initialised`] starts.
+/// Configures counting. To be called before kernels are registered. Returns the context, which [`begin`] or
+/// [`hsa_initialised`] starts.
 pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
     let options = &setup.options.counters;
     if !options.any() {
@@ -94,6 +95,7 @@ pub(super) fn configure(setup: &Setup<'_>) -> Option<rocprofiler_context_id_t> {
         functions.rocprofiler_query_record_counter_id.is_some(),
     ];
     let service = functions.rocprofiler_configure_callback_dispatch_counting_service;
+    // An SDK before counting lacks some of the functions; counting needs all.
     let (Some(service), true) = (service, present.iter().all(|found| *found)) else {
         meta::note("nothing is counted: this provider does not have dispatch counting");
         return None;
@@ -135,7 +137,7 @@ pub(super) fn begin(setup: &Setup<'_>) {
     }
 }
 
-/// The HSA runtime is initialised and has no queue yet.
+/// Starts counting when the HSA runtime is initialised and has no queue yet.
 pub(super) fn hsa_initialised() {
     let Some(counting) = COUNTING.get() else {
         return;
@@ -150,7 +152,7 @@ pub(super) fn hsa_initialised() {
     forked_end::prepare();
 }
 
-/// A kernel was registered under this name.
+/// Notes the name under which a kernel was registered.
 pub(super) fn kernel_registered(id: u64, name: &[u8]) {
     if let Some(counting) = COUNTING.get() {
         SYMBOLS.run(|| counting.selection.registered(id, name));
@@ -167,9 +169,11 @@ unsafe extern "C" fn on_dispatch(
         let counting = COUNTING.get()?;
         let info = &dispatch.dispatch_info;
         if switch::is_paused() {
+            // The report at the end has the number of dispatches that pauses left out.
             device_work::dispatch_paused();
         }
         let (dispatch, agent) = (info.dispatch_id, info.agent_id.handle);
+        // Turns wait for the decision about every number, so that a dispatch which is not counted is told to them, too.
         if !switch::is_on() || !counting.selection.selects(info.kernel_id) {
             counting.configs.pass_over(dispatch);
             return None;
@@ -199,6 +203,7 @@ unsafe extern "C" fn on_counted(
     _data: *mut c_void,
 ) {
     VALUES.on_event(|| {
+        // The parent's work may be delivered in a child that was forked meanwhile.
         let parents = device_work::is_of_parent(dispatch.start_timestamp);
         if records.is_null() || count == 0 || parents {
             return;

@@ -1,4 +1,5 @@
-//! Which turn of its GPU a dispatch has: how many dispatches with lower numbers are counted there.
+//! Turns of dispatches: the turn of a dispatch is the number of dispatches with lower numbers that are counted on its
+//! GPU.
 //!
 //! Threads get the numbers of their dispatches before they ask what is to be counted, in any order. So the turn follows
 //! the number, not the order of the questions.
@@ -41,16 +42,16 @@ impl Latest {
     }
 }
 
-/// What is known about the dispatches of a process on a GPU.
+/// Decisions about the dispatches of a process on a GPU.
 #[derive(Clone)]
 struct Window {
     /// Number of the first dispatch that is in the window; a multiple of 64.
     first: u64,
-    /// Dispatches below that are not counted on this GPU.
+    /// Number of dispatches below the window that are not counted on this GPU.
     others: u64,
-    /// Dispatches that have asked.
+    /// Dispatches of the window that have asked.
     known: Latest,
-    /// Dispatches that are not counted on this GPU.
+    /// Dispatches of the window that are not counted on this GPU.
     other: Latest,
 }
 
@@ -82,7 +83,8 @@ impl Window {
         }
     }
 
-    /// Notes that a dispatch has asked, and whether it is counted on this GPU. Nothing for one that came too late.
+    /// Notes that a dispatch has asked, and whether it is counted on this GPU. Nothing for a dispatch that came too
+    /// late.
     fn note(&mut self, number: u64, is_counted: bool) {
         self.reach(number);
         if number >= self.first {
@@ -102,7 +104,7 @@ impl Window {
         (most.saturating_sub(unknown), most)
     }
 
-    /// Dispatches of the window below `end` that have asked.
+    /// Number of dispatches of the window below `end` that have asked.
     fn asked(&self, end: u64) -> u64 {
         // Numbers begin at 1.
         self.known.count(self.first.max(1).min(end), end)
@@ -111,9 +113,9 @@ impl Window {
 
 /// The turns of all GPUs.
 pub(super) struct Turns {
-    /// By GPU.
+    /// Windows of dispatches, by GPU.
     windows: UnsafeCell<Box<[Window]>>,
-    /// Every dispatch is counted, on the only GPU.
+    /// Whether every dispatch is counted, on the only GPU.
     counts_all: bool,
 }
 
@@ -121,7 +123,7 @@ pub(super) struct Turns {
 unsafe impl Sync for Turns {}
 
 impl Turns {
-    /// For `gpus` GPUs. `counts_all`: no dispatch is left out.
+    /// Turns for `gpus` GPUs. `counts_all`: no dispatch is left out.
     pub(super) fn new(gpus: usize, counts_all: bool) -> Turns {
         Turns {
             windows: UnsafeCell::new(vec![Window::new(); gpus].into()),
@@ -136,7 +138,7 @@ impl Turns {
         Some(act(unsafe { &mut *self.windows.get() }))
     }
 
-    /// Dispatch `number` is counted on GPU `gpu`; on none with `None`.
+    /// Notes that dispatch `number` is counted on GPU `gpu`; on none with `None`.
     pub(super) fn note(&self, number: u64, gpu: Option<usize>) {
         self.with(|windows| {
             for (index, window) in windows.iter_mut().enumerate() {
@@ -145,8 +147,8 @@ impl Turns {
         });
     }
 
-    /// How many dispatches before `number` are counted on `gpu`, divided by `interval`. Where that depends on dispatches that
-    /// have not asked yet, these are waited for, for a short time.
+    /// Number of dispatches before `number` that are counted on `gpu`, divided by `interval`. Where that depends on
+    /// dispatches that have not asked yet, these are waited for, for a short time.
     pub(super) fn turn(&self, number: u64, gpu: usize, interval: u64) -> u64 {
         let mut deadline = None;
         loop {
@@ -165,7 +167,7 @@ impl Turns {
         }
     }
 
-    /// Dispatches below `number` that have not asked are not waited for any more.
+    /// Ends the waiting for dispatches below `number` that have not asked.
     fn give_up(&self, number: u64) {
         self.with(|windows| {
             for window in windows {
@@ -197,21 +199,21 @@ mod tests {
     }
 
     #[test]
-    fn turns_follow_the_numbers_whatever_the_order() {
+    fn turns_follow_dispatch_numbers_in_any_order_of_questions() {
         let expected = [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2), (6, 2)];
         assert_eq!(turns(&[1, 2, 3, 4, 5, 6], &[], 2), expected);
         assert_eq!(turns(&[3, 1, 6, 2, 5, 4], &[], 2), expected);
     }
 
     #[test]
-    fn dispatches_that_are_not_counted_have_no_turn() {
+    fn turns_leave_out_dispatches_that_are_not_counted() {
         let expected = [(1, 0), (3, 0), (5, 1), (6, 1), (7, 2)];
         assert_eq!(turns(&[1, 2, 3, 4, 5, 6, 7], &[2, 4], 2), expected);
         assert_eq!(turns(&[2, 4, 1, 3, 6, 5, 7], &[2, 4], 2), expected);
     }
 
     #[test]
-    fn gpus_take_turns_of_their_own() {
+    fn turns_of_each_gpu_are_counted_separately() {
         let turns = Turns::new(2, true);
         let places = [0, 0, 1, 1, 0, 1];
         let found: Vec<u64> = (1..)
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_on_after_the_window() {
+    fn turns_go_on_behind_the_window() {
         let turns = Turns::new(1, false);
         // Every other dispatch is counted.
         for number in 1..=3 * WINDOW {
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dispatch_that_never_asks_is_waited_for_once() {
+    fn turns_wait_once_for_a_dispatch_that_never_asks() {
         let turns = Turns::new(1, false);
         turns.note(2, Some(0));
         let begun = Instant::now();

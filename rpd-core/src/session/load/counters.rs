@@ -18,9 +18,9 @@ use crate::spool::reader::{ByteStrings, Record};
 /// a counter may follow its values.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    /// By agent and the provider's number of the counter, which agents of one architecture may share.
+    /// Counters by agent and the provider's number of the counter, which agents of one architecture may share.
     counters: HashMap<(u64, u64), Counter>,
-    /// By the provider's number of the instance: the number of its counter, and its positions.
+    /// Instances by the provider's number: the number of the instance's counter, and its positions.
     instances: HashMap<u64, (u64, Vec<(u64, u64)>)>,
     values: Column<CountedValue>,
     /// Ids of dispatches that were selected for counting.
@@ -34,6 +34,7 @@ impl Counters {
         let mut text = || Some(String::from_utf8_lossy(parts.next()?).into_owned());
         let (name, description, block, expression) = (text()?, text()?, text()?, text()?);
         let mut dimensions = Vec::new();
+        // Dimensions follow in pairs until the record ends; a pair that is cut off is left out.
         while let (Some(numbers), Some(name)) = (parts.next(), parts.next()) {
             let [id, size] = <[u64; 2]>::read_from_bytes(numbers).ok()?;
             dimensions.push(CounterDimension {
@@ -42,6 +43,7 @@ impl Counters {
                 name: String::from_utf8_lossy(name).into_owned(),
             });
         }
+        // A counter may be described more than once, always alike: the first record counts.
         self.counters
             .entry((fixed.agent, fixed.id))
             .or_insert(Counter {
@@ -115,11 +117,14 @@ impl Counters {
     /// dispatches can be read.
     pub(super) fn finish(mut self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         let mut counters: Vec<Counter> = self.counters.into_values().collect();
+        // In this order a counter's index in the session follows from its id and agent, and values can be sorted by it.
         counters.sort_by_key(|counter| (counter.id, counter.agent));
         let mut instances: Vec<_> = self.instances.into_iter().collect();
         instances.sort_by_key(|&(id, _)| id);
         let mut places: HashMap<(AgentHandle, u64), (u32, u32)> = HashMap::new();
         for (id, (counter, positions)) in instances {
+            // The provider gives instances per architecture, so an instance belongs to the counter of every agent with
+            // its id.
             let first = counters.partition_point(|known| known.id.0 < counter);
             let of_agents = counters.iter_mut().zip(0..).skip(first);
             for (known, index) in of_agents.take_while(|(known, _)| known.id.0 == counter) {
@@ -132,6 +137,8 @@ impl Counters {
             }
         }
         session.counters = counters;
+        // Values refer to instances by number, and those are only known when all records have been read: hence a second
+        // pass.
         self.values.seal(storage)?;
         let recorded = self.values;
         let mut unknown = 0;
@@ -151,6 +158,7 @@ impl Counters {
                     None => unknown += 1,
                 }
             }
+            // The order in which the provider delivers values is not defined; readers rely on counter, then instance.
             of_one.sort_by_key(|value| (value.counter, value.instance));
             let range = ValueRange {
                 first: values.total() as u64,
@@ -160,6 +168,7 @@ impl Counters {
             for value in &of_one {
                 values.append(Some(storage), *value)?;
             }
+            // Values are read in step with dispatches; what lies behind is not needed again and would count as memory.
             until_release = until_release.saturating_sub(of_one.len());
             if until_release == 0 {
                 recorded.release();
@@ -170,6 +179,7 @@ impl Counters {
         values.seal(storage)?;
         counted.ranges = ranges;
         counted.values = values;
+        // A dispatch that was selected and has no values was lost by the provider, which reports no error for it.
         self.selected.seal(storage)?;
         let came = counted.dispatches.dispatch.iter().map(|id| id.0);
         session.ledger.uncounted = missing(storage, self.selected.iter().copied(), came)?;

@@ -44,7 +44,7 @@ struct Resolved {
     operations: Vec<Option<OperationId>>,
 }
 
-/// What the meta stream says about numbers in other records.
+/// Facts of the meta stream about numbers in other records.
 #[derive(Debug, Default)]
 pub(super) struct Meta {
     pub(super) has_process: bool,
@@ -136,6 +136,7 @@ impl Meta {
                 table.resize_with(number + 1, || None);
             }
             let last = names.operations.keys().next_back();
+            // Provider's numbers of operations have gaps. Id 0 marks them.
             let mut ids = vec![StringId(0); last.map_or(0, |&last| last as usize + 1)];
             for (&operation, name) in &names.operations {
                 ids[operation as usize] = session.strings.intern(name);
@@ -196,6 +197,7 @@ impl Meta {
     ) -> OperationId {
         let mut resolved = place.and_then(|place| self.callbacks[place].as_mut());
         let names = resolved.as_ref().map(|resolved| &resolved.names);
+        // A newer provider has operations without a recorded name. A name made of the number keeps them apart.
         let name = match names.and_then(|names| names.get(number as usize)) {
             Some(&name) if name.0 != 0 => name,
             _ => {
@@ -205,6 +207,7 @@ impl Meta {
         };
         let operations = &mut session.operations;
         let id = operations.add(&session.strings, kind, name, Some(number));
+        // The limit keeps a damaged number from making a table of gigabytes.
         if let Some(resolved) = &mut resolved
             && number < MAX_OPERATIONS
         {
@@ -222,7 +225,7 @@ impl Meta {
         self.dirty
     }
 
-    /// Moves what was read to the session, ordered by id, each id once.
+    /// Moves the facts to the session, ordered by id, each id once.
     pub(super) fn finish(self, session: &mut Session, storage: &Storage) -> io::Result<()> {
         let numbers: BTreeMap<u32, u32> = self.regions.keys().copied().zip(1..).collect();
         let number = |region| numbers.get(&region).copied().unwrap_or(0);
@@ -383,6 +386,7 @@ fn numbered(names: &BTreeMap<(u32, u32), KindNames>, space: u32) -> Vec<(String,
 }
 
 fn process(fixed: &format::Process, tail: &[u8]) -> Process {
+    // The texts are in the order in which the collector writes them: command, directory, executable, environment.
     let mut parts = ByteStrings(tail).map(Option::unwrap_or_default);
     let mut part = || parts.next().unwrap_or_default();
     let command = nul_separated(part());
@@ -408,6 +412,7 @@ fn process(fixed: &format::Process, tail: &[u8]) -> Process {
         executable,
         environment: nul_separated(part())
             .filter_map(|pair| {
+                // A variable without `=` cannot be restored, and tells nothing.
                 let (name, value) = pair.split_once('=')?;
                 Some((name.to_owned(), value.to_owned()))
             })

@@ -30,7 +30,7 @@ use crate::spool::record::RecordKind;
 use meta::Meta;
 use records::Rows;
 
-/// Which optional parts of a session are loaded, and where long columns go.
+/// Optional parts of a session to be loaded, and the storage of long columns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions {
     /// Whether the raw arguments and return values of calls are kept.
@@ -51,7 +51,8 @@ impl LoadOptions {
     }
 }
 
-/// Why no session could be made of a spool. Damage to single segments is not an error: see [`super::Ledger::damage`].
+/// Reason why no session could be made of a spool. Damage to single segments is not an error: see
+/// [`super::Ledger::damage`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -82,7 +83,7 @@ pub enum LoadError {
     NotASpool {
         /// Path of the recording's directory.
         path: PathBuf,
-        /// What was found instead.
+        /// Reason why the directory's content is no recording: the first damage, or that no record names the process.
         reason: String,
     },
 }
@@ -149,6 +150,7 @@ impl Session {
         let mut strange = UnreadableRecords::default();
         let mut session = Session::default();
         session.strings.spill_to(&storage);
+        // Id 0 stands for an absent text in every column.
         session.strings.intern("");
         let mut has_records = false;
 
@@ -161,6 +163,7 @@ impl Session {
             let mut records = stream.records();
             while let Some(record) = records.next() {
                 has_records = true;
+                // A newer collector may write kinds that this version lacks; all others are still good.
                 let Some(kind) = RecordKind::from_tag(record.header.tag) else {
                     strange.unknown(record.header.tag);
                     continue;
@@ -225,9 +228,12 @@ impl Session {
                     RecordKind::CaptureCode => record.parse::<format::CaptureCode>().map(drop),
                     RecordKind::CaptureMarker => record.parse::<format::CaptureMarker>().map(drop),
                 };
+                // A record that is too short is left out and counted: the rest of the stream is still in step, as
+                // lengths are in heads.
                 if taken.is_none() {
                     strange.short(kind);
                 }
+                // After each record, because this is where tables that have become long move their rows to files.
                 tables.taken(&mut session).map_err(failed)?;
                 rows.counters.taken(&storage).map_err(failed)?;
             }
@@ -238,11 +244,13 @@ impl Session {
                 note_damage(&mut ledger.damage, damage.to_string());
             }
         }
+        // Only a directory without any sign of records is a process that ended early. Damage must not be called that.
         if !has_records && session.ledger.damage.is_empty() && session.ledger.dropped == 0 {
             return Err(LoadError::NothingRecorded {
                 path: directory.to_owned(),
             });
         }
+        // Without a description of the process there is no pid and no clock: nothing could be labelled or converted.
         if !meta.has_process {
             return Err(LoadError::NotASpool {
                 path: directory.to_owned(),
@@ -252,6 +260,7 @@ impl Session {
                 },
             });
         }
+        // What needs names comes now: every record of the meta stream has been read, in whatever stream it was.
         totals.finish(&mut meta, &mut session);
         let counters = rows
             .finish(&meta, &mut session, &mut tables)
@@ -262,10 +271,12 @@ impl Session {
             .map_err(failed)?;
         strange.finish(&mut session.ledger.damage);
         let said = meta.end_time;
+        // Rows can be read only when the tables are complete, and counters and stacks are joined with their rows.
         tables.finish(&mut session).map_err(failed)?;
         counters.finish(&mut session, &storage).map_err(failed)?;
         meta.finish(&mut session, &storage).map_err(failed)?;
         stacks::finish(&mut session, &storage).map_err(failed)?;
+        // Sorting is last: names and labels, by which equal times are ordered, are known only now.
         tables.put_in_order(&mut session).map_err(failed)?;
         let ends = Table::ALL
             .iter()
@@ -283,7 +294,7 @@ struct UnreadableRecords {
     short: BTreeMap<RecordKind, u64>,
     /// Number of records whose tag no kind has.
     unknown: u64,
-    /// Tag of the first of these.
+    /// Tag of the first record whose tag no kind has.
     tag: u16,
 }
 

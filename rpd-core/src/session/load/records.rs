@@ -25,7 +25,7 @@ use crate::spool::reader::{ByteStrings, Record, split_stack};
 /// Ranges that were not stopped of which the ledger has more than the number.
 const MAX_OPEN_RANGES: usize = 100;
 
-/// Fills the tables of a session with what records describe.
+/// Fills the tables of a session with the contents of records.
 pub(super) struct Rows {
     options: LoadOptions,
     pub(super) ranges: Ranges,
@@ -56,6 +56,7 @@ impl Rows {
         let (call, tail) = record.parse::<format::ApiCall>()?;
         let (stack, tail) = split_stack(call.flags, tail);
         note_cut(call.flags, session);
+        // The number of a kind is the provider's; without a name nobody can say what the function was.
         let Some(operation) = meta.call(record.header.aux, call.operation, session) else {
             self.nameless += 1;
             return Some(Ok(()));
@@ -82,6 +83,7 @@ impl Rows {
                 name: session.operations[operation].name,
                 thread: ThreadId(thread),
                 start: Nanoseconds(call.start),
+                // A call without end has not returned. It is reported, but is no row: a duration would be made up.
             });
             return Some(Ok(()));
         }
@@ -103,15 +105,18 @@ impl Rows {
             operation,
             message,
             start: Nanoseconds(call.start),
+            // In a damaged recording an end can lie before its start; the difference would wrap round.
             end: Nanoseconds(call.end.max(call.start)),
             thread: ThreadId(thread),
             correlation: CorrelationId(call.correlation),
             ancestor: CorrelationId(call.ancestor),
             args,
         });
+        // Without the option the column stays empty, which saves eight bytes a call.
         if self.options.args {
             api.retval.set_last(call.retval);
         }
+        // A recording without stacks has no column for them.
         if meta.has_stacks {
             api.stack.set_last(stack);
         }
@@ -136,6 +141,7 @@ impl Rows {
         };
         Some(self.ranges.start(StartedRange {
             operation,
+            // A null message has no text; an empty message is a text.
             message: if range.flags & api_flag::NULL_MESSAGE != 0 {
                 StringId(0)
             } else {
@@ -158,6 +164,7 @@ impl Rows {
         session: &mut Session,
         tables: &mut Growth,
     ) -> io::Result<Counters> {
+        // Ranges that were not stopped last until the end of the recording, which is known only when all rows are.
         let last = self.ranges.last_start();
         let last = end_of_recording(session, meta.end_time, last.max(tables.last_end(session)));
         self.ranges.join(|range, end| {
@@ -181,6 +188,7 @@ impl Rows {
             tables.taken(session)
         })?;
         let damage = &mut session.ledger.damage;
+        // One message for all: a damaged meta stream makes every call nameless.
         if self.nameless > 0 {
             let why = if meta.is_stale() {
                 "the names came later"

@@ -38,6 +38,8 @@ impl Contents {
     ) -> Option<io::Result<()>> {
         let (fixed, tail) = record.parse::<format::CodeBytes>()?;
         let part = tail.get(..fixed.len as usize)?;
+        // Parts of an image are consecutive in a stream. Offset 0 begins the next one, so an unfinished one stays
+        // unfinished.
         if fixed.offset == 0 {
             self.broken += u64::from(self.open.is_some());
             self.open = Some((fixed.content, fixed.size, Vec::new()));
@@ -52,6 +54,7 @@ impl Contents {
             }
             None => false,
         };
+        // The parts that follow do not fit either, and are skipped until the next offset 0.
         if !fits {
             self.broken += u64::from(self.open.take().is_some());
             return Some(Ok(()));

@@ -114,6 +114,7 @@ pub(super) fn take_source(record: &Record<'_>, session: &mut Session) -> Option<
         .intern(&name(part(&mut tail, fixed.file_len)?));
     let mut frames = part(&mut tail, fixed.frames_len)?;
     let mut depth = 0;
+    // The frames are packed: three numbers, then the two texts whose lengths are the last two of them.
     while !frames.is_empty() {
         let mut number = || Some(u32::from_le_bytes(part(&mut frames, 4)?.try_into().ok()?));
         let (line, function_len, source_len) = (number()?, number()?, number()?);
@@ -140,6 +141,7 @@ pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()>
     // A node that is removed here is counted below if a call refers to it.
     session.stacks.remove_defects();
     let stacks = &session.stacks;
+    // A call must not point at a stack that is not there: writers take the id as a key of another table.
     let (mut missing, mut lost) = (0_u64, 0_u64);
     let is_good = |own: StackRef| own.stack == 0 || stacks.node(own.stack).is_some();
     let good = |own: StackRef| match is_good(own) {
@@ -155,11 +157,13 @@ pub(super) fn finish(session: &mut Session, storage: &Storage) -> io::Result<()>
             bad += u64::from(!is_good(*own));
             lost += u64::from(own.flags & stack_flag::LOST != 0);
         }
+        // Rewriting copies the column to a new file, so it is done only where there is a defect.
         if bad > 0 {
             column.rewrite(storage, good)?;
         }
         missing += bad;
     }
+    // Modules and code that no stack uses would be looked up by symbolizing, which takes time.
     session.drop_unused_stacks();
     let damage = &mut session.ledger.damage;
     if missing > 0 {

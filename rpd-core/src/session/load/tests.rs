@@ -155,7 +155,7 @@ fn open(directory: &SpoolDirectory) -> Session {
 }
 
 #[test]
-fn threads_are_merged_in_order_and_open_calls_are_listed() {
+fn loading_merges_threads_in_order_and_lists_open_calls() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, mut meta) = spool(run.path());
     let mut one = thread(&directory, 1);
@@ -187,7 +187,7 @@ fn threads_are_merged_in_order_and_open_calls_are_listed() {
 }
 
 #[test]
-fn the_process_is_described() {
+fn loading_reads_the_description_of_the_process() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let process = open(&directory).process;
@@ -200,7 +200,7 @@ fn the_process_is_described() {
 }
 
 #[test]
-fn ranges_are_joined_over_threads() {
+fn loading_joins_range_starts_and_stops_of_different_threads() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let mut one = thread(&directory, 1);
@@ -258,7 +258,7 @@ fn ranges_are_joined_over_threads() {
 }
 
 #[test]
-fn arguments_are_kept_when_requested() {
+fn loading_keeps_arguments_when_requested() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let mut one = thread(&directory, 1);
@@ -290,7 +290,7 @@ fn arguments_are_kept_when_requested() {
 }
 
 #[test]
-fn names_stand_at_the_providers_numbers() {
+fn loading_puts_names_at_the_providers_numbers() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let session = open(&directory);
@@ -303,7 +303,7 @@ fn names_stand_at_the_providers_numbers() {
 }
 
 #[test]
-fn devices_work_is_read() {
+fn loading_reads_dispatches_copies_allocations_and_regions() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, mut meta) = spool(run.path());
     let mut buffer = thread(&directory, 99);

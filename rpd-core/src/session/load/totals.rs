@@ -25,6 +25,7 @@ impl Totals {
         if self.0.is_empty() {
             return;
         }
+        // Names are resolved when the second stream begins; a recording may have the meta stream only.
         meta.resolve(session);
         for (aux, total) in self.0 {
             let of = match (aux, total.subject) {

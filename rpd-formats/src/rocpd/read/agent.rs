@@ -1,4 +1,4 @@
-//! Agents from the JSON that describes them, and from the plain columns where that is missing.
+//! Reads agents from the JSON that describes them, and from the plain columns where the JSON is missing.
 
 use rpd_core::agent::{self, Agent, AgentType, Cache, IoLink, MemoryBank, Property};
 use rpd_core::ids::AgentHandle;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::describe::{self, bit_fields};
 
-/// A number; 0 when there is none of that name.
+/// The number that `json` has under a name; 0 when it has none.
 pub(super) fn number(value: &Value, key: &str) -> u64 {
     let value = &value[key];
     value
@@ -30,7 +30,7 @@ fn pack(value: &Value, fields: &[(&str, u32)]) -> u32 {
     })
 }
 
-/// An object with the properties that `json`, one of `of`, has; the others are 0.
+/// An object with the properties that `json`, an element of `of`, has; the other properties are 0.
 fn object<T: Default>(json: &Value, of: &str, properties: &[Property<T>]) -> T {
     let mut object = T::default();
     for property in properties {

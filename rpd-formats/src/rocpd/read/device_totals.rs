@@ -21,6 +21,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info) -> Result<()> {
     let mut places: HashMap<i64, usize> = HashMap::new();
     let columns = "id, kernel_id, operation_id, count, total, min, max, spread, bytes, first, last";
     source.each(columns, TOTAL, |row| {
+        // The column that is not NULL tells the subject of the row; `bits` reads NULL as 0.
         let has = |column| {
             row.get_ref(column)
                 .is_ok_and(|value| value != ValueRef::Null)
@@ -33,6 +34,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info) -> Result<()> {
             }
             (false, false) => TotalOf::OtherKernels,
         };
+        // A damaged database may have counts of 0 and minima above maxima, which sums do not expect.
         let (min, max) = (bits(row, 5), bits(row, 6));
         let totals = &mut info.session.device_totals;
         places.insert(integer(row, 0), totals.len());

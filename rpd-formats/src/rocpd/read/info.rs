@@ -1,4 +1,4 @@
-//! Facts that records refer to: process, strings, agents, code.
+//! Reads the facts that records refer to: process, strings, agents, code.
 
 use std::collections::HashMap;
 
@@ -20,25 +20,25 @@ use super::agent::{from_json, number};
 use super::scan::{Source, bits, integer, text, word};
 use super::{Recording, Settings};
 
-/// String ids from here on are those of a damaged database, unless it has about as many texts.
+/// First id of a string that only damaged databases have, unless the database has about as many texts.
 const MAX_IDS: usize = 1 << 24;
 const MAX_IDS_PER_TEXT: usize = 16;
 /// Name in our databases of agents without a description; the handle follows.
 const UNKNOWN_AGENT: &str = "unknown agent ";
 
-/// A session in the making.
+/// A session while it is read from a database.
 #[derive(Default)]
 pub(super) struct Info {
     pub(super) session: Session,
-    /// Texts of the database, whether the session uses them or not.
+    /// All texts of the database, whether the session uses them or not.
     texts: Strings,
-    /// By id in the database: the text's id in `texts`; 0 for ids that no text has.
+    /// A text's id in `texts`, by its id in the database; 0 for ids that no text has.
     text_ids: ById<u32>,
-    /// By id in the database: 1 more than the session's id for texts in use, otherwise 0.
+    /// A text's id in the session plus 1, by its id in the database; 0 for texts that the session does not use.
     used: ById<u32>,
-    /// Agents by their id in the database.
+    /// Agents, by their ids in the database.
     pub(super) agents: HashMap<i64, AgentHandle>,
-    /// Dispatches were counted and not traced.
+    /// Whether dispatches were counted and not traced.
     pub(super) only_counted: bool,
 }
 
@@ -48,7 +48,7 @@ impl Info {
         self.texts.get(StringId(self.text_ids.get(id)))
     }
 
-    /// The session's id of a text.
+    /// The session's id of a text of the database.
     #[inline]
     pub(super) fn string(&mut self, id: u32) -> StringId {
         match self.used.get(id) {
@@ -81,15 +81,18 @@ pub(super) fn read(
     storage: &Storage,
 ) -> Result<(Info, Settings)> {
     let mut info = Info::default();
+    // Id 0 is the empty text, which stands for texts that the database lacks.
     for strings in [&mut info.session.strings, &mut info.texts] {
         strings.spill_to(storage);
         strings.intern("");
     }
+    // Databases have no ledger: without these two the session would be reported as an incomplete recording.
     info.session.ledger.ended = true;
     info.session.ledger.runtime_seen = true;
     let mut settings = process(source, recording, &mut info)?;
     strings(source, &mut info, storage)?;
     agents(source, &mut info)?;
+    // Renaming is a setting of the recording; how names were made is known from the names alone.
     settings.kernel_names = KernelNames {
         rename: settings.kernel_names.rename,
         ..code(source, &mut info.session)?
@@ -110,6 +113,7 @@ fn process(source: &Source<'_>, recording: &Recording, info: &mut Info) -> Resul
         "id, nid, ppid, pid, init, fini, command, environment, extdata",
         "rocpd_info_process",
         |row| {
+            // A merged database has a process of each recording.
             if integer(row, 0) != recording.id {
                 return Ok(());
             }
@@ -177,6 +181,7 @@ fn strings(source: &Source<'_>, info: &mut Info, storage: &Storage) -> Result<()
     let stored = format!("(SELECT * FROM rocpd_string WHERE id < {FIRST_MADE_UP})");
     source.each("id, string", &stored, |row| {
         let id = integer(row, 0);
+        // Ids index a list: one id that only damage explains must not take memory for all ids below it.
         let most = MAX_IDS.max(MAX_IDS_PER_TEXT * info.texts.len());
         let Some(index) = usize::try_from(id).ok().filter(|&index| index < most) else {
             return Ok(());
@@ -201,6 +206,7 @@ fn agents(source: &Source<'_>, info: &mut Info) -> Result<()> {
         let known = name
             .strip_prefix(UNKNOWN_AGENT)
             .and_then(|handle| handle.parse().ok());
+        // Such a row stands for a handle of which nothing else is known.
         if let Some(handle) = known {
             info.agents.insert(id, AgentHandle(handle));
             return Ok(());
@@ -284,6 +290,7 @@ fn code(source: &Source<'_>, session: &mut Session) -> Result<KernelNames> {
         shown.push(display);
         Ok(())
     })?;
+    // Databases do not tell how names were made: it is the first way that makes all names that they have.
     let is_how = |names: &KernelNames| {
         let pairs = session.kernel_symbols.iter().zip(&shown);
         pairs

@@ -13,7 +13,7 @@ use super::{Guarded, Problem, ReadError};
 /// Tables that every file of RPD has.
 const TABLES: [&str; 4] = ["rocpd_api", "rocpd_op", "rocpd_api_ops", "rocpd_string"];
 
-/// Groups of work, by the process that requested it. Kernels have their name as description, copies none.
+/// Statement of groups of work, by the process that requested it. Kernels have their name as description, copies none.
 const WORK: &str = "SELECT p.pid, CASE WHEN t.string LIKE '%Kernel%' THEN 'kernels' ELSE 'memory_copies' END AS kind,
         CASE WHEN coalesce(d.string, '') = '' THEN t.string ELSE d.string END AS name, o.\"end\" - o.start AS duration
     FROM rocpd_op o
@@ -22,7 +22,7 @@ const WORK: &str = "SELECT p.pid, CASE WHEN t.string LIKE '%Kernel%' THEN 'kerne
         LEFT JOIN (SELECT x.op_id, min(a.pid) AS pid FROM rocpd_api_ops x JOIN rocpd_api a ON a.id = x.api_id
             GROUP BY x.op_id) p ON p.op_id = o.id";
 
-/// Groups of calls. `%texts%` has the texts of markers.
+/// Statement of groups of calls. `%texts%` has the texts of markers.
 const CALLS: &str = "SELECT a.pid, CASE
             WHEN n.string = 'UserMarker' THEN 'markers'
             WHEN n.string LIKE 'hip%' OR n.string LIKE '\\_\\_hip%' ESCAPE '\\' THEN 'hip'
@@ -35,7 +35,7 @@ const CALLS: &str = "SELECT a.pid, CASE
         JOIN rocpd_string n ON n.id = a.apiName_id
         LEFT JOIN %texts% u ON u.id = a.args_id";
 
-/// Sums over groups, in two steps: the squares of distances need the means.
+/// Statement of the sums over groups, in two steps: the squares of distances need the means.
 const SUMS: &str = "WITH record AS MATERIALIZED (SELECT * FROM (%records%) WHERE duration BETWEEN 0 AND %longest%),
         part AS MATERIALIZED (SELECT pid, kind, name, count(*) AS calls, sum(duration) AS total, min(duration) AS least,
             max(duration) AS most, avg(duration) AS mean FROM record GROUP BY pid, kind, name)
@@ -44,7 +44,7 @@ const SUMS: &str = "WITH record AS MATERIALIZED (SELECT * FROM (%records%) WHERE
     FROM record JOIN part ON part.pid IS record.pid AND part.kind = record.kind AND part.name = record.name
     GROUP BY part.pid, part.kind, part.name";
 
-/// How many records have times that cannot be.
+/// Counts the records whose times cannot be.
 const LEFT_OUT: &str = "SELECT count(*) FROM (SELECT \"end\" - start AS duration FROM rocpd_op
         UNION ALL SELECT \"end\" - start FROM rocpd_api) WHERE duration NOT BETWEEN 0 AND %longest%";
 
@@ -58,7 +58,7 @@ pub struct RpdSums {
     pub left_out: u64,
 }
 
-/// A file of RPD.
+/// A file of RPD that is open for reading.
 #[derive(Debug)]
 pub struct RpdFile {
     path: PathBuf,
@@ -66,7 +66,7 @@ pub struct RpdFile {
 }
 
 impl RpdFile {
-    /// Whether a file that was opened is one.
+    /// Whether a database that was opened is a file of RPD.
     pub(super) fn is_on(connection: &Guarded) -> Result<bool, Problem> {
         has_tables(connection, &TABLES)
     }

@@ -1,4 +1,4 @@
-//! PC samples and code, which only databases of rpd have.
+//! Reads PC samples and code, which only databases of rpd have.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::traces;
 /// Places in code by the ids of their rows.
 pub(super) type Places = HashMap<i64, (CodeObjectId, u64)>;
 
-/// Reads code and how agents were sampled; the places that samples refer to.
+/// Reads code and the settings of samplers; returns the places that samples refer to.
 fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
     source.each(
         "id, agent_id, method, unit, \"interval\"",
@@ -42,6 +42,7 @@ fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
         },
     )?;
     let mut images: Vec<(String, Vec<u8>)> = Vec::new();
+    // Large images are stored in several rows, one after the other.
     source.each("id, content, bytes", "rpd_code_bytes", |row| {
         let content = text(row, 1);
         let part = bytes(row, 2);
@@ -57,6 +58,7 @@ fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
         .zip(0..)
         .collect();
     for (content, bytes) in images {
+        // An image is known by a hash of 128 bits, written in hexadecimal.
         let part = |range| {
             let digits = content.get(range).unwrap_or_default();
             u64::from_str_radix(digits, 16).unwrap_or(0)
@@ -112,6 +114,7 @@ fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
             Ok(())
         },
     )?;
+    // Code is searched by object and offset.
     instructions.sort_by_key(|(_, instruction)| (instruction.object, instruction.offset));
     for (id, mut instruction) in instructions {
         let code = &mut info.session.code;
@@ -130,7 +133,7 @@ fn code(source: &Source<'_>, info: &mut Info) -> Result<Places> {
     Ok(places)
 }
 
-/// The reason with this text, why no instruction was issued.
+/// The reason, by its text, why no instruction was issued.
 pub(super) fn reason_of(text: &str) -> Issue {
     let number = REASONS.iter().position(|reason| *reason == text);
     Issue(number.unwrap_or(0) as u8)
@@ -148,6 +151,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
     }
     let places = code(source, info)?;
     traces::read(source, info, &places)?;
+    // A sample names the text of its region, the session its number. Of regions with one text the first counts.
     let mut regions: HashMap<StringId, u32> = HashMap::new();
     for (number, region) in (1..).zip(&info.session.regions) {
         regions.entry(region.message).or_insert(number);
@@ -156,6 +160,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
         workgroup_y, workgroup_z, state, region_id, snapshot, memory";
     source.each(columns, SAMPLE, |row| {
         let (object, offset) = places.get(&integer(row, 1)).copied().unwrap_or_default();
+        // The lowest byte has flags, the others class, wave and number of waves.
         let state = bits(row, 9);
         let region = match word(row, 10) {
             0 => 0,
@@ -186,7 +191,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, growth: &mut Growth) ->
     })
 }
 
-/// Reads code and what was found in thread traces into `info.session`, and the sums of samples; not the samples.
+/// Reads code and the findings of thread traces into `info.session`, and the sums of samples; not the samples.
 pub(super) fn totals(source: &Source<'_>, info: &mut Info) -> Result<Totals> {
     let mut totals = Totals::default();
     if !is_present(source)? {

@@ -1,4 +1,4 @@
-//! Scans of one view in the order of its ids, by several threads when it is large. Memory does not grow with the view.
+//! Scans a view in the order of its ids, by several threads when it is large. Memory does not grow with the view.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,28 +12,28 @@ use super::super::connection::Guarded;
 use super::super::error::Problem;
 use super::super::sql::literal;
 
-/// Rows from which on a second thread pays.
+/// Number of rows from which on a second thread pays.
 const ROWS_PER_THREAD: i64 = 100_000;
-/// More threads than this wait for the disk.
+/// Most threads that scan a view: more threads wait for the disk.
 const MAX_THREADS: usize = 8;
-/// Ids that a thread reads before it waits for its turn again.
+/// Number of ids that a thread reads before it waits for its turn again.
 const STRETCH: i128 = 1 << 16;
-/// Ids are divided into at most this many stretches.
+/// Most stretches that the ids of a view are divided into.
 const MAX_STRETCHES: i128 = 1 << 12;
-/// Rows of a piece at most.
+/// Most rows of a piece.
 const PIECE: usize = 1 << 14;
 /// Bytes of texts after which a piece ends.
 const PIECE_TEXTS: usize = 256 << 10;
-/// Pieces that a thread may be ahead.
+/// Number of pieces that a thread may be ahead.
 const PIECES_WAITING: usize = 2;
 
-/// One process in a database.
+/// The recording of one process in a database.
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
     pub(super) connection: &'a Guarded,
-    /// Set when the database holds several.
+    /// Identifier of the recording; `None` when it is the only one in the database.
     pub(super) guid: Option<&'a str>,
-    /// Problem on another connection.
+    /// First problem of a connection of another thread.
     pub(super) problem: RefCell<Option<Problem>>,
 }
 
@@ -57,7 +57,7 @@ impl Source<'_> {
         self.each_by("id", columns, view, take)
     }
 
-    /// The same, ordered by another column.
+    /// Calls `take` with each row of a view, ordered by the column `order`.
     pub(super) fn each_by(
         &self,
         order: &str,
@@ -88,7 +88,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Whether there is such a view or table.
+    /// Whether the database has a view or table of this name.
     pub(super) fn has(&self, view: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1)";
         self.connection.query_row(sql, [view], |row| row.get(0))
@@ -110,7 +110,7 @@ impl Source<'_> {
         self.pieces_with_texts(columns, view, read, take)
     }
 
-    /// The same for rows with texts; `read` returns how many bytes of them it added.
+    /// Reads rows with texts in pieces, several at a time; `read` returns how many bytes of text it added to its piece.
     pub(super) fn pieces_with_texts<T: Default + Send>(
         &self,
         columns: &str,
@@ -228,7 +228,7 @@ impl Source<'_> {
     }
 }
 
-/// An integer column; 0 for anything else.
+/// The integer in a column; 0 for anything else.
 #[inline]
 pub(super) fn integer(row: &Row<'_>, column: usize) -> i64 {
     match row.get_ref(column) {
@@ -237,19 +237,19 @@ pub(super) fn integer(row: &Row<'_>, column: usize) -> i64 {
     }
 }
 
-/// An integer column as its bits.
+/// The integer in a column, as its bits.
 #[inline]
 pub(super) fn bits(row: &Row<'_>, column: usize) -> u64 {
     integer(row, column).cast_unsigned()
 }
 
-/// An integer column that fits 32 bits in any sound database.
+/// The integer in a column that fits 32 bits in any sound database.
 #[inline]
 pub(super) fn word(row: &Row<'_>, column: usize) -> u32 {
     u32::try_from(integer(row, column)).unwrap_or(0)
 }
 
-/// The bytes of a text column; empty for anything else.
+/// The bytes of a column with a text or a blob; empty for anything else.
 #[inline]
 pub(super) fn bytes<'r>(row: &'r Row<'_>, column: usize) -> &'r [u8] {
     match row.get_ref(column) {
@@ -258,7 +258,7 @@ pub(super) fn bytes<'r>(row: &'r Row<'_>, column: usize) -> &'r [u8] {
     }
 }
 
-/// A text column, with any bytes.
+/// The text in a column, with any bytes.
 pub(super) fn text(row: &Row<'_>, column: usize) -> String {
     String::from_utf8_lossy(bytes(row, column)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Decoded thread traces, which only databases of rpd have.
+//! Reads decoded thread traces, which only databases of rpd have.
 
 use std::collections::HashMap;
 
@@ -13,6 +13,7 @@ use super::scan::{Source, bits, integer, text, word};
 
 /// Reads streams, waves and instructions into `info.session`. `places`: instructions by the ids of their rows.
 pub(super) fn read(source: &Source<'_>, info: &mut Info, places: &Places) -> Result<()> {
+    // Only databases with thread traces have the tables.
     if !source.has(STREAM)? {
         return Ok(());
     }
@@ -43,6 +44,7 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, places: &Places) -> Res
     let columns =
         "stream_id, cu, simd, slot, start, \"end\", instructions, latency, stall, is_complete";
     source.each(columns, "rpd_trace_wave", |row| {
+        // Only a damaged database has waves without a stream.
         if let Some(stream) = streams.get(&integer(row, 0)) {
             info.session.thread_traces.waves.push(TracedWave {
                 stream: *stream,
@@ -59,9 +61,11 @@ pub(super) fn read(source: &Source<'_>, info: &mut Info, places: &Places) -> Res
         }
         Ok(())
     })?;
+    // Earlier versions of rpd stored no waves over time.
     if source.has(OCCUPANCY)? {
         read_occupancy(source, info, &streams)?;
     }
+    // Stalls refer to instructions by the ids of their rows.
     let mut lines: HashMap<i64, usize> = HashMap::new();
     let columns = "id, agent_id, trace, kernel_id, instruction_id, hits, latency, idle";
     source.each(columns, "rpd_trace_instruction", |row| {

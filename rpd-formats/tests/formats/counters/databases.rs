@@ -10,7 +10,7 @@ use super::{counted, database, golden, json, rows, session, sessions, target, te
 use crate::support::write::{destination, write};
 
 #[test]
-fn what_goes_through_our_database_comes_out_the_same() {
+fn counters_survive_in_a_database() {
     let directory = tempfile::tempdir().expect("a directory");
     let first = counted();
     let second = session(&database(&first, directory.path()));
@@ -26,7 +26,7 @@ fn what_goes_through_our_database_comes_out_the_same() {
 }
 
 #[test]
-fn traced_dispatches_stay_traced_and_are_not_stored_twice() {
+fn database_stores_traced_and_counted_dispatches_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let first = session(&golden("counters-plus-trace/trace_results.db"));
     assert_eq!((first.dispatches.len(), first.counted.len()), (4, 4));
@@ -44,7 +44,7 @@ fn traced_dispatches_stay_traced_and_are_not_stored_twice() {
 }
 
 #[test]
-fn rows_and_views_are_those_of_the_original() {
+fn database_of_counters_has_the_rows_and_views_of_the_original() {
     let directory = tempfile::tempdir().expect("a directory");
     let golden = golden("counters/trace_results.db");
     let copy = directory.path().join("golden.db");
@@ -110,7 +110,7 @@ fn odd() -> Session {
 }
 
 #[test]
-fn odd_values_come_through() {
+fn odd_counter_values_survive_in_a_database() {
     let directory = tempfile::tempdir().expect("a directory");
     let first = odd();
     let second = session(&database(&first, directory.path()));
@@ -147,7 +147,7 @@ fn odd_values_come_through() {
 }
 
 #[test]
-fn dispatches_that_were_counted_but_not_traced_get_rows_too() {
+fn database_has_rows_of_dispatches_counted_but_not_traced() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut first = session(&golden("counters-plus-trace/trace_results.db"));
     first.dispatches.reorder(&[0, 1, 3]);
@@ -163,7 +163,7 @@ fn dispatches_that_were_counted_but_not_traced_get_rows_too() {
 }
 
 #[test]
-fn merged_databases_keep_the_counters_of_each() {
+fn merged_database_keeps_the_counters_of_each_input() {
     let directory = tempfile::tempdir().expect("a directory");
     let both = [
         golden("counters/trace_results.db"),
@@ -184,7 +184,7 @@ fn merged_databases_keep_the_counters_of_each() {
     );
 }
 
-/// Another process than the golden one.
+/// A session of another process than the golden one.
 fn odd_process() -> Session {
     let mut session = counted();
     let origin = session.origin.as_mut().expect("an origin");
@@ -192,9 +192,9 @@ fn odd_process() -> Session {
     session
 }
 
-/// What later versions add: columns for places, samples that are not counts, events of the driver.
+/// Later versions add columns for places, samples that are not counts, and events of the driver.
 #[test]
-fn columns_of_later_schemas_are_used() {
+fn reader_uses_counter_columns_of_later_schemas() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("later.db");
     std::fs::copy(golden("counters/trace_results.db"), &path).expect("a copy");

@@ -156,7 +156,7 @@ fn agent(json: &Value) -> Agent {
     agent
 }
 
-/// Everything that CSV and rocpd show of the database.
+/// A session with everything that CSV and rocpd show of the database.
 pub(crate) fn session(connection: &Connection) -> Session {
     let mut session = Session::default();
     session.strings.intern("");

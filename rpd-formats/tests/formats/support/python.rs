@@ -7,7 +7,7 @@ use rpd_tests::skips::skipped;
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 
-/// What a script prints; `None`, and the check is skipped, when Python or one of the modules is not installed.
+/// Output of a script; `None`, and the check is skipped, when Python or one of the modules is not installed.
 pub(crate) fn python(modules: &str, script: &str, arguments: &[&Path]) -> Option<String> {
     let importable = Command::new("python3")
         .args(["-c", &format!("import {modules}")])

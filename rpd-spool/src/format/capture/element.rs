@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_have_the_size_of_their_components() {
+    fn array_elements_have_the_size_of_their_channels() {
         assert_eq!(bytes_of_channels([32, 32, 32, 32, 2]), 16);
         assert_eq!(bytes_of_channels([8, 8, 0, 0, 1]), 2);
         assert_eq!(format_of_channels([32, 32, 32, 32, 2]), (0x20, 4));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Values of [`StageControl::ended`]: why a capture ended before the program did.
 pub mod ended {
-    /// It has not ended.
+    /// The capture has not ended.
     pub const NOT: u32 = 0;
     /// Data or records could not be written, because no space is left on the disk.
     pub const NO_SPACE: u32 = 1;
@@ -14,8 +14,8 @@ pub mod ended {
     pub const LIMIT: u32 = 3;
 }
 
-/// Why an allocation of host-visible memory is compared as a whole, although the user asked for tracking of written
-/// pages. Indices into [`StageControl::compared`].
+/// Reasons why an allocation of host-visible memory is compared as a whole, although the user asked for tracking of
+/// written pages. Indices into [`StageControl::compared`].
 pub mod compared {
     /// The kernel does not support asynchronous write protection by userfaultfd.
     pub const OLD_KERNEL: usize = 0;
@@ -25,7 +25,7 @@ pub mod compared {
     pub const SHARED: usize = 2;
     /// The kernel does not write-protect memory of this kind.
     pub const REFUSED: usize = 3;
-    /// The program has mapped other memory in its place.
+    /// The program has mapped other memory in the place of the allocation.
     pub const REPLACED: usize = 4;
     /// Nearly all its pages are written every time and few of them change, so tracking does not help.
     pub const TOUCHED: usize = 5;
@@ -39,9 +39,9 @@ pub mod compared {
 pub struct StageControl {
     /// Bytes of the staging file that the target has reserved for data.
     pub reserved: AtomicU64,
-    /// Bytes of these that the front end has read. Only the front end writes this field.
+    /// Bytes of the staging file that the front end has read. Only the front end writes this field.
     pub consumed: AtomicU64,
-    /// Bytes of these that stay empty, because the data could not be written.
+    /// Bytes of the staging file that were reserved and stay empty, because the data could not be written.
     pub abandoned: AtomicU64,
     /// Time that calls waited for the front end, added up, in nanoseconds.
     pub stalled: AtomicU64,
@@ -51,7 +51,7 @@ pub struct StageControl {
     pub data: AtomicU64,
     /// Number of calls that were captured.
     pub calls: AtomicU64,
-    /// One of the values of [`ended`].
+    /// Reason why the capture ended before the program: one of the values of [`ended`].
     pub ended: AtomicU32,
     /// Not used: 0.
     pub unused: AtomicU32,
@@ -59,6 +59,6 @@ pub struct StageControl {
     pub unknown_functions: AtomicU64,
     /// Number of allocations of host-visible memory whose written pages were to be tracked.
     pub followed: AtomicU64,
-    /// Number of these that are compared instead, by reason ([`compared`]).
+    /// Number of allocations that are compared although they were to be tracked, by reason ([`compared`]).
     pub compared: [AtomicU64; compared::REASONS],
 }

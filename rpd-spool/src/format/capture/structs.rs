@@ -23,7 +23,7 @@ pub fn address_of_operation(operation: &[u8]) -> Option<usize> {
 
 /// Whether a `hipStreamBatchMemOpParams` waits for a value.
 pub fn waits_for_value(operation: &[u8]) -> bool {
-    /// Of 32 and of 64 bits.
+    /// Operations that wait for a value of 32 bits, and of 64 bits.
     const WAITS: [u32; 2] = [1, 4];
     WAITS.contains(&number(operation, 0))
 }

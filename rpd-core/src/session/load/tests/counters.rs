@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn counters_and_their_values_find_each_other_in_any_order() {
+fn loading_joins_counters_with_values_in_any_order() {
     let run = tempfile::tempdir().expect("a directory");
     let directory = SpoolDirectory::create(run.path()).expect("a spool");
     let mut meta = StreamWriter::new(&directory, "meta".into(), stream::META, 0);

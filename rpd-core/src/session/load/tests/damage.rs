@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn no_process_is_an_error_and_unknown_records_are_reported() {
+fn loading_fails_without_a_process_and_reports_unknown_records() {
     let run = tempfile::tempdir().expect("a directory");
     assert!(matches!(
         Session::open(run.path(), LoadOptions::default()),
@@ -45,7 +45,7 @@ fn blank(kind: RecordKind, len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn every_kind_of_record_has_the_role_in_the_table() {
+fn loading_treats_each_record_kind_by_its_role_in_the_table() {
     for kind in RecordKind::ALL {
         let run = tempfile::tempdir().expect("a directory");
         let (directory, _meta) = spool(run.path());
@@ -87,7 +87,7 @@ fn every_kind_of_record_has_the_role_in_the_table() {
 }
 
 #[test]
-fn records_of_unknown_kinds_are_counted() {
+fn loading_counts_records_of_unknown_kinds() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let mut one = thread(&directory, 1);
@@ -107,7 +107,7 @@ fn records_of_unknown_kinds_are_counted() {
 }
 
 #[test]
-fn calls_with_texts_that_were_cut_are_counted() {
+fn loading_counts_calls_whose_texts_were_cut() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let mut one = thread(&directory, 1);
@@ -129,7 +129,7 @@ fn calls_with_texts_that_were_cut_are_counted() {
 
 /// Spoils every byte of a small spool in turn, and cuts it at many lengths: never a panic.
 #[test]
-fn hostile_spools_never_panic() {
+fn loading_a_damaged_spool_never_panics() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, mut meta) = spool(run.path());
     put!(
@@ -212,7 +212,7 @@ fn hostile_spools_never_panic() {
 
 /// Whether calls have stacks is in the record of the process, which a damaged spool may have behind calls.
 #[test]
-fn columns_end_together_where_the_process_is_described_late() {
+fn loading_gives_columns_the_same_length_when_the_process_is_described_late() {
     for rows in [None, Some(1)] {
         let run = tempfile::tempdir().expect("a directory");
         let directory = SpoolDirectory::create(run.path()).expect("a directory");

@@ -79,7 +79,7 @@ fn interleaved(run: &Path) -> Arc<SpoolDirectory> {
 }
 
 #[test]
-fn long_tables_are_the_same_in_files() {
+fn loading_yields_the_same_tables_in_files_as_in_memory() {
     let run = tempfile::tempdir().expect("a directory");
     let directory = interleaved(run.path());
     let whole = open(&directory);

@@ -51,7 +51,7 @@ fn open_names(session: &Session) -> Vec<&str> {
 }
 
 #[test]
-fn open_ranges_last_until_the_end_of_the_recording() {
+fn loading_ends_open_ranges_at_the_end_of_the_recording() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, mut meta) = spool(run.path());
     let mut one = thread(&directory, 1);
@@ -80,7 +80,7 @@ fn open_ranges_last_until_the_end_of_the_recording() {
 }
 
 #[test]
-fn open_ranges_of_a_killed_process_last_until_its_last_time() {
+fn loading_ends_open_ranges_of_a_killed_process_at_its_last_time() {
     // The last time is in turn the end of a copy, the begin of an open call, and that of an open range.
     for (copy, call_start, range, expected) in
         [(90, 40, 50, 90), (30, 140, 50, 140), (30, 40, 150, 150)]
@@ -122,7 +122,7 @@ fn open_ranges_of_a_killed_process_last_until_its_last_time() {
 }
 
 #[test]
-fn a_range_without_a_message_is_named_by_its_function() {
+fn ledger_names_an_open_range_without_message_by_its_function() {
     let run = tempfile::tempdir().expect("a directory");
     let (directory, _meta) = spool(run.path());
     let mut one = thread(&directory, 1);

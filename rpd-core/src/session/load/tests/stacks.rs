@@ -106,7 +106,7 @@ fn call_with(writer: &mut StreamWriter, start: u64, stack: Option<(u32, u32)>) {
 }
 
 #[test]
-fn calls_and_allocations_have_stacks() {
+fn loading_gives_calls_and_allocations_their_stacks() {
     let run = tempfile::tempdir().expect("a folder");
     let directory = with_stacks(run.path());
     let mut one = thread(&directory, 1);
@@ -163,7 +163,7 @@ fn calls_and_allocations_have_stacks() {
 }
 
 #[test]
-fn stacks_that_are_not_in_the_recording_are_reported() {
+fn loading_reports_stacks_that_are_not_in_the_recording() {
     let run = tempfile::tempdir().expect("a folder");
     let directory = with_stacks(run.path());
     let mut one = thread(&directory, 1);
@@ -186,7 +186,7 @@ fn stacks_that_are_not_in_the_recording_are_reported() {
 }
 
 #[test]
-fn stacks_of_long_tables_stay_with_their_calls() {
+fn loading_keeps_stacks_with_their_calls_in_long_tables() {
     let run = tempfile::tempdir().expect("a folder");
     let directory = with_stacks(run.path());
     let mut one = thread(&directory, 1);

@@ -76,7 +76,7 @@ fn parts_of_a_stream_are_put_together() {
 }
 
 #[test]
-fn what_is_behind_a_gap_is_left_out() {
+fn loading_leaves_out_trace_data_behind_a_gap() {
     for (name, parts, expected) in [
         ("no end", vec![(0, 3, 0, 0, &b"abc"[..])], &b"abc"[..]),
         (
@@ -117,7 +117,7 @@ fn what_is_behind_a_gap_is_left_out() {
 }
 
 #[test]
-fn a_stream_as_long_as_its_buffer_is_full() {
+fn loading_marks_a_trace_stream_as_long_as_its_buffer_as_full() {
     for (flags, capacity, full) in [
         (0, 1 << 20, false),
         (0, 64, true),
