@@ -290,6 +290,7 @@ impl ExcerptWriter {
              INSERT INTO unsupported SELECT u.api, u.name, count(*) FROM source.unsupported u JOIN call c ON c.api = u.api WHERE c.rc = 0
                  GROUP BY u.api;",
         )?;
+        // Before code and data, because items tell which of them the calls need.
         let blobs = self.rewrite_items(source, database, kept)?;
         // The calls that were rewritten tell which code objects the excerpt needs.
         let codes: Vec<String> = self.codes.iter().map(ToString::to_string).collect();

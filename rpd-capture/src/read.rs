@@ -286,7 +286,7 @@ impl Capture {
         }
     }
 
-    /// One call.
+    /// Reads one call by its number.
     ///
     /// # Errors
     /// When there is none with this number, or it cannot be read.

@@ -117,7 +117,7 @@ pub struct Sorted<R> {
 }
 
 impl<R: Keyed> Sorted<R> {
-    /// Rows of which these parts are in order, with their runs as they come.
+    /// Rows of which the parts that begin at `parts` are in order; their runs are found as they come.
     fn new(rows: Column<R>, parts: &[usize]) -> Self {
         let heads = runs(parts, rows.len(), |a, b| {
             rows[a as usize].key().cmp(&rows[b as usize].key())

@@ -36,7 +36,7 @@ enum Named {
     Searched,
     /// A descriptor is in the register.
     Descriptor,
-    /// A descriptor, a path that is relative to it in the next register, and flags in the fifth one.
+    /// A descriptor is in the register, a path that is relative to it in the next one, and flags in the fifth one.
     At,
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn of_user(user: libc::uid_t) -> Option<&'static CStr> {
     refused.then_some(OTHER_USER)
 }
 
-/// Why the loader would preload nothing into this file: it gives its process rights that its user does not have. `flags`
-/// is 0 or `AT_EMPTY_PATH`, with which `folder` is the file.
+/// Reason why the loader would preload nothing into this file: it gives its process rights that its user does not have.
+/// `flags` is 0 or `AT_EMPTY_PATH`, with which `folder` is the file.
 pub(crate) fn at(folder: c_int, path: &CStr, flags: c_int) -> Option<&'static CStr> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path is text; the record is written when the answer is 0.

@@ -86,6 +86,7 @@ pub fn excerpt(
         (Part::Calls(first, last), _) => (*first, *last),
         (Part::Launch { .. }, seq) => (seq.unwrap_or(player.last), player.last),
     };
+    // Opened a second time: the player reads data while calls are read.
     let rows = Capture::open(path)?;
     player.play_calls(&rows, (1, first - 1), |_, _| Ok(Step::Go))?;
     // Memory that differs already would make a wrong excerpt, without any sign of it later.

@@ -110,6 +110,7 @@ impl Player {
             let mut names: Vec<String> = launches.iter().map(|(_, name, _)| name.clone()).collect();
             names.sort();
             names.dedup();
+            // A kernel that is launched with a graph is no launch by itself, which a message has to explain.
             if found.is_empty()
                 && let Some((adding, launching)) = self.only_in_graph(&choice)?
             {
@@ -135,6 +136,7 @@ impl Player {
             let launching = self.graph_launch_after(*seq)?;
             return Err(only_in_graph(&named, choice.launch, *seq, launching));
         }
+        // The borrow of the choice's name ends here.
         let seq = *seq;
         drop(matches);
         choice.seq = Some(seq);
@@ -381,7 +383,8 @@ impl Player {
             .collect()
     }
 
-    /// As [`Player::save`], for the variables of all code objects that are loaded, unless `saved` has them.
+    /// Copies the variables of all code objects that are loaded, as [`Player::save`] does with memory, unless `saved`
+    /// has them.
     fn save_variables(&mut self, saved: &mut Vec<SavedMemory>) -> Result<(), ReplayError> {
         let device = self.device;
         let modules: Vec<(i64, i32)> = self.modules.keys().copied().collect();
@@ -471,7 +474,7 @@ fn only_in_graph(named: &str, launch: u64, adding: u64, launching: Option<u64>) 
     ))
 }
 
-/// Address or handle, and length, of what was written.
+/// Address or handle, and length, of the ranges that were written.
 fn written(saved: &[SavedMemory], arrays: &[SavedArray]) -> Vec<(u64, u64)> {
     let of = |one: &SavedMemory| {
         let base = one.now;

@@ -429,7 +429,7 @@ impl Player {
         self.compare(call).map_err(context)
     }
 
-    /// Puts data where the call, or the work that it starts, reads them.
+    /// Puts data into the memory from which the call, or the work that it starts, reads them.
     fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
         self.set_variables(call)?;
         // What a wait has are values for which the work waits that it waits for.

@@ -121,7 +121,7 @@ impl SpoolDirectory {
         ControlServer::create(&self.file(CONTROL_FILE)?)
     }
 
-    /// Path of a file in it.
+    /// Path of a file in the directory.
     fn file(&self, name: &str) -> io::Result<CString> {
         let mut path = self.path.as_os_str().as_bytes().to_vec();
         path.push(b'/');

@@ -219,6 +219,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
     let dispatches = &session.dispatches;
     for index in dispatches.indices() {
         let time = (dispatches.end[index].0).saturating_sub(dispatches.start[index].0);
+        // Work counts for the call with a stack in which it was submitted, however deep the runtime nested its own.
         match calls.find(dispatches.correlation[index].0, 0) {
             Some(used) if wants(used.function) => {
                 costs.uses.entry(used).or_default().gpu += time;

@@ -377,7 +377,7 @@ impl Report<'_> {
         }
     }
 
-    /// Paths of the recording's files, which are the same at every attempt.
+    /// Paths of the recording's outputs, which are the same at every attempt.
     fn target(
         &self,
         recording: &Recording,

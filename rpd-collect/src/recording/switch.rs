@@ -139,7 +139,7 @@ fn change_resumed(change: impl Fn(u64, bool) -> u64) {
     }
 }
 
-/// The program pauses recording.
+/// Pauses recording, at the program's request.
 pub(crate) fn pause() {
     change_resumed(|resumed, counted| {
         if counted {

@@ -62,7 +62,7 @@ impl Keyed for Work {
     }
 }
 
-/// All tracks.
+/// The tracks of a page's timeline.
 pub(super) struct Timeline<'a> {
     session: &'a Session,
     names: ExtendedStrings<'a>,

@@ -111,6 +111,7 @@ impl<'a> Context<'a> {
             categories[kind as usize] = texts.intern(kind.file_name()).0;
         }
         let labels = KernelLabels::new(session, options.kernel_names);
+        // A kernel's name is the same in all of its dispatches within a region: it is made once.
         let mut known = HashMap::new();
         for table in [&session.dispatches, &session.counted.dispatches] {
             for index in table.indices() {
@@ -181,7 +182,7 @@ impl<'a> Context<'a> {
         self.memory[operation.0 as usize]
     }
 
-    /// The name of an operation.
+    /// The dictionary id of an operation's name.
     fn operation(&self, operation: OperationId) -> u32 {
         self.session.operations[operation].name.0
     }

@@ -51,31 +51,31 @@ impl Rows<'_> {
         self.columns.push(Column::new(name.into(), values));
     }
 
-    /// A column of numbers that may be absent.
+    /// Adds a column of numbers that may be absent.
     pub(super) fn optional_integers(&mut self, name: &str, value: impl Fn(usize) -> Option<i64>) {
         let values: Vec<Option<i64>> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
     }
 
-    /// A column of floating numbers.
+    /// Adds a column of floating-point numbers.
     pub(super) fn floats(&mut self, name: &str, value: impl Fn(usize) -> f64) {
         let values: Vec<f64> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
     }
 
-    /// A column of floating numbers that may be absent.
+    /// Adds a column of floating-point numbers that may be absent.
     pub(super) fn optional_floats(&mut self, name: &str, value: impl Fn(usize) -> Option<f64>) {
         let values: Vec<Option<f64>> = self.range.clone().map(value).collect();
         self.columns.push(Column::new(name.into(), values));
     }
 
-    /// A column of texts that may be absent.
+    /// Adds a column of texts that may be absent.
     pub(super) fn optional_texts(&mut self, name: &str, text: impl Fn(usize) -> Option<String>) {
         let texts: Vec<Option<String>> = self.range.clone().map(text).collect();
         self.columns.push(Column::new(name.into(), texts));
     }
 
-    /// A column of texts, given by their ids.
+    /// Adds a column of texts, given by their ids.
     pub(super) fn texts(&mut self, name: &str, id: impl Fn(usize) -> Option<u32>) {
         // Each text once: rows share its bytes.
         let mut used: Vec<u32> = Vec::new();
@@ -109,7 +109,7 @@ impl Rows<'_> {
         }
     }
 
-    /// A column of texts that are all different.
+    /// Makes a column of texts that are all different.
     pub(super) fn own_texts(&mut self, name: &str, text: impl Fn(usize) -> String) {
         let texts: Vec<String> = self.range.clone().map(text).collect();
         self.columns.push(Column::new(name.into(), texts));

@@ -18,7 +18,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Also the row of each counted dispatch.
+    /// Numbers the dispatches of a session. The second result is the row of each counted dispatch.
     fn new(session: &'a Session) -> io::Result<(Rows<'a>, Column<u32>)> {
         let storage = session.storage.as_ref();
         let traced = &session.dispatches;

@@ -83,6 +83,7 @@ fn fill(
 ) -> rusqlite::Result<()> {
     let connection = connection::create(file.temporary_path())?;
     connection.execute_batch(PRAGMAS)?;
+    // One transaction: SQLite would write the file with every statement.
     connection.execute_batch("BEGIN")?;
     let node = Node::of(session);
     let names = Names::new(session, &node);
@@ -94,6 +95,7 @@ fn fill(
     let places = samples::write(&connection, &names, &ids, session)?;
     traces::write(&connection, &names, &ids, session, &places)?;
     connection.execute_batch(&names.fill_in(&tables::add_constants(options.layout)))?;
+    // Indices of complete tables cost less than indices that every row changes.
     connection.execute_batch(&names.fill_in(INDICES))?;
     for view in tables::views() {
         connection.execute_batch(&names.fill_in(&view))?;

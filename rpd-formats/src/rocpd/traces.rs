@@ -27,6 +27,7 @@ pub(super) fn write(
     places: &Places,
 ) -> Result<()> {
     let traces = &session.thread_traces;
+    // Only databases with thread traces have these tables.
     if traces.summaries.is_empty() {
         return Ok(());
     }
@@ -158,6 +159,7 @@ pub(super) fn write(
         }
     }
     stalls.finish()?;
+    // Indices of complete tables cost less than indices that every row changes.
     connection.execute_batch(&names.fill_in(INDICES))?;
     connection.execute_batch(&names.fill_in(VIEWS))
 }

@@ -90,7 +90,7 @@ macro_rules! record_kinds {
                 }
             }
 
-            /// Its treatment in a forked child.
+            /// Treatment of the record in a forked child.
             pub const fn fork(self) -> Fork {
                 match self {
                     $(RecordKind::$kind => Fork::$fork,)*

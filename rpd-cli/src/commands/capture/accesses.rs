@@ -135,8 +135,8 @@ pub(super) struct AccessOptions {
     pub(super) tables: TableOptions,
 }
 
-/// Shows what the lines of kernels accessed; returns the exit status. `named`: the capture as the user named it, whose directory
-/// is `capture`.
+/// Shows the memory accesses of the lines of kernels; returns the exit status. `named`: the capture as the user named
+/// it, whose directory is `capture`.
 pub(super) fn show(named: &Path, capture: &Path, options: &AccessOptions) -> Result<u8> {
     let output = super::output(NAME, options.output.as_deref(), named)?;
     let parquet = match &options.parquet {

@@ -115,6 +115,7 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         ))
         .into());
     }
+    // A region is cut out of the finished capture by a replay, for which these leave nothing.
     let lacks = [
         (given.children, "--children"),
         (given.data == DataChoice::None, "--data none"),
