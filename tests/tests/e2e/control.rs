@@ -66,10 +66,26 @@ fn control_stops_and_starts_recording_with_each_provider() {
         let rpd = Rpd::new(["--sys-trace", "--provider", provider, "-o", "x"]);
         let mut steps = Steps::start(rpd);
         steps.take("launch launch");
-        assert!(steps.control(&["status"]).success().stdout.contains("recording"));
+        assert!(
+            steps
+                .control(&["status"])
+                .success()
+                .stdout
+                .contains("recording")
+        );
         let stopped = steps.control(&["stop"]).success();
-        assert!(stopped.stdout.contains("has stopped recording"), "{}", stopped.stdout);
-        assert!(steps.control(&["status"]).success().stdout.contains("stopped"));
+        assert!(
+            stopped.stdout.contains("has stopped recording"),
+            "{}",
+            stopped.stdout
+        );
+        assert!(
+            steps
+                .control(&["status"])
+                .success()
+                .stdout
+                .contains("stopped")
+        );
         steps.take("launch launch launch launch");
         steps.control(&["flush"]).success();
         steps.control(&["start"]).success();
@@ -77,17 +93,32 @@ fn control_stops_and_starts_recording_with_each_provider() {
         let outcome = steps.finish();
         assert_eq!(kernels(&outcome), 3, "{provider}");
         let paused = "4 dispatches";
-        assert!(outcome.stderr.contains(paused), "{provider}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(paused),
+            "{provider}: {}",
+            outcome.stderr
+        );
     }
 }
 
 #[test]
 fn snapshot_writes_all_outputs_while_the_program_runs_on() {
-    let mut steps = Steps::start(Rpd::new(["--sys-trace", "-o", "x", "-f", "rocpd", "csv", "json"]));
+    let mut steps = Steps::start(Rpd::new([
+        "--sys-trace",
+        "-o",
+        "x",
+        "-f",
+        "rocpd",
+        "csv",
+        "json",
+    ]));
     steps.take("launch launch");
     for (number, launches) in [(1, 2), (2, 3)] {
         steps.control(&["snapshot"]).success();
-        let directory = steps.running.folder().join(format!("out/snapshot-{number}"));
+        let directory = steps
+            .running
+            .folder()
+            .join(format!("out/snapshot-{number}"));
         let database = Database::open(&directory.join("x_results.db"));
         assert_eq!(database.number("SELECT count(*) FROM kernels"), launches);
         assert!(directory.join("x_kernel_trace.csv").is_file());
@@ -105,7 +136,11 @@ fn control_finds_the_run_by_a_process_id() {
     steps.take("launch");
     let rpd = steps.running.child.id().to_string();
     let by_rpd = command(&install::rpd(), ["control", &rpd, "status", "-f", "csv"]).success();
-    let pid = by_rpd.stdout.lines().nth(1).and_then(|line| line.split(',').next());
+    let pid = by_rpd
+        .stdout
+        .lines()
+        .nth(1)
+        .and_then(|line| line.split(',').next());
     let pid = pid.expect("a process").to_owned();
     command(&install::rpd(), ["control", &pid, "stop"]).success();
     steps.take("launch");
@@ -125,7 +160,12 @@ fn control_reports_what_it_cannot_reach_in_one_line() {
     ] {
         let outcome = command(&install::rpd(), ["control", run, "stop"]).expect_code(1);
         assert!(outcome.stderr.contains(problem), "{}", outcome.stderr);
-        assert_eq!(outcome.stderr.trim_end().lines().count(), 1, "{}", outcome.stderr);
+        assert_eq!(
+            outcome.stderr.trim_end().lines().count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
     }
 }
 
@@ -138,7 +178,8 @@ fn functions_of_the_rpd_tracer_start_stop_and_mark() {
     let outcome = steps.finish();
     assert_eq!(kernels(&outcome), 4);
     let database = Database::open(&outcome.file("x_results.db"));
-    let texts = "SELECT extdata FROM regions_and_samples WHERE category LIKE 'MARKER%' ORDER BY start";
+    let texts =
+        "SELECT extdata FROM regions_and_samples WHERE category LIKE 'MARKER%' ORDER BY start";
     let texts = format!("{:?}", database.rows(texts));
     assert!(texts.contains("python: epoch(train.py:3)"), "{texts}");
     assert!(texts.contains("step"), "{texts}");
