@@ -84,13 +84,20 @@ pub fn excerpt(
         (Part::Calls(first, last), _) => (*first, *last),
         (Part::Launch { .. }, seq) => (seq.unwrap_or(player.last), player.last),
     };
-    let rows = Capture::open(path)?;
+    let mut rows = Capture::open(path)?;
     player.play_calls(&rows, (1, first - 1), |_, _| Ok(Step::Go))?;
     if let Some(mismatch) = player.report.mismatches.first() {
         return Err(ReplayError::new(
             Status::Differs,
             format!("{mismatch}: what is in memory at call {first} is not what the program had"),
         ));
+    }
+    let launching = rows.call(first)?;
+    // A launch of its own takes the place of that of a graph.
+    if let Some(alone) = player.alone(&launching)? {
+        player.play_before_kernel(&launching)?;
+        player.capture.substitute(alone.clone());
+        rows.substitute(alone);
     }
     let mut taker = MemoryReader {
         writer: ExcerptWriter::new(&rows, (first, last), target)?,

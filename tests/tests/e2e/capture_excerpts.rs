@@ -222,14 +222,6 @@ fn packing_names_what_is_wrong() {
         none.stderr
     );
     assert!(!capsule_of(&none).exists());
-    let run = captured(&[], "capture", &["graph"]).success();
-    let node = packed(&capture_of(&run), "add_kernel").expect_code(1);
-    assert!(
-        node.stderr
-            .contains("--kernel add_kernel#1: the kernel is launched with a graph, to which call "),
-        "{}",
-        node.stderr
-    );
     let odd = packed(&capture, "add_kernel#x").expect_code(2);
     assert!(
         odd.stderr

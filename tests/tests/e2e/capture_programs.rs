@@ -219,7 +219,7 @@ fn launches_in_other_forms_come_back() {
     assert!(
         refused
             .stderr
-            .contains("cooperative and graph launches cannot be run many times"),
+            .contains("cooperative launches cannot be run many times"),
         "{}",
         refused.stderr
     );

@@ -8,6 +8,7 @@ mod capture_conformance;
 mod capture_ends;
 mod capture_excerpts;
 mod capture_files;
+mod capture_graph_kernels;
 mod capture_hiptracer;
 mod capture_limits;
 mod capture_order;
