@@ -174,11 +174,12 @@ fn programs_without_a_loader_are_reported_as_not_recorded() {
     // The loader is no such program: it loads what it is given.
     let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
     if loader.exists() {
+        let loaded = workloads::path("vector-ops");
         let ran = [
             "unset".as_ref(),
             "NONE".as_ref(),
             loader.as_os_str(),
-            workloads::path("vector-ops").as_os_str(),
+            loaded.as_os_str(),
             "1".as_ref(),
             "1".as_ref(),
         ];
