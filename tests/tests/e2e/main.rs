@@ -5,6 +5,7 @@ mod allocations;
 mod argument_results;
 mod binding;
 mod capture_conformance;
+mod capture_direct;
 mod capture_ends;
 mod capture_excerpts;
 mod capture_files;
