@@ -29,6 +29,7 @@ mod files_of_rpd;
 mod foreign;
 mod gate;
 mod grids;
+mod impossible_times;
 mod inside_cases;
 mod inside_runs;
 mod ipc;
