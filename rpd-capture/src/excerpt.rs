@@ -14,6 +14,7 @@ use rusqlite::{Connection, params};
 use zerocopy::IntoBytes as _;
 
 use crate::dependencies::dependencies;
+use crate::geometry::geometry;
 use crate::manifest::ExcerptOf;
 use crate::pack::{self, Hash, PackReader, PackWriter};
 use crate::{
@@ -290,6 +291,9 @@ impl ExcerptWriter {
              INSERT INTO unsupported SELECT u.api, u.name, count(*) FROM source.unsupported u JOIN call c ON c.api = u.api WHERE c.rc = 0
                  GROUP BY u.api;",
         )?;
+        if let Some(call) = source.substituted().filter(|call| kept.contains(&call.seq)) {
+            write_launch(source, database, call)?;
+        }
         // Before code and data, because items tell which of them the calls need.
         let blobs = self.rewrite_items(source, database, kept)?;
         // The calls that were rewritten tell which code objects the excerpt needs.
@@ -438,6 +442,56 @@ impl ExcerptWriter {
         }
         Ok(())
     }
+}
+
+/// Writes the rows of a launch in place of those of the call with its number.
+fn write_launch(source: &Capture, database: &Connection, call: &Call) -> Result<(), CaptureError> {
+    let path = source.path().join(DATABASE);
+    let failed = CaptureError::database(&path);
+    let Some(operation) = call.operation() else {
+        return Ok(());
+    };
+    let seq = call.seq as i64;
+    let (grid, block, lds) = geometry(operation, &call.arguments, &call.items);
+    let payload = |kind| {
+        call.items()
+            .find(|item| item.kind == kind)
+            .map(|item| item.payload)
+    };
+    let kernel = payload(item::KERNEL).unwrap_or_default();
+    let name = String::from_utf8_lossy(kernel.get(8..).unwrap_or_default());
+    let provider = kernel
+        .first_chunk()
+        .map_or(0, |word| i64::from_le_bytes(*word));
+    let packed = payload(item::KERNEL_ARGUMENTS).unwrap_or_default();
+    let write = || -> rusqlite::Result<()> {
+        database.execute(
+            "UPDATE call SET dev = ?, stream = ?, api = ?, name = ?, flags = ?, args = ?, items = ? WHERE seq = ?",
+            params![
+                call.device,
+                call.argument("stream") as i64,
+                call.api,
+                operation.name(),
+                call.flags,
+                call.arguments,
+                call.items,
+                seq
+            ],
+        )?;
+        database.execute("DELETE FROM launch WHERE seq = ?", [seq])?;
+        database.execute("DELETE FROM arg_ptr WHERE launch = ?", [seq])?;
+        let kernel = "SELECT k.id FROM source.kernel k JOIN source.code c ON c.id = k.code
+             WHERE k.name = ? AND c.provider_id = ? AND c.load_seq <= ? ORDER BY c.id DESC LIMIT 1";
+        database.execute(
+            &format!("INSERT INTO launch VALUES (?, ({kernel}), ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)"),
+            params![
+                seq, name, provider, seq, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                lds as i64, call.flags, packed
+            ],
+        )?;
+        Ok(())
+    };
+    write().map_err(failed)
 }
 
 /// The items of a call without results of copies that are not kept.

@@ -140,6 +140,8 @@ pub struct Capture {
     database: Guarded,
     packs: PackReader,
     last: u64,
+    /// A call that is given out in place of the one with its number.
+    substitute: Option<Call>,
 }
 
 /// Number of calls that are read at once.
@@ -183,6 +185,7 @@ impl Capture {
             database,
             packs: PackReader::new(&path.join(BLOBS)),
             last: last as u64,
+            substitute: None,
         })
     }
 
@@ -269,7 +272,10 @@ impl Capture {
                 let Some(row) = rows.next().map_err(failed)? else {
                     break;
                 };
-                let call = call(row).map_err(failed)?;
+                let mut call = call(row).map_err(failed)?;
+                if let Some(other) = self.substitute.as_ref().filter(|one| one.seq == call.seq) {
+                    call = other.clone();
+                }
                 bytes += call.items.len() + call.arguments.len();
                 calls.push(call);
             }
@@ -284,6 +290,15 @@ impl Capture {
                 }
             }
         }
+    }
+
+    /// From now on `call` is given out in place of the call with its number, and excerpts have it.
+    pub fn substitute(&mut self, call: Call) {
+        self.substitute = Some(call);
+    }
+
+    pub(crate) fn substituted(&self) -> Option<&Call> {
+        self.substitute.as_ref()
     }
 
     /// Reads one call by its number.

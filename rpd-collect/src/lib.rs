@@ -12,6 +12,7 @@
 //! | `sdk` | a provider: what knows the ABI of rocprofiler-sdk |
 //! | `direct` | a provider: wraps the functions of the runtimes itself |
 //! | `agent` | the record of an agent, which both write |
+//! | `captured`, `code_bytes` | captures: wrappers in the tables that both have, and the code objects of both |
 //! | `kokkos` | the Kokkos tools interface |
 //! | `rpd_tracer` | the C functions of RPD's tracer |
 //! | `roctx` | the ROCTx library, to which both pass marks and ranges |
@@ -23,6 +24,8 @@
 #![deny(clippy::disallowed_methods)]
 
 mod agent;
+mod captured;
+mod code_bytes;
 mod direct;
 mod entry;
 mod kokkos;

@@ -176,6 +176,15 @@ pub(crate) unsafe fn size(environment: Environment) -> Option<usize> {
     (changes > 0).then(|| (pointers * size_of::<usize>() + text).next_multiple_of(8))
 }
 
+/// Bytes of the texts that [`write`] may refer to without a copy, each with its NUL.
+pub(crate) fn texts() -> usize {
+    let whole = VARIABLES.get().map(|variables| {
+        let whole = variables.whole.iter().chain([&variables.spool]);
+        whole.map(|whole| whole.count_bytes() + 1).sum()
+    });
+    whole.unwrap_or(0)
+}
+
 /// Writes to memory one value after the other.
 struct Cursor(*mut u8);
 

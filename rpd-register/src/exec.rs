@@ -36,6 +36,8 @@ enum Named {
     Searched,
     /// A descriptor is in the register.
     Descriptor,
+    /// A command of the shell is in the register.
+    Command,
     /// A descriptor is in the register, a path that is relative to it in the next one, and flags in the fifth one.
     At,
 }
@@ -76,8 +78,17 @@ const fn spawn(name: &'static CStr, named: Named, explicit: usize) -> Function {
     }
 }
 
+/// A function that has the shell run a command. The C library starts the shell without the functions above, with the environment
+/// of this program: what the command needs is set by the command.
+const fn shell(name: &'static CStr, explicit: usize) -> Function {
+    Function {
+        replaces: false,
+        ..function(name, Named::Command, Given::Own, explicit)
+    }
+}
+
 /// The functions, in the order of [`NEXT`].
-static FUNCTIONS: [Function; 11] = [
+static FUNCTIONS: [Function; 13] = [
     function(c"execve", Named::Path, Given::Register(2), 0),
     function(c"execv", Named::Path, Given::Own, 0),
     function(c"execvp", Named::Searched, Given::Own, 3),
@@ -89,7 +100,12 @@ static FUNCTIONS: [Function; 11] = [
     function(c"execveat", Named::At, Given::Register(3), 8),
     spawn(c"posix_spawn", Named::Path, 9),
     spawn(c"posix_spawnp", Named::Searched, 10),
+    shell(c"system", 11),
+    shell(c"popen", 12),
 ];
+
+/// What the C library runs commands with.
+const SHELL: &CStr = c"/bin/sh";
 
 /// The next definitions, usually the C library's.
 static NEXT: [AtomicPtr<c_void>; FUNCTIONS.len()] =
@@ -187,7 +203,12 @@ extern "C" fn begin(index: usize, call: &Call) -> usize {
         // SAFETY: the arguments with which the program called the function.
         unsafe {
             let environment = attach::size(call.environment(function))?;
-            Some((environment + list_size(function, call)).next_multiple_of(16))
+            let more = match (function.named, call.registers[0] as *const c_char) {
+                (Named::Command, command) if command.is_null() => return None,
+                (Named::Command, command) => command_size(environment, CStr::from_ptr(command)),
+                _ => list_size(function, call),
+            };
+            Some((environment + more).next_multiple_of(16))
         }
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(prepared))
@@ -218,6 +239,14 @@ extern "C" fn change(index: usize, call: &mut Call, memory: *mut u8) -> *const c
     // SAFETY: the arguments with which the program called the function, and as many bytes as `begin` asked for.
     unsafe {
         let environment = call.environment(function);
+        if let Named::Command = function.named {
+            let command = CStr::from_ptr(call.registers[0] as *const c_char);
+            let made = attach::write(environment, memory);
+            let place = memory.add(attach::size(environment).unwrap_or(0));
+            write_command(environment, made, command, place);
+            call.registers[0] = place as usize;
+            return next(function.explicit);
+        }
         let listed = list_size(function, call);
         let made = attach::write(environment, memory.add(listed)) as usize;
         match function.environment {
@@ -234,6 +263,70 @@ extern "C" fn change(index: usize, call: &mut Call, memory: *mut u8) -> *const c
         }
     }
     next(function.explicit)
+}
+
+/// What comes before a command that is changed, between its variables and itself, and after it. The shell becomes another one, with
+/// the same process and name, so that nothing but the variables differs.
+const COMMAND: [&[u8]; 3] = [b"export", b"; exec /bin/sh -c '", b"' sh\0"];
+
+/// Bytes of a quote in quoted text.
+const QUOTE: &[u8] = b"'\\''";
+
+/// Room for what [`write_command`] writes when the changed environment takes `environment` bytes: every byte of it and of the
+/// command may be a quote.
+fn command_size(environment: usize, command: &CStr) -> usize {
+    let fixed: usize = COMMAND.iter().map(|part| part.len()).sum();
+    // Of each variable a space and two quotes, in place of its pointer and its NUL.
+    fixed + QUOTE.len() * (environment + attach::texts() + command.count_bytes())
+}
+
+/// Writes a command that sets the variables which `changed` has and `environment` lacks, and then does what `command` does.
+///
+/// # Safety
+///
+/// Both are environments that are not changed meanwhile, and `place` has as many bytes as [`command_size`] said.
+unsafe fn write_command(
+    environment: Environment,
+    changed: Environment,
+    command: &CStr,
+    place: *mut u8,
+) {
+    let mut at = place;
+    let mut write = |bytes: &[u8]| {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+            at = at.add(bytes.len());
+        }
+    };
+    let quote = |text: &[u8], write: &mut dyn FnMut(&[u8])| {
+        for (index, part) in text.split(|byte| *byte == b'\'').enumerate() {
+            write(if index == 0 { b"" } else { QUOTE });
+            write(part);
+        }
+    };
+    write(COMMAND[0]);
+    // SAFETY: by the contract of this function.
+    for entry in unsafe { attach::entries(changed) } {
+        // SAFETY: as above.
+        let mut own = unsafe { attach::entries(environment) };
+        if own.any(|known| std::ptr::eq(known.as_ptr(), entry.as_ptr())) {
+            continue;
+        }
+        let entry = entry.to_bytes();
+        let value = entry
+            .iter()
+            .position(|byte| *byte == b'=')
+            .map_or(0, |at| at + 1);
+        write(b" ");
+        write(&entry[..value]);
+        write(b"'");
+        quote(&entry[value..], &mut write);
+        write(b"'");
+    }
+    write(COMMAND[1]);
+    quote(command.to_bytes(), &mut write);
+    write(COMMAND[2]);
 }
 
 /// The next function of this name.
@@ -264,6 +357,7 @@ fn note(function: &Function, call: &Call) {
     let found = unsafe {
         match function.named {
             _ if !matches!(function.named, Named::Descriptor | Named::At) && text.is_null() => None,
+            Named::Command => obstacle::at(libc::AT_FDCWD, SHELL, 0),
             Named::Path => obstacle::at(libc::AT_FDCWD, CStr::from_ptr(text), 0),
             Named::Searched => obstacle::searched(CStr::from_ptr(text)),
             Named::Descriptor => obstacle::at(name as c_int, c"", libc::AT_EMPTY_PATH),
@@ -281,6 +375,7 @@ fn note(function: &Function, call: &Call) {
         return;
     };
     let program = match function.named {
+        Named::Command => SHELL,
         Named::Descriptor => c"(a file by its descriptor)",
         // SAFETY: as above; where it is null the call fails.
         Named::At => unsafe { CStr::from_ptr(call.registers[1] as *const c_char) },
@@ -368,4 +463,33 @@ wrapped! {
     execveat = 8;
     posix_spawn = 9;
     posix_spawnp = 10;
+    system = 11;
+    popen = 12;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_sets_what_its_environment_lacks_and_stays_the_same() {
+        let own = [c"A=1", c"LD_PRELOAD=/x.so"];
+        let changed = [own[0], c"LD_PRELOAD=/x.so:/it's.so", c"RPD_SPOOL=/run"];
+        let list = |texts: &[&'static CStr]| -> Vec<*const c_char> {
+            let texts = texts.iter().map(|text| text.as_ptr());
+            texts.chain([std::ptr::null()]).collect()
+        };
+        let (own, changed) = (list(&own), list(&changed));
+        let command = c"echo 'a b' \"$0\"";
+        let mut memory = vec![0xaa_u8; 4 * 200];
+        // SAFETY: lists of text with a null pointer at their ends, and memory for more than what is written.
+        unsafe { write_command(own.as_ptr(), changed.as_ptr(), command, memory.as_mut_ptr()) };
+        let made = CStr::from_bytes_until_nul(&memory).expect("text");
+        assert_eq!(
+            made.to_str(),
+            Ok(
+                "export LD_PRELOAD='/x.so:/it'\\''s.so' RPD_SPOOL='/run'; exec /bin/sh -c 'echo '\\''a b'\\'' \"$0\"' sh"
+            )
+        );
+    }
 }

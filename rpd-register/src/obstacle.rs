@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 const SET_USER: &CStr = c"it is a set-user-id program";
 const SET_GROUP: &CStr = c"it is a set-group-id program";
+const STATIC: &CStr = c"it is statically linked";
 const CAPABLE: &CStr = c"its file has capabilities";
 const TWO_USERS: &CStr = c"its real user is not its effective one";
 const OTHER_USER: &CStr = c"its user may not write in the folder of this run";
@@ -47,7 +48,8 @@ pub(crate) fn of_user(user: libc::uid_t) -> Option<&'static CStr> {
     refused.then_some(OTHER_USER)
 }
 
-/// Reason why the loader would preload nothing into this file: it gives its process rights that its user does not have.
+/// Reason why the loader would preload nothing into this file: it needs no loader, or gives its process rights that its
+/// user does not have.
 /// `flags` is 0 or `AT_EMPTY_PATH`, with which `folder` is the file.
 pub(crate) fn at(folder: c_int, path: &CStr, flags: c_int) -> Option<&'static CStr> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
@@ -68,7 +70,7 @@ pub(crate) fn at(folder: c_int, path: &CStr, flags: c_int) -> Option<&'static CS
         (true, ..) => SET_USER,
         (_, true, _) => SET_GROUP,
         (.., true) => CAPABLE,
-        _ => return None,
+        _ => return is_static(folder, path, flags).then_some(STATIC),
     };
     // SAFETY: takes no pointers.
     let is_ignored = unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } == 1;
@@ -81,20 +83,87 @@ fn is_capable(path: &CStr) -> bool {
     unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
+/// Opens a file for reading, calls `act` with its descriptor, and closes it. `None` where it cannot be opened.
+fn with_file<T>(
+    folder: c_int,
+    path: &CStr,
+    flags: c_int,
+    act: impl FnOnce(c_int) -> Option<T>,
+) -> Option<T> {
+    if flags & libc::AT_EMPTY_PATH != 0 && path.is_empty() {
+        return act(folder);
+    }
+    // A file that is executed is a regular one; a pipe would be waited for.
+    let open = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    // SAFETY: the path is text.
+    let file = unsafe { libc::openat(folder, path.as_ptr(), open) };
+    if file < 0 {
+        return None;
+    }
+    let found = act(file);
+    // SAFETY: it was opened above.
+    unsafe { libc::close(file) };
+    found
+}
+
+/// `LEN` bytes of a file; `None` where it has fewer.
+fn bytes<const LEN: usize>(file: c_int, at: u64) -> Option<[u8; LEN]> {
+    let mut bytes = [0; LEN];
+    let at = libc::off_t::try_from(at).ok()?;
+    // SAFETY: the buffer has as many bytes.
+    let read = unsafe { libc::pread(file, bytes.as_mut_ptr().cast(), LEN, at) };
+    (read == LEN as isize).then_some(bytes)
+}
+
+/// Whether the kernel runs a file without the loader: an ELF program that names none. The loader itself names none either, and
+/// loads what it is given; it is no position-independent program, but a library.
+fn is_static(folder: c_int, path: &CStr, flags: c_int) -> bool {
+    const INTERPRETER: u32 = 3;
+    const DYNAMIC: u32 = 2;
+    const FLAGS_1: u64 = 0x6fff_fffb;
+    const PIE: u64 = 0x0800_0000;
+    let judge = |file| {
+        let head: [u8; 64] = bytes(file, 0)?;
+        if !head.starts_with(b"\x7fELF\x02") {
+            return None;
+        }
+        let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
+        let table = u64::from_le_bytes(*head[32..].first_chunk()?);
+        let (size, count) = (half(54), half(56));
+        let mut dynamic = None;
+        for number in 0..count {
+            let entry: [u8; 56] = bytes(file, table.checked_add(number * size)?)?;
+            let word = |at: usize| Some(u64::from_le_bytes(*entry[at..].first_chunk()?));
+            match u32::from_le_bytes(*entry.first_chunk()?) {
+                INTERPRETER => return Some(false),
+                DYNAMIC => dynamic = Some((word(8)?, word(32)?)),
+                _ => {}
+            }
+        }
+        let Some((at, size)) = dynamic else {
+            return Some(true);
+        };
+        for number in 0..size / 16 {
+            let entry: [u8; 16] = bytes(file, at.checked_add(number * 16)?)?;
+            let (tag, value) = (
+                u128::from_le_bytes(entry) as u64,
+                u128::from_le_bytes(entry) >> 64,
+            );
+            match tag {
+                0 => break,
+                FLAGS_1 => return Some(value as u64 & PIE != 0),
+                _ => {}
+            }
+        }
+        Some(false)
+    };
+    with_file(folder, path, flags, judge).unwrap_or(false)
+}
+
 /// Whether the file is a script, whose own rights do not count. One that cannot be read is none: a program can be executed
 /// all the same.
 fn is_script(folder: c_int, path: &CStr) -> bool {
-    let mut magic = [0u8; 2];
-    // SAFETY: the path is text, and the buffer has as many bytes.
-    unsafe {
-        let file = libc::openat(folder, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return false;
-        }
-        let read = libc::pread(file, magic.as_mut_ptr().cast(), magic.len(), 0);
-        libc::close(file);
-        read == 2 && magic == *b"#!"
-    }
+    with_file(folder, path, 0, |file| bytes::<2>(file, 0)).is_some_and(|magic| magic == *b"#!")
 }
 
 /// Reason why rpd stays out of a program with this name, for which `PATH` is searched ([`at`] for a path).

@@ -92,7 +92,8 @@ impl Player {
         per_thread: bool,
     ) -> Result<u64, ReplayError> {
         if self.options.serial {
-            return Ok(self.serial_captures.stream(call, raw, per_thread));
+            // The null stream cannot be captured.
+            return Ok(self.serial_captures.of(call, raw, per_thread).unwrap_or(0));
         }
         match raw {
             0 if !per_thread => Ok(0),

@@ -87,7 +87,7 @@ pub fn excerpt(
         (Part::Launch { .. }, seq) => (seq.unwrap_or(player.last), player.last),
     };
     // Opened a second time: the player reads data while calls are read.
-    let rows = Capture::open(path)?;
+    let mut rows = Capture::open(path)?;
     player.play_calls(&rows, (1, first - 1), |_, _| Ok(Step::Go))?;
     // Memory that differs already would make a wrong excerpt, without any sign of it later.
     if let Some(mismatch) = player.report.mismatches.first() {
@@ -95,6 +95,13 @@ pub fn excerpt(
             Status::Differs,
             format!("{mismatch}: what is in memory at call {first} is not what the program had"),
         ));
+    }
+    let launching = rows.call(first)?;
+    // A launch of its own takes the place of that of a graph.
+    if let Some(alone) = player.alone(&launching)? {
+        player.play_before_kernel(&launching)?;
+        player.capture.substitute(alone.clone());
+        rows.substitute(alone);
     }
     let mut taker = MemoryReader {
         writer: ExcerptWriter::new(&rows, (first, last), target)?,

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use rpd_capture::Call;
-use rpd_spool::capture::{Group, call_flag, item, number as n};
+use rpd_capture::{Call, KernelLaunch};
+use rpd_spool::capture::item;
 use rpd_spool::regular_file::{self, LARGEST_CODE, Links};
 use serde::Serialize;
 
 use crate::arrays::SavedArray;
 use crate::error::{ReplayError, Status};
+use crate::graph_kernel::ChosenNode;
 use crate::hip::word_of;
 use crate::kernel_name::{KernelName, is_called};
 use crate::player::Player;
@@ -95,27 +96,21 @@ impl Player {
         let Some(mut choice) = self.options.kernel.clone() else {
             return Ok(());
         };
-        let launches = self.capture.launches()?;
+        let launches = self.capture.kernel_launches(self.last)?;
         let named = choice.name.text().to_owned();
         let matches = choice
             .name
-            .test(launches.iter().map(|(_, name, _)| name.as_str()));
-        let found: Vec<&(u64, String, u64)> = launches
+            .test(launches.iter().map(|launch| launch.name.as_str()));
+        let found: Vec<&KernelLaunch> = launches
             .iter()
-            .filter(|(seq, name, _)| *seq <= self.last && matches(name))
+            .filter(|launch| matches(&launch.name))
             .collect();
         // Launches are numbered from 1, as reports show them.
         let index = usize::try_from(choice.launch.saturating_sub(1)).unwrap_or(usize::MAX);
-        let Some((seq, ..)) = found.get(index) else {
-            let mut names: Vec<String> = launches.iter().map(|(_, name, _)| name.clone()).collect();
+        let Some(launch) = found.get(index) else {
+            let mut names: Vec<String> = launches.iter().map(|one| one.name.clone()).collect();
             names.sort();
             names.dedup();
-            // A kernel that is launched with a graph is no launch by itself, which a message has to explain.
-            if found.is_empty()
-                && let Some((adding, launching)) = self.only_in_graph(&choice)?
-            {
-                return Err(only_in_graph(&named, choice.launch, adding, launching));
-            }
             return Err(ReplayError::failed(match found.len() {
                 0 => format!(
                     "--kernel {named}: the capture launches no such kernel (it launches {}){}",
@@ -132,12 +127,13 @@ impl Player {
                 ),
             }));
         };
-        if self.capture.call(*seq)?.flags & call_flag::IN_STREAM_CAPTURE != 0 {
-            let launching = self.graph_launch_after(*seq)?;
-            return Err(only_in_graph(&named, choice.launch, *seq, launching));
+        let seq = launch.seq;
+        if let Some(node) = &launch.node {
+            let chosen = ChosenNode::new(node.clone(), seq).map_err(|reason| {
+                ReplayError::failed(format!("--kernel {named}#{}: {reason}", choice.launch))
+            })?;
+            self.chosen_node = Some(chosen);
         }
-        // The borrow of the choice's name ends here.
-        let seq = *seq;
         drop(matches);
         choice.seq = Some(seq);
         // Calls after the launch are not played, unless the user requests them.
@@ -146,44 +142,6 @@ impl Player {
         }
         self.options.kernel = Some(choice);
         Ok(())
-    }
-
-    /// The call that adds a kernel which is meant to a graph, and the first launch of a graph after it.
-    fn only_in_graph(
-        &self,
-        choice: &KernelChoice,
-    ) -> Result<Option<(u64, Option<u64>)>, ReplayError> {
-        let mut added: Vec<(u64, String)> = Vec::new();
-        self.capture
-            .calls(1, self.last, |call| -> Result<bool, ReplayError> {
-                let adds = call
-                    .operation()
-                    .is_some_and(|one| one.group == Group::Graph);
-                if adds && call.items().any(|item| item.kind == item::KERNEL) {
-                    added.push((call.seq, self.kernel_name(&call)));
-                }
-                Ok(true)
-            })?;
-        let matches = choice
-            .name
-            .test(added.iter().map(|(_, name)| name.as_str()));
-        match added.iter().find(|(_, name)| matches(name)) {
-            Some((seq, _)) => Ok(Some((*seq, self.graph_launch_after(*seq)?))),
-            None => Ok(None),
-        }
-    }
-
-    /// The first launch of a graph after a call.
-    fn graph_launch_after(&self, seq: u64) -> Result<Option<u64>, ReplayError> {
-        let mut found = None;
-        self.capture
-            .calls(seq, self.last, |call| -> Result<bool, ReplayError> {
-                if matches!(call.api, n::hipGraphLaunch | n::hipGraphLaunch_spt) {
-                    found = Some(call.seq);
-                }
-                Ok(found.is_none())
-            })?;
-        Ok(found)
     }
 
     /// Whether this is the launch that was chosen.
@@ -282,11 +240,9 @@ impl Player {
         else {
             return Ok(());
         };
-        if rpd_capture::is_cooperative(operation, &call.items)
-            || operation.name().contains("GraphLaunch")
-        {
+        if rpd_capture::is_cooperative(operation, &call.items) {
             return Err(ReplayError::failed(
-                "cooperative and graph launches cannot be run many times",
+                "cooperative launches cannot be run many times",
             ));
         }
         self.wait_for_all()?;
@@ -385,7 +341,10 @@ impl Player {
 
     /// Copies the variables of all code objects that are loaded, as [`Player::save`] does with memory, unless `saved`
     /// has them.
-    fn save_variables(&mut self, saved: &mut Vec<SavedMemory>) -> Result<(), ReplayError> {
+    pub(crate) fn save_variables(
+        &mut self,
+        saved: &mut Vec<SavedMemory>,
+    ) -> Result<(), ReplayError> {
         let device = self.device;
         let modules: Vec<(i64, i32)> = self.modules.keys().copied().collect();
         for (code, device) in modules {
@@ -447,7 +406,7 @@ impl Player {
         Ok(())
     }
 
-    fn restore(&mut self, saved: &[SavedMemory], all: bool) -> Result<(), ReplayError> {
+    pub(crate) fn restore(&mut self, saved: &[SavedMemory], all: bool) -> Result<(), ReplayError> {
         for one in saved {
             if all {
                 self.copy(one.now, one.shadow, one.size)?;
@@ -459,19 +418,6 @@ impl Player {
         }
         self.wait_for_all()
     }
-}
-
-/// A kernel that is launched with a graph.
-fn only_in_graph(named: &str, launch: u64, adding: u64, launching: Option<u64>) -> ReplayError {
-    let launched = match launching {
-        Some(seq) => format!(
-            "; `rpd capture trim --from {seq} --until {seq}` makes a capture of the launch of the whole graph"
-        ),
-        None => String::new(),
-    };
-    ReplayError::failed(format!(
-        "--kernel {named}#{launch}: the kernel is launched with a graph, to which call {adding} adds it, and not by itself{launched}"
-    ))
 }
 
 /// Address or handle, and length, of the ranges that were written.

@@ -21,8 +21,8 @@ impl Player {
         found.next().map(|row| row.id)
     }
 
-    /// The kernel of a call.
-    pub(crate) fn kernel(&mut self, call: &Call) -> Result<Launchable, ReplayError> {
+    /// The code object and the name of the kernel of a call.
+    fn code_and_name<'a>(&self, call: &'a Call) -> Result<(i64, &'a [u8]), ReplayError> {
         let found = call.items().find(|item| item.kind == item::KERNEL);
         let Some((item, provider)) = found.and_then(|item| Some((item, item.word()?))) else {
             return Err(ReplayError::damaged("the capture does not have its kernel"));
@@ -31,7 +31,29 @@ impl Player {
         let code = self.code_at(provider, call.seq).ok_or_else(|| {
             ReplayError::damaged(format!("the capture lacks code object {provider}"))
         })?;
+        Ok((code, name))
+    }
+
+    /// The kernel of a call.
+    pub(crate) fn kernel(&mut self, call: &Call) -> Result<Launchable, ReplayError> {
+        let (code, name) = self.code_and_name(call)?;
         self.launchable(code, name)
+    }
+
+    /// The function of the kernel of a call as it was captured, also where another build replaces it.
+    pub(crate) fn captured_build(&mut self, call: &Call) -> Result<u64, ReplayError> {
+        let (code, name) = self.code_and_name(call)?;
+        let module = self.module(code)?;
+        self.function_of(module, name)
+    }
+
+    fn function_of(&mut self, module: u64, name: &[u8]) -> Result<u64, ReplayError> {
+        let text =
+            CString::new(name).map_err(|_| ReplayError::damaged("a kernel's name has a NUL"))?;
+        let mut function = 0u64;
+        let words = [word_of(&mut function), module, text.as_ptr() as u64];
+        self.hip.check("hipModuleGetFunction", &words)?;
+        Ok(function)
     }
 
     /// A kernel of a code object, on the current device.
@@ -45,11 +67,7 @@ impl Player {
             Some(module) => (module, self.shared_variables(code, module)?),
             None => (self.module(code)?, Vec::new()),
         };
-        let text =
-            CString::new(name).map_err(|_| ReplayError::damaged("a kernel's name has a NUL"))?;
-        let mut function = 0u64;
-        let words = [word_of(&mut function), module, text.as_ptr() as u64];
-        self.hip.check("hipModuleGetFunction", &words)?;
+        let function = self.function_of(module, name)?;
         let arguments: String = self
             .capture
             .database()
@@ -151,6 +169,7 @@ impl Player {
         let shared_variables = shared_variables.unwrap_or_default();
         self.copy_shared_variables(&shared_variables, true, stream)?;
         self.add_launch(call, operation, kernel, packed, geometry, stream)?;
+        self.note_captured_kernel(call, stream)?;
         self.copy_shared_variables(&shared_variables, false, stream)
     }
 

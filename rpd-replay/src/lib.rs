@@ -23,6 +23,7 @@
 //! | `verify` | comparison of results with those that were captured |
 //! | `repeat` | results of another replay |
 //! | `kernel` | one launch, many times |
+//! | `graph_kernel` | one kernel of a graph |
 //! | `kernel_name` | kernels by the names that users give |
 //! | `fault` | the status when the runtime aborts the process |
 //! | `excerpt` | captures of some calls, with the memory that they find |
@@ -39,6 +40,7 @@ mod code_places;
 mod error;
 mod excerpt;
 mod fault;
+mod graph_kernel;
 mod hip;
 mod host;
 mod host_use;

@@ -42,6 +42,18 @@ impl Player {
         behind: &mut PointedMemory,
     ) -> Result<(), ReplayError> {
         let kernel = self.kernel(call)?;
+        let mut function = kernel.function;
+        if self.shared_variables.contains_key(&function) {
+            // The launches of the chosen kernel by itself are those of the other build.
+            if self.chosen_node.is_none() {
+                return Err(ReplayError::failed(format!(
+                    "--replace {}: as a node of a graph the kernel cannot be replaced, because its code has device variables, \
+                     which are copied between the builds only around launches; --kernel runs the other build by itself",
+                    self.kernel_name(call)
+                )));
+            }
+            function = self.captured_build(call)?;
+        }
         let packed = self.packed(call, &kernel);
         let values = behind.copy(&packed);
         let mut pointers = Vec::new();
@@ -50,7 +62,7 @@ impl Player {
         }
         // extra, func, kernelParams.
         set_word(bytes, 2, 0);
-        set_word(bytes, 3, kernel.function);
+        set_word(bytes, 3, function);
         let pointers = behind.copy(&pointers);
         set_word(bytes, 6, pointers);
         Ok(())

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rpd_capture::{Call, Capture, CodeRow};
+use rpd_capture::{Call, Capture, CodeRow, StreamCaptures};
 use rpd_spool::capture::{DataHeader, Group, HandleKind, data_use, item};
 use serde::Serialize;
 
@@ -17,13 +17,13 @@ use crate::code::SharedVariable;
 use crate::code_places::CodePlace;
 use crate::error::{ReplayError, Status};
 use crate::fault;
+use crate::graph_kernel::ChosenNode;
 use crate::hip::{Hip, SUCCESS, WRONG_TARGET, word_of};
 use crate::host::{self, HostMemory};
 use crate::host_use::HostUses;
 use crate::images::Image;
 use crate::kernel::{KernelChoice, KernelRuns};
 use crate::repeat::{Repeat, Results};
-use crate::stream_capture::SerialCaptures;
 use crate::verify::{self, Mismatch, Outcome, Varying, Verify};
 use crate::virtual_memory::ReservedRange;
 
@@ -116,8 +116,8 @@ pub struct Player {
     pub(crate) thread_streams: HashMap<u32, u64>,
     /// Streams of the replay on which a capture began that has not ended.
     pub(crate) stream_captures: Vec<u64>,
-    /// Captures of streams where all work is in one stream.
-    pub(crate) serial_captures: SerialCaptures,
+    /// Captures of streams where all other work is in one stream, by the streams of the replay on which they began.
+    pub(crate) serial_captures: StreamCaptures,
     /// Streams of the replay itself, by device.
     pub(crate) copy_streams: HashMap<i32, u64>,
     pub(crate) codes: Vec<CodeRow>,
@@ -143,6 +143,8 @@ pub struct Player {
     pub(crate) freed: Vec<(u64, u64, u64, u64)>,
     pub(crate) last: u64,
     pub(crate) scratch: Vec<u64>,
+    /// The chosen kernel, when a graph launches it.
+    pub(crate) chosen_node: Option<ChosenNode>,
     results: Option<Results>,
 }
 
@@ -255,7 +257,7 @@ impl Player {
             reserved: Vec::new(),
             thread_streams: HashMap::new(),
             stream_captures: Vec::new(),
-            serial_captures: SerialCaptures::default(),
+            serial_captures: StreamCaptures::default(),
             copy_streams: HashMap::new(),
             codes,
             modules: HashMap::new(),
@@ -270,6 +272,7 @@ impl Player {
             freed: Vec::new(),
             last,
             scratch: vec![0; 1 << 13],
+            chosen_node: None,
             results,
         };
         // All of it can fail for reasons of the capture or the options: before the first call is played.
@@ -392,7 +395,7 @@ impl Player {
     }
 
     /// Makes a call of the capture again.
-    fn play(&mut self, call: &Call) -> Result<(), ReplayError> {
+    pub(crate) fn play(&mut self, call: &Call) -> Result<(), ReplayError> {
         let Some(operation) = call.operation() else {
             return Err(ReplayError::damaged(format!(
                 "call {} has the unknown number {}",
@@ -418,9 +421,13 @@ impl Player {
         self.follow_serial(call);
         self.prepare_data(call).map_err(context)?;
         if self.is_chosen(call) {
-            self.run_chosen(call).map_err(context)?;
+            match self.chosen_node {
+                Some(_) => self.run_chosen_node(call, operation).map_err(context)?,
+                None => self.run_chosen(call).map_err(context)?,
+            }
         }
         self.make(call, operation).map_err(context)?;
+        self.follow_graph_kernel(call, operation).map_err(context)?;
         self.note_use(call, operation).map_err(context)?;
         self.report.calls += 1;
         if operation.group == Group::Launch {
@@ -430,7 +437,7 @@ impl Player {
     }
 
     /// Puts data into the memory from which the call, or the work that it starts, reads them.
-    fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
+    pub(crate) fn prepare_data(&mut self, call: &Call) -> Result<(), ReplayError> {
         self.set_variables(call)?;
         // What a wait has are values for which the work waits that it waits for.
         let is_wait = call

@@ -4,8 +4,6 @@
 //! program did meanwhile only in the relaxed mode, so that all captures begin in it. In no mode does it permit to wait for a whole
 //! device, or to copy synchronously: these end the capture with an error.
 
-use std::collections::HashMap;
-
 use rpd_capture::Call;
 use rpd_spool::capture::{HandleKind, Operation, number as n};
 
@@ -32,67 +30,6 @@ pub(crate) fn mode(call: &Call) -> Option<u64> {
     }
 }
 
-/// Captures of streams where all other work is in one: the null stream cannot be captured.
-#[derive(Default)]
-pub(crate) struct SerialCaptures {
-    /// The stream of the replay for each one that the program captures, and that joined it.
-    streams: HashMap<StreamKey, u64>,
-    /// The stream of the replay for each event that was recorded in a captured stream.
-    events: HashMap<u64, u64>,
-}
-
-/// A stream of the program: its handle, and the thread for a per-thread default stream.
-type StreamKey = (u64, u32);
-
-fn key(call: &Call, raw: u64, per_thread: bool) -> StreamKey {
-    match raw {
-        2 => (2, call.tid),
-        0 if per_thread => (2, call.tid),
-        raw => (raw, 0),
-    }
-}
-
-impl SerialCaptures {
-    /// The stream of the replay for one of the program: that of its capture, otherwise the null stream.
-    pub(crate) fn stream(&self, call: &Call, raw: u64, per_thread: bool) -> u64 {
-        let found = self.streams.get(&key(call, raw, per_thread));
-        found.copied().unwrap_or(0)
-    }
-
-    /// Follows how streams join a capture: by events that were recorded in it.
-    fn follow(&mut self, call: &Call) {
-        let stream = key(
-            call,
-            call.argument("stream"),
-            call.operation().is_some_and(is_per_thread),
-        );
-        let event = call.argument("event");
-        match call.api {
-            n::hipEventRecord | n::hipEventRecord_spt | n::hipEventRecordWithFlags => {
-                match self.streams.get(&stream) {
-                    Some(capture) => drop(self.events.insert(event, *capture)),
-                    None => drop(self.events.remove(&event)),
-                }
-            }
-            n::hipStreamWaitEvent | n::hipStreamWaitEvent_spt => {
-                if let Some(capture) = self.events.get(&event) {
-                    self.streams.insert(stream, *capture);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn forget(&mut self, capture: u64) {
-        self.streams.retain(|_, known| *known != capture);
-        self.events.retain(|_, known| *known != capture);
-    }
-}
-
-fn is_per_thread(operation: &Operation) -> bool {
-    operation.name().ends_with("_spt")
-}
-
 impl Player {
     /// Follows which streams of the program are part of a capture, where all work is in one stream. To be called before
     /// the call is made.
@@ -114,8 +51,7 @@ impl Player {
                 "hipStreamCreateWithFlags",
                 &[word_of(&mut made), NON_BLOCKING],
             )?;
-            let key = key(call, call.argument("stream"), is_per_thread(operation));
-            self.serial_captures.streams.insert(key, made);
+            self.serial_captures.begin(call, made);
         }
         let stream = self.stream(call, operation);
         if mode(call).is_none() {
@@ -132,7 +68,7 @@ impl Player {
     /// Notes that a stream does not capture any more.
     pub(crate) fn forget_capture(&mut self, stream: u64) {
         self.stream_captures.retain(|known| *known != stream);
-        self.serial_captures.forget(stream);
+        self.serial_captures.end(stream);
     }
 
     /// A call failed in the program, and is not made: if it ended a capture nevertheless, that ends here as well.

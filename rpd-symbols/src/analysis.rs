@@ -6,7 +6,9 @@ use rpd_core::ids::StringId;
 use rpd_core::options::KernelNames;
 use rpd_core::session::shown::{Expanded, FrameKind, ShownFrame};
 use rpd_core::session::stacks::LocationKind;
-use rpd_core::session::{KernelLabels, MemoryAction, MemoryLevel, OperationClass, Session};
+use rpd_core::session::{
+    KernelLabels, MemoryAction, MemoryLevel, OperationClass, PlausibleTimes, Session,
+};
 
 use rpd_formats::flame;
 
@@ -133,6 +135,8 @@ pub struct Costs {
     pub calls_without: u64,
     /// Time of kernels and copies whose call has no stack, in nanoseconds.
     pub gpu_without: u64,
+    /// Calls, kernels and copies whose times cannot be. They are counted, with no time.
+    pub without_time: u64,
 }
 
 /// Calls by correlation id, for finding the call that requested work.
@@ -196,6 +200,14 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
             .entry(function)
             .or_insert_with(|| is_wanted(session.strings.get(function)))
     };
+    let times = PlausibleTimes::of(session);
+    let mut without_time = 0;
+    let mut duration = |start, end| {
+        times.duration(start, end).unwrap_or_else(|| {
+            without_time += 1;
+            0
+        })
+    };
     let api = &session.api;
     for index in api.indices() {
         if !wants(session.call(index).name) {
@@ -213,12 +225,12 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
         };
         let cost = costs.uses.entry(used).or_default();
         cost.calls += 1;
-        cost.cpu += api.end[index].0.saturating_sub(api.start[index].0);
+        cost.cpu += duration(api.start[index], api.end[index]);
     }
     let labels = KernelLabels::new(session, names);
     let dispatches = &session.dispatches;
     for index in dispatches.indices() {
-        let time = (dispatches.end[index].0).saturating_sub(dispatches.start[index].0);
+        let time = duration(dispatches.start[index], dispatches.end[index]);
         // Work counts for the call with a stack in which it was submitted, however deep the runtime nested its own.
         match calls.find(dispatches.correlation[index].0, 0) {
             Some(used) if wants(used.function) => {
@@ -234,7 +246,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
     }
     let copies = &session.copies;
     for index in copies.indices() {
-        let time = copies.end[index].0.saturating_sub(copies.start[index].0);
+        let time = duration(copies.start[index], copies.end[index]);
         match calls.find(copies.correlation[index].0, 0) {
             Some(used) if wants(used.function) => {
                 let cost = costs.uses.entry(used).or_default();
@@ -245,6 +257,7 @@ pub fn costs(session: &Session, names: KernelNames, is_wanted: impl Fn(&str) -> 
             None => costs.gpu_without += time,
         }
     }
+    costs.without_time = without_time;
     memory(session, &calls, &mut costs, &mut wants);
     costs
 }

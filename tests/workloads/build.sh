@@ -74,6 +74,7 @@ program faults faults -lhip
 program accesses accesses -lhip
 program abort-midway midway -DENDING='abort()' -lhip -lroctx
 program segv-midway midway -DENDING='*(volatile int *)8 = 1' -Wno-array-bounds -lhip -lroctx
+program segv-thread midway -DENDING='store_in_thread()' -lhip -lroctx -pthread
 program exit-midway midway -DENDING='_exit(3)' -lhip -lroctx
 program hsa-direct hsa-direct -lhsa
 program hsa-images hsa-images -lhsa

@@ -4,6 +4,9 @@
  * memory     memory that the graph allocates and frees
  * symbols    copies to and from a device variable
  * pinned     a kernel that reads pinned memory itself, which the host changes between launches
+ * chain      kernels that change memory one after the other, and one beside them: in nodes, of which one is changed between
+ *            launches, and in captured streams
+ * nested     a kernel of a graph in a graph
  * beside     streams that capture while another thread allocates, copies, waits and frees */
 #include "fatbin.h"
 #include "workload.h"
@@ -248,6 +251,106 @@ static void run_beside(void) {
     HIP(hipStreamDestroy(stream));
 }
 
+/* Each element of `out` after a launch of a graph of three increments, of which the second has `second` elements. */
+static void launch_chain(hipGraphExec_t exec, hipStream_t stream, uint32_t *in, uint32_t *out, uint32_t round,
+                         uint32_t second) {
+    for (uint32_t i = 0; i < COUNT; ++i)
+        in[i] = i * 3 + round;
+    HIP(hipGraphLaunch(exec, stream));
+    HIP(hipStreamSynchronize(stream));
+    for (uint32_t i = 0; i < COUNT; ++i)
+        check(out[i] == in[i] + 2 + (i < second), "chain", i);
+}
+
+static void run_chain(void) {
+    static uint32_t in[COUNT], out[COUNT];
+    uint32_t *device, *side, count = COUNT, half = COUNT / 2;
+    hipStream_t stream, other;
+    hipEvent_t forked, joined;
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    hipGraphNode_t nodes[6];
+    HIP(hipStreamCreate(&stream));
+    HIP(hipStreamCreate(&other));
+    HIP(hipEventCreate(&forked));
+    HIP(hipEventCreate(&joined));
+    HIP(hipMalloc((void **)&device, sizeof in));
+    HIP(hipMalloc((void **)&side, sizeof in));
+    HIP(hipMemset(side, 0, sizeof in));
+
+    void *arguments[] = {&device, &device, &count}, *beside[] = {&side, &side, &count},
+         *fewer[] = {&device, &device, &half};
+    const hipKernelNodeParams kernel = node_of(arguments), side_kernel = node_of(beside), changed = node_of(fewer);
+    HIP(hipGraphCreate(&graph, 0));
+    HIP(hipGraphAddMemcpyNode1D(&nodes[0], graph, NULL, 0, device, in, sizeof in, hipMemcpyHostToDevice));
+    HIP(hipGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &kernel));
+    HIP(hipGraphAddKernelNode(&nodes[2], graph, NULL, 0, &side_kernel));
+    HIP(hipGraphAddKernelNode(&nodes[3], graph, &nodes[1], 1, &kernel));
+    HIP(hipGraphAddKernelNode(&nodes[4], graph, &nodes[3], 1, &kernel));
+    HIP(hipGraphAddMemcpyNode1D(&nodes[5], graph, &nodes[4], 1, out, device, sizeof in, hipMemcpyDeviceToHost));
+    HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    HIP(hipGraphDestroy(graph));
+    launch_chain(exec, stream, in, out, 0, COUNT);
+    HIP(hipGraphExecDestroy(exec));
+    /* Its handle stays, because a change names a node. */
+    HIP(hipGraphCreate(&graph, 0));
+    HIP(hipGraphAddMemcpyNode1D(&nodes[0], graph, NULL, 0, device, in, sizeof in, hipMemcpyHostToDevice));
+    HIP(hipGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &kernel));
+    HIP(hipGraphAddKernelNode(&nodes[3], graph, &nodes[1], 1, &kernel));
+    HIP(hipGraphAddKernelNode(&nodes[4], graph, &nodes[3], 1, &kernel));
+    HIP(hipGraphAddMemcpyNode1D(&nodes[5], graph, &nodes[4], 1, out, device, sizeof in, hipMemcpyDeviceToHost));
+    HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    HIP(hipGraphExecKernelNodeSetParams(exec, nodes[3], &changed));
+    launch_chain(exec, stream, in, out, 1, COUNT / 2);
+    HIP(hipGraphExecDestroy(exec));
+    HIP(hipGraphDestroy(graph));
+
+    HIP(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+    HIP(hipEventRecord(forked, stream));
+    HIP(hipStreamWaitEvent(other, forked, 0));
+    HIP(hipMemcpyAsync(device, in, sizeof in, hipMemcpyHostToDevice, stream));
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, stream, device, device, COUNT);
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, other, side, side, COUNT);
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, stream, device, device, COUNT);
+    LAUNCH(increment, linear(BLOCKS), linear(BLOCK), 0, stream, device, device, COUNT);
+    HIP(hipEventRecord(joined, other));
+    HIP(hipStreamWaitEvent(stream, joined, 0));
+    HIP(hipMemcpyAsync(out, device, sizeof in, hipMemcpyDeviceToHost, stream));
+    HIP(hipStreamEndCapture(stream, &graph));
+    HIP(hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    HIP(hipGraphDestroy(graph));
+    for (uint32_t round = 2; round < 4; ++round)
+        launch_chain(exec, stream, in, out, round, COUNT);
+    HIP(hipGraphExecDestroy(exec));
+    HIP(hipFree(device));
+    HIP(hipFree(side));
+    HIP(hipStreamDestroy(stream));
+    HIP(hipStreamDestroy(other));
+}
+
+/* A kernel of a graph that is a node of another one. */
+static void run_nested(void) {
+    uint32_t *device, count = COUNT;
+    hipGraph_t outer, inner;
+    hipGraphExec_t exec;
+    hipGraphNode_t node;
+    HIP(hipMalloc((void **)&device, COUNT * sizeof *device));
+    HIP(hipMemset(device, 0, COUNT * sizeof *device));
+    void *arguments[] = {&device, &device, &count};
+    const hipKernelNodeParams kernel = node_of(arguments);
+    HIP(hipGraphCreate(&inner, 0));
+    HIP(hipGraphCreate(&outer, 0));
+    HIP(hipGraphAddKernelNode(&node, inner, NULL, 0, &kernel));
+    HIP(hipGraphAddChildGraphNode(&node, outer, NULL, 0, inner));
+    HIP(hipGraphInstantiate(&exec, outer, NULL, NULL, 0));
+    HIP(hipGraphLaunch(exec, NULL));
+    HIP(hipDeviceSynchronize());
+    HIP(hipGraphExecDestroy(exec));
+    HIP(hipGraphDestroy(outer));
+    HIP(hipGraphDestroy(inner));
+    HIP(hipFree(device));
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     if (!strcmp(mode, "nodes"))
@@ -258,6 +361,10 @@ int main(int argc, char **argv) {
         run_symbols();
     else if (!strcmp(mode, "pinned"))
         run_pinned();
+    else if (!strcmp(mode, "chain"))
+        run_chain();
+    else if (!strcmp(mode, "nested"))
+        run_nested();
     else if (!strcmp(mode, "beside"))
         run_beside();
     else

@@ -48,6 +48,13 @@ pub(crate) struct Provider {
     pub(crate) fallback: Option<String>,
 }
 
+impl Provider {
+    /// Whether an SDK was found, not only a runtime.
+    pub(crate) fn has_sdk(&self) -> bool {
+        self.sdk.is_absolute()
+    }
+}
+
 /// Chooses the backend. `spare` is a writable folder for links; `suffixes` are the version suffixes of the SDK's `.so` to try.
 pub(crate) fn choose(
     options: &Options,

@@ -12,6 +12,8 @@ use rpd_spool::writer::now;
 use super::agents;
 use super::hooks::{Hook, hook};
 use super::hsa::{self, SUCCESS};
+use crate::captured;
+use crate::recording::capture;
 use crate::recording::fork::ForkHook;
 use crate::recording::guard::Service;
 use crate::recording::meta;
@@ -252,6 +254,16 @@ fn load(executable: u64, handle: u64, loader: &hsa::Loader) {
     };
     record.id = id;
     meta::write(&record, &uri);
+    // SAFETY: the runtime has said where the image is, which it keeps while the executable is being frozen.
+    unsafe {
+        captured::code_loaded(&captured::Loaded {
+            id,
+            agent: record.agent,
+            load: (record.load_base, record.load_size),
+            memory: (record.memory_base, record.memory_size),
+            uri: &uri,
+        });
+    }
     let symbols = hsa::symbols(executable, hsa_agent);
     let kernels = symbols
         .into_iter()
@@ -434,6 +446,7 @@ fn unload(object: &Loaded) {
         ..object.record
     };
     meta::write(&record, &object.uri);
+    capture::code_unloaded(record.id);
 }
 
 /// Records at the end of recording that everything that is loaded counts as unloaded.

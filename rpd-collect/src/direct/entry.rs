@@ -11,6 +11,7 @@ use rpd_spool::writer::now;
 
 use super::names::Catalogue;
 use super::{calls, code_objects, dispatch, poller, tables};
+use crate::captured;
 use crate::lifecycle::{load, signals};
 use crate::recording::guard::{self, Service};
 use crate::recording::switch::{self, Switched};
@@ -126,6 +127,7 @@ fn configure(process: &process::Process) {
     stacks::prepare(options);
     stacks::note_useless_globs(&options.stacks, names.operations());
     tables::configure(process, &names);
+    captured::start(options);
     // With the original's semantics, dispatches that a pause leaves out are not counted.
     let counts =
         options.traces.kernel && !options.original_semantics && !switch::by_regions(options);

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::OnceLock;
 
+use rpd_spool::capture::marker as kind;
 use rpd_spool::options::CollectorOptions;
 use rpd_spool::writer::{OpenRecord, now};
 
@@ -18,7 +19,7 @@ use crate::recording::guard::Service;
 use crate::recording::kinds::KindNames;
 use crate::recording::markers::{self, Message, Resource};
 use crate::recording::stacks::Selection;
-use crate::recording::{call, regions, switch, thread};
+use crate::recording::{call, capture, regions, switch, thread};
 
 static RANGES: Service = Service::new("markers");
 static CONTROL: Service = Service::new("pause and resume");
@@ -46,6 +47,8 @@ struct Config {
     rename: bool,
     /// Whether marks rename kernels too, and ranges without a message do not, as in rocprofv3.
     original: bool,
+    /// Ranges, pause and resume are part of a capture.
+    captured: bool,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
@@ -70,6 +73,7 @@ pub(super) fn configure(options: &CollectorOptions, names: &Catalogue) {
             && (!options.original_semantics || recorded || switch::by_regions(options)),
         rename: options.kernel_rename,
         original: options.original_semantics,
+        captured: options.capture.markers,
     });
 }
 
@@ -104,7 +108,8 @@ fn open(config: &Config, operation: usize, message: *const c_char) -> Option<Ope
     let recorded = config.recorded && calls::are_on();
     let renames =
         config.rename && (operation == THREAD_RANGE || operation == MARK && config.original);
-    if !recorded && !renames {
+    let captured = config.captured && matches!(operation, THREAD_RANGE | PROCESS_RANGE);
+    if !recorded && !renames && !captured {
         return None;
     }
     let mut frame = Box::new(Frame::unused());
@@ -122,6 +127,10 @@ fn open(config: &Config, operation: usize, message: *const c_char) -> Option<Ope
             PROCESS_RANGE => markers::begin_process_range(&call, text()),
             _ => record = call.begin(0, 0, |_| {}),
         }
+    }
+    if captured {
+        let message = text().text.unwrap_or_default();
+        capture::marker(kind::BEGIN, frame.correlation, message);
     }
     if config.rename && operation == THREAD_RANGE {
         push_region(config, text(), frame.correlation);
@@ -145,6 +154,13 @@ impl Drop for Open {
 impl Open {
     fn close(&self, result: u64, returned: u64) {
         call::end(self.record, result, returned);
+    }
+
+    /// A range ends for a capture.
+    fn captured_end(&self) {
+        if CONFIG.get().is_some_and(|config| config.captured) {
+            capture::marker(kind::END, self.frame.correlation, b"");
+        }
     }
 }
 
@@ -200,6 +216,7 @@ hook! {
                 .flatten();
             if let Some(range) = range {
                 range.close(level.cast_unsigned().into(), returned);
+                range.captured_end();
                 if CONFIG.get().is_some_and(|config| config.rename) {
                     regions::pop();
                 }
@@ -236,7 +253,10 @@ hook! {
         let returned = now();
         RANGES.on_event(|| {
             if let Some(range) = with_started(|started| started.remove(&id)).flatten() {
-                markers::end_process_range(range.frame.correlation, returned);
+                if CONFIG.get().is_some_and(|config| config.recorded) {
+                    markers::end_process_range(range.frame.correlation, returned);
+                }
+                range.captured_end();
             }
         });
     }
@@ -279,15 +299,21 @@ fn control(operation: usize, call: impl FnOnce() -> i32, before: bool, act: fn()
             if config.obeyed && before {
                 act();
             }
-            Some((record, config.obeyed))
+            if config.captured && before {
+                capture::marker(kind::PAUSE, 0, b"");
+            }
+            Some((record, config))
         })
         .flatten();
     let result = call();
     let returned = now();
-    if let Some((record, obeyed)) = record {
+    if let Some((record, config)) = record {
         CONTROL.run(|| {
-            if obeyed && !before {
+            if config.obeyed && !before {
                 act();
+            }
+            if config.captured && !before {
+                capture::marker(kind::RESUME, 0, b"");
             }
             call::end(record, result.cast_unsigned().into(), returned);
             if frame.correlation != 0 {

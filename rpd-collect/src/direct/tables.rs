@@ -13,6 +13,7 @@ use super::{
     agents, allocations, borrowed, clock, code_objects, copies, dispatch, markers, shutdown,
     streams, submissions, wrappers,
 };
+use crate::captured;
 use crate::recording::arguments;
 use crate::recording::stacks::Selection;
 use crate::recording::{meta, process::Process};
@@ -285,6 +286,11 @@ pub(super) unsafe fn take(process: &Process, name: &str, tables: &[*mut c_void])
             _ => &[],
         };
         put(process, kind, slots, hooks);
+        match *kind {
+            "HIP_RUNTIME_API" if process.options.capture.calls => captured::wrap_runtime(slots),
+            "HIP_COMPILER_API" if process.options.capture.calls => captured::wrap_compiler(slots),
+            _ => {}
+        }
     }
     true
 }

@@ -11,14 +11,15 @@ use rpd_spool::format::{CodeObject, HostFunction, KernelSymbol};
 use rpd_spool::record::RecordKind;
 use rpd_spool::writer::now;
 
-use super::code_bytes::with_bytes;
 use super::payload::sized;
 use super::setup::Setup;
 use super::trace::{Phase, Record, Tracer};
-use super::{counters, intercept, thread_trace};
+use super::{counters, thread_trace};
+use crate::captured;
+use crate::code_bytes::with_bytes;
 use crate::recording::guard::Service;
 use crate::recording::text::text;
-use crate::recording::{code, meta};
+use crate::recording::{capture, code, meta};
 
 static SERVICE: Service = Service::new("code objects");
 
@@ -65,7 +66,6 @@ fn code_object(payload: *const c_void, loading: bool, keeps_code: bool) {
     let Some(payload) = (unsafe { sized::<Payload>(payload) }) else {
         return;
     };
-    intercept::code_object(&payload, loading);
     // SAFETY: valid during the callback.
     let uri = unsafe { text(payload.uri) };
     let memory = match payload.storage_type {
@@ -89,6 +89,20 @@ fn code_object(payload: *const c_void, loading: bool, keeps_code: bool) {
         time: now(),
     };
     meta::write(&object, uri);
+    if loading {
+        // SAFETY: the image is there during the callback.
+        unsafe {
+            captured::code_loaded(&captured::Loaded {
+                id: object.id,
+                agent: object.agent,
+                load: (object.load_base, object.load_size),
+                memory: (object.memory_base, object.memory_size),
+                uri,
+            });
+        }
+    } else {
+        capture::code_unloaded(object.id);
+    }
     if loading && keeps_code {
         // SAFETY: the bytes of the image are there during the callback.
         let kept = unsafe {

@@ -15,10 +15,10 @@
 //! | `pc_sampling` | program counters of waves |
 //! | `thread_trace` | streams of shader engines: the instructions of waves |
 //! | `capture_markers` | captures: markers that name a part of the run |
-//! | `intercept` | captures: wrappers in the runtimes' dispatch tables |
+//! | `intercept` | captures: the runtimes' dispatch tables |
 //! | `access_trace` | captures: recordings of memory accesses that the provider makes |
 //! | `kernel_check` | the provider's search for errors of kernels |
-//! | `code_object`, `code_bytes`, `runtime`, `agents` | facts that records refer to |
+//! | `code_object`, `runtime`, `agents` | facts that records refer to |
 //! | `forked_end` | the end of a forked child whose provider waits for a thread that it does not have |
 //! | `setup`, `trace`, `query` | configuration of services; their records; queries that answer through a callback |
 //! | `names` | kinds and operations by name |
@@ -28,7 +28,6 @@ mod access_trace;
 mod agents;
 mod api;
 mod capture_markers;
-mod code_bytes;
 mod code_object;
 mod contexts;
 mod counters;

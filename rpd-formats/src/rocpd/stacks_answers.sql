@@ -1,10 +1,12 @@
--- What stacks cost, for databases with stacks whose symbols were looked up. Times are in nanoseconds. The innermost frame is
+-- What stacks cost, for databases with stacks whose symbols were looked up. Times are in nanoseconds; a record
+-- that ends before it begins, or lasts longer than ten years, has none. The innermost frame is
 -- that of the program: the frame that stands for the call is none.
 
 -- By function: calls made in it and time in them (`self`), and those made in it or below (`total`).
 CREATE VIEW stack_top AS
     WITH cost AS (
-        SELECT a.guid, a.stack_id, count(*) AS calls, sum(r."end" - r.start) AS duration
+        SELECT a.guid, a.stack_id, count(*) AS calls,
+            sum(CASE WHEN r."end" - r.start BETWEEN 0 AND 315360000000000000 THEN r."end" - r.start ELSE 0 END) AS duration
         FROM rpd_api_stack a JOIN rocpd_region r ON r.event_id = a.api_id AND r.guid = a.guid
         GROUP BY a.guid, a.stack_id
     ), frame AS (
@@ -30,14 +32,16 @@ CREATE VIEW stack_top AS
 CREATE VIEW stack_site AS
     WITH work AS (
         SELECT guid, event_id, "end" - start AS duration FROM rocpd_kernel_dispatch
+        WHERE "end" - start BETWEEN 0 AND 315360000000000000
         UNION ALL
-        SELECT guid, event_id, "end" - start FROM rocpd_memory_copy
+        SELECT guid, event_id, "end" - start FROM rocpd_memory_copy WHERE "end" - start BETWEEN 0 AND 315360000000000000
     ), asked AS (
         SELECT e.guid, e.stack_id AS correlation, sum(w.duration) AS duration
         FROM work w JOIN rocpd_event e ON e.id = w.event_id AND e.guid = w.guid
         GROUP BY e.guid, e.stack_id
     ), cost AS (
-        SELECT a.guid, a.stack_id, r.name_id, count(*) AS calls, sum(r."end" - r.start) AS duration,
+        SELECT a.guid, a.stack_id, r.name_id, count(*) AS calls,
+            sum(CASE WHEN r."end" - r.start BETWEEN 0 AND 315360000000000000 THEN r."end" - r.start ELSE 0 END) AS duration,
             coalesce(sum(g.duration), 0) AS gpu_duration
         FROM rpd_api_stack a
             JOIN rocpd_region r ON r.event_id = a.api_id AND r.guid = a.guid

@@ -181,25 +181,29 @@ CREATE VIEW counters_collection AS
         LEFT JOIN rocpd_string r ON r.id = k.region_name_id AND r.guid = k.guid
         LEFT JOIN rocpd_string c ON c.id = e.category_id AND c.guid = e.guid
     GROUP BY v.guid, k.dispatch_id, i.name, k.agent_id;
+-- These three leave out what ends before it begins, or lasts longer than ten years.
 CREATE VIEW top_kernels AS
     SELECT y.display_name AS name, count(*) AS total_calls, sum(k."end" - k.start) / 1000.0 AS total_duration,
         sum(k."end" - k.start) / count(*) / 1000.0 AS average,
-        sum(k."end" - k.start) * 100.0 / (SELECT sum("end" - start) FROM rocpd_kernel_dispatch) AS percentage
+        sum(k."end" - k.start) * 100.0 / (
+            SELECT sum("end" - start) FROM rocpd_kernel_dispatch WHERE "end" - start BETWEEN 0 AND 315360000000000000
+        ) AS percentage
     FROM rocpd_kernel_dispatch k JOIN rocpd_info_kernel_symbol y ON y.id = k.kernel_id AND y.guid = k.guid
+    WHERE k."end" - k.start BETWEEN 0 AND 315360000000000000
     GROUP BY y.display_name
     ORDER BY total_duration DESC;
 CREATE VIEW busy AS
     WITH work AS (
-        SELECT agent_id, guid, start, "end" FROM rocpd_kernel_dispatch
+        SELECT agent_id, guid, start, "end" FROM rocpd_kernel_dispatch WHERE "end" - start BETWEEN 0 AND 315360000000000000
         UNION ALL
-        SELECT dst_agent_id, guid, start, "end" FROM rocpd_memory_copy
+        SELECT dst_agent_id, guid, start, "end" FROM rocpd_memory_copy WHERE "end" - start BETWEEN 0 AND 315360000000000000
     )
     SELECT w.agent_id, a.type, w.GpuTime, all_work.WallTime, w.GpuTime * 1.0 / all_work.WallTime AS Busy
     FROM (SELECT agent_id, guid, sum("end" - start) AS GpuTime FROM work GROUP BY agent_id, guid) w
         CROSS JOIN (SELECT max("end") - min(start) AS WallTime FROM work) all_work
         JOIN rocpd_info_agent a ON a.id = w.agent_id AND a.guid = w.guid;
 CREATE VIEW top AS
-    WITH work AS (
+    WITH record AS (
         SELECT y.display_name AS name, k."end" - k.start AS duration
         FROM rocpd_kernel_dispatch k JOIN rocpd_info_kernel_symbol y ON y.id = k.kernel_id AND y.guid = k.guid
         UNION ALL
@@ -208,6 +212,8 @@ CREATE VIEW top AS
         UNION ALL
         SELECT s.string, r."end" - r.start
         FROM rocpd_region r JOIN rocpd_string s ON s.id = r.name_id AND s.guid = r.guid
+    ), work AS (
+        SELECT name, duration FROM record WHERE duration BETWEEN 0 AND 315360000000000000
     )
     SELECT name, count(*) AS total_calls, sum(duration) / 1000.0 AS total_duration,
         sum(duration) / count(*) / 1000.0 AS average,

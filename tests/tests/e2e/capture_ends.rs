@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rpd_tests::run::{Outcome, Rpd};
 
 use crate::captures::{capture_of, captured, database, replayed};
+use crate::sudden_ends::on_small_disk;
 
 /// Captures a workload into an existing directory.
 fn captured_over(capture: &Path, workload: &str, arguments: &[&str]) -> Outcome {
@@ -265,4 +266,26 @@ fn a_gpu_fault_ends_a_replay_with_status_3() {
         "{}",
         played.stderr
     );
+}
+
+/// Where the disk has no room for the first record, the capture names it and does not say that the program made no call.
+#[test]
+fn a_disk_that_is_full_from_the_start_is_named() {
+    for kib in [4, 12, 24, 40, 64, 100] {
+        let Some(outcome) = on_small_disk(
+            kib,
+            "\"$1\" capture --backend sim -o full/capture -- \"$2/capture\" add 3",
+        ) else {
+            return;
+        };
+        assert_eq!(outcome.code(), 1, "{kib} KiB: {}", outcome.stderr);
+        let said = &outcome.stderr;
+        assert!(
+            said.contains("full/capture")
+                && (said.contains("No space left on device") || said.contains("disk is full")),
+            "{kib} KiB: {said}"
+        );
+        assert!(!said.contains("made no call"), "{kib} KiB: {said}");
+        assert!(outcome.stdout.is_empty() || outcome.stdout == "ok\n");
+    }
 }

@@ -225,18 +225,6 @@ fn pack_refuses_a_kernel_that_is_not_launched() {
 }
 
 #[test]
-fn pack_refuses_a_kernel_that_a_graph_launches() {
-    let run = captured(&[], "capture", &["graph"]).success();
-    let node = packed(&capture_of(&run), "add_kernel").expect_code(1);
-    assert!(
-        node.stderr
-            .contains("--kernel add_kernel#1: the kernel is launched with a graph, to which call "),
-        "{}",
-        node.stderr
-    );
-}
-
-#[test]
 fn pack_refuses_a_malformed_launch_number() {
     let run = captured(&[], "capture", &["add"]).success();
     let capture = capture_of(&run);

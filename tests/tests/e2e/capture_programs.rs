@@ -219,7 +219,7 @@ fn replay_runs_launches_of_every_form() {
     assert!(
         refused
             .stderr
-            .contains("cooperative and graph launches cannot be run many times"),
+            .contains("cooperative launches cannot be run many times"),
         "{}",
         refused.stderr
     );

@@ -78,6 +78,8 @@ fn programs_with_a_cleared_environment_are_recorded() {
         "posix_spawn",
         "posix_spawnp",
         "vfork",
+        "system",
+        "popen",
     ] {
         let arguments = ["cleared", function].map(OsStr::new);
         let program = [program.as_os_str(), "1".as_ref(), "1".as_ref()];
@@ -132,6 +134,63 @@ fn programs_with_rights_of_others_are_reported_as_not_recorded() {
         program.display()
     );
     assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
+}
+
+/// A 64-bit ELF program that needs no loader and exits with 3.
+fn static_program() -> Vec<u8> {
+    let mut bytes = vec![0; 120];
+    let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+    put(0, b"\x7fELF\x02\x01\x01");
+    // An executable file for x86-64, which begins behind its headers.
+    put(16, &[2, 0, 62, 0, 1]);
+    put(24, &0x40_0078_u64.to_le_bytes());
+    put(32, &64_u64.to_le_bytes());
+    put(52, &[64, 0, 56, 0, 1]);
+    // One segment: the file, to be read and executed.
+    put(64, &[1, 0, 0, 0, 5]);
+    put(80, &0x40_0000_u64.to_le_bytes());
+    put(88, &0x40_0000_u64.to_le_bytes());
+    put(96, &132_u64.to_le_bytes());
+    put(104, &132_u64.to_le_bytes());
+    put(112, &0x1000_u64.to_le_bytes());
+    // mov edi, 3; mov eax, SYS_exit; syscall
+    bytes.extend_from_slice(&[0xbf, 3, 0, 0, 0, 0xb8, 60, 0, 0, 0, 0x0f, 0x05]);
+    bytes
+}
+
+#[test]
+fn programs_without_a_loader_are_reported_as_not_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    fs::write(&program, static_program()).expect("written");
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("changed");
+    let program = program.as_os_str();
+    let outcome = starts(&["unset".as_ref(), "NONE".as_ref(), program]).expect_code(3);
+    let expected = format!(
+        "]: note: from then on this process ran {} without rpd: it is statically linked\n",
+        program.display()
+    );
+    assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
+    // The loader is no such program: it loads what it is given.
+    let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+    if loader.exists() {
+        let loaded = workloads::path("vector-ops");
+        let ran = [
+            "unset".as_ref(),
+            "NONE".as_ref(),
+            loader.as_os_str(),
+            loaded.as_os_str(),
+            "1".as_ref(),
+            "1".as_ref(),
+        ];
+        let outcome = starts(&ran).success();
+        assert_eq!(dispatches(&outcome), [4], "{}", outcome.stderr);
+        assert!(
+            !outcome.stderr.contains("without rpd"),
+            "{}",
+            outcome.stderr
+        );
+    }
 }
 
 /// Waits until `spin` works, which counts in this file; false when the system refuses a namespace.
@@ -408,11 +467,14 @@ fn a_missing_rocm_root_is_refused() {
 
 #[test]
 fn a_fault_in_a_thread_loses_no_record_of_the_direct_provider() {
-    for _ in 0..10 {
-        let outcome = Rpd::new(CSV)
-            .option(["--provider", "direct"])
-            .workload("segv-midway", ["40"])
-            .expect_code(128 + libc::SIGSEGV);
-        assert_eq!(dispatches(&outcome), [40], "{}", outcome.stderr);
+    // In the thread that launches, and in another one.
+    for program in ["segv-midway", "segv-thread"] {
+        for _ in 0..10 {
+            let outcome = Rpd::new(CSV)
+                .option(["--provider", "direct"])
+                .workload(program, ["40"])
+                .expect_code(128 + libc::SIGSEGV);
+            assert_eq!(dispatches(&outcome), [40], "{program}: {}", outcome.stderr);
+        }
     }
 }

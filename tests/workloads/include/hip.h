@@ -209,6 +209,9 @@ hipError_t hipGraphAddHostNode(hipGraphNode_t *node, hipGraph_t graph, const hip
                                const hipHostNodeParams *parameters);
 hipError_t hipGraphAddMemcpyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
                                  const hipMemcpy3DParms *parameters);
+hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *parameters);
+hipError_t hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t count,
+                                     hipGraph_t child);
 hipError_t hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node, hipMemcpy3DParms *parameters);
 hipError_t hipGraphAddMemcpyNode1D(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *from, size_t count,
                                    void *dst, const void *src, size_t size, int kind);

@@ -21,7 +21,12 @@ pub(super) struct Captures {
     found: BTreeMap<String, RecordedProcess>,
     /// Name of the process whose capture was requested: the first that makes calls.
     first: Option<String>,
+    /// The last reason why the capture of a process could not be begun.
+    trouble: Option<anyhow::Error>,
 }
+
+/// Bytes that a process needs at least to record a call: its directory, the meta stream, a stream, and the control file.
+const LEAST_ROOM: libc::off_t = 128 << 10;
 
 struct RecordedProcess {
     pid: u32,
@@ -39,6 +44,7 @@ impl Captures {
             resumed: false,
             found: BTreeMap::new(),
             first: None,
+            trouble: None,
         }
     }
 
@@ -79,7 +85,8 @@ impl Captures {
             // Until it is known which process is the first that makes calls, each has its own folder.
             let folder = self.directory.work.join(format!(".{name}"));
             debug_assert!(format!(".{name}").starts_with(PROCESS));
-            if std::fs::create_dir_all(&folder).is_err() {
+            if let Err(error) = std::fs::create_dir_all(&folder) {
+                self.trouble = Some(anyhow::anyhow!("{}: {error}", folder.display()));
                 continue;
             }
             let (level, outputs) = (self.making.level, self.making.keep_outputs);
@@ -99,7 +106,10 @@ impl Captures {
                 }
                 Err(error) if self.resumed => eprintln!("rpd: process {pid}: {error}"),
                 // It is tried again.
-                Err(_) => continue,
+                Err(error) => {
+                    self.trouble = Some(failure(error).into());
+                    continue;
+                }
             }
             self.look_at(&name);
         }
@@ -133,10 +143,30 @@ impl Captures {
         })
     }
 
+    /// An error when no process could have recorded a call, because nothing can be stored in the directory.
+    fn check_room(&mut self) -> Result<()> {
+        if let Some(trouble) = self.trouble.take() {
+            return Err(trouble);
+        }
+        let shown = self.directory.output.display();
+        let allocated = tempfile::tempfile_in(self.directory.spool()).and_then(|file| {
+            let flags = nix::fcntl::FallocateFlags::empty();
+            Ok(nix::fcntl::fallocate(&file, flags, 0, LEAST_ROOM)?)
+        });
+        match allocated {
+            // A file system that cannot allocate ahead says nothing about its room.
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+            allocated => {
+                allocated.with_context(|| format!("{shown} has no room for the recording"))
+            }
+        }
+    }
+
     /// Writes the captures; what the first one holds, if any process made calls. `status`: how the program ended.
     pub(super) fn finish(mut self, status: Option<i32>) -> Result<Option<Summary>> {
         self.poll();
         let Some(first) = self.first.clone() else {
+            self.check_room().context("nothing was captured")?;
             return Ok(None);
         };
         let mut summary = None;

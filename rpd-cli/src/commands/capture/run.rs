@@ -13,7 +13,7 @@ use rpd_capture::{Manifest, Summary};
 use rpd_core::options::{Backend, Options};
 use rpd_core::os_text;
 use rpd_spool::environment::EnvironmentSelection;
-use rpd_spool::options::CaptureOptions;
+use rpd_spool::options::{CaptureOptions, ProviderChoice};
 
 use super::NAME;
 use super::choices::{DataChoice, Level, MemoryChoice, OutputsChoice, PinnedChoice, level};
@@ -78,6 +78,9 @@ pub(super) struct Arguments {
     /// Platform that the program runs on: rocm, sim or auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_backend)]
     pub(super) backend: Backend,
+    /// What hands over the calls: sdk or direct, as for rpd [default: sdk where one is installed]
+    #[arg(long, value_name = "NAME", value_parser = parse_provider)]
+    pub(super) provider: Option<ProviderChoice>,
     #[command(flatten)]
     pub(super) accesses: super::accesses::TraceOptions,
     /// Print no progress and no summary
@@ -98,6 +101,14 @@ pub(crate) fn parse_backend(text: &str) -> Result<Backend, String> {
     }
 }
 
+/// The provider of this name.
+fn parse_provider(text: &str) -> Result<ProviderChoice, String> {
+    match ProviderChoice::of_word(text) {
+        Some(found @ (ProviderChoice::Sdk | ProviderChoice::Direct)) => Ok(found),
+        _ => Err("expected sdk or direct".to_owned()),
+    }
+}
+
 /// Runs `rpd capture [options] -- PROGRAM`; returns the exit status.
 pub(super) fn run(arguments: &[OsString]) -> Result<u8> {
     let Some(mut given) = crate::commands::parse::<Arguments>(NAME, arguments)? else {
@@ -115,14 +126,18 @@ pub(super) fn capture(given: &Arguments, database: Option<&Path>) -> Result<u8> 
         ))
         .into());
     }
+    let traces = given.accesses.choice() != rpd_spool::access_trace::AccessTrace::default();
+    if traces && given.provider == Some(ProviderChoice::Direct) {
+        return Err(Failure::usage(format!(
+            "{NAME}: --trace cannot be combined with --provider direct: the simulated GPU records accesses through its SDK"
+        ))
+        .into());
+    }
     // A region is cut out of the finished capture by a replay, for which these leave nothing.
     let lacks = [
         (given.children, "--children"),
         (given.data == DataChoice::None, "--data none"),
-        (
-            given.accesses.choice() != rpd_spool::access_trace::AccessTrace::default(),
-            "--trace",
-        ),
+        (traces, "--trace"),
     ];
     if !matches!(given.region, Region::All)
         && let Some((_, other)) = lacks.iter().find(|(is_given, _)| *is_given)
@@ -287,17 +302,22 @@ fn start(
     let spool = std::path::absolute(spool)?;
     let inherited = |name: &str| std::env::var_os(name);
     let suffixes = crate::options::default_sdk_suffixes();
+    let mut options = options.clone();
+    // Without an SDK the runtimes hand their tables to rpd.
+    options.collector.provider = given.provider.unwrap_or(ProviderChoice::Direct);
     let provider = backend::choose(
-        options,
+        &options,
         &suffixes,
         inherited("LD_LIBRARY_PATH").as_deref(),
         &spool,
     )?;
+    if given.provider.is_none() && provider.has_sdk() {
+        options.collector.provider = ProviderChoice::Sdk;
+    }
     if let Some(reason) = provider.fallback.as_ref().filter(|_| !given.quiet) {
         eprintln!("rpd: {reason}: the target runs on the simulated GPU");
     }
     given.accesses.prepare(&provider, &spool)?;
-    let mut options = options.clone();
     options.collector.capture.device_writes_seen = provider.simulated;
     let changes = environment::changes(&options, &provider, &spool, true, &inherited)?;
     let making = making(&options, &provider, given);

@@ -147,9 +147,10 @@ impl Arguments {
             sources,
             &self.frames,
             false,
-            |_, session, settings, expanded| {
+            |path, session, settings, expanded| {
                 let names = self.naming.over(settings);
                 let costs = costs(session, names, |name| matches_globs(&self.api, name));
+                crate::commands::note_left_out(path, costs.without_time);
                 let texts = Texts::new(session, expanded);
                 for (used, cost) in &costs.uses {
                     let values: Vec<u64> = values(cost);

@@ -111,9 +111,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<u8> {
         &sources,
         &given.frames,
         !given.whole,
-        |_, session, settings, expanded| {
+        |path, session, settings, expanded| {
             let names = given.naming.over(settings);
             let costs = costs(session, names, |name| matches_globs(&given.api, name));
+            crate::commands::note_left_out(path, costs.without_time);
             let texts = Texts::new(session, expanded);
             let mut keys: HashMap<StackedFunction, Key> = HashMap::new();
             let mut key = |used: StackedFunction| {

@@ -124,6 +124,11 @@ pub(crate) fn start() -> bool {
     true
 }
 
+/// Whether this process is captured.
+pub(crate) fn is_active() -> bool {
+    ACTIVE.load(Ordering::Acquire)
+}
+
 fn options() -> Option<&'static CaptureOptions> {
     process::existing().map(|process| &process.options.capture)
 }

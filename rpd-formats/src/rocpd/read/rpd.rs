@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use rpd_core::session::LoadOptions;
+use rpd_core::session::{LONGEST_DURATION, LoadOptions};
 use rpd_core::sorted::{Keyed, Sorted, Sorter};
 use rusqlite::Statement;
 use zerocopy::{Immutable, IntoBytes};
@@ -19,7 +19,7 @@ const FRAMES: &str = "SELECT api_ptr_id, depth, name_id FROM rocpd_stackframe";
 const TEXT: &str = "SELECT string FROM rocpd_string WHERE id = ?1";
 /// Time of the work that calls requested.
 const WORK: &str = "SELECT x.api_id, sum(o.\"end\" - o.start) FROM rocpd_api_ops x JOIN rocpd_op o ON o.id = x.op_id
-    GROUP BY x.api_id";
+    WHERE o.\"end\" - o.start BETWEEN 0 AND 315360000000000000 GROUP BY x.api_id";
 /// Bytes that calls copied.
 const BYTES: &str = "SELECT api_ptr_id, size FROM rocpd_copyapi";
 
@@ -132,7 +132,9 @@ impl RpdStacks {
             let number = |numbers: &HashMap<i64, u64>| numbers.get(&id).copied().unwrap_or(0);
             let calls = &mut stacks[place];
             calls.calls += 1;
-            let duration = u64::try_from(integer(row, 2)).unwrap_or(0);
+            let duration = u64::try_from(integer(row, 2)).ok();
+            let duration = duration.filter(|duration| *duration <= LONGEST_DURATION);
+            let duration = duration.unwrap_or(0);
             calls.duration = calls.duration.saturating_add(duration);
             calls.gpu = calls.gpu.saturating_add(number(&work));
             calls.bytes = calls.bytes.saturating_add(number(&bytes));
@@ -202,5 +204,24 @@ impl Texts<'_> {
         let found = rows.next()?.map_or_else(String::new, |row| text(row, 0));
         self.known.insert(id, found.clone());
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_leave_out_what_statistics_leave_out() {
+        let longest = LONGEST_DURATION.to_string();
+        for sql in [
+            WORK,
+            include_str!("../views.sql"),
+            include_str!("../stacks_answers.sql"),
+        ] {
+            let mut limits = sql.split("BETWEEN 0 AND ").skip(1).peekable();
+            assert!(limits.peek().is_some(), "{sql}");
+            assert!(limits.all(|rest| rest.starts_with(&longest)), "{sql}");
+        }
     }
 }

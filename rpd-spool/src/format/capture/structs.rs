@@ -39,6 +39,16 @@ pub fn bytes_of_value(operation: &[u8]) -> u64 {
     }
 }
 
+/// `hipKernelNodeParams`.
+pub mod kernel_node {
+    /// Offset of the block's sizes, three of 4 bytes.
+    pub const BLOCK: usize = 0;
+    /// Offset of the grid's sizes in blocks, three of 4 bytes.
+    pub const GRID: usize = 32;
+    /// Offset of the bytes of dynamic local memory (4 bytes).
+    pub const SHARED: usize = 56;
+}
+
 /// `hipGraphNodeParams`: one of the values of [`node_type`], padding, then the parameters.
 pub mod any_node {
     /// Offset of the parameters. For event and child graph nodes they are the handle.

@@ -17,7 +17,7 @@ const LARGEST: u64 = 4 << 30;
 /// # Safety
 ///
 /// `base` is 0 or the address of `size` bytes.
-pub(super) unsafe fn with_bytes<T>(
+pub(crate) unsafe fn with_bytes<T>(
     base: u64,
     size: u64,
     uri: &[u8],
