@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn looks() {
+    fn a_table_is_written_in_every_format() {
         let rows = || {
             vec![
                 vec!["a|\"b\"".into(), Cell::Integer(353), Cell::Float(1.5)],

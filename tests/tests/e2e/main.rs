@@ -27,6 +27,7 @@ mod files_of_rpd;
 mod foreign;
 mod gate;
 mod grids;
+mod hot_formats;
 mod inside_cases;
 mod inside_runs;
 mod ipc;
