@@ -72,11 +72,11 @@ struct Arguments {
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
+    naming: Naming,
+    #[command(flatten)]
     tables: TableOptions,
     #[command(flatten)]
     times: TimeOptions,
-    #[command(flatten)]
-    naming: Naming,
 }
 
 fn what(text: &str) -> Result<Group, String> {

@@ -63,9 +63,9 @@ struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u64>,
     #[command(flatten)]
-    tables: TableOptions,
-    #[command(flatten)]
     window: WindowOptions,
+    #[command(flatten)]
+    tables: TableOptions,
 }
 
 /// Runs `rpd query`; returns the exit status.

@@ -49,13 +49,13 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     region_categories: Option<Vec<String>>,
     #[command(flatten)]
-    tables: TableOptions,
-    #[command(flatten)]
-    times: TimeOptions,
-    #[command(flatten)]
     naming: Naming,
     #[command(flatten)]
     window: WindowOptions,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    times: TimeOptions,
 }
 
 /// The name of a recording in tables by rank.

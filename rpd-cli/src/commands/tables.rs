@@ -41,7 +41,7 @@ pub(crate) struct RowOptions {
 #[command(next_help_heading = "Tables")]
 pub(crate) struct TimeOptions {
     /// Unit of times: nsec, usec, msec, sec
-    #[arg(long, value_name = "UNIT", value_parser = unit, default_value = "nsec", hide_default_value = false)]
+    #[arg(long, value_name = "UNIT", value_parser = unit, default_value = "nsec")]
     pub(crate) units: Unit,
 }
 

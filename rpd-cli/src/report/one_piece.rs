@@ -13,21 +13,73 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// Pause between two attempts to be the one that writes.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Prints to standard output, as [`crate::print`] does.
-pub(super) fn to_stdout(text: &str) -> Result<()> {
-    let turn = turn(1);
-    crate::print(text)?;
-    drop(turn);
-    Ok(())
+/// Bytes of a text that are kept until they are written.
+const KEPT: usize = 4 << 20;
+
+/// A standard stream of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    Stdout,
+    /// It may be closed: without it there is nobody to tell.
+    Stderr,
 }
 
-/// Prints to standard error, which may be closed.
+/// A text that is written to a stream at once, or, where it is long, without anything of other processes in it.
+pub(super) struct OnePiece {
+    stream: Stream,
+    text: String,
+    /// The lock that keeps others from writing, once something is written.
+    turn: Option<File>,
+}
+
+impl OnePiece {
+    /// A text without letters yet.
+    pub(super) fn new(stream: Stream) -> OnePiece {
+        OnePiece {
+            stream,
+            text: String::new(),
+            turn: None,
+        }
+    }
+
+    /// Appends whole lines.
+    pub(super) fn add(&mut self, lines: &str) -> Result<()> {
+        self.text.push_str(lines);
+        match self.text.len() < KEPT {
+            true => Ok(()),
+            false => self.write(),
+        }
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<()> {
+        if self.turn.is_none() {
+            self.turn = turn(match self.stream {
+                Stream::Stdout => 1,
+                Stream::Stderr => 2,
+            });
+        }
+        let text = std::mem::take(&mut self.text);
+        match self.stream {
+            Stream::Stdout => crate::print(&text).map(drop),
+            Stream::Stderr => {
+                let text = rpd_core::foreign::shown_lines(&text);
+                drop(io::stderr().write_all(text.as_bytes()));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes a text to standard error, which may be closed.
 pub(super) fn to_stderr(text: &str) {
-    let turn = turn(2);
-    let text = rpd_core::foreign::shown_lines(text);
-    // Without standard error there is nobody to tell.
-    drop(io::stderr().write_all(text.as_bytes()));
-    drop(turn);
+    let mut piece = OnePiece::new(Stream::Stderr);
+    // Writing there has no errors.
+    drop(piece.add(text).and_then(|()| piece.finish()));
 }
 
 /// A lock on the file, pipe or terminal behind a standard stream: a text that is longer than a pipe takes at once is written in

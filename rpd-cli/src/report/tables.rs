@@ -12,7 +12,8 @@ use rpd_core::stats::{SessionStats, StatTable};
 use rpd_formats::table::statistics::{StatView, render_to};
 use rpd_summary::Statistics;
 
-use super::{one_piece, place};
+use super::one_piece::{OnePiece, Stream};
+use super::place;
 use crate::isolation::isolated;
 use crate::terminal;
 
@@ -159,9 +160,9 @@ impl<'a> Tables<'a> {
             process: process.filter(|_| !is_whole).unwrap_or_default(),
             compat: options.compat,
         };
-        let is_stdout = match destination(options) {
-            Destination::Stderr => false,
-            Destination::Stdout => true,
+        let stream = match destination(options) {
+            Destination::Stderr => Stream::Stderr,
+            Destination::Stdout => Stream::Stdout,
             Destination::File(_) => {
                 let Some(path) = file(options, target) else {
                     return Ok(None);
@@ -175,28 +176,21 @@ impl<'a> Tables<'a> {
             }
         };
         if !is_whole {
-            view.width = match is_stdout {
-                true => terminal::width(io::stdout()),
-                false => terminal::width(io::stderr()),
+            view.width = match stream {
+                Stream::Stdout => terminal::width(io::stdout()),
+                Stream::Stderr => terminal::width(io::stderr()),
             };
         }
-        let mut text = String::new();
-        let left_out = self.each_piece(view, |piece| {
-            text.push_str(piece);
-            Ok(())
-        });
+        let mut text = OnePiece::new(stream);
+        let left_out = self.each_piece(view, |piece| text.add(piece).map_err(io::Error::other));
         if let Ok(columns @ [_, ..]) = left_out.as_deref() {
             let columns = columns.join(", ");
-            text += &format!(
+            text.add(&format!(
                 "{:INDENT$}The terminal has no room for {columns}; --summary-output-file NAME writes a file with all\n\n",
                 ""
-            );
+            ))?;
         }
-        match is_stdout {
-            true => one_piece::to_stdout(&text)?,
-            // Standard error may be closed; the files are written all the same.
-            false => one_piece::to_stderr(&text),
-        }
+        text.finish()?;
         left_out.map(|_| None)
     }
 }

@@ -106,10 +106,14 @@ impl<W: Write> Printer<W> {
     /// # Errors
     /// When the header cannot be written; of kind [`io::ErrorKind::InvalidInput`], with an [`UnknownColumn`], when the column that is
     /// to order the rows is none of `columns`.
-    pub fn new(view: &View, columns: Vec<Column>, out: W) -> io::Result<Printer<W>> {
+    pub fn new(view: &View, mut columns: Vec<Column>, out: W) -> io::Result<Printer<W>> {
         let sort = view
             .sorted_by(&columns)
             .map_err(|unknown| io::Error::new(io::ErrorKind::InvalidInput, unknown))?;
+        // Rows whose order cannot be seen are of no use.
+        if let Some(column) = sort.and_then(|index| columns.get_mut(index)) {
+            *column = column.clone().detail(0);
+        }
         let keeps = sort.is_some() || view.format == TableFormat::Console;
         let mut printer = Printer {
             view: view.clone(),
@@ -342,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn looks() {
+    fn a_table_is_written_in_every_format() {
         let rows = || {
             vec![
                 vec!["a|\"b\"".into(), Cell::Integer(353), Cell::Float(1.5)],

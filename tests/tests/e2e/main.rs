@@ -30,6 +30,7 @@ mod files_of_rpd;
 mod foreign;
 mod gate;
 mod grids;
+mod hot_formats;
 mod impossible_times;
 mod inside_runs;
 mod ipc;

@@ -66,9 +66,9 @@ struct Arguments {
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
-    tables: TableOptions,
-    #[command(flatten)]
     naming: Naming,
+    #[command(flatten)]
+    tables: TableOptions,
 }
 
 /// Choice between samples and traces, for databases that have both.

@@ -62,15 +62,15 @@ struct Arguments {
     #[arg(short = 'o', long, value_name = "FILE")]
     output_file: Option<PathBuf>,
     #[command(flatten)]
-    tables: TableOptions,
-    #[command(flatten)]
-    times: TimeOptions,
-    #[command(flatten)]
     frames: FrameOptions,
     #[command(flatten)]
     naming: Naming,
     #[command(flatten)]
     window: WindowOptions,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    times: TimeOptions,
 }
 
 /// Function and place.
