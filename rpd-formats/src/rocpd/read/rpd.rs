@@ -7,7 +7,7 @@ use rpd_core::session::LoadOptions;
 use rpd_core::sorted::{Sorted, Sorter};
 use rusqlite::Statement;
 
-use super::super::rows::unstored;
+use super::super::unstored;
 use super::by_event::key;
 use super::scan::{integer, text};
 use super::{Guarded, Problem, ReadError};
