@@ -5,6 +5,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod columns;
 pub mod csv;
 mod describe;
 pub mod destination;

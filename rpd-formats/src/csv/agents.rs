@@ -6,8 +6,10 @@ use rpd_core::agent::{Agent, Property, Value};
 use rpd_core::session::Session;
 
 use super::combined::Shape;
-use super::{Row, write_header};
+use super::row::Row;
+use super::{Records as _, write_header};
 use crate::WriteError;
+use crate::columns::{Columns as _, columns};
 use crate::file::TextFile;
 
 /// Properties without a column of their name among the numbers: the first three columns, what only programs need, and the
@@ -46,43 +48,59 @@ pub(super) fn write(session: &Session, path: PathBuf) -> Result<PathBuf, WriteEr
     file.finish()
 }
 
+/// The columns before the numbers.
+struct Place<'a>(&'a Agent);
+
+columns!(Place<'_> => Row<'r>, |place|
+    "Node_Id": number(place.0.node_id),
+    "Logical_Node_Id": number(place.0.logical_node_id),
+    "Agent_Type": text(place.0.agent_type.label()),
+);
+
+/// The columns behind the numbers.
+struct Names<'a>(&'a Agent);
+
+columns!(Names<'_> => Row<'r>, |names|
+    "Name": text(&names.0.name),
+    "Vendor_Name": text(&names.0.vendor_name),
+    "Product_Name": text(&names.0.product_name),
+    "Model_Name": text(&names.0.model_name),
+);
+
 /// Writes header and rows.
 pub(super) fn write_rows(
     file: &mut TextFile,
     session: &Session,
     shape: &Shape,
 ) -> Result<(), WriteError> {
-    let mut columns = ["Node_Id", "Logical_Node_Id", "Agent_Type"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut of_numbers = Vec::new();
     for property in numbers() {
         let name = capitalised(property.name);
         match (property.get)(&Agent::default()) {
-            Value::Unsigned(_) | Value::Signed(_) => columns.push(name),
-            Value::Dim3(_) => columns.extend(["X", "Y", "Z"].map(|axis| format!("{name}_{axis}"))),
+            Value::Unsigned(_) | Value::Signed(_) => of_numbers.push(name),
+            Value::Dim3(_) => {
+                of_numbers.extend(["X", "Y", "Z"].map(|axis| format!("{name}_{axis}")));
+            }
         }
     }
-    columns.extend(["Name", "Vendor_Name", "Product_Name", "Model_Name"].map(str::to_owned));
-    write_header(file, shape, columns.iter().map(String::as_str));
+    let names = Place::COLUMNS.iter().copied();
+    let names = names.chain(of_numbers.iter().map(String::as_str));
+    write_header(file, shape, names.chain(Names::COLUMNS.iter().copied()));
 
     let mut agents: Vec<&Agent> = session.agents.iter().collect();
     agents.sort_by_key(|agent| agent.node_id);
     for agent in agents {
-        let row = Row::new(&mut file.buffer, &shape.row)
-            .number(agent.node_id)
-            .number(agent.logical_node_id)
-            .text(agent.agent_type.label());
-        numbers()
-            .fold(row, |row, property| match (property.get)(agent) {
+        let mut row = Row::new(&mut file.buffer, &shape.row, shape);
+        Place(agent).append_to(&mut row);
+        for property in numbers() {
+            match (property.get)(agent) {
                 Value::Unsigned(value) => row.number(value),
                 Value::Signed(value) => row.number(value),
                 Value::Dim3([x, y, z]) => row.number(x).number(y).number(z),
-            })
-            .text(&agent.name)
-            .text(&agent.vendor_name)
-            .text(&agent.product_name)
-            .text(&agent.model_name)
-            .end();
+            };
+        }
+        Names(agent).append_to(&mut row);
+        row.end();
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use rpd_core::domain::{Domain, Kind};
+use rpd_core::domain::Domain;
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::{Session, Table};
@@ -115,11 +115,8 @@ impl Shape {
         (!self.row.is_empty()).then_some(name)
     }
 
-    /// The name of what an allocation was, for a kind of record.
-    pub(super) fn no_agent(&self, kind: Kind) -> &'static [u8] {
-        match self.combined && kind == Kind::MemoryAllocation {
-            true => b"\"\"\"\"",
-            false => b"\"\"",
-        }
+    /// The agent of an allocation that has none, in quotes. The original's converter writes a quote there.
+    pub(super) fn no_agent(&self) -> &'static [u8] {
+        if self.combined { b"\"\"\"\"" } else { b"\"\"" }
     }
 }

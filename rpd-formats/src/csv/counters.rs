@@ -4,12 +4,12 @@ use rpd_core::ids::Nanoseconds;
 use rpd_core::options::Options;
 use rpd_core::session::{DispatchTable, KernelLabels, Session};
 
-use super::columns::{self, Columns as _, columns};
 use super::combined::Shape;
-use super::row::quote_free;
+use super::row::{Row, quote_free};
 use super::trace::{AgentNames, Resources};
-use super::{Row, write_header};
+use super::{Records as _, write_header};
 use crate::WriteError;
+use crate::columns::{Columns as _, columns};
 use crate::file::TextFile;
 
 /// Work items, or workgroups, of all three directions.
@@ -29,22 +29,22 @@ struct Dispatches<'a> {
     index: usize,
 }
 
-columns!(Dispatches<'_>, |row, counted, shape|
-    "Correlation_Id" => row.number(counted.table.correlation[counted.index].0),
-    "Dispatch_Id" => row.number(counted.table.dispatch[counted.index].0),
-    "Agent_Id" => row.quoted(counted.agents.get(counted.table.agent[counted.index])),
-    "Queue_Id" => row.number(counted.table.queue[counted.index].0),
-    "Process_Id" => row.number(counted.session.process.pid.0),
-    "Thread_Id" => row.number(counted.table.thread[counted.index].0),
-    "Grid_Size" => row.number(product(counted.table.grid[counted.index])),
-    "Kernel_Id" => row.number(counted.table.kernel[counted.index].0),
-    "Kernel_Name" => row.free_text(counted.labels.counted(counted.index), shape.safe),
-    "Workgroup_Size" => row.number(product(counted.table.workgroup[counted.index])),
-    "LDS_Block_Size" => row.number(counted.resources.lds(shape)),
-    "Scratch_Size" => row.number(counted.table.private_size[counted.index]),
-    "VGPR_Count" => row.number(counted.resources.arch_vgprs()),
-    "Accum_VGPR_Count" => row.number(counted.resources.accum_vgprs()),
-    "SGPR_Count" => row.number(counted.resources.sgprs()),
+columns!(Dispatches<'_> => Row<'r>, |counted|
+    "Correlation_Id": number(counted.table.correlation[counted.index].0),
+    "Dispatch_Id": number(counted.table.dispatch[counted.index].0),
+    "Agent_Id": quoted(counted.agents.get(counted.table.agent[counted.index])),
+    "Queue_Id": number(counted.table.queue[counted.index].0),
+    "Process_Id": number(counted.session.process.pid.0),
+    "Thread_Id": number(counted.table.thread[counted.index].0),
+    "Grid_Size": number(product(counted.table.grid[counted.index])),
+    "Kernel_Id": number(counted.table.kernel[counted.index].0),
+    "Kernel_Name": free_text(counted.labels.counted(counted.index)),
+    "Workgroup_Size": number(product(counted.table.workgroup[counted.index])),
+    "LDS_Block_Size": number(counted.resources.lds()),
+    "Scratch_Size": number(counted.table.private_size[counted.index]),
+    "VGPR_Count": number(counted.resources.arch_vgprs()),
+    "Accum_VGPR_Count": number(counted.resources.accum_vgprs()),
+    "SGPR_Count": number(counted.resources.sgprs()),
 );
 
 /// A counter in a dispatch.
@@ -56,14 +56,11 @@ struct Value<'a> {
     end: Nanoseconds,
 }
 
-columns!(Value<'_>, |row, counted, shape|
-    "Counter_Name" => row.quoted(counted.name),
-    "Counter_Value" => match shape.combined {
-        true => row.shortest(counted.value),
-        false => row.value(counted.value),
-    },
-    "Start_Timestamp" => row.number(counted.start.0),
-    "End_Timestamp" => row.number(counted.end.0),
+columns!(Value<'_> => Row<'r>, |counted|
+    "Counter_Name": quoted(counted.name),
+    "Counter_Value": value(counted.value),
+    "Start_Timestamp": number(counted.start.0),
+    "End_Timestamp": number(counted.end.0),
 );
 
 /// Writes header and rows.
@@ -73,12 +70,8 @@ pub(super) fn write_rows(
     options: &Options,
     shape: &Shape,
 ) -> Result<(), WriteError> {
-    let columns = columns::names::<Dispatches<'_>>(shape);
-    write_header(
-        file,
-        shape,
-        columns.chain(columns::names::<Value<'_>>(shape)),
-    );
+    let names = Dispatches::COLUMNS.iter().chain(Value::COLUMNS);
+    write_header(file, shape, names.copied());
     let names: Vec<Vec<u8>> = session
         .counters
         .iter()
@@ -94,7 +87,7 @@ pub(super) fn write_rows(
         table,
         agents: AgentNames::new(session, options),
         labels: KernelLabels::new(session, options.kernel_names),
-        resources: Resources::new(session, table),
+        resources: Resources::new(session, table, shape),
         index: 0,
     };
     let mut front = Vec::new();
@@ -102,8 +95,9 @@ pub(super) fn write_rows(
         dispatches.index = index;
         dispatches.resources.select(index);
         front.clear();
-        let row = Row::new(&mut front, &shape.row);
-        dispatches.fields(row, shape).open();
+        let mut row = Row::new(&mut front, &shape.row, shape);
+        dispatches.append_to(&mut row);
+        row.open();
         for (counter, value) in session.counted.sums(index) {
             let mut value = Value {
                 name: names.get(counter as usize).map_or(b"\"\"", Vec::as_slice),
@@ -111,8 +105,9 @@ pub(super) fn write_rows(
                 start: table.start[index],
                 end: table.end[index],
             };
-            let row = Row::new(&mut file.buffer, &front);
-            value.fields(row, shape).end();
+            let mut row = Row::new(&mut file.buffer, &front, shape);
+            value.append_to(&mut row);
+            row.end();
             file.flush_if_full()?;
         }
     }

@@ -5,26 +5,31 @@ use std::path::PathBuf;
 use rpd_core::options::Options;
 use rpd_core::session::{DeviceTotal, Session};
 
-use super::columns::{self, Columns as _, columns};
-use super::combined::Shape;
-use super::{Row, write_header};
+use super::row::Row;
+use super::write_records;
 use crate::WriteError;
-use crate::file::TextFile;
+use crate::columns::columns;
 
-columns!(&(String, DeviceTotal), |row, of, shape|
-    "Domain" => row.text(of.1.domain().label()),
-    "Name" => row.free_text(&of.0, shape.safe),
-    "Count" => row.number(of.1.count),
-    "TotalDurationNs" => row.number(of.1.total),
-    "AverageNs" => row.duration(of.1.average()),
-    "MinNs" => row.number(of.1.min),
-    "MedianNs" => row.duration(of.1.quantile(0.5)),
-    "P90Ns" => row.duration(of.1.quantile(0.9)),
-    "P99Ns" => row.duration(of.1.quantile(0.99)),
-    "MaxNs" => row.number(of.1.max),
-    "Bytes" => row.number(of.1.bytes),
-    "First_Timestamp" => row.number(of.1.first.0),
-    "Last_Timestamp" => row.number(of.1.last.0),
+/// What all work of one name adds up to.
+struct NamedTotal<'a> {
+    name: &'a str,
+    total: &'a DeviceTotal,
+}
+
+columns!(NamedTotal<'_> => Row<'r>, |named|
+    "Domain": text(named.total.domain().label()),
+    "Name": free_text(named.name),
+    "Count": number(named.total.count),
+    "TotalDurationNs": number(named.total.total),
+    "AverageNs": duration(named.total.average()),
+    "MinNs": number(named.total.min),
+    "MedianNs": duration(named.total.quantile(0.5)),
+    "P90Ns": duration(named.total.quantile(0.9)),
+    "P99Ns": duration(named.total.quantile(0.99)),
+    "MaxNs": number(named.total.max),
+    "Bytes": number(named.total.bytes),
+    "First_Timestamp": number(named.total.first.0),
+    "Last_Timestamp": number(named.total.last.0),
 );
 
 /// Writes `path` with a row for each name, and returns its name.
@@ -33,17 +38,9 @@ pub(super) fn write(
     options: &Options,
     path: PathBuf,
 ) -> Result<PathBuf, WriteError> {
-    let mut file = TextFile::create(path)?;
-    let shape = Shape::run(options.csv_safe);
-    write_header(
-        &mut file,
-        &shape,
-        columns::names::<&(String, DeviceTotal)>(&shape),
-    );
-    for mut row in &session.named_totals(options.kernel_names) {
-        let fields = Row::new(&mut file.buffer, b"");
-        row.fields(fields, &shape).end();
-        file.flush_if_full()?;
-    }
-    file.finish()
+    let totals = session.named_totals(options.kernel_names);
+    let rows = totals
+        .iter()
+        .map(|(name, total)| NamedTotal { name, total });
+    write_records(path, rows, options.csv_safe)
 }

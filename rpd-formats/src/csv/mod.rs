@@ -1,7 +1,6 @@
 //! Comma-separated values: one trace file and one statistics file per domain, agents, statistics of domains.
 
 mod agents;
-mod columns;
 mod combined;
 mod counters;
 mod device_totals;
@@ -18,9 +17,9 @@ use rpd_core::options::Options;
 use rpd_core::session::{Session, Table};
 use rpd_core::stats::{SessionStats, StatRow};
 
+use crate::columns::{Columns, columns};
 use crate::file::TextFile;
 use crate::{Output, WriteError};
-use columns::{Columns as _, columns};
 use combined::Shape;
 pub use combined::write_combined;
 pub use passes::{PassRow, write_passes};
@@ -119,17 +118,64 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
     Ok(files)
 }
 
-fn write_header<'a>(
+/// Records that are the rows of a file, one of them selected.
+trait Records: for<'r> Columns<Row<'r>> {
+    /// Names of the columns, behind those that the shape begins with.
+    const COLUMNS: &'static [&'static str] = <Self as Columns<Row<'static>>>::NAMES;
+
+    /// Writes the row of the selected record.
+    #[inline]
+    fn write(&mut self, file: &mut TextFile, shape: &Shape) -> Result<(), WriteError> {
+        let mut row = Row::new(&mut file.buffer, &shape.row, shape);
+        self.append_to(&mut row);
+        row.end();
+        file.flush_if_full()
+    }
+}
+
+impl<T: for<'r> Columns<Row<'r>>> Records for T {}
+
+/// Writes the header, if the file has one, with columns of these names.
+fn write_header<'a>(file: &mut TextFile, shape: &Shape, names: impl IntoIterator<Item = &'a str>) {
+    if shape.header {
+        let mut row = Row::new(&mut file.buffer, b"", shape);
+        for name in shape.column().into_iter().chain(names) {
+            row.text(name);
+        }
+        row.end();
+    }
+}
+
+/// Writes the header and a row for each of `selected`, which `select` makes the selected record.
+#[inline]
+fn write_rows<T: Records>(
     file: &mut TextFile,
     shape: &Shape,
-    columns: impl IntoIterator<Item = &'a str>,
-) {
-    if shape.header {
-        let columns = shape.column().into_iter().chain(columns);
-        columns
-            .fold(Row::new(&mut file.buffer, b""), Row::text)
-            .end();
+    records: &mut T,
+    selected: impl Iterator<Item = usize>,
+    select: impl Fn(&mut T, usize),
+) -> Result<(), WriteError> {
+    write_header(file, shape, T::COLUMNS.iter().copied());
+    for index in selected {
+        select(records, index);
+        records.write(file, shape)?;
     }
+    Ok(())
+}
+
+/// Writes a file with the header and a row for each of `records`, and returns its name. `safe` is [`Options::csv_safe`].
+fn write_records<T: Records>(
+    path: PathBuf,
+    records: impl IntoIterator<Item = T>,
+    safe: bool,
+) -> Result<PathBuf, WriteError> {
+    let mut file = TextFile::create(path)?;
+    let shape = Shape::run(safe);
+    write_header(&mut file, &shape, T::COLUMNS.iter().copied());
+    for mut record in records {
+        record.write(&mut file, &shape)?;
+    }
+    file.finish()
 }
 
 /// A row of statistics.
@@ -138,15 +184,15 @@ struct NamedRow<'a> {
     of: &'a StatRow,
 }
 
-columns!(NamedRow<'_>, |row, named, shape|
-    "Name" => row.free_text(named.name, shape.safe),
-    "Calls" => row.number(named.of.calls),
-    "TotalDurationNs" => row.number(named.of.total),
-    "AverageNs" => row.duration(named.of.average),
-    "Percentage" => row.percentage(named.of.percentage),
-    "MinNs" => row.number(named.of.min),
-    "MaxNs" => row.number(named.of.max),
-    "StdDev" => row.duration(named.of.std_dev),
+columns!(NamedRow<'_> => Row<'r>, |named|
+    "Name": free_text(named.name),
+    "Calls": number(named.of.calls),
+    "TotalDurationNs": number(named.of.total),
+    "AverageNs": duration(named.of.average),
+    "Percentage": percentage(named.of.percentage),
+    "MinNs": number(named.of.min),
+    "MaxNs": number(named.of.max),
+    "StdDev": duration(named.of.std_dev),
 );
 
 fn write_statistics<'a>(
@@ -155,15 +201,9 @@ fn write_statistics<'a>(
     rows: impl Iterator<Item = &'a StatRow>,
     safe: bool,
 ) -> Result<PathBuf, WriteError> {
-    let mut file = TextFile::create(path)?;
-    let shape = Shape::run(safe);
-    write_header(&mut file, &shape, columns::names::<NamedRow<'_>>(&shape));
-    for of in rows {
-        let name = stats.names.get(of.name);
-        let mut row = NamedRow { name, of };
-        let fields = Row::new(&mut file.buffer, b"");
-        row.fields(fields, &shape).end();
-        file.flush_if_full()?;
-    }
-    file.finish()
+    let named = rows.map(|of| NamedRow {
+        name: stats.names.get(of.name),
+        of,
+    });
+    write_records(path, named, safe)
 }

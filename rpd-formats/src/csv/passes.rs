@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::columns::{self, Columns as _, columns};
-use super::combined::Shape;
-use super::{Row, write_header};
+use super::row::Row;
+use super::write_records;
 use crate::WriteError;
-use crate::file::TextFile;
+use crate::columns::columns;
 
 /// A counter in a dispatch, as one pass or several of them together have it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,12 +22,12 @@ pub struct PassRow<'a> {
     pub pass: &'a str,
 }
 
-columns!(PassRow<'_>, |row, pass, shape|
-    "Kernel_Name" => row.free_text(pass.kernel, shape.safe),
-    "Dispatch_Index" => row.number(pass.dispatch),
-    "Counter_Name" => row.free_text(pass.counter, shape.safe),
-    "Counter_Value" => row.value(pass.value),
-    "Pass" => row.text(pass.pass),
+columns!(PassRow<'_> => Row<'r>, |pass|
+    "Kernel_Name": free_text(pass.kernel),
+    "Dispatch_Index": number(pass.dispatch),
+    "Counter_Name": free_text(pass.counter),
+    "Counter_Value": value(pass.value),
+    "Pass": text(pass.pass),
 );
 
 /// Writes `path` with a row for each of `rows`, in their order, and returns its name; `None`, and no file, when there
@@ -45,15 +44,7 @@ pub fn write_passes<'a>(
     if rows.peek().is_none() {
         return Ok(None);
     }
-    let mut file = TextFile::create(path)?;
-    let shape = Shape::run(safe);
-    write_header(&mut file, &shape, columns::names::<PassRow<'_>>(&shape));
-    for mut row in rows {
-        let fields = Row::new(&mut file.buffer, b"");
-        row.fields(fields, &shape).end();
-        file.flush_if_full()?;
-    }
-    file.finish().map(Some)
+    write_records(path, rows, safe).map(Some)
 }
 
 #[cfg(test)]
@@ -61,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_passes() {
+    fn passes_have_a_row_for_each_value_and_no_file_without_values() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("passes.csv");
         let none = write_passes(path.clone(), [], false).expect("nothing to do");

@@ -1,18 +1,22 @@
 //! The one CSV writer: texts always in quotes, numbers never, embedded quotes doubled.
 
+use super::combined::Shape;
+
 /// Appends one row to a buffer, field by field.
-pub(crate) struct Row<'a> {
+pub(super) struct Row<'a> {
     buffer: &'a mut Vec<u8>,
+    shape: &'a Shape,
     first: bool,
 }
 
 impl<'a> Row<'a> {
     /// A row that begins with `prefix`: nothing, or fields with the comma after them.
     #[inline]
-    pub(crate) fn new(buffer: &'a mut Vec<u8>, prefix: &[u8]) -> Row<'a> {
+    pub(super) fn new(buffer: &'a mut Vec<u8>, prefix: &[u8], shape: &'a Shape) -> Row<'a> {
         buffer.extend_from_slice(prefix);
         Row {
             buffer,
+            shape,
             first: true,
         }
     }
@@ -27,23 +31,23 @@ impl<'a> Row<'a> {
 
     /// Appends a text field.
     #[inline]
-    pub(crate) fn text(mut self, text: &str) -> Self {
+    pub(super) fn text(&mut self, text: &str) -> &mut Self {
         self.separate();
         quote(self.buffer, text);
         self
     }
 
-    /// A field with a text from the target: with `safe`, one that a spreadsheet takes for text.
+    /// A field with a text from the target: if requested ([`Shape::safe`]), one that a spreadsheet takes for text.
     #[inline]
-    pub(crate) fn free_text(mut self, text: &str, safe: bool) -> Self {
+    pub(super) fn free_text(&mut self, text: &str) -> &mut Self {
         self.separate();
-        quote_free(self.buffer, text, safe);
+        quote_free(self.buffer, text, self.shape.safe);
         self
     }
 
     /// A field whose text is already in quotes.
     #[inline]
-    pub(crate) fn quoted(mut self, quoted: &[u8]) -> Self {
+    pub(super) fn quoted(&mut self, quoted: &[u8]) -> &mut Self {
         self.separate();
         self.buffer.extend_from_slice(quoted);
         self
@@ -51,7 +55,7 @@ impl<'a> Row<'a> {
 
     /// Appends a number.
     #[inline]
-    pub(crate) fn number(mut self, number: impl itoa::Integer) -> Self {
+    pub(super) fn number(&mut self, number: impl itoa::Integer) -> &mut Self {
         self.separate();
         let mut digits = itoa::Buffer::new();
         self.buffer
@@ -61,7 +65,7 @@ impl<'a> Row<'a> {
 
     /// `"0x"` and 16 hexadecimal digits.
     #[inline]
-    pub(crate) fn address(mut self, address: u64) -> Self {
+    pub(super) fn address(&mut self, address: u64) -> &mut Self {
         self.separate();
         self.buffer.extend_from_slice(b"\"0x");
         for shift in (0..16).rev() {
@@ -72,9 +76,12 @@ impl<'a> Row<'a> {
         self
     }
 
-    /// A counted value as trace files have it: six decimals from 1 on, scientific below.
-    pub(crate) fn value(self, value: f64) -> Self {
-        if value >= 1.0 {
+    /// A counted value: as short as it can be in the converter's shape, otherwise with six decimals from 1 on and
+    /// scientific below.
+    pub(super) fn value(&mut self, value: f64) -> &mut Self {
+        if self.shape.combined {
+            self.plain(&format!("{value}"))
+        } else if value >= 1.0 {
             self.plain(&format!("{value:.6}"))
         } else if value.is_nan() {
             self.plain("nan")
@@ -83,34 +90,29 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A number with as many digits as make it distinct from others.
-    pub(crate) fn shortest(self, value: f64) -> Self {
-        self.plain(&format!("{value}"))
-    }
-
-    fn plain(mut self, text: &str) -> Self {
+    fn plain(&mut self, text: &str) -> &mut Self {
         self.separate();
         self.buffer.extend_from_slice(text.as_bytes());
         self
     }
 
     /// A mean or deviation in nanoseconds.
-    pub(crate) fn duration(self, value: f64) -> Self {
+    pub(super) fn duration(&mut self, value: f64) -> &mut Self {
         self.plain(&duration(value))
     }
 
     /// A share of the whole in percent.
-    pub(crate) fn percentage(self, value: f64) -> Self {
+    pub(super) fn percentage(&mut self, value: f64) -> &mut Self {
         self.plain(&percentage(value))
     }
 
-    /// Leaves it open for fields that another row appends.
-    pub(super) fn open(self) {
+    /// Ends it with a comma, for a row that begins with it.
+    pub(super) fn open(&mut self) {
         self.buffer.push(b',');
     }
 
     #[inline]
-    pub(crate) fn end(self) {
+    pub(super) fn end(&mut self) {
         self.buffer.push(b'\n');
     }
 }
@@ -178,9 +180,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields() {
+    fn row_separates_and_quotes_fields() {
         let mut buffer = Vec::new();
-        Row::new(&mut buffer, b"")
+        Row::new(&mut buffer, b"", &Shape::run(false))
             .text("a\"b\n,")
             .number(-1)
             .number(u64::MAX)
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_of_free_text() {
+    fn safe_row_marks_formulas_as_text() {
         for (text, safe, expected) in [
             ("=1+1", true, "\"'=1+1\""),
             ("+\"", true, "\"'+\"\"\""),
@@ -206,19 +208,24 @@ mod tests {
             ("=1+1", false, "\"=1+1\""),
         ] {
             let mut buffer = Vec::new();
-            Row::new(&mut buffer, b"").free_text(text, safe).open();
+            Row::new(&mut buffer, b"", &Shape::run(safe))
+                .free_text(text)
+                .open();
             assert_eq!(buffer, format!("{expected},").into_bytes());
         }
     }
 
     #[test]
-    fn counted_values() {
+    fn counted_value_is_short_in_the_converters_shape() {
+        let run = Shape::run(false);
+        let converted = Shape {
+            combined: true,
+            ..Shape::run(false)
+        };
         let written = |value: f64| {
             let mut buffer = Vec::new();
-            Row::new(&mut buffer, b"")
-                .value(value)
-                .shortest(value)
-                .end();
+            Row::new(&mut buffer, b"", &run).value(value).open();
+            Row::new(&mut buffer, b"", &converted).value(value).end();
             String::from_utf8(buffer).expect("text")
         };
         assert_eq!(written(16384.0), "16384.000000,16384\n");
@@ -231,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_statistics() {
+    fn statistics_have_as_many_decimals_as_those_of_the_original() {
         assert_eq!(duration(166_201.75), "166201.750000");
         assert_eq!(duration(0.0), "0.00000000e+00");
         assert_eq!(duration(0.005), "5.00000000e-03");

@@ -8,11 +8,11 @@ use rpd_core::session::samples::{self, CLASS_PREFIX, REASON_PREFIX, STALL_REASON
 use rpd_core::session::{SampleTable, Session};
 use rpd_core::spool::format::sample_flag;
 
-use super::Row;
-use super::columns::{Columns as _, columns};
+use super::Records as _;
 use super::combined::Shape;
-use super::row::quote_free;
+use super::row::{Row, quote_free};
 use crate::WriteError;
+use crate::columns::{Columns as _, columns};
 use crate::file::TextFile;
 
 /// Comment of a sample whose code is unknown; the address follows.
@@ -49,13 +49,13 @@ impl Samples<'_> {
     }
 }
 
-columns!(Samples<'_>, |row, sample, shape|
-    "Sample_Timestamp" => row.number(sample.table.start[sample.index].0),
-    "Exec_Mask" => row.number(sample.table.exec[sample.index]),
-    "Dispatch_Id" => row.number(sample.table.dispatch[sample.index].0),
-    "Instruction" => row.quoted(sample.texts()[0]),
-    "Instruction_Comment" => row.quoted(sample.texts()[1]),
-    "Correlation_Id" => row.number(sample.table.correlation[sample.index].0),
+columns!(Samples<'_> => Row<'r>, |sample|
+    "Sample_Timestamp": number(sample.table.start[sample.index].0),
+    "Exec_Mask": number(sample.table.exec[sample.index]),
+    "Dispatch_Id": number(sample.table.dispatch[sample.index].0),
+    "Instruction": quoted(sample.texts()[0]),
+    "Instruction_Comment": quoted(sample.texts()[1]),
+    "Correlation_Id": number(sample.table.correlation[sample.index].0),
 );
 
 /// Additional columns of stochastic samples.
@@ -64,17 +64,17 @@ struct IssueState<'a> {
     index: usize,
 }
 
-columns!(IssueState<'_>, |row, sample, shape|
-    "Wave_Issued_Instruction" => row.number(
+columns!(IssueState<'_> => Row<'r>, |sample|
+    "Wave_Issued_Instruction": number(
         u8::from(sample.table.flags[sample.index] & sample_flag::ISSUED != 0)
     ),
-    "Instruction_Type" => row.text(
+    "Instruction_Type": text(
         &[CLASS_PREFIX, samples::class(sample.table.class[sample.index])].concat()
     ),
-    "Stall_Reason" => row.text(
+    "Stall_Reason": text(
         &[REASON_PREFIX, samples::reason(STALL_REASON.of(sample.table.snapshot[sample.index].into()) as u8)].concat()
     ),
-    "Wave_Count" => row.number(sample.table.waves[sample.index]),
+    "Wave_Count": number(sample.table.waves[sample.index]),
 );
 
 /// Writes the file of one method; `None` without samples of it.
@@ -115,19 +115,18 @@ pub(super) fn write(
         address: Vec::new(),
     };
     let mut state = IssueState { table, index: 0 };
-    let names = Samples::COLUMNS.iter().map(|column| column.name);
-    let more = IssueState::COLUMNS.iter().map(|column| column.name);
-    super::write_header(&mut file, &shape, names.chain(more.filter(|_| stochastic)));
+    let more = if stochastic { IssueState::COLUMNS } else { &[] };
+    let names = Samples::COLUMNS.iter().chain(more);
+    super::write_header(&mut file, &shape, names.copied());
     for index in table.indices().filter(is_wanted) {
         samples.index = index;
-        let row = Row::new(&mut file.buffer, b"");
-        let row = samples.fields(row, &shape);
+        let mut row = Row::new(&mut file.buffer, b"", &shape);
+        samples.append_to(&mut row);
         if stochastic {
             state.index = index;
-            state.fields(row, &shape).end();
-        } else {
-            row.end();
+            state.append_to(&mut row);
         }
+        row.end();
         file.flush_if_full()?;
     }
     file.finish().map(Some)

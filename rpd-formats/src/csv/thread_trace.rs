@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::columns::{self, Columns as _, columns};
-use super::combined::Shape;
-use super::{Row, write_header};
+use super::row::Row;
+use super::write_records;
 use crate::WriteError;
-use crate::file::TextFile;
+use crate::columns::columns;
 
 /// A line of code, or the label of a kernel before its first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,15 +29,15 @@ pub struct TracedLine<'a> {
     pub source: &'a str,
 }
 
-columns!(TracedLine<'_>, |row, line, shape|
-    "CodeObj" => row.number(line.code_object),
-    "Vaddr" => row.number(line.address),
-    "Instruction" => row.free_text(line.instruction, shape.safe),
-    "Hitcount" => row.number(line.hits),
-    "Latency" => row.number(line.latency),
-    "Stall" => row.number(line.stall),
-    "Idle" => row.number(line.idle),
-    "Source" => row.free_text(line.source, shape.safe),
+columns!(TracedLine<'_> => Row<'r>, |line|
+    "CodeObj": number(line.code_object),
+    "Vaddr": number(line.address),
+    "Instruction": free_text(line.instruction),
+    "Hitcount": number(line.hits),
+    "Latency": number(line.latency),
+    "Stall": number(line.stall),
+    "Idle": number(line.idle),
+    "Source": free_text(line.source),
 );
 
 /// Writes `path` with a row for each line, in their order, and returns its name. `safe` is
@@ -51,23 +50,16 @@ pub fn write_traced_lines<'a>(
     lines: impl IntoIterator<Item = TracedLine<'a>>,
     safe: bool,
 ) -> Result<PathBuf, WriteError> {
-    let mut file = TextFile::create(path)?;
-    let shape = Shape::run(safe);
-    write_header(&mut file, &shape, columns::names::<TracedLine<'_>>(&shape));
-    for mut line in lines {
-        let fields = Row::new(&mut file.buffer, b"");
-        line.fields(fields, &shape).end();
-        file.flush_if_full()?;
-    }
-    file.finish()
+    write_records(path, lines, safe)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv::Records;
 
     #[test]
-    fn the_manual_has_the_columns() {
+    fn manual_has_the_columns_of_traced_lines() {
         let manual = include_str!("../../../docs/thread-trace.md");
         let (_, table) = manual
             .split_once("\n| column | |\n|---|---|\n")
@@ -77,16 +69,16 @@ mod tests {
         let named: Vec<&str> = cells
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
             .collect();
-        let columns: Vec<&str> = columns::names::<TracedLine<'_>>(&Shape::run(false)).collect();
+        let columns = <TracedLine<'_> as Records>::COLUMNS;
         let same = |of: &[&str], others: &[&str]| of.iter().all(|name| others.contains(name));
         assert!(
-            same(&named, &columns) && same(&columns, &named),
+            same(&named, columns) && same(columns, &named),
             "{named:?} {columns:?}"
         );
     }
 
     #[test]
-    fn case_42_and_47_rows_of_lines() {
+    fn traced_lines_are_written_in_their_order() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory
             .path()

@@ -13,11 +13,11 @@ use rpd_core::session::{
     ScratchTable, Session, Table,
 };
 
-use super::columns::{self, columns};
 use super::combined::Shape;
-use super::counters;
-use super::row::{quote, quote_free};
+use super::row::{Row, quote, quote_free};
+use super::{Records as _, counters, write_header};
 use crate::WriteError;
+use crate::columns::{Columns as _, columns};
 use crate::file::TextFile;
 
 /// Writes the trace file of a domain.
@@ -144,14 +144,14 @@ struct Calls<'a> {
     index: usize,
 }
 
-columns!(Calls<'_>, |row, call, shape|
-    "Domain" => row.quoted(call.kind().unwrap_or_default()),
-    "Function" => row.quoted(call.texts.get(call.session.api_label(call.index))),
-    "Process_Id" => row.number(call.session.process.pid.0),
-    "Thread_Id" => row.number(call.session.api.thread[call.index].0),
-    "Correlation_Id" => row.number(call.session.api.correlation[call.index].0),
-    "Start_Timestamp" => row.number(call.session.api.start[call.index].0),
-    "End_Timestamp" => row.number(call.session.api.end[call.index].0),
+columns!(Calls<'_> => Row<'r>, |call|
+    "Domain": quoted(call.kind().unwrap_or_default()),
+    "Function": quoted(call.texts.get(call.session.api_label(call.index))),
+    "Process_Id": number(call.session.process.pid.0),
+    "Thread_Id": number(call.session.api.thread[call.index].0),
+    "Correlation_Id": number(call.session.api.correlation[call.index].0),
+    "Start_Timestamp": number(call.session.api.start[call.index].0),
+    "End_Timestamp": number(call.session.api.end[call.index].0),
 );
 
 impl Calls<'_> {
@@ -183,7 +183,7 @@ fn write_calls(
     let api = &session.api;
     let selected = api.indices();
     let selected = selected.filter(|&index| is_wanted[api.operation[index].0 as usize]);
-    columns::write_rows(file, shape, &mut calls, selected, |calls, index| {
+    super::write_rows(file, shape, &mut calls, selected, |calls, index| {
         calls.index = index;
     })
 }
@@ -197,17 +197,23 @@ fn stream(id: StreamId, options: &Options) -> u32 {
 pub(super) struct Resources<'a> {
     symbols: HashMap<KernelId, &'a KernelSymbol>,
     table: &'a DispatchTable,
+    shape: &'a Shape,
     /// Index of the selected dispatch.
     index: usize,
     symbol: Option<&'a KernelSymbol>,
 }
 
 impl<'a> Resources<'a> {
-    pub(super) fn new(session: &'a Session, table: &'a DispatchTable) -> Resources<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        table: &'a DispatchTable,
+        shape: &'a Shape,
+    ) -> Resources<'a> {
         let symbols = session.kernel_symbols.iter();
         Resources {
             symbols: symbols.map(|symbol| (symbol.id, symbol)).collect(),
             table,
+            shape,
             index: 0,
             symbol: None,
         }
@@ -219,11 +225,13 @@ impl<'a> Resources<'a> {
         self.symbol = self.symbols.get(&self.table.kernel[index]).copied();
     }
 
-    /// Bytes of local memory: what the hardware grants, which databases lack.
-    pub(super) fn lds(&self, shape: &Shape) -> u64 {
-        match shape.combined {
-            true => self.table.group_size[self.index].into(),
-            false => self.symbol.map_or(0, |symbol| symbol.granted_lds()),
+    /// Bytes of local memory: what the hardware grants. Databases lack that, so the converter's shape has what the dispatch
+    /// requested.
+    pub(super) fn lds(&self) -> u64 {
+        if self.shape.combined {
+            self.table.group_size[self.index].into()
+        } else {
+            self.symbol.map_or(0, |symbol| symbol.granted_lds())
         }
     }
 
@@ -250,29 +258,29 @@ struct Kernels<'a> {
     index: usize,
 }
 
-columns!(Kernels<'_>, |row, kernel, shape|
-    "Kind" => row.text(Kind::KernelDispatch.file_name()),
-    "Agent_Id" => row.quoted(kernel.agents.get(kernel.table.agent[kernel.index])),
-    "Queue_Id" => row.number(kernel.table.queue[kernel.index].0),
-    "Stream_Id" => row.number(stream(kernel.table.stream[kernel.index], kernel.options)),
-    "Thread_Id" => row.number(kernel.table.thread[kernel.index].0),
-    "Dispatch_Id" => row.number(kernel.table.dispatch[kernel.index].0),
-    "Kernel_Id" => row.number(kernel.table.kernel[kernel.index].0),
-    "Kernel_Name" => row.free_text(kernel.labels.dispatch(kernel.index), shape.safe),
-    "Correlation_Id" => row.number(kernel.table.correlation[kernel.index].0),
-    "Start_Timestamp" => row.number(kernel.table.start[kernel.index].0),
-    "End_Timestamp" => row.number(kernel.table.end[kernel.index].0),
-    "LDS_Block_Size" => row.number(kernel.resources.lds(shape)),
-    "Scratch_Size" => row.number(kernel.table.private_size[kernel.index]),
-    "VGPR_Count" => row.number(kernel.resources.arch_vgprs()),
-    "Accum_VGPR_Count" => row.number(kernel.resources.accum_vgprs()),
-    "SGPR_Count" => row.number(kernel.resources.sgprs()),
-    "Workgroup_Size_X" => row.number(kernel.table.workgroup[kernel.index][0]),
-    "Workgroup_Size_Y" => row.number(kernel.table.workgroup[kernel.index][1]),
-    "Workgroup_Size_Z" => row.number(kernel.table.workgroup[kernel.index][2]),
-    "Grid_Size_X" => row.number(kernel.table.grid[kernel.index][0]),
-    "Grid_Size_Y" => row.number(kernel.table.grid[kernel.index][1]),
-    "Grid_Size_Z" => row.number(kernel.table.grid[kernel.index][2]),
+columns!(Kernels<'_> => Row<'r>, |kernel|
+    "Kind": text(Kind::KernelDispatch.file_name()),
+    "Agent_Id": quoted(kernel.agents.get(kernel.table.agent[kernel.index])),
+    "Queue_Id": number(kernel.table.queue[kernel.index].0),
+    "Stream_Id": number(stream(kernel.table.stream[kernel.index], kernel.options)),
+    "Thread_Id": number(kernel.table.thread[kernel.index].0),
+    "Dispatch_Id": number(kernel.table.dispatch[kernel.index].0),
+    "Kernel_Id": number(kernel.table.kernel[kernel.index].0),
+    "Kernel_Name": free_text(kernel.labels.dispatch(kernel.index)),
+    "Correlation_Id": number(kernel.table.correlation[kernel.index].0),
+    "Start_Timestamp": number(kernel.table.start[kernel.index].0),
+    "End_Timestamp": number(kernel.table.end[kernel.index].0),
+    "LDS_Block_Size": number(kernel.resources.lds()),
+    "Scratch_Size": number(kernel.table.private_size[kernel.index]),
+    "VGPR_Count": number(kernel.resources.arch_vgprs()),
+    "Accum_VGPR_Count": number(kernel.resources.accum_vgprs()),
+    "SGPR_Count": number(kernel.resources.sgprs()),
+    "Workgroup_Size_X": number(kernel.table.workgroup[kernel.index][0]),
+    "Workgroup_Size_Y": number(kernel.table.workgroup[kernel.index][1]),
+    "Workgroup_Size_Z": number(kernel.table.workgroup[kernel.index][2]),
+    "Grid_Size_X": number(kernel.table.grid[kernel.index][0]),
+    "Grid_Size_Y": number(kernel.table.grid[kernel.index][1]),
+    "Grid_Size_Z": number(kernel.table.grid[kernel.index][2]),
 );
 
 fn write_kernels(
@@ -287,10 +295,10 @@ fn write_kernels(
         options,
         agents: AgentNames::new(session, options),
         labels: KernelLabels::new(session, options.kernel_names),
-        resources: Resources::new(session, table),
+        resources: Resources::new(session, table, shape),
         index: 0,
     };
-    columns::write_rows(
+    super::write_rows(
         file,
         shape,
         &mut kernels,
@@ -312,15 +320,15 @@ struct Copies<'a> {
     index: usize,
 }
 
-columns!(Copies<'_>, |row, copy, shape|
-    "Kind" => row.text(Kind::MemoryCopy.file_name()),
-    "Direction" => row.quoted(copy.texts.get(copy.operations[copy.table.operation[copy.index]].name)),
-    "Stream_Id" => row.number(stream(copy.table.stream[copy.index], copy.options)),
-    "Source_Agent_Id" => row.quoted(copy.agents.get(copy.table.src_agent[copy.index])),
-    "Destination_Agent_Id" => row.quoted(copy.agents.get(copy.table.dst_agent[copy.index])),
-    "Correlation_Id" => row.number(copy.table.correlation[copy.index].0),
-    "Start_Timestamp" => row.number(copy.table.start[copy.index].0),
-    "End_Timestamp" => row.number(copy.table.end[copy.index].0),
+columns!(Copies<'_> => Row<'r>, |copy|
+    "Kind": text(Kind::MemoryCopy.file_name()),
+    "Direction": quoted(copy.texts.get(copy.operations[copy.table.operation[copy.index]].name)),
+    "Stream_Id": number(stream(copy.table.stream[copy.index], copy.options)),
+    "Source_Agent_Id": quoted(copy.agents.get(copy.table.src_agent[copy.index])),
+    "Destination_Agent_Id": quoted(copy.agents.get(copy.table.dst_agent[copy.index])),
+    "Correlation_Id": number(copy.table.correlation[copy.index].0),
+    "Start_Timestamp": number(copy.table.start[copy.index].0),
+    "End_Timestamp": number(copy.table.end[copy.index].0),
 );
 
 fn write_copies(
@@ -338,7 +346,7 @@ fn write_copies(
         texts: Quoted::new(session, shape),
         index: 0,
     };
-    columns::write_rows(
+    super::write_rows(
         file,
         shape,
         &mut copies,
@@ -352,24 +360,25 @@ fn write_copies(
 /// Allocations and frees.
 struct Allocations<'a> {
     table: &'a AllocationTable,
+    shape: &'a Shape,
     operations: &'a Operations,
     agents: AgentNames,
     texts: Quoted<'a>,
     index: usize,
 }
 
-columns!(Allocations<'_>, |row, allocation, shape|
-    "Kind" => row.text(Kind::MemoryAllocation.file_name()),
-    "Operation" => row.quoted(allocation.texts.get(allocation.operations[allocation.table.operation[allocation.index]].name)),
-    "Agent_Id" => row.quoted(match allocation.table.agent[allocation.index] {
-        AgentHandle(0) => shape.no_agent(Kind::MemoryAllocation),
+columns!(Allocations<'_> => Row<'r>, |allocation|
+    "Kind": text(Kind::MemoryAllocation.file_name()),
+    "Operation": quoted(allocation.texts.get(allocation.operations[allocation.table.operation[allocation.index]].name)),
+    "Agent_Id": quoted(match allocation.table.agent[allocation.index] {
+        AgentHandle(0) => allocation.shape.no_agent(),
         handle => allocation.agents.get(handle),
     }),
-    "Allocation_Size" => row.number(allocation.table.bytes[allocation.index]),
-    "Address" => row.address(allocation.table.address[allocation.index]),
-    "Correlation_Id" => row.number(allocation.table.correlation[allocation.index].0),
-    "Start_Timestamp" => row.number(allocation.table.start[allocation.index].0),
-    "End_Timestamp" => row.number(allocation.table.end[allocation.index].0),
+    "Allocation_Size": number(allocation.table.bytes[allocation.index]),
+    "Address": address(allocation.table.address[allocation.index]),
+    "Correlation_Id": number(allocation.table.correlation[allocation.index].0),
+    "Start_Timestamp": number(allocation.table.start[allocation.index].0),
+    "End_Timestamp": number(allocation.table.end[allocation.index].0),
 );
 
 fn write_allocations(
@@ -381,13 +390,14 @@ fn write_allocations(
     let table = &session.allocations;
     let mut allocations = Allocations {
         table,
+        shape,
         operations: &session.operations,
         agents: AgentNames::new(session, options),
         texts: Quoted::new(session, shape),
         index: 0,
     };
     let selected = table.indices();
-    columns::write_rows(file, shape, &mut allocations, selected, |records, index| {
+    super::write_rows(file, shape, &mut allocations, selected, |records, index| {
         records.index = index;
     })
 }
@@ -401,16 +411,22 @@ struct Scratch<'a> {
     index: usize,
 }
 
-columns!(Scratch<'_>, |row, scratch, shape|
-    "Kind" => row.text(Kind::ScratchMemory.file_name()),
-    "Operation" => row.quoted(scratch.texts.get(scratch.operations[scratch.table.operation[scratch.index]].name)),
-    "Agent_Id" => row.quoted(scratch.agents.get(scratch.table.agent[scratch.index])),
-    "Queue_Id" => row.number(scratch.table.queue[scratch.index].0),
-    "Thread_Id" => row.number(scratch.table.thread[scratch.index].0),
-    "Alloc_Flags" => row.number(scratch.table.flags[scratch.index]),
-    "Start_Timestamp" => row.number(scratch.table.start[scratch.index].0),
-    "End_Timestamp" => row.number(scratch.table.end[scratch.index].0),
-    "Allocation_Size" in run => row.number(scratch.table.bytes[scratch.index]),
+columns!(Scratch<'_> => Row<'r>, |scratch|
+    "Kind": text(Kind::ScratchMemory.file_name()),
+    "Operation": quoted(scratch.texts.get(scratch.operations[scratch.table.operation[scratch.index]].name)),
+    "Agent_Id": quoted(scratch.agents.get(scratch.table.agent[scratch.index])),
+    "Queue_Id": number(scratch.table.queue[scratch.index].0),
+    "Thread_Id": number(scratch.table.thread[scratch.index].0),
+    "Alloc_Flags": number(scratch.table.flags[scratch.index]),
+    "Start_Timestamp": number(scratch.table.start[scratch.index].0),
+    "End_Timestamp": number(scratch.table.end[scratch.index].0),
+);
+
+/// The last column of scratch operations, which files in the converter's shape lack.
+struct ScratchSize(u64);
+
+columns!(ScratchSize => Row<'r>, |size|
+    "Allocation_Size": number(size.0),
 );
 
 fn write_scratch(
@@ -427,13 +443,22 @@ fn write_scratch(
         texts: Quoted::new(session, shape),
         index: 0,
     };
-    columns::write_rows(
-        file,
-        shape,
-        &mut scratch,
-        table.indices(),
-        |scratch, index| {
-            scratch.index = index;
-        },
-    )
+    let more = if shape.combined {
+        &[]
+    } else {
+        ScratchSize::COLUMNS
+    };
+    let names = Scratch::COLUMNS.iter().chain(more);
+    write_header(file, shape, names.copied());
+    for index in table.indices() {
+        scratch.index = index;
+        let mut row = Row::new(&mut file.buffer, &shape.row, shape);
+        scratch.append_to(&mut row);
+        if !shape.combined {
+            ScratchSize(table.bytes[index]).append_to(&mut row);
+        }
+        row.end();
+        file.flush_if_full()?;
+    }
+    Ok(())
 }
