@@ -3,9 +3,11 @@
 use std::io;
 
 use rpd_core::column::{self, Column};
-use rpd_core::session::{Columns as _, DispatchPlaces, DispatchTable, Session};
+use rpd_core::session::{Columns as _, DispatchPlaces, DispatchRow, DispatchTable, Session};
 
+use super::pages::RowWriter;
 use super::rows::{BATCH, Events, NO_DATA, RowsById, Writer, in_order_of_ids};
+use crate::columns::{Columns, columns};
 use crate::progress;
 
 /// Dispatches by number: first those that were traced, then those that were only counted.
@@ -96,57 +98,60 @@ pub(super) fn write(
         let event = events.dispatches + row as i64;
         by_id.push([table.dispatch[index].0, row as u64, event.cast_unsigned()])?;
     }
-    let mut rows = writer.rows(
-        "rocpd_kernel_dispatch",
-        &[
-            "id",
-            "tid",
-            "agent_id",
-            "kernel_id",
-            "dispatch_id",
-            "queue_id",
-            "stream_id",
-            "start",
-            "end",
-            "private_segment_size",
-            "group_segment_size",
-            "workgroup_size_x",
-            "workgroup_size_y",
-            "workgroup_size_z",
-            "grid_size_x",
-            "grid_size_y",
-            "grid_size_z",
-            "region_name_id",
-            "event_id",
-        ],
-    )?;
+    let mut rows = writer.rows_of::<Record<'_>>("rocpd_kernel_dispatch")?;
     in_order_of_ids(
         storage,
         || dispatches.release(),
         by_id,
         |row, event, id| {
             let (table, index) = dispatches.place(row);
-            let (region, _) = writer.region(table.region[index]);
-            rows.integer(id)
-                .integer(table.thread[index].0.into())
-                .optional(writer.ids.agent(table.agent[index]))
-                .bits(table.kernel[index].0)
-                .bits(table.dispatch[index].0)
-                .bits(table.queue[index].0)
-                .integer(writer.stream(table.stream[index]))
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .integer(table.private_size[index].into())
-                .integer(table.group_size[index].into());
-            for size in table.workgroup[index].into_iter().chain(table.grid[index]) {
-                rows.integer(size.into());
-            }
-            rows.integer(region.unwrap_or(writer.ids.empty))
-                .integer(event)
-                .end_row()
+            let mut record = Record {
+                writer,
+                id,
+                event,
+                row: table.row(index),
+            };
+            record.append_to(&mut rows);
+            rows.end_row()
         },
     )?;
     rows.finish()
+}
+
+struct Record<'a> {
+    writer: &'a Writer<'a>,
+    id: i64,
+    event: i64,
+    row: DispatchRow,
+}
+
+columns!(Record<'_> => RowWriter<'f>, |record|
+    "id": integer(record.id),
+    "tid": integer(record.row.thread.0.into()),
+    "agent_id": optional(record.writer.ids.agent(record.row.agent)),
+    "kernel_id": bits(record.row.kernel.0),
+    "dispatch_id": bits(record.row.dispatch.0),
+    "queue_id": bits(record.row.queue.0),
+    "stream_id": integer(record.writer.stream(record.row.stream)),
+    "start": bits(record.row.start.0),
+    "end": bits(record.row.end.0),
+    "private_segment_size": integer(record.row.private_size.into()),
+    "group_segment_size": integer(record.row.group_size.into()),
+    "workgroup_size_x": integer(record.row.workgroup[0].into()),
+    "workgroup_size_y": integer(record.row.workgroup[1].into()),
+    "workgroup_size_z": integer(record.row.workgroup[2].into()),
+    "grid_size_x": integer(record.row.grid[0].into()),
+    "grid_size_y": integer(record.row.grid[1].into()),
+    "grid_size_z": integer(record.row.grid[2].into()),
+    "region_name_id": integer(record.region_name()),
+    "event_id": integer(record.event),
+);
+
+impl Record<'_> {
+    fn region_name(&self) -> i64 {
+        let (region, _) = self.writer.region(self.row.region);
+        region.unwrap_or(self.writer.ids.empty)
+    }
 }
 
 /// Writes one row per value counted in a dispatch. `row_of` has the row of each counted dispatch.

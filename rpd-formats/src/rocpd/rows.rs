@@ -2,6 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Mutex;
@@ -9,9 +10,9 @@ use std::sync::Mutex;
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{self, Storage};
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{CorrelationId, OperationId, StreamId};
+use rpd_core::ids::{CorrelationId, Nanoseconds, OperationId, QueueId, StreamId, ThreadId};
 use rpd_core::options::Options;
-use rpd_core::session::{MemoryAction, Operation, Session};
+use rpd_core::session::{CopyRow, MemoryAction, Operation, Session};
 use rpd_core::sorted::Sorter;
 
 use super::dispatches::{self, Dispatches};
@@ -19,6 +20,7 @@ use super::info::Ids;
 use super::names::Names;
 use super::pages::{PageFile, RowWriter, Tables};
 use super::{device_totals, samples, stacks, traces};
+use crate::columns::{Columns, columns};
 use crate::json::Object;
 use crate::progress;
 
@@ -153,6 +155,14 @@ impl<'a> Writer<'a> {
         RowWriter::new(self.file, self.tables, &table, columns, storage)
     }
 
+    /// Writes into a table rows of this kind.
+    pub(super) fn rows_of<R: Columns<RowWriter<'a>>>(
+        &self,
+        table: &str,
+    ) -> io::Result<RowWriter<'a>> {
+        self.rows(table, R::NAMES)
+    }
+
     pub(super) fn stream(&self, stream: StreamId) -> i64 {
         if self.options.group_by_queue {
             0
@@ -181,17 +191,7 @@ impl<'a> Writer<'a> {
         let session = self.session;
         let none = CorrelationId(0);
         let mut rows = EventRows {
-            rows: self.rows(
-                "rocpd_event",
-                &[
-                    "id",
-                    "category_id",
-                    "stack_id",
-                    "parent_stack_id",
-                    "correlation_id",
-                    "extdata",
-                ],
-            )?,
+            rows: self.rows_of::<Event<'_>>("rocpd_event")?,
             next: events.calls,
         };
         let categories = self.by_operation(|operation| self.ids.kind(operation.kind));
@@ -242,27 +242,24 @@ impl<'a> Writer<'a> {
         let api = &self.session.api;
         let names = self.by_operation(|operation| self.ids.string(operation.name));
         let kinds = self.by_operation(|operation| operation.kind);
-        let mut regions = self.rows(
-            "rocpd_region",
-            &["id", "tid", "start", "end", "name_id", "event_id"],
-        )?;
+        let mut regions = self.rows_of::<RegionRow>("rocpd_region")?;
         let mut tracks = HashMap::new();
         let mut track_rows = self.rows("rocpd_track", &["id", "tid", "name_id"])?;
-        let mut samples =
-            self.rows("rocpd_sample", &["id", "track_id", "timestamp", "event_id"])?;
+        let mut samples = self.rows_of::<SampleRow>("rocpd_sample")?;
         for index in api.indices() {
             let event = events.call(index);
             let operation = api.operation[index].0 as usize;
             let (start, end) = (api.start[index], api.end[index]);
             if start != end {
-                regions
-                    .integer(event)
-                    .integer(api.thread[index].0.into())
-                    .bits(start.0)
-                    .bits(end.0)
-                    .integer(names[operation])
-                    .integer(event)
-                    .end_row()?;
+                let mut region = RegionRow {
+                    event,
+                    thread: api.thread[index],
+                    start,
+                    end,
+                    name: names[operation],
+                };
+                region.append_to(&mut regions);
+                regions.end_row()?;
                 continue;
             }
             let next = tracks.len() as i64 + 1;
@@ -275,12 +272,13 @@ impl<'a> Writer<'a> {
                     .integer(self.ids.kind(kind))
                     .end_row()?;
             }
-            samples
-                .integer(event)
-                .integer(track)
-                .bits(start.0)
-                .integer(event)
-                .end_row()?;
+            let mut sample = SampleRow {
+                event,
+                track,
+                time: start,
+            };
+            sample.append_to(&mut samples);
+            samples.end_row()?;
         }
         track_rows.finish()?;
         samples.finish()?;
@@ -308,104 +306,180 @@ impl<'a> Writer<'a> {
 
     fn copies(&self, events: &Events) -> io::Result<()> {
         let table = &self.session.copies;
-        let mut rows = self.rows(
-            "rocpd_memory_copy",
-            &[
-                "id",
-                "tid",
-                "start",
-                "end",
-                "name_id",
-                "dst_agent_id",
-                "dst_address",
-                "src_agent_id",
-                "src_address",
-                "size",
-                "stream_id",
-                "region_name_id",
-                "event_id",
-            ],
-        )?;
+        let mut rows = self.rows_of::<CopyRecord<'_>>("rocpd_memory_copy")?;
         for index in table.indices() {
-            let (region, _) = self.region(table.region[index]);
-            rows.integer(index as i64 + 1)
-                .integer(table.thread[index].0.into())
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .integer(
-                    self.ids
-                        .string(self.session.operations[table.operation[index]].name),
-                )
-                .optional(self.ids.agent(table.dst_agent[index]))
-                .bits(table.dst_address[index])
-                .optional(self.ids.agent(table.src_agent[index]))
-                .bits(table.src_address[index])
-                .bits(table.bytes[index])
-                .integer(self.stream(table.stream[index]))
-                .optional(region)
-                .integer(events.copies + index as i64)
-                .end_row()?;
+            let mut copy = CopyRecord {
+                writer: self,
+                index,
+                row: table.row(index),
+                event: events.copies + index as i64,
+            };
+            copy.append_to(&mut rows);
+            rows.end_row()?;
         }
         rows.finish()
     }
 
     /// Allocations, then scratch, in one table.
     fn allocations(&self, events: &Events) -> io::Result<()> {
-        let mut rows = self.rows(
-            "rocpd_memory_allocate",
-            &[
-                "tid",
-                "agent_id",
-                "type",
-                "level",
-                "start",
-                "end",
-                "address",
-                "size",
-                "queue_id",
-                "stream_id",
-                "event_id",
-                "extdata",
-            ],
-        )?;
+        let mut rows = self.rows_of::<MemoryRow>("rocpd_memory_allocate")?;
+        let operations = &self.session.operations;
         let table = &self.session.allocations;
         for index in table.indices() {
-            let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
-            rows.integer(table.thread[index].0.into())
-                .optional(self.ids.agent(table.agent[index]))
-                .optional_text(kind)
-                .text(level)
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .bits(table.address[index])
-                .bits(table.bytes[index])
-                .integer(0)
-                .integer(self.stream(table.stream[index]))
-                .integer(events.allocation(index))
-                .text(NO_DATA)
-                .end_row()?;
+            let (kind, level) = memory_labels(&operations[table.operation[index]]);
+            let mut memory = MemoryRow {
+                thread: table.thread[index],
+                agent: self.ids.agent(table.agent[index]),
+                kind,
+                level,
+                start: table.start[index],
+                end: table.end[index],
+                address: table.address[index],
+                bytes: table.bytes[index],
+                queue: QueueId(0),
+                stream: self.stream(table.stream[index]),
+                event: events.allocation(index),
+                flags: None,
+            };
+            memory.append_to(&mut rows);
+            rows.end_row()?;
         }
         let table = &self.session.scratch;
         for index in table.indices() {
-            let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
-            let flags = table.flags[index].to_string();
-            rows.integer(table.thread[index].0.into())
-                .optional(self.ids.agent(table.agent[index]))
-                .optional_text(kind)
-                .text(level)
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .integer(0)
-                .bits(table.bytes[index])
-                .bits(table.queue[index].0)
-                .integer(0)
-                .integer(events.scratch + index as i64)
-                .text(&Object::new().text("flags", &flags).end())
-                .end_row()?;
+            let (kind, level) = memory_labels(&operations[table.operation[index]]);
+            let mut memory = MemoryRow {
+                thread: table.thread[index],
+                agent: self.ids.agent(table.agent[index]),
+                kind,
+                level,
+                start: table.start[index],
+                end: table.end[index],
+                address: 0,
+                bytes: table.bytes[index],
+                queue: table.queue[index],
+                stream: 0,
+                event: events.scratch + index as i64,
+                flags: Some(table.flags[index]),
+            };
+            memory.append_to(&mut rows);
+            rows.end_row()?;
         }
         rows.finish()
     }
 }
+
+struct CopyRecord<'a> {
+    writer: &'a Writer<'a>,
+    index: usize,
+    row: CopyRow,
+    event: i64,
+}
+
+columns!(CopyRecord<'_> => RowWriter<'f>, |copy|
+    "id": integer(copy.index as i64 + 1),
+    "tid": integer(copy.row.thread.0.into()),
+    "start": bits(copy.row.start.0),
+    "end": bits(copy.row.end.0),
+    "name_id": integer(copy.writer.ids.string(copy.writer.session.operations[copy.row.operation].name)),
+    "dst_agent_id": optional(copy.writer.ids.agent(copy.row.dst_agent)),
+    "dst_address": bits(copy.row.dst_address),
+    "src_agent_id": optional(copy.writer.ids.agent(copy.row.src_agent)),
+    "src_address": bits(copy.row.src_address),
+    "size": bits(copy.row.bytes),
+    "stream_id": integer(copy.writer.stream(copy.row.stream)),
+    "region_name_id": optional(copy.writer.region(copy.row.region).0),
+    "event_id": integer(copy.event),
+);
+
+/// An allocation, or an operation on scratch memory.
+struct MemoryRow {
+    thread: ThreadId,
+    agent: Option<i64>,
+    kind: Option<&'static str>,
+    level: &'static str,
+    start: Nanoseconds,
+    end: Nanoseconds,
+    address: u64,
+    bytes: u64,
+    queue: QueueId,
+    stream: i64,
+    event: i64,
+    /// Of scratch memory.
+    flags: Option<u32>,
+}
+
+columns!(MemoryRow => RowWriter<'f>, |memory|
+    "tid": integer(memory.thread.0.into()),
+    "agent_id": optional(memory.agent),
+    "type": optional_text(memory.kind),
+    "level": text(memory.level),
+    "start": bits(memory.start.0),
+    "end": bits(memory.end.0),
+    "address": bits(memory.address),
+    "size": bits(memory.bytes),
+    "queue_id": bits(memory.queue.0),
+    "stream_id": integer(memory.stream),
+    "event_id": integer(memory.event),
+    "extdata": text(&memory.extdata()),
+);
+
+impl MemoryRow {
+    fn extdata(&self) -> Cow<'static, str> {
+        match self.flags {
+            None => NO_DATA.into(),
+            Some(flags) => Object::new().text("flags", &flags.to_string()).end().into(),
+        }
+    }
+}
+
+struct RegionRow {
+    event: i64,
+    thread: ThreadId,
+    start: Nanoseconds,
+    end: Nanoseconds,
+    /// Row of its name.
+    name: i64,
+}
+
+columns!(RegionRow => RowWriter<'f>, |region|
+    "id": integer(region.event),
+    "tid": integer(region.thread.0.into()),
+    "start": bits(region.start.0),
+    "end": bits(region.end.0),
+    "name_id": integer(region.name),
+    "event_id": integer(region.event),
+);
+
+struct SampleRow {
+    event: i64,
+    track: i64,
+    time: Nanoseconds,
+}
+
+columns!(SampleRow => RowWriter<'f>, |sample|
+    "id": integer(sample.event),
+    "track_id": integer(sample.track),
+    "timestamp": bits(sample.time.0),
+    "event_id": integer(sample.event),
+);
+
+struct Event<'a> {
+    id: i64,
+    category: i64,
+    correlation: CorrelationId,
+    ancestor: CorrelationId,
+    external: CorrelationId,
+    extdata: &'a str,
+}
+
+columns!(Event<'_> => RowWriter<'f>, |event|
+    "id": integer(event.id),
+    "category_id": integer(event.category),
+    "stack_id": bits(event.correlation.0),
+    "parent_stack_id": bits(event.ancestor.0),
+    "correlation_id": bits(event.external.0),
+    "extdata": text(event.extdata),
+);
 
 /// Rows of events.
 struct EventRows<'a> {
@@ -428,14 +502,16 @@ impl EventRows<'_> {
         if id.cast_unsigned().is_multiple_of(BATCH) {
             progress::advance(BATCH);
         }
-        self.rows
-            .integer(id)
-            .integer(category)
-            .bits(correlation.0)
-            .bits(ancestor.0)
-            .bits(external.0)
-            .text(extdata.unwrap_or(NO_DATA))
-            .end_row()
+        let mut event = Event {
+            id,
+            category,
+            correlation,
+            ancestor,
+            external,
+            extdata: extdata.unwrap_or(NO_DATA),
+        };
+        event.append_to(&mut self.rows);
+        self.rows.end_row()
     }
 }
 
@@ -483,6 +559,22 @@ pub(super) fn in_order_of_ids(
     Ok(())
 }
 
+struct Argument<'a> {
+    event: i64,
+    position: usize,
+    ty: &'a str,
+    name: &'a str,
+    value: &'a str,
+}
+
+columns!(Argument<'_> => RowWriter<'f>, |argument|
+    "event_id": integer(argument.event),
+    "position": integer(argument.position as i64),
+    "type": text(argument.ty),
+    "name": text(argument.name),
+    "value": text(argument.value),
+);
+
 /// Rows of arguments.
 struct Arguments<'a> {
     rows: RowWriter<'a>,
@@ -491,9 +583,8 @@ struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     fn new(writer: &Writer<'a>) -> io::Result<Arguments<'a>> {
-        let columns = ["event_id", "position", "type", "name", "value"];
         Ok(Arguments {
-            rows: writer.rows("rocpd_arg", &columns)?,
+            rows: writer.rows_of::<Argument<'_>>("rocpd_arg")?,
             layouts: HashMap::new(),
         })
     }
@@ -553,13 +644,15 @@ impl<'a> Arguments<'a> {
         name: &str,
         value: &str,
     ) -> io::Result<()> {
-        self.rows
-            .integer(event)
-            .integer(position as i64)
-            .text(ty)
-            .text(name)
-            .text(value)
-            .end_row()
+        let mut argument = Argument {
+            event,
+            position,
+            ty,
+            name,
+            value,
+        };
+        argument.append_to(&mut self.rows);
+        self.rows.end_row()
     }
 }
 
@@ -568,7 +661,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unfit_ids_go_behind_the_others() -> io::Result<()> {
+    fn in_order_of_ids_puts_unfit_ids_behind_the_others() -> io::Result<()> {
         let mut rows = Sorter::new(None);
         for (index, id) in [5, 0, 2, 5, u64::MAX].into_iter().enumerate() {
             rows.push([id, index as u64, 100 + index as u64])?;
