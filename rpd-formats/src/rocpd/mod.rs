@@ -1,8 +1,9 @@
 //! rocpd: the SQLite database, schema 3.
 //!
-//! What repeats in every row of a record table becomes the default of a column that is made last (`schema.sql` marks it), unless
-//! the layout of the original is requested, and indices are made at the end. The file is built under another name with SQLite's safety nets off: until it has its final
-//! name, losing it costs nothing.
+//! What repeats in every row of a record table is the default of a column at its end (`schema.sql` marks it), unless the layout of
+//! the original is requested. SQLite makes the schema and short tables; the rows of long ones and the entries of their indices are
+//! written as pages behind what SQLite made ([`pages`]), by several threads ([`rows`]). The file is built under another name with
+//! SQLite's safety nets off: until it has its final name, losing it costs nothing.
 
 mod connection;
 mod counters;
@@ -49,9 +50,8 @@ pub(crate) const FILE: &str = "results.db";
 const VIEWS: &str = include_str!("views.sql");
 const INDICES: &str = include_str!("indices.sql");
 
-/// Without a journal and without waiting for the disk; 32 MiB of pages are kept in memory, and as much again holds the rows of
-/// an index while it is made. The name of the database matters: without it databases that are attached later would be locked
-/// exclusively, too.
+/// Without a journal and without waiting for the disk; 32 MiB of pages are kept in memory. The name of the database matters: without
+/// it databases that are attached later would be locked exclusively, too.
 const PRAGMAS: &str =
     "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = OFF; PRAGMA main.locking_mode = EXCLUSIVE;
     PRAGMA foreign_keys = OFF; PRAGMA main.cache_size = -32768;";

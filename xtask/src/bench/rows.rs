@@ -331,7 +331,7 @@ fn writers(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
     let calls = settings.records.to_string();
     let records = (settings.records + settings.records / 10) as f64;
     let mut rows = Vec::new();
-    for (format, target) in [("rocpd", 0.6), ("csv", 2.0)] {
+    for (format, target) in [("rocpd", 2.0), ("csv", 2.0)] {
         let options = ["--hip-runtime-trace", "-f", format];
         let measured = bench.run(Mode::Rpd(&options), "exec-timer", &["1", &program, &calls])?;
         let seconds = measured.ended - measured.timer("reaped at")?;
@@ -348,7 +348,7 @@ fn writers(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
                 "rocpd: size of an API record",
                 bytes,
                 "bytes",
-                Target::AtMost(189.0),
+                Target::AtMost(60.0),
             ));
         }
     }
