@@ -98,13 +98,18 @@ fn measure(
     Ok(())
 }
 
-/// Processor time of this thread: on a busy machine about the time that an idle one would take.
+/// Processor time of all threads: on a busy machine about the time that an idle core would take.
 fn seconds_on_cpu() -> f64 {
-    std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .unwrap_or_default()
-        / 1e9
+    /// Ticks a second of what the kernel reports.
+    const TICKS: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program, in parentheses, may hold spaces. User and system time are fields 14 and 15.
+    let fields = text.rsplit(')').next().unwrap_or_default();
+    let times = fields.split_whitespace().skip(11).take(2);
+    times
+        .filter_map(|field| field.parse::<f64>().ok())
+        .sum::<f64>()
+        / TICKS
 }
 
 /// Calls of two threads; when mixed, every fourth record is a dispatch.

@@ -8,7 +8,8 @@ use rpd_core::session::Session;
 use rusqlite::{Connection, Result, params};
 
 use super::names::Names;
-use super::rows::{RowById, RowsById, in_order_of_ids, unstored};
+use super::rows::{RowById, RowsById, in_order_of_ids};
+use super::unstored;
 use crate::describe;
 
 /// Writes a row for each counter and returns their ids. What the schema has no columns for, dimensions and instances,
@@ -46,30 +47,35 @@ pub(super) fn write(
         };
         by_id.push(row).map_err(unstored)?;
     }
-    in_order_of_ids(
+    let mut numbered = Vec::new();
+    let in_order = in_order_of_ids(
         None,
         || (),
         by_id,
         |index, _, id| {
-            let counter = &counters[index];
-            let (kind, agent) = described.get(&counter.agent).unwrap_or(&nobody);
-            ids[index] = id;
-            insert.execute(params![
-                id,
-                agents.get(&counter.agent),
-                kind,
-                counter.name,
-                counter.name,
-                counter.description,
-                counter.block,
-                counter.expression,
-                counter.is_constant,
-                counter.is_derived,
-                with_counter(agent, &describe::counter(counter)),
-            ])?;
+            numbered.push((index, id));
             Ok(())
         },
-    )?;
+    );
+    in_order.map_err(unstored)?;
+    for (index, id) in numbered {
+        let counter = &counters[index];
+        let (kind, agent) = described.get(&counter.agent).unwrap_or(&nobody);
+        ids[index] = id;
+        insert.execute(params![
+            id,
+            agents.get(&counter.agent),
+            kind,
+            counter.name,
+            counter.name,
+            counter.description,
+            counter.block,
+            counter.expression,
+            counter.is_constant,
+            counter.is_derived,
+            with_counter(agent, &describe::counter(counter)),
+        ])?;
+    }
     Ok(ids)
 }
 

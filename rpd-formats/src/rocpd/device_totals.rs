@@ -1,30 +1,38 @@
 //! Rows of what all device work adds up to, in light recordings; the statements of their tables are in `device_totals.sql`.
 
+use std::io;
+
 use rpd_core::session::{Session, TotalOf};
 use rpd_core::spool::durations;
-use rusqlite::{Connection, Result};
+use rusqlite::Connection;
 
-use super::bulk::Bulk;
-use super::info::Ids;
 use super::names::Names;
+use super::rows::Writer;
 
 const TABLES: &str = include_str!("device_totals.sql");
 pub(super) const VIEWS: &str = include_str!("device_totals_views.sql");
 /// The view that only databases of light recordings have.
 pub(super) const TOTAL: &str = "rpd_device_total";
 
-/// Writes the sums, if there are any.
-pub(super) fn write(
+/// Makes the tables, if there are sums.
+pub(super) fn create(
     connection: &Connection,
     names: &Names,
-    ids: &Ids,
     session: &Session,
-) -> Result<()> {
+) -> rusqlite::Result<()> {
     if session.device_totals.is_empty() {
         return Ok(());
     }
     connection.execute_batch(&names.fill_in(TABLES))?;
-    let bulk = |table: &str, columns: &[&str]| Bulk::new(connection, &names.table(table), columns);
+    connection.execute_batch(&names.fill_in(VIEWS))
+}
+
+/// Writes the sums, if there are any.
+pub(super) fn write(writer: &Writer<'_>) -> io::Result<()> {
+    let session = writer.session;
+    if session.device_totals.is_empty() {
+        return Ok(());
+    }
     let columns = [
         "id",
         "kernel_id",
@@ -38,14 +46,14 @@ pub(super) fn write(
         "first",
         "last",
     ];
-    let mut totals = bulk(TOTAL, &columns)?;
+    let mut totals = writer.rows(TOTAL, &columns)?;
     for (id, total) in (1..).zip(&session.device_totals) {
         let (kernel, operation) = match total.of {
             TotalOf::Kernel(kernel) => (Some(kernel.0.cast_signed()), None),
             TotalOf::OtherKernels => (None, None),
             TotalOf::Copy(operation) => {
                 let name = session.operations[operation].name;
-                (None, Some(ids.string(name)))
+                (None, Some(writer.ids.string(name)))
             }
         };
         totals
@@ -63,7 +71,7 @@ pub(super) fn write(
             .end_row()?;
     }
     totals.finish()?;
-    let mut buckets = bulk(
+    let mut buckets = writer.rows(
         "rpd_device_duration",
         &["total_id", "bucket", "duration", "count"],
     )?;
@@ -81,6 +89,5 @@ pub(super) fn write(
                 .end_row()?;
         }
     }
-    buckets.finish()?;
-    connection.execute_batch(&names.fill_in(VIEWS))
+    buckets.finish()
 }

@@ -3,35 +3,36 @@
 use std::io;
 
 use rpd_core::column::{self, Column};
-use rpd_core::domain::Kind;
-use rpd_core::session::{Columns as _, DispatchPlaces, DispatchTable, Session};
-use rusqlite::Result;
+use rpd_core::session::{Columns as _, DispatchPlaces, DispatchRow, DispatchTable, Session};
 
-use super::rows::{BATCH, NO_DATA, RowById, RowsById, Writer, in_order_of_ids, unstored};
+use super::pages::RowWriter;
+use super::rows::{BATCH, Events, NO_DATA, RowById, RowsById, Writer, in_order_of_ids};
+use crate::columns::{Columns, columns};
 use crate::progress;
 
 /// Dispatches by number: first those that were traced, then those that were only counted.
-struct Rows<'a> {
+pub(super) struct Dispatches<'a> {
     session: &'a Session,
     /// Numbers in the table of what was counted.
     only_counted: Column<u32>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> Dispatches<'a> {
     /// Numbers the dispatches of a session. The second result is the row of each counted dispatch.
-    fn new(session: &'a Session) -> io::Result<(Rows<'a>, Column<u32>)> {
+    pub(super) fn new(session: &'a Session) -> io::Result<(Dispatches<'a>, Column<u32>)> {
         let storage = session.storage.as_ref();
         let traced = &session.dispatches;
         let counted = &session.counted.dispatches;
-        let mut rows = Rows {
+        let mut rows = Dispatches {
             session,
             only_counted: Column::new(),
         };
         let mut row_of = Column::new();
         // Rows of the counted dispatches that were traced as well.
-        let places = match counted.is_empty() {
-            true => DispatchPlaces::default(),
-            false => DispatchPlaces::new(traced, storage)?,
+        let places = if counted.is_empty() {
+            DispatchPlaces::default()
+        } else {
+            DispatchPlaces::new(traced, storage)?
         };
         for index in counted.indices() {
             let row = match places.find(counted.dispatch[index], counted.kernel[index]) {
@@ -50,8 +51,17 @@ impl<'a> Rows<'a> {
         Ok((rows, row_of))
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.session.dispatches.len() + self.only_counted.len()
+    }
+
+    /// All numbers. Memory is given back after each batch.
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
+        (0..self.len()).inspect(|row| {
+            if row.is_multiple_of(column::BATCH) {
+                self.release();
+            }
+        })
     }
 
     /// Releases the memory of rows in files.
@@ -63,7 +73,7 @@ impl<'a> Rows<'a> {
 
     /// The table that holds a row, and where.
     #[inline]
-    fn place(&self, row: usize) -> (&'a DispatchTable, usize) {
+    pub(super) fn place(&self, row: usize) -> (&'a DispatchTable, usize) {
         let session = self.session;
         match row.checked_sub(session.dispatches.len()) {
             None => (&session.dispatches, row),
@@ -75,125 +85,118 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Writes dispatches, then the values counted in them.
-pub(super) fn write(writer: &mut Writer<'_>) -> Result<()> {
-    let session = writer.session;
-    let (rows, row_of) = Rows::new(session).map_err(unstored)?;
-    let category = writer.ids.kind(Kind::KernelDispatch);
-    let storage = session.storage.as_ref();
+/// Writes dispatches. Those that have the id of an earlier one get another.
+pub(super) fn write(
+    writer: &Writer<'_>,
+    events: &Events,
+    dispatches: &Dispatches<'_>,
+) -> io::Result<()> {
+    let storage = writer.session.storage.as_ref();
     let mut by_id = RowsById::new(storage);
-    // Events of rows follow one another.
-    let mut first_event = None;
-    for row in 0..rows.len() {
-        if row.is_multiple_of(column::BATCH) {
-            rows.release();
-        }
-        let (table, index) = rows.place(row);
-        let correlation = table.correlation[index];
-        let (_, external) = writer.region(table.region[index]);
-        let event = writer.event(category, correlation, correlation, external, None)?;
-        first_event.get_or_insert(event);
-        let row = RowById {
+    for row in dispatches.rows() {
+        let (table, index) = dispatches.place(row);
+        let event = events.dispatches + row as i64;
+        by_id.push(RowById {
             id: table.dispatch[index].0,
             index: row as u64,
             event,
-        };
-        by_id.push(row).map_err(unstored)?;
+        })?;
     }
-    let mut bulk = writer.bulk(
-        "rocpd_kernel_dispatch",
-        &[
-            "id",
-            "tid",
-            "agent_id",
-            "kernel_id",
-            "dispatch_id",
-            "queue_id",
-            "stream_id",
-            "start",
-            "end",
-            "private_segment_size",
-            "group_segment_size",
-            "workgroup_size_x",
-            "workgroup_size_y",
-            "workgroup_size_z",
-            "grid_size_x",
-            "grid_size_y",
-            "grid_size_z",
-            "region_name_id",
-            "event_id",
-        ],
-    )?;
+    let mut rows = writer.rows_of::<Record<'_>>("rocpd_kernel_dispatch")?;
     in_order_of_ids(
         storage,
-        || rows.release(),
+        || dispatches.release(),
         by_id,
         |row, event, id| {
-            let (table, index) = rows.place(row);
-            let (region, _) = writer.region(table.region[index]);
-            bulk.integer(id)
-                .integer(table.thread[index].0.into())
-                .optional(writer.ids.agent(table.agent[index]))
-                .bits(table.kernel[index].0)
-                .bits(table.dispatch[index].0)
-                .bits(table.queue[index].0)
-                .integer(writer.stream(table.stream[index]))
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .integer(table.private_size[index].into())
-                .integer(table.group_size[index].into());
-            for size in table.workgroup[index].into_iter().chain(table.grid[index]) {
-                bulk.integer(size.into());
-            }
-            bulk.integer(region.unwrap_or(writer.ids.empty))
-                .integer(event)
-                .end_row()
+            let (table, index) = dispatches.place(row);
+            let mut record = Record {
+                writer,
+                id,
+                event,
+                row: table.row(index),
+            };
+            record.append_to(&mut rows);
+            rows.end_row()
         },
     )?;
-    bulk.finish()?;
-    let first_event = first_event.unwrap_or_default();
-    write_values(writer, |counted| {
-        if counted.is_multiple_of(column::BATCH) {
-            row_of.release();
-        }
-        first_event + i64::from(row_of[counted])
-    })
+    rows.finish()
 }
 
-/// Writes one row per value. `event_of` has the event of each counted dispatch.
-fn write_values(writer: &Writer<'_>, event_of: impl Fn(usize) -> i64) -> Result<()> {
-    let counted = &writer.session.counted;
-    if counted.is_empty() {
-        return Ok(());
+struct Record<'a> {
+    writer: &'a Writer<'a>,
+    id: i64,
+    event: i64,
+    row: DispatchRow,
+}
+
+columns!(Record<'_> => RowWriter<'f>, |record|
+    "id": integer(record.id),
+    "tid": integer(record.row.thread.0.into()),
+    "agent_id": optional(record.writer.ids.agent(record.row.agent)),
+    "kernel_id": bits(record.row.kernel.0),
+    "dispatch_id": bits(record.row.dispatch.0),
+    "queue_id": bits(record.row.queue.0),
+    "stream_id": integer(record.writer.stream(record.row.stream)),
+    "start": bits(record.row.start.0),
+    "end": bits(record.row.end.0),
+    "private_segment_size": integer(record.row.private_size.into()),
+    "group_segment_size": integer(record.row.group_size.into()),
+    "workgroup_size_x": integer(record.row.workgroup[0].into()),
+    "workgroup_size_y": integer(record.row.workgroup[1].into()),
+    "workgroup_size_z": integer(record.row.workgroup[2].into()),
+    "grid_size_x": integer(record.row.grid[0].into()),
+    "grid_size_y": integer(record.row.grid[1].into()),
+    "grid_size_z": integer(record.row.grid[2].into()),
+    "region_name_id": integer(record.region_name()),
+    "event_id": integer(record.event),
+);
+
+impl Record<'_> {
+    fn region_name(&self) -> i64 {
+        let (region, _) = self.writer.region(self.row.region);
+        region.unwrap_or(self.writer.ids.empty)
     }
-    let mut bulk = writer.bulk(
+}
+
+/// Writes one row per value counted in a dispatch. `row_of` has the row of each counted dispatch.
+pub(super) fn write_values(
+    writer: &Writer<'_>,
+    events: &Events,
+    row_of: &Column<u32>,
+) -> io::Result<()> {
+    let counted = &writer.session.counted;
+    let mut rows = writer.rows(
         "rocpd_pmc_event",
         &["id", "event_id", "pmc_id", "value", "extdata"],
     )?;
-    let mut id = 0;
+    let mut id = 0_i64;
     for index in counted.indices() {
-        let event = event_of(index);
+        if index.is_multiple_of(column::BATCH) {
+            row_of.release();
+        }
+        let event = events.dispatches + i64::from(row_of[index]);
         let (mut counter, mut next) = (u32::MAX, 0);
         for value in counted.values_of(index) {
             if value.counter != counter {
                 (counter, next) = (value.counter, 0);
             }
             id += 1;
-            bulk.integer(id)
+            rows.integer(id)
                 .integer(event)
                 .integer(writer.ids.counter(counter))
                 .real(value.value);
             // The rows of a counter are its instances in their order: the number is there only where that is not so.
-            match value.instance == next {
-                true => bulk.text(NO_DATA),
-                false => bulk.text(&format!("{{\"rpd_instance\":{}}}", value.instance)),
+            if value.instance == next {
+                rows.text(NO_DATA)
+            } else {
+                rows.text(&format!("{{\"rpd_instance\":{}}}", value.instance))
             }
             .end_row()?;
             next = value.instance.saturating_add(1);
-            if id % BATCH == 0 {
-                progress::advance(BATCH.unsigned_abs());
+            if id.cast_unsigned().is_multiple_of(BATCH) {
+                progress::advance(BATCH);
             }
         }
     }
-    bulk.finish()
+    rows.finish()
 }

@@ -1,9 +1,11 @@
 //! Rows that describe: strings, node, process, threads, agents, queues, streams, code.
 
 use std::collections::{BTreeSet, HashMap};
+use std::io;
 
 use rpd_core::agent::AgentType;
 use rpd_core::by_id::ById;
+use rpd_core::column::Column;
 use rpd_core::domain::Kind;
 use rpd_core::ids::{AgentHandle, KernelId, QueueId, StreamId, StringId, ThreadId};
 use rpd_core::kernel_name::{KernelSpellings, spellings, without_symbol};
@@ -12,18 +14,17 @@ use rpd_core::options::{KernelNames, Options};
 use rpd_core::session::{ExtendedStrings, ResourceKind, Session, Table};
 use rusqlite::{Connection, params};
 
-use super::bulk::Bulk;
 use super::counters;
 use super::identity::Node;
 use super::names::{Names, SCHEMA_VERSION};
-use super::rows::unstored;
+use super::rows::Writer;
+use super::unstored;
 use crate::json::Object;
 use crate::{describe, settings};
 
 /// Ids of described things in the database.
-pub(super) struct Ids {
-    /// Row ids of the strings, by [`StringId`].
-    strings: ById<u32>,
+pub(super) struct Ids<'a> {
+    texts: Texts<'a>,
     kinds: HashMap<Kind, i64>,
     agents: HashMap<AgentHandle, i64>,
     /// By index of the counter.
@@ -32,10 +33,10 @@ pub(super) struct Ids {
     pub(super) empty: i64,
 }
 
-impl Ids {
+impl Ids<'_> {
     #[inline]
     pub(super) fn string(&self, id: StringId) -> i64 {
-        match self.strings.get(id.0) {
+        match self.texts.rows.get(id.0) {
             0 => self.empty,
             row => row.into(),
         }
@@ -52,6 +53,17 @@ impl Ids {
         self.counters.get(index as usize).copied().unwrap_or(0)
     }
 
+    /// Writes the texts.
+    pub(super) fn write_strings(&self, writer: &Writer<'_>) -> io::Result<()> {
+        let mut rows = writer.rows("rocpd_string", &["id", "string"])?;
+        for (row, id) in (1..).zip(&self.texts.sorted) {
+            rows.integer(row)
+                .text(self.texts.texts.get(*id))
+                .end_row()?;
+        }
+        rows.finish()
+    }
+
     /// Row id of an agent; `None` for the handle that stands for no agent.
     pub(super) fn agent(&self, handle: AgentHandle) -> Option<i64> {
         self.agents.get(&handle).copied()
@@ -59,14 +71,14 @@ impl Ids {
 }
 
 /// Writes the information tables.
-pub(super) fn write(
+pub(super) fn write<'a>(
     connection: &Connection,
     names: &Names,
     node: &Node,
-    session: &Session,
+    session: &'a Session,
     options: &Options,
     target: &Target,
-) -> rusqlite::Result<Ids> {
+) -> rusqlite::Result<Ids<'a>> {
     let mut insert = connection.prepare(&format!(
         "INSERT INTO {} (tag, value) VALUES (?, ?)",
         names.table("rocpd_metadata")
@@ -80,7 +92,7 @@ pub(super) fn write(
         .iter()
         .map(|symbol| spellings(&symbol.name, options.kernel_names))
         .collect();
-    let (strings, kinds, empty) = write_strings(connection, names, session, &kernels)?;
+    let texts = Texts::new(session, &kernels).map_err(unstored)?;
     write_node_and_process(connection, names, node, session, options, target)?;
     write_threads(connection, names, session)?;
     write_queues_and_streams(connection, names, session, options)?;
@@ -95,66 +107,73 @@ pub(super) fn write(
         &agents,
     )?;
     Ok(Ids {
-        strings,
-        kinds,
+        kinds: texts.kinds(),
+        texts,
         agents,
         counters,
-        empty,
+        empty: 1,
     })
 }
 
-/// Byte-sorted, each once, ids from 1: so the empty string always has id 1.
-fn write_strings(
-    connection: &Connection,
-    names: &Names,
-    session: &Session,
-    kernels: &[KernelSpellings],
-) -> rusqlite::Result<(ById<u32>, HashMap<Kind, i64>, i64)> {
-    let mut texts = ExtendedStrings::new(&session.strings);
-    let mut add = |text: &str| {
-        texts.intern(text);
-    };
-    add("");
-    Kind::all().for_each(|kind| add(kind.file_name()));
-    for (kind, operations) in &session.provider_names {
-        add(kind);
-        operations.iter().for_each(|operation| add(operation));
-    }
-    for agent in &session.agents {
-        add(&agent.name);
-        add(&agent.vendor_name);
-        add(&agent.product_name);
-        add(&agent.model_name);
-    }
-    for counter in &session.counters {
-        add(&counter.name);
-        counter.dimensions.iter().for_each(|of| add(&of.name));
-    }
-    session.code_objects.iter().for_each(|code| add(&code.uri));
-    for (symbol, names) in session.kernel_symbols.iter().zip(kernels) {
-        add(&symbol.name);
-        add(&names.formatted);
-        add(&names.demangled);
-        add(&names.truncated);
-    }
-    let sorted = texts.in_order().map_err(unstored)?;
+/// The texts of the database: byte-sorted, each once, ids from 1: so the empty string always has id 1.
+struct Texts<'a> {
+    texts: ExtendedStrings<'a>,
+    sorted: Column<StringId>,
+    /// Row ids, by [`StringId`].
+    rows: ById<u32>,
+}
 
-    let mut bulk = Bulk::new(connection, &names.table("rocpd_string"), &["id", "string"])?;
-    let mut rows = ById::<u32>::zeros(texts.len(), session.storage.as_ref());
-    for (row, id) in (1..).zip(&sorted) {
-        bulk.integer(row.into()).text(texts.get(*id)).end_row()?;
-        if let Some(of_text) = rows.get_mut(id.0) {
-            *of_text = row;
+impl<'a> Texts<'a> {
+    fn new(session: &'a Session, kernels: &[KernelSpellings]) -> io::Result<Texts<'a>> {
+        let mut texts = ExtendedStrings::new(&session.strings);
+        let mut add = |text: &str| {
+            texts.intern(text);
+        };
+        add("");
+        Kind::all().for_each(|kind| add(kind.file_name()));
+        for (kind, operations) in &session.provider_names {
+            add(kind);
+            operations.iter().for_each(|operation| add(operation));
         }
+        for agent in &session.agents {
+            add(&agent.name);
+            add(&agent.vendor_name);
+            add(&agent.product_name);
+            add(&agent.model_name);
+        }
+        for counter in &session.counters {
+            add(&counter.name);
+            counter.dimensions.iter().for_each(|of| add(&of.name));
+        }
+        session.code_objects.iter().for_each(|code| add(&code.uri));
+        for (symbol, names) in session.kernel_symbols.iter().zip(kernels) {
+            add(&symbol.name);
+            add(&names.formatted);
+            add(&names.demangled);
+            add(&names.truncated);
+        }
+        let sorted = texts.in_order()?;
+        let mut rows = ById::<u32>::zeros(texts.len(), session.storage.as_ref());
+        for (row, id) in (1..).zip(&sorted) {
+            if let Some(of_text) = rows.get_mut(id.0) {
+                *of_text = row;
+            }
+        }
+        Ok(Texts {
+            texts,
+            sorted,
+            rows,
+        })
     }
-    bulk.finish()?;
-    let kinds = Kind::all().map(|kind| {
-        let id = texts.find(kind.file_name());
-        let row = id.map_or(1, |id| rows.get(id.0));
-        (kind, row.into())
-    });
-    let kinds = kinds.collect();
-    Ok((rows, kinds, 1))
+
+    /// The rows of the names of kinds.
+    fn kinds(&self) -> HashMap<Kind, i64> {
+        let row = |kind: Kind| {
+            let id = self.texts.find(kind.file_name());
+            id.map_or(1, |id| self.rows.get(id.0)).into()
+        };
+        Kind::all().map(|kind| (kind, row(kind))).collect()
+    }
 }
 
 /// Required texts are NULL when there is none.
@@ -254,16 +273,14 @@ fn write_threads(
         .map(|resource| (resource.resource, &*resource.name))
         .collect();
     let table = names.table("rocpd_info_thread");
-    let mut bulk = Bulk::new(connection, &table, &["id", "ppid", "tid", "name"])?;
-    for thread in threads {
-        let id = i64::from(thread.0);
-        bulk.integer(id)
-            .integer(session.process.ppid.0.into())
-            .integer(id)
-            .optional_text(given.get(&u64::from(thread.0)).copied())
-            .end_row()?;
+    let mut insert = connection.prepare(&format!(
+        "INSERT INTO {table} (id, ppid, tid, name) VALUES (?, ?, ?, ?)"
+    ))?;
+    for ThreadId(thread) in threads {
+        let name = given.get(&u64::from(thread));
+        insert.execute(params![thread, session.process.ppid.0, thread, name])?;
     }
-    bulk.finish()
+    Ok(())
 }
 
 fn write_queues_and_streams(
@@ -311,14 +328,13 @@ fn write_numbered(
         }
     }
     seen.remove(&0);
-    let mut bulk = Bulk::new(connection, table, &["id", "name"])?;
-    bulk.integer(0).text(&format!("Default {what}")).end_row()?;
+    let mut insert =
+        connection.prepare(&format!("INSERT INTO {table} (id, name) VALUES (?, ?)"))?;
+    insert.execute(params![0, format!("Default {what}")])?;
     for (number, id) in seen.into_iter().enumerate() {
-        bulk.integer(id)
-            .text(&format!("{what} {number}"))
-            .end_row()?;
+        insert.execute(params![id, format!("{what} {number}")])?;
     }
-    bulk.finish()
+    Ok(())
 }
 
 fn write_agents(

@@ -12,6 +12,7 @@ use super::query::data_views;
 use super::read::list_recordings;
 use super::sql::identifier;
 use super::stack_views::{self, COMPATIBLE, without_made_up};
+use super::tables::ROW_ID;
 use super::{Names, PRAGMAS, is_known_view, table_views};
 use crate::WriteError;
 use crate::destination::Destination;
@@ -211,11 +212,11 @@ fn make(
         [kind, name],
         |row| row.get(0),
     )?;
-    match made {
-        true => Ok(()),
-        false => Err(
-            Problem::Damaged(format!("the statement of {kind} {name} makes another one")).into(),
-        ),
+    if made {
+        Ok(())
+    } else {
+        let words = format!("the statement of {kind} {name} makes another one");
+        Err(Problem::Damaged(words).into())
     }
 }
 
@@ -272,10 +273,13 @@ fn copy(
     connection.execute_batch("BEGIN")?;
     for (name, sql) in &tables {
         make(connection, "table", name, sql)?;
-        copy_rows(connection, name)?;
     }
+    // Before the rows: SQLite copies the entries of equal indices as they are, and would sort them again otherwise.
     for (name, sql) in schema(connection, "index")? {
         make(connection, "index", &name, &sql)?;
+    }
+    for (name, _) in &tables {
+        copy_rows(connection, name)?;
     }
     let found = schema(connection, "view")?;
     // Every recording of an input has tables of its own, with its suffix; one of them is enough to find it.
@@ -368,7 +372,16 @@ fn lost_view(connection: &Guarded, base: &str, suffix: &str) -> Result<String> {
     if base == "rocpd_metadata" || !is_plain(suffix) {
         return Ok(all);
     }
-    let ours = names_of(connection, suffix)?.fill_in(ours);
+    let mut ours = names_of(connection, suffix)?.fill_in(ours);
+    // Other writers give rows and their events different ids.
+    let other = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE event_id IS NOT id)");
+    if ours.contains(ROW_ID)
+        && connection
+            .query_row(&other, [], |row| row.get(0))
+            .unwrap_or(true)
+    {
+        ours = ours.replace(ROW_ID, "");
+    }
     Ok(match connection.prepare(&ours) {
         Ok(_) => ours,
         Err(_) => all,

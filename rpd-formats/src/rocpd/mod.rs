@@ -1,10 +1,10 @@
 //! rocpd: the SQLite database, schema 3.
 //!
-//! What repeats in every row of a record table becomes the default of a column that is made last (`schema.sql` marks it), unless
-//! the layout of the original is requested, and indices are made at the end. The file is built under another name with SQLite's safety nets off: until it has its final
-//! name, losing it costs nothing.
+//! What repeats in every row of a record table is the default of a column at its end (`schema.sql` marks it), unless the layout of
+//! the original is requested. SQLite makes the schema and short tables; the rows of long ones and the entries of their indices are
+//! written as pages behind what SQLite made ([`pages`]), by several threads ([`rows`]). The file is built under another name with
+//! SQLite's safety nets off: until it has its final name, losing it costs nothing.
 
-mod bulk;
 mod connection;
 mod counters;
 mod device_totals;
@@ -15,6 +15,7 @@ pub(crate) mod identity;
 mod info;
 mod merge;
 mod names;
+mod pages;
 pub mod query;
 pub mod read;
 mod rows;
@@ -26,20 +27,22 @@ pub mod symbols;
 mod tables;
 mod traces;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::file::PendingFile;
 use crate::{Output, WriteError};
-pub(crate) use bulk::Bulk;
 pub use connection::Guarded;
 pub use error::Problem;
 use identity::Node;
 pub use merge::{MergeError, merge};
 use names::Names;
-pub(crate) use rows::unstored;
+use pages::{PageFile, Tables};
 use rpd_core::naming::Target;
 use rpd_core::options::Options;
 use rpd_core::session::Session;
+use rusqlite::Connection;
+pub(crate) use sql::identifier;
 
 /// File name of the database after the prefix.
 pub(crate) const FILE: &str = "results.db";
@@ -47,9 +50,8 @@ pub(crate) const FILE: &str = "results.db";
 const VIEWS: &str = include_str!("views.sql");
 const INDICES: &str = include_str!("indices.sql");
 
-/// Without a journal and without waiting for the disk; 32 MiB of pages are kept in memory, and as much again holds the rows of
-/// an index while it is made. The name of the database matters: without it databases that are attached later would be locked
-/// exclusively, too.
+/// Without a journal and without waiting for the disk; 32 MiB of pages are kept in memory. The name of the database matters: without
+/// it databases that are attached later would be locked exclusively, too.
 const PRAGMAS: &str =
     "PRAGMA main.journal_mode = OFF; PRAGMA main.synchronous = OFF; PRAGMA main.locking_mode = EXCLUSIVE;
     PRAGMA foreign_keys = OFF; PRAGMA main.cache_size = -32768;";
@@ -66,42 +68,104 @@ pub(crate) fn write(output: &Output<'_>) -> Result<Vec<PathBuf>, WriteError> {
         ..
     } = output;
     let file = PendingFile::create(target.file(FILE))?;
-    if let Err(source) = fill(&file, session, options, target) {
-        return Err(WriteError::Sqlite {
-            path: file.path().to_owned(),
-            source,
+    if let Err(error) = fill(&file, session, options, target) {
+        let path = file.path().to_owned();
+        return Err(match error {
+            FillError::Io(source) => WriteError::Io { path, source },
+            FillError::Sqlite(source) => WriteError::Sqlite { path, source },
         });
     }
     Ok(vec![file.finish()?])
 }
 
+/// Why a database could not be filled.
+enum FillError {
+    Io(io::Error),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<io::Error> for FillError {
+    fn from(error: io::Error) -> FillError {
+        FillError::Io(error)
+    }
+}
+
+impl From<rusqlite::Error> for FillError {
+    fn from(error: rusqlite::Error) -> FillError {
+        FillError::Sqlite(error)
+    }
+}
+
+/// An error of storing rows in a temporary file, for functions that report those of SQLite.
+pub(crate) fn unstored(error: io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}
+
+/// Makes the schema and short tables by statements, then the long tables as pages, then by statements again what looks for rows
+/// that are there.
 fn fill(
     file: &PendingFile,
     session: &Session,
     options: &Options,
     target: &Target,
-) -> rusqlite::Result<()> {
-    let connection = connection::create(file.temporary_path())?;
-    connection.execute_batch(PRAGMAS)?;
-    // One transaction: SQLite would write the file with every statement.
-    connection.execute_batch("BEGIN")?;
+) -> Result<(), FillError> {
+    let path = file.temporary_path();
+    let connection = open(path)?;
     let node = Node::of(session);
     let names = Names::new(session, &node);
-    connection.execute_batch(&names.fill_in(&tables::create(options.layout)))?;
+    create(&connection, &names, session, options)?;
     let ids = info::write(&connection, &names, &node, session, options, target)?;
-    rows::write(&connection, &names, &ids, session, options)?;
-    stacks::write(&connection, &names, &ids, session, options)?;
-    device_totals::write(&connection, &names, &ids, session)?;
-    let places = samples::write(&connection, &names, &ids, session)?;
-    traces::write(&connection, &names, &ids, session, &places)?;
-    connection.execute_batch(&names.fill_in(&tables::add_constants(options.layout)))?;
-    // Indices of complete tables cost less than indices that every row changes.
+    let tables = Tables::read(&connection)?;
+    close(connection)?;
+
+    let file = PageFile::open(path)?;
+    rows::write(rows::Writer {
+        file: &file,
+        tables: &tables,
+        names: &names,
+        ids: &ids,
+        session,
+        options,
+    })?;
+    file.finish()?;
+
+    if !session.stacks.frames.is_empty() {
+        let connection = open(path)?;
+        stacks::write_symbols(&connection, &names, session, options)?;
+        close(connection)?;
+    }
+    Ok(())
+}
+
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connection::create(path)?;
+    connection.execute_batch(PRAGMAS)?;
+    connection.execute_batch("BEGIN")?;
+    Ok(connection)
+}
+
+fn close(connection: Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("COMMIT")?;
+    connection.close().map_err(|(_, error)| error)
+}
+
+/// Makes tables, indices and views.
+fn create(
+    connection: &Connection,
+    names: &Names,
+    session: &Session,
+    options: &Options,
+) -> rusqlite::Result<()> {
+    connection.execute_batch(&names.fill_in(&tables::create(options.layout)))?;
     connection.execute_batch(&names.fill_in(INDICES))?;
+    stacks::create(connection, names, session, options)?;
+    device_totals::create(connection, names, session)?;
+    samples::create(connection, names, session)?;
+    traces::create(connection, names, session)?;
     for view in tables::views() {
         connection.execute_batch(&names.fill_in(&view))?;
     }
     connection.execute_batch(VIEWS)?;
-    // Views of tables that are missing could not be read.
     if !session.samples.is_empty() {
         connection.execute_batch(samples::DATA_VIEWS)?;
     }
@@ -109,11 +173,10 @@ fn fill(
         connection.execute_batch(traces::DATA_VIEWS)?;
     }
     if stacks::has_tables(session, options) {
-        connection.execute_batch(&stack_views::statements(&names))?;
+        connection.execute_batch(&stack_views::statements(names))?;
         connection.execute_batch(stacks::ANSWERS)?;
     }
-    connection.execute_batch("COMMIT")?;
-    connection.close().map_err(|(_, error)| error)
+    Ok(())
 }
 
 /// Statements that make the views by whose names readers find tables.

@@ -32,9 +32,14 @@ impl Names {
         }
     }
 
+    /// The real name of a table.
+    pub(super) fn table_name(&self, base: &str) -> String {
+        format!("{base}{}", self.suffix)
+    }
+
     /// The real name of a table, in quotes.
     pub(super) fn table(&self, base: &str) -> String {
-        sql::identifier(&format!("{base}{}", self.suffix))
+        sql::identifier(&self.table_name(base))
     }
 
     /// A statement without the comments in front of it.

@@ -1,23 +1,27 @@
-//! Rows of records. Events are numbered through all tables in the order in which these are written.
+//! Rows of records. Events are numbered through all tables, in the order of their records.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
+use std::sync::Mutex;
 
 use rpd_core::args::{ArgLayout, for_each_argument, layout};
 use rpd_core::column::{self, Column, Storage};
 use rpd_core::domain::{Domain, Kind};
-use rpd_core::ids::{CorrelationId, OperationId, StreamId};
+use rpd_core::ids::{CorrelationId, Nanoseconds, OperationId, QueueId, StreamId, ThreadId};
 use rpd_core::options::Options;
-use rpd_core::session::{Columns as _, MemoryAction, Operation, Session, Table};
+use rpd_core::session::{CopyRow, MemoryAction, Operation, Session};
 use rpd_core::sorted::{Keyed, Sorter};
-use rusqlite::{Connection, Result};
 use zerocopy::{Immutable, IntoBytes};
 
-use super::bulk::Bulk;
+use super::dispatches::{self, Dispatches};
 use super::info::Ids;
 use super::names::Names;
-use super::{dispatches, stacks};
+use super::pages::{PageFile, RowWriter, Tables};
+use super::{device_totals, samples, stacks, traces};
+use crate::columns::{Columns, columns};
 use crate::json::Object;
 use crate::progress;
 
@@ -25,103 +29,139 @@ use crate::progress;
 pub(super) const NO_DATA: &str = "{}";
 
 /// Events between two updates of the progress.
-pub(super) const BATCH: i64 = 8192;
+pub(super) const BATCH: u64 = 8192;
 
-/// The domains of calls in the order of their events.
-const CALLS: [Domain; Domain::CALLS] = [
-    Domain::HipApi,
-    Domain::HsaApi,
-    Domain::MarkerApi,
-    Domain::RcclApi,
-    Domain::RocdecodeApi,
-    Domain::RocjpegApi,
-];
+/// Threads that write rows: more wait for the disk, or for the one that writes arguments.
+const THREADS: usize = 4;
 
-/// Writes all records.
-pub(super) fn write(
-    connection: &Connection,
-    names: &Names,
-    ids: &Ids,
-    session: &Session,
-    options: &Options,
-) -> Result<()> {
-    let mut writer = Writer {
-        connection,
-        names,
-        ids,
-        session,
-        options,
-        events: Bulk::new(
-            connection,
-            &names.table("rocpd_event"),
-            &[
-                "id",
-                "category_id",
-                "stack_id",
-                "parent_stack_id",
-                "correlation_id",
-                "extdata",
-            ],
-        )?,
-        next_event: 1,
-        stacks: stacks::Records::new(connection, names, session, options)?,
-    };
-    for table in Table::ALL {
-        match table {
-            Table::Calls => writer.calls()?,
-            // With what was counted in them.
-            Table::Dispatches => dispatches::write(&mut writer)?,
-            Table::Copies => writer.copies()?,
-            // With scratch, which goes into the same table of the database.
-            Table::Allocations => writer.allocations()?,
-            // Samples are not events: `samples` writes them.
-            Table::Counted | Table::Scratch | Table::Samples => {}
-        }
-    }
-    writer.stacks.finish()?;
-    writer.events.finish()
-}
-
+/// What rows are written from and into.
+#[derive(Clone, Copy)]
 pub(super) struct Writer<'a> {
-    pub(super) connection: &'a Connection,
-    names: &'a Names,
-    pub(super) ids: &'a Ids,
+    pub(super) file: &'a PageFile,
+    pub(super) tables: &'a Tables,
+    pub(super) names: &'a Names,
+    pub(super) ids: &'a Ids<'a>,
     pub(super) session: &'a Session,
-    options: &'a Options,
-    events: Bulk<'a>,
-    next_event: i64,
-    stacks: stacks::Records<'a>,
+    pub(super) options: &'a Options,
 }
 
-impl Writer<'_> {
-    pub(super) fn bulk(&self, table: &str, columns: &[&str]) -> Result<Bulk<'_>> {
-        Bulk::new(self.connection, &self.names.table(table), columns)
+/// Writes one table, or some that depend on one another.
+type Task<'a> = Box<dyn FnOnce() -> io::Result<()> + Send + 'a>;
+
+/// Writes all rows that are not made by statements. Tables do not depend on one another, so several threads write them.
+///
+/// # Errors
+/// When the file, or a temporary one, cannot be written.
+pub(super) fn write(writer: Writer<'_>) -> io::Result<()> {
+    let (dispatches, row_of) = Dispatches::new(writer.session)?;
+    let events = &Events::new(writer.session, dispatches.len());
+    let (dispatches, row_of) = (&dispatches, &row_of);
+    let has_stacks = stacks::has_tables(writer.session, writer.options);
+    // The longest first, so that the threads end at about the same time.
+    let mut tasks: Vec<Task<'_>> = vec![
+        Box::new(move || writer.arguments(events)),
+        Box::new(move || writer.calls(events)),
+        Box::new(move || writer.events(events, dispatches)),
+        Box::new(move || dispatches::write(&writer, events, dispatches)),
+        Box::new(move || dispatches::write_values(&writer, events, row_of)),
+        Box::new(move || writer.copies(events)),
+        Box::new(move || writer.allocations(events)),
+        Box::new(move || {
+            let places = samples::write(&writer)?;
+            traces::write(&writer, &places)
+        }),
+        Box::new(move || device_totals::write(&writer)),
+        Box::new(move || writer.ids.write_strings(&writer)),
+    ];
+    if has_stacks {
+        tasks.push(Box::new(move || stacks::write(&writer, events)));
+    }
+    let threads =
+        std::thread::available_parallelism().map_or(1, |threads| threads.get().min(THREADS));
+    in_parallel(tasks, threads)
+}
+
+/// Runs tasks on this many threads, in their order. The first error ends it.
+fn in_parallel(tasks: Vec<Task<'_>>, threads: usize) -> io::Result<()> {
+    let tasks = Mutex::new(tasks.into_iter());
+    let next = || match tasks.lock() {
+        Ok(mut tasks) => tasks.next(),
+        // Another thread panicked: there is nothing more to do.
+        Err(_) => None,
+    };
+    let work = || {
+        while let Some(task) = next() {
+            if let Err(error) = task() {
+                while next().is_some() {}
+                return Err(error);
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            match other.join() {
+                Ok(result) => done = done.and(result),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    })
+}
+
+/// The events of each table: those of a record follow from its place.
+pub(super) struct Events {
+    calls: i64,
+    pub(super) dispatches: i64,
+    copies: i64,
+    allocations: i64,
+    scratch: i64,
+}
+
+impl Events {
+    fn new(session: &Session, dispatches: usize) -> Events {
+        // Calls come first, so that the row of a call has the id of its event.
+        let calls = 1;
+        let dispatches_at = calls + session.api.len() as i64;
+        let copies = dispatches_at + dispatches as i64;
+        let allocations = copies + session.copies.len() as i64;
+        Events {
+            calls,
+            dispatches: dispatches_at,
+            copies,
+            allocations,
+            scratch: allocations + session.allocations.len() as i64,
+        }
     }
 
-    /// Writes an event and returns its id.
+    /// The event of call `index`.
     #[inline]
-    pub(super) fn event(
-        &mut self,
-        category: i64,
-        correlation: CorrelationId,
-        ancestor: CorrelationId,
-        external: CorrelationId,
-        extdata: Option<&str>,
-    ) -> Result<i64> {
-        let id = self.next_event;
-        self.next_event += 1;
-        if id % BATCH == 0 {
-            progress::advance(BATCH.unsigned_abs());
-        }
-        self.events
-            .integer(id)
-            .integer(category)
-            .bits(correlation.0)
-            .bits(ancestor.0)
-            .bits(external.0)
-            .text(extdata.unwrap_or(NO_DATA))
-            .end_row()?;
-        Ok(id)
+    pub(super) fn call(&self, index: usize) -> i64 {
+        self.calls + index as i64
+    }
+
+    /// The event of allocation `index`.
+    pub(super) fn allocation(&self, index: usize) -> i64 {
+        self.allocations + index as i64
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Writes into a table.
+    pub(super) fn rows(&self, table: &str, columns: &[&str]) -> io::Result<RowWriter<'a>> {
+        let table = self.names.table_name(table);
+        let storage = self.session.storage.as_ref();
+        RowWriter::new(self.file, self.tables, &table, columns, storage)
+    }
+
+    /// Writes into a table rows of this kind.
+    pub(super) fn rows_of<R: Columns<RowWriter<'a>>>(
+        &self,
+        table: &str,
+    ) -> io::Result<RowWriter<'a>> {
+        self.rows(table, R::NAMES)
     }
 
     pub(super) fn stream(&self, stream: StreamId) -> i64 {
@@ -143,242 +183,336 @@ impl Writer<'_> {
         }
     }
 
-    fn calls(&mut self) -> Result<()> {
-        let api = &self.session.api;
-        let storage = self.session.storage.as_ref();
-        let mut arguments = Arguments::new(self.connection, self.names)?;
-        // Event ids count by domain; rows are written in the order of their own ids. Both ways B-trees only grow at
-        // their end.
-        let mut events: [i64; 32] = [0; 32];
-        let operations = &self.session.operations;
-        let mut counts = vec![0_i64; operations.len()];
-        for operation in &api.operation {
-            counts[operation.0 as usize] += 1;
-        }
-        let mut in_domain = vec![0_usize; operations.len()];
-        let mut next = self.next_event;
-        for (number, domain) in CALLS.into_iter().enumerate() {
-            let wanted = operations.select(|operation| operation.domain() == domain);
-            let mut count = 0;
-            for operation in (0..wanted.len()).filter(|operation| wanted[*operation]) {
-                in_domain[operation] = number;
-                count += counts[operation];
-            }
-            events[number] = next;
-            next += count;
-            if count > 0 {
-                for index in api.indices() {
-                    if wanted[api.operation[index].0 as usize] {
-                        self.call_event(index, &mut arguments)?;
-                    }
-                }
-            }
-        }
-        arguments.bulk.finish()?;
-
-        let mut regions = Sorter::new(storage);
-        let mut samples = Sorter::new(storage);
-        for index in api.indices() {
-            let event = &mut events[in_domain[api.operation[index].0 as usize]];
-            let row = RowById {
-                id: api.correlation[index].0,
-                index: index as u64,
-                event: *event,
-            };
-            *event += 1;
-            let rows = match api.start[index] == api.end[index] {
-                true => &mut samples,
-                false => &mut regions,
-            };
-            rows.push(row).map_err(unstored)?;
-        }
-
-        let mut bulk = self.bulk(
-            "rocpd_region",
-            &["id", "tid", "start", "end", "name_id", "event_id"],
-        )?;
-        in_order_of_ids(
-            self.session.storage.as_ref(),
-            || api.release(),
-            regions,
-            |index, event, id| {
-                bulk.integer(id)
-                    .integer(api.thread[index].0.into())
-                    .bits(api.start[index].0)
-                    .bits(api.end[index].0)
-                    .integer(self.ids.string(operations[api.operation[index]].name))
-                    .integer(event)
-                    .end_row()
-            },
-        )?;
-        bulk.finish()?;
-
-        let mut tracks = HashMap::new();
-        let mut track_rows = self.bulk("rocpd_track", &["id", "tid", "name_id"])?;
-        let mut bulk = self.bulk("rocpd_sample", &["id", "track_id", "timestamp", "event_id"])?;
-        in_order_of_ids(
-            self.session.storage.as_ref(),
-            || api.release(),
-            samples,
-            |index, event, id| {
-                let next = tracks.len() as i64 + 1;
-                let (thread, kind) = (api.thread[index], operations[api.operation[index]].kind);
-                let track = *tracks.entry((thread, kind)).or_insert(next);
-                if track == next {
-                    track_rows
-                        .integer(track)
-                        .integer(thread.0.into())
-                        .integer(self.ids.kind(kind))
-                        .end_row()?;
-                }
-                bulk.integer(id)
-                    .integer(track)
-                    .bits(api.start[index].0)
-                    .integer(event)
-                    .end_row()
-            },
-        )?;
-        track_rows.finish()?;
-        bulk.finish()
+    /// A value for each operation.
+    fn by_operation<T>(&self, of: impl Fn(&Operation) -> T) -> Vec<T> {
+        self.session.operations.iter().map(of).collect()
     }
 
-    #[inline]
-    fn call_event(&mut self, index: usize, arguments: &mut Arguments<'_>) -> Result<i64> {
+    fn events(&self, events: &Events, dispatches: &Dispatches<'_>) -> io::Result<()> {
         let session = self.session;
+        let none = CorrelationId(0);
+        let mut rows = EventRows {
+            rows: self.rows_of::<Event<'_>>("rocpd_event")?,
+            next: events.calls,
+        };
+        let categories = self.by_operation(|operation| self.ids.kind(operation.kind));
+        let is_marker = self.by_operation(|operation| operation.domain() == Domain::MarkerApi);
         let api = &session.api;
-        let kind = session.call(index).kind;
-        let is_marker = kind.domain() == Domain::MarkerApi;
-        let message = is_marker.then(|| session.strings.get(session.api_label(index)));
-        let extdata = message.map(|text| Object::new().text("message", text).end());
-        let event = self.event(
-            self.ids.kind(kind),
-            api.correlation[index],
-            api.ancestor[index],
-            CorrelationId(0),
-            extdata.as_deref(),
-        )?;
-        self.stacks.add(event, api.stack.get(index))?;
-        if api.args[index].len > 0 {
-            arguments.call(session, index, event)?;
-        } else if let Some(message) = message
-            && self.options.collector.annotate_args
-        {
-            arguments.message(session, index, event, message)?;
+        for index in api.indices() {
+            let operation = api.operation[index].0 as usize;
+            let message = is_marker[operation].then(|| {
+                let text = session.strings.get(session.api_label(index));
+                Object::new().text("message", text).end()
+            });
+            let (correlation, ancestor) = (api.correlation[index], api.ancestor[index]);
+            let message = message.as_deref();
+            rows.add(categories[operation], correlation, ancestor, none, message)?;
         }
-        Ok(event)
-    }
-
-    fn copies(&mut self) -> Result<()> {
-        let table = &self.session.copies;
+        let category = self.ids.kind(Kind::KernelDispatch);
+        for row in dispatches.rows() {
+            let (table, index) = dispatches.place(row);
+            let correlation = table.correlation[index];
+            let (_, external) = self.region(table.region[index]);
+            rows.add(category, correlation, correlation, external, None)?;
+        }
         let category = self.ids.kind(Kind::MemoryCopy);
-        let mut bulk = Bulk::new(
-            self.connection,
-            &self.names.table("rocpd_memory_copy"),
-            &[
-                "id",
-                "tid",
-                "start",
-                "end",
-                "name_id",
-                "dst_agent_id",
-                "dst_address",
-                "src_agent_id",
-                "src_address",
-                "size",
-                "stream_id",
-                "region_name_id",
-                "event_id",
-            ],
-        )?;
+        let table = &session.copies;
         for index in table.indices() {
             let correlation = table.correlation[index];
-            let (region, external) = self.region(table.region[index]);
-            let event = self.event(category, correlation, correlation, external, None)?;
-            bulk.integer(index as i64 + 1)
-                .integer(table.thread[index].0.into())
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .integer(
-                    self.ids
-                        .string(self.session.operations[table.operation[index]].name),
-                )
-                .optional(self.ids.agent(table.dst_agent[index]))
-                .bits(table.dst_address[index])
-                .optional(self.ids.agent(table.src_agent[index]))
-                .bits(table.src_address[index])
-                .bits(table.bytes[index])
-                .integer(self.stream(table.stream[index]))
-                .optional(region)
-                .integer(event)
-                .end_row()?;
+            let (_, external) = self.region(table.region[index]);
+            rows.add(category, correlation, correlation, external, None)?;
         }
-        bulk.finish()
+        let category = self.ids.kind(Kind::MemoryAllocation);
+        let table = &session.allocations;
+        for index in table.indices() {
+            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
+            rows.add(category, correlation, ancestor, none, None)?;
+        }
+        let category = self.ids.kind(Kind::ScratchMemory);
+        let table = &session.scratch;
+        for index in table.indices() {
+            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
+            rows.add(category, correlation, ancestor, none, None)?;
+        }
+        rows.rows.finish()
+    }
+
+    /// Calls that take time are regions, the others samples. Both have the ids of their events: views find the row of an event
+    /// without an index then.
+    fn calls(&self, events: &Events) -> io::Result<()> {
+        let api = &self.session.api;
+        let names = self.by_operation(|operation| self.ids.string(operation.name));
+        let kinds = self.by_operation(|operation| operation.kind);
+        let mut regions = self.rows_of::<RegionRow>("rocpd_region")?;
+        let mut tracks = HashMap::new();
+        let mut track_rows = self.rows("rocpd_track", &["id", "tid", "name_id"])?;
+        let mut samples = self.rows_of::<SampleRow>("rocpd_sample")?;
+        for index in api.indices() {
+            let event = events.call(index);
+            let operation = api.operation[index].0 as usize;
+            let (start, end) = (api.start[index], api.end[index]);
+            if start != end {
+                let mut region = RegionRow {
+                    event,
+                    thread: api.thread[index],
+                    start,
+                    end,
+                    name: names[operation],
+                };
+                region.append_to(&mut regions);
+                regions.end_row()?;
+                continue;
+            }
+            let next = tracks.len() as i64 + 1;
+            let (thread, kind) = (api.thread[index], kinds[operation]);
+            let track = *tracks.entry((thread, kind)).or_insert(next);
+            if track == next {
+                track_rows
+                    .integer(track)
+                    .integer(thread.0.into())
+                    .integer(self.ids.kind(kind))
+                    .end_row()?;
+            }
+            let mut sample = SampleRow {
+                event,
+                track,
+                time: start,
+            };
+            sample.append_to(&mut samples);
+            samples.end_row()?;
+        }
+        track_rows.finish()?;
+        samples.finish()?;
+        regions.finish()
+    }
+
+    fn arguments(&self, events: &Events) -> io::Result<()> {
+        let session = self.session;
+        let api = &session.api;
+        let is_marker = self.by_operation(|operation| operation.domain() == Domain::MarkerApi);
+        let mut arguments = Arguments::new(self)?;
+        for index in api.indices() {
+            let event = events.call(index);
+            if api.args[index].len > 0 {
+                arguments.call(session, index, event)?;
+            } else if is_marker[api.operation[index].0 as usize]
+                && self.options.collector.annotate_args
+            {
+                let message = session.strings.get(session.api_label(index));
+                arguments.message(session, index, event, message)?;
+            }
+        }
+        arguments.rows.finish()
+    }
+
+    fn copies(&self, events: &Events) -> io::Result<()> {
+        let table = &self.session.copies;
+        let mut rows = self.rows_of::<CopyRecord<'_>>("rocpd_memory_copy")?;
+        for index in table.indices() {
+            let mut copy = CopyRecord {
+                writer: self,
+                index,
+                row: table.row(index),
+                event: events.copies + index as i64,
+            };
+            copy.append_to(&mut rows);
+            rows.end_row()?;
+        }
+        rows.finish()
     }
 
     /// Allocations, then scratch, in one table.
-    fn allocations(&mut self) -> Result<()> {
-        let mut bulk = Bulk::new(
-            self.connection,
-            &self.names.table("rocpd_memory_allocate"),
-            &[
-                "tid",
-                "agent_id",
-                "type",
-                "level",
-                "start",
-                "end",
-                "address",
-                "size",
-                "queue_id",
-                "stream_id",
-                "event_id",
-                "extdata",
-            ],
-        )?;
-        let none = CorrelationId(0);
+    fn allocations(&self, events: &Events) -> io::Result<()> {
+        let mut rows = self.rows_of::<MemoryRow>("rocpd_memory_allocate")?;
+        let operations = &self.session.operations;
         let table = &self.session.allocations;
-        let category = self.ids.kind(Kind::MemoryAllocation);
         for index in table.indices() {
-            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
-            let event = self.event(category, correlation, ancestor, none, None)?;
-            self.stacks.add(event, table.stack.get(index))?;
-            let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
-            bulk.integer(table.thread[index].0.into())
-                .optional(self.ids.agent(table.agent[index]))
-                .optional_text(kind)
-                .text(level)
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .bits(table.address[index])
-                .bits(table.bytes[index])
-                .integer(0)
-                .integer(self.stream(table.stream[index]))
-                .integer(event)
-                .text(NO_DATA)
-                .end_row()?;
+            let (kind, level) = memory_labels(&operations[table.operation[index]]);
+            let mut memory = MemoryRow {
+                thread: table.thread[index],
+                agent: self.ids.agent(table.agent[index]),
+                kind,
+                level,
+                start: table.start[index],
+                end: table.end[index],
+                address: table.address[index],
+                bytes: table.bytes[index],
+                queue: QueueId(0),
+                stream: self.stream(table.stream[index]),
+                event: events.allocation(index),
+                flags: None,
+            };
+            memory.append_to(&mut rows);
+            rows.end_row()?;
         }
         let table = &self.session.scratch;
-        let category = self.ids.kind(Kind::ScratchMemory);
         for index in table.indices() {
-            let (correlation, ancestor) = (table.correlation[index], table.ancestor[index]);
-            let event = self.event(category, correlation, ancestor, none, None)?;
-            let (kind, level) = memory_labels(&self.session.operations[table.operation[index]]);
-            let flags = table.flags[index].to_string();
-            bulk.integer(table.thread[index].0.into())
-                .optional(self.ids.agent(table.agent[index]))
-                .optional_text(kind)
-                .text(level)
-                .bits(table.start[index].0)
-                .bits(table.end[index].0)
-                .integer(0)
-                .bits(table.bytes[index])
-                .bits(table.queue[index].0)
-                .integer(0)
-                .integer(event)
-                .text(&Object::new().text("flags", &flags).end())
-                .end_row()?;
+            let (kind, level) = memory_labels(&operations[table.operation[index]]);
+            let mut memory = MemoryRow {
+                thread: table.thread[index],
+                agent: self.ids.agent(table.agent[index]),
+                kind,
+                level,
+                start: table.start[index],
+                end: table.end[index],
+                address: 0,
+                bytes: table.bytes[index],
+                queue: table.queue[index],
+                stream: 0,
+                event: events.scratch + index as i64,
+                flags: Some(table.flags[index]),
+            };
+            memory.append_to(&mut rows);
+            rows.end_row()?;
         }
-        bulk.finish()
+        rows.finish()
+    }
+}
+
+struct CopyRecord<'a> {
+    writer: &'a Writer<'a>,
+    index: usize,
+    row: CopyRow,
+    event: i64,
+}
+
+columns!(CopyRecord<'_> => RowWriter<'f>, |copy|
+    "id": integer(copy.index as i64 + 1),
+    "tid": integer(copy.row.thread.0.into()),
+    "start": bits(copy.row.start.0),
+    "end": bits(copy.row.end.0),
+    "name_id": integer(copy.writer.ids.string(copy.writer.session.operations[copy.row.operation].name)),
+    "dst_agent_id": optional(copy.writer.ids.agent(copy.row.dst_agent)),
+    "dst_address": bits(copy.row.dst_address),
+    "src_agent_id": optional(copy.writer.ids.agent(copy.row.src_agent)),
+    "src_address": bits(copy.row.src_address),
+    "size": bits(copy.row.bytes),
+    "stream_id": integer(copy.writer.stream(copy.row.stream)),
+    "region_name_id": optional(copy.writer.region(copy.row.region).0),
+    "event_id": integer(copy.event),
+);
+
+/// An allocation, or an operation on scratch memory.
+struct MemoryRow {
+    thread: ThreadId,
+    agent: Option<i64>,
+    kind: Option<&'static str>,
+    level: &'static str,
+    start: Nanoseconds,
+    end: Nanoseconds,
+    address: u64,
+    bytes: u64,
+    queue: QueueId,
+    stream: i64,
+    event: i64,
+    /// Of scratch memory.
+    flags: Option<u32>,
+}
+
+columns!(MemoryRow => RowWriter<'f>, |memory|
+    "tid": integer(memory.thread.0.into()),
+    "agent_id": optional(memory.agent),
+    "type": optional_text(memory.kind),
+    "level": text(memory.level),
+    "start": bits(memory.start.0),
+    "end": bits(memory.end.0),
+    "address": bits(memory.address),
+    "size": bits(memory.bytes),
+    "queue_id": bits(memory.queue.0),
+    "stream_id": integer(memory.stream),
+    "event_id": integer(memory.event),
+    "extdata": text(&memory.extdata()),
+);
+
+impl MemoryRow {
+    fn extdata(&self) -> Cow<'static, str> {
+        match self.flags {
+            None => NO_DATA.into(),
+            Some(flags) => Object::new().text("flags", &flags.to_string()).end().into(),
+        }
+    }
+}
+
+struct RegionRow {
+    event: i64,
+    thread: ThreadId,
+    start: Nanoseconds,
+    end: Nanoseconds,
+    /// Row of its name.
+    name: i64,
+}
+
+columns!(RegionRow => RowWriter<'f>, |region|
+    "id": integer(region.event),
+    "tid": integer(region.thread.0.into()),
+    "start": bits(region.start.0),
+    "end": bits(region.end.0),
+    "name_id": integer(region.name),
+    "event_id": integer(region.event),
+);
+
+struct SampleRow {
+    event: i64,
+    track: i64,
+    time: Nanoseconds,
+}
+
+columns!(SampleRow => RowWriter<'f>, |sample|
+    "id": integer(sample.event),
+    "track_id": integer(sample.track),
+    "timestamp": bits(sample.time.0),
+    "event_id": integer(sample.event),
+);
+
+struct Event<'a> {
+    id: i64,
+    category: i64,
+    correlation: CorrelationId,
+    ancestor: CorrelationId,
+    external: CorrelationId,
+    extdata: &'a str,
+}
+
+columns!(Event<'_> => RowWriter<'f>, |event|
+    "id": integer(event.id),
+    "category_id": integer(event.category),
+    "stack_id": bits(event.correlation.0),
+    "parent_stack_id": bits(event.ancestor.0),
+    "correlation_id": bits(event.external.0),
+    "extdata": text(event.extdata),
+);
+
+/// Rows of events.
+struct EventRows<'a> {
+    rows: RowWriter<'a>,
+    next: i64,
+}
+
+impl EventRows<'_> {
+    #[inline]
+    fn add(
+        &mut self,
+        category: i64,
+        correlation: CorrelationId,
+        ancestor: CorrelationId,
+        external: CorrelationId,
+        extdata: Option<&str>,
+    ) -> io::Result<()> {
+        let id = self.next;
+        self.next += 1;
+        if id.cast_unsigned().is_multiple_of(BATCH) {
+            progress::advance(BATCH);
+        }
+        let mut event = Event {
+            id,
+            category,
+            correlation,
+            ancestor,
+            external,
+            extdata: extdata.unwrap_or(NO_DATA),
+        };
+        event.append_to(&mut self.rows);
+        self.rows.end_row()
     }
 }
 
@@ -419,11 +553,11 @@ pub(super) fn in_order_of_ids(
     storage: Option<&Storage>,
     release: impl Fn(),
     rows: RowsById,
-    mut insert: impl FnMut(usize, i64, i64) -> Result<()>,
-) -> Result<()> {
+    mut insert: impl FnMut(usize, i64, i64) -> io::Result<()>,
+) -> io::Result<()> {
     let mut last = 0;
     let mut unfit = Column::new();
-    for (number, row) in rows.finish().map_err(unstored)?.enumerate() {
+    for (number, row) in rows.finish()?.enumerate() {
         if number.is_multiple_of(column::BATCH) {
             release();
         }
@@ -433,11 +567,11 @@ pub(super) fn in_order_of_ids(
                 insert(row.index as usize, row.event, key)?;
                 last = key;
             }
-            _ => unfit.append(storage, row).map_err(unstored)?,
+            _ => unfit.append(storage, row)?,
         }
     }
     if let Some(storage) = storage {
-        unfit.seal(storage).map_err(unstored)?;
+        unfit.seal(storage)?;
     }
     for (number, row) in unfit.iter().enumerate() {
         if number.is_multiple_of(column::BATCH) {
@@ -449,22 +583,32 @@ pub(super) fn in_order_of_ids(
     Ok(())
 }
 
-/// Rows that could not be stored while they were put in order.
-pub(crate) fn unstored(error: std::io::Error) -> rusqlite::Error {
-    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+struct Argument<'a> {
+    event: i64,
+    position: usize,
+    ty: &'a str,
+    name: &'a str,
+    value: &'a str,
 }
 
+columns!(Argument<'_> => RowWriter<'f>, |argument|
+    "event_id": integer(argument.event),
+    "position": integer(argument.position as i64),
+    "type": text(argument.ty),
+    "name": text(argument.name),
+    "value": text(argument.value),
+);
+
 /// Rows of arguments.
-struct Arguments<'c> {
-    bulk: Bulk<'c>,
+struct Arguments<'a> {
+    rows: RowWriter<'a>,
     layouts: HashMap<OperationId, Option<&'static ArgLayout>>,
 }
 
-impl<'c> Arguments<'c> {
-    fn new(connection: &'c Connection, names: &Names) -> Result<Arguments<'c>> {
-        let columns = ["event_id", "position", "type", "name", "value"];
+impl<'a> Arguments<'a> {
+    fn new(writer: &Writer<'a>) -> io::Result<Arguments<'a>> {
         Ok(Arguments {
-            bulk: Bulk::new(connection, &names.table("rocpd_arg"), &columns)?,
+            rows: writer.rows_of::<Argument<'_>>("rocpd_arg")?,
             layouts: HashMap::new(),
         })
     }
@@ -479,7 +623,7 @@ impl<'c> Arguments<'c> {
     }
 
     /// The arguments of call `index`.
-    fn call(&mut self, session: &Session, index: usize, event: i64) -> Result<()> {
+    fn call(&mut self, session: &Session, index: usize, event: i64) -> io::Result<()> {
         let args = session.api.args[index];
         let raw = usize::try_from(args.offset)
             .ok()
@@ -502,7 +646,7 @@ impl<'c> Arguments<'c> {
         index: usize,
         event: i64,
         message: &str,
-    ) -> Result<()> {
+    ) -> io::Result<()> {
         let text = self.layout(session, index).and_then(|layout| {
             let is_text = |name: &&str| *name == "char const*";
             let mut arguments = layout.arguments.iter().enumerate();
@@ -523,14 +667,16 @@ impl<'c> Arguments<'c> {
         ty: &str,
         name: &str,
         value: &str,
-    ) -> Result<()> {
-        self.bulk
-            .integer(event)
-            .integer(position as i64)
-            .text(ty)
-            .text(name)
-            .text(value)
-            .end_row()
+    ) -> io::Result<()> {
+        let mut argument = Argument {
+            event,
+            position,
+            ty,
+            name,
+            value,
+        };
+        argument.append_to(&mut self.rows);
+        self.rows.end_row()
     }
 }
 
@@ -539,12 +685,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unfit_ids_go_behind_the_others() -> Result<()> {
+    fn in_order_of_ids_puts_unfit_ids_behind_the_others() -> io::Result<()> {
         let mut rows = Sorter::new(None);
         for (index, id) in [5, 0, 2, 5, u64::MAX].into_iter().enumerate() {
             let index = index as u64;
-            let event = 100 + index.cast_signed();
-            rows.push(RowById { id, index, event }).map_err(unstored)?;
+            let event = 100 + index as i64;
+            rows.push(RowById { id, index, event })?;
         }
         let mut found = Vec::new();
         in_order_of_ids(

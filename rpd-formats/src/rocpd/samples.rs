@@ -1,6 +1,7 @@
 //! Rows of PC samples and of the code that they are at; the statements of their tables are in `samples.sql`.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use rpd_core::ids::{CodeObjectId, StringId};
 use rpd_core::number_map::NumberMap;
@@ -8,12 +9,10 @@ use rpd_core::session::Session;
 use rpd_core::session::samples::Issue;
 use rpd_core::session::totals::{Place, Totals};
 use rpd_core::spool::format::sample_flag;
-use rusqlite::{Connection, Result, params};
+use rusqlite::Connection;
 
-use super::bulk::Bulk;
-use super::info::Ids;
 use super::names::Names;
-use super::rows::BATCH;
+use super::rows::{BATCH, Writer};
 use crate::progress;
 
 const TABLES: &str = include_str!("samples.sql");
@@ -38,24 +37,33 @@ pub(super) fn issue_text(issue: Issue) -> Option<&'static str> {
 /// The text of [`Issue::ISSUED`].
 pub(super) const ISSUED: &str = "issued";
 
-/// Writes samples, their sums and the code, if there are any. Returns the rows of instructions.
-pub(super) fn write(
+fn has_tables(session: &Session) -> bool {
+    let traced = !session.thread_traces.summaries.is_empty();
+    !session.samples.is_empty() || !session.code.is_empty() || traced
+}
+
+/// Makes the tables, if the database has them.
+pub(super) fn create(
     connection: &Connection,
     names: &Names,
-    ids: &Ids,
     session: &Session,
-) -> Result<Places> {
-    let traced = !session.thread_traces.summaries.is_empty();
-    if session.samples.is_empty() && session.code.is_empty() && !traced {
+) -> rusqlite::Result<()> {
+    if !has_tables(session) {
+        return Ok(());
+    }
+    for statements in [TABLES, INDICES, VIEWS] {
+        connection.execute_batch(&names.fill_in(statements))?;
+    }
+    Ok(())
+}
+
+/// Writes samples, their sums and the code, if there are any. Returns the rows of instructions.
+pub(super) fn write(writer: &Writer<'_>) -> io::Result<Places> {
+    let session = writer.session;
+    if !has_tables(session) {
         return Ok(Places::default());
     }
-    connection.execute_batch(&names.fill_in(TABLES))?;
-    let writer = Writer {
-        connection,
-        names,
-        ids,
-        session,
-    };
+    let writer = SampleWriter { writer, session };
     writer.sampling()?;
     writer.images()?;
     let totals = Totals::of(session);
@@ -63,56 +71,46 @@ pub(super) fn write(
     writer.sources()?;
     writer.samples(&places)?;
     writer.totals(&totals, &places)?;
-    connection.execute_batch(&names.fill_in(INDICES))?;
-    connection.execute_batch(&names.fill_in(VIEWS))?;
     Ok(places)
 }
 
 /// Row ids of instructions.
 pub(super) type Places = NumberMap<(CodeObjectId, u64), i64>;
 
-struct Writer<'a> {
-    connection: &'a Connection,
-    names: &'a Names,
-    ids: &'a Ids,
+struct SampleWriter<'a> {
+    writer: &'a Writer<'a>,
     session: &'a Session,
 }
 
-impl Writer<'_> {
-    fn bulk(&self, table: &str, columns: &[&str]) -> Result<Bulk<'_>> {
-        Bulk::new(self.connection, &self.names.table(table), columns)
-    }
-
+impl SampleWriter<'_> {
     fn text(&self, id: StringId) -> Option<i64> {
-        (id != StringId(0)).then(|| self.ids.string(id))
+        (id != StringId(0)).then(|| self.writer.ids.string(id))
     }
 
-    fn sampling(&self) -> Result<()> {
+    fn sampling(&self) -> io::Result<()> {
         let columns = ["agent_id", "method", "unit", "interval"];
-        let mut bulk = self.bulk("rpd_pc_sampling", &columns)?;
+        let mut rows = self.writer.rows("rpd_pc_sampling", &columns)?;
         for sampling in &self.session.sampling {
-            bulk.optional(self.ids.agent(sampling.agent))
+            rows.optional(self.writer.ids.agent(sampling.agent))
                 .text(sampling.method.word())
                 .text(sampling.unit.word())
                 .bits(sampling.interval)
                 .end_row()?;
         }
-        bulk.finish()
+        rows.finish()
     }
 
-    fn images(&self) -> Result<()> {
+    fn images(&self) -> io::Result<()> {
         let code = &self.session.code;
         let name = |content: [u64; 2]| format!("{:016x}{:016x}", content[0], content[1]);
-        let mut insert = self.connection.prepare(&format!(
-            "INSERT INTO {} (content, bytes) VALUES (?, ?)",
-            self.names.table("rpd_code_bytes")
-        ))?;
+        let mut rows = self.writer.rows("rpd_code_bytes", &["content", "bytes"])?;
         for image in &code.images {
             for part in image.bytes.chunks(PART) {
-                insert.execute(params![name(image.content), part])?;
+                rows.text(&name(image.content)).blob(part).end_row()?;
             }
             image.bytes.release();
         }
+        rows.finish()?;
         let mut objects: Vec<(i64, String)> = code
             .image_of
             .iter()
@@ -122,14 +120,14 @@ impl Writer<'_> {
             })
             .collect();
         objects.sort_unstable();
-        let mut bulk = self.bulk("rpd_code_object", &["id", "content"])?;
+        let mut rows = self.writer.rows("rpd_code_object", &["id", "content"])?;
         for (object, content) in &objects {
-            bulk.integer(*object).text(content).end_row()?;
+            rows.integer(*object).text(content).end_row()?;
         }
-        bulk.finish()
+        rows.finish()
     }
 
-    fn instructions(&self, totals: &Totals) -> Result<Places> {
+    fn instructions(&self, totals: &Totals) -> io::Result<Places> {
         let code = &self.session.code;
         let mut places = Places::default();
         let columns = [
@@ -140,12 +138,12 @@ impl Writer<'_> {
             "text_id",
             "function_id",
         ];
-        let mut bulk = self.bulk("rpd_instruction", &columns)?;
+        let mut rows = self.writer.rows("rpd_instruction", &columns)?;
         let mut id = 0;
         for instruction in &code.instructions {
             id += 1;
             places.insert((instruction.object, instruction.offset), id);
-            bulk.integer(id)
+            rows.integer(id)
                 .bits(instruction.object.0)
                 .bits(instruction.offset)
                 .integer(instruction.length.into())
@@ -166,7 +164,7 @@ impl Writer<'_> {
         for (object, offset) in unknown {
             id += 1;
             places.insert((object, offset), id);
-            bulk.integer(id)
+            rows.integer(id)
                 .bits(object.0)
                 .bits(offset)
                 .integer(0)
@@ -174,7 +172,7 @@ impl Writer<'_> {
                 .null()
                 .end_row()?;
         }
-        bulk.finish()?;
+        rows.finish()?;
         let columns = [
             "instruction_id",
             "depth",
@@ -183,10 +181,10 @@ impl Writer<'_> {
             "line",
             "col",
         ];
-        let mut bulk = self.bulk("rpd_instruction_line", &columns)?;
+        let mut rows = self.writer.rows("rpd_instruction_line", &columns)?;
         for (id, instruction) in (1..).zip(&code.instructions) {
             for (depth, line) in (0..).zip(code.lines_of(instruction)) {
-                bulk.integer(id)
+                rows.integer(id)
                     .integer(depth)
                     .optional(self.text(line.function))
                     .optional(self.text(line.file))
@@ -195,22 +193,21 @@ impl Writer<'_> {
                     .end_row()?;
             }
         }
-        bulk.finish()?;
+        rows.finish()?;
         Ok(places)
     }
 
-    fn sources(&self) -> Result<()> {
-        let mut bulk = self.bulk("rpd_source", &["path_id", "text"])?;
+    fn sources(&self) -> io::Result<()> {
+        let mut rows = self.writer.rows("rpd_source", &["path_id", "text"])?;
         for source in &self.session.code.sources {
-            bulk.integer(self.ids.string(source.path))
+            rows.integer(self.writer.ids.string(source.path))
                 .text(&source.text)
                 .end_row()?;
         }
-        bulk.finish()
+        rows.finish()
     }
 
-    fn samples(&self, places: &Places) -> Result<()> {
-        // SQLite numbers the rows from 1 faster than it takes numbers.
+    fn samples(&self, places: &Places) -> io::Result<()> {
         let columns = [
             "timestamp",
             "instruction_id",
@@ -226,7 +223,7 @@ impl Writer<'_> {
             "snapshot",
             "memory",
         ];
-        let mut bulk = self.bulk(SAMPLE, &columns)?;
+        let mut rows = self.writer.rows(SAMPLE, &columns)?;
         let table = &self.session.samples;
         let mut last = ((CodeObjectId(0), u64::MAX), 0);
         for index in table.indices() {
@@ -242,7 +239,7 @@ impl Writer<'_> {
             let [x, y, z] = table.workgroup[index];
             let region = table.region[index].checked_sub(1);
             let region = region.and_then(|region| self.session.regions.get(region as usize));
-            bulk.bits(table.start[index].0)
+            rows.bits(table.start[index].0)
                 .integer(last.1)
                 .bits(table.dispatch[index].0)
                 .bits(table.correlation[index].0)
@@ -252,26 +249,26 @@ impl Writer<'_> {
                 .integer(y.into())
                 .integer(z.into())
                 .integer(state)
-                .optional(region.map(|region| self.ids.string(region.message)));
+                .optional(region.map(|region| self.writer.ids.string(region.message)));
             if flags & sample_flag::STOCHASTIC != 0 {
-                bulk.integer(table.snapshot[index].into());
+                rows.integer(table.snapshot[index].into());
             } else {
-                bulk.null();
+                rows.null();
             }
             if flags & sample_flag::MEMORY != 0 {
-                bulk.integer(table.memory[index].into());
+                rows.integer(table.memory[index].into());
             } else {
-                bulk.null();
+                rows.null();
             }
-            bulk.end_row()?;
-            if (index as i64 + 1) % BATCH == 0 {
-                progress::advance(BATCH.unsigned_abs());
+            rows.end_row()?;
+            if (index as u64 + 1).is_multiple_of(BATCH) {
+                progress::advance(BATCH);
             }
         }
-        bulk.finish()
+        rows.finish()
     }
 
-    fn totals(&self, totals: &Totals, places: &Places) -> Result<()> {
+    fn totals(&self, totals: &Totals, places: &Places) -> io::Result<()> {
         let mut sums: Vec<(&Place, _)> = totals.places.iter().collect();
         sums.sort_unstable_by_key(|(place, _)| **place);
         let row = |place: &Place| {
@@ -288,10 +285,10 @@ impl Writer<'_> {
             "lanes",
             "waves",
         ];
-        let mut bulk = self.bulk("rpd_pc_total", &columns)?;
+        let mut rows = self.writer.rows("rpd_pc_total", &columns)?;
         for (place, sum) in &sums {
             for (issue, count) in &sum.counts {
-                bulk.bits(place.kernel.0)
+                rows.bits(place.kernel.0)
                     .integer(row(place))
                     .optional_text(issue_text(*issue))
                     .bits(count.samples)
@@ -300,11 +297,9 @@ impl Writer<'_> {
                     .end_row()?;
             }
         }
-        bulk.finish()?;
-        let mut insert = self.connection.prepare(&format!(
-            "INSERT INTO {} (kernel_id, instruction_id, counts) VALUES (?, ?, ?)",
-            self.names.table("rpd_pc_replicate")
-        ))?;
+        rows.finish()?;
+        let columns = ["kernel_id", "instruction_id", "counts"];
+        let mut rows = self.writer.rows("rpd_pc_replicate", &columns)?;
         for (place, sum) in &sums {
             let counts: Vec<u8> = sum
                 .replicates
@@ -312,8 +307,11 @@ impl Writer<'_> {
                 .iter()
                 .flat_map(|count| count.to_le_bytes())
                 .collect();
-            insert.execute(params![place.kernel.0.cast_signed(), row(place), counts])?;
+            rows.bits(place.kernel.0)
+                .integer(row(place))
+                .blob(&counts)
+                .end_row()?;
         }
-        Ok(())
+        rows.finish()
     }
 }

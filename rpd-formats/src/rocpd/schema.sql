@@ -1,9 +1,11 @@
 -- Tables of schema 3, with the columns of the original in its order. `%suffix%` ends every table's name, `%guid%`, `%nid%` and
 -- `%pid%` are the constants of the process.
 --
--- A column marked `constant` has the same value in every row. `tables.rs` makes it last, after the rows are in, where it takes
--- no space; with the layout of the original it stands in its place and each row has it. The rocpd_* views, which are what
--- readers use, have the columns in the order of this file either way.
+-- A column marked `constant` has the same value in every row. `tables.rs` makes it last, where it takes no space; with the layout
+-- of the original it stands in its place and each row has it. The rocpd_* views, which are what readers use, have the columns in
+-- the order of this file either way. A row takes no space for values at its end that are the defaults of their columns.
+--
+-- A column marked `id` has the id of its row, and the view takes it from there: so no index is needed to find the row of an event.
 
 CREATE TABLE rocpd_metadata%suffix% (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -153,8 +155,8 @@ CREATE TABLE rocpd_event%suffix% (
     guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     category_id INTEGER REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
     stack_id INTEGER,
-    parent_stack_id INTEGER,
-    correlation_id INTEGER,
+    parent_stack_id INTEGER DEFAULT 0,
+    correlation_id INTEGER DEFAULT 0,
     call_stack JSONB NOT NULL DEFAULT '{}', -- constant
     line_info JSONB NOT NULL DEFAULT '{}', -- constant
     extdata JSONB NOT NULL DEFAULT '{}'
@@ -188,7 +190,7 @@ CREATE TABLE rocpd_region%suffix% (
     start BIGINT NOT NULL,
     "end" BIGINT NOT NULL,
     name_id INTEGER NOT NULL REFERENCES rocpd_string%suffix% (id) ON UPDATE CASCADE,
-    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE, -- id
     extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
 CREATE TABLE rocpd_sample%suffix% (
@@ -196,7 +198,7 @@ CREATE TABLE rocpd_sample%suffix% (
     guid TEXT NOT NULL DEFAULT '%guid%', -- constant
     track_id INTEGER NOT NULL REFERENCES rocpd_track%suffix% (id) ON UPDATE CASCADE,
     timestamp BIGINT NOT NULL,
-    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE,
+    event_id INTEGER REFERENCES rocpd_event%suffix% (id) ON UPDATE CASCADE, -- id
     extdata JSONB NOT NULL DEFAULT '{}' -- constant
 );
 CREATE TABLE rocpd_kernel_dispatch%suffix% (

@@ -2,7 +2,7 @@
 //! every one of them passes [`identifier`] and every text that cannot be bound as a parameter passes [`literal`].
 
 /// A name of a database, table, view, index or column, in quotes.
-pub(super) fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     quoted(name, '"')
 }
 

@@ -1,15 +1,16 @@
 //! Rows of call stacks; the statements of their tables are in `stacks.sql`.
 
+use std::io;
+
 use rpd_core::ids::StringId;
 use rpd_core::options::Options;
 use rpd_core::session::shown::expand;
 use rpd_core::session::stacks::LocationKind;
 use rpd_core::session::{Session, StackRef};
-use rusqlite::{Connection, Result, params};
+use rusqlite::Connection;
 
-use super::bulk::Bulk;
-use super::info::Ids;
 use super::names::Names;
+use super::rows::{Events, Writer};
 use super::symbols::{self, Symbols};
 
 const TABLES: &str = include_str!("stacks.sql");
@@ -26,92 +27,91 @@ pub(super) fn has_tables(session: &Session, options: &Options) -> bool {
     !session.stacks.is_empty() || options.collector.stacks.any()
 }
 
-/// Stacks of records, one row each, in the order of their events.
-pub(super) struct Records<'c>(Option<Bulk<'c>>);
-
-impl<'c> Records<'c> {
-    /// Makes the tables if the database has some.
-    pub(super) fn new(
-        connection: &'c Connection,
-        names: &Names,
-        session: &Session,
-        options: &Options,
-    ) -> Result<Records<'c>> {
-        if !has_tables(session, options) {
-            return Ok(Records(None));
-        }
-        connection.execute_batch(&names.fill_in(TABLES))?;
-        let bulk = Bulk::new(
-            connection,
-            &names.table("rpd_api_stack"),
-            &["api_id", "stack_id", "flags"],
-        )?;
-        Ok(Records(Some(bulk)))
-    }
-
-    /// The stack of the record with this event; `None` and an empty one have no row.
-    #[inline]
-    pub(super) fn add(&mut self, event: i64, own: Option<&StackRef>) -> Result<()> {
-        if let Some(bulk) = &mut self.0
-            && let Some(own) = own.filter(|own| own.stack != 0)
-        {
-            bulk.integer(event)
-                .integer(own.stack.into())
-                .integer(own.flags.into())
-                .end_row()?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> Result<()> {
-        self.0.map_or(Ok(()), Bulk::finish)
-    }
-}
-
-/// Writes what stacks refer to, and makes indices and views.
-pub(super) fn write(
+/// Makes the tables, if the database has them.
+pub(super) fn create(
     connection: &Connection,
     names: &Names,
-    ids: &Ids,
     session: &Session,
     options: &Options,
-) -> Result<()> {
+) -> rusqlite::Result<()> {
     if !has_tables(session, options) {
         return Ok(());
     }
-    let writer = Writer {
-        connection,
-        names,
-        ids,
-        session,
+    for statements in [TABLES, INDICES, VIEWS] {
+        connection.execute_batch(&names.fill_in(statements))?;
+    }
+    let mut insert = connection.prepare(&format!(
+        "INSERT INTO {} (tag, value) VALUES (?, ?)",
+        names.table("rocpd_metadata")
+    ))?;
+    let truth = |value: bool| if value { "1" } else { "0" };
+    let shown = options.stacks.shown;
+    insert.execute([MODE, options.collector.stacks.mode.word()])?;
+    insert.execute([symbols::RUNTIME_FRAMES, truth(shown.runtime)])?;
+    insert.execute([symbols::INTERPRETER_FRAMES, truth(shown.interpreter)])?;
+    Ok(())
+}
+
+/// Writes stacks, and what they refer to.
+pub(super) fn write(writer: &Writer<'_>, events: &Events) -> io::Result<()> {
+    let writer = StackWriter {
+        writer,
+        session: writer.session,
     };
+    writer.records(events)?;
     writer.modules()?;
     writer.code()?;
     writer.locations()?;
     writer.nodes()?;
-    writer.generated()?;
-    writer.metadata(options)?;
-    if !session.stacks.frames.is_empty() {
-        let expanded = expand(session, options.stacks.shown);
-        symbols::insert(connection, &names.suffix, &Symbols::of(session, &expanded))?;
-    }
-    connection.execute_batch(&names.fill_in(INDICES))?;
-    connection.execute_batch(&names.fill_in(VIEWS))
+    writer.generated()
 }
 
-struct Writer<'a> {
-    connection: &'a Connection,
-    names: &'a Names,
-    ids: &'a Ids,
+/// Writes the symbols of stacks, if they were looked up. Texts that are new are added to those in the database.
+pub(super) fn write_symbols(
+    connection: &Connection,
+    names: &Names,
+    session: &Session,
+    options: &Options,
+) -> rusqlite::Result<()> {
+    let expanded = expand(session, options.stacks.shown);
+    symbols::insert(connection, &names.suffix, &Symbols::of(session, &expanded))
+}
+
+struct StackWriter<'a> {
+    writer: &'a Writer<'a>,
     session: &'a Session,
 }
 
-impl Writer<'_> {
-    fn bulk(&self, table: &str, columns: &[&str]) -> Result<Bulk<'_>> {
-        Bulk::new(self.connection, &self.names.table(table), columns)
+impl StackWriter<'_> {
+    /// The stacks of records, in the order of their events.
+    fn records(&self, events: &Events) -> io::Result<()> {
+        let columns = ["api_id", "stack_id", "flags"];
+        let mut rows = self.writer.rows("rpd_api_stack", &columns)?;
+        let (api, allocations) = (&self.session.api, &self.session.allocations);
+        let calls = api
+            .indices()
+            .map(|index| (events.call(index), api.stack.get(index)));
+        let others = allocations.indices();
+        let others = others.map(|index| (events.allocation(index), allocations.stack.get(index)));
+        for (event, stack) in calls.chain(others) {
+            // An empty stack has no row.
+            let Some(StackRef {
+                stack: node @ 1..,
+                flags,
+                ..
+            }) = stack
+            else {
+                continue;
+            };
+            rows.integer(event)
+                .integer((*node).into())
+                .integer((*flags).into())
+                .end_row()?;
+        }
+        rows.finish()
     }
 
-    fn modules(&self) -> Result<()> {
+    fn modules(&self) -> io::Result<()> {
         let columns = [
             "id",
             "path_id",
@@ -122,11 +122,11 @@ impl Writer<'_> {
             "seen_from",
             "seen_to",
         ];
-        let mut bulk = self.bulk("rpd_module", &columns)?;
+        let mut rows = self.writer.rows("rpd_module", &columns)?;
         for module in &self.session.stacks.modules {
             let build_id = Some(&*module.build_id).filter(|id| !id.is_empty());
-            bulk.integer(module.id.into())
-                .integer(self.ids.string(module.path))
+            rows.integer(module.id.into())
+                .integer(self.writer.ids.string(module.path))
                 .optional_text(build_id)
                 .bits(module.base)
                 .bits(module.start)
@@ -135,33 +135,37 @@ impl Writer<'_> {
                 .optional(module.seen_to.map(|time| time.0.cast_signed()))
                 .end_row()?;
         }
-        bulk.finish()
+        rows.finish()
     }
 
-    fn code(&self) -> Result<()> {
-        let mut insert = self.connection.prepare(&format!(
-            "INSERT INTO {} (id, filename_id, name_id, qualname_id, firstlineno, pyversion, linetable)
-                VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self.names.table("rpd_pycode")
-        ))?;
+    fn code(&self) -> io::Result<()> {
+        let columns = [
+            "id",
+            "filename_id",
+            "name_id",
+            "qualname_id",
+            "firstlineno",
+            "pyversion",
+            "linetable",
+        ];
+        let mut rows = self.writer.rows("rpd_pycode", &columns)?;
         for code in &self.session.stacks.code {
             let known = Some(code.qualname).filter(|name| *name != StringId(0));
-            insert.execute(params![
-                code.id,
-                self.ids.string(code.file),
-                self.ids.string(code.name),
-                known.map(|name| self.ids.string(name)),
-                code.first_line,
-                code.version,
-                code.lines,
-            ])?;
+            rows.integer(code.id.into())
+                .integer(self.writer.ids.string(code.file))
+                .integer(self.writer.ids.string(code.name))
+                .optional(known.map(|name| self.writer.ids.string(name)))
+                .integer(code.first_line.into())
+                .integer(code.version.into())
+                .blob(&code.lines)
+                .end_row()?;
         }
-        Ok(())
+        rows.finish()
     }
 
-    fn locations(&self) -> Result<()> {
+    fn locations(&self) -> io::Result<()> {
         let columns = ["id", "kind", "module_id", "rel_pc", "pycode_id", "lasti"];
-        let mut bulk = self.bulk("rpd_location", &columns)?;
+        let mut rows = self.writer.rows("rpd_location", &columns)?;
         let stacks = &self.session.stacks;
         for location in &stacks.locations {
             let module = stacks.module_of(location).map(|module| module.id.into());
@@ -180,7 +184,7 @@ impl Writer<'_> {
                 | LocationKind::TruncatedMarker
                 | LocationKind::GapMarker => (None, None),
             };
-            bulk.integer(location.id.into())
+            rows.integer(location.id.into())
                 .text(location.kind.word())
                 .optional(module)
                 .optional(address)
@@ -188,60 +192,57 @@ impl Writer<'_> {
                 .optional(lasti)
                 .end_row()?;
         }
-        bulk.finish()
+        rows.finish()
     }
 
-    fn nodes(&self) -> Result<()> {
-        let mut bulk = self.bulk("rpd_stack", &["id", "parent_id", "location_id", "depth"])?;
+    fn nodes(&self) -> io::Result<()> {
+        let mut rows = self
+            .writer
+            .rows("rpd_stack", &["id", "parent_id", "location_id", "depth"])?;
         for node in &self.session.stacks.nodes {
-            bulk.integer(node.id.into())
+            rows.integer(node.id.into())
                 .optional(Some(node.parent.into()).filter(|parent| *parent != 0))
                 .integer(node.location.into())
                 .integer(node.depth.into())
                 .end_row()?;
         }
-        bulk.finish()
+        rows.finish()
     }
 
-    fn generated(&self) -> Result<()> {
+    fn generated(&self) -> io::Result<()> {
         let stacks = &self.session.stacks;
-        let mut insert = self.connection.prepare(&format!(
-            "INSERT INTO {} (file_id, first_line, last_line, depth, function_id, source_id, source_line)
-                VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self.names.table("rpd_generated_line")
-        ))?;
-        let known = |id: StringId| (id != StringId(0)).then(|| self.ids.string(id));
+        let columns = [
+            "file_id",
+            "first_line",
+            "last_line",
+            "depth",
+            "function_id",
+            "source_id",
+            "source_line",
+        ];
+        let mut rows = self.writer.rows("rpd_generated_line", &columns)?;
+        let known = |id: StringId| (id != StringId(0)).then(|| self.writer.ids.string(id));
         for range in &stacks.generated {
-            insert.execute(params![
-                self.ids.string(range.file),
-                range.first,
-                range.last,
-                range.depth,
-                known(range.function),
-                known(range.source),
-                range.line,
-            ])?;
+            rows.integer(self.writer.ids.string(range.file))
+                .integer(range.first.into())
+                .integer(range.last.into())
+                .integer(range.depth.into())
+                .optional(known(range.function))
+                .optional(known(range.source))
+                .integer(range.line.into())
+                .end_row()?;
         }
-        let mut insert = self.connection.prepare(&format!(
-            "INSERT INTO {} (file_id, text) VALUES (?, ?)",
-            self.names.table("rpd_generated_file")
-        ))?;
-        for own in &stacks.generated_files {
-            insert.execute(params![self.ids.string(own.file), own.text])?;
+        rows.finish()?;
+        let mut rows = self
+            .writer
+            .rows("rpd_generated_file", &["file_id", "text"])?;
+        let mut files: Vec<_> = stacks.generated_files.iter().collect();
+        files.sort_by_key(|own| self.writer.ids.string(own.file));
+        for own in files {
+            rows.integer(self.writer.ids.string(own.file))
+                .text(&own.text)
+                .end_row()?;
         }
-        Ok(())
-    }
-
-    fn metadata(&self, options: &Options) -> Result<()> {
-        let mut insert = self.connection.prepare(&format!(
-            "INSERT INTO {} (tag, value) VALUES (?, ?)",
-            self.names.table("rocpd_metadata")
-        ))?;
-        let truth = |value: bool| if value { "1" } else { "0" };
-        let shown = options.stacks.shown;
-        insert.execute([MODE, options.collector.stacks.mode.word()])?;
-        insert.execute([symbols::RUNTIME_FRAMES, truth(shown.runtime)])?;
-        insert.execute([symbols::INTERPRETER_FRAMES, truth(shown.interpreter)])?;
-        Ok(())
+        rows.finish()
     }
 }

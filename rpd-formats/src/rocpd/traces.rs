@@ -1,11 +1,12 @@
 //! Rows of thread traces; the statements of their tables are in `traces.sql`.
 
-use rpd_core::session::Session;
-use rusqlite::{Connection, Result};
+use std::io;
 
-use super::bulk::Bulk;
-use super::info::Ids;
+use rpd_core::session::Session;
+use rusqlite::Connection;
+
 use super::names::Names;
+use super::rows::Writer;
 use super::samples::{Places, issue_text};
 
 const TABLES: &str = include_str!("traces.sql");
@@ -14,25 +15,32 @@ pub(super) const VIEWS: &str = include_str!("traces_views.sql");
 pub(super) const DATA_VIEWS: &str = include_str!("traces_data_views.sql");
 /// Table, and view in merged databases, that only databases with thread traces have.
 pub(super) const STREAM: &str = "rpd_trace_stream";
-/// Table of waves over time, and view of it in merged databases; databases of earlier versions lack it.
+/// The same for waves over time, which databases of earlier versions lack.
 pub(super) const OCCUPANCY: &str = "rpd_trace_occupancy";
 const INDICES: &str = "CREATE INDEX rpd_trace_stall_instruction%suffix% ON rpd_trace_stall%suffix% (trace_instruction_id);";
 
-/// Writes what was found in thread traces, if there are any. `places`: rows of instructions.
-pub(super) fn write(
+/// Makes the tables, if there is something in thread traces.
+pub(super) fn create(
     connection: &Connection,
     names: &Names,
-    ids: &Ids,
     session: &Session,
-    places: &Places,
-) -> Result<()> {
-    let traces = &session.thread_traces;
-    // Only databases with thread traces have these tables.
+) -> rusqlite::Result<()> {
+    if session.thread_traces.summaries.is_empty() {
+        return Ok(());
+    }
+    for statements in [TABLES, INDICES, VIEWS] {
+        connection.execute_batch(&names.fill_in(statements))?;
+    }
+    Ok(())
+}
+
+/// Writes what was found in thread traces, if there are any. `places`: rows of instructions.
+pub(super) fn write(writer: &Writer<'_>, places: &Places) -> io::Result<()> {
+    let ids = writer.ids;
+    let traces = &writer.session.thread_traces;
     if traces.summaries.is_empty() {
         return Ok(());
     }
-    connection.execute_batch(&names.fill_in(TABLES))?;
-    let bulk = |table: &str, columns: &[&str]| Bulk::new(connection, &names.table(table), columns);
     let columns = [
         "id",
         "agent_id",
@@ -49,7 +57,7 @@ pub(super) fn write(
         "lost",
         "incomplete_waves",
     ];
-    let mut streams = bulk(STREAM, &columns)?;
+    let mut streams = writer.rows(STREAM, &columns)?;
     for (id, found) in (1..).zip(&traces.summaries) {
         streams
             .integer(id)
@@ -81,9 +89,8 @@ pub(super) fn write(
         "stall",
         "is_complete",
     ];
-    let mut waves = bulk("rpd_trace_wave", &columns)?;
+    let mut waves = writer.rows("rpd_trace_wave", &columns)?;
     for wave in &traces.waves {
-        // Rows of streams are numbered from 1.
         waves
             .integer(i64::from(wave.stream) + 1)
             .integer(wave.cu.into())
@@ -99,7 +106,7 @@ pub(super) fn write(
     }
     waves.finish()?;
     let columns = ["stream_id", "start", "end", "wave_cycles"];
-    let mut times = bulk(OCCUPANCY, &columns)?;
+    let mut times = writer.rows(OCCUPANCY, &columns)?;
     for part in &traces.occupied_times {
         times
             .integer(i64::from(part.stream) + 1)
@@ -110,7 +117,7 @@ pub(super) fn write(
     }
     times.finish()?;
     let columns = ["stream_id", "cu", "waves", "wave_cycles"];
-    let mut units = bulk("rpd_trace_unit", &columns)?;
+    let mut units = writer.rows("rpd_trace_unit", &columns)?;
     for unit in &traces.occupied_units {
         units
             .integer(i64::from(unit.stream) + 1)
@@ -130,7 +137,7 @@ pub(super) fn write(
         "latency",
         "idle",
     ];
-    let mut lines = bulk("rpd_trace_instruction", &columns)?;
+    let mut lines = writer.rows("rpd_trace_instruction", &columns)?;
     for (id, line) in (1..).zip(&traces.lines) {
         let place = places.get(&(line.object, line.offset));
         lines
@@ -145,7 +152,7 @@ pub(super) fn write(
             .end_row()?;
     }
     lines.finish()?;
-    let mut stalls = bulk(
+    let mut stalls = writer.rows(
         "rpd_trace_stall",
         &["trace_instruction_id", "reason", "cycles"],
     )?;
@@ -158,8 +165,5 @@ pub(super) fn write(
                 .end_row()?;
         }
     }
-    stalls.finish()?;
-    // Indices of complete tables cost less than indices that every row changes.
-    connection.execute_batch(&names.fill_in(INDICES))?;
-    connection.execute_batch(&names.fill_in(VIEWS))
+    stalls.finish()
 }

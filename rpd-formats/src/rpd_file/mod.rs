@@ -2,6 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod bulk;
 mod frames;
 
 use std::collections::HashMap;
@@ -22,7 +23,8 @@ use zerocopy::{Immutable, IntoBytes};
 use crate::WriteError;
 use crate::destination::Destination;
 use crate::file::PendingFile;
-use crate::rocpd::{Bulk, unstored};
+use crate::rocpd::unstored;
+use bulk::Bulk;
 
 pub use frames::frame_lines;
 

@@ -187,8 +187,8 @@ pub(super) fn samples(settings: &Settings) -> Result<Vec<Row>> {
 /// Names of the lines that the example prints, and what each writer has to hold in M records/s.
 const WRITERS: [(&str, f64); 6] = [
     ("csv", 2.0),
-    ("rocpd", 0.6),
-    ("rocpd, arguments", 0.3),
+    ("rocpd", 2.0),
+    ("rocpd, arguments", 1.0),
     ("json", 1.0),
     ("pftrace", 2.0),
     ("otf2", 1.5),

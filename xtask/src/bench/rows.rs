@@ -335,7 +335,7 @@ fn writers(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
     // As in the row spool, the program warms up with a tenth of its calls.
     let records = (settings.records + settings.records / 10) as f64;
     let mut rows = Vec::new();
-    for (format, target) in [("rocpd", 0.6), ("csv", 2.0)] {
+    for (format, target) in [("rocpd", 2.0), ("csv", 2.0)] {
         let options = ["--hip-runtime-trace", "-f", format];
         let measured = bench.run(Mode::Rpd(&options), "exec-timer", &["1", &program, &calls])?;
         // From the end of the program to the end of `rpd`, which only writes by then.
@@ -353,7 +353,7 @@ fn writers(bench: &Bench, settings: &Settings) -> Result<Vec<Row>> {
                 "rocpd: size of an API record",
                 bytes,
                 "bytes",
-                Target::AtMost(189.0),
+                Target::AtMost(60.0),
             ));
         }
     }

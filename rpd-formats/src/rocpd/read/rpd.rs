@@ -8,7 +8,7 @@ use rpd_core::sorted::{Keyed, Sorted, Sorter};
 use rusqlite::Statement;
 use zerocopy::{Immutable, IntoBytes};
 
-use super::super::rows::unstored;
+use super::super::unstored;
 use super::scan::{integer, text};
 use super::{Guarded, Problem, ReadError};
 

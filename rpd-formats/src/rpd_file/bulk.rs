@@ -1,25 +1,23 @@
-//! Inserts many rows with few SQL statements.
+//! Many rows in few statements.
 
 use rusqlite::{Connection, Statement};
 
-use super::sql::identifier;
+use crate::rocpd::identifier;
 
-/// Most parameters of one statement: more gain little, and SQLite's time to prepare grows.
+/// Parameters of one statement: more gain little, and SQLite's time to prepare grows.
 const PARAMETERS: usize = 480;
 
 #[derive(Clone, Copy)]
 enum Cell {
-    Null,
     Integer(i64),
-    Real(f64),
-    /// A text's range in the collected texts.
+    /// Range in the collected texts.
     Text(usize, usize),
 }
 
 /// Inserts rows into one table, many with each statement.
-pub(crate) struct Bulk<'c> {
+pub(super) struct Bulk<'c> {
     connection: &'c Connection,
-    /// `INSERT INTO ... VALUES `, for the last rows, which are too few for the prepared statement.
+    /// `INSERT INTO ... VALUES `, for the rest.
     head: String,
     columns: usize,
     rows: usize,
@@ -29,8 +27,8 @@ pub(crate) struct Bulk<'c> {
 }
 
 impl<'c> Bulk<'c> {
-    /// Begins to insert into `table`, an identifier in quotes.
-    pub(crate) fn new(
+    /// Inserts into `table`, an identifier in quotes.
+    pub(super) fn new(
         connection: &'c Connection,
         table: &str,
         columns: &[&str],
@@ -51,57 +49,28 @@ impl<'c> Bulk<'c> {
     }
 
     #[inline]
-    pub(crate) fn integer(&mut self, value: i64) -> &mut Self {
+    pub(super) fn integer(&mut self, value: i64) -> &mut Self {
         self.cells.push(Cell::Integer(value));
         self
     }
 
-    /// Appends a number as its bits: addresses and handles may use all 64.
+    /// A number as its bits: addresses and handles may use all 64.
     #[inline]
-    pub(crate) fn bits(&mut self, value: u64) -> &mut Self {
+    pub(super) fn bits(&mut self, value: u64) -> &mut Self {
         self.integer(value.cast_signed())
     }
 
-    /// Appends a floating-point number; SQLite stores NaN as NULL.
     #[inline]
-    pub(crate) fn real(&mut self, value: f64) -> &mut Self {
-        self.cells.push(Cell::Real(value));
-        self
-    }
-
-    #[inline]
-    pub(crate) fn null(&mut self) -> &mut Self {
-        self.cells.push(Cell::Null);
-        self
-    }
-
-    #[inline]
-    pub(crate) fn optional(&mut self, value: Option<i64>) -> &mut Self {
-        match value {
-            Some(value) => self.integer(value),
-            None => self.null(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+    pub(super) fn text(&mut self, text: &str) -> &mut Self {
         let from = self.texts.len();
         self.texts.push_str(text);
         self.cells.push(Cell::Text(from, self.texts.len()));
         self
     }
 
-    #[inline]
-    pub(crate) fn optional_text(&mut self, text: Option<&str>) -> &mut Self {
-        match text {
-            Some(text) => self.text(text),
-            None => self.null(),
-        }
-    }
-
     /// Ends a row of as many values as there are columns.
     #[inline]
-    pub(crate) fn end_row(&mut self) -> rusqlite::Result<()> {
+    pub(super) fn end_row(&mut self) -> rusqlite::Result<()> {
         debug_assert_eq!(self.cells.len() % self.columns, 0);
         if self.cells.len() >= self.rows * self.columns {
             bind(&mut self.statement, &self.cells, &self.texts)?;
@@ -112,8 +81,8 @@ impl<'c> Bulk<'c> {
         Ok(())
     }
 
-    /// Inserts the rows that no full statement took.
-    pub(crate) fn finish(self) -> rusqlite::Result<()> {
+    /// Inserts what is left over.
+    pub(super) fn finish(self) -> rusqlite::Result<()> {
         let rows = self.cells.len() / self.columns;
         if rows > 0 {
             let text = statement_text(&self.head, self.columns, rows);
@@ -133,9 +102,7 @@ fn statement_text(head: &str, columns: usize, rows: usize) -> String {
 fn bind(statement: &mut Statement<'_>, cells: &[Cell], texts: &str) -> rusqlite::Result<()> {
     for (index, cell) in (1..).zip(cells) {
         match *cell {
-            Cell::Null => statement.raw_bind_parameter(index, rusqlite::types::Null)?,
             Cell::Integer(value) => statement.raw_bind_parameter(index, value)?,
-            Cell::Real(value) => statement.raw_bind_parameter(index, value)?,
             Cell::Text(from, to) => statement.raw_bind_parameter(index, &texts[from..to])?,
         }
     }
@@ -147,20 +114,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_rows_arrive() -> rusqlite::Result<()> {
+    fn bulk_inserts_every_row() -> rusqlite::Result<()> {
         let connection = Connection::open_in_memory()?;
         connection.execute_batch("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")?;
         for count in [0, 1, 239, 240, 241, 1000_i64] {
             connection.execute("DELETE FROM t", [])?;
             let mut bulk = Bulk::new(&connection, "t", &["a", "b"])?;
             for index in 1..=count {
-                bulk.integer(index);
-                if index % 3 == 0 {
-                    bulk.null();
-                } else {
-                    bulk.text(&format!("te'x\"t\n{index}"));
-                }
-                bulk.end_row()?;
+                bulk.integer(index)
+                    .text(&format!("te'x\"t\n{index}"))
+                    .end_row()?;
             }
             bulk.finish()?;
             let found: (i64, i64) = connection.query_row(
@@ -168,7 +131,7 @@ mod tests {
                 [],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
-            assert_eq!(found, (count, count - count / 3));
+            assert_eq!(found, (count, count));
         }
         Ok(())
     }
